@@ -50,7 +50,7 @@ class Bot:
 
     def stamp(self) -> int:
         """A timestamp that the venue takes, also right after its start."""
-        return max(time.time_ns(), int(self.get("/v1/status")["takes_signed_from_ns"]))
+        return max(time.time_ns(), int(self.get("/v1/status")["accepts_timestamps_from_ns"]))
 
     async def sign_in(self, socket: websockets.ClientConnection) -> None:
         while True:

@@ -20,7 +20,7 @@ use crate::report::{Figure, Report, Unit};
 /// How to run.
 #[derive(Debug)]
 pub struct Config {
-    /// Rounds, of which figures are medians.
+    /// Rounds; figures are medians over them.
     pub rounds: usize,
     /// Whether to run all of it, or some seeds.
     pub is_full: bool,

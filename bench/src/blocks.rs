@@ -1,10 +1,10 @@
 //! Blocks of a batch market on the ledger, proposed and validated: `make bench NAME=blocks`.
 //!
-//! How a block is *proposed* and *validated*, and what is timed, says `walras-batch-venue`. Both run on states of their own, one after the
-//! other, and neither writes to a disk. The states change roles after each block, so that neither figure is of the state that lies better in
-//! memory. Transactions are those of the papers' model (`walras-batch-workload`), made before.
+//! How a block is *proposed* and *validated*, and what is timed, says `walras-batch-venue`. Both run on states of their own, one
+//! after the other, and neither writes to a disk. The states change roles after each block, so that neither figure is of the state
+//! that lies better in memory. Transactions are those of the papers' model (`walras-batch-workload`), made before.
 //!
-//! Peers: SPEEDEX's own implementation can not be built here; its figures are those measured apart on a machine like this one.
+//! Peers: SPEEDEX's own implementation cannot be built here; its figures are those measured apart on a machine like this one.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::report::{Figure, PeerFigure, Report, Unit};
 /// How to run.
 #[derive(Debug)]
 pub struct Config {
-    /// Blocks measured, of which figures are medians.
+    /// Measured blocks; figures are medians over them.
     pub rounds: usize,
     /// Whether to run all of it, not a hundredth.
     pub is_full: bool,
@@ -151,7 +151,7 @@ struct Blocks {
     header_bytes: f64,
 }
 
-/// What a venue keeps beside the state.
+/// What a venue keeps in addition to the state.
 #[derive(Default)]
 struct EdgeBytes {
     /// For each standing offer: its owner's list of them.
@@ -201,14 +201,14 @@ fn measure(config: &Config, model: &Model, threads: usize, signed: Signed, intak
     let (arrays, tries) = proposer.batch.offer_bytes();
     blocks.bytes_per_offer = (arrays + tries) as f64 / offers.max(1) as f64;
     let accounts = f64::from(proposer.ledger.account_count());
-    // Beside these the engine has of each account its status and last transfer, in lists that grow to twice their length at most.
+    // In addition the engine has each account's status and last transfer, in lists that grow to twice their length at most.
     let engine = 2 * (size_of::<AccountStatus>() + size_of::<Option<TransferId>>());
     blocks.bytes_per_account = (proposer.ledger.bytes() + proposer.accounts.bytes()) as f64 / accounts + engine as f64;
     blocks.edge = edge_bytes(&proposer)?;
     Ok(blocks)
 }
 
-/// What comes to lie beside this state in a venue: made from the events that the venue would have had.
+/// What a venue holds in addition to this state, made from the events that it would have had.
 fn edge_bytes(venue: &Venue) -> anyhow::Result<EdgeBytes> {
     let Venue { ledger, batch, .. } = venue;
     let settings = batch.settings();

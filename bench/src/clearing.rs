@@ -1,6 +1,6 @@
 //! Clearing a batch: prices, amounts, real days: `make bench NAME=clearing`.
 //!
-//! Peers: GLPK, run beside in the same call where it is installed. The reference implementation of SPEEDEX can not be built here; its
+//! Peers: GLPK, run in the same call if it is installed. The reference implementation of SPEEDEX cannot be built here; its
 //! figures are those measured apart on a machine like this one, best of its strategies for each row, on data of the same generator.
 
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::statistics::median;
 /// How to run.
 #[derive(Debug)]
 pub struct Config {
-    /// Rounds, of which figures are medians.
+    /// Rounds; figures are medians over them.
     pub rounds: usize,
     /// Whether to run all of it, not a thousandth.
     pub is_full: bool,
@@ -206,7 +206,7 @@ pub(crate) fn sells_of(offers: &[Offer]) -> anyhow::Result<Vec<(Pair, SellOffer)
     Ok(sells)
 }
 
-/// Integer circulation beside a linear program in GLPK, on bounds as 500,000 offers leave them.
+/// Integer circulation compared with a linear program in GLPK, on bounds as 500,000 offers leave them.
 fn circulation(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let peer = config.peers.as_deref().map(Glpk::build);
     if let Some(Err(why)) = &peer {

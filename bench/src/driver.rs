@@ -2,10 +2,10 @@
 //!
 //! Per command: the price and size are checked, the order is looked up by its owner and the owner's name for it, self-trades are
 //! prevented, and every fill and every answer is written as a 48-byte event into a ring of 4,096. Commands come in batches, so the
-//! next ones are known: the book is told of them ahead ([`OrderBook::expect_name`]).
+//! next ones are known: the book gets them ahead ([`OrderBook::expect_name`]).
 //!
-//! The form matters, and is the fastest of those measured: [`step`] inlined into one loop, events written field by field into the ring
-//! rather than made and copied.
+//! The form matters, and is the fastest of those measured: [`step`] inlined into one loop, events written field by field into the
+//! ring rather than made and copied.
 
 use walras_market_history::workload_file::level_hash;
 use walras_order_book::{
@@ -153,7 +153,8 @@ fn name_of<I: PriceIndex>(book: &OrderBook<I>, record: &Record) -> NameHash {
     book.expect_name(OwnerId(record.user), ClientOrderId(record.id as u64))
 }
 
-/// Carries out one command, the `number`-th, of which nothing was known before. 1 if it could not be: out of range, no such order, refused.
+/// Carries out one command, the `number`-th, without any look-ahead. Returns 1 if that was impossible: out of range, no such order,
+/// refused.
 #[inline(always)]
 pub fn step<I: PriceIndex>(book: &mut OrderBook<I>, ring: &mut Ring, number: u64, record: &Record, self_trade: SelfTrade) -> u64 {
     let name = name_of(book, record);
@@ -195,7 +196,9 @@ fn step_named<I: PriceIndex>(
                 Ok(placed) => match placed.fate {
                     Fate::Rested { open, .. } => (EventKind::Rested, open.get()),
                     Fate::Unfilled { open } => (EventKind::Unfilled, open.get()),
-                    Fate::Filled | Fate::SelfTraded { .. } | Fate::Banded { .. } | Fate::Parked => (EventKind::Done, 0),
+                    Fate::Filled | Fate::SelfTraded { .. } | Fate::Banded { .. } | Fate::Paused { .. } | Fate::Parked => {
+                        (EventKind::Done, 0)
+                    }
                 },
                 Err(_) => (EventKind::Refused, 0),
             };
@@ -288,7 +291,7 @@ pub fn drive<I: PriceIndex>(
     refused
 }
 
-/// While the book is small: a command's name is told two commands ahead, its order one.
+/// While the book is small: it gets a command's name two commands ahead, its order one.
 #[inline(never)]
 fn drive_small<I: PriceIndex>(
     book: &mut OrderBook<I>,
@@ -410,7 +413,8 @@ pub fn answer_of<I: PriceIndex>(book: &OrderBook<I>, ring: &Ring, refused: u64) 
     }
 }
 
-/// A book ready for a stream: the commands that only fill it are carried out, and room is made for as many orders and an eighth more.
+/// A book ready for a stream: the commands that only fill it are carried out, and room is made for as many orders and an eighth
+/// more.
 pub fn filled<I: PriceIndex>(records: &[Record], fill: usize, self_trade: SelfTrade) -> (OrderBook<I>, Ring, u64) {
     let mut book = OrderBook::<I>::new(Allocation::PriceTime);
     let mut ring = Ring::default();

@@ -16,7 +16,7 @@ use crate::venue::{self, Outcome, Session};
 /// Commands a second offered, for the latencies.
 const RATES: [u64; 3] = [100_000, PUBLISHED_RATE, 5_000_000];
 
-/// The rate of which exchange-core's author says what latencies it has.
+/// The rate for which exchange-core's author publishes latencies.
 const PUBLISHED_RATE: u64 = 1_000_000;
 
 /// Runs all of it. Fails at the first wrong answer.

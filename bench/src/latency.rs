@@ -1,7 +1,7 @@
 //! Every command of a stream timed alone.
 //!
 //! The stream is run several times and each command keeps its lowest time, the cost of the clock removed: what is left is what the
-//! command costs, not what else the machine did meanwhile. The book is not told of commands ahead. Fences around each command keep the
+//! command costs, not what else the machine did meanwhile. The book gets no commands ahead. Fences around each command keep the
 //! processor from overlapping it with its neighbours, so the mean here is more than the time per command of an undivided run.
 
 use walras_order_book::PriceIndex;

@@ -1,4 +1,4 @@
-//! Measurements of Walras beside its peers, each with a checked answer: `make bench NAME=order-book|...|all`.
+//! Measurements of Walras and its peers, each with a checked answer: `make bench NAME=order-book|...|all`.
 //!
 //! *Deliberately absent*: assertions on timings. A figure is printed and recorded with the machine, the load and the commit it was
 //! measured on; whether it is good is for a person (`docs/performance.md` says what to compare it with).
@@ -18,6 +18,7 @@ pub mod batch;
 pub mod blocks;
 pub mod clearing;
 pub mod clock;
+pub mod cold;
 pub mod document;
 pub mod driver;
 pub mod engine;
@@ -29,6 +30,7 @@ pub mod peer;
 pub mod pipeline;
 pub mod plain;
 pub mod product;
+pub mod promises;
 pub mod records;
 pub mod recovery;
 pub mod replay;

@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    batch, blocks, clearing, document, engine, fair_access, instructions, order_book, product, recovery, replay, replay_files,
-    replication, siege, simulation,
+    batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, product, promises, recovery, replay,
+    replay_files, replication, siege, simulation,
 };
 
 #[global_allocator]
@@ -24,20 +24,26 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 13] = [
-    Bench { name: "order-book", about: "the book alone, beside exchange-core", run: run_order_book },
-    Bench { name: "engine", about: "the engine with ledger, risk and journal, beside exchange-core", run: run_engine },
-    Bench { name: "clearing", about: "prices and amounts of a batch, beside GLPK", run: run_clearing },
+const BENCHES: [Bench; 15] = [
+    Bench { name: "order-book", about: "the book alone, compared with exchange-core", run: run_order_book },
+    Bench { name: "engine", about: "the engine with ledger, risk and journal, compared with exchange-core", run: run_engine },
+    Bench { name: "clearing", about: "prices and amounts of a batch, compared with GLPK", run: run_clearing },
     Bench { name: "batch", about: "prices of hard batch markets: whales, tails, thin and dense ones", run: run_batch },
     Bench { name: "blocks", about: "blocks of a batch market on the ledger, proposed and validated", run: run_blocks },
     Bench { name: "replay", about: "real history as an oracle", run: run_replay },
     Bench { name: "replay_files", about: "recorded files of every shape, each in a process", run: run_replay_files },
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
     Bench { name: "fair-access", about: "clocks, copies, holds, release and delays of fair access", run: run_fair_access },
-    Bench { name: "replication", about: "a log replicated on one machine, beside etcd and Aeron Cluster", run: run_replication },
+    Bench {
+        name: "replication",
+        about: "a log replicated on one machine, compared with etcd and Aeron Cluster",
+        run: run_replication,
+    },
     Bench { name: "venue", about: "the program as it is served: one replica and three, by every interface", run: run_venue },
+    Bench { name: "promises", about: "the longest that one entry of the log takes", run: run_promises },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
+    Bench { name: "cold", about: "make demo and make test in a fresh clone, from nothing built", run: run_cold },
 ];
 
 fn usage() -> String {
@@ -50,7 +56,7 @@ NAME
 {benches}  list            print these names
 
 options
-  --rounds N      rounds, of which figures are medians [7], at least {ROUNDS_MIN}
+  --rounds N      rounds; figures are medians over them [7], at least {ROUNDS_MIN}
   --no-peer       without peers
   --only-peer P   of replication's peers only this one: etcd or aeron
   --seconds N     of each of replication's loads, after as many of warming up; of each kind that simulation runs [5]
@@ -242,9 +248,14 @@ fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()>
     replication::run(&config, report)
 }
 
-/// The program, built beside this one.
+/// The program, built in the same folder as this one.
 fn walras() -> anyhow::Result<PathBuf> {
     Ok(std::env::current_exe().context("finding this program's folder")?.with_file_name("walras"))
+}
+
+fn run_promises(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let rounds = if options.small { 2 } else { options.rounds };
+    promises::run(&promises::Config { rounds, is_full: !options.small }, report)
 }
 
 fn run_siege(options: &Options, report: &mut Report) -> anyhow::Result<()> {
@@ -256,6 +267,10 @@ fn run_venue(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let (rounds, seconds) = if options.small { (1, 1) } else { (options.rounds, options.seconds) };
     let scratch = options.streams.join("venue");
     product::run(&product::Config { rounds, seconds, walras: walras()?, before: options.before.clone(), scratch }, report)
+}
+
+fn run_cold(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    cold::run(&cold::Config { demo_only: options.small, scratch: options.streams.join("cold") }, report)
 }
 
 fn run_simulation(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -21,7 +21,7 @@ use crate::streams::{self, Scale, Solved, Stream};
 /// How to run.
 #[derive(Debug)]
 pub struct Config {
-    /// Rounds, of which figures are medians.
+    /// Rounds; figures are medians over them.
     pub rounds: usize,
     /// How large.
     pub scale: Scale,
@@ -29,7 +29,7 @@ pub struct Config {
     pub streams: PathBuf,
     /// Where exchange data may lie.
     pub data: Option<PathBuf>,
-    /// The peer to run beside.
+    /// The peer to compare with.
     pub peer: Option<ExchangeCore>,
 }
 
@@ -169,7 +169,7 @@ fn recorded_hour(config: &Config, _: &Clock, report: &mut Report) -> anyhow::Res
 struct Times {
     ladder_ns: Vec<f64>,
     art_ns: Vec<f64>,
-    /// The ladder's, told of nothing ahead.
+    /// The ladder's, without look-ahead.
     blind_ns: Vec<f64>,
     peer_ns: Vec<f64>,
     peer_name: String,
@@ -210,8 +210,8 @@ impl Times {
     }
 }
 
-/// Runs a stream on both indexes and the peer, a round of each in turn. The first `untimed` commands are not timed. `alone` adds a pass
-/// per round that times every command alone.
+/// Runs a stream on both indexes and the peer, a round of each in turn. The first `untimed` commands are not timed. `alone` adds a
+/// pass per round that times every command alone.
 fn throughput(config: &Config, stream: &Stream, untimed: usize, alone: bool, report: &mut Report) -> anyhow::Result<Times> {
     eprintln!("{}", stream.origin);
     let solved = stream.solve()?;

@@ -1,4 +1,4 @@
-//! exchange-core, run beside ours: `bench/peers/exchange-core`, a Java program of its own.
+//! exchange-core, run for comparison: `bench/peers/exchange-core`, a Java program of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ pub struct ExchangeCore {
 pub struct PeerRun(Value);
 
 impl ExchangeCore {
-    /// Builds it. `Err` is a sentence on why it can not run here.
+    /// Builds it. `Err` is a sentence on why it cannot run here.
     pub fn build(peers: &Path) -> Result<Self, String> {
         let script = peers.join("exchange-core/run.sh");
         let built = Command::new(&script).arg("--build-only").output();
@@ -33,7 +33,8 @@ impl ExchangeCore {
         self.finish(self.command(mode, file, options), mode, file, "expect-file")
     }
 
-    /// Runs its whole pipeline with its journal in a folder, on the first million commands; the answer is checked with its own book.
+    /// Runs its whole pipeline with its journal in a folder, on the first million commands; the answer is checked with its own
+    /// book.
     pub fn run_journal(&self, file: &Path, folder: &Path, options: &[(&str, usize)]) -> anyhow::Result<PeerRun> {
         let mode = "pipeline-journal";
         let mut command = self.command(mode, file, options);

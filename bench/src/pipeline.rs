@@ -1,6 +1,6 @@
 //! The engine across two cores: a client core that sends commands (and journals them) and reads events, and an engine core.
 //!
-//! The cores share three rings: commands to the engine, events back, and marks that say up to which command the events told so far
+//! The cores share three rings: commands to the engine, events back, and marks that say up to which command the events so far
 //! reach. A mark is what durability needs: events are released to the client once the journal has synced the commands they are of.
 
 use std::path::Path;
@@ -26,7 +26,7 @@ const LATENCY_BATCH: usize = 8;
 /// How far ahead commands are fetched from the other core's cache.
 const AHEAD: usize = 4;
 
-/// The events of the first `commands` commands are the first `events` told.
+/// The events of the first `commands` commands are the first `events`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     commands: u64,
@@ -62,7 +62,7 @@ struct EngineCore<W> {
     commands: Consumer<Command>,
     events: Producer<Event>,
     marks: Producer<Mark>,
-    told: Mark,
+    reported: Mark,
     batch: Vec<Event>,
 }
 
@@ -72,7 +72,7 @@ struct ClientCore {
     events: Consumer<Event>,
     marks: Consumer<Mark>,
     /// The last mark read.
-    told: Mark,
+    reported: Mark,
     /// Events taken so far.
     taken: u64,
 }
@@ -81,15 +81,15 @@ fn cores<W>(work: W) -> (ClientCore, EngineCore<W>) {
     let (commands_in, commands) = RingBuffer::new(COMMANDS_IN_RING);
     let (events, events_out) = RingBuffer::new(EVENTS_IN_RING);
     let (marks, marks_out) = RingBuffer::new(MARKS_IN_RING);
-    let (told, taken) = (Mark::default(), 0);
-    let client = ClientCore { commands: commands_in, events: events_out, marks: marks_out, told, taken };
-    (client, EngineCore { work, commands, events, marks, told, batch: Vec::with_capacity(4 * BATCH) })
+    let (reported, taken) = (Mark::default(), 0);
+    let client = ClientCore { commands: commands_in, events: events_out, marks: marks_out, reported, taken };
+    (client, EngineCore { work, commands, events, marks, reported, batch: Vec::with_capacity(4 * BATCH) })
 }
 
 impl<W: Work> EngineCore<W> {
     /// Applies commands until `count` have come, telling at most `batch_max` of them at a time.
     fn run(mut self, count: u64, batch_max: usize) {
-        while self.told.commands < count {
+        while self.reported.commands < count {
             let ready = self.commands.slots().min(batch_max);
             if ready == 0 {
                 std::hint::spin_loop();
@@ -106,7 +106,7 @@ impl<W: Work> EngineCore<W> {
                 }
             }
             chunk.commit_all();
-            self.told.commands += ready as u64;
+            self.reported.commands += ready as u64;
             self.tell();
         }
     }
@@ -123,9 +123,9 @@ impl<W: Work> EngineCore<W> {
             chunk.fill_from_iter(self.batch[sent..sent + room].iter().copied());
             sent += room;
         }
-        self.told.events += self.batch.len() as u64;
+        self.reported.events += self.batch.len() as u64;
         self.batch.clear();
-        while self.marks.push(self.told).is_err() {
+        while self.marks.push(self.reported).is_err() {
             std::hint::spin_loop();
         }
     }
@@ -148,10 +148,10 @@ impl ClientCore {
             if mark.commands > durable {
                 break;
             }
-            self.told = *mark;
+            self.reported = *mark;
             self.marks.pop().expect("it was there a moment ago");
         }
-        let released = usize::try_from(self.told.events - self.taken).expect("a ring holds them");
+        let released = usize::try_from(self.reported.events - self.taken).expect("a ring holds them");
         let ready = self.events.slots().min(released);
         let chunk = self.events.read_chunk(ready).expect("as many are ready");
         let (first, second) = chunk.as_slices();
@@ -170,7 +170,7 @@ pub fn in_memory(session: &Session) -> (f64, Outcome) {
     let mut outcome = Outcome::default();
     let mut sent = 0;
     let begun = Instant::now();
-    while client.told.commands < count || client.taken < client.told.events {
+    while client.reported.commands < count || client.taken < client.reported.events {
         sent += client.send(&session.commands[sent..]);
         client.take(u64::MAX, |event| outcome.see(event));
     }
@@ -190,7 +190,7 @@ pub fn durable(session: &Session, directory: &Path) -> anyhow::Result<(f64, Outc
     let mut outcome = Outcome::default();
     let (mut sent, mut synced) = (0, 0);
     let begun = Instant::now();
-    while client.told.commands < count || client.taken < client.told.events {
+    while client.reported.commands < count || client.taken < client.reported.events {
         let batch = client.send(&session.commands[sent..]);
         for command in &session.commands[sent..sent + batch] {
             log.append_with(|buffer| encode_command(command, buffer))?;
@@ -213,8 +213,8 @@ fn rate(count: u64, begun: Instant) -> f64 {
     count as f64 / begun.elapsed().as_secs_f64() / 1e6
 }
 
-/// Microseconds, each command's, from when it should have been sent to when its client had its last event, at `rate` commands a second
-/// whatever the engine does meanwhile: an open loop, so that no omission is coordinated.
+/// Microseconds, each command's, from when it should have been sent to when its client had its last event, at `rate` commands a
+/// second whatever the engine does meanwhile: an open loop, so that no omission is coordinated.
 #[must_use]
 pub fn latencies_us(session: &Session, rate: u64) -> (Vec<f64>, Outcome) {
     latencies_of(open(session.users), session, rate)
@@ -241,9 +241,9 @@ fn latencies_of(work: impl Work, session: &Session, rate: u64) -> (Vec<f64>, Out
             sent += 1;
         }
         client.take(u64::MAX, |event| outcome.see(event));
-        if client.taken == client.told.events && latencies.len() < client.told.commands as usize {
+        if client.taken == client.reported.events && latencies.len() < client.reported.commands as usize {
             let now_ns = begun.elapsed().as_nanos() as u64;
-            while latencies.len() < client.told.commands as usize {
+            while latencies.len() < client.reported.commands as usize {
                 latencies.push((now_ns - due_ns(latencies.len())) as f64 / 1_000.0);
             }
         }

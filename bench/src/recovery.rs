@@ -1,23 +1,25 @@
 //! A venue with a batch market that is killed and started again: how long until it is there, against how much it holds.
 //!
-//! The venue is a process of its own (this program once more, as [`victim`]), so that `kill -9` is what it is in life: threads end anywhere,
-//! and what the process had not written is gone. It says what has been acknowledged, and the hash of each block; after each kill the one that
-//! follows must have all of it, and the same blocks.
-//! Recovering is reading the newest snapshot, applying the log's entries after it, and hashing all accounts and offers.
+//! The venue is a process of its own (this program once more, as [`victim`]), so that `kill -9` is what it is in life: threads end
+//! anywhere, and what the process had not written is gone. It says what has been acknowledged, and the hash of each block; after
+//! each kill the one that follows must have all of it, and the same blocks. Recovering is reading the newest snapshot, applying the
+//! log's entries after it, and hashing all accounts and offers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use walras_access::Clock;
 use walras_batch_workload::{Model, Workload};
 use walras_config::{Batch, Config};
-use walras_node::runtime::{StartOptions, Venue};
+use walras_log_store::RealDisk;
+use walras_node::runtime::ReplicaVenue;
 use walras_ports::{VenueHandle, View};
 use walras_types::{AccountId, AssetId, BatchMarketId, PublicKey, Symbol, TransactionSeq, TransferId};
+use walras_wait::within;
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{AccountCommand, AssetSpec, BatchCommand, Command, SetAccountKey, SubmitTransaction, Transfer, VenueCommand};
 
@@ -42,7 +44,7 @@ const KILLS: usize = 3;
 const ACKNOWLEDGED: u64 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Measures each size, of which the last is the figure that has to be there.
+/// Measures each size; the last one's figure is required.
 pub fn run(sizes: &[Size], scratch: &Path, report: &mut Report) -> anyhow::Result<()> {
     for (at, size) in sizes.iter().enumerate() {
         let folder = scratch.join("recovery");
@@ -117,7 +119,7 @@ fn measure(size: Size, folder: &Path) -> anyhow::Result<Vec<Found>> {
 
 fn newest_snapshot_bytes(folder: &Path) -> anyhow::Result<f64> {
     let mut newest: Option<(std::time::SystemTime, u64)> = None;
-    for file in std::fs::read_dir(folder.join("snapshots")).context("looking for snapshots")? {
+    for file in std::fs::read_dir(folder.join("replica").join("snapshots")).context("looking for snapshots")? {
         let meta = file?.metadata()?;
         let found = (meta.modified()?, meta.len());
         newest = newest.max(Some(found));
@@ -200,10 +202,12 @@ impl Drop for Victim {
     }
 }
 
-/// `walras-bench victim DIR ACCOUNTS BLOCKS`: recovers or makes the venue, says what it found, then takes transactions until it is killed.
+/// `walras-bench victim DIR ACCOUNTS BLOCKS`: recovers or makes the venue, says what it found, then takes transactions until it is
+/// killed.
 pub fn victim(folder: &Path, accounts: u32, blocks: u32) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let venue = Venue::start(&options(folder))?;
+    let config = config();
+    let venue = ReplicaVenue::start_on(RealDisk, folder, &Clock::system(), &config, config.cluster_options()?)?;
     let nanoseconds = begun.elapsed().as_nanos();
     let handle = venue.handle();
     let recovered = venue.recovered();
@@ -254,13 +258,14 @@ fn say(line: &str) -> anyhow::Result<()> {
     writeln!(out, "{line}").and_then(|()| out.flush()).context("saying it")
 }
 
-fn options(folder: &Path) -> StartOptions {
+fn config() -> Config {
     let mut config = Config::default();
+    config.order_entry.listen = String::new();
     config.log.snapshot_every_entries = 5_000_000;
     config.engine.threads = 2;
     let assets = (0..ASSETS).map(symbol).collect();
     config.batch = vec![Batch { name: "MAIN".into(), assets, interval_ms: 250, ..Batch::default() }];
-    StartOptions { data: PathBuf::from(folder), clock: Clock::system(), config }
+    config
 }
 
 fn symbol(asset: u16) -> String {
@@ -312,12 +317,11 @@ fn look(handle: &VenueHandle) -> anyhow::Result<Look> {
 }
 
 fn wait(mut is_so: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    while !is_so()? {
-        ensure!(begun.elapsed() < PATIENCE, "the venue does not come on within {PATIENCE:?}");
-        std::thread::park_timeout(Duration::from_millis(2));
-    }
-    Ok(())
+    within(PATIENCE, || match is_so() {
+        Ok(true) => Ok(Ok(())),
+        Ok(false) => Err(anyhow!("the venue does not come on within {PATIENCE:?}")),
+        Err(why) => Ok(Err(why)),
+    })?
 }
 
 /// Sends a block's transactions, says what was acknowledged, waits until they are cleared, and says that too.

@@ -1,7 +1,7 @@
 //! Real history as an oracle: `make bench NAME=replay`.
 //!
-//! What is measured and how it is judged is `walras_replay`'s; here its figures become a report. Replaying again gives the same counts, so
-//! the rounds only serve the timings, of which the median is reported; a count that differs between rounds fails the bench.
+//! What is measured and how it is judged is `walras_replay`'s; here its figures become a report. Replaying again gives the same
+//! counts, so the rounds only serve the timings, whose median is reported; a count that differs between rounds fails the bench.
 
 use std::collections::BTreeMap;
 use std::path::Path;

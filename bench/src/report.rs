@@ -143,7 +143,7 @@ pub struct Figure {
     pub value: f64,
     /// Of what.
     pub unit: Unit,
-    /// The best peer measured beside it, else published; `None` where there is none.
+    /// The best peer's figure, measured in the same run, else published; `None` if there is none.
     pub peer: Option<PeerFigure>,
     /// How many times better than the peer: above 1 is better, whatever the unit.
     pub ratio: Option<f64>,
@@ -158,7 +158,7 @@ impl Figure {
         Self { metric: metric.into(), value: rounded(value), unit, peer: None, ratio: None, bar: None }
     }
 
-    /// Sets it beside a peer's, which counts in the same unit.
+    /// Compares it with a peer's, in the same unit.
     #[must_use]
     pub fn against(mut self, peer: PeerFigure) -> Self {
         assert_eq!(self.unit, peer.unit, "{}: a peer's figure is compared in the same unit", self.metric);

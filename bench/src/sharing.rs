@@ -1,8 +1,8 @@
 //! One incoming order shared among the 16 orders of a level.
 //!
-//! Before each repetition, untimed, the level is made anew; the best, with 15 levels of 16 orders behind it. Then one order comes that
-//! trades with all 16, for half of what they show: checked, matched, self-trades prevented, every fill and the answer written out as
-//! events. (Sharing by percentage fills the first few in whole, the others fill all in part.)
+//! Before each repetition, untimed, the level is made again; the best, with 15 levels of 16 orders behind it. Then one order comes
+//! that trades with all 16, for half of what they show: checked, matched, self-trades prevented, every fill and the answer written
+//! out as events. (Sharing by percentage fills the first few in whole, the others fill all in part.)
 
 use walras_order_book::{OrderBook, PriceIndex};
 use walras_types::{Allocation, SelfTrade, Side, SizeLots};

@@ -8,8 +8,8 @@
 //! | W4 | 1,000,000 resting orders; random cancels, no trades: bound by memory |
 //! | AAPL | an hour of NASDAQ as recorded, each order that took put together again: [`walras_replay::book_commands`] |
 //!
-//! W1 is read from exchange data where that is there, otherwise made by our generator of the same shape, and the report says so. AAPL is
-//! left out where its file is not. The others are always made.
+//! W1 is read from exchange data where that is there, otherwise made by our generator of the same shape, and the report says so.
+//! AAPL is left out where its file is not. The others are always made.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -37,7 +37,7 @@ pub struct Stream {
     pub records: Vec<Record>,
     /// How many of them fill the book; not timed where that is said.
     pub fill: usize,
-    /// The commands on disk, for peers; `FILE.expect` is beside.
+    /// The commands on disk, for peers; `FILE.expect` lies next to them.
     pub file: PathBuf,
     /// What a book makes of them that lets orders of one owner trade: from elsewhere.
     pub expected: Answer,
@@ -258,7 +258,7 @@ mod tests {
         // Each order has an owner of its own, so preventing self-trades changes nothing: both books may be timed on it alike.
         assert_eq!(solved.allow, solved.cancel_newest);
         assert_eq!(crate::records::read(&stream.file).unwrap(), stream.records);
-        let beside = std::fs::read_to_string(expect_of(&stream.file)).unwrap();
-        assert_eq!(expected(&WorkloadResult::parse(&beside).unwrap()), stream.expected);
+        let expectation = std::fs::read_to_string(expect_of(&stream.file)).unwrap();
+        assert_eq!(expected(&WorkloadResult::parse(&expectation).unwrap()), stream.expected);
     }
 }

@@ -15,7 +15,8 @@ use walras_wire::{
 
 use crate::records::{Op, Record};
 
-const INSTRUMENT: InstrumentId = InstrumentId(0);
+/// The one instrument.
+pub const INSTRUMENT: InstrumentId = InstrumentId(0);
 const SETUP_TIME: TimeNs = TimeNs(1);
 
 /// The time of every command of a stream: nothing in it expires.

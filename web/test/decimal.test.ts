@@ -34,7 +34,7 @@ test("every quantity round-trips, beyond what a float holds", () => {
   }
 });
 
-test("division rounds the way it is told, for either sign", () => {
+test("division rounds as asked, for either sign", () => {
   const random = new Random(2);
   for (let round = 0; round < 2_000; round += 1) {
     const a = BigInt(random.below(2_001) - 1_000);
@@ -47,7 +47,7 @@ test("division rounds the way it is told, for either sign", () => {
   }
 });
 
-test("rescaling is exact upwards and rounds as told downwards", () => {
+test("rescaling is exact upwards and rounds as asked downwards", () => {
   assert.equal(rescale(123n, 2, 5, "down"), 123_000n);
   assert.equal(rescale(123_456n, 5, 2, "down"), 123n);
   assert.equal(rescale(123_456n, 5, 2, "up"), 124n);

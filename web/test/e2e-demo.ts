@@ -37,7 +37,7 @@ const venue = spawn(program, ["demo", "--data", join(folder, "venue"), "--listen
 endsWithTest(venue);
 let passed = false;
 try {
-  // What the demo prints for whoever shall open its page.
+  // What the demo prints for the user who opens its page.
   const address = await withinMs(START_MS, "the demo prints its address", printed(venue, /^Open (http:\/\/127\.0\.0\.1:\d+\/#demo=\S+)$/));
   console.log(`--  ${address.replace(/#.*/, "")} is ${program}`);
   const test = spawn(process.execPath, ["--import", "tsx", join(import.meta.dirname, "e2e.ts")], {

@@ -32,7 +32,7 @@ export async function fairSteps(browser: Browser, fake: Running | null, address:
   if (fake) fake.venue.fair = new FakeFair();
   await step("fair access: shows delays, shares, gateways and stages, and they move", () => shows(browser, fake, plain, hasAll));
   if (fake) {
-    await step("fair access: says who leads, what strays, and what is switched off", () => says(browser, fake, plain));
+    await step("fair access: shows the leader, outliers, and what is switched off", () => says(browser, fake, plain));
     await step("fair access: says when there is no answer", () => tellsOfSilence(browser, fake, plain));
   }
   await step("fair access: reads well in dark, and at 400 pixels", () => looks(browser, fake, plain));
@@ -86,7 +86,7 @@ async function shows(browser: Browser, fake: Running | null, address: string, ha
   }
   const stages = async (): Promise<string[]> => page.locator("#stages-table tbody tr").evaluateAll((rows) => rows.map((row) => (row as HTMLElement).dataset["stage"] ?? ""));
   if (fake || hasAll) {
-    await until("the stages of an order are told", async () => (await stages()).join().includes("transit,hold,log,apply"));
+    await until("the stages of an order are shown", async () => (await stages()).join().includes("transit,hold,log,apply"));
     assert.match(await text(page, "#stages-table tr[data-stage=hold] td:nth-child(3)"), /^\d[\d.]*\s(ns|µs|ms|s)$/);
     const [bar = "0", line = "0"] = await page.locator("#stages-table tr[data-stage=log] rect").evaluateAll((rects) => rects.map((rect) => rect.getAttribute("width") ?? "0"));
     assert.ok(Number(bar) > 0 && Number(line) > 0, "the bar is drawn");
@@ -124,8 +124,8 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
   assert.equal(await height(), before);
   await assertFits(page, "the masthead with a long key", WIDE);
 
-  fair.strays = true;
-  await until("a gateway's stamps do not count", async () => /Not linked.*Excluded: its edges do not close.*Stray: do not count.*2 differed/.test(await row(3)));
+  fair.hasOutlier = true;
+  await until("a gateway's stamps do not count", async () => /Not linked.*Excluded: its edges do not close.*Outlier: do not count.*2 differed/.test(await row(3)));
   // A replica ends: what nobody judges is not called 0 %.
   fair.silent = "not_judged";
   await until("nothing is judged", async () => /^Not judged: replica 3 is silent$/.test(await text(page, "#fair-late")));

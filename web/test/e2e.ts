@@ -162,7 +162,7 @@ async function restsAmendsCancels(page: Page): Promise<void> {
   await page.keyboard.press("Enter");
   await until("the order shrank", async () => Number((await text(page, "#orders-table tbody tr td:nth-child(3)")).replace(/\s/g, "")) === Number(half));
 
-  // Cancel: the button beside it.
+  // Cancel: the button next to it.
   await blur(page);
   await page.keyboard.press("o");
   await page.keyboard.press("Tab");

@@ -26,14 +26,14 @@ test("shares have two digits however small they are", () => {
 test("history keeps some minutes, breaks the line where nobody asked, and takes shares over some seconds", () => {
   const history = new FairHistory();
   const base = new FakeFair().fairAccess();
-  const at = (pieces: number, late: number, more: Partial<FairAccess> = {}): FairAccess => ({ ...base, release: base.release && { ...base.release, delay_ns: 2_000, target_ppm: null, pieces, late, late_ns_max: 1 }, ...more });
+  const at = (publications: number, late: number, more: Partial<FairAccess> = {}): FairAccess => ({ ...base, release: base.release && { ...base.release, delay_ns: 2_000, target_ppm: null, publications, late, late_ns_max: 1 }, ...more });
   history.add(at(100, 50), 1_000);
   assert.equal(history.latePpm, null, "of one look nothing can be said");
   history.add(at(200, 50), 2_000);
   assert.equal(history.latePpm, 0);
   history.add(at(300, 60), 3_000);
   assert.equal(history.latePpm, 50_000, "ten of the 200 since the first look");
-  // Where another one leads, orders are told nothing of.
+  // If another one leads, nothing is said of orders.
   history.add(at(400, 60, { is_sequencing: false }), 4_000);
   // Half a minute on the first looks count no more.
   history.add(at(500, 60), 33_000);
@@ -41,7 +41,7 @@ test("history keeps some minutes, breaks the line where nobody asked, and takes 
   const [seconds, values] = history.series("delayNs");
   assert.deepEqual(seconds, [1, 2, 3, 4, 18.5, 33]);
   assert.deepEqual(values, [312_000, 312_000, 312_000, null, null, 312_000]);
-  // A replica that restarted counts anew.
+  // A replica that restarted counts from 0.
   history.add(at(10, 5), 34_000);
   assert.equal(history.latePpm, null, "of ten nothing can be said");
   history.add(at(110, 55), 35_000);
@@ -65,8 +65,8 @@ test("a share of nothing is no 0 %, and a silent replica is named", () => {
   // Where another one leads, what is late here is all that is known here.
   fair.leader = 2;
   assert.equal(late(), "0.12 % of 1 %");
-  const judged = { pieces: 0, unfair: 0, unfair_recent_ppm: 0, strayed: 0, strays: [] };
-  const figures = { delay_ns: 1, target_ppm: null, pieces: 3, late: 1, late_ns_max: 1, judged };
+  const judged = { publications: 0, unfair: 0, unfair_recent_ppm: 0, outlier_reports: 0, outliers: [] };
+  const figures = { delay_ns: 1, target_ppm: null, publications: 3, late: 1, late_ns_max: 1, judged };
   assert.equal(lateWords(figures, null).share, "Not judged yet", "a leader that has led for a moment only");
   assert.equal(lateWords({ ...figures, judged: { ...judged, silent: [2, 3] } }, null).share, "Not judged: replicas 2, 3 are silent");
 });
@@ -89,9 +89,9 @@ test("gateways are those of the cluster, with what is known of each", () => {
     { id: 3, isHere: false, leads: false, stamps: "count", isLinked: true, page: "http://venue-3.example:7070/#fair" },
   ]);
   assert.deepEqual(rows.map(({ clock }) => clock), [{ status: "good", boundNs: 18_400 }, { offNs: 2_310 }, { offNs: 4_870 }]);
-  fair.strays = true;
+  fair.hasOutlier = true;
   const [, , third] = gatewayRows(look(fair));
-  assert.deepEqual([third?.stamps, third?.isLinked, third?.clock], ["stray", false, { excluded: "its edges do not close" }]);
+  assert.deepEqual([third?.stamps, third?.isLinked, third?.clock], ["outlier", false, { excluded: "its edges do not close" }]);
 
   // One that nothing came from, in a cluster whose addresses nobody configured.
   const quiet = look(new FakeFair());

@@ -1,4 +1,4 @@
-// `npm run fake-venue`: the fake venue by hand, for developing the page (`npm run dev` beside it) or looking at the built one.
+// `npm run fake-venue`: the fake venue by hand, for developing the page (with `npm run dev`) or looking at the built one.
 
 import { FakeFair } from "./fake/fair.ts";
 import { startFakeVenue } from "./fake-venue.ts";

@@ -86,7 +86,7 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
   const header = (name: string): string => String(request.headers[name] ?? "");
   const account = (): number => verify({
     key: header("walras-key"), timestamp: header("walras-timestamp"), nonce: header("walras-nonce"), signature: header("walras-signature"),
-  }, request.method ?? "", path, "", venue.takesSignedFromNs);
+  }, request.method ?? "", path, "", venue.acceptsTimestampsFromNs);
   if (path.startsWith("/v1/batches") && venue.hasBatches) return batches(venue, path, request.method === "POST" ? await bodyOf(request) : "");
   switch (path.split("?")[0]) {
     case "/v1/time":

@@ -12,7 +12,7 @@ export async function assertTabStopsVisible(page: Page, expectedStops: RegExp[])
     const at = await page.evaluate(() => {
       const element = document.activeElement;
       if (!element || element === document.body) return null;
-      // A radio button's ring is drawn on what stands beside it in the label.
+      // A radio button's ring is drawn on what stands next to it in the label.
       const shown = element.matches(".choice input, .component input") ? element.nextElementSibling ?? element : element;
       const box = shown.getBoundingClientRect();
       const { outlineStyle, outlineWidth } = getComputedStyle(shown);

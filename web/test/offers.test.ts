@@ -29,7 +29,7 @@ test("an offer is collected, stands, trades in part, and is gone", () => {
   const first = offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "6.00", limit_bits: "5" }], offer_fills: [fill] }));
   assert.deepEqual(offers.list("main").map(({ standing }) => [standing?.limit_bits, standing?.tie]), [["5", "3"]], "what is left is cancelled by the limit that it has now");
   assert.deepEqual([states(offers), first.fills], [["7 standing 6.00"], [fill]]);
-  assert.deepEqual(offers.apply(update({ offer_fills: [fill] })).fills, [], "told twice, it is one fill");
+  assert.deepEqual(offers.apply(update({ offer_fills: [fill] })).fills, [], "reported twice, it is one fill");
   offers.apply(update({ offer_updates: [{ batch: "main", sequence: "7", status: "traded", amount: "0.00" }] }));
   assert.deepEqual(states(offers), []);
 });
@@ -48,7 +48,7 @@ test("a cancel shows while it is collected, and ends with its offer or by being 
   assert.deepEqual(said, [{ tone: "bad", title: "Transaction 10 left out (10: Unknown offer)", text: "No such offer: it may have traded." }]);
 });
 
-test("news that never came does not leave an offer collected for ever", () => {
+test("news that never came does not leave an offer collected forever", () => {
   const offers = new OwnOffers();
   offers.collected(sent("7", "16"));
   offers.settled("main", "16");
@@ -126,7 +126,7 @@ const block = (number: string, eur: string | null): BatchBlock => ({
 });
 const info: Batch = {
   market_id: 0, name: "main", assets: ["USD", "EUR", "JPY"], numeraire: "USD", interval_ms: 500, commission_exponent: 15, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: "open",
-  domain: "", collected: 0, closed_block: null, standing_offers: "0", last_block: null,
+  domain: "", collected: 0, closed_block: null, standing_offers: "0", idle_blocks: 0, last_block: null,
 };
 const told = (more: Partial<BatchMessage>): BatchMessage => ({ type: "batch", kind: "update", batch: "main", collected: 0, closed_block: null, blocks: [], ...more });
 

@@ -18,7 +18,7 @@ const say = (answer: OrderReply): string => {
   return `${tone}: ${title}. ${text}`;
 };
 
-test("an order's outcome is told with sums that are exact", () => {
+test("an order's outcome is shown with exact sums", () => {
   assert.equal(say(reply("filled", [["0.100", "10.00"], ["0.200", "10.01"], ["0.200", "10.02"]])), "good: Filled. Bought 0.5 of 0.5 BTC at 10.00 to 10.02. Log entry 7.");
   assert.equal(say(reply("partially_filled", [["0.300", "10.00"]])), "good: Partly filled, the rest stands. Bought 0.3 of 0.5 BTC at 10.00. Log entry 7.");
   assert.equal(say(reply("resting", [])), "good: Standing in the book. 0.5 BTC wait for the other side. Log entry 7.");

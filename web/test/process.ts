@@ -14,7 +14,7 @@ export function programFile(): string {
   return program;
 }
 
-/** Whoever ends the test ends these. */
+/** These end with the test. */
 export function endsWithTest(...children: ChildProcess[]): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {

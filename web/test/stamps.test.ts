@@ -28,7 +28,7 @@ function venue(fromNs: bigint): { sent: string[]; stamps: bigint[] } {
   const stamps: bigint[] = [];
   const answer = (path: string, headers: Record<string, string>): [number, object] => {
     if (path === "/v1/time") return [200, { time_ns: `${Date.now()}000000` }];
-    if (path === "/v1/status") return [200, { takes_signed_from_ns: String(fromNs) }];
+    if (path === "/v1/status") return [200, { accepts_timestamps_from_ns: String(fromNs) }];
     const stamp = BigInt(headers["Walras-Timestamp"] ?? "0");
     stamps.push(stamp);
     if (stamp >= fromNs) return [200, { positions: [] }];
@@ -42,7 +42,7 @@ function venue(fromNs: bigint): { sent: string[]; stamps: bigint[] } {
   return { sent, stamps };
 }
 
-test("a stale stamp is signed anew, once, with the first that the venue takes", async () => {
+test("a stale timestamp is replaced once, by the first that the venue accepts", async () => {
   const fromNs = BigInt(Date.now()) * 1_000_000n + SECOND;
   const { sent, stamps } = venue(fromNs);
   assert.deepEqual(await fetchPositions(KEY), []);

@@ -1,7 +1,8 @@
-//! Fair access: clocks that agree, copies of one order, the sequencer's hold, release at an instant, delays that keep their targets:
-//! `make bench NAME=fair-access`.
+//! Fair access: clocks that agree, copies of one order, the sequencer's hold, release at an instant, delays that keep their
+//! targets: `make bench NAME=fair-access`.
 //!
-//! The mesh and the delays run in simulation, since no machine here has a cloud's clocks and links; the rest is real, shards are processes.
+//! The mesh and the delays run in simulation, since no machine here has a cloud's clocks and links; the rest is real, shards are
+//! processes.
 
 mod costs;
 mod reading;
@@ -23,13 +24,13 @@ use crate::report::{Figure, Report, Unit};
 /// How to run.
 #[derive(Debug)]
 pub struct Config {
-    /// Rounds, of which figures of times are medians.
+    /// Rounds; figures of times are medians over them.
     pub rounds: usize,
     /// Whether to run all of it.
     pub is_full: bool,
     /// Where measured delays may lie.
     pub data: PathBuf,
-    /// The program of which shards are made.
+    /// The program that shards run.
     pub walras: PathBuf,
     /// Where their logs lie.
     pub scratch: PathBuf,
@@ -160,13 +161,15 @@ fn readings(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 fn releases(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     eprintln!("release by spinning");
     let clock = Clock::calibrated();
-    let pieces = if config.is_full { 200_000 } else { 2_000 };
-    let rounds = (0..config.rounds).map(|_| release::round(&clock, pieces)).collect::<anyhow::Result<Vec<_>>>()?;
-    let all: u64 = rounds.iter().map(|round| round.pieces).sum();
+    let publications = if config.is_full { 200_000 } else { 2_000 };
+    let rounds = (0..config.rounds).map(|_| release::round(&clock, publications)).collect::<anyhow::Result<Vec<_>>>()?;
+    let all: u64 = rounds.iter().map(|round| round.publications).sum();
     let interrupted: u64 = rounds.iter().map(|round| round.interrupted).sum();
     report.note(format!(
-        "release: {interrupted} of {all} pieces were due while the system had taken the processor from the spinning thread (two looks at the clock more \
-         than {} ns apart); they are left out of release_overshoot_* and are in release_overshoot_all_p999_ns. The machine reads its clock in {:.0} ns",
+        "release: {interrupted} of {all} publications were due while the system had taken the processor from the spinning thread \
+         (two looks at the clock more \
+         than {} ns apart); they are left out of release_overshoot_* and are in release_overshoot_all_p999_ns. The machine reads \
+         its clock in {:.0} ns",
         release::INTERRUPTED_NS,
         clock.overhead_ns()
     ));
@@ -179,9 +182,7 @@ fn releases(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     figure("release_overshoot_p99_ns", |round| round.overshoot.p99, None);
     figure("release_overshoot_p999_ns", |round| round.overshoot.p999, Some(100.0));
     figure("release_bare_p999_ns", |round| round.bare.p999, None);
-    figure("release_given_p50_ns", |round| round.given.p50, None);
-    figure("release_given_p999_ns", |round| round.given.p999, None);
     figure("release_overshoot_all_p999_ns", |round| round.overshoot_of_all.p999, None);
-    report.check("release: no piece left before its time, each once, to all that subscribed");
+    report.check("release: no publication left before its time, each once, in order");
     Ok(())
 }

@@ -9,6 +9,7 @@ use anyhow::{Context, ensure};
 use walras_clock_sync::mesh::{MeshKey, MeshOptions};
 use walras_clock_sync::{ClockOptions, ClockService, SourceOptions};
 use walras_fair_access::mesh::NodeId;
+use walras_wait::within;
 
 use crate::statistics::median;
 
@@ -53,12 +54,10 @@ pub(super) fn mesh() -> anyhow::Result<[ClockService; 2]> {
 }
 
 fn wait(service: &ClockService) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while service.source().reading().0.is_none() {
-        ensure!(Instant::now() < deadline, "the clock did not come about: {:?}", service.source().view());
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-    Ok(())
+    within(PATIENCE, || {
+        ensure!(service.source().reading().0.is_some(), "the clock has no time: {:?}", service.source().view());
+        Ok(())
+    })
 }
 
 /// What readings cost.

@@ -1,16 +1,12 @@
 //! A spinning thread that releases market data at given instants.
 
 use anyhow::ensure;
-use walras_fair_access::SubscriberId;
-use walras_fair_access::release::{Delivery, HoldRelease, HoldSettings, Piece, ReleaseSettings};
-use walras_types::InstrumentId;
+use walras_fair_access::release::{Hold, HoldSettings};
 
 use crate::clock::{Clock, ticks};
 use crate::statistics::Percentiles;
 
-/// Subscribers: 48 participants at 16 gateways.
-const SUBSCRIBERS: u32 = 3;
-/// From one piece to the next, and as much again by chance.
+/// From one publication to the next, and as much again by chance.
 const APART_NS: u64 = 10_000;
 /// No turn of the loop takes so long: between two looks that lie further apart, the thread did not run.
 pub(super) const INTERRUPTED_NS: u64 = 1_000;
@@ -19,16 +15,15 @@ pub(super) const INTERRUPTED_NS: u64 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     /// Released.
-    pub(super) pieces: u64,
+    pub(super) publications: u64,
     /// Of these, due while the thread did not run, or made up for it.
     pub(super) interrupted: u64,
-    /// From the release time to the look at the clock upon which the piece was let go; nanoseconds.
+    /// From the release time to the look at the clock upon which the publication was let go; nanoseconds.
     pub(super) overshoot: Percentiles,
-    /// The same, of all pieces.
+    /// The same, of all publications.
     pub(super) overshoot_of_all: Percentiles,
-    /// From the release time to when it was in all subscribers' queues.
-    pub(super) given: Percentiles,
-    /// From such instants to the look at the clock that first saw them passed, where the thread does nothing but look: what the machine allows.
+    /// From such instants to the look at the clock that first saw them passed, where the thread does nothing but look: what the
+    /// machine allows.
     pub(super) bare: Percentiles,
 }
 
@@ -74,7 +69,7 @@ impl Instants {
         Self { draw: 1, last_ns: now_ns + 10 * APART_NS }
     }
 
-    /// After an interruption they begin anew: none has passed already.
+    /// After an interruption they start over: none has passed already.
     fn next(&mut self, now_ns: u64) -> u64 {
         self.draw = self.draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.last_ns = self.last_ns.max(now_ns) + APART_NS + (self.draw >> 33) % APART_NS;
@@ -82,51 +77,36 @@ impl Instants {
     }
 }
 
-/// Pieces wait in the hold, several at a time, and the thread does nothing but look at the clock and let go.
-pub(super) fn round(clock: &Clock, pieces: u64) -> anyhow::Result<Round> {
-    let bare = bare(clock, pieces)?;
-    let settings = ReleaseSettings {
-        hold: HoldSettings { held_max: 1 << 16, wait_max_ns: 1_000_000_000 },
-        queue_max: 1 << 10,
-        subscribers_max: 64,
-        instruments_per_subscriber_max: 8,
-    };
-    let mut hold: HoldRelease<[u8; 64]> = HoldRelease::new(settings);
-    let instrument = InstrumentId(0);
-    for subscriber in 0..SUBSCRIBERS {
-        hold.subscribe(SubscriberId(subscriber), instrument)?;
-    }
+/// Publications wait in the hold, several at a time, and the thread does nothing but look at the clock and let go.
+pub(super) fn round(clock: &Clock, publications: u64) -> anyhow::Result<Round> {
+    let bare = bare(clock, publications)?;
+    let mut hold: Hold<(u64, [u8; 64])> = Hold::new(HoldSettings { held_max: 1 << 16, wait_max_ns: 1_000_000_000 });
     let mut looks = Looks::new(clock);
     let mut instants = Instants::from(looks.now_ns());
-    let (mut overshoots, mut of_all, mut givens) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut overshoots, mut of_all) = (Vec::new(), Vec::new());
     let (mut pushed, mut released, mut interrupted) = (0, 0, 0);
-    let mut push = |hold: &mut HoldRelease<[u8; 64]>, now_ns: u64| {
+    let mut push = |hold: &mut Hold<_>, now_ns: u64| {
         pushed += 1;
-        hold.push(now_ns, Piece { instrument, feed_seq: pushed, release_ns: instants.next(now_ns), data: [7; 64] })
+        hold.push(now_ns, instants.next(now_ns), (pushed, [7; 64]))
     };
     for _ in 0..16 {
         push(&mut hold, looks.now_ns())?;
     }
-    while released < pieces {
+    while released < publications {
         let look_ns = looks.now_ns();
-        let Some(piece) = hold.release_due(look_ns) else { continue };
-        let given_ns = looks.now_ns();
-        ensure!(piece.release_ns <= look_ns && piece.subscribers == SUBSCRIBERS, "a piece left too early or not to all: {piece:?}");
+        let Some(publication) = hold.release_due(look_ns) else { continue };
+        let (number, _) = publication.data;
+        ensure!(publication.release_ns <= look_ns, "publication {number} left {} ns too early", publication.release_ns - look_ns);
         released += 1;
-        ensure!(piece.feed_seq == released, "piece {} left as the one of number {released}", piece.feed_seq);
-        of_all.push((look_ns - piece.release_ns) as f64);
-        let missed = looks.missed(piece.release_ns);
+        ensure!(number == released, "publication {number} left in the place of {released}");
+        of_all.push((look_ns - publication.release_ns) as f64);
+        let missed = looks.missed(publication.release_ns);
         if missed {
             interrupted += 1;
         } else {
-            overshoots.push((look_ns - piece.release_ns) as f64);
-            givens.push((given_ns - piece.release_ns) as f64);
+            overshoots.push((look_ns - publication.release_ns) as f64);
         }
-        for subscriber in 0..SUBSCRIBERS {
-            let taken = hold.take(SubscriberId(subscriber));
-            ensure!(matches!(taken, Some(Delivery::Piece { feed_seq, .. }) if feed_seq == released), "a subscriber got {taken:?}");
-        }
-        push(&mut hold, given_ns)?;
+        push(&mut hold, looks.now_ns())?;
         let now_ns = looks.now_ns();
         if missed {
             // What is due while this made up for an interruption waits for that, too.
@@ -134,11 +114,10 @@ pub(super) fn round(clock: &Clock, pieces: u64) -> anyhow::Result<Round> {
         }
     }
     Ok(Round {
-        pieces: released,
+        publications: released,
         interrupted,
         overshoot: percentiles(overshoots)?,
         overshoot_of_all: percentiles(of_all)?,
-        given: percentiles(givens)?,
         bare,
     })
 }

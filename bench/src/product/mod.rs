@@ -10,7 +10,7 @@
 //! - `single_*`: the host without a replicated log, where the program has one; `solo_vs_before` compares the cluster of one with
 //!   it, or with that of `--before`, by WebSocket: it has no binary order entry.
 //!
-//! *Deliberately absent*: peers. [`replication`](mod@crate::replication) sets a cluster beside others.
+//! *Deliberately absent*: peers. [`replication`](mod@crate::replication) compares a cluster with others.
 //!
 //! *Start reading* at [`run`].
 

@@ -142,9 +142,9 @@ impl Running {
     /// Waits until a request may be signed now: a gateway that has just started takes no stamp of the time before.
     fn wait_for_stamps(&self) -> anyhow::Result<()> {
         let status = self.walras(&["status"])?;
-        let from_ns = status["takes_signed_from_ns"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let from_ns = status["accepts_timestamps_from_ns"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         while let Some(left_ns) = from_ns.checked_sub(now().0) {
-            std::thread::park_timeout(Duration::from_nanos(left_ns + 1));
+            walras_wait::pause(Duration::from_nanos(left_ns + 1));
         }
         Ok(())
     }

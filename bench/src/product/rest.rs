@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use walras_client::read_key;
 use walras_siege::wire::{Asker, request};
+use walras_wait::pause;
 
 use super::processes::Market;
 
@@ -40,12 +41,6 @@ pub(super) fn most_per_second(http: &str, market: &Market, seconds: u32) -> anyh
             }))
         })
         .collect::<Result<_, _>>()?;
-    let pause = |time: Duration| {
-        let begun = Instant::now();
-        while let Some(left) = time.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-            std::thread::park_timeout(left);
-        }
-    };
     pause(Duration::from_secs(1));
     let (begun, before) = (Instant::now(), answered.load(SeqCst));
     pause(Duration::from_secs(seconds.into()));

@@ -1,4 +1,4 @@
-//! Which figure of ours stands beside which of a peer's, and what it has to reach.
+//! Which figure of ours is compared with which of a peer's, and what it has to reach.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,8 @@ impl Measured {
         self.ours.iter().find(|(name, ..)| name == metric).map(|(.., values)| median(values))
     }
 
-    /// The rounds of a load under the variant that did best: the most commands, and among those that keep up with an offered rate the quickest.
+    /// The rounds of a load under the variant that did best: the most commands, and among those that keep up with an offered rate
+    /// the quickest.
     fn best(&self, load: &str) -> Option<(Option<&'static str>, &[Line])> {
         let offered = if load.ends_with("_320k") { OFFERED_PER_S * KEEPS_UP } else { f64::INFINITY };
         let of = |lines: &[Line], what: What| median(&lines.iter().map(|line| what.of(line)).collect::<Vec<_>>());
@@ -65,16 +66,16 @@ impl Measured {
         best.map(|(variant, lines)| (*variant, lines.as_slice()))
     }
 
-    /// The peer that does best at what is comparable, whoever it is.
+    /// The peer that does best at what is comparable.
     fn best_peer(&self, loads: &[&str], what: What) -> Option<PeerFigure> {
-        let beside = loads.iter().filter_map(|load| self.beside(load, what));
+        let compared = loads.iter().filter_map(|load| self.compared(load, what));
         match what {
-            What::PerS => beside.max_by(|one, other| one.value.total_cmp(&other.value)),
-            What::MeanUs | What::P50Us | What::P99Us => beside.min_by(|one, other| one.value.total_cmp(&other.value)),
+            What::PerS => compared.max_by(|one, other| one.value.total_cmp(&other.value)),
+            What::MeanUs | What::P50Us | What::P99Us => compared.min_by(|one, other| one.value.total_cmp(&other.value)),
         }
     }
 
-    fn beside(&self, load: &str, what: What) -> Option<PeerFigure> {
+    fn compared(&self, load: &str, what: What) -> Option<PeerFigure> {
         let (variant, lines) = self.best(load)?;
         let value = median(&lines.iter().map(|line| what.of(line)).collect::<Vec<_>>());
         let variant = variant.map_or(String::new(), |variant| format!(", {variant}, the best of those tried"));
@@ -127,10 +128,10 @@ enum Goal {
 }
 
 /// Peers' loads that are the same to them, and what of the best of them.
-type Beside = (&'static [&'static str], What);
+type Compared = (&'static [&'static str], What);
 
-/// Our metrics, their goals, and what stands beside them.
-const KNOWN: [(&str, Goal, Option<Beside>); 10] = [
+/// Our metrics, their goals, and the peers' figures to compare with.
+const KNOWN: [(&str, Goal, Option<Compared>); 10] = [
     ("orders_per_s_durable", Goal::Value(OFFERED_PER_S), Some((&["aeron_durable_1000", "etcd_1000"], What::PerS))),
     ("orders_per_s_memory", Goal::Open, Some((&["aeron_memory_1000"], What::PerS))),
     ("mean_ack_us_at_320k_durable", Goal::Value(1_000.0), Some((&["aeron_durable_320k"], What::MeanUs))),
@@ -178,11 +179,11 @@ fn own(measured: &Measured, report: &mut Report) -> anyhow::Result<()> {
         let value = report.samples(metric.clone(), values.clone());
         let figure = Figure::new(metric.clone(), value, *unit);
         let known = KNOWN.iter().find(|(name, ..)| name == metric);
-        let Some((_, goal, beside)) = known else {
+        let Some((_, goal, compared)) = known else {
             report.figure(figure);
             continue;
         };
-        let peer = beside.and_then(|(loads, what)| measured.best_peer(loads, what));
+        let peer = compared.and_then(|(loads, what)| measured.best_peer(loads, what));
         ensure!(peer.as_ref().is_none_or(|peer| peer.unit == *unit), "{metric} is not in its peer's unit; measure it in that");
         let bar = match goal {
             Goal::Open => None,
@@ -211,7 +212,7 @@ fn peers(measured: &Measured, report: &mut Report) {
             report.note(format!("{load}_...: {variant} did best"));
         }
         for (name, what) in What::ALL {
-            if let Some(peer) = measured.beside(load, what) {
+            if let Some(peer) = measured.compared(load, what) {
                 report.figure(Figure::new(format!("{load}_{name}"), peer.value, peer.unit));
             }
         }
@@ -237,7 +238,8 @@ mod tests {
             }
             for load in aeron_loads() {
                 let (per_s, mean_us) = match load.variant {
-                    // In memory both keep up with what is offered, the second more quickly; without an offered rate the first does more.
+                    // In memory both keep up with what is offered, the second more quickly; without an offered rate the first does
+                    // more.
                     Some("yielding") => (322_000.0, 900.0),
                     _ => (319_000.0, 600.0),
                 };

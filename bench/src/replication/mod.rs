@@ -1,12 +1,13 @@
-//! A replicated log on one machine, beside etcd and Aeron Cluster: `make bench NAME=replication`.
+//! A replicated log on one machine, compared with etcd and Aeron Cluster: `make bench NAME=replication`.
 //!
-//! Every round runs each peer under each of its loads once, then our own cluster ([`ours::ours`]), all with 64-byte commands, all with their logs in
-//! one folder, none beside another. Before each of them the disk's own sync time is taken ([`disk`]), because it moves by more than what is compared.
+//! Every round runs each peer under each of its loads once, then our own cluster ([`ours::ours`]), all with 64-byte commands, all
+//! with their logs in one folder, one at a time. Before each of them the disk's own sync time is taken ([`disk`]), because it moves
+//! by more than what is compared.
 //!
-//! *Deliberately absent*: a figure that was not measured in this call. Without the metrics in [`REQUIRED`] no file is written: the table is
-//! printed, and the run ends with what is missing.
+//! *Deliberately absent*: a figure that was not measured in this call. Without the metrics in [`REQUIRED`] no file is written: the
+//! table is printed, and the run ends with what is missing.
 //!
-//! *Start reading* at [`run`]; [`mod@compare`] says which figure stands beside which.
+//! *Start reading* at [`run`]; [`mod@compare`] says which figures are compared.
 
 pub mod compare;
 pub mod disk;
@@ -35,7 +36,7 @@ pub const REQUIRED: [&str; 5] = [
 /// How to run.
 #[derive(Debug)]
 pub struct Config {
-    /// Rounds, of which figures are medians.
+    /// Rounds; figures are medians over them.
     pub rounds: usize,
     /// Seconds measured of each load; the same are spent before on warming up.
     pub seconds: u32,
@@ -43,7 +44,7 @@ pub struct Config {
     pub peers: Option<PathBuf>,
     /// The folder of the only one that is to be run.
     pub only_peer: Option<String>,
-    /// The program of which our cluster is made; without it only peers are measured.
+    /// The program that our cluster runs; without it only peers are measured.
     pub walras: Option<PathBuf>,
     /// Where logs lie while they are measured: on the disk to be measured.
     pub scratch: PathBuf,
@@ -73,7 +74,7 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
                         eprintln!("  {key}: {:.0}/s, mean {:.0} us, p99 {:.0} us", line.per_s, line.mean_us, line.p99_us);
                         measured.peer(&load, line);
                     }
-                    // A peer that does not come up, or errs, is told; it does not keep the others from being measured.
+                    // A peer that does not start, or fails, is reported, and does not keep the others from being measured.
                     Err(why) => {
                         let why = format!("{key} has no figure of round {round}: {why:#}");
                         eprintln!("  {why}");
@@ -108,7 +109,7 @@ fn built(config: &Config, folder: &'static str, name: &'static str, report: &mut
         Some(peers) => Peer::build(peers, folder, name),
         None => Err("--no-peer was given".to_owned()),
     };
-    built.map_err(|why| report.note(format!("{name} was NOT RUN, so no figure stands beside it: {why}"))).ok()
+    built.map_err(|why| report.note(format!("{name} was NOT RUN, so there is no figure of it: {why}"))).ok()
 }
 
 /// Runs one load, having taken the disk's sync time, and watches what others take meanwhile.

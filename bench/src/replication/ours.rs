@@ -1,5 +1,5 @@
-//! Our own cluster under the bench's loads: three processes of `walras` on loopback with TLS between them, one program that sends generated order
-//! flow over binary order entry.
+//! Our own cluster under the bench's loads: three processes of `walras` on loopback with TLS between them, one program that sends
+//! generated order flow over binary order entry.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Commands unanswered where as many as possible are to be answered: less than the sessions' windows together.
 const OUTSTANDING: usize = 8_192;
 const SESSIONS_AT_MOST_LOAD: u32 = 16;
-/// Sessions of the other loads: those of two gateways, each of which sends for many participants. A peer's client has one.
+/// Sessions of the other loads: of two gateways that each send for many participants. A peer's client has one.
 const SESSIONS: u32 = 2;
 const OFFERED_PER_S: u64 = 320_000;
 /// Deaths of a leader in a round.
@@ -38,8 +38,8 @@ const ORDERS_SEED: u64 = 4;
 
 /// One round of our cluster: each metric at most once, its answers checked, an error if one is wrong.
 ///
-/// Every answer is counted once and in its session's order by the client itself, which fails on a gap; at the end all replicas have to stand at
-/// the same entry with the same number of commands.
+/// Every answer is counted once and in its session's order by the client itself, which fails on a gap; at the end all replicas have
+/// to stand at the same entry with the same number of commands.
 pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for durability in ["disk", "memory"] {
@@ -61,7 +61,8 @@ pub fn ours(given: &Given<'_>) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// One load on a cluster of our own, after as long of warming up: to look at with a profiler, or to hold two programs against each other.
+/// One load on a cluster of our own, after as long of warming up: to look at with a profiler, or to hold two programs against each
+/// other.
 pub fn one_load(given: &Given<'_>, durability: &'static str, sessions: u32, offered: Offered) -> anyhow::Result<ClusterReport> {
     let cluster = Cluster::start(given, durability)?;
     let time = Duration::from_secs(given.seconds.into());

@@ -1,4 +1,4 @@
-//! etcd and Aeron Cluster, run by the scripts in `bench/peers`: programs of their own, each of which checks its own answers.
+//! etcd and Aeron Cluster, run by the scripts in `bench/peers`: programs of their own that each check their answers.
 
 pub use walras_figures::peer::{Line, Load, Peer};
 
@@ -8,10 +8,11 @@ pub fn etcd_loads() -> Vec<Load> {
     vec![Load::of_etcd("etcd_1", 3, 1), Load::of_etcd("etcd_100", 3, 100), Load::of_etcd("etcd_1000", 3, 1_000)]
 }
 
-/// So many commands outstanding, and 320,000 a second offered; synced and not; with the idle strategies that are the best at one or the other.
+/// So many commands outstanding, and 320,000 a second offered; synced and not; with the idle strategies that are the best at one or
+/// the other.
 ///
-/// Synced, `yielding` is left out: on two processors its members' threads spin for as long as a member waits for its disk, so that the cluster comes up after a
-/// minute's time-outs or not at all. [`LEFT_OUT`] says so beside the figures.
+/// Synced, `yielding` is left out: on two processors its members' threads spin for as long as a member waits for its disk, so that
+/// the cluster comes up after a minute's time-outs or not at all. [`LEFT_OUT`] says so next to the figures.
 #[must_use]
 pub fn aeron_loads() -> Vec<Load> {
     const SHAPES: [(&str, &str, [&str; 2]); 3] = [

@@ -15,6 +15,10 @@
 //! Skewed prices make the first small and the second large: whoever would buy what is too cheap, or sell what is too dear, finds no
 //! counterpart. Good prices make both small.
 //!
+//! No asset of a part may be left out, not even one whose offers others could hardly take anything of. An offer that others can take a
+//! thousandth of loses next to nothing by it, but those who would buy from it lose everything. A leader in league with a large holder
+//! could keep them from trading, block after block, while the rest of the market goes on and nobody looks.
+//!
 //! A part ([`walras_clearing::Parts`]) is priced in full or **set aside** in full: then nothing of it trades, and it stays as it was. That is
 //! always allowed, for prices are found by a heuristic, and whatever somebody sends, a block has to be possible; it delays and harms no
 //! offer, and is counted. Where nothing at all is priced that could be, both numbers are everything.

@@ -1,19 +1,21 @@
 //! The state, and what each command does to it.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use walras_ledger::Ledger;
-use walras_order_book::{Ladder, PriceIndex};
+use walras_order_book::{Ladder, OrderBook, PriceIndex};
+use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{AccountId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId};
 use walras_wire::{
     AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, OrderCommand, Rejected, SessionCommand, VenueCommand,
 };
 
 use crate::batches::Batches;
+use crate::cancelling::Cancelling;
 use crate::market::{Market, MarketState};
 use crate::names::Names;
 use crate::sessions::Sessions;
-use crate::settle::Settler;
 use crate::shards::Shards;
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
@@ -29,8 +31,12 @@ pub struct Engine<I: PriceIndex = Ladder> {
     /// By instrument.
     pub(crate) markets: Vec<Market<I>>,
     pub(crate) sessions: Sessions,
-    /// No order of any book expires before this.
-    pub(crate) next_expiry: TimeNs,
+    /// No order of any book expires before this, and nothing goes on: zero while a book is busy.
+    pub(crate) next_work: TimeNs,
+    /// Of the orders that one entry lets an incoming order meet: the same on all replicas, and no part of the state.
+    pub(crate) meetings_max: u32,
+    /// Orders that mass cancels have still to take out, the first to come first.
+    pub(crate) cancelling: VecDeque<Cancelling>,
     /// Keys the books' id indices; no part of the state.
     pub(crate) hash_seed: u64,
     /// The markets whose orders the last entry could change: none, one or all; no part of the state.
@@ -46,6 +52,9 @@ pub struct Engine<I: PriceIndex = Ladder> {
 
 /// Later than any order expires.
 pub(crate) const NEVER: TimeNs = TimeNs(u64::MAX);
+
+/// Before the time of every entry.
+pub(crate) const NOW: TimeNs = TimeNs(0);
 
 impl Engine {
     /// A venue without assets, accounts and instruments, before the first log entry.
@@ -75,7 +84,9 @@ impl<I: PriceIndex> Engine<I> {
             transfers: Vec::new(),
             markets: Vec::new(),
             sessions: Sessions::new(),
-            next_expiry: NEVER,
+            next_work: NEVER,
+            cancelling: VecDeque::new(),
+            meetings_max: MEETINGS_PER_ENTRY_MAX,
             hash_seed,
             entered: 0..0,
             tells_levels: true,
@@ -95,7 +106,8 @@ impl<I: PriceIndex> Engine<I> {
 
     /// Applies one log entry, and appends what happened to `events`.
     ///
-    /// Orders whose good-till time has come expire first, by instrument. Then the command takes effect, or is rejected.
+    /// What an earlier entry left goes on first, and orders whose good-till time has come expire: `steps.rs`. Then the command takes
+    /// effect, or is rejected.
     ///
     /// # Panics
     /// When `log_index` is not the one after [`Self::last_applied`] or `time` is before [`Self::time`]: the log is broken.
@@ -117,8 +129,8 @@ impl<I: PriceIndex> Engine<I> {
         if self.tells_levels {
             self.entered = 0..0;
         }
-        if time >= self.next_expiry {
-            self.expire_due(events);
+        if time >= self.next_work {
+            self.carry_on(events);
         }
     }
 
@@ -138,7 +150,7 @@ impl<I: PriceIndex> Engine<I> {
             Command::BatchMarket(c) => self.execute_batch_market(c, events),
             Command::Batch(c) => self.execute_batch(c, events),
             Command::Shard(c) => self.execute_shard(c, events),
-            Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_)) => Ok(()),
+            Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_) | VenueCommand::NoteClusterRequest(_)) => Ok(()),
             Command::Venue(VenueCommand::SetAccessDelays(c)) => self.set_access_delays(c, events),
             Command::Venue(VenueCommand::CreateAsset(c)) => self.create_asset(c, events),
             Command::Venue(VenueCommand::SetIssuer(c)) => self.set_issuer(c, events),
@@ -164,24 +176,11 @@ impl<I: PriceIndex> Engine<I> {
         self.access_delays
     }
 
-    /// Cancels the good-till-time orders whose time has come.
-    #[cold]
-    fn expire_due(&mut self, events: &mut Vec<Event>) {
-        let now = self.time;
-        self.next_expiry = NEVER;
-        let all = self.enter_all_markets();
-        for market in &mut self.markets[all] {
-            if market.book.next_expiry().is_some_and(|due| due <= now) {
-                market.book.expire(now, &mut Settler::new(&mut self.ledger, &mut market.state, events));
-            }
-            self.next_expiry = self.next_expiry.min(market.book.next_expiry().unwrap_or(NEVER));
-        }
-    }
-
     pub(crate) fn add_market(&mut self, spec: InstrumentSpec) {
-        let book = walras_order_book::OrderBook::with_hash_seed(spec.allocation, self.hash_seed);
+        let book = OrderBook::with_hash_seed(spec.allocation, self.hash_seed).with_step_max(self.meetings_max);
         let mut state = MarketState::new(spec);
         state.tells_levels = self.tells_levels;
+        state.meetings_max = self.meetings_max;
         self.markets.push(Market { book, names: Names::default(), state });
     }
 
@@ -196,8 +195,12 @@ impl<I: PriceIndex> Engine<I> {
     #[inline]
     pub(crate) fn enter_market(&mut self, instrument: InstrumentId) -> Result<usize, RejectReason> {
         let index = self.market_index(instrument)?;
-        if self.markets[index].state.shard != self.shards.own() {
+        let state = &self.markets[index].state;
+        if state.shard != self.shards.own() {
             return Err(RejectReason::InstrumentElsewhere);
+        }
+        if state.is_busy {
+            return Err(RejectReason::BookBusy);
         }
         // Not after orders of any market expired: then all are entered.
         if self.tells_levels && self.entered.is_empty() {

@@ -46,6 +46,7 @@
 mod batch_queries;
 mod batch_snapshot;
 mod batches;
+mod cancelling;
 mod engine;
 mod frozen;
 mod market;
@@ -60,6 +61,7 @@ mod settle;
 mod shard_link;
 mod shards;
 mod snapshot;
+mod steps;
 mod terms;
 mod transfer_numbers;
 mod warm;

@@ -2,6 +2,7 @@
 
 use walras_ledger::Ledger;
 use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex, Rank};
+use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
     Rounding, ShardId, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
@@ -42,6 +43,10 @@ pub(crate) struct MarketState {
     pub(crate) changed: Vec<Rank>,
     /// Whether they are noted; no part of the state.
     pub(crate) tells_levels: bool,
+    /// Of the orders that one entry lets an incoming order meet: the same on all replicas, and no part of the state.
+    pub(crate) meetings_max: u32,
+    /// Whether something goes on here before any command: follows from the book, the phase and the time.
+    pub(crate) is_busy: bool,
 }
 
 /// What orders of one side reserve.
@@ -153,6 +158,8 @@ impl MarketState {
             collar_center: center,
             changed: Vec::new(),
             tells_levels: true,
+            meetings_max: MEETINGS_PER_ENTRY_MAX,
+            is_busy: false,
         }
     }
 

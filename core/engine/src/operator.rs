@@ -93,9 +93,9 @@ impl<I: PriceIndex> Engine<I> {
         events.push(Event::Account(AccountEvent::StatusChanged(AccountStatusChanged { account, status })));
         if status == AccountStatus::Suspended {
             let all = self.enter_all_markets();
-            for market in &mut self.markets[all] {
-                market.cancel_all(&mut self.ledger, account, None, CancelReason::AccountSuspended, events);
-            }
+            // A list that goes on has the same orders.
+            self.cancelling.retain(|list| list.account != account);
+            self.cancel_listed(all, account, None, CancelReason::AccountSuspended, events);
         }
         Ok(())
     }

@@ -4,13 +4,16 @@ use walras_ledger::{Ledger, LedgerError};
 use walras_order_book::{
     Amended, Becomes, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal, Trigger,
 };
-use walras_types::{AccountId, Amendment, Amount, OrderId, PostOnly, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
+use walras_types::limits::STOP_MEETINGS;
+use walras_types::{
+    AccountId, Amendment, Amount, OrderId, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce,
+};
 use walras_wire::{
     AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, OrderEvent,
     PhaseCause, Priority, Resting, StopTriggered,
 };
 
-use crate::engine::Engine;
+use crate::engine::{Engine, NOW};
 use crate::market::{Incoming, Market, MarketState, Stake, far_end};
 use crate::settle::Settler;
 use crate::terms;
@@ -29,7 +32,10 @@ impl<I: PriceIndex> Engine<I> {
         let reserve = check_limits(&mut market.state, &entry)?;
         market.enter(&mut self.ledger, &entry, reserve, events)?;
         if let TimeInForce::GoodTill(until) = entry.time_in_force {
-            self.next_expiry = self.next_expiry.min(until);
+            self.next_work = self.next_work.min(until);
+        }
+        if market.state.is_busy {
+            self.next_work = NOW;
         }
         Ok(())
     }
@@ -45,7 +51,8 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
-    /// Cancels by instrument, then as the book does. That there was nothing to cancel is no error: then nothing happens.
+    /// Cancels by instrument, then in the order in which the orders were entered; what is more than an entry may do goes on with the next
+    /// ones. That there was nothing to cancel is no error: then nothing happens.
     #[cold]
     #[inline(never)]
     pub(crate) fn mass_cancel(&mut self, cancel: &MassCancel, events: &mut Vec<Event>) -> Result<(), RejectReason> {
@@ -55,11 +62,13 @@ impl<I: PriceIndex> Engine<I> {
                 let index = self.enter_market(instrument)?;
                 index..index + 1
             }
+            None if self.markets.iter().any(|market| market.state.is_busy) => return Err(RejectReason::BookBusy),
             None => self.enter_all_markets(),
         };
-        for market in &mut self.markets[markets] {
-            market.cancel_all(&mut self.ledger, cancel.account, cancel.side, CancelReason::MassCancelled, events);
+        if self.cancelling.iter().any(|list| list.account == cancel.account) {
+            return Err(RejectReason::BookBusy);
         }
+        self.cancel_listed(markets, cancel.account, cancel.side, CancelReason::MassCancelled, events);
         Ok(())
     }
 
@@ -68,7 +77,12 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn amend_order(&mut self, amend: &AmendOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(amend.account)?;
         let index = self.enter_market(amend.instrument)?;
-        self.markets[index].amend(&mut self.ledger, amend, events)
+        let market = &mut self.markets[index];
+        market.amend(&mut self.ledger, amend, events)?;
+        if market.state.is_busy {
+            self.next_work = NOW;
+        }
+        Ok(())
     }
 }
 
@@ -162,8 +176,30 @@ impl<I: PriceIndex> Market<I> {
         if !self.is_continuous() {
             return self.book.collect(entry);
         }
+        if entry.time_in_force == TimeInForce::FillOrKill || entry.min_size.is_some() {
+            return self.give_checked(ledger, entry, order, events);
+        }
         let band = self.state.band;
         self.book.submit(entry, band, &mut Settler::taking(order, ledger, &mut self.state, events))
+    }
+
+    /// As [`Self::give`], of an order that the book first checks for how much it can trade. One that can not rest and whose account has
+    /// nothing on the other side meets nobody to prevent trades with: said so, the book need not look at each order.
+    #[cold]
+    #[inline(never)]
+    fn give_checked(
+        &mut self,
+        ledger: &mut Ledger,
+        entry: &Entry,
+        order: &Incoming,
+        events: &mut Vec<Event>,
+    ) -> Result<Placed, Refusal> {
+        let exposure = self.state.exposure(AccountId(entry.owner.0));
+        let enters_now = entry.trigger.is_none() && !terms::can_rest(entry.time_in_force);
+        let meets_nobody = enters_now && exposure.open_lots[entry.side.opposite() as usize] == 0;
+        let entry = if meets_nobody { Entry { self_trade: SelfTrade::Allow, ..*entry } } else { *entry };
+        let band = self.state.band;
+        self.book.submit(&entry, band, &mut Settler::taking(order, ledger, &mut self.state, events))
     }
 
     /// Accounts for what became of an order beside its trades, tells of the rest that is cancelled, and says what is left of it.
@@ -171,8 +207,9 @@ impl<I: PriceIndex> Market<I> {
     fn placed(&mut self, ledger: &mut Ledger, order: &Incoming, placed: &Placed, events: &mut Vec<Event>) -> Resting {
         match placed.fate {
             Fate::Filled => Resting::default(),
-            // A stop that waits is open, and shows nothing.
+            // A stop that waits is open, and shows nothing. So is the rest of an order that goes on.
             Fate::Parked => Resting { open: order.size, shown: SizeLots::ZERO },
+            Fate::Paused { open } => Resting { open, shown: SizeLots::ZERO },
             Fate::Rested { open, shown } => {
                 self.state.shows(order.side, placed.price, shown);
                 if placed.price != order.limit {
@@ -220,21 +257,28 @@ impl<I: PriceIndex> Market<I> {
         Resting::default()
     }
 
-    /// Halts when an order would have left the band; else lets the stops in that the trades touched.
+    /// Halts when an order would have left the band; else lets in what the trades touched, as far as this entry goes.
     #[inline]
     fn after_matching(&mut self, ledger: &mut Ledger, trades_before: u64, placed: &Placed, events: &mut Vec<Event>) {
-        if matches!(placed.fate, Fate::Banded { .. }) {
-            self.halt(PhaseCause::PriceBand, events);
-        } else if self.state.trade_count != trades_before {
-            self.trigger_stops(ledger, events);
+        match placed.fate {
+            Fate::Banded { .. } => self.halt(PhaseCause::PriceBand, events),
+            // As many as may were met: it goes on with the next entry.
+            Fate::Paused { .. } => self.state.is_busy = true,
+            Fate::Rested { .. } | Fate::Parked | Fate::Filled | Fate::Unfilled { .. } | Fate::SelfTraded { .. } => {
+                let trades = self.state.trade_count - trades_before;
+                if trades != 0 {
+                    self.trigger_stops(ledger, left_after(self.state.meetings_max, trades), events);
+                }
+            }
         }
     }
 
-    /// Enters the stops that the last trade touches, and those that their trades touch, until there is none or the market halts.
-    pub(crate) fn trigger_stops(&mut self, ledger: &mut Ledger, events: &mut Vec<Event>) {
-        while self.is_continuous() {
-            let Some(entry) = self.book.take_triggered() else { return };
-            let triggered_at = events.len();
+    /// Enters the rest of an order that goes on, and the stops that the last trade touches, and those that their trades touch, until there
+    /// is none, the market halts, or about `left` orders were met. How many may be met then.
+    pub(crate) fn trigger_stops(&mut self, ledger: &mut Ledger, mut left: u32, events: &mut Vec<Event>) -> u32 {
+        while self.is_continuous() && left > 0 {
+            let Some(entry) = self.book.take_triggered() else { break };
+            let (triggered_at, trades_before) = (events.len(), self.state.trade_count);
             events.push(Event::Order(OrderEvent::Triggered(StopTriggered {
                 instrument: self.state.spec.instrument,
                 account: AccountId(entry.owner.0),
@@ -252,13 +296,18 @@ impl<I: PriceIndex> Market<I> {
                         triggered.price = placed.price;
                         triggered.resting = standing;
                     }
-                    if matches!(placed.fate, Fate::Banded { .. }) {
-                        self.halt(PhaseCause::PriceBand, events);
+                    match placed.fate {
+                        Fate::Banded { .. } => self.halt(PhaseCause::PriceBand, events),
+                        Fate::Paused { .. } => left = 0,
+                        Fate::Rested { .. } | Fate::Parked | Fate::Filled | Fate::Unfilled { .. } | Fate::SelfTraded { .. } => {}
                     }
                 }
                 Err(_) => self.refuse_triggered(ledger, &entry, events),
             }
+            left = left_after(left.saturating_sub(STOP_MEETINGS), self.state.trade_count - trades_before);
         }
+        self.state.is_busy = self.goes_on();
+        left
     }
 
     /// A triggered stop that the book does not take (fill-or-kill, minimum size) is cancelled whole.
@@ -267,25 +316,14 @@ impl<I: PriceIndex> Market<I> {
         self.cancel_rest(ledger, &Incoming::of(entry), entry.size, CancelReason::TriggerRefused, events);
     }
 
-    /// Cancels an account's orders here, in the order in which they were entered.
-    pub(crate) fn cancel_all(
-        &mut self,
-        ledger: &mut Ledger,
-        account: AccountId,
-        side: Option<Side>,
-        reason: CancelReason,
-        events: &mut Vec<Event>,
-    ) {
+    /// The orders that an account has here, in the order in which they were entered.
+    pub(crate) fn orders_of(&self, account: AccountId, side: Option<Side>) -> Vec<OpenOrder> {
         if self.state.exposure(account).open_orders == 0 {
-            return;
+            return Vec::new();
         }
-        for order in self.names.open_orders(&self.book, account) {
-            if side.is_none_or(|side| side == order.side) {
-                let handle = self.book.find(order.owner, order.client_order_id).expect("it was open a moment ago");
-                self.book.cancel(handle);
-                Settler::new(ledger, &mut self.state, events).gone(&order, reason);
-            }
-        }
+        let mut orders = self.names.open_orders(&self.book, account);
+        orders.retain(|order| side.is_none_or(|side| side == order.side));
+        orders
     }
 
     #[inline]
@@ -521,6 +559,12 @@ fn price_in_force(placed: &Placed) -> Option<PriceTicks> {
         Fate::Parked => None,
         _ => Some(placed.price),
     }
+}
+
+/// How many more orders may be met after so many trades.
+#[inline]
+fn left_after(left: u32, trades: u64) -> u32 {
+    left.saturating_sub(u32::try_from(trades).unwrap_or(u32::MAX))
 }
 
 /// What is left of an open order, and what others see of it: nothing of a stop that waits.

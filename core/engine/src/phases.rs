@@ -13,7 +13,7 @@ use walras_order_book::{PriceIndex, Uncross};
 use walras_types::{RejectReason, SizeLots, TradingPhase};
 use walras_wire::{Event, InstrumentEvent, PhaseCause, PhaseChanged, SetTradingPhase, Uncrossed};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, NOW};
 use crate::market::Market;
 use crate::settle::Settler;
 
@@ -37,7 +37,12 @@ impl<I: PriceIndex> Engine<I> {
         market.change_phase(to, PhaseCause::Operator, events);
         match to {
             TradingPhase::Closed => market.book.end_day(&mut Settler::new(&mut self.ledger, &mut market.state, events)),
-            TradingPhase::Continuous => market.trigger_stops(&mut self.ledger, events),
+            TradingPhase::Continuous => {
+                market.trigger_stops(&mut self.ledger, self.meetings_max, events);
+                if market.state.is_busy {
+                    self.next_work = NOW;
+                }
+            }
             TradingPhase::PreOpen | TradingPhase::OpeningAuction | TradingPhase::Halt | TradingPhase::ClosingAuction => {}
         }
         Ok(())

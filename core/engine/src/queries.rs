@@ -10,7 +10,7 @@ use walras_types::{
 };
 use walras_wire::{AccountStatus, AssetSpec};
 
-use crate::engine::{Engine, NEVER};
+use crate::engine::{Engine, NEVER, NOW};
 use crate::market::{Exposure, Market, POSITION_LOTS_MAX};
 
 /// An instrument as it stands.
@@ -218,7 +218,9 @@ impl<I: PriceIndex> Engine<I> {
         let mut reserved: BTreeMap<(AccountId, AssetId), u64> = BTreeMap::new();
         for market in &self.markets {
             market.check_invariants(&mut reserved);
-            assert!(market.book.next_expiry().unwrap_or(NEVER) >= self.next_expiry, "an order expires before it is looked for");
+            assert!(market.book.next_expiry().unwrap_or(NEVER) >= self.next_work, "an order expires before it is looked for");
+            assert_eq!(market.state.is_busy, market.goes_on() || market.is_due(self.time), "what goes on is not known");
+            assert!(!market.state.is_busy || self.next_work == NOW, "what goes on is not looked for");
         }
         self.check_shards();
         self.batches.check_invariants(&self.statuses, &self.ledger, self.last_applied);
@@ -276,7 +278,7 @@ impl<I: PriceIndex> Market<I> {
 
 fn open_order(order: &walras_order_book::OpenOrder) -> OpenOrder {
     let order_type = match order.trigger {
-        None => OrderType::Limit { price: order.price, post_only: order.post_only },
+        None | Some(Trigger { becomes: Becomes::Rest, .. }) => OrderType::Limit { price: order.price, post_only: order.post_only },
         Some(Trigger { price: trigger, becomes: Becomes::Limit }) => OrderType::StopLimit { trigger, price: order.price },
         Some(Trigger { price: trigger, becomes: Becomes::Market }) => OrderType::Stop { trigger },
     };
@@ -294,6 +296,6 @@ fn open_order(order: &walras_order_book::OpenOrder) -> OpenOrder {
         },
         open: order.open,
         shown: order.shown,
-        price: order.trigger.is_none().then_some(order.price),
+        price: order.trigger.is_none_or(|trigger| trigger.becomes == Becomes::Rest).then_some(order.price),
     }
 }

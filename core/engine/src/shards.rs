@@ -246,16 +246,16 @@ impl<I: PriceIndex> Engine<I> {
         ShardEvent::TransfersDoubted
     }
 
-    /// What was told, and what was seen before, may have been so long ago: the numbers only grow, so it is held against those of now.
+    /// What was reported, and what was seen before, may be old. The numbers only grow, so they are compared with those of now.
     fn compare_transfers(&mut self, compare: &CompareTransfers) -> Result<ShardEvent, RejectReason> {
-        let CompareTransfers { shard, before, told } = *compare;
+        let CompareTransfers { shard, before, reported } = *compare;
         let link = self.shards.link_mut(shard)?;
         let (now, from) = (link.numbers(), link.sent_before());
         if before.oldest_out > now.oldest_out || before.next_out > now.next_out || before.next_in > now.next_in {
             // It was never so.
             return Err(RejectReason::TransferNotNext);
         }
-        let set_back = compare_numbers(before, told, now, from).err();
+        let set_back = compare_numbers(before, reported, now, from).err();
         link.standing = set_back.map_or(Standing::Agreed, |set_back| Standing::Stopped { from, set_back });
         Ok(ShardEvent::TransfersCompared(TransfersCompared { shard, set_back }))
     }

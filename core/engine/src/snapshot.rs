@@ -1,11 +1,11 @@
 //! The state as bytes and back. One state has one encoding, whatever the price index, the hash seed and the way it was reached, so
 //! that replicas compare states by comparing hashes.
 //!
-//! Little endian, in this order: magic, snapshot version, wire version; log index and time; the delays of fair access; assets; accounts with status and last
-//! transfer; instruments, each with definition, phase, shard, reference price, last price, trade count, the accounts that have a position
-//! or limits of their own, and the open orders in the book's order; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next
-//! place and the answers it remembers, oldest first; batch markets
-//! (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
+//! Little endian, in this order: magic, snapshot version, wire version; log index and time; the delays of fair access; assets;
+//! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
+//! count, the accounts that have a position or limits of their own, and the open orders in the book's order; the orders that mass
+//! cancels have still to take out; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next place
+//! and the answers it remembers, oldest first; batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
 use blake3::Hasher;
 use walras_ledger::Ledger;
@@ -15,7 +15,7 @@ use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
 
 use crate::batches::Batches;
-use crate::engine::{Engine, NEVER};
+use crate::engine::Engine;
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
 use crate::operator::{are_possible, is_consistent};
@@ -23,7 +23,7 @@ use crate::sessions::Sessions;
 use crate::shards::Shards;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 9;
+const SNAPSHOT_VERSION: u16 = 10;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -195,6 +195,7 @@ impl<I: PriceIndex> Engine<I> {
         for _ in 0..r.u32()? {
             engine.decode_market(r)?;
         }
+        engine.decode_cancelling(r)?;
         engine.shards = Shards::decode(r)?;
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.batches = Batches::decode(r)?;
@@ -260,6 +261,7 @@ impl<I: PriceIndex> Engine<I> {
 
     /// What comes between the instruments and batch markets.
     pub(crate) fn encode_back(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        self.encode_cancelling(buffer, flush);
         self.shards.encode(buffer, flush);
         self.sessions.encode(buffer, flush);
     }
@@ -303,12 +305,18 @@ impl<I: PriceIndex> Engine<I> {
         }
         let book =
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
-        self.next_expiry = self.next_expiry.min(book.next_expiry().unwrap_or(NEVER));
+        let book = book.with_step_max(self.meetings_max);
         let mut names = Names::default();
         for (account, name) in named {
             names.add(&book, account, name);
         }
-        self.markets.push(Market { book, names, state });
+        let mut market = Market { book, names, state };
+        if market.book.has_paused() && !market.is_continuous() {
+            return Err(RestoreError::Contradiction("the rest of an order where nothing matches"));
+        }
+        market.look_for_work(self.time);
+        self.next_work = self.next_work.min(market.next_work());
+        self.markets.push(market);
         Ok(())
     }
 
@@ -392,7 +400,7 @@ impl<I: PriceIndex> Market<I> {
 /// further ado.
 const FLUSH_LEN: usize = 1 << 15;
 
-fn count(w: &mut Writer<'_>, items: usize) {
+pub(crate) fn count(w: &mut Writer<'_>, items: usize) {
     w.u32(u32::try_from(items).expect("every count has a limit below 2^32"));
 }
 
@@ -414,7 +422,8 @@ fn trigger(r: &mut Reader<'_>) -> Result<Option<Trigger>, DecodeError> {
     let becomes = match r.u8()? {
         0 => Becomes::Market,
         1 => Becomes::Limit,
-        _ => return Err(r.expected("what a stop becomes, 0 (market) or 1 (limit)")),
+        2 => Becomes::Rest,
+        _ => return Err(r.expected("what a stop becomes, 0 (market) or 1 (limit), or 2 for the rest of an order")),
     };
     Ok(Some(Trigger { price, becomes }))
 }

@@ -31,28 +31,28 @@ pub enum TransferStanding {
     Stopped(SetBack),
 }
 
-/// Holds what the other shard told against what this one had `before` it was asked and has `now`. Everything that can have been brought to the
-/// other shard has a number below `sent_before`.
+/// Compares the numbers that the other shard reported with those of this shard, `before` the other was asked and `now`. Every
+/// transfer that can have been delivered to the other shard has a number below `sent_before`.
 ///
 /// # Errors
 /// Who was set back to an older state.
 pub fn compare_numbers(
     before: TransferNumbers,
-    told: TransferNumbers,
+    reported: TransferNumbers,
     now: TransferNumbers,
     sent_before: TransferSeq,
 ) -> Result<(), SetBack> {
-    if told.next_in < before.oldest_out {
-        return Err(SetBack::OtherTaken { next: told.next_in, known: before.oldest_out });
+    if reported.next_in < before.oldest_out {
+        return Err(SetBack::OtherTaken { next: reported.next_in, known: before.oldest_out });
     }
-    if told.next_in > sent_before {
-        return Err(SetBack::OwnSent { next: sent_before, known: told.next_in });
+    if reported.next_in > sent_before {
+        return Err(SetBack::OwnSent { next: sent_before, known: reported.next_in });
     }
-    if now.next_in < told.oldest_out {
-        return Err(SetBack::OwnTaken { next: now.next_in, known: told.oldest_out });
+    if now.next_in < reported.oldest_out {
+        return Err(SetBack::OwnTaken { next: now.next_in, known: reported.oldest_out });
     }
-    if before.next_in > told.next_out {
-        return Err(SetBack::OtherSent { next: told.next_out, known: before.next_in });
+    if before.next_in > reported.next_out {
+        return Err(SetBack::OtherSent { next: reported.next_out, known: before.next_in });
     }
     Ok(())
 }

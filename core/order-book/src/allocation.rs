@@ -2,7 +2,11 @@
 //!
 //! An aggressor that clears what a level shows fills everybody, first in, first out, and comes back to what icebergs replenished.
 //! Otherwise each order gets what [`Allocation`] says, in one trade each, in queue order. Proportions are of the displayed slices.
+//!
+//! Sharing looks at every order of a level, however small the aggressor is. So a level of more than [`SHARED_LEVEL_ORDERS_MAX`] orders is
+//! not shared: it trades first in, first out until it is shorter.
 
+use walras_types::limits::SHARED_LEVEL_ORDERS_MAX;
 use walras_types::{Allocation, SelfTrade, SizeLots};
 
 use crate::api::{BookEvents, Fill, Party, Seniority};
@@ -41,11 +45,16 @@ impl<I: PriceIndex> OrderBook<I> {
     pub(crate) fn match_shared(&mut self, taker: &mut Taker, rank: Rank, events: &mut impl BookEvents) -> Option<Stopped> {
         let opposite = taker.side.opposite() as usize;
         let level = *self.queue_mut(opposite, Place::Displayed, rank);
+        if level.order_count > SHARED_LEVEL_ORDERS_MAX {
+            let turns = taker.turns.min(level.order_count - SHARED_LEVEL_ORDERS_MAX);
+            return self.match_queue(taker, Place::Displayed, rank, turns, events);
+        }
         if taker.self_trade != SelfTrade::Allow {
             // Where all of a level trades with everyone, its own orders could all trade: prevent before sharing.
             let mut next = level.head;
             while let Some(slot) = next {
                 if taker.shuns(self.arena[slot].owner) {
+                    taker.turns = taker.turns.saturating_sub(1);
                     return self.prevent_self_trade(taker, slot, events);
                 }
                 next = self.arena[slot].next;
@@ -53,7 +62,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
         if taker.open.get() >= level.lots {
             // One turn each: what replenishes meanwhile waits for the next look at the level.
-            return self.match_queue(taker, Place::Displayed, rank, u64::from(level.order_count), events);
+            return self.match_queue(taker, Place::Displayed, rank, level.order_count, events);
         }
         let quantity = taker.open.get();
         self.share_out(quantity, rank, opposite);

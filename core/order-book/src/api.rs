@@ -46,7 +46,7 @@ impl Entry {
                 TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) | TimeInForce::ImmediateOrCancel,
             ) => TimeInForce::ImmediateOrCancel,
             (Some(Becomes::Market), TimeInForce::FillOrKill) => TimeInForce::FillOrKill,
-            (Some(Becomes::Limit) | None, time_in_force) => time_in_force,
+            (Some(Becomes::Limit | Becomes::Rest) | None, time_in_force) => time_in_force,
         };
         Self { time_in_force, trigger: None, ..self }
     }
@@ -70,6 +70,9 @@ pub enum Becomes {
     Market = 0,
     /// A limit order of its time in force.
     Limit = 1,
+    /// The rest of an order that has met as many others as one step may, see [`crate::OrderBook::with_step_max`]. It waits for no price,
+    /// and enters before every stop; its trigger's price is its own limit.
+    Rest = 2,
 }
 
 /// The prices between which the market may trade now. An order that would trade beyond either end stops there, see
@@ -116,6 +119,11 @@ pub enum Fate {
         /// What did not trade.
         open: SizeLots,
     },
+    /// It has met as many orders as one step may. The rest waits, and is the next to be taken by [`crate::OrderBook::take_triggered`].
+    Paused {
+        /// What did not trade yet.
+        open: SizeLots,
+    },
 }
 
 /// An order that was taken.
@@ -138,8 +146,9 @@ pub enum Refusal {
     FillOrKillUnfillable,
     /// Less than its minimum can be filled. Only trades count, and only those before self-trade prevention ends the order.
     MinSizeUnfillable,
-    /// The first [`walras_types::limits::FILL_CHECK_ORDERS_MAX`] orders that it would meet do not decide whether all of it, or its minimum,
-    /// can be filled.
+    /// What may be looked at does not decide whether all of it, or its minimum, can be filled:
+    /// [`walras_types::limits::FILL_CHECK_LEVELS_MAX`] prices of an order with [`SelfTrade::Allow`],
+    /// [`walras_types::limits::FILL_CHECK_ORDERS_MAX`] orders of others.
     FillCheckTooDeep,
     /// The book holds [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders.
     BookFull,

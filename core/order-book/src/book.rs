@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use walras_types::{Allocation, ClientOrderId, Display, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::{
-    Amended, Band, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal, RemovalCause, Seniority,
-    Trigger,
+    Amended, Band, Becomes, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal, RemovalCause,
+    Seniority, Trigger,
 };
 use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
 use crate::extras::{Extras, ExtrasTable};
@@ -58,6 +58,8 @@ pub struct OrderBook<I: PriceIndex = Ladder> {
     pub(crate) shares: Vec<u64>,
     /// Levels that a sweep took out, kept for the same reason.
     pub(crate) swept: Vec<(Rank, Level)>,
+    /// Orders that one that comes in may meet in one step.
+    step_max: u32,
 }
 
 impl<I: PriceIndex> OrderBook<I> {
@@ -67,8 +69,8 @@ impl<I: PriceIndex> OrderBook<I> {
         Self::with_hash_seed(allocation, 0)
     }
 
-    /// An empty book whose id index is keyed by `hash_seed`: a number that participants do not know keeps them from choosing ids that
-    /// collide. Nothing that the book reports depends on it.
+    /// An empty book whose id index is keyed by `hash_seed`: a number that participants do not know keeps them from choosing ids
+    /// that collide. Nothing that the book reports depends on it.
     #[must_use]
     pub fn with_hash_seed(allocation: Allocation, hash_seed: u64) -> Self {
         Self {
@@ -81,7 +83,20 @@ impl<I: PriceIndex> OrderBook<I> {
             last_price: None,
             shares: Vec::new(),
             swept: Vec::new(),
+            step_max: u32::MAX,
         }
+    }
+
+    /// The same book, in which an order that comes in meets at most `step_max` others before it pauses, see [`Fate::Paused`]; of a
+    /// level that is shared, as many more as share it. Without this it never pauses.
+    #[must_use]
+    pub fn with_step_max(self, step_max: u32) -> Self {
+        Self { step_max, ..self }
+    }
+
+    /// [`OrderBook::with_step_max`] from now on.
+    pub fn set_step_max(&mut self, step_max: u32) {
+        self.step_max = step_max;
     }
 
     /// Makes room for `orders` open orders, so that none of them waits for memory.
@@ -170,6 +185,7 @@ impl<I: PriceIndex> OrderBook<I> {
             self_trade: entry.self_trade,
             limit: entry.price,
             open: entry.size,
+            turns: self.step_max,
         };
         if entry.time_in_force == TimeInForce::FillOrKill {
             self.check_fillable(&taker, bound, entry.size, Refusal::FillOrKillUnfillable)?;
@@ -179,6 +195,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
         let stopped = self.match_taker(&mut taker, bound, events);
         let fate = match self.fate_of(&taker, rank, stopped) {
+            Some(Fate::Paused { open }) => self.pause(entry, tag, open),
             Some(fate) => fate,
             None => match entry.time_in_force {
                 TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => Fate::Unfilled { open: taker.open },
@@ -235,13 +252,14 @@ impl<I: PriceIndex> OrderBook<I> {
         match stopped {
             Stopped::SelfTrade => Some(Fate::SelfTraded { open }),
             Stopped::Filled => Some(Fate::Filled),
+            Stopped::Paused => Some(Fate::Paused { open }),
             Stopped::NoMatch if self.sides[taker.side.opposite() as usize].best() >= rank.mirrored() => Some(Fate::Banded { open }),
             Stopped::NoMatch => None,
         }
     }
 
-    /// The worst opposite rank at which an order of `side` that reaches `rank` may trade. None, if the first trade would already lie
-    /// beyond the band's other end; later ones are further from there.
+    /// The worst opposite rank at which an order of `side` that reaches `rank` may trade. None, if the first trade would already
+    /// lie beyond the band's other end; later ones are further from there.
     #[inline]
     fn bound_of(&self, side: Side, rank: Rank, band: Band) -> Rank {
         let opposite = side.opposite();
@@ -340,29 +358,52 @@ impl<I: PriceIndex> OrderBook<I> {
         Placed { price: entry.price, fate: Fate::Parked }
     }
 
-    /// Takes out one stop that the last trade touches, as the entry that it becomes. Call until there is none, entering each: what
-    /// one trades may touch more. Buys come before sells; of a side, the stop whose trigger a moving price meets first; of a trigger,
-    /// the stop that waits longest.
+    /// Sets aside what is left of an order until it goes on. It was checked on entry, and nothing enters before it.
+    #[cold]
+    #[inline(never)]
+    fn pause(&mut self, entry: Entry, tag: u32, open: SizeLots) -> Fate {
+        let time_in_force = match entry.time_in_force {
+            TimeInForce::FillOrKill => TimeInForce::ImmediateOrCancel,
+            other => other,
+        };
+        let rest = Entry { size: open, time_in_force, min_size: None, ..entry };
+        let turn = Trigger { price: entry.price, becomes: Becomes::Rest };
+        self.park(&rest, tag, self.ids.vacancy(tag), turn);
+        Fate::Paused { open }
+    }
+
+    /// The same of an order that was in the book before it was amended, and is in no queue now.
+    #[cold]
+    #[inline(never)]
+    fn pause_amended(&mut self, slot: Slot, limit: PriceTicks, open: SizeLots) -> Fate {
+        let (entry, tag) = (entry_of(&self.order_at(slot), limit), self.arena[slot].tag);
+        self.forget(self.named(slot));
+        self.pause(entry, tag, open)
+    }
+
+    /// Whether [`OrderBook::take_triggered`] would give something: the rest of an order, or a stop that the last trade touches.
+    #[inline]
+    #[must_use]
+    pub fn has_triggered(&self) -> bool {
+        self.stops.first_touched(self.last_price).is_some()
+    }
+
+    /// Whether the rest of an order goes on before anything else enters.
+    #[inline]
+    #[must_use]
+    pub fn has_paused(&self) -> bool {
+        self.stops.has_paused()
+    }
+
+    /// Takes out the rest of an order that goes on, or one stop that the last trade touches, as the entry that it becomes. Call
+    /// until there is none, entering each: what one trades may touch more. Buys come before sells; of a side, the stop whose
+    /// trigger a moving price meets first; of a trigger, the stop that waits longest.
     #[inline]
     pub fn take_triggered(&mut self) -> Option<Entry> {
-        let slot = self.stops.first_touched(self.last_price?)?;
+        let slot = self.stops.first_touched(self.last_price)?;
         let order = self.order_at(slot);
         self.take_out(slot);
-        let waited = Entry {
-            order_id: order.order_id,
-            client_order_id: order.client_order_id,
-            owner: order.owner,
-            side: order.side,
-            price: order.price,
-            size: order.open,
-            time_in_force: order.time_in_force,
-            post_only: order.post_only,
-            display: order.display,
-            min_size: order.min_size,
-            self_trade: order.self_trade,
-            trigger: order.trigger,
-        };
-        Some(waited.once_triggered())
+        Some(entry_of(&order, order.price).once_triggered())
     }
 
     /// The open order of that name.
@@ -413,7 +454,8 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Changes an order while the market matches continuously. Only shrinking keeps its place; an order that waits for its trigger
-    /// keeps its turn whatever changes. What an iceberg loses by shrinking comes off what it hides first. A refusal changes nothing.
+    /// keeps its turn whatever changes. What an iceberg loses by shrinking comes off what it hides first. A refusal changes
+    /// nothing.
     #[inline(always)]
     pub fn amend(
         &mut self,
@@ -612,12 +654,14 @@ impl<I: PriceIndex> OrderBook<I> {
             self_trade: order.self_trade,
             limit: rank.price(side),
             open,
+            turns: self.step_max,
         };
         // While it matches it is in no queue, but keeps its place in the arena and its name.
         self.unlink(slot);
         let bound = self.bound_of(side, rank, band);
         let stopped = self.match_taker(&mut taker, bound, events);
         let fate = match self.fate_of(&taker, rank, stopped) {
+            Some(Fate::Paused { open }) => self.pause_amended(slot, taker.limit, open),
             Some(fate) => {
                 self.forget(self.named(slot));
                 fate
@@ -660,11 +704,16 @@ impl<I: PriceIndex> OrderBook<I> {
         self.extras.next_expiry()
     }
 
-    /// Cancels the good-till-time orders whose time is `now` or earlier, the earliest first.
-    pub fn expire(&mut self, now: TimeNs, events: &mut impl BookEvents) {
-        while let Some(slot) = self.extras.first_due(now) {
+    /// Cancels good-till-time orders whose time is `now` or earlier, the earliest first, at most `max`. How many there were.
+    pub fn expire(&mut self, now: TimeNs, max: u32, events: &mut impl BookEvents) -> u32 {
+        let mut count = 0;
+        while count < max
+            && let Some(slot) = self.extras.first_due(now)
+        {
             self.remove_told(slot, RemovalCause::Expired, events);
+            count += 1;
         }
+        count
     }
 
     /// Takes an order out of its queue and forgets it.
@@ -788,6 +837,24 @@ impl<I: PriceIndex> OrderBook<I> {
             }
             Place::Parked | Place::Nowhere | Place::Swept => unreachable!("only queues have levels"),
         }
+    }
+}
+
+/// What enters when an order that stood comes in again, at `price`.
+pub(crate) fn entry_of(order: &OpenOrder, price: PriceTicks) -> Entry {
+    Entry {
+        order_id: order.order_id,
+        client_order_id: order.client_order_id,
+        owner: order.owner,
+        side: order.side,
+        price,
+        size: order.open,
+        time_in_force: order.time_in_force,
+        post_only: order.post_only,
+        display: order.display,
+        min_size: order.min_size,
+        self_trade: order.self_trade,
+        trigger: order.trigger,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Matching an incoming order against the opposite side: best price first, displayed before hidden, then by the book's allocation.
 
-use walras_types::limits::FILL_CHECK_ORDERS_MAX;
+use walras_types::limits::{FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, SHARED_LEVEL_ORDERS_MAX};
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots, prefetch};
 
 use crate::api::{BookEvents, Fill, OwnerId, Party, RemovalCause, Seniority};
@@ -18,6 +18,8 @@ pub(crate) struct Taker {
     pub(crate) limit: PriceTicks,
     /// What is left of it.
     pub(crate) open: SizeLots,
+    /// How many more orders it may meet in this step.
+    pub(crate) turns: u32,
 }
 
 impl Taker {
@@ -48,6 +50,8 @@ pub(crate) enum Stopped {
     NoMatch,
     /// The taker ends because of an order of its own owner.
     SelfTrade,
+    /// It has met as many orders as it may in this step.
+    Paused,
 }
 
 /// Whether a taker could trade at once as much as it asks for.
@@ -116,12 +120,15 @@ impl<I: PriceIndex> OrderBook<I> {
             if rank < bound || rank == Rank::BOTTOM {
                 return Stopped::NoMatch;
             }
+            if taker.turns == 0 {
+                return Stopped::Paused;
+            }
             let place = if displayed == rank { Place::Displayed } else { Place::Hidden };
             if self.allocation == Allocation::PriceTime && place == Place::Displayed && self.sweep(taker, bound, events) {
                 continue;
             }
             let stopped = match (self.allocation, place) {
-                (Allocation::PriceTime, _) | (_, Place::Hidden) => self.match_queue(taker, place, rank, u64::MAX, events),
+                (Allocation::PriceTime, _) | (_, Place::Hidden) => self.match_queue(taker, place, rank, taker.turns, events),
                 _ => self.match_shared(taker, rank, events),
             };
             if let Some(stopped) = stopped {
@@ -130,10 +137,10 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Trades with whole levels, from the best on, as long as the taker wants all that stands there and nobody hidden comes between.
-    /// Most of a large order's fills are such: no order is left over, so none is written back, their places are given back in one
-    /// chain, and the loop over them ends once and not at every level, which the processor could not foresee. Orders that are not plain and the
-    /// taker's own are left to [`OrderBook::match_queue`]. Whether it did anything.
+    /// Trades with whole levels, from the best on, as long as the taker wants all that stands there and nobody hidden comes
+    /// between. Most of a large order's fills are such: no order is left over, so none is written back, their places are given back
+    /// in one chain, and the loop over them ends once and not at every level, which the processor could not foresee. Orders that
+    /// are not plain and the taker's own are left to [`OrderBook::match_queue`]. Whether it did anything.
     #[inline(never)]
     fn sweep(&mut self, taker: &mut Taker, bound: Rank, events: &mut impl BookEvents) -> bool {
         let opposite = taker.side.opposite();
@@ -153,10 +160,12 @@ impl<I: PriceIndex> OrderBook<I> {
         let mut party = taker.party();
         let may_meet_all = taker.self_trade == SelfTrade::Allow;
         let (mut slot, mut last, mut price) = (first, first, party.limit);
-        for traded in 0..count {
+        let turns = count.min(taker.turns);
+        for traded in 0..turns {
             let maker = &mut self.arena[slot];
             if maker.plain == Plain::No || (maker.owner == party.owner && !may_meet_all) {
                 taker.open = party.open;
+                taker.turns -= traded;
                 return self.end_sweep_at(opposite, [first, last], slot, traded, events);
             }
             let size = maker.open;
@@ -181,6 +190,10 @@ impl<I: PriceIndex> OrderBook<I> {
             slot = next.unwrap_or(slot);
         }
         taker.open = party.open;
+        taker.turns -= turns;
+        if turns < count {
+            return self.end_sweep_at(opposite, [first, last], slot, turns, events);
+        }
         self.arena.remove_chain(first, last, count as usize);
         self.last_price = Some(price);
         self.swept.iter().for_each(|(rank, _)| events.level_changed(opposite, rank.price(opposite)));
@@ -196,29 +209,30 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Matches against one queue from its head, touching at most `turns` orders. `Some` when the taker ends here.
+    /// Matches against one queue from its head, meeting at most `turns` orders. `Some` when the taker ends here.
     #[inline]
     pub(crate) fn match_queue(
         &mut self,
         taker: &mut Taker,
         place: Place,
         rank: Rank,
-        mut turns: u64,
+        turns: u32,
         events: &mut impl BookEvents,
     ) -> Option<Stopped> {
         let opposite = taker.side.opposite();
         let price = rank.price(opposite);
         let mut level = *self.queue_mut(opposite as usize, place, rank);
-        let mut traded = 0;
+        let (mut traded, mut turns_left) = (0, turns);
         let stopped = loop {
             let Some(slot) = level.head else { break None };
-            if turns == 0 {
+            if turns_left == 0 {
                 break None;
             }
-            turns -= 1;
+            turns_left -= 1;
             self.fetch_next(slot);
             let maker = &mut self.arena[slot];
             if taker.shuns(maker.owner) {
+                taker.turns = taker.turns.saturating_sub(turns - turns_left);
                 self.write_back(opposite, place, rank, level, traded, events);
                 return self.prevent_self_trade(taker, slot, events);
             }
@@ -254,12 +268,13 @@ impl<I: PriceIndex> OrderBook<I> {
                 break Some(Stopped::Filled);
             }
         };
+        taker.turns = taker.turns.saturating_sub(turns - turns_left);
         self.write_back(opposite, place, rank, level, traded, events);
         stopped
     }
 
-    /// Ends a sweep before the order at `slot`, after `traded` orders of a chain: puts back the levels that it did not come to, and what is
-    /// left of the one that it stopped in. Whether it traded at all.
+    /// Ends a sweep before the order at `slot`, after `traded` orders of a chain: puts back the levels that it did not come to, and
+    /// what is left of the one that it stopped in. Whether it traded at all.
     #[cold]
     #[inline(never)]
     fn end_sweep_at(&mut self, side: Side, chain: [Slot; 2], slot: Slot, traded: u32, events: &mut impl BookEvents) -> bool {
@@ -354,7 +369,8 @@ impl<I: PriceIndex> OrderBook<I> {
         level.tail = Some(slot);
     }
 
-    /// Keeps the taker from trading with `slot`, an order of its own owner at the head of the best queue. `Some` when the taker ends.
+    /// Keeps the taker from trading with `slot`, an order of its own owner at the head of the best queue. `Some` when the taker
+    /// ends.
     #[cold]
     #[inline(never)]
     pub(crate) fn prevent_self_trade(&mut self, taker: &mut Taker, slot: Slot, events: &mut impl BookEvents) -> Option<Stopped> {
@@ -398,9 +414,58 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. It walks the orders that the taker would meet,
-    /// best first, and gives up after [`FILL_CHECK_ORDERS_MAX`] of them: the check costs its sender nothing, so it must not grow with the book.
+    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. The check costs its sender nothing, so
+    /// it must not grow with the book: it gives up where it would have to look at too much.
     pub(crate) fn fillable(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> Fillable {
+        match taker.self_trade {
+            SelfTrade::Allow => self.fillable_by_levels(taker.side.opposite(), bound, wanted),
+            SelfTrade::CancelNewest | SelfTrade::CancelOldest | SelfTrade::CancelBoth | SelfTrade::Decrement => {
+                self.fillable_by_orders(taker, bound, wanted)
+            }
+        }
+    }
+
+    /// The same for a taker that trades with everybody: what a level holds is known without its orders. Gives up after
+    /// [`FILL_CHECK_LEVELS_MAX`] prices, or where icebergs have to be looked at among more than [`FILL_CHECK_ORDERS_MAX`] orders
+    /// that are not plain.
+    fn fillable_by_levels(&self, side: Side, bound: Rank, wanted: SizeLots) -> Fillable {
+        let queues = &self.sides[side as usize];
+        let (mut displayed, mut hidden) = (queues.displayed.best(), queues.hidden_best);
+        let mut lots = 0;
+        for _ in 0..FILL_CHECK_LEVELS_MAX {
+            let rank = displayed.max(hidden);
+            if rank < bound || rank == Rank::BOTTOM {
+                return self.fillable_by_reserves(side, bound, wanted.get() - lots);
+            }
+            if displayed == rank {
+                lots += queues.displayed.get(rank).map_or(0, |level| level.lots);
+                displayed = queues.displayed.next_worse(rank);
+            }
+            if hidden == rank {
+                lots += queues.hidden.get(&rank).map_or(0, |level| level.lots);
+                hidden = queues.hidden.range(..rank).next_back().map_or(Rank::BOTTOM, |(rank, _)| *rank);
+            }
+            if lots >= wanted.get() {
+                return Fillable::Yes;
+            }
+        }
+        Fillable::TooDeep
+    }
+
+    /// Whether icebergs keep `missing` lots behind their slices, which alone a level counts.
+    fn fillable_by_reserves(&self, side: Side, bound: Rank, missing: u64) -> Fillable {
+        if self.extras.len() > FILL_CHECK_ORDERS_MAX as usize {
+            return Fillable::TooDeep;
+        }
+        let orders = self.extras.by_slot().keys().map(|slot| &self.arena[*slot]);
+        let reached = orders.filter(|order| order.place == Place::Displayed && order.side == side && order.rank >= bound);
+        let reserves: SizeLots = reached.map(|order| order.open - order.slice).sum();
+        if reserves.get() >= missing { Fillable::Yes } else { Fillable::No }
+    }
+
+    /// The same for one that may meet orders of its own owner: walks the orders that it would meet, best first, and gives up after
+    /// [`FILL_CHECK_ORDERS_MAX`] of them.
+    fn fillable_by_orders(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> Fillable {
         let side = &self.sides[taker.side.opposite() as usize];
         let mut search = Search { missing: wanted, open: taker.open, orders_left: FILL_CHECK_ORDERS_MAX };
         let (mut displayed, mut hidden) = (side.displayed.best(), side.hidden_best);
@@ -413,6 +478,10 @@ impl<I: PriceIndex> OrderBook<I> {
             let head = level.and_then(|level| level.head);
             // Where a level is shared, self-trade prevention looks at all of it before anything trades; else slices trade in turn.
             let is_shared = self.allocation != Allocation::PriceTime && displayed == rank;
+            if is_shared && level.is_some_and(|level| level.order_count > SHARED_LEVEL_ORDERS_MAX) {
+                // It would trade in turn, and be shared when it is shorter.
+                return Fillable::TooDeep;
+            }
             let slice_of = |order: &Order| if is_shared { SizeLots::ZERO } else { order.slice };
             let found = self.search_queue(head, |order| {
                 search.count().or_else(|| match taker.shuns(order.owner) {

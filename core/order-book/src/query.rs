@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use walras_types::{Allocation, Display, PriceTicks, Side, SizeLots, TimeInForce};
 
-use crate::api::{DepthLevel, Entry, OpenOrder, Seniority};
+use crate::api::{Becomes, DepthLevel, OpenOrder, Seniority};
 use crate::arena::{Place, Slot};
-use crate::book::OrderBook;
+use crate::book::{OrderBook, entry_of};
 use crate::frozen::FrozenOrders;
 use crate::price_index::{Level, PriceIndex, Rank};
 
@@ -157,23 +157,13 @@ impl<I: PriceIndex> OrderBook<I> {
         if matches!(order.display, Display::Iceberg { peak } if peak.is_zero()) {
             return Err("its peak is zero");
         }
+        if order.trigger.is_some_and(|trigger| trigger.becomes == Becomes::Rest && self.stops.has_paused()) {
+            return Err("two orders go on before all others");
+        }
         if order.min_size.is_some_and(|min_size| order.trigger.is_none() || min_size > order.open) {
             return Err("its minimum was met already, or exceeds its size");
         }
-        let entry = Entry {
-            order_id: order.order_id,
-            client_order_id: order.client_order_id,
-            owner: order.owner,
-            side: order.side,
-            price: order.price,
-            size: order.open,
-            time_in_force: order.time_in_force,
-            post_only: order.post_only,
-            display: order.display,
-            min_size: order.min_size,
-            self_trade: order.self_trade,
-            trigger: order.trigger,
-        };
+        let entry = entry_of(order, order.price);
         self.collect(&entry).map_err(|_| "its name is in use, or the book is full")?;
         let slot = self.find(order.owner, order.client_order_id).map(|handle| handle.0.slot).expect("the order was just added");
         let placed = &mut self.arena[slot];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use walras_types::{PriceTicks, Side};
 
-use crate::api::Trigger;
+use crate::api::{Becomes, Trigger};
 use crate::arena::Slot;
 use crate::extras::Stop;
 
@@ -13,6 +13,8 @@ use crate::extras::Stop;
 pub(crate) struct Stops {
     waiting: [BTreeMap<(i64, u64), Slot>; 2],
     next_turn: u64,
+    /// The rest of an order that goes on before all of them.
+    paused: Option<(Side, Slot)>,
 }
 
 /// Buys trigger as the price rises, sells as it falls: negate to have the first to trigger first on both sides.
@@ -30,6 +32,11 @@ impl Stops {
     }
 
     pub(crate) fn park(&mut self, side: Side, trigger: Trigger, slot: Slot) -> Stop {
+        if trigger.becomes == Becomes::Rest {
+            assert!(self.paused.is_none(), "nothing enters a book before the rest of the order that did last");
+            self.paused = Some((side, slot));
+            return Stop { trigger, turn: 0 };
+        }
         let turn = self.next_turn;
         self.next_turn += 1;
         self.waiting[side as usize].insert((key(side, trigger.price), turn), slot);
@@ -37,20 +44,35 @@ impl Stops {
     }
 
     pub(crate) fn remove(&mut self, side: Side, stop: Stop) {
+        if stop.trigger.becomes == Becomes::Rest {
+            self.paused = None;
+            return;
+        }
         self.waiting[side as usize].remove(&(key(side, stop.trigger.price), stop.turn));
     }
 
-    /// The next stop that a trade at `last` touches: buys before sells.
+    /// The rest of an order that goes on, or the next stop that a trade at `last` touches: buys before sells.
     #[inline]
-    pub(crate) fn first_touched(&self, last: PriceTicks) -> Option<Slot> {
+    pub(crate) fn first_touched(&self, last: Option<PriceTicks>) -> Option<Slot> {
+        if let Some((_, slot)) = self.paused {
+            return Some(slot);
+        }
+        let last = last?;
         Side::BOTH.into_iter().find_map(|side| {
             let ((first, _), slot) = self.waiting[side as usize].first_key_value()?;
             (*first <= key(side, last)).then_some(*slot)
         })
     }
 
-    /// Every waiting stop of a side, the first to trigger first.
+    /// Whether the rest of an order goes on before anything else enters.
+    #[inline]
+    pub(crate) fn has_paused(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// Everything that waits of a side, the first to enter first.
     pub(crate) fn iter(&self, side: Side) -> impl Iterator<Item = Slot> {
-        self.waiting[side as usize].values().copied()
+        let paused = self.paused.filter(|(of, _)| *of == side).map(|(_, slot)| slot);
+        paused.into_iter().chain(self.waiting[side as usize].values().copied())
     }
 }

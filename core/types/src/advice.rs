@@ -48,7 +48,7 @@ pub(crate) fn says_what_to_do(advice: &str) -> bool {
 #[test]
 fn a_text_that_only_says_what_is_wrong_is_found() {
     for without in
-        ["The book can not fill the whole order now.", "There is nothing at this address.", "It is full: nothing can be created."]
+        ["The book cannot fill the whole order now.", "There is nothing at this address.", "It is full: nothing can be created."]
     {
         assert!(!says_what_to_do(without), "{without}");
     }

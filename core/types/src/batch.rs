@@ -17,9 +17,9 @@ impl std::fmt::Display for BatchMarketId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// The number that an account gives a transaction. In one block it may use those of the [`crate::limits::TRANSACTIONS_PER_ACCOUNT_MAX`] numbers
-/// that follow the highest one it used before, each once and in any order; those it left out are gone. So no transaction is ever taken
-/// twice. Below [`crate::limits::TRANSACTION_SEQ_END`].
+/// The number that an account gives a transaction. In one block it may use those of the
+/// [`crate::limits::TRANSACTIONS_PER_ACCOUNT_MAX`] numbers that follow the highest one it used before, each once and in any order;
+/// those it left out are gone. So no transaction is ever taken twice. Below [`crate::limits::TRANSACTION_SEQ_END`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct TransactionSeq(pub u64);
@@ -44,8 +44,8 @@ pub struct BatchTransaction {
 /// An operation of a batch market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOperation {
-    /// A new account of this key, with nothing on it. It gets the next id when the block ends; ids follow the order of (asking account,
-    /// sequence). No two accounts have one key. Whoever asks pays the market's [`AccountFee`], if it has one.
+    /// A new account of this key, with nothing on it. It gets the next id when the block ends; ids follow the order of (asking
+    /// account, sequence). No two accounts have one key. The asking account pays the market's [`AccountFee`], if there is one.
     CreateAccount(PublicKey),
     /// Sell an amount of one asset for another.
     CreateOffer(CreateOffer),
@@ -161,11 +161,11 @@ pub enum BatchPhase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intake {
-    /// Each transaction that is no good by itself is left out; of the others each account has all or nothing, against what it had when the block
-    /// began: whatever the order, whoever proposes. See [`crate::DropReason::is_of_one`].
+    /// Leaves out each transaction that is invalid by itself. Of an account's other transactions it keeps all or none, by what the
+    /// account had when the block began. Neither the order nor the proposer matters. See [`crate::DropReason::is_of_one`].
     Filter = 0,
-    /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all of what
-    /// this keeps.
+    /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all
+    /// of what this keeps.
     Reserve = 1,
 }
 

@@ -175,6 +175,15 @@ impl BatchPrice {
     /// [`BatchPriceError::Malformed`] when the text is no decimal number of at most 38 significant digits (and 38 after the point);
     /// [`BatchPriceError::OutOfRange`] when the price is out of range, zero included: a market order has no price in decimal.
     pub fn from_decimal(text: &str, rounding: Rounding) -> Result<Self, BatchPriceError> {
+        let (numerator, denominator) = Self::ratio_of_decimal(text)?;
+        Self::from_ratio(numerator, denominator, rounding)
+    }
+
+    /// Numerator and denominator of a decimal number, exactly.
+    ///
+    /// # Errors
+    /// [`BatchPriceError::Malformed`], as [`BatchPrice::from_decimal`].
+    pub fn ratio_of_decimal(text: &str) -> Result<(u128, u128), BatchPriceError> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let fraction = fraction.trim_end_matches('0');
         let digits = || whole.bytes().chain(fraction.bytes());
@@ -185,7 +194,58 @@ impl BatchPrice {
         }
         // At most 38 digits: below 10^38 < 2^127.
         let numerator = digits().fold(0_u128, |number, digit| number * 10 + u128::from(digit - b'0'));
-        Self::from_ratio(numerator, 10_u128.pow(fraction.len() as u32), rounding)
+        Ok((numerator, 10_u128.pow(fraction.len() as u32)))
+    }
+
+    /// The limit of an offer to sell `amount` for at least `numerator / denominator` units each.
+    ///
+    /// An offer must bring a whole number of units. So the limit is the price next below the ratio if that asks for as many units as the
+    /// ratio does, else the price next above. It never asks for less. It asks for a unit more only where no price asks for as many. The
+    /// price above alone would often ask for one more: 0.92 of 10,000 units is 9,200, and the next price above 0.92 asks for 9,201.
+    ///
+    /// # Errors
+    /// As [`BatchPrice::from_ratio`].
+    pub fn limit_of_sale(numerator: u128, denominator: u128, amount: Amount) -> Result<Self, BatchPriceError> {
+        let above = Self::from_ratio(numerator, denominator, Rounding::Up)?;
+        let asked = U256::product(numerator, u128::from(amount.get()));
+        let asks_as_much = |below: &Self| {
+            let least = below.bought_at_least(amount).map(|least| U256::product(u128::from(least.get()), denominator));
+            least.is_some_and(|least| least.scaled_is_at_least(0, asked))
+        };
+        Ok(Self::from_ratio(numerator, denominator, Rounding::Down).ok().filter(asks_as_much).unwrap_or(above))
+    }
+
+    /// The limit of an offer to buy `bought` for at least `numerator / denominator` units for each unit sold: the price next below the
+    /// ratio if that allows to sell as many units as the ratio does, else the price next above.
+    ///
+    /// # Errors
+    /// As [`BatchPrice::from_ratio`].
+    pub fn limit_of_purchase(numerator: u128, denominator: u128, bought: Amount) -> Result<Self, BatchPriceError> {
+        let above = Self::from_ratio(numerator, denominator, Rounding::Up)?;
+        let paid = U256::product(u128::from(bought.get()), denominator);
+        let allows_as_much = |below: &Self| {
+            let most = U256::product(numerator, u128::from(below.sold_at_most(bought).get()));
+            paid.scaled_is_at_least(0, most)
+        };
+        Ok(Self::from_ratio(numerator, denominator, Rounding::Down).ok().filter(allows_as_much).unwrap_or(above))
+    }
+
+    /// The most units that may be sold for `bought` at this limit, at most [`Amount::MAX`].
+    #[must_use]
+    pub fn sold_at_most(self, bought: Amount) -> Amount {
+        let (m, e) = self.parts();
+        if self.is_honoured_by(Amount::MAX, bought) {
+            return Amount::MAX;
+        }
+        if bought.is_zero() {
+            return Amount::ZERO;
+        }
+        // floor(bought / (m * 2^e)) is below 2^63.
+        let most = match u32::try_from(e) {
+            Ok(up) => (bought.get() / m).checked_shr(up).unwrap_or(0),
+            Err(_) => shifted_quotient(bought.get(), e.unsigned_abs(), m),
+        };
+        Amount::new(most).unwrap_or(Amount::MAX)
     }
 
     /// Whether who sells `sold` and gets `bought` gets at least this price: `self * sold <= bought`, exactly.
@@ -264,19 +324,10 @@ pub fn effective_limit(stated: BatchPrice, amount: Amount) -> Option<BatchPrice>
 /// to a whole number keeps it.
 #[must_use]
 pub fn effective_buy_limit(stated: BatchPrice, bought: Amount, sold_max: Amount) -> Option<BatchPrice> {
-    let (m, e) = stated.parts();
     if bought.is_zero() || sold_max.is_zero() {
         return None;
     }
-    let most = if m == 0 || stated.is_honoured_by(sold_max, bought) {
-        sold_max.get()
-    } else {
-        // floor(bought / (m * 2^e)) is below sold_max, hence below 2^63.
-        match u32::try_from(e) {
-            Ok(up) => (bought.get() / m).checked_shr(up).unwrap_or(0),
-            Err(_) => shifted_quotient(bought.get(), e.unsigned_abs(), m),
-        }
-    };
+    let most = stated.sold_at_most(bought).min(sold_max).get();
     BatchPrice::from_ratio(u128::from(bought.get()), u128::from(most), Rounding::Up).ok()
 }
 

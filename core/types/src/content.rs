@@ -2,9 +2,9 @@
 
 /// A digest of a command's canonical bytes: SipHash-1-3 under the key 0.
 ///
-/// It is a part of the replicated state, so the versions of the wire and of the snapshot fix the algorithm. It protects a participant from
-/// his own mistakes: whoever looks for a collision only fools himself, since both commands come through his own session. SipHash mixes well
-/// without a secret key. It costs less than a cryptographic hash of an order.
+/// It is a part of the replicated state, so the versions of the wire and of the snapshot fix the algorithm. It protects
+/// participants from their own mistakes: a collision could only mislead the participant who made it, since both commands come
+/// through one session. SipHash mixes well without a secret key. It costs less than a cryptographic hash of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentDigest(pub u64);
 

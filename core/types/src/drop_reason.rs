@@ -42,7 +42,7 @@ drop_reasons! {
     /// The sender may do nothing.
     Suspended = 2, "the account is suspended: ask the operator";
     /// Another transaction of the account has the number.
-    SequenceTwice = 3, "two transactions of the account have one number: number each anew";
+    SequenceTwice = 3, "two transactions of the account have one number: give each its own number";
     /// The number was used or passed, or is too far above the last one.
     SequenceOutOfWindow = 4, "the number is not among the 64 that follow the account's last one: use the next one";
     /// Another market, or none.
@@ -78,9 +78,9 @@ drop_reasons! {
 }
 
 impl DropReason {
-    /// Whether the filter leaves out the one transaction of which it is said, and nothing else: it is no good whatever else its account sent, or
-    /// others ask for the same key. Any other is said of what those of one account come to together, and costs it all that it has in the batch. So
-    /// nothing that others send costs an account more than that one.
+    /// True if this reason drops only the offending transaction: it is invalid by itself, or another account asks for the same key.
+    /// Any other reason drops all of the account's transactions in the batch, because of what they add up to. So what others send
+    /// costs an account one transaction at most.
     #[must_use]
     pub const fn is_of_one(self) -> bool {
         match self {

@@ -42,7 +42,7 @@ pub struct FeeSchedule {
 }
 
 impl FeeSchedule {
-    /// The most that either role may owe on `value`, rounded up: what a buy order reserves beside its value.
+    /// The most that either role may owe on `value`, rounded up: what a buy order reserves in addition to its value.
     #[must_use]
     #[inline]
     pub fn reserve_on(&self, value: Amount) -> Amount {
@@ -109,6 +109,13 @@ pub struct RiskLimits {
 }
 
 impl RiskLimits {
+    /// What binds where the operator says nothing else: an account can fill neither a book nor the time of those who match with it.
+    pub const STANDARD: Self = Self {
+        order_lots_max: SizeLots::new(crate::limits::ORDER_LOTS_DEFAULT),
+        open_orders_max: crate::limits::OPEN_ORDERS_DEFAULT,
+        ..Self::NONE
+    };
+
     /// As wide as the types allow.
     pub const NONE: Self = Self {
         order_lots_max: SizeLots::new(crate::limits::SIZE_LOTS_MAX),
@@ -140,8 +147,8 @@ pub struct InstrumentSpec {
     pub allocation: Allocation,
     /// Cost of a trade.
     pub fees: FeeSchedule,
-    /// How far from the last trade's price a limit may lie, in ppm: beyond it an order is rejected, and a market order stops. Before any
-    /// trade it is measured from the reference price, for a stop from its trigger.
+    /// How far from the last trade's price a limit may lie, in ppm: beyond it an order is rejected, and a market order stops.
+    /// Before any trade it is measured from the reference price, for a stop from its trigger.
     pub collar_ppm: u32,
     /// How far from the reference price a trade may lie, in ppm: an order that would trade beyond it halts the instrument first.
     pub band_ppm: u32,

@@ -9,9 +9,30 @@ pub const SIZE_LOTS_MAX: u64 = (1 << 36) - 1;
 /// Open orders in one book.
 pub const ORDERS_PER_BOOK_MAX: usize = 1 << 26;
 
-/// Resting orders that a fill-or-kill order, or one with a minimum size, may meet before it is decided whether it can be filled. Each is
-/// a cache miss in a large book, so that the check takes about a tenth of a millisecond at most.
+/// Resting orders that a fill-or-kill order, or one with a minimum size, may meet before it is decided whether it can be filled,
+/// where its owner has orders on the other side. Each is a cache miss in a large book, so that the check takes about a tenth of a
+/// millisecond at most.
 pub const FILL_CHECK_ORDERS_MAX: u32 = 1_024;
+
+/// Prices at which a fill-or-kill order, or one with a minimum size, may look before that is decided, where its owner has none
+/// there. What stands at a price is one number.
+pub const FILL_CHECK_LEVELS_MAX: u32 = 4_096;
+
+/// Orders that one entry of the log lets an incoming order meet: what is left of it goes on with the next entries, before anything
+/// else enters the book. Each is a trade with its settlement and event, about half a microsecond in a large book.
+pub const MEETINGS_PER_ENTRY_MAX: u32 = 500;
+
+/// What a stop that enters costs of [`MEETINGS_PER_ENTRY_MAX`], before what it trades.
+pub const STOP_MEETINGS: u32 = 8;
+
+/// Orders at a price that are shared by proportion. A longer queue trades first in, first out.
+pub const SHARED_LEVEL_ORDERS_MAX: u32 = 512;
+
+/// Open orders of an account in an instrument, stops that wait included, unless the operator sets another limit.
+pub const OPEN_ORDERS_DEFAULT: u32 = 10_000;
+
+/// Largest order in lots, unless the operator sets another limit.
+pub const ORDER_LOTS_DEFAULT: u64 = 1_000_000_000;
 
 /// Slices an iceberg may have: each is a trade that one incoming order may cause.
 pub const ICEBERG_SLICES_MAX: u64 = 1_000;
@@ -46,8 +67,8 @@ pub const SESSIONS_PER_ACCOUNT_MAX: usize = 16;
 /// Open sessions of a venue.
 pub const SESSIONS_MAX: usize = 1 << 14;
 
-/// The last answers of a session that the state keeps: what came of a command can be asked as long as no more followed it. A power of
-/// two, so that a place in the window is cheap to find.
+/// The last answers of a session that the state keeps: what came of a command can be asked as long as no more followed it. A power
+/// of two, so that a place in the window is cheap to find.
 pub const SESSION_WINDOW: usize = 1_024;
 
 /// Bits of a transaction's number; with those of an account they fill 64.

@@ -68,8 +68,8 @@ impl Mu {
 
 /// The rate of an ordered pair in a batch: `p_sell / p_buy * (1 - eps)` units bought for a unit sold. What an offer gets.
 ///
-/// Prepared once for a pair, then asked for each offer. It holds the exact fraction `numerator / denominator * 2^scale`, and beside it
-/// the first 64 bits of its value, which answer nearly every question with one multiplication.
+/// Prepared once for a pair, then used for each offer. It holds the exact fraction `numerator / denominator * 2^scale`, and the
+/// first 64 bits of its value, which answer nearly every question with one multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetRate {
     /// The mantissa of the selling valuation times the commission's `2^k - 1`: below 2^83.
@@ -104,16 +104,16 @@ impl NetRate {
         Some(Self { numerator, denominator: buy_m, scale, mantissa, shift: up as i32 - scale - is_long as i32 })
     }
 
-    /// The rate before commission, less the share mu: a sell offer whose limit this accepts is clearly in the money (if the net rate accepts
-    /// it too). `None` when a valuation is zero.
+    /// The rate before commission, less the share mu: a sell offer whose limit this accepts is clearly in the money (if the net
+    /// rate accepts it too). `None` when a valuation is zero.
     #[must_use]
     #[inline]
     pub const fn less_mu(sell: BatchPrice, buy: BatchPrice, mu: Mu) -> Option<Self> {
         Self::new(sell, buy, Commission(Some(mu.0)))
     }
 
-    /// The highest limit that holds at this rate; [`BatchPrice::ZERO`] when only market orders do. A limit holds if and only if it is
-    /// not above this one: the rate's first 53 bits are the highest price not above the rate.
+    /// The highest limit that holds at this rate; [`BatchPrice::ZERO`] when only market orders do. A limit holds if and only if it
+    /// is not above this one: the rate's first 53 bits are the highest price not above the rate.
     #[must_use]
     #[inline]
     pub const fn highest_limit(&self) -> BatchPrice {
@@ -164,8 +164,8 @@ impl NetRate {
         Amount::from_wide(exact)
     }
 
-    /// `floor(rate * sold)` where the mantissa leaves it open. Where `floor` is an amount, `sold * 2^63 < 2^63 * 2^shift`, so the open
-    /// interval is shorter than one and the answer is `floor` or one more; where it is none, the answer is none either way.
+    /// `floor(rate * sold)` where the mantissa leaves it open. Where `floor` is an amount, `sold * 2^63 < 2^63 * 2^shift`, so the
+    /// open interval is shorter than one and the answer is `floor` or one more; where it is none, the answer is none either way.
     #[cold]
     fn settle_floor(&self, sold: u128, floor: u128) -> u128 {
         if floor <= u128::from(Amount::MAX.get()) && self.pays_at_least(sold, floor + 1) { floor + 1 } else { floor }

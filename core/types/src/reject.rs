@@ -1,7 +1,7 @@
 //! Why a command was refused. Numbers are stable: they are on the wire, in the log and in clients' programs.
 //!
-//! 47 and 65 are not to be given again: reasons of these numbers were published once and never produced (an instrument has a reference
-//! price from its first day, and the bound on an asset's supply, 66, also bounds every balance).
+//! 47 and 65 are not to be given again: reasons of these numbers were published once and never produced (an instrument has a
+//! reference price from its first day, and the bound on an asset's supply, 66, also bounds every balance).
 
 macro_rules! reject_reasons {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $advice:literal;)*) => {
@@ -52,7 +52,7 @@ reject_reasons! {
     DuplicateSymbol = 9, "That symbol is in use: choose another.";
     UnknownSession = 10, "No such session: it was closed, or never opened. Open another, and look at the open orders before sending again what was not answered.";
     UnknownBatchMarket = 11, "No such batch market: list the venue's batch markets and use an id from there.";
-    DuplicateTransaction = 12, "A transaction of this account and number is collected already: wait for its block, and number another one anew.";
+    DuplicateTransaction = 12, "A transaction of this account and number is collected already: wait for its block, then give another transaction a new number.";
     KeyTaken = 13, "Another account has that public key, or will when its block is cleared: use another key.";
     UnknownShard = 14, "No such other shard: list the venue's shards and use the number of another than this one.";
     TransferTaken = 15, "The transfer of that number was taken already: ask what came of it, and tell the shard that sent it.";
@@ -61,7 +61,7 @@ reject_reasons! {
     PriceOutOfRange = 20, "The price is out of range: give one from 1 to 1099511627775 ticks.";
     SizeOutOfRange = 21, "The size is out of range: give one from 1 to 68719476735 lots, and split what is larger.";
     ValueOverflow = 22, "Price times size exceeds what an amount can hold: send a smaller order.";
-    DisplayInvalid = 23, "The order can not be shown so: give an iceberg a peak of at least one lot, below its size, and at least a thousandth of it; use iceberg and hidden only for orders that can rest.";
+    DisplayInvalid = 23, "The order cannot be shown this way: give an iceberg a peak of at least one lot, below its size, and at least a thousandth of it; use iceberg and hidden only for orders that can rest.";
     MinSizeInvalid = 24, "The minimum size does not fit the order: give at least one lot and at most its size, and leave it out of post-only and fill-or-kill orders.";
     PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: leave it out, or use another time in force than immediate-or-cancel and fill-or-kill.";
     TimeInForceInvalid = 26, "A market order does not rest: use immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
@@ -80,10 +80,10 @@ reject_reasons! {
     // 40-59: the market's state does not allow it.
     PhaseTakesNoOrders = 40, "The instrument is closed or halted: send only cancels, and wait with orders until its phase changes.";
     PhaseNoImmediate = 41, "Nothing matches in this phase: wait with market, immediate-or-cancel, fill-or-kill and minimum-size orders for continuous trading, or send one that can rest.";
-    PhaseChangeInvalid = 42, "The instrument can not go from its phase to that one: use one that may follow (closed: pre_open, continuous; pre_open: opening_auction, closed; opening_auction: continuous, halt, closed; continuous: halt, closing_auction, closed; halt: opening_auction, continuous, closing_auction, closed; closing_auction: halt, closed).";
+    PhaseChangeInvalid = 42, "The instrument cannot go from its phase to that one: use one that may follow (closed: pre_open, continuous; pre_open: opening_auction, closed; opening_auction: continuous, halt, closed; continuous: halt, closing_auction, closed; halt: opening_auction, continuous, closing_auction, closed; closing_auction: halt, closed).";
     PostOnlyWouldTrade = 43, "The order would trade at once: lower a bid, raise an ask, or allow it to take.";
-    FillOrKillUnfillable = 44, "The book can not fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.";
-    MinSizeUnfillable = 45, "The book can not fill the minimum size now: lower it, give the order a better price, or leave the minimum out.";
+    FillOrKillUnfillable = 44, "The book cannot fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.";
+    MinSizeUnfillable = 45, "The book cannot fill the minimum size now: lower it, give the order a better price, or leave the minimum out.";
     BookFull = 46, "The book holds as many orders as it can: cancel orders that are not needed, or wait until others leave it.";
     PriceOutsideCollar = 48, "The limit price is outside the instrument's collar: use one within it; it lies around the last trade, before any around the reference price, and around a stop's trigger.";
     BatchMarketClosed = 49, "The batch market is closed: wait until the operator opens it.";
@@ -92,7 +92,7 @@ reject_reasons! {
     BatchNotCleared = 52, "The batch that was closed before waits to be cleared: clear it first.";
     BatchAssetsFixed = 53, "The assets of a batch market are fixed once it was opened: create another market.";
     InstrumentElsewhere = 54, "The instrument is another shard's: list the venue's shards and send the command to the one that has it.";
-    InstrumentInUse = 55, "The instrument can not go to another shard now: wait until it is closed and has no open orders.";
+    InstrumentInUse = 55, "The instrument cannot go to another shard now: wait until it is closed and has no open orders.";
     TransferNotNext = 56, "That is not the number of the next transfer: send all of them in the order of their numbers, and confirm none that is not in transit.";
     TransfersFull = 57, "As many transfers to that shard are in transit as there can be, or 256 of them are this account's: wait until it has taken some, then try again.";
     AccountsByOperator = 58, "The venue has several shards, and an account has the same id in all of them: ask the operator to create it.";
@@ -115,7 +115,8 @@ reject_reasons! {
 
     // 90-99: the market's state does not allow it, continued: 40 to 59 are given.
     StopWouldTrigger = 90, "The last trade has touched the stop's trigger: give a buy stop a trigger above the last price and a sell stop one below it, or send a limit or market order to trade at once.";
-    FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";
+    FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders (or 4096 prices, where its account has no order on the other side) before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";
+    BookBusy = 92, "The book still carries out an earlier command, in steps, and takes no other before that: nothing was done; send it again in a moment.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";
@@ -123,19 +124,19 @@ reject_reasons! {
     Unauthenticated = 102, "No valid key and signature: sign the request as the API documents.";
     UnknownKey = 103, "No such API key: check the key id; if the key was revoked, ask the operator for another one.";
     SignatureInvalid = 104, "The signature does not match the request: check the secret, and sign exactly the text that the venue checks.";
-    TimestampStale = 105, "The request's timestamp is too far from the gateway's clock, or before the first one that it takes after a restart: synchronise the clock, and sign again with the later of now and takes_signed_from_ns of GET /v1/status.";
+    TimestampStale = 105, "The request's timestamp is too far from the gateway's clock, or before the first one that it takes after a restart: synchronise the clock, and sign again with the later of now and accepts_timestamps_from_ns of GET /v1/status.";
     NonceReused = 106, "This nonce was used already: a request is taken once; use a fresh nonce.";
     Throttled = 107, "Too many requests: slow down and try again.";
     Forbidden = 108, "The key or the session may not do this: use one with the permission.";
     NotFound = 109, "There is nothing at this address: look for the right one in the API's description, /openapi.yaml.";
     VenueNotReady = 110, "The venue is starting or recovering: try again.";
-    StorageFull = 111, "The venue can not write its log, so it takes no commands: free disk space.";
+    StorageFull = 111, "The venue cannot write its log, so it takes no commands: free disk space.";
     Overloaded = 112, "The venue's queue is full: try again.";
     PriceNotOnTick = 113, "The price is not a whole number of ticks: see the instrument's tick_size.";
     SizeNotOnLot = 114, "The size is not a whole number of lots: see the instrument's lot_size.";
     AmountNotOnUnit = 115, "The amount has more decimals than the asset: see the asset's decimals.";
     NotLeader = 116, "Another replica takes commands: send it there (the answer says where, if it is known), or try again after the election.";
-    NotInACluster = 117, "A replica of a cluster does this by itself, at the same entry as all others: see checkpoint_every_entries.";
+    NotInACluster = 117, "Replicas of earlier versions take no snapshots on demand: use a replica of this version.";
     LastOperatorKey = 118, "Without this key nobody could administer the venue: create another operator's key first, then revoke this one.";
 }
 
@@ -166,8 +167,8 @@ mod tests {
     #[test]
     fn what_an_advice_says_of_limits_is_so() {
         use crate::limits::{
-            AMOUNT_MAX, ASSET_DECIMALS_MAX, FILL_CHECK_ORDERS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX, SESSION_WINDOW,
-            SIZE_LOTS_MAX, TRANSFERS_PER_ACCOUNT_MAX,
+            AMOUNT_MAX, ASSET_DECIMALS_MAX, FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX,
+            SESSION_WINDOW, SIZE_LOTS_MAX, TRANSFERS_PER_ACCOUNT_MAX,
         };
         let says = |reason: RejectReason, text: String| assert!(reason.advice().contains(&text), "{reason:?} does not say {text}");
         says(RejectReason::PriceOutOfRange, format!("from 1 to {PRICE_TICKS_MAX} ticks"));
@@ -176,6 +177,7 @@ mod tests {
         says(RejectReason::DecimalsOutOfRange, format!("at most {ASSET_DECIMALS_MAX}."));
         says(RejectReason::SessionSeqTooOld, format!("at most {SESSION_WINDOW} commands"));
         says(RejectReason::FillCheckTooDeep, format!("more than {FILL_CHECK_ORDERS_MAX} resting orders"));
+        says(RejectReason::FillCheckTooDeep, format!("or {FILL_CHECK_LEVELS_MAX} prices"));
         says(RejectReason::TransfersFull, format!("or {TRANSFERS_PER_ACCOUNT_MAX} of them"));
         assert_eq!(ICEBERG_SLICES_MAX, 1_000, "a thousandth, says {}", RejectReason::DisplayInvalid.advice());
     }

@@ -11,7 +11,7 @@ pub struct Ordinal {
     pub session_seq: SessionSeq,
 }
 
-/// What came of an ordinal: where in the log it was applied, and whether it took effect. What happened there is told by events.
+/// The result of a numbered command: where in the log it was applied, and whether it took effect. Events have the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Place of the one entry that was applied under the ordinal.

@@ -135,6 +135,34 @@ proptest! {
     }
 
     #[test]
+    fn the_limit_of_a_sale_asks_for_what_the_ratio_does_where_a_price_can(n in 1..10_u128.pow(12), places in 0..14_u32, units in any_amount()) {
+        let d = 10_u128.pow(places);
+        let Ok(limit) = BatchPrice::limit_of_sale(n, d, units) else { return Ok(()) };
+        let asked = (Fraction::new(n.into(), d.into()) * whole(units.get())).ceil().to_integer();
+        let least = limit.bought_at_least(units);
+        prop_assert!(least.is_none_or(|least| BigInt::from(least.get()) >= asked), "{:?} {}", least, asked);
+        // Of fewer bits than a price has, what is asked for is not rounded.
+        prop_assert!(asked >= BigInt::from(1_u64 << 52) || least == as_amount(&asked), "{:?} {}", least, asked);
+    }
+
+    #[test]
+    fn the_limit_of_a_purchase_allows_what_the_ratio_does_where_a_price_can(n in 1..10_u128.pow(12), places in 0..14_u32, units in any_amount()) {
+        let d = 10_u128.pow(places);
+        let Ok(limit) = BatchPrice::limit_of_purchase(n, d, units) else { return Ok(()) };
+        let allowed = (whole(units.get()) / Fraction::new(n.into(), d.into())).floor().to_integer();
+        let most = limit.sold_at_most(units);
+        prop_assert!(BigInt::from(most.get()) <= allowed, "{:?} {}", most, allowed);
+        prop_assert!(allowed >= BigInt::from(1_u64 << 52) || as_amount(&allowed) == Some(most), "{:?} {}", most, allowed);
+    }
+
+    #[test]
+    fn the_most_that_may_be_sold_is_the_last_amount_that_honours_the_limit(limit in price(), bought in any_amount()) {
+        let most = limit.sold_at_most(bought);
+        prop_assert!(limit.is_honoured_by(most, bought));
+        prop_assert!(most == Amount::MAX || !limit.is_honoured_by(amount(most.get() + 1), bought));
+    }
+
+    #[test]
     fn limits_are_honoured_exactly(limit in price(), sold in any_amount(), bought in any_amount()) {
         let least = value(limit) * whole(sold.get());
         prop_assert_eq!(limit.is_honoured_by(sold, bought), least <= whole(bought.get()));

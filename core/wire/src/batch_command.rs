@@ -49,8 +49,8 @@ pub struct BatchMarketSpec {
     pub quality: QualityMax,
     /// How it is decided which transactions of a batch are kept.
     pub intake: Intake,
-    /// Time from one close to the next, [`walras_types::limits::BATCH_INTERVAL_NS_MIN`] to [`walras_types::limits::BATCH_INTERVAL_NS_MAX`].
-    /// The state machine keeps no clock: whoever leads sees to it.
+    /// Time from one close to the next, [`walras_types::limits::BATCH_INTERVAL_NS_MIN`] to
+    /// [`walras_types::limits::BATCH_INTERVAL_NS_MAX`]. The state machine has no clock: the leader closes batches in time.
     pub interval_ns: u64,
     /// Most transactions of one batch, 1 to [`walras_types::limits::BATCH_VENUE_TRANSACTIONS_MAX`].
     pub transactions_max: u32,
@@ -87,7 +87,8 @@ pub struct SetBatchInterval {
 
 /// Sets what it costs to open an account by a transaction of a batch market. A market that was just created takes nothing.
 ///
-/// It holds for each batch whose first transaction comes after this: so whoever is collected pays what the market said then.
+/// It applies to each batch whose first transaction comes after this command: so a transaction pays the fee in force when it was
+/// collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetAccountFee {
     /// Which.
@@ -127,7 +128,7 @@ pub struct SubmitTransaction {
 }
 
 impl SubmitTransaction {
-    /// The command; whether the signature holds was checked before, or is by whoever audits the log.
+    /// The command. The signature was checked before, and is checked again by an audit of the log.
     ///
     /// # Errors
     /// [`DecodeError`] where the transaction has an id or a number that no reader takes.

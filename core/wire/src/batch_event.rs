@@ -1,7 +1,7 @@
 //! Events of batch markets, and their bytes.
 //!
-//! A batch is told in two lots. When it is closed: [`BatchClosed`], then what was left out, then the offers that are new in the market.
-//! When it is cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues, burns and account
+//! A batch gives two groups of events. When it is closed: [`BatchClosed`], then dropped transactions, then new offers. When it is
+//! cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues, burns and account
 //! fees, by asset; accounts that were created; and last [`BlockCleared`].
 
 use walras_types::{
@@ -55,7 +55,7 @@ pub enum BatchEvent {
     ClearingRejected(BlockRejected),
 }
 
-/// A transaction is in the batch that collects. Whether it is kept is told when the batch is closed.
+/// A transaction is in the collecting batch. Whether it is kept is known when the batch is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionCollected {
     /// Where.
@@ -135,7 +135,7 @@ pub struct BatchClosed {
     pub batch_hash: [u8; 32],
     /// How many are kept.
     pub kept: u32,
-    /// How many are not; each is told of.
+    /// How many are dropped; each has an event.
     pub dropped: u32,
 }
 
@@ -175,8 +175,8 @@ pub struct OfferOpened {
     pub tie: u64,
 }
 
-/// An offer, or what was left of it, is gone without a trade, and its funds are available: its owner asked, or no units could honour its
-/// limit.
+/// An offer, or what was left of it, is gone without a trade, and its funds are available: its owner asked, or no units could
+/// honour its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferCancelled {
     /// Where.
@@ -268,7 +268,8 @@ pub struct BlockCleared {
     pub offers_traded: u64,
     /// Of what could trade at the prices, the share that did not, in parts per billion.
     pub gap_ppb: u32,
-    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is worst off.
+    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is
+    /// worst off.
     pub unserved_ppb: u32,
     /// Assets that could have traded with others and were left without a price.
     pub set_aside: u16,

@@ -29,7 +29,7 @@ pub enum Command {
     Shard(ShardCommand),
     /// The venue as a whole.
     Venue(VenueCommand),
-    /// Nothing: a session's command that can not be carried out takes its number, and is rejected.
+    /// Nothing: a session's command that cannot be carried out takes its number, and is rejected.
     Invalid(InvalidCommand),
 }
 
@@ -98,6 +98,8 @@ pub enum VenueCommand {
     CreateAsset(AssetSpec),
     /// The operator: say who may issue an asset.
     SetIssuer(SetIssuer),
+    /// The operator: nothing to the state. The log keeps who asked for a change of the cluster. See [`ClusterRequestNote`].
+    NoteClusterRequest(ClusterRequestNote),
 }
 
 /// An order as it comes in.
@@ -170,6 +172,30 @@ pub struct Checkpoint {
     pub log_index: LogIndex,
     /// The engine's state hash there.
     pub state_hash: [u8; 32],
+}
+
+/// What an operator asks of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ClusterAction {
+    /// Let this replica lead.
+    TransferLeadership = 0,
+    /// Let it vote.
+    AddVoter = 1,
+    /// Send it the log; it does not vote.
+    AddLearner = 2,
+    /// Take it out.
+    Remove = 3,
+}
+
+/// A change of the cluster that an operator asks for. The change itself belongs to consensus, whose entries name no key; this entry
+/// comes before it, under the operator's key. It says that the change was asked for, not that it took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterRequestNote {
+    /// What.
+    pub action: ClusterAction,
+    /// Which replica, by its number.
+    pub replica: u64,
 }
 
 /// An asset's definition.

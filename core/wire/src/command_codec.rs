@@ -8,9 +8,9 @@ use walras_types::{
 use crate::batch_command::{BatchCommand, BatchMarketCommand};
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::command::{
-    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees,
-    Command, InstrumentCommand, MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits,
-    SetTradingPhase, Transfer, VenueCommand,
+    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, ClusterAction,
+    ClusterRequestNote, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand,
+    SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 /// Appends a command to `buffer`.
@@ -76,6 +76,7 @@ fn encode_venue_command(command: &VenueCommand, w: &mut Writer<'_>) {
         VenueCommand::SetAccessDelays(c) => tagged(w, 25, c),
         VenueCommand::CreateAsset(c) => tagged(w, 16, c),
         VenueCommand::SetIssuer(c) => tagged(w, 37, c),
+        VenueCommand::NoteClusterRequest(c) => tagged(w, 26, c),
     }
 }
 
@@ -101,6 +102,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         23 => Command::Instrument(InstrumentCommand::SetPhase(Wire::get(r)?)),
         24 => Command::Account(AccountCommand::CollectFees(Wire::get(r)?)),
         25 => Command::Venue(VenueCommand::SetAccessDelays(Wire::get(r)?)),
+        26 => Command::Venue(VenueCommand::NoteClusterRequest(Wire::get(r)?)),
         32 => Command::BatchMarket(BatchMarketCommand::Create(Wire::get(r)?)),
         33 => Command::BatchMarket(BatchMarketCommand::AddAsset(Wire::get(r)?)),
         34 => Command::BatchMarket(BatchMarketCommand::SetPhase(Wire::get(r)?)),
@@ -131,6 +133,7 @@ wire_struct!(MassCancel { account, instrument, side });
 wire_struct!(OpenSession { account, token });
 wire_struct!(CloseSession { session });
 wire_struct!(Checkpoint { log_index, state_hash });
+wire_struct!(ClusterRequestNote { action, replica });
 wire_struct!(AssetSpec { asset, symbol, decimals });
 wire_struct!(SetAccountStatus { account, status });
 wire_struct!(Transfer { account, asset, amount, transfer_id });
@@ -158,6 +161,12 @@ wire_struct!(InstrumentSpec {
 });
 
 wire_enum!(AccountStatus, "account status 0 (active) or 1 (suspended)" { Active = 0, Suspended = 1 });
+wire_enum!(ClusterAction, "cluster action 0 (transfer leadership), 1 (add voter), 2 (add learner) or 3 (remove)" {
+    TransferLeadership = 0,
+    AddVoter = 1,
+    AddLearner = 2,
+    Remove = 3,
+});
 wire_enum!(PostOnly, "post-only 0 (off), 1 (reject) or 2 (reprice)" { Off = 0, Reject = 1, Reprice = 2 });
 wire_enum!(SelfTrade, "self-trade mode 0 to 4" { CancelNewest = 0, CancelOldest = 1, CancelBoth = 2, Decrement = 3, Allow = 4 });
 wire_enum!(TradingPhase, "trading phase 0 to 5" { Closed = 0, PreOpen = 1, OpeningAuction = 2, Continuous = 3, Halt = 4, ClosingAuction = 5 });

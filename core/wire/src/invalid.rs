@@ -1,5 +1,5 @@
-//! Commands of a session that can not be carried out, whatever the state: a value is outside its documented range, or the bytes are no
-//! command.
+//! Commands of a session that cannot be carried out, whatever the state: a value is outside its documented range, or the bytes are
+//! no command.
 //!
 //! Such a command still has its number in the session, and those after it are on their way. So its place is taken by an
 //! [`InvalidCommand`], which the engine rejects. The connection goes on, and a repeat gets the same answer.
@@ -10,7 +10,7 @@ use crate::codec::{Reader, Wire, wire_struct};
 use crate::command::Command;
 use crate::command_codec::decode_command;
 
-/// A session's command that can not be carried out.
+/// A session's command that cannot be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidCommand {
     /// The session's account, who hears of the rejection; `None` for the operator's session.
@@ -36,8 +36,8 @@ impl InvalidCommand {
     }
 }
 
-/// Reads the command that a session of `account` submits. Bytes that are no command are one that is rejected: for the value that is out of
-/// its range, else as [`RejectReason::Malformed`].
+/// Reads the command that a session of `account` submits. Bytes that are no command are one that is rejected: for the value that is
+/// out of its range, else as [`RejectReason::Malformed`].
 #[must_use]
 pub fn decode_submitted(bytes: &[u8], account: Option<AccountId>) -> Command {
     match decode_command(bytes) {
@@ -51,7 +51,8 @@ pub fn decode_submitted(bytes: &[u8], account: Option<AccountId>) -> Command {
     }
 }
 
-/// The instrument and the order that a command names. The commands of one order begin alike: kind, account, instrument, client_order_id.
+/// The instrument and the order that a command names. The commands of one order begin alike: kind, account, instrument,
+/// client_order_id.
 fn named(bytes: &[u8]) -> Option<(InstrumentId, ClientOrderId)> {
     let r = &mut Reader::new(bytes);
     let is_of_an_order = matches!(r.u8().ok()?, 1..=3);

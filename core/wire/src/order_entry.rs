@@ -66,7 +66,7 @@ pub enum EntryVersion {
     /// The first.
     #[default]
     One,
-    /// The second: it is told of orders that were late.
+    /// The second version: the client is notified of late orders.
     Two {
         /// Whether other connections keep the session too.
         copies: Copies,

@@ -19,10 +19,11 @@ pub enum ShardCommand {
     ConfirmTransfers(TransfersTaken),
     /// Operator: another shard refused a transfer, the oldest in transit to it. Its account gets it back.
     ReturnTransfer(TransferPlace),
-    /// The venue's own, before anything else that it takes after a start or under a new leader: its state may be older than what others saw of it, so
-    /// what it sends from here on is brought to nobody until the numbers have been compared.
+    /// The venue's own, before anything else that it takes after a start or under a new leader: its state may be older than what
+    /// others saw of it, so what it sends from here on is brought to nobody until the numbers have been compared.
     DoubtTransfers,
-    /// Operator: hold another shard's numbers against the own ones. Where they contradict each other transfers between the two stop, else they go on.
+    /// Operator: hold another shard's numbers against the own ones. Where they contradict each other transfers between the two
+    /// stop, else they go on.
     CompareTransfers(CompareTransfers),
 }
 
@@ -37,7 +38,7 @@ pub enum ShardEvent {
     TransferSent(TransferSent),
     /// Funds that another shard sent are an account's.
     TransferReceived(TransferIn),
-    /// Funds that another shard sent can not be an account's: that shard gives them back.
+    /// Funds that another shard sent cannot be credited: that shard gives them back.
     TransferRefused(TransferRefused),
     /// Funds that were in transit are another shard's.
     TransfersConfirmed(TransfersTaken),
@@ -96,7 +97,8 @@ pub struct TransferPlace {
 pub struct TransfersTaken {
     /// By whom.
     pub by_shard: ShardId,
-    /// The first one's number: the oldest in transit to there. So whoever saw only later ones answered can not confirm this one.
+    /// The first one's number: the oldest in transit to there. So a relay that saw only later ones answered cannot confirm this
+    /// one.
     pub first: TransferSeq,
     /// The last one's number.
     pub last: TransferSeq,
@@ -169,7 +171,7 @@ pub struct CompareTransfers {
     /// The own numbers before the other one was asked.
     pub before: TransferNumbers,
     /// What the other one answered, from all that it had acknowledged.
-    pub told: TransferNumbers,
+    pub reported: TransferNumbers,
 }
 
 /// Which of two shards was set back to an older state: it has forgotten numbers that the other one remembers.
@@ -265,7 +267,7 @@ wire_struct!(TransferSent { transfer, transfer_seq });
 wire_struct!(TransferRefused { transfer, reason });
 wire_struct!(TransferReturned { place, account, asset, amount });
 wire_struct!(TransferNumbers { oldest_out, next_out, next_in });
-wire_struct!(CompareTransfers { shard, before, told });
+wire_struct!(CompareTransfers { shard, before, reported });
 wire_struct!(TransfersCompared { shard, set_back });
 
 fn tagged<T: Wire>(w: &mut Writer<'_>, tag: u8, value: &T) {

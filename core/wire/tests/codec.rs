@@ -33,6 +33,11 @@ fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         (owner(), number()).prop_map(|(account, token)| Command::Session(SessionCommand::Open(OpenSession { account, token }))),
         number().prop_map(|session| Command::Session(SessionCommand::Close(CloseSession { session: SessionId(session) }))),
+        (number(), 0usize..4).prop_map(|(replica, action)| Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote {
+            action: [ClusterAction::TransferLeadership, ClusterAction::AddVoter, ClusterAction::AddLearner, ClusterAction::Remove]
+                [action],
+            replica,
+        }))),
         (number(), any::<[u8; 32]>()).prop_map(|(at, state_hash)| Command::Venue(VenueCommand::Checkpoint(Checkpoint {
             log_index: LogIndex(at),
             state_hash
@@ -102,7 +107,7 @@ fn transfer_numbers() -> impl Strategy<Value = TransferNumbers> {
 
 fn compare_transfers() -> impl Strategy<Value = CompareTransfers> {
     let numbers = (any::<u8>(), transfer_numbers(), transfer_numbers());
-    numbers.prop_map(|(shard, before, told)| CompareTransfers { shard: ShardId(shard), before, told })
+    numbers.prop_map(|(shard, before, reported)| CompareTransfers { shard: ShardId(shard), before, reported })
 }
 
 fn set_back() -> impl Strategy<Value = SetBack> {

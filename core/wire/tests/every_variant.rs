@@ -177,7 +177,7 @@ fn commands() -> Vec<Row> {
             (ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: THERE, first: NUMBER, last: NUMBER }), Operator),
             (ShardCommand::ReturnTransfer(TransferPlace { shard: THERE, transfer_seq: NUMBER }), Operator),
             (ShardCommand::DoubtTransfers, Leader),
-            (ShardCommand::CompareTransfers(CompareTransfers { shard: THERE, before: numbers, told: numbers }), Operator),
+            (ShardCommand::CompareTransfers(CompareTransfers { shard: THERE, before: numbers, reported: numbers }), Operator),
         ]
         .map(|(command, class)| (Command::Shard(command), 11, class)),
     );
@@ -188,6 +188,7 @@ fn commands() -> Vec<Row> {
             (VenueCommand::SetAccessDelays(DELAYS), 25, Leader),
             (VenueCommand::CreateAsset(asset()), 16, Operator),
             (VenueCommand::SetIssuer(SetIssuer { asset: ASSET, account: OWN }), 37, Operator),
+            (VenueCommand::NoteClusterRequest(ClusterRequestNote { action: ClusterAction::Remove, replica: 3 }), 26, Operator),
         ]
         .map(|(command, tag, class)| (Command::Venue(command), tag, class)),
     );
@@ -234,7 +235,8 @@ fn place_of_command(command: &Command) -> usize {
         Command::Venue(VenueCommand::SetAccessDelays(_)) => 32,
         Command::Venue(VenueCommand::CreateAsset(_)) => 33,
         Command::Venue(VenueCommand::SetIssuer(_)) => 34,
-        Command::Invalid(_) => 35,
+        Command::Venue(VenueCommand::NoteClusterRequest(_)) => 35,
+        Command::Invalid(_) => 36,
     }
 }
 
@@ -443,7 +445,7 @@ fn place_of_event(event: &Event) -> usize {
 #[test]
 fn every_variant_is_listed_and_keeps_its_tag() {
     let commands = commands();
-    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..36), "a command is not listed");
+    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..37), "a command is not listed");
     for (command, tag, _) in commands {
         let mut bytes = Vec::new();
         encode_command(&command, &mut bytes);

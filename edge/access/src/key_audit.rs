@@ -1,7 +1,7 @@
-//! What happened to API keys, and who did it: a file beside the keys to which lines are added and from which nothing is taken.
+//! The audit of API keys: what happened to them, and who did it. A file next to the keys, which only grows.
 //!
-//! The log of commands can not hold it: every replica keeps its keys for itself, a secret in the log would stay there for ever, and keys are
-//! made and revoked where nobody leads (ADR 4).
+//! The log of commands cannot hold it: every replica keeps its own keys, a secret in the log would stay there forever, and keys are
+//! made and revoked even without a leader (ADR 4).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,9 +22,9 @@ pub(crate) enum KeyEvent {
     Created,
     /// It was revoked here.
     Revoked,
-    /// Another replica told that it is there.
+    /// Another replica reported it.
     Heard,
-    /// Another replica told that it was revoked.
+    /// Another replica reported that it was revoked.
     HeardRevoked,
 }
 

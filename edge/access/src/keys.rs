@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use walras_gateway::session::LogonRequest;
 use walras_gateway::{
-    Algorithm, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions, Principal,
-    Rate, Request, SourceId,
+    Algorithm, Allowance, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions,
+    Principal, Rate, Request, SourceId,
 };
 use walras_log_store::is_out_of_descriptors;
 use walras_types::{AccountId, RejectReason, TimeNs};
@@ -30,8 +30,8 @@ pub struct OperatorKey {
     pub file: PathBuf,
 }
 
-/// How far ahead of the venue's clock a request may be stamped. Clocks that are synchronised are a hundred times closer, and for as long
-/// after a restart clients must stamp ahead or wait.
+/// How far ahead of the venue's clock a request may be stamped. Clocks that are synchronised are a hundred times closer, and for as
+/// long after a restart clients must stamp ahead or wait.
 pub const STAMP_AHEAD_NS_MAX: u64 = 1_000_000_000;
 
 /// How far behind it, which is also how long a request may take.
@@ -82,7 +82,8 @@ const SHARED_AT_ONCE: usize = 1_000;
 #[serde(deny_unknown_fields)]
 struct KeyFile {
     version: u32,
-    /// When it was written, by the venue's clock. What makes and revokes keys is not in the log, so the log's time says nothing about it.
+    /// When it was written, by the venue's clock. What makes and revokes keys is not in the log, so the log's time says nothing
+    /// about it.
     #[serde(default)]
     saved_at_ns: u64,
     keys: Vec<KeyEntry>,
@@ -91,7 +92,8 @@ struct KeyFile {
     revoked: BTreeSet<String>,
 }
 
-/// What replicas tell each other of keys. An id is used once, for ever: so it does not matter in which order anything is heard, or how often.
+/// A message between replicas about keys. An id is used once, forever: so neither the order of messages matters, nor how often they
+/// come.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyNews {
@@ -99,7 +101,7 @@ struct KeyNews {
     revoked: BTreeSet<String>,
 }
 
-/// What has changed since this process began, for those who were told what was there before.
+/// What has changed since this process began, for replicas that know what was there before.
 #[derive(Debug, Default)]
 struct Journal {
     revoked: BTreeSet<String>,
@@ -125,7 +127,7 @@ struct KeyEntry {
 /// What a new key may do, and what it is called.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
-    /// Whom it acts for; `None` for an operator or a courier.
+    /// The account that it acts for; `None` for an operator or a transfer relay.
     pub account: Option<AccountId>,
     /// Names of permissions.
     pub permissions: &'a [String],
@@ -151,7 +153,7 @@ fn check_name(name: Option<&str>) -> Result<(), Refusal> {
 pub struct Access {
     gateway: RwLock<Gateway>,
     clock: Clock,
-    takes_signed_from: TimeNs,
+    accepts_timestamps_from: TimeNs,
     path: PathBuf,
     audit: KeyAudit,
     /// Held while the file is written, so that two changes do not cross.
@@ -165,8 +167,8 @@ impl Access {
 
     /// Reads the keys of a data folder; a folder without has none.
     ///
-    /// Where there are keys a process before this one may have taken requests with them, as late as this one started, or as late as the
-    /// log or the key file show where the computer's clock was set back since: see [`GatewayConfig::following`].
+    /// Where there are keys a process before this one may have taken requests with them, as late as this one started, or as late as
+    /// the log or the key file show where the computer's clock was set back since: see [`GatewayConfig::following`].
     pub fn open(data: &Path, rates: Rates, clock: Clock, start: Start) -> Result<Self, AccessError> {
         let path = data.join(Self::FILE);
         let config = GatewayConfig {
@@ -195,15 +197,15 @@ impl Access {
             let invalid = |detail| AccessError::Invalid { path: path.clone(), detail: format!("key {id}: {detail}") };
             gateway.add_key(record_of(entry).map_err(invalid)?).map_err(|e| invalid(e.to_string()))?;
         }
-        let takes_signed_from = TimeNs(config.stamps_from_ns);
+        let accepts_timestamps_from = TimeNs(config.stamps_from_ns);
         let journal = Mutex::new(Journal { revoked, changed: Vec::new(), names });
-        Ok(Self { gateway: RwLock::new(gateway), clock, takes_signed_from, path, audit, writing: Mutex::new(()), journal })
+        Ok(Self { gateway: RwLock::new(gateway), clock, accepts_timestamps_from, path, audit, writing: Mutex::new(()), journal })
     }
 
     /// First stamp that signed requests may have: earlier ones may have been taken by the process before this one.
     #[must_use]
-    pub fn takes_signed_from(&self) -> TimeNs {
-        self.takes_signed_from
+    pub fn accepts_timestamps_from(&self) -> TimeNs {
+        self.accepts_timestamps_from
     }
 
     fn gateway(&self) -> std::sync::RwLockWriteGuard<'_, Gateway> {
@@ -238,18 +240,18 @@ impl Access {
     }
 
     /// Counts a request of an address, signed or not.
-    pub fn admit_source(&self, source: IpAddr) -> Result<(), Refusal> {
-        self.admit_source_times(source, 1)
+    pub fn admit_source(&self, source: IpAddr, from: Allowance) -> Result<(), Refusal> {
+        self.admit_source_times(source, from, 1)
     }
 
     /// Counts so many requests of an address at once.
-    pub fn admit_source_times(&self, source: IpAddr, times: u32) -> Result<(), Refusal> {
-        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), times)?)
+    pub fn admit_source_times(&self, source: IpAddr, from: Allowance, times: u32) -> Result<(), Refusal> {
+        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), from, times)?)
     }
 
     /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
     pub fn authorize(&self, request: &Request<'_>, fields: &AuthFields, permission: Permission) -> Result<Caller, Refusal> {
-        self.authorize_either(request, fields, [permission; 2])
+        self.authorize_either(request, fields, [permission; 2], Allowance::Requests)
     }
 
     /// The same where either of two permissions is enough. A refusal names the second.
@@ -258,6 +260,7 @@ impl Access {
         request: &Request<'_>,
         fields: &AuthFields,
         permissions: [Permission; 2],
+        from: Allowance,
     ) -> Result<Caller, Refusal> {
         let verified = {
             let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
@@ -265,8 +268,8 @@ impl Access {
         };
         let mut gateway = self.gateway();
         let [first, second] = permissions;
-        let admitted = match gateway.admit(self.clock.now().0, &verified, first) {
-            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, second),
+        let admitted = match gateway.admit(self.clock.now().0, &verified, first, from) {
+            Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, second, from),
             admitted => admitted,
         };
         Ok(caller(admitted?))
@@ -274,12 +277,12 @@ impl Access {
 
     /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
     pub fn authenticate_socket(&self, fields: &AuthFields) -> Result<Caller, Refusal> {
-        self.authorize_either(&Request::WEB_SOCKET, fields, [Permission::Read, Permission::Trade])
+        self.authorize_either(&Request::WEB_SOCKET, fields, [Permission::Read, Permission::Trade], Allowance::Requests)
     }
 
     /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
-    pub fn charge(&self, caller: &Caller, permission: Permission) -> Result<(), Refusal> {
-        Ok(self.gateway().charge(self.clock.now().0, &caller.principal, permission, 1)?)
+    pub fn charge(&self, caller: &Caller, permission: Permission, from: Allowance) -> Result<(), Refusal> {
+        Ok(self.gateway().charge(self.clock.now().0, &caller.principal, permission, from, 1)?)
     }
 
     /// Checks the logon of a binary connection.
@@ -288,8 +291,14 @@ impl Access {
     }
 
     /// [`Access::charge`] for a binary connection, at a time that its thread has read.
-    pub fn charge_entry(&self, now: TimeNs, principal: &Principal, permission: Permission) -> Result<(), walras_gateway::Refusal> {
-        self.gateway().charge(now.0, principal, permission, 1)
+    pub fn charge_entry(
+        &self,
+        now: TimeNs,
+        principal: &Principal,
+        permission: Permission,
+        from: Allowance,
+    ) -> Result<(), walras_gateway::Refusal> {
+        self.gateway().charge(now.0, principal, permission, from, 1)
     }
 
     /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
@@ -322,8 +331,8 @@ impl Access {
         Ok(json!({"key_id": key_id, "name": name, "account_id": account.map(|a| a.0), "permissions": permissions}))
     }
 
-    /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no mistake: another replica may have
-    /// told of it.
+    /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no
+    /// mistake: another replica may have reported it.
     pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
         self.add_by(None, None, record)
     }
@@ -408,7 +417,8 @@ impl Access {
         self.journal().changed.len()
     }
 
-    /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted links alone.
+    /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted
+    /// links alone.
     pub fn all_news(&self) -> Vec<Vec<u8>> {
         let keys = self.entries(|_| true);
         let mut messages: Vec<KeyNews> =
@@ -474,7 +484,7 @@ impl Access {
             KeyChange { event, key_id: id, account: None, permissions: &[], by: None }
         });
         self.note(heard.collect::<Vec<_>>()).map_err(|_| "they are known now, and could not be noted: see the disk".to_owned())?;
-        // Those who are not linked with the one who told it hear of it from here.
+        // Replicas that are not linked with the sender learn it from here.
         self.journal().changed.extend(changed);
         self.save().map_err(|_| "they are known now, and could not be written to the key file: see the disk".to_owned())?;
         Ok(count)
@@ -564,8 +574,9 @@ fn refuse(error: KeyError) -> Refusal {
 
 fn read_permissions(names: &[String]) -> Result<Permissions, Refusal> {
     let one = |name: &String| {
-        let unknown =
-            || Refusal::new(RejectReason::Malformed, format!("permissions: {name:?} is none of read, trade, operator, courier"));
+        let unknown = || {
+            Refusal::new(RejectReason::Malformed, format!("permissions: {name:?} is none of read, trade, operator, transfer_relay"))
+        };
         Permission::from_name(name).ok_or_else(unknown)
     };
     names.iter().map(one).collect()
@@ -718,7 +729,7 @@ mod tests {
         let mut heard = [line("heard", &operator, "venue"), line("heard", made, "venue")];
         heard.sort();
         assert_eq!((&of_b[..2], &of_b[2..]), (&heard[..], &[line("heard_revoked", made, "venue")][..]));
-        // They are added to, never written anew.
+        // Lines are added, and never rewritten.
         drop(a);
         open(one.path()).create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap();
         assert_eq!((lines(one.path()).len(), &lines(one.path())[..3]), (4, &of_a[..]));

@@ -31,7 +31,7 @@ impl Refusal {
         Self { reason, detail: Some(detail.into()) }
     }
 
-    /// The same for something that can not be read.
+    /// The same for something that cannot be parsed.
     #[must_use]
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(RejectReason::Malformed, detail)

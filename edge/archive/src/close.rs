@@ -1,5 +1,5 @@
-//! What a day that has ended becomes: its journals, and of them a table per instrument for those who read Parquet, and files for those who
-//! read DBN.
+//! What a day that has ended becomes: its journals, and of them a table per instrument for those who read Parquet, and files for
+//! those who read DBN.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -33,7 +33,7 @@ struct Found {
     by_instrument: BTreeMap<u32, dbn::Extent>,
 }
 
-/// Makes the files of a day beside its journals; its manifest, which is not written.
+/// Makes the files of a day next to its journals. Returns its manifest, and does not write it.
 pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) -> Result<Manifest, ArchiveError> {
     let (trades, books) = (Journal::open(&dir.join(TRADES), false)?, Journal::open(&dir.join(BOOKS), true)?);
     let found = look(&trades, &books)?;

@@ -1,5 +1,6 @@
 //! Days of the log's time, in UTC.
 
+use time::{Date, Month};
 use walras_types::TimeNs;
 
 /// Nanoseconds of a day: the log's time has no leap seconds.
@@ -19,16 +20,10 @@ impl Day {
     /// As it prints; `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<u32>().ok();
-        let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-        if !(1970..2600).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return None;
-        }
-        // Years that begin in March, so that a leap day is the last of one.
-        let years = if month > 2 { year } else { year - 1 };
-        let months = (month + 9) % 12;
-        let since_march_0 = years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
-        let found = Self(since_march_0.checked_sub(MARCH_0_TO_1970)?);
+        let (year, month, day) =
+            (text.get(0..4)?.parse().ok()?, text.get(5..7)?.parse::<u8>().ok()?, text.get(8..10)?.parse().ok()?);
+        let date = Date::from_calendar_date(year, Month::try_from(month).ok()?, day).ok()?;
+        let found = Self(u32::try_from(date.to_julian_day() - JULIAN_1970).ok()?);
         (found.to_string() == text).then_some(found)
     }
 
@@ -69,19 +64,15 @@ impl Day {
     /// Year, month and day of the month.
     #[must_use]
     pub fn date(self) -> (u32, u32, u32) {
-        let days = self.0 + MARCH_0_TO_1970;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let months = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * months + 2) / 5 + 1;
-        let month = if months < 10 { months + 3 } else { months - 9 };
-        (era * 400 + year_of_era + u32::from(month <= 2), month, day)
+        let julian = i32::try_from(self.0).ok().and_then(|days| days.checked_add(JULIAN_1970));
+        let date = julian.and_then(|day| Date::from_julian_day(day).ok()).unwrap_or(Date::MAX);
+        let (year, month, day) = date.to_calendar_date();
+        (year.unsigned_abs(), u8::from(month).into(), day.into())
     }
 }
 
-/// Days from the first of March of the year 0 to the first of January 1970.
-const MARCH_0_TO_1970: u32 = 719_468;
+/// The Julian day of the first of January 1970.
+const JULIAN_1970: i32 = 2_440_588;
 
 impl std::fmt::Display for Day {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -58,7 +58,7 @@ impl std::str::FromStr for Cursor {
 /// Which trades are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradesQuery {
-    /// Of which instrument.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// From this time on.
     pub from: TimeNs,
@@ -125,7 +125,8 @@ impl History {
         len.ok().filter(|_| is_there).map(|len| (path, len)).ok_or_else(missing)
     }
 
-    /// A journal of a day. One that is closed, or removed, between a look at the folder and this, is found under its other name or nowhere.
+    /// A journal of a day. One that is closed, or removed, between a look at the folder and this, is found under its other name or
+    /// nowhere.
     fn journal(&self, day: Day, dir: &Path, is_books: bool) -> Result<Option<Journal>, ArchiveError> {
         let name = if is_books { BOOKS } else { TRADES };
         for dir in [dir, &self.root.join(day.to_string())] {

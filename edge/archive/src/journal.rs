@@ -1,4 +1,5 @@
-//! The two files that a day grows in, and that queries are answered from: records of one length each, so that a time is found by bisection.
+//! The two files that a day grows in, and that queries are answered from: records of one length each, so that a time is found by
+//! bisection.
 //!
 //! ```text
 //! trades.journal: 64 bytes each                        books.journal: 32 + 48 * depth bytes each
@@ -13,9 +14,9 @@
 //! 48 zeros, 60 CRC32C of bytes 0..60
 //! ```
 //!
-//! Each begins with a header of 64 bytes: magic, version u32, depth u32, day u32, zeros, the day's first log_index u64 at 24, CRC32C at 60. All
-//! numbers are little-endian. A *progress* says that all entries up to `log_index` are in, and how many books (in `trade_id`); a *missing* that the
-//! entries from `trade_id` to `log_index` are not.
+//! Each begins with a header of 64 bytes: magic, version u32, depth u32, day u32, zeros, the day's first log_index u64 at 24,
+//! CRC32C at 60. All numbers are little-endian. A *progress* says that all entries up to `log_index` are in, and how many books (in
+//! `trade_id`); a *missing* that the entries from `trade_id` to `log_index` are not.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -36,7 +37,7 @@ const VERSION: u32 = 1;
 pub(crate) const HEADER_BYTES: usize = 64;
 pub(crate) const LINE_BYTES: usize = 64;
 const LEVEL_BYTES: usize = 24;
-/// Bytes read at once by whoever reads on.
+/// Bytes of one read of a reader.
 const WINDOW_BYTES: usize = 1 << 18;
 
 /// One record of the trades' journal.
@@ -86,7 +87,7 @@ impl Header {
             return Err(format!("it is of version {}, and this program reads version {VERSION}", half(bytes, 8)));
         }
         if !(1..=DEPTH_MAX).contains(&header.depth) || header.day.number() > 213_503 {
-            return Err("its header says what can not be".to_owned());
+            return Err("its header has impossible values".to_owned());
         }
         Ok(header)
     }
@@ -339,8 +340,8 @@ impl Journal {
         Ok(None)
     }
 
-    /// The last progress of which `is_there` says that the books that it counts are there: its place, and what it says. Records after the last
-    /// sync may be damaged.
+    /// The last progress whose books are there, as `is_there` says: its place and content. Records after the last sync may be
+    /// damaged.
     pub(crate) fn last_progress(&self, is_there: impl Fn(u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
         let mut bytes = [0; LINE_BYTES];
         for at in (0..self.count).rev() {

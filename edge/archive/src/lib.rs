@@ -1,5 +1,5 @@
-//! A venue's past: every trade, and pictures of every book, by day of the log's time, for those who query them and for those who take the
-//! files and read them with DuckDB, polars or whatever reads Parquet or DBN.
+//! A venue's past: every trade, and pictures of every book, by day of the log's time, for those who query them and for those who
+//! take the files and read them with DuckDB, polars or whatever reads Parquet or DBN.
 //!
 //! ```text
 //! engine's thread                           this crate's thread                               readers
@@ -8,19 +8,19 @@
 //! log ------------> Again (what there was no room for) --^                      manifest, renamed at once
 //! ```
 //!
-//! A day's folder is `2026-11-21.partial` while it grows: two journals of fixed-size records, each with a checksum. When an entry of a later
-//! day comes, the journals are final; the files for others are made of them, then a manifest that names every file with its hash, then the
-//! folder gets its name, `2026-11-21`: a day is there whole or not at all.
+//! A day's folder is `2026-11-21.partial` while it grows: two journals of fixed-size records, each with a checksum. When an entry
+//! of a later day comes, the journals are final; the files for others are made of them, then a manifest that names every file with
+//! its hash, then the folder gets its name, `2026-11-21`: a day is there whole or not at all.
 //!
-//! *Deliberately absent*: the market itself (nothing here can stop or slow it: what does not fit the queue is read again from the log), batch
-//! markets' blocks (their headers are their own proof), private data (a trade's parties), order-by-order books, a reader of Parquet (the
-//! journals answer queries; Parquet is for others).
+//! *Deliberately absent*: the market itself (nothing here can stop or slow it: what does not fit the queue is read again from the
+//! log), batch markets' blocks (their headers are their own proof), private data (a trade's parties), order-by-order books, a
+//! reader of Parquet (the journals answer queries; Parquet is for others).
 //!
 //! *Invariants*
-//! - The archive is a function of the log: after any crash, once the log was replayed, its files are those that it would have had without,
-//!   byte for byte.
-//! - What is in a closed day is complete and in the log's order, or its manifest names the entries that are missing: those that its log did not
-//!   have any more when it was found that there had been no room for them.
+//! - The archive is a function of the log: after any crash, once the log was replayed, its files are those that it would have had
+//!   without, byte for byte.
+//! - What is in a closed day is complete and in the log's order, or its manifest names the entries that are missing: those that its
+//!   log did not have any more when it was found that there had been no room for them.
 //! - A reader is given a record whole and undamaged, or an error.
 //!
 //! *Start reading* at [`Recorder`] (what is recorded, and when), then [`Keeper`] (how it stays), then [`History`].
@@ -55,7 +55,7 @@ pub use verify::{Verified, verify_day};
 
 use std::path::PathBuf;
 
-/// What an archive can not do, and what to do about it.
+/// What an archive cannot do, and how to help it.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The disk.

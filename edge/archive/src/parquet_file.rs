@@ -1,4 +1,4 @@
-//! A day's trades, and its pictures, of one instrument as Parquet: integers as the venue has them, and decimals beside them.
+//! A day's trades and book snapshots of one instrument as Parquet: the venue's integers, together with decimals.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is kept: trades and pictures of books, of instruments whose units are told once.
+//! The records: trades and book snapshots, of instruments whose units are recorded once.
 
 use serde::{Deserialize, Serialize};
 use walras_gateway::InstrumentScale;
@@ -131,7 +131,7 @@ impl Listing {
     }
 }
 
-/// A decimal of which numbers are whole multiples.
+/// A decimal step; numbers are whole multiples of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Without its point.

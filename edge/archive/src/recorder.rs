@@ -1,7 +1,7 @@
 //! The engine's side: what an entry adds to the archive. It never waits, but for a replay in which nobody waits for it.
 //!
-//! A picture of a book is taken after the first entry of each interval of the log's time, of the books that changed since the last one, and
-//! of all books after the first entry of each quarter of an hour, so that whoever looks for a book need not look far back.
+//! After the first entry of each interval of the log's time it takes snapshots of the books that changed since the last ones. After
+//! the first entry of each quarter of an hour it takes them of all books, so that a search for a book need not go far back.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub struct Recorder {
     last: TimeNs,
     /// By instrument, whether its book may have changed since its last picture.
     changed: Vec<bool>,
-    /// Instruments that the archive was told of.
+    /// Instruments that the archive knows.
     listed: usize,
     batch: Batch,
     levels: Vec<DepthLevel>,
@@ -45,8 +45,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// One that goes on from the state of `engine`, for an archive that holds the entries before `from`. In a replay it may wait for the
-    /// archive; [`Recorder::go_live`] ends that.
+    /// One that goes on from the state of `engine`, for an archive that holds the entries before `from`. In a replay it may wait
+    /// for the archive; [`Recorder::go_live`] ends that.
     #[must_use]
     pub fn new(batches: Sender<Batch>, depth: usize, every_ns: u64, from: LogIndex, engine: &Engine) -> Self {
         let mut recorder = Self {
@@ -187,7 +187,8 @@ impl Recorder {
         self.listed = engine.instruments().len();
     }
 
-    /// Gives what there is to the archive. Where its queue is full, what there is waits for the next time; what becomes too much is given up.
+    /// Gives what there is to the archive. Where its queue is full, what there is waits for the next time; what becomes too much is
+    /// given up.
     pub fn flush(&mut self) {
         if self.batch.spans.is_empty() {
             return;

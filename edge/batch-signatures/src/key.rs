@@ -63,8 +63,8 @@ pub const POINTS_MAX: usize = 1 << 17;
 
 /// The keys of accounts, by their dense ids: 33 bytes for each.
 ///
-/// Reading a key takes a third of the time of checking a signature, so the points of keys that were used last are kept, 184 bytes for each: of
-/// accounts whose ids are equal modulo [`POINTS_MAX`] the one that was used last.
+/// Reading a key takes a third of the time of checking a signature, so the points of keys that were used last are kept, 184 bytes
+/// for each: of accounts whose ids are equal modulo [`POINTS_MAX`] the one that was used last.
 #[derive(Debug, Default)]
 pub struct KeyCache {
     keys: Vec<Option<PublicKey>>,
@@ -120,7 +120,7 @@ impl KeyCache {
         let key = self.key(account)?;
         let with = |point: Option<EdwardsPoint>| point.map(|point| CachedKey { bytes: key.0, point });
         let kept = self.points.get(account.0 as usize % POINTS_MAX)?;
-        // Whoever panics with the lock has copied or set a whole point.
+        // A thread that panicked with the lock has copied or set a whole point.
         let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = lock().filter(|found| found.account == account) {
             return with(found.point);

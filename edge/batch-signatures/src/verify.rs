@@ -77,7 +77,7 @@ impl Verifier {
         let chunk_len = items.len().div_ceil(chunk_count).max(1);
         let chunks: Vec<&[(AccountId, usize)]> = order.chunks(chunk_len).collect();
         let next = AtomicUsize::new(0);
-        // Each worker takes the next chunk until there is none, and says of which items the signature holds.
+        // Each worker takes the next chunk until there is none, and says which items' signatures hold.
         let work = || {
             let mut holding = Vec::new();
             while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {

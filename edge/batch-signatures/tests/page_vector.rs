@@ -1,6 +1,7 @@
 //! The page encodes and signs transactions in TypeScript, and makes limits of what people type: what its tests expect is made here.
 //!
-//! `WALRAS_WRITE_VECTORS=1 cargo test -p walras-batch-signatures --test page_vector` writes the file anew; without it the test compares.
+//! `WALRAS_WRITE_VECTORS=1 cargo test -p walras-batch-signatures --test page_vector` writes the file again; without it the test
+//! compares.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "this test reads and writes a file of another part of the repository")]
 
@@ -47,7 +48,7 @@ const LIMITS: &[(&str, u32, u32)] = &[
 ];
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(bytes)
 }
 
 /// The limit in smallest units of one asset for a smallest unit of the other, never below what was typed; `null` out of range.
@@ -168,7 +169,7 @@ fn the_page_signs_what_the_venue_reads() {
             let written: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(
                 written, expected,
-                "web/test/transaction-vector.json is not this test's: write it anew (see the head of this file)"
+                "web/test/transaction-vector.json is not this test's: write it again (see the head of this file)"
             );
         }
         Err(_) => println!("skipped: there is no web/test/transaction-vector.json"),

@@ -46,7 +46,8 @@ fn joined(r: [u8; 32], s: [u8; 32]) -> [u8; 64] {
 }
 
 impl Case {
-    /// A signature by who knows the secret, with points of small order added to key and `R`, and any bytes in place of those of `R`.
+    /// A signature by who knows the secret, with points of small order added to key and `R`, and any bytes in place of those of
+    /// `R`.
     fn twisted(secret: u64, message: &[u8], to_key: EdwardsPoint, to_r: EdwardsPoint, r_bytes: Option<[u8; 32]>) -> Self {
         let (secret, nonce) = (Scalar::from(secret), hash(&[&secret.to_le_bytes(), message]));
         let key = (ED25519_BASEPOINT_POINT * secret + to_key).compress().0;
@@ -213,7 +214,7 @@ fn what_is_signed_for_one_venue_holds_at_no_other() {
 
 #[test]
 fn the_described_example_is_what_is_signed() {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = |bytes: &[u8]| data_encoding::HEXLOWER.encode(bytes);
     let key = SigningKey::from_seed(&[3; 32]);
     let payment = Payment { to: AccountId(1), asset: AssetId(0), amount: Amount::new(5).unwrap() };
     let transaction =

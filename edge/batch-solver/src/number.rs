@@ -4,6 +4,8 @@ use crate::offers::Problem;
 
 /// Longest text of a number.
 const LEN_MAX: usize = 400;
+/// Powers of ten that are written as digits.
+const ZEROS_WRITTEN_MAX: i32 = 40;
 
 /// `mantissa * 10^exponent`, without trailing zeros in the mantissa; zero is `0 * 10^0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,11 +61,19 @@ impl Number {
         self.mantissa as f64 * 10_f64.powi(self.exponent)
     }
 
-    /// Its text, about as it was written.
+    /// Its text without an exponent, or with one where that takes many zeros.
     pub(crate) fn text(self) -> String {
-        match self.to_f64() {
-            value if value.is_normal() => value.to_string(),
-            _ => format!("{}e{}", self.mantissa, self.exponent),
+        let digits = self.mantissa.to_string();
+        let zeros = |count: usize| "0".repeat(count);
+        let places = self.exponent.unsigned_abs() as usize;
+        if self.exponent.abs() > ZEROS_WRITTEN_MAX {
+            format!("{digits}e{}", self.exponent)
+        } else if self.exponent >= 0 {
+            digits + &zeros(places)
+        } else {
+            let digits = zeros((places + 1).saturating_sub(digits.len())) + &digits;
+            let (whole, fraction) = digits.split_at(digits.len() - places);
+            format!("{whole}.{fraction}")
         }
     }
 
@@ -84,10 +94,16 @@ impl Number {
     }
 }
 
+/// Whether a terminal shows it as a character of a text: neither a control character nor one that turns the direction of others.
+#[must_use]
+pub fn is_printable(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// The text of a cell, for a message.
 pub(crate) fn shown(text: &str) -> String {
     const SHOWN_MAX: usize = 40;
-    let mut shown: String = text.chars().take(SHOWN_MAX).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut shown: String = text.chars().take(SHOWN_MAX).map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect();
     if text.chars().nth(SHOWN_MAX).is_some() {
         shown.push_str("...");
     }
@@ -124,6 +140,9 @@ mod tests {
         assert!(matches!(Number::parse("-1"), Err(Problem::Negative(_))));
         for text in ["", ".", "abc", "1,5", "NaN", "inf", "-inf", "1e", "1e99999", "0x10", "1 2", "--1", "1.2.3", "\u{663}"] {
             assert!(matches!(Number::parse(text), Err(Problem::NotANumber(_))), "{text}");
+        }
+        for text in ["0", "12", "1200", "0.05", "1.5", "1e999", "1e-41", "18446744073709551615", "0.0000001", "1e41"] {
+            assert_eq!(Number::parse(text).unwrap().text(), text);
         }
         assert_eq!(Number::parse("1.25").unwrap().scaled(2), Some(125));
         assert_eq!(Number::parse("1.25").unwrap().scaled(1), None);

@@ -7,9 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use thiserror::Error;
 use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, MarketError, Offer, OfferError, OfferId, Pair, Pool, TieBreak};
-use walras_types::{Amount, BatchPrice, BatchPriceError, Rounding, limits::ASSETS_MAX};
+use walras_types::{Amount, BatchPrice, BatchPriceError, limits::ASSETS_MAX};
 
+pub use crate::number::is_printable;
 use crate::number::{Number, shown};
+
+/// What stands in the place of a limit where any rate will do.
+pub const MARKET: &str = "market";
 
 /// Most decimals of an asset.
 pub const DECIMALS_MAX: u8 = 18;
@@ -29,7 +33,7 @@ pub enum Column {
     Buy,
     /// What is sold, of a sell offer; bought, of a buy offer; a pool's reserve of its first asset.
     Amount,
-    /// Least bought for each sold. Empty or 0: whatever the rate is.
+    /// Least bought for each sold, or [`MARKET`].
     LimitPrice,
     /// `sell` (also if empty), `buy` or `pool`.
     Kind,
@@ -126,9 +130,7 @@ pub enum Problem {
     #[error("is zero: offer at least one unit, or leave the row out")]
     Zero,
     /// An amount is no whole number of units.
-    #[error(
-        "{text} is no whole number of units of {asset}, which has {decimals} decimals: round it, or give {asset} {needed} decimals"
-    )]
+    #[error("{text} is no whole number of units of {asset}, which has {decimals} decimals: {}", finer(asset, *needed))]
     TooFine {
         /// The amount.
         text: String,
@@ -162,6 +164,15 @@ pub enum Problem {
     /// What it sells is what it buys.
     #[error("{0} for itself: an offer trades two different assets")]
     EqualAssets(String),
+    /// A name that a terminal would not show as it is.
+    #[error("`{0}` holds a control character: remove it")]
+    ControlCharacter(String),
+    /// An offer to sell has no limit.
+    #[error("is empty: write the least that is bought for each sold, or `{MARKET}` to trade at any rate")]
+    NoLimit,
+    /// A limit is zero.
+    #[error("is zero: write the least that is bought for each sold, or `{MARKET}` to trade at any rate")]
+    ZeroLimit,
     /// An asset's name is too long.
     #[error("`{0}` is too long for a name: use at most {NAME_LEN_MAX} bytes")]
     NameTooLong(String),
@@ -177,7 +188,7 @@ pub enum Problem {
         right: &'static str,
     },
     /// A buy offer bounds nothing.
-    #[error("is empty, and so is sell_max: a buy offer needs one of them, to know what to reserve")]
+    #[error("is no limit, and sell_max is empty: a buy offer needs one of them, to know what to reserve")]
     Unbounded,
     /// A fee is no number of parts per million.
     #[error("`{0}` is no fee: write whole parts per million from 0 to 999999")]
@@ -185,6 +196,15 @@ pub enum Problem {
     /// No amount in whole units honours the limit.
     #[error("{0}, or give the two assets other decimals")]
     Unfillable(OfferError),
+}
+
+/// How an amount with too many decimals is mended.
+fn finer(asset: &str, needed: u32) -> String {
+    if needed > u32::from(DECIMALS_MAX) {
+        format!("round it to {DECIMALS_MAX} decimals or fewer, the most that an asset has")
+    } else {
+        format!("round it, or give {asset} {needed} decimals")
+    }
 }
 
 /// Why rows make no market.
@@ -280,6 +300,8 @@ pub struct Offers {
     entries: Vec<Entry>,
     /// Name and account of each row, as far as any row has one.
     labels: Vec<[Box<str>; 2]>,
+    /// Amounts that were written in another way than [`Number::text`] does, by their row's line.
+    written: Vec<(u64, Column, Box<str>)>,
 }
 
 /// An asset of a market of rows.
@@ -373,15 +395,20 @@ impl Offers {
             if number.is_zero() { Err(cell(column, Problem::Zero)) } else { Ok(number) }
         };
         let amount = above_zero(Column::Amount)?;
+        let sell_max = if row.get(Column::SellMax).is_empty() { None } else { Some(above_zero(Column::SellMax)?) };
         let limit = match (kind, limit_text) {
             (Kind::Pool, _) => above_zero(Column::BuyReserve)?,
-            (_, "") => Number::default(),
-            (_, text) => Number::parse(text).map_err(|problem| cell(Column::LimitPrice, problem))?,
+            (Kind::Buy, "" | MARKET) if sell_max.is_none() => return Err(cell(Column::LimitPrice, Problem::Unbounded)),
+            (Kind::Sell, "") => return Err(cell(Column::LimitPrice, Problem::NoLimit)),
+            (Kind::Buy, "") | (_, MARKET) => Number::default(),
+            (_, text) => {
+                let limit = Number::parse(text).map_err(|problem| cell(Column::LimitPrice, problem))?;
+                if limit.is_zero() {
+                    return Err(cell(Column::LimitPrice, Problem::ZeroLimit));
+                }
+                limit
+            }
         };
-        let sell_max = if row.get(Column::SellMax).is_empty() { None } else { Some(above_zero(Column::SellMax)?) };
-        if kind == Kind::Buy && limit.is_zero() && sell_max.is_none() {
-            return Err(cell(Column::LimitPrice, Problem::Unbounded));
-        }
         let fee_ppm = match row.get(Column::FeePpm) {
             "" => 0,
             text => {
@@ -394,10 +421,20 @@ impl Offers {
         if sell == buy {
             return Err(cell(Column::Buy, Problem::EqualAssets(shown(row.get(Column::Buy)))));
         }
+        for column in [Column::Id, Column::Account] {
+            printable(row.get(column)).map_err(|problem| cell(column, problem))?;
+        }
         let labels = [Column::Id, Column::Account].map(|column| row.get(column));
         if labels.iter().any(|label| !label.is_empty()) {
             self.labels.resize_with(self.entries.len(), Default::default);
             self.labels.push(labels.map(Box::from));
+        }
+        let amounts = [(Column::Amount, Some(amount)), (Column::SellMax, sell_max)];
+        let reserve = (Column::BuyReserve, (kind == Kind::Pool).then_some(limit));
+        for (column, number) in amounts.into_iter().chain([reserve]) {
+            if number.is_some_and(|number| number.text() != row.get(column)) {
+                self.written.push((line, column, row.get(column).into()));
+            }
         }
         self.entries.push(Entry { line, sell, buy, kind, amount, limit, sell_max, fee_ppm });
         Ok(())
@@ -412,6 +449,7 @@ impl Offers {
         if name.len() > NAME_LEN_MAX {
             return Err(cell(Problem::NameTooLong(shown(name))));
         }
+        printable(name).map_err(cell)?;
         let number = u16::try_from(self.names.len()).ok().filter(|&number| u32::from(number) < ASSETS_MAX);
         let number = number.ok_or(OffersError::TooManyAssets { line })?;
         self.names.push(name.to_owned());
@@ -512,6 +550,10 @@ impl Offers {
     }
 }
 
+fn printable(name: &str) -> Result<(), Problem> {
+    if name.chars().all(is_printable) { Ok(()) } else { Err(Problem::ControlCharacter(shown(name))) }
+}
+
 fn required<'a>(row: &Row<'a>, column: Column) -> Result<&'a str, Problem> {
     match row.get(column) {
         "" => Err(Problem::Missing),
@@ -535,9 +577,15 @@ impl Made<'_> {
         self.offers.names[usize::from(asset)].clone()
     }
 
+    /// The text of an amount, where it is not that of its number.
+    fn written(&self, column: Column) -> Option<&str> {
+        let mut written = self.offers.written.iter();
+        written.find(|(line, of, _)| (*line, *of) == (self.entry.line, column)).map(|(_, _, text)| &**text)
+    }
+
     fn units(&self, column: Column, number: Number, asset: u16) -> Result<Amount, OffersError> {
         let decimals = self.decimals[usize::from(asset)];
-        let text = || number.text();
+        let text = || self.written(column).map_or_else(|| number.text(), shown);
         if number.decimals() > u32::from(decimals) {
             let (asset, needed) = (self.name(asset), number.decimals());
             return Err(self.cell(column, Problem::TooFine { text: text(), asset, decimals, needed }));
@@ -548,29 +596,30 @@ impl Made<'_> {
             .ok_or_else(|| self.cell(column, Problem::TooLarge { text: text(), asset: self.name(asset), decimals }))
     }
 
-    /// The limit in units bought per unit sold, rounded up, so that it is never worse than stated.
-    fn limit(&self) -> Result<BatchPrice, OffersError> {
+    /// The limit in units bought per unit sold, so that a whole fill is never worse than stated.
+    fn limit(&self, of_ratio: impl FnOnce(u128, u128) -> Result<BatchPrice, BatchPriceError>) -> Result<BatchPrice, OffersError> {
         let Entry { sell, buy, limit, .. } = *self.entry;
         if limit.is_zero() {
             return Ok(BatchPrice::ZERO);
         }
         let shift = i32::from(self.decimals[usize::from(buy)]) - i32::from(self.decimals[usize::from(sell)]);
         let (numerator, denominator) = limit.ratio(shift).unwrap_or_default();
-        BatchPrice::from_ratio(numerator, denominator, Rounding::Up)
+        of_ratio(numerator, denominator)
             .map_err(|reason| self.cell(Column::LimitPrice, Problem::Price { sell: self.name(sell), buy: self.name(buy), reason }))
     }
 
     fn sell(&self, tie: u64, id: OfferId) -> Result<Offer, OffersError> {
         let amount = self.units(Column::Amount, self.entry.amount, self.entry.sell)?;
-        Offer::new(self.limit()?, tie, id, amount).map_err(|error| self.unfillable(error))
+        let limit = self.limit(|numerator, denominator| BatchPrice::limit_of_sale(numerator, denominator, amount))?;
+        Offer::new(limit, tie, id, amount).map_err(|error| self.unfillable(error))
     }
 
     fn buy(&self, tie: u64, id: OfferId) -> Result<BuyOffer, OffersError> {
         let bought = self.units(Column::Amount, self.entry.amount, self.entry.buy)?;
-        let limit = self.limit()?;
+        let limit = self.limit(|numerator, denominator| BatchPrice::limit_of_purchase(numerator, denominator, bought))?;
         let sold_max = match self.entry.sell_max {
             Some(most) => self.units(Column::SellMax, most, self.entry.sell)?,
-            None => most_at_limit(limit, bought),
+            None => limit.sold_at_most(bought),
         };
         BuyOffer::new(limit, tie, id, bought, sold_max).map_err(|error| match error {
             // Only sold_max can be zero here: less than a unit at the limit.
@@ -582,16 +631,4 @@ impl Made<'_> {
     fn unfillable(&self, error: OfferError) -> OffersError {
         self.cell(Column::LimitPrice, Problem::Unfillable(error))
     }
-}
-
-/// The most units that may be sold for `bought` at this limit: the last that honours it.
-fn most_at_limit(limit: BatchPrice, bought: Amount) -> Amount {
-    let mut most = Amount::ZERO;
-    for bit in (0..63).rev() {
-        let more = Amount::new(most.get() | 1 << bit).expect("63 bits");
-        if limit.is_honoured_by(more, bought) {
-            most = more;
-        }
-    }
-    most
 }

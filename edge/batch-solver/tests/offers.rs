@@ -18,12 +18,13 @@ fn read(lines: &[&str], decimals: &Decimals) -> Result<NamedMarket, OffersError>
 }
 
 fn error(line: &str) -> String {
-    read(&["A,B,1", line], &Decimals::default()).unwrap_err().to_string()
+    read(&["A,B,1,market", line], &Decimals::default()).unwrap_err().to_string()
 }
 
 #[test]
 fn names_are_sorted_and_whole_numbers_count_units() {
-    let named = read(&["USD,BTC,60000,0.000015,,first,alice", "BTC,USD,2,30000", "BTC,ETH,3,"], &Decimals::default()).unwrap();
+    let named =
+        read(&["USD,BTC,60000,0.000015,,first,alice", "BTC,USD,2,30000", "BTC,ETH,3,market"], &Decimals::default()).unwrap();
     let names: Vec<&str> = named.assets.iter().map(|asset| asset.name.as_str()).collect();
     assert_eq!(names, ["BTC", "ETH", "USD"]);
     assert!(named.assets.iter().all(|asset| asset.decimals == 0));
@@ -63,15 +64,15 @@ fn buy_offers_and_pools_have_columns_of_their_own() {
 #[test]
 fn what_is_wrong_is_named_with_its_line_and_column() {
     for (line, expected) in [
-        (",B,1", "line 3, column sell: is empty: every row needs one"),
-        ("A,,1", "line 3, column buy: is empty: every row needs one"),
+        (",B,1,1", "line 3, column sell: is empty: every row needs one"),
+        ("A,,1,1", "line 3, column buy: is empty: every row needs one"),
         ("A,B,", "line 3, column amount: is empty: every row needs one"),
         ("A,B,0", "line 3, column amount: is zero: offer at least one unit, or leave the row out"),
         ("A,B,-5", "line 3, column amount: `-5` is below zero: to trade the other way, exchange `sell` and `buy`"),
         ("A,B,NaN", "line 3, column amount: `NaN` is no number: write digits with at most one point, such as 12.5 or 1e-7"),
         ("A,B,1,inf", "line 3, column limit_price: `inf` is no number: write digits with at most one point, such as 12.5 or 1e-7"),
         ("A,B,1,-2", "line 3, column limit_price: `-2` is below zero: to trade the other way, exchange `sell` and `buy`"),
-        ("A,A,1", "line 3, column buy: A for itself: an offer trades two different assets"),
+        ("A,A,1,1", "line 3, column buy: A for itself: an offer trades two different assets"),
         ("A,B,1,2,short", "line 3, column kind: `short` is no kind of offer: write sell, buy or pool; empty means sell"),
         ("A,B,1,2,sell,,,9", "line 3, column sell_max: means nothing for the kind sell: leave it empty, or change the kind to buy"),
         (
@@ -81,48 +82,96 @@ fn what_is_wrong_is_named_with_its_line_and_column() {
         ("A,B,1,,pool", "line 3, column buy_reserve: is empty: every row needs one"),
         ("A,B,1,,pool,,,,1,2000000", "line 3, column fee_ppm: `2000000` is no fee: write whole parts per million from 0 to 999999"),
         (
+            "A,B,1,market,buy",
+            "line 3, column limit_price: is no limit, and sell_max is empty: a buy offer needs one of them, to know what to \
+             reserve",
+        ),
+        (
             "A,B,1,,buy",
-            "line 3, column limit_price: is empty, and so is sell_max: a buy offer needs one of them, to know what to reserve",
+            "line 3, column limit_price: is no limit, and sell_max is empty: a buy offer needs one of them, to know what to \
+             reserve",
         ),
         (
-            "A,B,10000000000000000000",
-            "line 3, column amount: 10000000000000000000 of A with 0 decimals is more than 2^63 - 1 units: give A fewer decimals, or offer less",
+            "A,B,1",
+            "line 3, column limit_price: is empty: write the least that is bought for each sold, or `market` to trade at any rate",
         ),
         (
-            "A,B,1e999",
+            "A,B,1,0.00",
+            "line 3, column limit_price: is zero: write the least that is bought for each sold, or `market` to trade at any rate",
+        ),
+        ("A\u{1b}[2J,B,1,1", "line 3, column sell: `A\u{fffd}[2J` holds a control character: remove it"),
+        ("A,B\u{202e},1,1", "line 3, column buy: `B\u{fffd}` holds a control character: remove it"),
+        ("A,B,1,1,,a\u{9b}b", "line 3, column id: `a\u{fffd}b` holds a control character: remove it"),
+        ("A,B,1,1,,a,c\nd", "line 3, column account: `c\u{fffd}d` holds a control character: remove it"),
+        (
+            "A,B,+10000000000000000001.0,1",
+            "line 3, column amount: +10000000000000000001.0 of A with 0 decimals is more than 2^63 - 1 units: give A fewer \
+             decimals, or offer less",
+        ),
+        (
+            "A,B,9.3E18,1",
+            "line 3, column amount: 9.3E18 of A with 0 decimals is more than 2^63 - 1 units: give A fewer decimals, or offer less",
+        ),
+        (
+            "A,B,10000000000000000000,market",
+            "line 3, column amount: 10000000000000000000 of A with 0 decimals is more than 2^63 - 1 units: give A fewer \
+             decimals, or offer less",
+        ),
+        (
+            "A,B,1e999,market",
             "line 3, column amount: 1e999 of A with 0 decimals is more than 2^63 - 1 units: give A fewer decimals, or offer less",
         ),
         (
             "A,B,1,1e39",
-            "line 3, column limit_price: in whole units of A and B: the price is not within 2^-126 and 2^126 (about 1.2e-38 and 8.5e37): use other units",
+            "line 3, column limit_price: in whole units of A and B: the price is not within 2^-126 and 2^126 (about 1.2e-38 and \
+             8.5e37): use other units",
         ),
         (
             "A,B,5,1e19",
-            "line 3, column limit_price: the limit times the amount is more than an amount can be, or less than one unit: lower the limit, or give the two assets other decimals",
+            "line 3, column limit_price: the limit times the amount is more than an amount can be, or less than one unit: lower \
+             the limit, or give the two assets other decimals",
         ),
         (
-            "A,B,9223372036854775807",
+            "A,B,9223372036854775807,market",
             "all offers of A together are more than 2^63 - 1 units at 0 decimals: give it fewer, or offer less",
         ),
     ] {
         assert_eq!(error(line), expected, "{line}");
     }
     let cents = Decimals { default: Some(2), ..Decimals::default() };
-    let fine = read(&["A,B,1.234"], &cents).unwrap_err().to_string();
-    assert_eq!(
-        fine,
-        "line 2, column amount: 1.234 is no whole number of units of A, which has 2 decimals: round it, or give A 3 decimals"
-    );
+    for (amount, expected) in [
+        ("1.234", "1.234 is no whole number of units of A, which has 2 decimals: round it, or give A 3 decimals"),
+        ("1.2340", "1.2340 is no whole number of units of A, which has 2 decimals: round it, or give A 3 decimals"),
+        ("1e-18", "1e-18 is no whole number of units of A, which has 2 decimals: round it, or give A 18 decimals"),
+        (
+            "1e-19",
+            "1e-19 is no whole number of units of A, which has 2 decimals: round it to 18 decimals or fewer, the most that an \
+             asset has",
+        ),
+    ] {
+        let fine = read(&[&format!("A,B,{amount},market")], &cents).unwrap_err().to_string();
+        assert_eq!(fine, format!("line 2, column amount: {expected}"));
+    }
     let of_asset = [("C".to_owned(), 2)].into();
-    let unknown = read(&["A,B,1"], &Decimals { default: None, of_asset }).unwrap_err();
+    let unknown = read(&["A,B,1,1"], &Decimals { default: None, of_asset }).unwrap_err();
     assert_eq!(unknown, OffersError::UnknownAsset("C".into()));
     let many = Decimals { default: Some(19), ..Decimals::default() };
-    assert!(matches!(read(&["A,B,1"], &many), Err(OffersError::TooManyDecimals(19, _))));
+    assert!(matches!(read(&["A,B,1,1"], &many), Err(OffersError::TooManyDecimals(19, _))));
+}
+
+/// A decimal limit is met by what it comes to in whole units, not by a unit more.
+#[test]
+fn limits_in_decimals_ask_for_no_unit_more() {
+    let named = read(&["A,B,10000,0.8", "A,B,10000,0.92", "A,B,8000,0.8,buy"], &Decimals::default()).unwrap();
+    let book = &named.market.books()[0];
+    let asked: Vec<_> =
+        book.sells().as_slice().iter().map(|offer| offer.stated().bought_at_least(offer.amount()).unwrap().get()).collect();
+    assert_eq!((asked, book.buys().as_slice()[0].sold_max().get()), (vec![8_000, 9_200], 10_000));
 }
 
 #[test]
 fn a_market_has_only_so_many_assets() {
-    let lines: Vec<String> = (0..5_000).map(|asset| format!("A{asset},USD,1")).collect();
+    let lines: Vec<String> = (0..5_000).map(|asset| format!("A{asset},USD,1,1")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(read(&lines, &Decimals::default()).unwrap_err(), OffersError::TooManyAssets { line: 2 + 4_095 });
 }

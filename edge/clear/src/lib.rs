@@ -3,7 +3,7 @@
 //!
 //! *Deliberately absent*: arguments (`edge/node`); finding prices and amounts (`walras-batch-solver`).
 //!
-//! *Invariant*: a file that can not be read ends in an error that says where it is wrong, never in a panic of ours.
+//! *Invariant*: a file that cannot be read ends in an error that says where it is wrong, never in a panic of ours.
 //!
 //! *Start reading* at [`load`], then [`clear()`] and [`Tables`].
 
@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use walras_batch_solver::offers::{Decimals, NamedMarket, OffersError};
 use walras_batch_solver::{ClearError, Cleared, Settings};
+use walras_clearing::AssetIndex;
 use walras_terminal::progress::while_waiting;
 
+mod compressed;
 mod parquet_file;
 mod plot;
 mod read;
@@ -25,7 +27,7 @@ pub use tables::{Fills, Tables};
 /// Why a file was not cleared.
 #[derive(Debug, thiserror::Error)]
 pub enum ClearFileError {
-    /// The file can not be read, or is no list of offers.
+    /// The file cannot be read, or is no list of offers.
     #[error("{}: {source}", file.display())]
     Read {
         /// The file.
@@ -43,11 +45,24 @@ pub enum ClearFileError {
     },
     /// There is no clearing.
     #[error(transparent)]
-    Clear(#[from] ClearError),
+    Clear(ClearError),
+    /// Some offers clearly in the money would not trade in full, and all of them have to.
+    #[error(
+        "--strict: offers clearly in the money would not trade in full in {pair_count} pairs, first {sell} for {buy}: \
+         allow more --queries, a larger --mu or --eps, or leave out --strict"
+    )]
+    Strict {
+        /// Pairs that would sell too little.
+        pair_count: usize,
+        /// What the first of them sells.
+        sell: String,
+        /// What it buys.
+        buy: String,
+    },
     /// No such asset.
     #[error("--numeraire {0}: no offer names this asset; give one of the prices table, or leave the option out")]
     Numeraire(String),
-    /// An output can not be written.
+    /// An output cannot be written.
     #[error("{}: could not be written: {source}", file.display())]
     Write {
         /// The file.
@@ -55,7 +70,7 @@ pub enum ClearFileError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The plot can not be drawn.
+    /// The plot cannot be drawn.
     #[error("{}: could not be drawn: {what}", file.display())]
     Plot {
         /// The file.
@@ -65,8 +80,8 @@ pub enum ClearFileError {
     },
 }
 
-/// What a hook for panics asks: why the file that this thread reads can not be read, where the panic is the Parquet library's. That
-/// library answers some damaged bytes with a panic, which says nothing to whoever has the file. Nothing where the panic is our own.
+/// For a panic hook: why the file that this thread reads cannot be read, if the panic is the Parquet library's. That library
+/// answers some damaged bytes with a panic, which tells the user nothing. `None` if the panic is ours.
 #[must_use]
 pub fn panic_of_parquet(file: &Path, panic: &PanicHookInfo<'_>) -> Option<ClearFileError> {
     let source = parquet_file::error_of_panic(panic)?;
@@ -97,9 +112,15 @@ pub fn load_text(text: &[u8], decimals: &Decimals) -> Result<NamedMarket, ReadEr
 /// Clears a market, with a sign of life where it takes long.
 ///
 /// # Errors
-/// [`ClearFileError::Clear`].
+/// [`ClearFileError::Clear`] and [`ClearFileError::Strict`].
 pub fn clear<'m>(named: &'m NamedMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearFileError> {
-    Ok(while_waiting("clearing", || walras_batch_solver::clear(&named.market, settings))?)
+    let name = |asset: AssetIndex| named.assets[asset.index()].name.clone();
+    while_waiting("clearing", || walras_batch_solver::clear(&named.market, settings)).map_err(|error| match error {
+        ClearError::LowerBounds { pair_count, first: Some(pair) } => {
+            ClearFileError::Strict { pair_count, sell: name(pair.sell), buy: name(pair.buy) }
+        }
+        other => ClearFileError::Clear(other),
+    })
 }
 
 /// Draws supply and demand of the pairs that trade most around their rates, at most so many.

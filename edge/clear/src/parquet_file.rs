@@ -1,5 +1,5 @@
-//! Offers in a Parquet file. The library that decodes it believes what a file says of its own sizes, so what would cost memory or rows
-//! is checked here before it is asked; where damage makes it panic all the same, [`error_of_panic`] makes an error of that.
+//! Offers in a Parquet file. The library that decodes it believes what a file says of its own sizes, so what would cost memory or
+//! rows is checked here before it is asked; where damage makes it panic all the same, [`error_of_panic`] makes an error of that.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -18,13 +18,11 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
-use walras_batch_solver::offers::{Offers, Row};
+use walras_batch_solver::offers::{Column, Offers, Row};
 use walras_terminal::progress::Slow;
 
-use super::read::{ReadError, header, printable};
-
-/// More than Snappy ever makes of a byte: its longest copy is of 64 bytes and takes two or more.
-const SNAPPY_RATIO_MAX: usize = 64;
+use super::compressed::Codec;
+use super::read::{ReadError, parquet_header, printable};
 
 thread_local! {
     static IS_IN_LIBRARY: Cell<bool> = const { Cell::new(false) };
@@ -58,7 +56,7 @@ pub(super) fn error_of_panic(panic: &PanicHookInfo<'_>) -> Option<ReadError> {
     }
     let said = panic.payload().downcast_ref::<&str>().copied();
     let said = said.or_else(|| panic.payload().downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given");
-    Some(ReadError::Parquet(damaged(format!("its bytes can not be decoded ({said})"))))
+    Some(ReadError::Parquet(damaged(format!("its bytes cannot be decoded ({said})"))))
 }
 
 fn damaged(what: impl Into<String>) -> ParquetError {
@@ -71,11 +69,16 @@ pub(super) fn parquet_offers(file: File) -> std::result::Result<Offers, ReadErro
     let file = Arc::new(file);
     let reader = library(|| SerializedFileReader::new(file.try_clone()?))?;
     let metadata = reader.metadata();
-    let fields = metadata.file_metadata().schema_descr().root_schema().get_fields();
-    let columns = header(0, fields.iter().map(|field| field.name()))?;
-    if let Some(nested) = fields.iter().find(|field| is_nested(field)) {
+    let root = metadata.file_metadata().schema_descr().root_schema();
+    let fields = root.get_fields();
+    let columns = parquet_header(fields.iter().map(|field| field.name()))?;
+    let ours: Vec<_> = fields.iter().zip(&columns).filter(|(_, column)| column.is_some()).map(|(field, _)| field).collect();
+    if let Some(nested) = ours.iter().find(|field| is_nested(field)) {
         return Err(damaged(format!("the column {} is nested: give one value for each row", printable(nested.name()))).into());
     }
+    // Of other columns not a byte is read.
+    let schema = Type::group_type_builder(root.name()).with_fields(ours.into_iter().cloned().collect()).build()?;
+    let columns: Vec<Column> = columns.into_iter().flatten().collect();
     let row_count = metadata.file_metadata().num_rows();
     if metadata.row_groups().iter().try_fold(0_i64, |sum, group| sum.checked_add(group.num_rows())) != Some(row_count) {
         return Err(damaged("it counts its rows in two ways, and they differ").into());
@@ -85,7 +88,7 @@ pub(super) fn parquet_offers(file: File) -> std::result::Result<Offers, ReadErro
     let mut line = 0;
     for metadata in metadata.row_groups() {
         let group = CheckedGroup::new(&file, file_len, metadata)?;
-        let mut records = library(|| RowIter::from_row_group(None, &group))?;
+        let mut records = library(|| RowIter::from_row_group(Some(schema.clone()), &group))?;
         let mut cells: Vec<Cow<'_, str>> = Vec::with_capacity(columns.len());
         while let Some(record) = library(|| records.next()) {
             let record = record?;
@@ -134,7 +137,12 @@ fn cell(field: &Field) -> Option<Cow<'static, str>> {
     }))
 }
 
-/// A row group whose columns lie in the file and have a value for each row, and whose pages are checked as they are read.
+/// Whether it is a column of offers. Others may be nested, and are not read.
+fn is_ours(column: &ColumnChunkMetaData) -> bool {
+    matches!(column.column_path().parts(), [name] if Column::of_name(name.trim()).is_some())
+}
+
+/// A row group whose columns of offers lie in the file and have a value for each row, and whose pages are checked as they are read.
 struct CheckedGroup<'a> {
     file: Arc<File>,
     metadata: &'a RowGroupMetaData,
@@ -144,7 +152,7 @@ struct CheckedGroup<'a> {
 impl<'a> CheckedGroup<'a> {
     fn new(file: &Arc<File>, file_len: u64, metadata: &'a RowGroupMetaData) -> Result<Self> {
         let row_count = u64::try_from(metadata.num_rows())?;
-        for column in metadata.columns() {
+        for column in metadata.columns().iter().filter(|column| is_ours(column)) {
             let start = u64::try_from(column.dictionary_page_offset().unwrap_or(column.data_page_offset()))?;
             let end = start.checked_add(u64::try_from(column.compressed_size())?);
             if end.is_none_or(|end| end > file_len) {
@@ -158,20 +166,12 @@ impl<'a> CheckedGroup<'a> {
     }
 
     fn pages(&self, column: &ColumnChunkMetaData) -> Result<CheckedPages> {
-        let is_snappy = match column.compression() {
-            Compression::UNCOMPRESSED => false,
-            Compression::SNAPPY => true,
-            other => {
-                // Without the level that the library adds: a file does not have it.
-                let name = other.to_string().split('(').next().map(str::to_owned).unwrap_or_default();
-                return Err(ParquetError::NYI(format!("compression {name}")));
-            }
-        };
+        let codec = Codec::of(column.compression())?;
         // Pages as they lie in the file: the library would take their word for how long they become.
         let as_they_are = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
         let row_count = usize::try_from(self.row_count)?;
         let pages = library(|| SerializedPageReader::new(Arc::clone(&self.file), &as_they_are, row_count, None))?;
-        Ok(CheckedPages { pages, is_snappy, has_dictionary: false, values_left: self.row_count })
+        Ok(CheckedPages { pages, codec, has_dictionary: false, values_left: self.row_count })
     }
 }
 
@@ -200,7 +200,7 @@ impl RowGroupReader for CheckedGroup<'_> {
 /// The pages of a column, not longer than their bytes allow, with one value for each row.
 struct CheckedPages {
     pages: SerializedPageReader<File>,
-    is_snappy: bool,
+    codec: Codec,
     has_dictionary: bool,
     /// Values that data pages are still to bring.
     values_left: u64,
@@ -276,17 +276,11 @@ impl CheckedPages {
     /// Undoes the compression of all but the first bytes.
     fn plain(&self, page: Bytes, plain_len: usize) -> Result<Bytes> {
         let (first, rest) = page.split_at(plain_len);
-        if !self.is_snappy || rest.is_empty() {
+        if self.codec == Codec::Plain || rest.is_empty() {
             return Ok(page);
         }
-        let external = |error: snap::Error| ParquetError::External(error.into());
-        let len = snap::raw::decompress_len(rest).map_err(external)?;
-        if len > rest.len().saturating_mul(SNAPPY_RATIO_MAX) {
-            return Err(damaged("a page claims to be longer than its bytes can make it"));
-        }
-        let mut plain = vec![0; plain_len + len];
-        plain[..plain_len].copy_from_slice(first);
-        snap::raw::Decoder::new().decompress(rest, &mut plain[plain_len..]).map_err(external)?;
+        let mut plain = first.to_vec();
+        self.codec.decompress(rest, &mut plain)?;
         Ok(plain.into())
     }
 }

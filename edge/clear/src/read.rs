@@ -1,13 +1,14 @@
 //! Files of offers: CSV, JSON (an array, or objects one after the other), Parquet. What a file is, its first bytes say.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use walras_batch_solver::offers::{Column, Offers, OffersError, Row};
+use walras_batch_solver::offers::{Column, Offers, OffersError, Row, is_printable};
 use walras_terminal::progress::Slow;
 
 use super::parquet_file::parquet_offers;
@@ -15,7 +16,7 @@ use super::parquet_file::parquet_offers;
 /// Why a file is no list of offers.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file can not be read.
+    /// The file cannot be read.
     #[error("could not be read: {0}")]
     Io(#[from] std::io::Error),
     /// There is nothing in it.
@@ -80,8 +81,8 @@ pub enum ReadError {
     },
     /// Parquet that is damaged, or written in a way that is not read here.
     #[error(
-        "as Parquet: {0}. If the file is damaged, fetch or write it again. Files that are not compressed, or by Snappy, can be read; \
-         others write again, in Python by pandas.read_parquet(\"a\").to_parquet(\"b\", compression=\"snappy\")"
+        "as Parquet: {0}. If the file is damaged, fetch or write it again. Files that are not compressed, or by Snappy, gzip, zstd or LZ4, \
+         can be read; others write again, in Python by pandas.read_parquet(\"a\").to_parquet(\"b\", compression=\"zstd\")"
     )]
     Parquet(#[from] parquet::errors::ParquetError),
     /// A cell, or all together.
@@ -174,7 +175,7 @@ fn csv_offers(bytes: &[u8]) -> Result<Offers, ReadError> {
     Ok(offers)
 }
 
-pub(super) fn header<'a>(line: u64, names: impl Iterator<Item = &'a str>) -> Result<Vec<Column>, ReadError> {
+fn header<'a>(line: u64, names: impl Iterator<Item = &'a str>) -> Result<Vec<Column>, ReadError> {
     let mut columns = Vec::new();
     for name in names.map(str::trim) {
         let column = Column::of_name(name).ok_or_else(|| ReadError::UnknownColumn { line, name: printable(name) })?;
@@ -187,6 +188,22 @@ pub(super) fn header<'a>(line: u64, names: impl Iterator<Item = &'a str>) -> Res
     Ok(columns)
 }
 
+/// The columns of a Parquet file, without those that are none of ours, which are not read: data frames carry more than offers need. A
+/// name that is nearly one of ours is a mistake.
+pub(super) fn parquet_header<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<Option<Column>>, ReadError> {
+    let mut columns = Vec::new();
+    for name in names.map(str::trim) {
+        let column = Column::of_name(name);
+        match column {
+            None if !nearest(name).is_empty() => return Err(ReadError::UnknownColumn { line: 0, name: printable(name) }),
+            Some(twice) if columns.contains(&column) => return Err(ReadError::DuplicateColumn { line: 0, name: twice.name() }),
+            None | Some(_) => columns.push(column),
+        }
+    }
+    check_required(0, &columns.iter().copied().flatten().collect::<Vec<_>>())?;
+    Ok(columns)
+}
+
 fn check_required(line: u64, columns: &[Column]) -> Result<(), ReadError> {
     match Column::ALL.into_iter().find(|column| column.is_required() && !columns.contains(column)) {
         Some(column) => Err(ReadError::MissingColumn { line, name: column.name() }),
@@ -195,7 +212,7 @@ fn check_required(line: u64, columns: &[Column]) -> Result<(), ReadError> {
 }
 
 pub(super) fn printable(text: &str) -> String {
-    let text: String = text.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let text: String = text.chars().take(40).map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect();
     if text.is_empty() { "(without a name)".to_owned() } else { text }
 }
 
@@ -241,8 +258,33 @@ fn json_offers(bytes: &[u8]) -> Result<Offers, ReadError> {
     Ok(offers)
 }
 
+/// The fields of an object in their order, a name that comes twice as often as it comes.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Deserialize<'a> for Fields<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfObject;
+        impl<'a> Visitor<'a> for OfObject {
+            type Value = Fields<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(OfObject)
+    }
+}
+
 fn push_json(offers: &mut Offers, line: u64, element: &str) -> Result<(), ReadError> {
-    let object: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(element).map_err(|_| ReadError::Json {
+    let Fields(object) = serde_json::from_str(element).map_err(|_| ReadError::Json {
         line,
         what: r#"is no object: write each offer as {"sell": "BTC", "buy": "USD", "amount": "1.5", "limit_price": "30000"}"#
             .to_owned(),
@@ -250,7 +292,11 @@ fn push_json(offers: &mut Offers, line: u64, element: &str) -> Result<(), ReadEr
     let mut columns = Vec::with_capacity(object.len());
     let mut cells: Vec<Cow<'_, str>> = Vec::with_capacity(object.len());
     for (name, value) in &object {
-        columns.push(Column::of_name(name).ok_or_else(|| ReadError::UnknownColumn { line, name: printable(name) })?);
+        let column = Column::of_name(name).ok_or_else(|| ReadError::UnknownColumn { line, name: printable(name) })?;
+        if columns.contains(&column) {
+            return Err(ReadError::DuplicateColumn { line, name: column.name() });
+        }
+        columns.push(column);
         let value = value.get();
         cells.push(match value.as_bytes().first() {
             Some(b'"') => {

@@ -11,7 +11,7 @@ pub enum LoadError {
     /// The stream could not be made.
     #[error(transparent)]
     Replay(#[from] walras_replay::ReplayError),
-    /// An address that a WebSocket can not be opened to.
+    /// An address that no WebSocket can be opened to.
     #[error("{url} is no address of the kind http://host:port; behind a proxy with TLS, run the bench on the venue's own machine")]
     Url {
         /// What was given.

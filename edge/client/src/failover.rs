@@ -1,11 +1,12 @@
 //! How long nobody is served after the leader of a cluster of processes dies: from the signal to the first answer that a
 //! participant under light load has from its successor.
 //!
-//! Two deaths ([`Manner`]): a killed process, whose system closes its connections, so that followers and participant know at once; and one that falls
-//! silent, as a machine does that loses power or network: nobody is told, and all have to wait until they have heard nothing for long enough.
+//! Two deaths ([`Manner`]): a killed process, whose system closes its connections, so that followers and participant know at once;
+//! and one that falls silent, like a machine that loses power or network: no connection ends, and all have to wait for a timeout.
 //!
-//! The participant is [`walras_gateway::session::SessionClient`] as any program would use it: its connection breaks with the leader, it asks one
-//! replica after the other until one takes its session, and sends again what was unanswered. An answer that the dead leader had on its way does not count.
+//! The participant is [`walras_gateway::session::SessionClient`] as any program would use it: its connection breaks with the
+//! leader, it asks one replica after the other until one takes its session, and sends again what was unanswered. An answer that the
+//! dead leader had on its way does not count.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -33,8 +34,8 @@ const MS: u64 = 1_000_000;
 const RETRY_NS: u64 = 2 * MS;
 /// It sends an order this often, if the one before is answered.
 const ORDER_EVERY_NS: u64 = 2 * MS;
-/// Its clock is ahead of the replicas': one that has just started takes no stamp that the process before it may have taken, which is any up to
-/// [`STAMP_AHEAD_NS_MAX`] after its start, and the replica that was killed last may be the next leader.
+/// Its clock is ahead of the replicas': one that has just started takes no stamp that the process before it may have taken, which
+/// is any up to [`STAMP_AHEAD_NS_MAX`] after its start, and the replica that was killed last may be the next leader.
 const CLOCK_AHEAD_NS: u64 = STAMP_AHEAD_NS_MAX - 50 * MS;
 /// Load before a death, so that all is as usual; a random part of a heartbeat period is added.
 const USUAL_NS: u64 = 50 * MS;
@@ -48,7 +49,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Manner {
     /// Its process is killed: its system closes all its connections.
     Killed,
-    /// Its process stands still and its connections stay, as if its machine had lost power: nobody is told. Afterwards it goes on.
+    /// Its process stands still and its connections stay, as if its machine had lost power: no connection ends. Afterwards it
+    /// continues.
     Silent,
 }
 
@@ -95,11 +97,11 @@ pub struct Death {
 
 /// Lays out a cluster in `dir`, which should be empty, and lets its leaders die. `program` is the file of `walras`.
 pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result<Vec<Death>, LoadError> {
-    let mut local = LocalCluster::prepare(program, dir, &layout(options)).map_err(told)?;
+    let mut local = LocalCluster::prepare(program, dir, &layout(options)).map_err(load_error)?;
     for id in 1..=u64::from(options.replicas) {
-        local.start(id).map_err(told)?;
+        local.start(id).map_err(load_error)?;
     }
-    local.wait_for_leader(PATIENCE).map_err(told)?;
+    local.wait_for_leader(PATIENCE).map_err(load_error)?;
     let mut trader = Trader::enter(&local, options.manner)?;
     let mut deaths = Vec::new();
     let mut missed = 0;
@@ -115,11 +117,11 @@ pub fn failover(program: &Path, dir: &Path, options: &FailoverOptions) -> Result
             ));
         }
     }
-    local.stop().map_err(told)?;
+    local.stop().map_err(load_error)?;
     Ok(deaths)
 }
 
-fn told(error: LocalError) -> LoadError {
+fn load_error(error: LocalError) -> LoadError {
     LoadError::Cluster(error.to_string())
 }
 
@@ -140,7 +142,7 @@ fn layout(options: &FailoverOptions) -> LocalOptions {
 
 /// `None` when leadership had moved on by itself, so that the one killed was not the leader.
 fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOptions) -> Result<Option<Death>, LoadError> {
-    let leader = local.wait_for_leader(PATIENCE).map_err(told)?;
+    let leader = local.wait_for_leader(PATIENCE).map_err(load_error)?;
     wait_until_even(local)?;
     let into_period_ns = random_u64() % (options.heartbeat_ms * MS);
     trader.trade(USUAL_NS + into_period_ns)?;
@@ -151,16 +153,16 @@ fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOpt
     let death_ns = trader.now_ns();
     let served = match options.manner {
         Manner::Killed => {
-            replica.signal(Signal::KILL).map_err(told)?;
+            replica.signal(Signal::KILL).map_err(load_error)?;
             let served = if trader.is_cut_off()? { Some(trader.until_served_again()?) } else { None };
-            replica.wait().map_err(told)?;
-            local.start(leader).map_err(told)?;
+            replica.wait().map_err(load_error)?;
+            local.start(leader).map_err(load_error)?;
             served
         }
         Manner::Silent => {
-            replica.signal(Signal::STOP).map_err(told)?;
+            replica.signal(Signal::STOP).map_err(load_error)?;
             let served = if trader.is_cut_off()? { Some(trader.until_served_again()?) } else { None };
-            replica.signal(Signal::CONT).map_err(told)?;
+            replica.signal(Signal::CONT).map_err(load_error)?;
             served
         }
     };
@@ -168,8 +170,8 @@ fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOpt
     Ok(served.map(|(logged_on_ns, acknowledged_ns)| Death { logged_on: since(logged_on_ns), acknowledged: since(acknowledged_ns) }))
 }
 
-/// Waits until all replicas have applied the same, and each is linked with all others: those that lost one dial it again after half a second
-/// at most, and a second death before that would be another experiment.
+/// Waits until all replicas have applied the same, and each is linked with all others: those that lost one dial it again after half
+/// a second at most, and a second death before that would be another experiment.
 fn wait_until_even(local: &LocalCluster) -> Result<(), LoadError> {
     let begun = Instant::now();
     let linked = |said: &Value| {
@@ -214,7 +216,7 @@ impl Trader {
         let key = read_key(&local.operator_key())?;
         let clients: Vec<Client> = local.replicas.iter().map(|replica| Client::new(&replica.url(), Some(key.clone()))).collect();
         // The leader, which knows at once what the command before did.
-        let leader = local.wait_for_leader(PATIENCE).map_err(told)?;
+        let leader = local.wait_for_leader(PATIENCE).map_err(load_error)?;
         let place = local.replicas.iter().position(|replica| replica.id == leader).unwrap_or(0);
         let post = |path: &str, body: Value| clients[place].signed("POST", path, Some(&body)).map(|_| ());
         post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}))?;
@@ -270,7 +272,8 @@ impl Trader {
         Ok(())
     }
 
-    /// Whether its connection went with the replica that died: closed by the system when the process is gone, or given up for its silence.
+    /// Whether its connection went with the replica that died: closed by the system when the process is gone, or given up for its
+    /// silence.
     fn is_cut_off(&mut self) -> Result<bool, LoadError> {
         let give_up_ns = self.now_ns() + 1_000 * MS;
         while self.losses == 0 && self.now_ns() < give_up_ns {

@@ -67,7 +67,7 @@ pub enum ClientError {
         detail: String,
     },
     /// The file of who signs certificates is not one.
-    #[error("{path}: {detail}; name a file with the certificates, in PEM, of whoever signs that of the address")]
+    #[error("{path}: {detail}; name a file with the certificates, in PEM, of the authority that signs that of the address")]
     TrustFile {
         /// Which file.
         path: String,
@@ -279,7 +279,7 @@ impl Client {
         let venue = nanoseconds(&self.get("/v1/time")?, "time_ns");
         let own = TimeNs(asked.0.midpoint(now().0));
         // A venue of another version may not say when it began to take signed requests; then the clocks say it all.
-        let takes_from = nanoseconds(&status, "takes_signed_from_ns").unwrap_or(TimeNs(0));
+        let takes_from = nanoseconds(&status, "accepts_timestamps_from_ns").unwrap_or(TimeNs(0));
         Ok(Clocks { own, venue: venue.unwrap_or(own), takes_from })
     }
 

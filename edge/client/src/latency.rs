@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Longest time told apart.
+/// The longest time that is recorded exactly; longer ones count as this.
 const NS_MAX: u64 = 3_600_000_000_000;
 
 /// Times, counted by how long they were.

@@ -1,7 +1,7 @@
 //! A client's side of a venue: the REST client, the signing of requests, a cluster of processes on one machine, and loads whose
 //! answers are timed.
 //!
-//! The command line, the couriers of shards, tests, benchmarks and experiments use it against a running venue.
+//! The command line, the transfer relays of shards, tests, benchmarks and experiments use it against a running venue.
 //!
 //! *Deliberately absent*: the venue. A cluster on one machine is made of processes of the program `walras`, whose file the caller
 //! names.

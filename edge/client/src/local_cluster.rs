@@ -145,7 +145,8 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Lays a cluster out in `dir`, or takes up the one that is there: then `options` say nothing new. `program` is this program's file.
+    /// Lays a cluster out in `dir`, or takes up the one that is there: then `options` say nothing new. `program` is this program's
+    /// file.
     pub fn prepare(program: &Path, dir: &Path, options: &LocalOptions) -> Result<Self, LocalError> {
         let count = options.replicas + options.later;
         let place = |id: u16| dir.join(format!("replica-{id}"));
@@ -190,9 +191,9 @@ impl LocalCluster {
             .spawn()
             .map_err(io(format!("could not start {}", program.display())))?;
         let mut line = String::new();
-        let told = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
+        let read = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
         replica.child = Some(child);
-        if matches!(told, Some(Ok(len)) if len > 0) {
+        if matches!(read, Some(Ok(len)) if len > 0) {
             return Ok(());
         }
         replica.wait()?;
@@ -265,7 +266,7 @@ impl Drop for LocalCluster {
     fn drop(&mut self) {
         for replica in &mut self.replicas {
             if let Some(child) = &mut replica.child {
-                // Whoever has not stopped it does not want it any more.
+                // Not stopped by its owner: it is not wanted any more.
                 let _ = child.kill();
                 let _ = child.wait();
             }

@@ -1,12 +1,12 @@
 //! The cell between the thread that feeds a clock and those that read it.
 //!
-//! Two places, written in turn: a reader reads the newer one and looks whether it became the older one meanwhile. So a reader never waits
-//! for a writer, and repeats only when two new segments came while it read one.
+//! Two places, written in turn: a reader reads the newer one and looks whether it became the older one meanwhile. So a reader never
+//! waits for a writer, and repeats only when two new segments came while it read one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use walras_fair_access::clock::{Clock, ClockReading, ClockSource, ClockStatus, Correction, Segment, StampLimits};
+use walras_fair_access::clock::{Clock, ClockReading, ClockSource, ClockStatus, Correction, HostReport, Segment, StampLimits};
 
 use crate::LocalClock;
 use crate::local::system_ns;
@@ -34,8 +34,8 @@ struct Shared {
 }
 
 impl Source {
-    /// The venue's time with its bound, and whether it is good enough to stamp with; no time while the status is unknown. It waits for
-    /// nobody.
+    /// The venue's time with its bound, and whether it is good enough to stamp with; no time while the status is unknown. It waits
+    /// for nobody.
     #[must_use]
     pub fn reading(&self) -> (Option<ClockReading>, ClockStatus) {
         self.reading_at(self.shared.local.now_ns())
@@ -128,6 +128,15 @@ impl Publisher {
         self.clock.source_mut()
     }
 
+    /// Feeds a host's clock. One that was set back since the last report begins anew.
+    pub(crate) fn report_host(&mut self, report: HostReport) -> Result<(), String> {
+        let ClockSource::Host(host) = self.clock() else { return Ok(()) };
+        host.on_report(report).map_err(|e| {
+            host.on_lost();
+            e.to_string()
+        })
+    }
+
     /// Shows what the clock is now. Call it after the clock was fed, and from time to time: that it is good again is decided here.
     pub(crate) fn publish(&mut self) {
         let (_, status) = self.clock.read(self.shared.local.now_ns());
@@ -161,7 +170,7 @@ impl Shared {
     fn write(&self, segment: Option<Segment>, status: ClockStatus) {
         let count = self.published.load(Ordering::Relaxed).wrapping_add(1);
         let place = &self.places[usize::from(count % 2 == 1)];
-        // Whoever sees a word that is written below sees the count that was stored before, too, and reads again.
+        // A reader that sees a word written below also sees the count stored above, and reads again.
         fence(Ordering::Release);
         for (word, value) in place.iter().zip(encode(segment, status)) {
             word.store(value, Ordering::Relaxed);
@@ -224,7 +233,7 @@ fn decode(words: &[u64; WORDS]) -> (Option<Segment>, ClockStatus) {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use walras_fair_access::clock::{HostClock, HostReport};
+    use walras_fair_access::clock::HostClock;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What chronyd says of the system's clock: one request of its monitoring protocol, over UDP on this host.
 //!
-//! The bound is what `chronyc tracking` gives: the offset that is still to be slewed, the dispersion to the root, half of the delay to
-//! it; what the operator declares of the reference itself is added (a PTP hardware clock tells chronyd nothing of its own error). Between two
-//! answers it grows by the error of the frequency, at least [`GROWTH_PPT_MIN`].
+//! The bound is what `chronyc tracking` gives: the offset that is still to be slewed, the dispersion to the root, half of the delay
+//! to it; what the operator declares of the reference itself is added (a PTP hardware clock tells chronyd nothing of its own
+//! error). Between two answers it grows by the error of the frequency, at least [`GROWTH_PPT_MIN`].
 //!
 //! *Sources*: the layout of version 6 of the protocol, as chronyd 2.2 and later speak it, which has no document but its program.
 
@@ -14,7 +14,6 @@ use thiserror::Error;
 use walras_fair_access::clock::{ClockSource, HostReport};
 
 use crate::cell::Publisher;
-use crate::service::report;
 
 /// Where to ask.
 #[derive(Clone, Debug)]
@@ -71,10 +70,10 @@ pub enum ReplyError {
     )]
     Unsynchronised,
     /// It follows itself.
-    #[error("chronyd follows its own clock (`local` in its configuration), of which it knows no error: give it a server")]
+    #[error("chronyd follows its own clock (`local` in its configuration), whose error it does not know: give it a server")]
     OwnClock,
     /// Numbers that are none.
-    #[error("chronyd's numbers can not be believed: look at `chronyc tracking`")]
+    #[error("chronyd's numbers cannot be right: look at `chronyc tracking`")]
     Absurd,
 }
 
@@ -184,7 +183,7 @@ impl Chrony {
             Ok(Tracking { bound_ns, growth_ppt }) => {
                 self.missed = 0;
                 let bound_ns = bound_ns.saturating_add(self.options.reference_bound_ns);
-                return report(publisher, HostReport { local_ns, bound_ns, bound_growth_ppt: growth_ppt });
+                return publisher.report_host(HostReport { local_ns, bound_ns, bound_growth_ppt: growth_ppt });
             }
             Err(lost) => lost,
         };

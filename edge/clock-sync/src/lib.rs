@@ -35,13 +35,16 @@
 
 mod cell;
 pub mod chrony;
+mod error;
 mod local;
 pub mod mesh;
 pub mod phc;
 mod service;
+mod stop;
 mod view;
 
 pub use cell::Source;
+pub use error::StartError;
 pub use local::LocalClock;
-pub use service::{ClockOptions, ClockService, SourceOptions, StartError};
+pub use service::{ClockOptions, ClockService, SourceOptions};
 pub use view::{ClockView, Excluded, MeshView, PeerView, Refusals};

@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 4;
 const STAMP_AGE_NS_MAX: u64 = 1_000_000_000;
 
 impl LocalClock {
-    /// The system's clock: nanoseconds since the Unix epoch, steered and set by whoever disciplines it.
+    /// The system's clock: nanoseconds since the Unix epoch, steered and set by the program that disciplines it.
     #[must_use]
     pub fn system() -> Self {
         Self(Kind::System)
@@ -56,8 +56,8 @@ impl LocalClock {
         }
     }
 
-    /// What it read when the system's clock read `stamp_ns`, a moment ago: the kernel stamps packets by the system's clock. None where that can
-    /// not be said: the system's clock was set in between, or this thread was interrupted each time it looked.
+    /// What it read when the system's clock read `stamp_ns`, a moment ago: the kernel stamps packets by the system's clock. None
+    /// where that can not be said: the system's clock was set in between, or this thread was interrupted each time it looked.
     #[must_use]
     pub fn at_system_ns(&self, stamp_ns: u64) -> Option<u64> {
         let of_raw: &dyn Fn(u64) -> u64 = match &self.0 {
@@ -119,7 +119,8 @@ mod tests {
         let after_ns = clock.now_ns();
         // A thread that is interrupted at each look has no answer; that is rare enough to ask again.
         let placed_ns = (0..100).find_map(|_| clock.at_system_ns(stamp_ns)).unwrap();
-        // The two looks are each off by the half of what lay between them at most; the system's clock is steered by less than a thousandth.
+        // The two looks are each off by the half of what lay between them at most; the system's clock is steered by less than a
+        // thousandth.
         let slack_ns = BETWEEN_NS_MAX + (clock.now_ns() - before_ns) / 1_000;
         assert!(placed_ns + slack_ns >= before_ns && placed_ns <= after_ns + slack_ns, "{before_ns} {placed_ns} {after_ns}");
     }

@@ -1,8 +1,9 @@
 //! A PTP hardware clock (`/dev/ptpN`): the card's own, or the one that a cloud gives its guests.
 //!
-//! The device is read between two readings of the host's clock, several times; the narrowest such pair counts, and half of its width is
-//! the error of the reading. Between two looks the host's clock goes on at the rate that the last looks show. The device knows nothing of its own
-//! error: the operator declares it, or a file of the driver has it (ENA: `phc_error_bound`, in nanoseconds).
+//! The device is read between two readings of the host's clock, several times; the narrowest such pair counts, and half of its
+//! width is the error of the reading. Between two looks the host's clock goes on at the rate that the last looks show. The device
+//! knows nothing of its own error: the operator declares it, or a file of the driver has it (ENA: `phc_error_bound`, in
+//! nanoseconds).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,8 +17,8 @@ use nix::time::{ClockId, clock_gettime};
 use walras_fair_access::clock::{ClockSource, Correction};
 
 use crate::cell::{Publisher, difference_ns};
+use crate::error::StartError;
 use crate::local::as_ns;
-use crate::service::StartError;
 
 /// Which device, and how good it is.
 #[derive(Clone, Debug)]
@@ -137,7 +138,7 @@ impl Phc {
             let before_ns = publisher.local().now_ns();
             let device_ns = (self.read)().map_err(|e| {
                 format!(
-                    "{} can not be read: {e}; check that its driver is loaded and the card is there",
+                    "{} cannot be read: {e}; check that its driver is loaded and the card is there",
                     self.options.device.display()
                 )
             })?;

@@ -1,18 +1,19 @@
 //! The thread behind a source: start, stop, and the loop of those that ask somebody from time to time.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use thiserror::Error;
 use tracing::{info, warn};
 use walras_fair_access::clock::{ClockSource, HostClock, HostReport, SlewLimits, StampLimits, VirtualClock};
 
 use crate::cell::{Publisher, Source};
 use crate::chrony::{Chrony, ChronyOptions};
+use crate::error::StartError;
 use crate::local::LocalClock;
 use crate::mesh::{Mesh, MeshOptions};
 use crate::phc::{Phc, PhcOptions};
+use crate::stop::Stop;
 
 /// How a clock is kept.
 #[derive(Clone, Debug)]
@@ -39,42 +40,6 @@ pub enum SourceOptions {
     Phc(PhcOptions),
     /// Probes among the nodes.
     Mesh(MeshOptions),
-}
-
-/// Why a clock did not start. A source that is silent later is no error: its status says so.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// No room between stopping and starting again.
-    #[error("a bound of {bound_max_ns} ns leaves no room between stopping to stamp and starting again: set at least 4 ns")]
-    Bound {
-        /// What was given.
-        bound_max_ns: u64,
-    },
-    /// The operator declared nothing.
-    #[error("the system's clock has no bound of its own: declare how far it may be off, or take another source")]
-    NoBound,
-    /// The device can not be opened.
-    #[error("{device}: {source}; check that it exists (ls /dev/ptp*) and that this user may read it")]
-    Device {
-        /// Its path.
-        device: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The mesh's socket can not be opened.
-    #[error("could not listen on {address} for probes: {source}; choose another address or port")]
-    Listen {
-        /// Where.
-        address: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A mesh that can not be.
-    #[error("{0}")]
-    Mesh(String),
-    /// No thread.
-    #[error("could not start the clock's thread: {0}; raise the limit on threads of this user")]
-    Thread(std::io::Error),
 }
 
 /// A clock with its thread, which ends when this is dropped.
@@ -160,31 +125,7 @@ impl Drop for ClockService {
 /// How often the system's clock is looked at.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Tells a thread to end.
-#[derive(Debug, Default)]
-pub(crate) struct Stop {
-    is_asked: Mutex<bool>,
-    bell: Condvar,
-}
-
-impl Stop {
-    fn ask(&self) {
-        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_all();
-    }
-
-    pub(crate) fn is_asked(&self) -> bool {
-        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits; whether to end.
-    fn wait(&self, time: Duration) -> bool {
-        let guard = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.bell.wait_timeout_while(guard, time, |is_asked| !*is_asked).unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
-/// Asks again and again. What goes wrong is told once when it begins and once when it is over.
+/// Polls. Logs a failure once when it begins and once when it is over.
 fn poll(publisher: &mut Publisher, stop: &Stop, interval: Duration, mut step: impl FnMut(&mut Publisher) -> Result<(), String>) {
     let mut was_well = true;
     loop {
@@ -205,14 +146,5 @@ fn poll(publisher: &mut Publisher, stop: &Stop, interval: Duration, mut step: im
 
 fn declared(publisher: &mut Publisher, bound_ns: u64) -> Result<(), String> {
     let local_ns = publisher.local().now_ns();
-    report(publisher, HostReport { local_ns, bound_ns, bound_growth_ppt: 0 })
-}
-
-/// Feeds a host's clock. One that was set back since the last report begins anew.
-pub(crate) fn report(publisher: &mut Publisher, report: HostReport) -> Result<(), String> {
-    let ClockSource::Host(host) = publisher.clock() else { return Ok(()) };
-    host.on_report(report).map_err(|e| {
-        host.on_lost();
-        e.to_string()
-    })
+    publisher.report_host(HostReport { local_ns, bound_ns, bound_growth_ppt: 0 })
 }

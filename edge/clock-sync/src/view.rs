@@ -31,7 +31,7 @@ pub struct MeshView {
     pub coordinator: NodeId,
     /// Whose clock is the venue's time.
     pub reference: Option<NodeId>,
-    /// The last window of which this node has the result.
+    /// The last window whose result this node has.
     pub window: Option<u64>,
     /// What an edge leaves open in its loops, as a standard deviation: path asymmetry, mostly.
     pub loop_error_ns: u64,
@@ -52,7 +52,7 @@ pub struct PeerView {
     pub node: NodeId,
     /// How long ago anything came from it.
     pub heard_ago_ns: Option<u64>,
-    /// What the edge to it left open in the last window in which it told something.
+    /// The residual of the edge to it in the last window in which that was measured.
     pub residual_ns: Option<i64>,
 }
 
@@ -72,13 +72,14 @@ pub struct Refusals {
     pub malformed: u64,
     /// The tag is not one of this mesh's key.
     pub unauthenticated: u64,
-    /// Authentic, but of another incarnation of this node or of the sender, not for this node, or from somebody who may not say such a thing.
+    /// Authentic, but of another incarnation of this node or of the sender, not for this node, or from somebody who may not say
+    /// such a thing.
     pub misplaced: u64,
     /// Reports and results of windows that are over.
     pub late: u64,
 }
 
-/// What a source tells beside its readings.
+/// What a source reports in addition to its readings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Details {
     pub(crate) trouble: Option<String>,

@@ -4,14 +4,12 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use walras_clock_sync::chrony::{ChronyOptions, REPLY_BYTES, REQUEST_BYTES, ReplyError, Tracking, read, request};
 use walras_clock_sync::{ClockOptions, ClockService, ClockView, SourceOptions};
 use walras_fair_access::clock::ClockStatus;
-
-/// Longest that a test waits for something that should come at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+use walras_wait::until_ok;
 
 /// What `chronyc tracking` shows.
 #[derive(Clone, Copy)]
@@ -155,16 +153,11 @@ fn follow(address: SocketAddr) -> ClockService {
     ClockService::start(options).unwrap()
 }
 
-fn wait(service: &ClockService, until: impl Fn(&ClockView) -> bool) -> ClockView {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+fn wait(service: &ClockService, is_so: impl Fn(&ClockView) -> bool) -> ClockView {
+    until_ok("the clock is as it should be", || {
         let view = service.source().view();
-        if until(&view) {
-            return view;
-        }
-        assert!(Instant::now() < deadline, "it did not come: {view:?}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
+        if is_so(&view) { Ok(view) } else { Err(format!("{view:?}")) }
+    })
 }
 
 #[test]

@@ -7,15 +7,13 @@
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use walras_clock_sync::mesh::{MeshKey, MeshOptions};
 use walras_clock_sync::{ClockOptions, ClockService, LocalClock, MeshView, SourceOptions, StartError};
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::mesh::NodeId;
+use walras_wait::{until_ok, until_some};
 
-/// Longest that a test waits: many times what it takes on a quiet machine.
-const PATIENCE: Duration = Duration::from_secs(120);
 const WINDOW_NS: u64 = 200_000_000;
 const EPOCH_NS: u64 = 1_800_000_000_000_000_000;
 
@@ -117,13 +115,9 @@ impl Net {
         self.nodes[node].1.source().view().mesh
     }
 
-    fn wait(&self, what: &str, until: impl Fn(&Self) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !until(self) {
-            let views: Vec<_> = self.nodes.iter().map(|(_, service)| service.source().view()).collect();
-            assert!(Instant::now() < deadline, "{what} did not come: {views:#?}");
-            std::thread::park_timeout(Duration::from_millis(5));
-        }
+    fn wait(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let views = || self.nodes.iter().map(|(_, service)| service.source().view()).collect::<Vec<_>>();
+        until_ok(what, || if is_so(self) { Ok(()) } else { Err(format!("{:#?}", views())) });
     }
 
     /// Until all are good, and have been through some windows.
@@ -256,14 +250,7 @@ fn a_node_alone_says_whom_it_misses() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let nodes = ["127.0.0.1:1".to_owned(), socket.local_addr().unwrap().to_string()];
     let service = ClockService::start(options(1, &nodes, socket)).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    let trouble = loop {
-        if let Some(trouble) = service.source().view().trouble {
-            break trouble;
-        }
-        assert!(Instant::now() < deadline);
-        std::thread::park_timeout(Duration::from_millis(5));
-    };
+    let trouble = until_some("the node has trouble", || service.source().view().trouble);
     assert!(trouble.contains("node 0, its coordinator"), "{trouble}");
     assert_eq!(service.source().reading(), (None, ClockStatus::Unknown));
 }

@@ -1,6 +1,6 @@
 //! The `[cluster]` section as a replica takes it: addresses parsed, impossible ones refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use walras_consensus::{Durability, Members, ReplicaId, Settings};
 use walras_peer_link::{PeerAddress, Security, TlsIdentity};
 use walras_sequencer::ReleaseRules;
 
-use super::{Config, ConfigError, FairAccessOptions};
+use super::{Config, ConfigError, FairAccessOptions, OrderEntry};
 
 /// Where a replica is reached by participants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,28 +21,28 @@ pub struct Addresses {
     pub order_entry: String,
 }
 
-/// Another replica.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// Where its links are.
-    pub link: PeerAddress,
-    /// Where participants reach it.
-    pub addresses: Addresses,
+/// How the links with other replicas are made.
+#[derive(Debug)]
+pub struct LinkOptions {
+    /// Where this replica's links are.
+    pub listen: SocketAddr,
+    /// Keys of the links.
+    pub security: Security,
+    /// The other replicas.
+    pub peers: BTreeMap<ReplicaId, PeerAddress>,
 }
 
-/// How a replica takes part in its cluster.
+/// How a replica takes part in its cluster, which may be a cluster of one.
 #[derive(Debug)]
 pub struct ClusterOptions {
     /// Consensus: names, times, durability.
     pub consensus: Settings,
     /// Who began the cluster.
     pub genesis: Members,
-    /// All replicas, this one too.
-    pub peers: BTreeMap<ReplicaId, Peer>,
-    /// Where this replica's links are.
-    pub listen: SocketAddr,
-    /// Keys of the links.
-    pub security: Security,
+    /// Where participants reach each replica, this one too.
+    pub addresses: BTreeMap<ReplicaId, Addresses>,
+    /// The links; `None` where no other replica is configured.
+    pub links: Option<LinkOptions>,
     /// Where orders come in binary; `None` for nowhere.
     pub order_entry: Option<SocketAddr>,
     /// How orders are put in the order of stamps; `None` where they are not.
@@ -51,14 +51,14 @@ pub struct ClusterOptions {
     pub clock_source: Option<walras_clock_sync::Source>,
     /// Where connections of order entry have their places.
     pub doors: Doors,
-    /// Entries between checkpoints.
-    pub checkpoint_every: u64,
+    /// Entries between snapshots; 0 for never.
+    pub snapshot_every: u64,
     /// How long market data is held; `None`: it is not.
     pub release: Option<ReleaseRules>,
     /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
     pub clock_error_ns_max: u64,
-    /// Whether faults of the network may be asked for: tests.
-    pub weather_allowed: bool,
+    /// Whether the operator may inject faults into links: for tests.
+    pub faults_allowed: bool,
 }
 
 const MS: u64 = 1_000_000;
@@ -72,16 +72,7 @@ fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
 
 /// Whether the section is one that a replica can start with.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
-    let order_entry = order_entry(config)?;
-    if config.cluster.replica == 0 {
-        return match order_entry {
-            None => Ok(()),
-            Some(_) => Err(wrong(
-                "order_entry.listen",
-                "binary order entry needs a replica: set cluster.replica (a cluster of one will do), or leave this empty",
-            )),
-        };
-    }
+    order_entry(config)?;
     parts(config).map(|_| ())
 }
 
@@ -89,6 +80,11 @@ fn order_entry(config: &Config) -> Result<Option<SocketAddr>, ConfigError> {
     let listen = &config.order_entry.listen;
     if listen.is_empty() {
         return Ok(None);
+    }
+    let http: Option<SocketAddr> = config.http.listen.parse().ok();
+    if *listen == OrderEntry::default().listen && http.is_some_and(|http| http.port() == 0) {
+        // Venues that take any port run next to each other.
+        return Ok(Some(SocketAddr::from(([127, 0, 0, 1], 0))));
     }
     let advice = || wrong("order_entry.listen", format!("{listen:?} is no address to listen on: give one like 0.0.0.0:7272"));
     listen.parse().map(Some).map_err(|_| advice())
@@ -98,23 +94,38 @@ fn order_entry(config: &Config) -> Result<Option<SocketAddr>, ConfigError> {
 struct Parts {
     settings: Settings,
     genesis: Members,
-    peers: BTreeMap<ReplicaId, Peer>,
-    listen: SocketAddr,
+    addresses: BTreeMap<ReplicaId, Addresses>,
+    /// Where this replica's links are, and those of all others; `None` where it is alone.
+    links: Option<(SocketAddr, BTreeMap<ReplicaId, PeerAddress>)>,
 }
 
 fn parts(config: &Config) -> Result<Parts, ConfigError> {
     let cluster = &config.cluster;
-    let me = id("cluster.replica", cluster.replica)?;
+    let me = ReplicaId::new(cluster.replica).ok_or_else(|| {
+        let advice =
+            "0 is no replica's id: a venue on one machine is replica 1 (the default) and lists no cluster.peers; leave this out";
+        wrong("cluster.replica", advice)
+    })?;
+    let settings = settings(config, me)?;
+    let founders = cluster.genesis.iter().map(|n| id("cluster.genesis", *n)).collect::<Result<Vec<_>, _>>()?;
+    if cluster.peers.is_empty() {
+        if founders.iter().any(|id| *id != me) {
+            let advice = "the cluster began with other replicas than this one: list all of them in cluster.peers";
+            return Err(wrong("cluster.genesis", advice));
+        }
+        let genesis = Members::of_voters([me]);
+        return Ok(Parts { settings, genesis, addresses: BTreeMap::from([(me, Addresses::default())]), links: None });
+    }
     let peers = peers(&cluster.peers)?;
     if !peers.contains_key(&me) {
         let advice = format!("replica {me}, this one, is not listed; list every replica, the same on all");
         return Err(wrong("cluster.peers", advice));
     }
-    let genesis = match cluster.genesis.as_slice() {
+    let genesis = match founders.as_slice() {
         [] => Members::of_voters(peers.keys().copied()),
-        ids => Members::of_voters(ids.iter().map(|n| id("cluster.genesis", *n)).collect::<Result<Vec<_>, _>>()?),
+        ids => Members::of_voters(ids.iter().copied()),
     };
-    if genesis.voters.len() < cluster.genesis.len() {
+    if genesis.voters.len() < founders.len() {
         return Err(wrong("cluster.genesis", "an id stands there twice"));
     }
     let bad_listen = || wrong("cluster.listen", format!("{:?}: give an address with a port, like 0.0.0.0:7171", cluster.listen));
@@ -129,7 +140,14 @@ fn parts(config: &Config) -> Result<Parts, ConfigError> {
         (false, true) => Err(wrong("cluster.insecure_loopback", "with keys the links use them: leave one of the two out")),
         (true, true) | (false, false) => Ok(()),
     }?;
-    Ok(Parts { settings: settings(config, me)?, genesis, peers, listen })
+    let (mut addresses, mut others) = (BTreeMap::new(), BTreeMap::new());
+    for (id, Peer { link, addresses: reached }) in peers {
+        addresses.insert(id, reached);
+        if id != me {
+            others.insert(id, link);
+        }
+    }
+    Ok(Parts { settings, genesis, addresses, links: Some((listen, others)) })
 }
 
 fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
@@ -151,8 +169,8 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
     if max < min {
         return Err(wrong("cluster.election_timeout_max_ms", format!("{max} ms is less than election_timeout_min_ms ({min})")));
     }
-    if cluster.newcomer_quiet_ms > TIME_MS_MAX {
-        return Err(wrong("cluster.newcomer_quiet_ms", format!("give 0 to {TIME_MS_MAX} ms")));
+    if cluster.probation_ms > TIME_MS_MAX {
+        return Err(wrong("cluster.probation_ms", format!("give 0 to {TIME_MS_MAX} ms")));
     }
     Ok(Settings {
         // Short times need a finer grain than the usual one.
@@ -161,7 +179,7 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
         election_timeout_min_ns: min * MS,
         election_timeout_max_ns: max * MS,
         fail_over_on_lost_link: cluster.fail_over_on_lost_link,
-        newcomer_quiet_ns: cluster.newcomer_quiet_ms * MS,
+        probation_ns: cluster.probation_ms * MS,
         durability,
         ..Settings::new(cluster.cluster_id, me)
     })
@@ -169,6 +187,14 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
 
 fn id(key: &'static str, number: u64) -> Result<ReplicaId, ConfigError> {
     ReplicaId::new(number).ok_or_else(|| wrong(key, format!("{number} is no replica's id; they are numbered from 1")))
+}
+
+/// A line of `cluster.peers`.
+struct Peer {
+    /// Where its links are.
+    link: PeerAddress,
+    /// Where participants reach it.
+    addresses: Addresses,
 }
 
 fn peers(lines: &[String]) -> Result<BTreeMap<ReplicaId, Peer>, ConfigError> {
@@ -215,41 +241,40 @@ fn reached(address: &str) -> Result<String, String> {
 }
 
 impl Config {
-    /// How this replica takes part in its cluster; `None` for a venue of one machine. Reads the keys' files.
-    pub fn cluster_options(&self) -> Result<Option<ClusterOptions>, ConfigError> {
+    /// How this replica takes part in its cluster. Reads the keys' files, if it has links.
+    pub fn cluster_options(&self) -> Result<ClusterOptions, ConfigError> {
         let cluster = &self.cluster;
-        if cluster.replica == 0 {
-            return Ok(None);
-        }
-        let Parts { settings, genesis, peers, listen } = parts(self)?;
-        let security = if cluster.insecure_loopback {
-            Security::PlainOnLoopback
-        } else {
-            let (dir, me) = (Path::new(&cluster.keys), settings.id);
-            let (certificate, key) = (dir.join(format!("replica-{me}.crt")), dir.join(format!("replica-{me}.key")));
-            let identity = TlsIdentity::load(&dir.join("ca.crt"), &certificate, &key);
-            Security::Tls(identity.map_err(|e| wrong("cluster.keys", e.to_string()))?)
-        };
-        Ok(Some(ClusterOptions {
+        let Parts { settings, genesis, addresses, links } = parts(self)?;
+        let links = links.map(|(listen, peers)| Ok(LinkOptions { listen, security: self.security(settings.id)?, peers }));
+        Ok(ClusterOptions {
             consensus: settings,
             genesis,
-            peers,
-            listen,
-            security,
+            addresses,
+            links: links.transpose()?,
             order_entry: order_entry(self)?,
             fair_access: self.fair_access_options()?,
             clock_source: None,
             doors: Doors::new(self.places()),
-            checkpoint_every: cluster.checkpoint_every_entries,
+            snapshot_every: self.log.snapshot_every_entries,
             release: self.release_rules()?,
             clock_error_ns_max: cluster.clock_error_max_ms.saturating_mul(MS),
-            weather_allowed: cluster.test_weather,
-        }))
+            faults_allowed: cluster.test_faults,
+        })
     }
 
-    /// The replicas of the cluster, without reading their keys' files; `None` for a venue of one machine.
-    pub(super) fn replicas(&self) -> Result<Option<BTreeMap<ReplicaId, Peer>>, ConfigError> {
-        if self.cluster.replica == 0 { Ok(None) } else { parts(self).map(|parts| Some(parts.peers)) }
+    fn security(&self, me: ReplicaId) -> Result<Security, ConfigError> {
+        if self.cluster.insecure_loopback {
+            return Ok(Security::PlainOnLoopback);
+        }
+        let dir = Path::new(&self.cluster.keys);
+        let (certificate, key) = (dir.join(format!("replica-{me}.crt")), dir.join(format!("replica-{me}.key")));
+        let identity = TlsIdentity::load(&dir.join("ca.crt"), &certificate, &key);
+        Ok(Security::Tls(identity.map_err(|e| wrong("cluster.keys", e.to_string()))?))
+    }
+
+    /// The replicas of the cluster, this one too, without reading their keys' files.
+    pub(super) fn replicas(&self) -> Result<BTreeSet<ReplicaId>, ConfigError> {
+        parts(self).map(|parts| parts.addresses.into_keys().collect())
     }
 
     /// What is possible and probably not meant.
@@ -280,13 +305,36 @@ mod tests {
 
     #[test]
     fn a_cluster_of_three() {
-        let options = config(THREE).unwrap().cluster_options().unwrap().unwrap();
-        assert_eq!((options.consensus.id.get(), options.peers.len(), options.genesis.voters.len()), (2, 3, 3));
-        let first = &options.peers[&ReplicaId::new(1).unwrap()];
-        assert_eq!((first.link.to_string(), first.addresses.http.as_str()), ("127.0.0.1:1".to_owned(), "127.0.0.1:11"));
-        let options = config(&format!("{THREE}genesis = [1]\n")).unwrap().cluster_options().unwrap().unwrap();
+        let options = config(THREE).unwrap().cluster_options().unwrap();
+        assert_eq!((options.consensus.id.get(), options.addresses.len(), options.genesis.voters.len()), (2, 3, 3));
+        let first = ReplicaId::new(1).unwrap();
+        let links = options.links.unwrap();
+        assert_eq!((links.peers.len(), links.peers[&first].to_string()), (2, "127.0.0.1:1".to_owned()));
+        assert_eq!(options.addresses[&first].http, "127.0.0.1:11");
+        let options = config(&format!("{THREE}genesis = [1]\n")).unwrap().cluster_options().unwrap();
         assert_eq!(options.genesis.voters.len(), 1, "the others are not members yet");
-        assert_eq!(Config::default().cluster_options().unwrap().map(|_| ()), None);
+    }
+
+    #[test]
+    fn order_entry_takes_a_free_port_where_http_does_unless_it_is_said_which() {
+        let port = |text: &str| {
+            let config = Config::parse(text, Path::new("w")).unwrap();
+            config.cluster_options().unwrap().order_entry.map(|address| address.port())
+        };
+        assert_eq!(port(""), Some(7272));
+        assert_eq!(port("[http]\nlisten = \"127.0.0.1:0\"\n"), Some(0));
+        assert_eq!(port("[http]\nlisten = \"127.0.0.1:0\"\n[order_entry]\nlisten = \"127.0.0.1:9\"\n"), Some(9));
+        assert_eq!(port("[order_entry]\nlisten = \"\"\n"), None);
+    }
+
+    #[test]
+    fn without_anything_it_is_a_cluster_of_one_without_links_and_keys() {
+        for text in ["", "genesis = [1]\n", "keys = \"no-such-folder\"\n", "replica = 7\n"] {
+            let options = config(text).unwrap().cluster_options().unwrap();
+            assert!(options.links.is_none(), "{text}");
+            assert!(options.addresses.keys().eq([&options.consensus.id]), "{text}");
+            assert!(options.genesis.voters.iter().eq([&options.consensus.id]), "{text}");
+        }
     }
 
     #[test]
@@ -304,14 +352,15 @@ mod tests {
             (format!("{THREE}durability = \"none\"\n"), "cluster.durability", "\"memory\""),
             (format!("{THREE}heartbeat_ms = 100\n"), "cluster.election_timeout_min_ms", "twice heartbeat_ms"),
             (format!("{THREE}election_timeout_max_ms = 100\n"), "cluster.election_timeout_max_ms", "less than"),
-            (format!("{THREE}newcomer_quiet_ms = 99999999\n"), "cluster.newcomer_quiet_ms", "give 0 to"),
+            (format!("{THREE}probation_ms = 99999999\n"), "cluster.probation_ms", "give 0 to"),
             (format!("{THREE}genesis = [1, 1]\n"), "cluster.genesis", "twice"),
+            ("replica = 0\n".to_owned(), "cluster.replica", "leave this out"),
+            ("genesis = [1, 2]\n".to_owned(), "cluster.genesis", "cluster.peers"),
+            ("genesis = [0]\n".to_owned(), "cluster.genesis", "numbered from 1"),
         ] {
             let said = config(&text).unwrap_err();
             assert!(said.contains(key) && said.contains(why), "{text}: {said}");
         }
-        let said = Config::parse("[order_entry]\nlisten = \"127.0.0.1:0\"\n", Path::new("w")).unwrap_err().to_string();
-        assert!(said.contains("order_entry.listen") && said.contains("cluster.replica"), "{said}");
     }
 
     #[test]

@@ -50,22 +50,17 @@ impl Config {
             window: ("fair_access.sequencing_window", fair.sequencing_window),
         };
         let Some(delay) = settings(fair, &keys)? else { return Ok(None) };
-        let Some(replicas) = self.replicas()? else {
-            return Err(wrong(
-                "fair_access.sequencing",
-                "orders are stamped and sequenced by replicas: set cluster.replica (a cluster of one will do), or set this to \"off\"",
-            ));
-        };
-        let greatest = replicas.keys().map(|id| id.get()).max().unwrap_or(0);
-        let gateways = u16::try_from(greatest + 1).ok().filter(|count| *count <= GATEWAYS_MAX).ok_or_else(|| {
+        // Replicas that join later are gateways too, so there is room for all.
+        let greatest = self.replicas()?.last().map_or(0, |id| id.get());
+        if greatest >= u64::from(GATEWAYS_MAX) {
             let advice = format!(
                 "replica {greatest}: with fair access the ids of replicas, which number the gateways, are below {GATEWAYS_MAX}"
             );
-            wrong("cluster.peers", advice)
-        })?;
+            return Err(wrong("cluster.peers", advice));
+        }
         for (key, value_us) in [
             ("fair_access.stamp_age_max_us", fair.stamp_age_max_us),
-            ("fair_access.stray_us", fair.stray_us),
+            ("fair_access.outlier_us", fair.outlier_us),
             ("fair_access.bound_us", fair.bound_us),
             ("fair_access.bound_max_us", fair.bound_max_us),
         ] {
@@ -77,9 +72,9 @@ impl Config {
             future_max_ns: 2 * fair.bound_max_us * US,
             past_max_ns: fair.stamp_age_max_us * US,
             held_per_gateway_max: fair.held_per_gateway_max,
-            stray_apart_max_ns: fair.stray_us * US,
+            outlier_apart_max_ns: fair.outlier_us * US,
             // The digests' key is the machine's: whoever starts the replica sets it.
-            ..IntakeSettings::new(gateways, delay, 0)
+            ..IntakeSettings::new(GATEWAYS_MAX, delay, 0)
         };
         Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
     }
@@ -127,7 +122,7 @@ mod tests {
         assert_eq!(Config::default().fair_access_options().unwrap(), None);
         let options = config("sequencing = \"250us\"\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
         assert_eq!(options.intake.delay, DelaySettings::Static { delay_ns: 250_000 });
-        assert_eq!(options.intake.gateways, 3);
+        assert_eq!(options.intake.gateways, GATEWAYS_MAX);
         assert!(matches!(options.clock, FairClockOptions::System { bound_ns: Some(20_000), .. }));
         let options = config("sequencing = \"0.05%\"\n").unwrap().fair_access_options().unwrap().unwrap();
         assert!(matches!(options.intake.delay, DelaySettings::Tracking(Tracking { target: Ppm(500), .. })));
@@ -146,13 +141,13 @@ mod tests {
             ("sequencing = \"300us\"\nclock = \"sundial\"\n", "\"system\""),
             ("sequencing = \"300us\"\nclock = \"configured\"\n", "set clock.source"),
             ("sequencing = \"300us\"\nbound_max_us = 0\n", "at least 1"),
-            ("sequencing = \"300us\"\nstray_us = 10000001\n", "ten seconds"),
+            ("sequencing = \"300us\"\noutlier_us = 10000001\n", "ten seconds"),
         ] {
             let said = config(text).unwrap_err();
             assert!(said.contains("fair_access.") && said.contains(why), "{text}: {said}");
         }
-        let single = Config::parse("[fair_access]\nsequencing = \"300us\"\n", Path::new("w")).unwrap_err().to_string();
-        assert!(single.contains("set cluster.replica"), "{single}");
+        let alone = Config::parse("[fair_access]\nsequencing = \"300us\"\n", Path::new("w")).unwrap();
+        assert!(alone.fair_access_options().unwrap().is_some(), "a venue on one machine has it too");
         let text = "[cluster]\nreplica = 64\ninsecure_loopback = true\npeers = [\"64=127.0.0.1:1\"]\n[fair_access]\nsequencing = \"300us\"\n";
         let many = Config::parse(text, Path::new("w")).unwrap_err().to_string();
         assert!(many.contains("below 64"), "{many}");

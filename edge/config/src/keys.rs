@@ -22,6 +22,14 @@ macro_rules! sections {
             }
         )*
 
+        impl Config {
+            /// The sections that differ.
+            fn differing_sections(&self, other: &Self) -> Vec<&'static str> {
+                let sections = [$((stringify!($field), self.$field == other.$field),)*];
+                sections.into_iter().filter(|(_, is_same)| !is_same).map(|(section, _)| section).collect()
+            }
+        }
+
         impl Key {
             /// Every key, section by section.
             pub const ALL: &[Key] = &[$($(Key {
@@ -59,6 +67,17 @@ pub struct Key {
     literal: &'static str,
     /// What it means, units included.
     pub doc: &'static str,
+}
+
+impl Config {
+    /// The sections in which `later` says something that a venue takes over only when it starts.
+    #[must_use]
+    pub fn sections_that_need_a_restart(&self, later: &Self) -> Vec<&'static str> {
+        let mut now = self.clone();
+        let Cluster { peers, genesis, listen, keys, insecure_loopback, .. } = later.cluster.clone();
+        now.cluster = Cluster { peers, genesis, listen, keys, insecure_loopback, ..now.cluster };
+        now.differing_sections(later)
+    }
 }
 
 impl Engine {
@@ -100,9 +119,9 @@ sections! {
     Log {
         /// Size of a log segment in bytes. Each is allocated whole, so that a full disk shows before a command is taken.
         segment_bytes: u64 = 67108864_u32;
-        /// A snapshot is written after this many entries; 0 writes one only on a clean stop and on demand. The last two are kept, and the log lets go of what both hold (see `keep_days`).
+        /// A snapshot is written after this many entries, by all replicas of a cluster at the same one, so that their states can be compared: the same on all replicas. 0 for never. The last two are kept, and the log lets go of what both hold (see `keep_days`).
         snapshot_every_entries: u64 = 1000000_u32;
-        /// A snapshot is also written after so many seconds in which anything was logged; 0 turns this off.
+        /// A replica also writes a snapshot after so many seconds in which anything was logged; 0 turns this off. One that is alone writes another one when it stops in good order.
         snapshot_every_seconds: u64 = 3600_u32;
         /// Days for which segments stay after the log has let go of them; 0 for no limit by time. They are in `log/history`, for `walras log dump`, `verify` and `audit`, and are not read at a start.
         keep_days: u32 = 7_u32;
@@ -160,7 +179,7 @@ sections! {
         number: u8 = 0;
         /// Where its replicas serve HTTP, such as `http://10.0.0.7:7070` or, behind a proxy that speaks TLS, `https://shard-1.example.com`; participants are shown them.
         urls: Vec<String> = [];
-        /// File of a key of that shard with the permission `courier`, with which transfers are brought there: one line, `<key id>.<secret>`. Not for the own shard.
+        /// File with a key of that shard that has the permission `transfer_relay`, to deliver transfers there: one line, `<key id>.<secret>`. Not for the own shard.
         key_file: String = "";
         /// File with the certificates (PEM) of whoever signs that of an address of that shard that begins with `https://`.
         ca_file: String = "";
@@ -222,24 +241,24 @@ sections! {
     }
     throttle: Once /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
     Throttle {
-        /// Signed requests and WebSocket commands of one key a second, sustained.
+        /// Signed requests and WebSocket commands of one key a second, sustained. Cancels of orders are counted apart, and there may be as many: a throttled participant can still take its orders out.
         requests_per_second: u32 = 1000_u32;
         /// The same at once, after a pause.
         burst: u32 = 2000_u32;
-        /// Requests of any kind from one address a second, sustained.
+        /// Requests of any kind from one address a second, sustained; cancels of orders apart, and as many.
         source_requests_per_second: u32 = 2000_u32;
         /// The same at once, after a pause.
         source_burst: u32 = 4000_u32;
     }
-    cluster: Once /// A venue of several replicas: see `docs/cluster.md`. All but `replica` and `listen` should be the same on all of them.
+    cluster: Once /// The venue as a cluster: of one machine, or of several (`docs/cluster.md`). All but `replica` and `listen` should be the same on all of them. `peers`, `listen` and the keys are read again on SIGHUP (`systemctl reload`).
     Cluster {
-        /// This replica's id, 1 or more; 0 is a venue of one machine, without a cluster.
-        replica: u64 = 0_u32;
+        /// This replica's id, 1 or more.
+        replica: u64 = 1_u32;
         /// The cluster's number, the same on all replicas: what is of another cluster is refused.
         cluster_id: u64 = 1_u32;
-        /// Every replica, those that are not members yet included: `"ID=HOST:PORT http=HOST:PORT orders=HOST:PORT"` with the address of its links, and where participants reach its HTTP server and its order entry, which others name when they do not lead.
+        /// Every replica, those that are not members yet included; empty for a venue on one machine, which has no links and needs no keys: `"ID=HOST:PORT http=HOST:PORT orders=HOST:PORT"` with the address of its links, and where participants reach its HTTP server and its order entry, which others name when they do not lead.
         peers: Vec<String> = [];
-        /// Ids of the replicas with which the cluster began, never changed afterwards, not even when some of them have left. Empty: all of `peers`.
+        /// Ids of the replicas with which the cluster began, never changed afterwards, not even when some of them have left. Empty: all of `peers`. A venue that began on one machine and grows says `[1]`.
         genesis: Vec<u64> = [];
         /// Address and port of this replica's links to its peers. Port 0 is refused: the others must know it.
         listen: String = "127.0.0.1:7171";
@@ -257,21 +276,19 @@ sections! {
         election_timeout_max_ms: u64 = 300_u32;
         /// A follower whose link to the leader is closed or breaks asks at once whether it would be elected, and does not wait: a process that dies is replaced in some tens of milliseconds. Those who still hear the leader refuse, so a link that merely broke costs nothing.
         fail_over_on_lost_link: bool = true;
-        /// Milliseconds after its first link with each other replica in which a process that has just started neither votes nor counts as holding anything there: by then the others have met a second process under its id, on a copy of its folder, and told the later one to stop. Longer on slow networks; 0 for none.
-        newcomer_quiet_ms: u64 = 250_u32;
-        /// Entries between two states that the replicas compare and keep as snapshots, 0 for never. The same on all replicas.
-        checkpoint_every_entries: u64 = 1000000_u32;
+        /// Probation of a process that has just started, in milliseconds: for so long after its first link with another replica it neither votes nor counts as holding anything there. By then the others have met a second process under its id, on a copy of its folder, and stopped the later one. Longer on slow networks; 0 for none.
+        probation_ms: u64 = 250_u32;
         /// Milliseconds by which this machine's clock may differ from those of most voters before a replica that leads hands over, and says so in `walras cluster status`; 0 for never.
         clock_error_max_ms: u64 = 1000_u32;
-        /// Lets the operator make faults of the links (`POST /v1/admin/cluster/weather`): for tests of a cluster of real processes, never otherwise.
-        test_weather: bool = false;
+        /// Lets the operator inject faults into links (`POST /v1/admin/cluster/faults`). For tests of a cluster of real processes only.
+        test_faults: bool = false;
     }
-    order_entry: Once /// The binary order-entry port (`docs/order-entry.md`), of a replica alone.
+    order_entry: Once /// The binary order-entry port (`docs/order-entry.md`).
     OrderEntry {
-        /// Address and port to listen on; empty for none. It needs `cluster.replica`: a cluster of one will do.
-        listen: String = "";
+        /// Address and port to listen on; empty for none. Port 0 takes a free one and prints it; so does the default where `http.listen` has port 0.
+        listen: String = "127.0.0.1:7272";
     }
-    fair_access: Once /// Fair access (`docs/fair-access.md`), of a cluster alone: orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.
+    fair_access: Once /// Fair access (`docs/fair-access.md`): orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.
     FairAccess {
         /// How long the leader holds orders (d_s) to put them in the order of their stamps: `off` (it does not, and only the leader takes orders), a fixed time such as `300us`, or the share of them that may leave after one with a later stamp, such as `1%`, to which the leader steers the delay.
         sequencing: String = "off";
@@ -298,7 +315,7 @@ sections! {
         /// Stamps older than this, in microseconds, are taken for that.
         stamp_age_max_us: u64 = 100000_u32;
         /// A gateway whose median transit differs by more than this, in microseconds, from the others' steers no delay, and its stamps do not count, until it is back.
-        stray_us: u64 = 1000_u32;
+        outlier_us: u64 = 1000_u32;
         /// Orders of one gateway that the leader holds at a time. Beyond it they are refused as `Overloaded` (112).
         held_per_gateway_max: u32 = 65535_u16;
     }

@@ -27,7 +27,7 @@ use walras_access::Rates;
 use walras_gateway::{Places, Rate};
 
 pub use account_fee::{FEE_SHAPE, WrittenFee};
-pub use cluster::{Addresses, ClusterOptions, Peer};
+pub use cluster::{Addresses, ClusterOptions, LinkOptions};
 pub use fair_access::{FairAccessOptions, FairClockOptions};
 pub use keys::{
     Archive, Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times,
@@ -64,6 +64,16 @@ pub enum ConfigError {
         key: String,
         /// The known key that is spelt most like it.
         nearest: String,
+    },
+    /// A key that has another name now.
+    #[error("{path}: `{key}` is `{now}` now, with the same meaning: rename it")]
+    Renamed {
+        /// Which file.
+        path: PathBuf,
+        /// The key, with its section.
+        key: &'static str,
+        /// Its name.
+        now: &'static str,
     },
     /// A value outside its range.
     #[error("{key} = {value} is out of range: {advice}")]
@@ -119,6 +129,10 @@ pub enum ConfigError {
     },
 }
 
+/// Keys that had another name in an earlier version: section, key, both, and the name now.
+const RENAMED: &[(&str, &str, &str, &str)] =
+    &[("cluster", "checkpoint_every_entries", "cluster.checkpoint_every_entries", "log.snapshot_every_entries")];
+
 impl Config {
     /// Reads a file, or gives the defaults without one.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
@@ -135,6 +149,11 @@ impl Config {
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let parse = |e: toml::de::Error| ConfigError::Parse { path: path.into(), detail: e.to_string().trim_end().to_owned() };
         let table: toml::Table = toml::from_str(text).map_err(parse)?;
+        for (section, key, whole, now) in RENAMED {
+            if table.get(*section).and_then(toml::Value::as_table).is_some_and(|section| section.contains_key(*key)) {
+                return Err(ConfigError::Renamed { path: path.into(), key: whole, now });
+            }
+        }
         if let Some(key) = first_unknown(&table) {
             let nearest = nearest_key(&key);
             return Err(ConfigError::UnknownKey { path: path.into(), key, nearest });
@@ -279,6 +298,8 @@ mod tests {
         assert!(said.contains("`http.lisen`") && said.contains("`http.listen`"), "{said}");
         let said = parse("[logs]\nsegment_bytes = 1\n").unwrap_err();
         assert!(said.contains("`logs.segment_bytes`") && said.contains("`log.segment_bytes`"), "{said}");
+        let said = parse("[cluster]\ncheckpoint_every_entries = 5\n").unwrap_err();
+        assert!(said.contains("`log.snapshot_every_entries` now"), "{said}");
         let said = parse("listen = \"x\"\n").unwrap_err();
         assert!(said.contains("`http.listen`"), "{said}");
     }

@@ -2,7 +2,7 @@
 
 use walras_sequencer::ReleaseRules;
 
-use super::access_delay::{Keys, settings, wrong};
+use super::access_delay::{Keys, settings};
 use super::{Config, ConfigError};
 
 /// A change of the delay in force is worth an entry of the log from here on, and at most so often.
@@ -15,11 +15,6 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     if is_on {
         // It releases by the clock that would stamp orders, whether it stamps any or not.
         config.fair_clock()?;
-    }
-    if is_on && config.cluster.replica == 0 {
-        let detail =
-            "only a cluster holds market data: set cluster.replica and cluster.peers (one replica is a cluster too), or \"off\"";
-        return Err(wrong("fair_access.release", detail));
     }
     Ok(())
 }
@@ -37,7 +32,7 @@ impl Config {
             delay,
             change_min_ns: CHANGE_MIN_NS,
             change_every_ns: CHANGE_EVERY_NS,
-            stray_apart_max_ns: section.stray_us.saturating_mul(1_000),
+            outlier_apart_max_ns: section.outlier_us.saturating_mul(1_000),
         };
         Ok(settings(section, &keys)?.map(rules))
     }
@@ -48,12 +43,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_needs_a_cluster() {
+    fn it_needs_a_clock_and_no_other_replica() {
         let mut config = Config::default();
         assert!(check(&config).is_ok());
         config.fair_access.release = "1%".to_owned();
-        assert!(check(&config).unwrap_err().to_string().contains("only a cluster"), "{:?}", check(&config));
-        config.cluster.replica = 1;
         assert!(check(&config).is_ok());
         config.fair_access.clock = "configured".to_owned();
         assert!(check(&config).unwrap_err().to_string().contains("set clock.source"), "{:?}", check(&config));

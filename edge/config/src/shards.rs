@@ -29,7 +29,7 @@ pub struct ShardSite {
     pub shard: ShardId,
     /// Where its replicas serve HTTP.
     pub urls: Vec<String>,
-    /// File of a courier's key there; of no use where it is the own shard.
+    /// File of the relay's key at that shard; not used for the own shard.
     pub key_file: PathBuf,
     /// File of who signs the certificates of its addresses with TLS.
     pub ca_file: Option<PathBuf>,
@@ -81,7 +81,8 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(wrong("shard.urls", format!("shard {number} has none: transfers to it go there, so name its replicas")));
         }
         if !is_own && shard.key_file.is_empty() {
-            let detail = format!("shard {number} has none: name the file of a key of that shard with the permission courier");
+            let detail =
+                format!("shard {number} has none: name the file of a key of that shard with the permission transfer_relay");
             return Err(wrong("shard.key_file", detail));
         }
     }

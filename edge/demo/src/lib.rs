@@ -37,6 +37,12 @@ const SEGMENT_BYTES: u64 = 8 << 20;
 /// Entries between snapshots of the demo. An entry that is logged alone takes 4 KiB, and the log holds up to three such stretches.
 const SNAPSHOT_EVERY_ENTRIES: u64 = 25_000;
 
+/// Fair access of the demo, unless its configuration has its own: long enough to be seen in its figures, too short to be felt.
+const SEQUENCING: &str = "200us";
+const RELEASE: &str = "2ms";
+/// One machine's clock agrees with itself.
+const CLOCK_BOUND_US: u64 = 20;
+
 /// The key of the page's user in the data folder, for the command line.
 const TRADER_KEY_FILE: &str = "trader.key";
 
@@ -144,13 +150,21 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// What the demo asks of its venue's configuration: to be a venue of one machine, with the batch market that the bots trade in.
+    /// What the demo asks of its venue's configuration: to be alone, with fair access, and with the batch market that the bots trade in.
     ///
     /// Its log keeps minutes instead of hours, so that its folder stays small: small segments, and a snapshot after few entries,
     /// unless the configuration says otherwise.
     pub fn configure(config: &mut Config) {
-        config.cluster.replica = 0;
-        config.order_entry.listen.clear();
+        config.cluster = config::Cluster::default();
+        if config.order_entry.listen == config::OrderEntry::default().listen {
+            // Whichever is free: somebody may have a venue beside the demo.
+            config.order_entry.listen = "127.0.0.1:0".to_owned();
+        }
+        let (fair, off) = (&mut config.fair_access, config::FairAccess::default());
+        if (&fair.sequencing, &fair.release) == (&off.sequencing, &off.release) {
+            (fair.sequencing, fair.release) = (SEQUENCING.to_owned(), RELEASE.to_owned());
+            fair.bound_us = fair.bound_us.max(CLOCK_BOUND_US);
+        }
         let (log, usual) = (&mut config.log, config::Log::default());
         if log.segment_bytes == usual.segment_bytes {
             log.segment_bytes = SEGMENT_BYTES;
@@ -266,5 +280,18 @@ mod tests {
         (own.log.segment_bytes, own.log.snapshot_every_entries) = (1 << 20, 7);
         Demo::configure(&mut own);
         assert_eq!((own.log.segment_bytes, own.log.snapshot_every_entries), (1 << 20, 7));
+    }
+
+    #[test]
+    fn it_shows_fair_access_unless_the_configuration_has_its_own() {
+        let mut config = Config::default();
+        Demo::configure(&mut config);
+        config.check().unwrap();
+        let options = config.cluster_options().unwrap();
+        assert!(options.links.is_none() && options.fair_access.is_some() && options.release.is_some());
+        let mut own = Config::default();
+        own.fair_access.sequencing = "1%".to_owned();
+        Demo::configure(&mut own);
+        assert_eq!((own.fair_access.sequencing.as_str(), own.fair_access.release.as_str()), ("1%", "off"));
     }
 }

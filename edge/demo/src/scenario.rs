@@ -30,6 +30,9 @@ const USER_FUNDS: (u64, u64) = (1_000, 1_000_000);
 const BOT_FUNDS: (u64, u64) = (20_000, 20_000_000);
 const CROWD_FUNDS: (u64, u64) = (10_000_000, 10_000_000_000);
 
+/// Open orders of an account: those of the stream stand for a whole market's.
+const STREAM_ORDERS_MAX: u32 = 1_000_000;
+
 /// Most that a bot holds beyond what it began with, long or short, in lots: a hard limit, above the one it keeps to itself.
 const BOT_POSITION_MAX: u64 = 2_000;
 
@@ -144,7 +147,8 @@ impl Scenario {
         scenario.fund(venue, user, USER_FUNDS)?;
         for &bot in &scenario.bots {
             scenario.fund(venue, bot, BOT_FUNDS)?;
-            let limits = RiskLimits { position_lots_max: SizeLots::new(BOT_POSITION_MAX), open_orders_max: 8, ..RiskLimits::NONE };
+            let limits =
+                RiskLimits { position_lots_max: SizeLots::new(BOT_POSITION_MAX), open_orders_max: 8, ..RiskLimits::STANDARD };
             apply(
                 venue,
                 "limit a bot",
@@ -287,7 +291,7 @@ fn instrument(venue: &VenueHandle, source: &Source, base: AssetId, quote: AssetI
         collar_ppm: 100_000,
         band_ppm: 200_000,
         reference_price: source.first_price(),
-        default_limits: RiskLimits::NONE,
+        default_limits: RiskLimits { open_orders_max: STREAM_ORDERS_MAX, ..RiskLimits::STANDARD },
     };
     apply(venue, "create an instrument", Command::Instrument(InstrumentCommand::Create(spec)))?;
     Ok(spec.instrument)

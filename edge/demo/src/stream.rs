@@ -27,6 +27,8 @@ const EVENTS_MAX: usize = 10_000_000;
 const OUTSTANDING_MAX: usize = 4_096;
 /// How often progress is shown, at most.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
+/// Before it sends again what a full queue refused.
+const FULL_PAUSE: Duration = Duration::from_micros(100);
 
 /// What is replayed.
 #[derive(Debug)]
@@ -284,7 +286,7 @@ impl Stream {
                     self.outstanding.push_back((answer, order));
                     return Ok(());
                 }
-                Err(RejectReason::Overloaded) => std::thread::yield_now(),
+                Err(RejectReason::Overloaded) => std::thread::sleep(FULL_PAUSE), // pause: the venue works off its queue
                 Err(reason) => return Err(reason),
             }
         }

@@ -168,4 +168,4 @@ pub use report::{Recovery, SegmentReport, SegmentRole, TornTail, VerifyReport};
 pub use reserve::{hold_descriptors, with_reserve};
 pub use snapshot::{DamagedSnapshot, SNAPSHOT_VERSION, Snapshot, SnapshotStore};
 pub use verify::verify;
-pub use writer::LogWriter;
+pub use writer::{FailedLog, LogWriter};

@@ -22,10 +22,26 @@ use walras_types::LogIndex;
 pub(crate) fn open<D: Disk>(disk: D, dir: &Path, options: LogOptions) -> Result<(LogWriter<D>, Recovery), LogError> {
     options.check()?;
     disk.create_dir_all(dir).during("create", dir)?;
-    let held = lock(&disk, dir, LockKind::Exclusive)?;
-    let Some(identity) = Identity::read(&disk, dir)? else {
-        return create(disk, dir, options, held);
-    };
+    let held = Arc::new(lock(&disk, dir, LockKind::Exclusive)?);
+    match Identity::read(&disk, dir)? {
+        Some(identity) => open_held(disk, dir, options, identity, held),
+        None => create(disk, dir, options, held),
+    }
+}
+
+/// Opens a log whose lock is held since it was opened before: it is there, or something removed it.
+pub(crate) fn open_again<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: Arc<D::Lock>) -> Result<LogWriter<D>, LogError> {
+    let identity = Identity::read(&disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
+    open_held(disk, dir, options, identity, held).map(|(log, _)| log)
+}
+
+fn open_held<D: Disk>(
+    disk: D,
+    dir: &Path,
+    options: LogOptions,
+    identity: Identity,
+    held: Arc<D::Lock>,
+) -> Result<(LogWriter<D>, Recovery), LogError> {
     if identity.owner_id != options.owner_id {
         let path = dir.join(IDENTITY_FILE);
         return Err(LogError::WrongOwner { path, found: identity.owner_id, expected: options.owner_id });
@@ -58,7 +74,7 @@ fn resume<D: Disk>(
     dir: &Path,
     options: LogOptions,
     identity: Identity,
-    held: D::Lock,
+    held: Arc<D::Lock>,
     plan: Plan<D::File>,
     highest_id: u64,
 ) -> Result<LogWriter<D>, LogError> {
@@ -106,7 +122,7 @@ fn resume<D: Disk>(
         poisoned: false,
         durable_end: end_index,
         synced_offset,
-        lock: Arc::new(held),
+        lock: held,
     };
     if !goes_on_in_place {
         log.guarded(|log| {
@@ -118,7 +134,7 @@ fn resume<D: Disk>(
 }
 
 /// Makes a log where there is none. Its identity comes last: without it what a crash left of the first segment is made anew.
-fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> Result<(LogWriter<D>, Recovery), LogError> {
+fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: Arc<D::Lock>) -> Result<(LogWriter<D>, Recovery), LogError> {
     refuse_to_replace_entries(&disk, dir, options.block_bytes)?;
     let identity = Identity { log_id: disk.entropy().during("get random bytes for", dir)?, owner_id: options.owner_id };
     let spare = Recipe::new(dir, identity, FIRST_SEGMENT_ID, &options).create(&disk, &Pace::hurried())?;
@@ -150,7 +166,7 @@ fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: D::Lock) -> R
         poisoned: false,
         durable_end: first_index,
         synced_offset,
-        lock: Arc::new(held),
+        lock: held,
     };
     log.seal()?;
     identity.write(&log.disk, dir)?;

@@ -61,6 +61,13 @@ impl<D: Disk> LogWriter<D> {
         open::open(disk, dir, options)
     }
 
+    /// Lets go of the log but not of its folder's lock: for one that failed and is to be opened again. Drop [`Maintenance`] that is out
+    /// before that.
+    #[must_use]
+    pub fn into_failed(self) -> FailedLog<D> {
+        FailedLog { disk: self.disk, dir: self.dir, options: self.options, lock: self.lock }
+    }
+
     /// The first entry held; the next to come when there is none.
     #[must_use]
     pub fn first_index(&self) -> LogIndex {
@@ -422,6 +429,27 @@ impl<D: Disk> LogWriter<D> {
             Err(TryRecvError::Disconnected) => self.spare_coming = None,
             Err(TryRecvError::Empty) => {}
         }
+    }
+}
+
+/// A log after a failure, until it is opened again. No other process can open it meanwhile.
+#[derive(Debug)]
+pub struct FailedLog<D: Disk> {
+    disk: D,
+    dir: PathBuf,
+    options: LogOptions,
+    lock: Arc<D::Lock>,
+}
+
+impl<D: Disk> FailedLog<D> {
+    /// Opens the log again: what it holds then is on the device, an unfinished write at its end is cut. A log that ends before
+    /// `durable_floor` is refused. May be tried again after a failure.
+    ///
+    /// # Errors
+    /// The disk's, or what a log that lost something is refused for.
+    pub fn open(&self, durable_floor: Option<LogIndex>) -> Result<LogWriter<D>, LogError> {
+        let options = LogOptions { durable_floor, ..self.options.clone() };
+        open::open_again(self.disk.clone(), &self.dir, options, Arc::clone(&self.lock))
     }
 }
 

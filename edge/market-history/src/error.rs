@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::format::Format;
+
 /// A place in a file, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
@@ -70,7 +72,7 @@ pub enum HistoryError {
     },
     /// Nothing known.
     #[error("{}: not a known format ({reason}). Known are: {}; each also as .xz, .gz or .zip. \
-             Name the format if the file is one of these", path.display(), crate::Format::list())]
+             Name the format if the file is one of these", path.display(), Format::list())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -90,7 +92,7 @@ pub enum HistoryError {
         advice: &'static str,
     },
     /// Writing failed.
-    #[error("writing: {0}; free space or choose another place, then write the file anew")]
+    #[error("writing: {0}; free space or choose another place, then write the file again")]
     Write(#[source] std::io::Error),
 }
 

@@ -179,7 +179,7 @@ pub enum HistoryKind {
         /// What becomes of what does not trade at once.
         lasting: Lasting,
     },
-    /// A resting order is taken out and what is left of it submitted anew at this price, to the back of the queue.
+    /// A resting order is removed, and the rest of it submitted again at this price, at the back of the queue.
     Move {
         /// The order.
         order_ref: OrderRef,

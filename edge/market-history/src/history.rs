@@ -6,9 +6,10 @@ use std::path::Path;
 use crate::bitstamp::{self, BitstampLogReader, BitstampOrdersReader};
 use crate::error::HistoryError;
 use crate::event::{BookSnapshot, HistoryEvent, HistoryInfo};
+use crate::format::Format;
 use crate::itch::{self, ItchReader};
 use crate::lobster::{self, LobsterReader};
-use crate::source::{ByteSource, Format, detect, open_bytes};
+use crate::source::{ByteSource, detect, open_bytes};
 use crate::sse::{self, SseReader};
 use crate::workload_file::{self, WorkloadReader};
 

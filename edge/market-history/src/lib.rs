@@ -55,6 +55,7 @@ pub mod synthetic;
 pub mod workload;
 
 mod error;
+mod format;
 mod model_book;
 mod random;
 mod tally;
@@ -62,7 +63,8 @@ mod text;
 
 pub use error::{HistoryError, Position};
 pub use event::*;
+pub use format::Format;
 pub use history::{History, parse_all};
-pub use source::{ByteSource, Format, XZ_MEMORY_KIB_MAX, decompressed, detect, detect_bytes, open_bytes};
+pub use source::{ByteSource, XZ_MEMORY_KIB_MAX, decompressed, detect, detect_bytes, open_bytes};
 pub use tally::Tally;
 pub use text::LINE_BYTES_MAX;

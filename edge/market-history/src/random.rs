@@ -1,13 +1,11 @@
 //! Random numbers that are the same on every machine: integers only, no floats, no mathematics library.
 //!
-//! The generator is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Exponential and
-//! power-law samples need a logarithm and a power of two; both are computed bit by bit in fixed point.
+//! The generator is that of `walras_random`. Exponential and power-law samples need a logarithm and a power of two; both are computed bit
+//! by bit in fixed point.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random {
-    state: u64,
-}
+pub(crate) struct Random(walras_random::Random);
 
 /// Fraction bits of the fixed-point numbers here.
 const FRACTION_BITS: u32 = 32;
@@ -20,22 +18,18 @@ const LN_2_Q32: u64 = 2_977_044_472;
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self(walras_random::Random::new(seed))
     }
 
     /// All 64 bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// From 0 to `bound - 1`; `bound` above zero. The bias is below `bound / 2^64`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
-        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+        self.0.below(bound)
     }
 
     /// From `low` to `high`, both included.

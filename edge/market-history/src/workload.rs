@@ -1,9 +1,9 @@
 //! Streams of commands to measure a book with, each with the answer that a right book gives.
 //!
-//! [`Churn`] follows the description of exchange-core's own test generator (a book held near a target number of orders, mostly moves
-//! of the oldest ones toward the last trade), written anew: its mix and its shape are alike, its numbers are not. With
-//! [`ChurnConfig::sweeps`] its immediate orders each trade with about 26 others. [`Deep`] is ours: random cancels all over a deep book
-//! in which nothing trades, so that what is measured is finding an order in memory.
+//! [`Churn`] follows the description of exchange-core's own test generator (a book held near a target number of orders, mostly
+//! moves of the oldest ones toward the last trade), rewritten: its mix and its shape are alike, its numbers are not. With
+//! [`ChurnConfig::sweeps`] its immediate orders each trade with about 26 others. [`Deep`] is ours: random cancels all over a deep
+//! book in which nothing trades, so that what is measured is finding an order in memory.
 //!
 //! Both are functions of their configuration: integers only, no clock, the same on every machine.
 
@@ -100,8 +100,8 @@ pub struct ChurnConfig {
     pub users: u32,
     /// Price to begin at, in ticks, 100 to 10^12; `None` draws one between 2,000 and 2,000,000.
     pub start_price_ticks: Option<i64>,
-    /// Whether immediate orders take up to a fifth of what stands on the other side (of 1,000 orders about 26), rather than one or two
-    /// orders.
+    /// Whether immediate orders take up to a fifth of what stands on the other side (of 1,000 orders about 26), rather than one or
+    /// two orders.
     pub sweeps: bool,
 }
 

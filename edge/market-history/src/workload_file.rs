@@ -2,7 +2,7 @@
 //! 3 move, 4 reduce), `u8` side (0 ask, 1 bid; only for 0 and 1), `u16` zero, `u32` user, `i64` order id, `i64` price (0, 1, 3),
 //! `i64` size (0, 1, and how much less for 4). What a command does not use is zero.
 //!
-//! Beside such a file stands what a right book makes of it ([`WorkloadResult`], `FILE.expect`): so any engine can be driven alike
+//! Next to such a file lies what a correct book makes of it ([`WorkloadResult`], `FILE.expect`): so any engine can be driven alike
 //! and its answer checked. The layout was made to hold the stream of exchange-core's own test generator.
 
 use std::io::{BufRead, ErrorKind, Write};
@@ -43,7 +43,7 @@ pub enum WorkloadOp {
     },
     /// The order leaves.
     Cancel,
-    /// The order is taken out and what is left of it submitted anew at this price.
+    /// The order is removed, and the rest of it submitted again at this price.
     Move {
         /// In ticks, above zero.
         price_ticks: i64,
@@ -297,8 +297,8 @@ pub struct WorkloadResult {
 }
 
 /// Hash of a book's levels (FNV-1a, a 64-bit word at a time): asks from the best to the worst, then bids from the best to the
-/// worst, of each level its price and then its lots. It starts from a number of its own, a digit short of FNV's, because the answers
-/// that exist do.
+/// worst, of each level its price and then its lots. It starts from a number of its own, a digit short of FNV's, because the
+/// answers that exist do.
 #[must_use]
 pub fn level_hash(asks: impl Iterator<Item = (i64, u64)>, bids: impl Iterator<Item = (i64, u64)>) -> u64 {
     asks.chain(bids)

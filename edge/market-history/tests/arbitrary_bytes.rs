@@ -9,7 +9,7 @@ use walras_market_history::workload_file::{WorkloadCommand, WorkloadOp, Workload
 use walras_market_history::*;
 use walras_types::Side;
 
-/// Pieces of which lines of all text formats are made, so that random text gets deep into the readers.
+/// Pieces of the lines of all text formats, so that random text gets deep into the readers.
 fn text_piece() -> impl Strategy<Value = Vec<u8>> {
     let pieces: [&[u8]; 24] = [
         b"34200.004241176,1,16113575,18,5853300,1\n",

@@ -13,13 +13,13 @@ use walras_access::{Access, AccessError, Clock, OperatorKeyError, Start};
 use walras_api::http::{App, Server, ServerError};
 use walras_api::router;
 use walras_clock_sync::{ClockService, Source, StartError};
-use walras_config::{ClusterOptions, Config, ConfigError};
+use walras_config::{Addresses, ClusterOptions, Config, ConfigError};
 use walras_gateway::{KeyError, Places};
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::VenueHandle;
 
-use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue, StartOptions, Venue};
-use crate::shards::{Couriers, ShardsError};
+use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue};
+use crate::shards::{ShardsError, TransferRelays};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
@@ -53,56 +53,17 @@ pub enum NodeError {
     Threads(std::io::Error),
 }
 
-/// The market: of this machine alone, or a replica of a cluster's.
-#[derive(Debug)]
-enum Market {
-    Single(Venue),
-    Replica(ReplicaVenue),
-}
-
-impl Market {
-    fn handle(&self) -> VenueHandle {
-        match self {
-            Self::Single(venue) => venue.handle(),
-            Self::Replica(replica) => replica.handle(),
-        }
-    }
-
-    fn recovered(&self) -> &Recovered {
-        match self {
-            Self::Single(venue) => venue.recovered(),
-            Self::Replica(replica) => replica.recovered(),
-        }
-    }
-
-    /// Waits until it has stopped by itself, which only a replica does.
-    async fn ended(&self) {
-        match self {
-            Self::Single(_) => std::future::pending().await,
-            Self::Replica(replica) => replica.ended().await,
-        }
-    }
-
-    fn stop(self) -> Option<String> {
-        match self {
-            Self::Single(venue) => {
-                venue.stop();
-                None
-            }
-            Self::Replica(replica) => replica.stop().map(|halt| halt.to_string()),
-        }
-    }
-}
-
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
-    venue: Market,
+    venue: ReplicaVenue,
     access: Arc<Access>,
     clock: Option<ClockService>,
-    couriers: Option<Couriers>,
+    relays: Option<TransferRelays>,
     /// Until it is dropped.
     _history: LogHistory,
+    /// With which it started.
+    config: Arc<Config>,
     runtime: Runtime,
     readers: Runtime,
     address: SocketAddr,
@@ -127,6 +88,11 @@ fn bounded_places(config: &Config) -> Places {
         None => info!("at most {total} connections of clients at a time, {per_source} of one address"),
     }
     places
+}
+
+/// Where a client on this machine reaches a port; empty where the port is not of one address.
+fn reached_at(address: Option<SocketAddr>) -> String {
+    address.filter(|address| !address.ip().is_unspecified()).map_or_else(String::new, |address| address.to_string())
 }
 
 /// Readers that have not logged on are served with the processor time that requests and orders leave. A lower nice value is not
@@ -169,47 +135,38 @@ impl Node {
         let doors = Doors::new(config.places());
         let shard_plan = config.shard_plan();
         let clock_service = config.clock.options()?.map(ClockService::start).transpose()?;
-        let venue = match config.cluster_options()? {
-            None => {
-                Market::Single(Venue::start_on(disk, &StartOptions { data: data.to_path_buf(), clock, config: config.clone() })?)
-            }
-            Some(options) => {
-                let clock_source = clock_service.as_ref().map(ClockService::source);
-                let options = ClusterOptions { clock_source, doors: doors.clone(), ..options };
-                Market::Replica(ReplicaVenue::start_on(disk, data, &clock, config, options)?)
-            }
-        };
+        let clock_source = clock_service.as_ref().map(ClockService::source);
+        let options = ClusterOptions { clock_source, doors: doors.clone(), ..config.cluster_options()? };
+        let venue = ReplicaVenue::start_on(disk, data, &clock, config, options)?;
         let start = Start { started: venue.handle().status().started(), log_time: venue.recovered().log_time };
         let access = Arc::new(Access::open(data, config.throttle.rates(), venue.handle().clock().clone(), start)?);
         if !access.has_operator() {
             let made = access.create_operator(data)?;
             info!("no operator's key was known: a new one, {}, is in {}", made.key_id, made.file.display());
         }
-        if let Market::Replica(replica) = &venue {
-            replica.open_order_entry(&access);
-        }
-        let couriers = match shard_plan {
+        venue.open_order_entry(&access);
+        let relays = match shard_plan {
             None => None,
-            Some(plan) => Some(Couriers::start(&venue.handle(), plan)?),
+            Some(plan) => Some(TransferRelays::start(&venue.handle(), plan)?),
         };
-        let log = match &venue {
-            Market::Single(_) => data.join("log"),
-            Market::Replica(_) => data.join("replica").join("log"),
-        };
+        let log = data.join("replica").join("log");
         let history = LogHistory::start(&log, &config.log, venue.handle().status().clone())?;
         let (stop, stopping) = watch::channel(false);
         let config = Arc::new(config.clone());
+        let of_start = Arc::clone(&config);
         let app = App {
             venue: venue.handle(),
             access: Arc::clone(&access),
             config: Arc::clone(&config),
             clock: clock_service.as_ref().map(ClockService::source),
-            shards: couriers.as_ref().map(Couriers::shards),
+            shards: relays.as_ref().map(TransferRelays::shards),
             requests: runtime.handle().clone(),
             readers: readers.handle().clone(),
             stopping: stopping.clone(),
         };
         let (address, operator_address) = (server.address(), server.operator_address());
+        let own = Addresses { http: reached_at(Some(address)), order_entry: reached_at(venue.order_entry_address()) };
+        venue.cluster().set_own_addresses(own);
         let status = venue.handle().status().clone();
         // Now that the log and the links are open, what is left is the clients'.
         let places = bounded_places(&config);
@@ -219,8 +176,9 @@ impl Node {
             venue,
             access,
             clock: clock_service,
-            couriers,
+            relays,
             _history: history,
+            config: of_start,
             runtime,
             readers,
             address,
@@ -269,34 +227,46 @@ impl Node {
     /// Where orders come in binary, if they do.
     #[must_use]
     pub fn order_entry_address(&self) -> Option<SocketAddr> {
-        match &self.venue {
-            Market::Single(_) => None,
-            Market::Replica(replica) => replica.order_entry_address(),
-        }
+        self.venue.order_entry_address()
     }
 
-    /// Runs until SIGINT or SIGTERM, or until a replica stops by itself: [`Node::stop`] then says why.
-    pub fn wait_for_signal(&self) -> std::io::Result<()> {
+    /// Runs until SIGINT or SIGTERM, or until the replica stops by itself: [`Node::stop`] then says why. SIGHUP calls `reload`, which may
+    /// give a configuration whose cluster section is taken over.
+    pub fn wait_for_signal(&self, mut reload: impl FnMut() -> Option<Config>) -> std::io::Result<()> {
+        use tokio::signal::unix::{SignalKind, signal};
         self.runtime.block_on(async {
-            let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-            tokio::select! {
-                interrupted = tokio::signal::ctrl_c() => interrupted,
-                _ = terminate.recv() => Ok(()),
-                () = self.venue.ended() => Ok(()),
+            let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+            loop {
+                tokio::select! {
+                    interrupted = tokio::signal::ctrl_c() => return interrupted,
+                    _ = terminate.recv() => return Ok(()),
+                    () = self.venue.ended() => return Ok(()),
+                    _ = hang_up.recv() => if let Some(config) = reload() {
+                        self.reload(&config).await;
+                    },
+                }
             }
         })
     }
 
-    /// Takes no more, finishes what was taken, writes a snapshot (a replica closes its log instead). Why a replica had stopped
-    /// before.
+    /// Takes over who the other replicas are, where, and the keys of the links; the rest of the configuration counts after a restart.
+    /// What became of it is in the log.
+    async fn reload(&self, config: &Config) {
+        if let Err(why) = self.venue.reload(&self.config, config).await {
+            warn!("the configuration was read again and not taken over: {why}");
+        }
+    }
+
+    /// Takes no more, finishes what was taken, and closes the log: a venue that is alone writes a snapshot first, so that the next start
+    /// replays nothing. Why the replica had stopped before.
     pub fn stop(self) -> Option<String> {
         // Nobody listening is as good.
         let _ = self.stop.send(true);
         let _ = self.runtime.block_on(self.server);
-        if let Some(couriers) = self.couriers {
-            couriers.stop();
+        if let Some(relays) = self.relays {
+            relays.stop();
         }
-        let why = self.venue.stop();
+        let why = self.venue.stop().map(|halt| halt.to_string());
         self.runtime.shutdown_background();
         self.readers.shutdown_background();
         why

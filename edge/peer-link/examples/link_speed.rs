@@ -1,9 +1,10 @@
 //! How fast two linked replicas are over loopback, in two threads of one process:
 //! `cargo run --release -p walras-peer-link --example link_speed`.
 //!
-//! Round trips of 64 bytes, one at a time, with threads that block in the poll and (with `spin`) with threads that do not; messages of
-//! 64 KiB in one direction as fast as they go, each checked for its length and number. Then the same in one thread that holds both ends:
-//! the processor's time for both, which other programs disturb little. What it leaves out: a network, and all work but sending.
+//! Round trips of 64 bytes, one at a time, with threads that block in the poll and (with `spin`) with threads that do not; messages
+//! of 64 KiB in one direction as fast as they go, each checked for its length and number. Then the same in one thread that holds
+//! both ends: the processor's time for both, which other programs disturb little. What it leaves out: a network, and all work but
+//! sending.
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
@@ -46,7 +47,7 @@ impl Node {
             self.links.on_timer(now_ns, &mut self.events);
         }
         self.links.flush(now_ns, &mut self.events);
-        // Something may be left to read, of which the poll knows nothing any more.
+        // Something may be left to read that the poll does not report any more.
         let due = Duration::from_nanos(self.links.next_deadline_ns().saturating_sub(now_ns));
         self.poll.poll(&mut self.ready, Some(wait.map_or(due, |wait| wait.min(due)))).unwrap();
         for event in &self.ready {

@@ -25,19 +25,21 @@ pub struct LinkConfig {
     pub security: Security,
     /// What this program runs.
     pub versions: Versions,
-    /// A number that no other process has, and the higher the later it started: the time of its start. Two processes under one id are told apart by it, and the later
-    /// one is told to stop. Where the clocks of two machines differ that may be the one that an operator would call the earlier.
+    /// A number that no other process has, higher for later starts: the time of the start. It distinguishes two processes under one
+    /// id, and the later one has to stop. If the clocks of two machines differ, that may be the one that an operator would call the
+    /// earlier.
     pub incarnation: u64,
-    /// Whether a message of a peer says that it takes part, under its id, in what the replicas decide: whoever had its place before has to stop then.
+    /// Whether a message of a peer shows that it takes part in the consensus under its id. The process that had its place before
+    /// then has to stop.
     pub counts: fn(&[u8]) -> bool,
-    /// Of the times between attempts, and of the weather.
+    /// Seed of the times between attempts, and of injected faults.
     pub seed: u64,
     /// Sizes.
     pub limits: LinkLimits,
     /// Times.
     pub timing: LinkTiming,
-    /// Whether faults of the network may be made: [`crate::Links::set_weather`]. For tests.
-    pub weather_allowed: bool,
+    /// Whether [`crate::Links::set_faults`] may inject faults. For tests.
+    pub faults_allowed: bool,
 }
 
 impl LinkConfig {
@@ -56,7 +58,7 @@ impl LinkConfig {
             seed: 0,
             limits: LinkLimits::default(),
             timing: LinkTiming::default(),
-            weather_allowed: false,
+            faults_allowed: false,
         }
     }
 }
@@ -66,7 +68,7 @@ impl LinkConfig {
 pub enum PeerAddress {
     /// An address.
     Socket(SocketAddr),
-    /// A name, resolved anew for each attempt by a thread that lives as long as that takes.
+    /// A name, resolved again for each attempt by a thread that lives as long as that takes.
     Name {
         /// The name.
         host: String,
@@ -121,6 +123,17 @@ pub enum Security {
     PlainAnywhere,
 }
 
+impl Security {
+    /// The certificates that links show and trust, one after the other: other ones ask for other links. Empty without TLS.
+    #[must_use]
+    pub fn certificates(&self) -> Vec<u8> {
+        match self {
+            Self::Tls(identity) => identity.certificates(),
+            Self::PlainOnLoopback | Self::PlainAnywhere => Vec::new(),
+        }
+    }
+}
+
 /// Sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkLimits {
@@ -166,7 +179,7 @@ pub struct LinkTiming {
     pub backoff_ns_max: u64,
     /// A peer that has said nothing for so long is asked.
     pub ping_after_ns: u64,
-    /// A peer that has then said nothing for so long is given up, and connected anew.
+    /// A peer that has then said nothing for so long is given up, and connected again.
     pub silence_ns_max: u64,
     /// A connection that was refused stays for so long, so that the reason reaches the other side.
     pub linger_ns: u64,

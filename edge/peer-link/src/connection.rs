@@ -140,7 +140,7 @@ impl Connection {
     /// Puts a frame ahead of all that waits. For greetings and refusals.
     pub(crate) fn put_first(&mut self, frame: Frame) {
         if let Err(e) = self.channel.put(&[frame.into_outgoing()]) {
-            // Only a connection that has failed takes nothing, and whoever reads from it next hears why.
+            // Only a failed connection takes nothing; the next read from it says why.
             debug_assert_eq!(e.kind(), ErrorKind::InvalidData);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use walras_consensus::ReplicaId;
 
 use crate::config::LinkTiming;
-use crate::weather::Dice;
+use walras_random::Random;
 
 /// Calls to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub(crate) enum Dial {
 }
 
 /// Doubles with each failure up to a limit; of that, between one half and all, so that replicas do not call in step.
-pub(crate) fn backoff_ns(timing: &LinkTiming, failure_count: u32, dice: &mut Dice) -> u64 {
+pub(crate) fn backoff_ns(timing: &LinkTiming, failure_count: u32, random: &mut Random) -> u64 {
     let whole = timing.backoff_ns_min.saturating_mul(1 << failure_count.min(30)).min(timing.backoff_ns_max);
-    whole / 2 + dice.below(whole / 2 + 1)
+    whole / 2 + random.below(whole / 2 + 1)
 }
 
 /// Resolves names without holding anybody up.
@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn attempts_become_rarer_up_to_a_limit() {
-        let (timing, mut dice) = (LinkTiming::default(), Dice(3));
+        let (timing, mut random) = (LinkTiming::default(), Random::new(3));
         for failure_count in [0, 1, 5, 40, u32::MAX] {
             let whole = timing.backoff_ns_max.min(timing.backoff_ns_min << failure_count.min(20));
-            let all: Vec<u64> = (0..100).map(|_| backoff_ns(&timing, failure_count, &mut dice)).collect();
+            let all: Vec<u64> = (0..100).map(|_| backoff_ns(&timing, failure_count, &mut random)).collect();
             assert!(all.iter().all(|ns| (whole / 2..=whole).contains(ns)), "{all:?}");
             assert!(all.iter().any(|ns| ns != &all[0]));
         }

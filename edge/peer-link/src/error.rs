@@ -18,7 +18,8 @@ pub enum LinkError {
     PeerSpeaksTls,
     /// Its certificate is not from the cluster's own authority.
     #[error(
-        "its certificate was not signed by this cluster's authority; all replicas need files made by one `walras cluster keys` (the same \
+        "its certificate was not signed by this cluster's authority; all replicas need files made by one `walras cluster keys` \
+         (the same \
          ca.crt)"
     )]
     ForeignCertificate,
@@ -33,7 +34,8 @@ pub enum LinkError {
     BadCertificate(String),
     /// It found something wrong with our certificate.
     #[error(
-        "it did not accept this replica's certificate ({0}); compare ca.crt and the certificates of both, and the clocks of both machines"
+        "it did not accept this replica's certificate ({0}); compare ca.crt and the certificates of both, and the clocks of both \
+         machines"
     )]
     OurCertificateRejected(String),
     /// Another cluster's.
@@ -64,7 +66,8 @@ pub enum LinkError {
     },
     /// It has our id.
     #[error(
-        "it says that it is replica {id}, which is this one; each replica needs an id of its own, and its own files: stop one of the two"
+        "it says that it is replica {id}, which is this one; each replica needs an id of its own, and its own files: stop one of \
+         the two"
     )]
     OwnId {
         /// Ours.
@@ -76,10 +79,12 @@ pub enum LinkError {
         /// Whose.
         id: ReplicaId,
     },
-    /// The same, and the one that started later is told to stop.
+    /// The same, and the one that started later has to stop.
     #[error(
-        "two processes run as replica {id}: the one that started first connects from {first}, and another one, which started later and was told to stop, from \
-         {later}; each replica needs an id and a folder of its own: if the later one is the one that should run, stop the first one and start it again"
+        "two processes run as replica {id}: the one that started first connects from {first}, and another one, which started \
+         later and has to stop, from \
+         {later}; each replica needs an id and a folder of its own: if the later one is the one that should run, stop the first \
+         one and start it again"
     )]
     LaterOfTwo {
         /// Whose.
@@ -91,8 +96,10 @@ pub enum LinkError {
     },
     /// Another process took its place and has taken part since.
     #[error(
-        "two processes run as replica {id}: while the one that connects from {former} could not be reached, another one, which connects from {current}, took its place and \
-         took part; what that one promised the former one does not know, so it was told to stop; each replica needs an id and a folder of its own: remove the former \
+        "two processes run as replica {id}: while the one that connects from {former} could not be reached, another one, which \
+         connects from {current}, took its place and \
+         took part; what that one promised the former one does not know, so it has to stop; each replica needs an id and a \
+         folder of its own: remove the former \
          one's, which is out of date"
     )]
     Outlived {
@@ -150,8 +157,8 @@ pub enum LinkError {
     /// The other side closed.
     #[error("it closed the connection; it was stopped, or says why in its own log")]
     Closed,
-    /// The same replica connected anew.
-    #[error("it connected anew, and the older connection was closed")]
+    /// The same replica connected again.
+    #[error("it connected again, and the older connection was closed")]
     Replaced,
     /// It is no peer any more.
     #[error("it is no longer among the peers")]
@@ -181,15 +188,15 @@ pub enum SendError {
     /// One snapshot at a time.
     #[error("a snapshot is on its way to replica {0}; wait for its end")]
     SnapshotUnderWay(ReplicaId),
-    /// Faults are off.
-    #[error("faults of the network can be made only where the configuration allows it for tests")]
-    WeatherForbidden,
+    /// Fault injection is off.
+    #[error("faults can be injected only in tests: set cluster.test_faults")]
+    FaultsForbidden,
 }
 
-/// Why links can not be set up.
+/// Why links cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The address can not be listened at.
+    /// The address cannot be bound.
     #[error("could not listen for peers at {address}: {source}; choose a free address of this machine")]
     Listen {
         /// Which.
@@ -234,7 +241,7 @@ pub enum SetupError {
         /// How many are needed.
         need: usize,
     },
-    /// Limits that can not be.
+    /// Limits that are impossible.
     #[error("peer links: {0}")]
     Limits(&'static str),
 }

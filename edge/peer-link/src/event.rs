@@ -27,7 +27,7 @@ pub enum LinkEvent {
         /// Why.
         why: LinkError,
     },
-    /// A link did not come about. Told once for each cause, not for each attempt; again after a link was up in between.
+    /// A link could not be made. Reported once for each cause, not for each attempt; again after a link was up in between.
     Refused {
         /// Who, if that is known: whom we called, or who the certificate says it is.
         id: Option<ReplicaId>,
@@ -36,7 +36,7 @@ pub enum LinkEvent {
         /// Why.
         why: LinkError,
     },
-    /// Connections can not be accepted, or can again. Told once.
+    /// Connections cannot be accepted, or can be again. Reported once.
     Shortage(ShortageNews),
     /// A message came.
     Message {

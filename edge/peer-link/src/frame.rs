@@ -262,7 +262,7 @@ impl Frame {
 }
 
 fn outgoing(kind: u8, payload: Bytes) -> Outgoing {
-    let len = u32::try_from(payload.len() + 1).expect("whoever makes frames keeps them below FRAME_BYTES_MAX");
+    let len = u32::try_from(payload.len() + 1).expect("makers of frames keep them below FRAME_BYTES_MAX");
     let [a, b, c, d] = len.to_le_bytes();
     Outgoing { header: [a, b, c, d, kind], payload }
 }
@@ -352,8 +352,8 @@ impl Decoder {
     }
 }
 
-/// Reads frames as a link does, from bytes that come in these pieces, and writes what was understood again; and why reading ended, if not
-/// for want of bytes. Whatever was understood has one form, so what is written are the first of the bytes that came.
+/// Reads frames as a link does, from bytes that come in these pieces, and writes what was understood again; and why reading ended,
+/// if not for want of bytes. Whatever was understood has one form, so what is written are the first of the bytes that came.
 pub fn frames_again<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, bytes_max: usize) -> (Vec<u8>, Option<FrameError>) {
     let (mut decoder, mut again) = (Decoder::new(bytes_max), Vec::new());
     for piece in pieces {

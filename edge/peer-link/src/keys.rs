@@ -29,7 +29,7 @@ pub enum KeysError {
     /// Something is there already.
     #[error("{} is there already, and keys are not overwritten; choose another folder, or move it away", .0.display())]
     Exists(PathBuf),
-    /// A file can not be read or written.
+    /// A file cannot be read or written.
     #[error("could not {action} {}: {source}", path.display())]
     File {
         /// What was being done.
@@ -40,7 +40,7 @@ pub enum KeysError {
         source: std::io::Error,
     },
     /// Too many, or none.
-    #[error("a cluster of {0} replicas can not be; choose between 1 and {MEMBERS_MAX}")]
+    #[error("a cluster of {0} replicas is impossible; choose between 1 and {MEMBERS_MAX}")]
     ReplicaCount(u64),
     /// No folder with keys of a cluster.
     #[error("{} holds no keys of a cluster ({detail}); give the folder that `walras cluster keys` made, with ca.key in it", path.display())]
@@ -167,7 +167,7 @@ pub struct MadeKeys {
     pub cluster_id: u64,
     /// The authority's certificate: every replica needs it.
     pub authority: PathBuf,
-    /// The authority's private key: no replica needs it; whoever has it can make replicas.
+    /// The authority's private key: no replica needs it; its holder can make replicas.
     pub authority_key: PathBuf,
     /// Those that were made.
     pub replicas: Vec<ReplicaFiles>,

@@ -21,12 +21,13 @@ use crate::connection::{Came, Connection, Phase, ReadError};
 use crate::dial::{Dial, Resolver, backoff_ns};
 use crate::error::{LinkError, SendError, SetupError};
 use crate::event::LinkEvent;
+use crate::faults::{Disposition, LinkFaults};
 use crate::frame::{Frame, HEADER_BYTES, Hello, Versions};
 use crate::listener::{self, Listener};
-use crate::peer::{Forecast, Peer};
+use crate::peer::{InjectedFaults, Peer};
 use crate::snapshot::{Leaving, SnapshotFailure, SnapshotId};
 use crate::tls::{PeerName, Tls};
-use crate::weather::{Dice, Fate, Weather};
+use walras_random::Random;
 
 /// One read takes at most so much.
 const SCRATCH_BYTES: usize = 256 << 10;
@@ -37,7 +38,7 @@ const STARVED_NS: u64 = 1_000_000;
 /// Whether a name has been resolved is looked at so often. A poll has but one waker, and that is its owner's.
 const RESOLVE_LOOK_NS: u64 = 5_000_000;
 /// Causes of refusals that are remembered so as not to tell them twice.
-const TOLD_MAX: usize = 256;
+const REPORTED_MAX: usize = 256;
 
 /// The links of one replica to its peers. Owned by the thread that polls; nothing here blocks.
 pub struct Links {
@@ -53,11 +54,11 @@ pub struct Links {
     slots: Vec<Option<Box<Connection>>>,
     limits: LinkLimits,
     timing: LinkTiming,
-    weather_allowed: bool,
-    dice: Dice,
+    faults_allowed: bool,
+    random: Random,
     now_ns: u64,
     next_snapshot: u32,
-    told: Vec<(Option<ReplicaId>, Option<IpAddr>, Discriminant<LinkError>)>,
+    reported: Vec<(Option<ReplicaId>, Option<IpAddr>, Discriminant<LinkError>)>,
     scratch: Box<[u8]>,
     chunk: Vec<u8>,
 }
@@ -107,11 +108,11 @@ impl Links {
             slots: Vec::new(),
             limits,
             timing,
-            weather_allowed: config.weather_allowed,
-            dice: Dice(config.seed),
+            faults_allowed: config.faults_allowed,
+            random: Random::new(config.seed),
             now_ns,
             next_snapshot: 0,
-            told: Vec::new(),
+            reported: Vec::new(),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             chunk: Vec::new(),
         };
@@ -191,11 +192,11 @@ impl Links {
         let Some(peer) = self.peers.get_mut(&to) else { return Err(SendError::NotLinked(to)) };
         let Some(connection) = peer.up.and_then(|slot| self.slots[slot].as_mut()) else { return Err(SendError::NotLinked(to)) };
         let queue_bytes_max = self.limits.queue_bytes_max;
-        let bytes = match &mut peer.forecast {
+        let bytes = match &mut peer.faults {
             None => bytes,
-            Some(forecast) => match forecast.out.message(self.now_ns, &mut self.dice, bytes.len(), queue_bytes_max, bytes) {
-                Fate::Now(bytes) => bytes,
-                Fate::Later | Fate::Lost => return Ok(()),
+            Some(faults) => match faults.out.message(self.now_ns, &mut self.random, bytes.len(), queue_bytes_max, bytes) {
+                Disposition::Now(bytes) => bytes,
+                Disposition::Later | Disposition::Lost => return Ok(()),
             },
         };
         if connection.queued_bytes() + HEADER_BYTES + bytes.len() > queue_bytes_max {
@@ -207,7 +208,7 @@ impl Links {
 
     /// Begins to send a snapshot: what the receiver should know first (with the message that announces it, for instance), and its
     /// bytes. A source may answer [`std::io::ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the
-    /// polling thread, so it should have its bytes at hand. The end is told by [`LinkEvent::SnapshotDelivered`] or
+    /// polling thread, so it should have its bytes at hand. Its end is a [`LinkEvent::SnapshotDelivered`] or
     /// [`LinkEvent::SnapshotFailed`].
     pub fn send_snapshot(
         &mut self,
@@ -242,7 +243,7 @@ impl Links {
         }
     }
 
-    /// How a snapshot went that came from `from`: accepted once its end was told, or refused at any time, with a reason for people.
+    /// Answers a snapshot that comes from `from`: accepted after its end, or refused at any time, with a reason for people.
     pub fn answer_snapshot(&mut self, from: ReplicaId, id: SnapshotId, answer: Result<(), String>) {
         let Some(connection) = self.up_mut(from) else { return };
         let Some(coming) = connection.coming.as_ref().filter(|coming| coming.id == id) else { return };
@@ -254,17 +255,17 @@ impl Links {
         connection.answer(id, refused);
     }
 
-    /// Makes bad weather between this replica and a peer, or good again. For tests: refused unless the configuration allows it.
-    pub fn set_weather(&mut self, peer: ReplicaId, weather: Weather) -> Result<(), SendError> {
-        if !self.weather_allowed {
-            return Err(SendError::WeatherForbidden);
+    /// Injects faults into the link to a peer, or removes them. For tests: refused unless the configuration allows it.
+    pub fn set_faults(&mut self, peer: ReplicaId, faults: LinkFaults) -> Result<(), SendError> {
+        if !self.faults_allowed {
+            return Err(SendError::FaultsForbidden);
         }
         let now_ns = self.now_ns;
         let entry = self.peers.get_mut(&peer).ok_or(SendError::NotLinked(peer))?;
-        let forecast = entry.forecast.get_or_insert_with(|| Box::new(Forecast::new()));
-        forecast.out.turn(now_ns, weather.out);
-        forecast.back.turn(now_ns, weather.back);
-        let holds = forecast.out.is_blocked();
+        let injected = entry.faults.get_or_insert_with(|| Box::new(InjectedFaults::new()));
+        injected.out.set(now_ns, faults.out);
+        injected.back.set(now_ns, faults.back);
+        let holds = injected.out.is_blocked();
         if let Some(connection) = self.up_mut(peer) {
             connection.holds_snapshot = holds;
         }
@@ -332,7 +333,7 @@ impl Links {
                 Dial::Resolving => Some(self.now_ns + RESOLVE_LOOK_NS),
                 Dial::Theirs | Dial::Busy => None,
             };
-            let late = peer.forecast.as_ref().map(|f| [f.out.next_due_ns(), f.back.next_due_ns()]);
+            let late = peer.faults.as_ref().map(|f| [f.out.next_due_ns(), f.back.next_due_ns()]);
             [dial].into_iter().chain(late.into_iter().flatten())
         });
         let connections = self.slots.iter().flatten().map(|c| {
@@ -392,21 +393,21 @@ impl Links {
         }
     }
 
-    /// What bad weather has held until now.
+    /// Messages that injected faults held until now.
     fn deliver_late(&mut self, events: &mut Vec<LinkEvent>) {
-        let stormy: Vec<ReplicaId> = self.peers.iter().filter(|(_, p)| p.forecast.is_some()).map(|(id, _)| *id).collect();
-        for id in stormy {
+        let faulty: Vec<ReplicaId> = self.peers.iter().filter(|(_, p)| p.faults.is_some()).map(|(id, _)| *id).collect();
+        for id in faulty {
             loop {
                 let now_ns = self.now_ns;
                 let Some(peer) = self.peers.get_mut(&id) else { break };
-                let (Some(slot), Some(forecast)) = (peer.up, peer.forecast.as_mut()) else { break };
-                if let Some(bytes) = forecast.out.due(now_ns) {
+                let (Some(slot), Some(faults)) = (peer.up, peer.faults.as_mut()) else { break };
+                if let Some(bytes) = faults.out.due(now_ns) {
                     if let Some(connection) = self.slots[slot].as_mut() {
                         connection.push(Frame::Message(bytes).into_outgoing());
                     }
                     continue;
                 }
-                let Some(frame) = forecast.back.due(now_ns) else { break };
+                let Some(frame) = faults.back.due(now_ns) else { break };
                 note_part(&mut peer.lives, self.counts, &frame);
                 let Some(mut connection) = self.slots[slot].take() else { break };
                 match crate::peer::deliver(&mut connection, id, frame, events) {
@@ -474,7 +475,8 @@ impl Links {
             match came {
                 Came::Nothing => return Ok(()),
                 Came::End => return Err(LinkError::Closed),
-                // A short read has emptied the socket, and what comes later is told again; but an end may already have been told.
+                // A short read has emptied the socket, and later bytes give another event; but the event of an end may be gone
+                // already.
                 Came::Bytes(len) if len < self.scratch.len() && !to_the_end => return Ok(()),
                 Came::Bytes(len) if len >= left => {
                     connection.has_unread = true;
@@ -506,11 +508,11 @@ impl Links {
             (Phase::Greeting, Frame::Hello(hello)) => self.admit(connection, slot, hello, events),
             (Phase::Up(id), frame) => {
                 let mut peer = self.peers.get_mut(&id);
-                let frame = match peer.as_mut().and_then(|peer| peer.forecast.as_mut()) {
+                let frame = match peer.as_mut().and_then(|peer| peer.faults.as_mut()) {
                     None => frame,
-                    Some(forecast) => match forecast.receive(self.now_ns, &mut self.dice, self.limits.queue_bytes_max, frame) {
-                        Fate::Now(frame) => frame,
-                        Fate::Later | Fate::Lost => return Ok(()),
+                    Some(faults) => match faults.receive(self.now_ns, &mut self.random, self.limits.queue_bytes_max, frame) {
+                        Disposition::Now(frame) => frame,
+                        Disposition::Later | Disposition::Lost => return Ok(()),
                     },
                 };
                 if let Some(peer) = peer {
@@ -559,11 +561,11 @@ impl Links {
         let older = peer.up.replace(slot);
         peer.versions = Some(hello.versions.clone());
         peer.failure_count = 0;
-        connection.holds_snapshot = peer.forecast.as_ref().is_some_and(|forecast| forecast.out.is_blocked());
+        connection.holds_snapshot = peer.faults.as_ref().is_some_and(|faults| faults.out.is_blocked());
         if let Some(older_slot) = older
             && let Some(older) = self.slots[older_slot].take()
         {
-            // The entry already names the new connection, so its end has to be told here.
+            // The entry already names the new connection, so its end has to be reported here.
             self.lose(id, &older, LinkError::Replaced, events);
             self.let_go(older_slot, older, &LinkError::Replaced);
         }
@@ -572,7 +574,7 @@ impl Links {
         }
         connection.decoder.allow(self.limits.message_bytes_max + HEADER_BYTES + 16);
         connection.phase = Phase::Up(id);
-        self.told.retain(|(told, ..)| *told != Some(id));
+        self.reported.retain(|(reported, ..)| *reported != Some(id));
         events.push(LinkEvent::Connected { id, versions: hello.versions });
         Ok(())
     }
@@ -681,7 +683,7 @@ impl Links {
     fn call_again(&mut self, id: ReplicaId) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         if peer.dial == Dial::Busy {
-            peer.dial = Dial::At(self.now_ns + backoff_ns(&self.timing, peer.failure_count, &mut self.dice));
+            peer.dial = Dial::At(self.now_ns + backoff_ns(&self.timing, peer.failure_count, &mut self.random));
             peer.failure_count = peer.failure_count.saturating_add(1);
         }
     }
@@ -714,9 +716,9 @@ impl Links {
 
     /// Tells that a peer is lost, and what was under way with it.
     fn lose(&mut self, id: ReplicaId, connection: &Connection, why: LinkError, events: &mut Vec<LinkEvent>) {
-        if let Some(forecast) = self.peers.get_mut(&id).and_then(|peer| peer.forecast.as_mut()) {
-            forecast.out.clear();
-            forecast.back.clear();
+        if let Some(faults) = self.peers.get_mut(&id).and_then(|peer| peer.faults.as_mut()) {
+            faults.out.clear();
+            faults.back.clear();
         }
         if let Some(leaving) = &connection.leaving {
             events.push(LinkEvent::SnapshotFailed { to: id, id: leaving.id, why: SnapshotFailure::LinkLost });
@@ -727,7 +729,7 @@ impl Links {
         events.push(LinkEvent::Lost { id, why });
     }
 
-    /// Closes at once, or after the other side has been told why.
+    /// Closes at once, or after the other side got the reason.
     fn let_go(&mut self, slot: usize, mut connection: Box<Connection>, why: &LinkError) {
         let says = match why {
             _ if matches!(connection.phase, Phase::Connecting | Phase::Closing) => None,
@@ -760,18 +762,18 @@ impl Links {
     fn tell_refused(&mut self, id: Option<ReplicaId>, remote: Option<SocketAddr>, why: LinkError, events: &mut Vec<LinkEvent>) {
         // Of strangers the machine tells them apart; their ports are new each time.
         let key = (id, remote.map(|r| r.ip()).filter(|_| id.is_none()), discriminant(&why));
-        if self.told.contains(&key) {
+        if self.reported.contains(&key) {
             return;
         }
-        if self.told.len() >= TOLD_MAX {
-            self.told.remove(0);
+        if self.reported.len() >= REPORTED_MAX {
+            self.reported.remove(0);
         }
-        self.told.push(key);
+        self.reported.push(key);
         events.push(LinkEvent::Refused { id, remote, why });
     }
 }
 
-/// Notes that whoever is linked takes part, if this frame of it says so.
+/// Notes that the linked process takes part, if this frame of it shows that.
 fn note_part(lives: &mut Lives, counts: fn(&[u8]) -> bool, frame: &Frame) {
     if let Frame::Message(bytes) = frame
         && counts(bytes)

@@ -7,9 +7,10 @@ use crate::connection::Connection;
 use crate::dial::Dial;
 use crate::error::LinkError;
 use crate::event::LinkEvent;
+use crate::faults::{Disposition, FaultyPath};
 use crate::frame::{Frame, FrameError, Versions};
 use crate::snapshot::{Coming, SnapshotFailure};
-use crate::weather::{Dice, Fate, Sky};
+use walras_random::Random;
 
 pub(crate) struct Peer {
     pub(crate) address: PeerAddress,
@@ -18,34 +19,34 @@ pub(crate) struct Peer {
     pub(crate) versions: Option<Versions>,
     pub(crate) dial: Dial,
     pub(crate) failure_count: u32,
-    pub(crate) forecast: Option<Box<Forecast>>,
+    pub(crate) faults: Option<Box<InjectedFaults>>,
     pub(crate) lives: Lives,
 }
 
 impl Peer {
     pub(crate) fn new(address: PeerAddress, dial: Dial) -> Self {
-        Self { address, up: None, versions: None, dial, failure_count: 0, forecast: None, lives: Lives::default() }
+        Self { address, up: None, versions: None, dial, failure_count: 0, faults: None, lives: Lives::default() }
     }
 }
 
-/// Bad weather in both directions.
-pub(crate) struct Forecast {
-    pub(crate) out: Sky<bytes::Bytes>,
-    pub(crate) back: Sky<Frame>,
+/// Injected faults in both directions.
+pub(crate) struct InjectedFaults {
+    pub(crate) out: FaultyPath<bytes::Bytes>,
+    pub(crate) back: FaultyPath<Frame>,
 }
 
-impl Forecast {
+impl InjectedFaults {
     pub(crate) fn new() -> Self {
-        Self { out: Sky::new(), back: Sky::new() }
+        Self { out: FaultyPath::new(), back: FaultyPath::new() }
     }
 
-    pub(crate) fn receive(&mut self, now_ns: u64, dice: &mut Dice, bytes_max: usize, frame: Frame) -> Fate<Frame> {
+    pub(crate) fn receive(&mut self, now_ns: u64, random: &mut Random, bytes_max: usize, frame: Frame) -> Disposition<Frame> {
         match &frame {
-            // The connection itself stays, as if the weather were only where the messages are.
-            Frame::Ping | Frame::Pong | Frame::Hello(_) | Frame::Refused(_) | Frame::Dismissed(_) => Fate::Now(frame),
+            // The connection itself stays up: faults affect messages only.
+            Frame::Ping | Frame::Pong | Frame::Hello(_) | Frame::Refused(_) | Frame::Dismissed(_) => Disposition::Now(frame),
             Frame::Message(bytes) => {
                 let len = bytes.len();
-                self.back.message(now_ns, dice, len, bytes_max, frame)
+                self.back.message(now_ns, random, len, bytes_max, frame)
             }
             Frame::Begin { .. }
             | Frame::Chunk { .. }

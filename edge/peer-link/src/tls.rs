@@ -1,4 +1,4 @@
-//! Who a replica is, by its certificate, and how rustls is told to check it.
+//! A replica's identity, by its certificate, and how rustls checks it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl fmt::Debug for TlsIdentity {
 /// Files that are no identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// A file can not be read.
+    /// A file cannot be read.
     #[error("could not read {}: {detail}; `walras cluster keys` makes the files", path.display())]
     File {
         /// Which.
@@ -91,7 +91,7 @@ pub enum IdentityError {
     )]
     Certificate(String),
     /// The TLS library does not take them.
-    #[error("certificate and key can not be used ({0}); use the two files that `walras cluster keys` made together")]
+    #[error("certificate and key cannot be used ({0}); use the two files that `walras cluster keys` made together")]
     Unusable(String),
 }
 
@@ -121,6 +121,10 @@ impl TlsIdentity {
     /// Whom the certificate names.
     pub(crate) fn name(&self) -> Option<PeerName> {
         PeerName::of_certificate(&self.chain[0])
+    }
+
+    pub(crate) fn certificates(&self) -> Vec<u8> {
+        std::iter::once(&self.authority).chain(&self.chain).flat_map(|der| der.as_ref().iter().copied()).collect()
     }
 
     pub(crate) fn checked(self) -> Result<Self, IdentityError> {
@@ -164,7 +168,7 @@ impl Tls {
             .with_root_certificates(Arc::clone(&roots))
             .with_client_auth_cert(chain.clone(), key.clone_key())
             .map_err(|e| unusable(&e))?;
-        // Links last for days: nothing is gained by resuming, and each one proves who it is anew.
+        // Links last for days: resuming gains nothing, and each handshake proves the identity again.
         client.resumption = rustls::client::Resumption::disabled();
         let verifier =
             WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider)).build().map_err(|e| unusable(&e))?;

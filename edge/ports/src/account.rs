@@ -123,7 +123,7 @@ impl Watched {
             AccountDelta::Resized { .. } => {}
             AccountDelta::Offer(change) => self.offer_changes.push(change),
             AccountDelta::FundsMoved { .. } | AccountDelta::StatusChanged(_) | AccountDelta::LimitsChanged { .. } => {}
-            // Whoever sent the command is told; nothing else changed.
+            // The sender of the command gets it; nothing else changed.
             AccountDelta::Rejected(_) => return,
         }
         self.has_news = true;

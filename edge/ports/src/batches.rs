@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
+use walras_clearing::{BatchMarket, Offer, OfferId, Pair, PairOffers};
 use walras_engine::{BatchMarketView, Engine, FeeInForce};
-use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers};
-use walras_types::{Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice};
+use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers, TransactionOutcome};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, DropReason, IssuedAmount,
+};
 use walras_wire::BatchMarketSpec;
 
 /// A batch market as it stands, copied out of the state.
@@ -27,6 +29,8 @@ pub struct BatchLook {
     pub standing_offers: u64,
     /// The last block.
     pub last: Option<Arc<BatchBlock>>,
+    /// The last blocks in a row in which nothing traded and something was set aside that could have.
+    pub idle_blocks: usize,
 }
 
 /// A batch market, or what is new in it.
@@ -61,6 +65,8 @@ pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook 
         closed_block: view.closed.map(|place| place.number),
         standing_offers: feed.map_or(0, BatchFeed::standing_offers),
         last: feed.and_then(|feed| feed.blocks().next_back().cloned()),
+        idle_blocks: feed
+            .map_or(0, |feed| feed.blocks().rev().take_while(|block| block.pairs_traded == 0 && block.set_aside > 0).count()),
     }
 }
 
@@ -79,6 +85,97 @@ pub(crate) fn batch_push(engine: &Engine, feed: &BatchFeed, after: Option<u64>) 
         assets: view.assets.to_vec(),
         blocks,
     })
+}
+
+/// How far a transaction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStage {
+    /// Its batch collects.
+    Collected,
+    /// Its batch is closed, and keeps it.
+    Kept,
+    /// Its batch was closed, and left it out.
+    Dropped(DropReason),
+    /// Its block is final.
+    Cleared,
+}
+
+impl TransactionStage {
+    /// Its name in answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Collected => "collected",
+            Self::Kept => "kept",
+            Self::Dropped(_) => "dropped",
+            Self::Cleared => "cleared",
+        }
+    }
+}
+
+/// What came of an account's last transactions, the one collected last first.
+pub fn transaction_outcomes(
+    engine: &Engine,
+    market: &MarketData,
+    account: AccountId,
+) -> Vec<(TransactionStage, TransactionOutcome)> {
+    let stage = |outcome: &TransactionOutcome| match (outcome.dropped, engine.batch_market(outcome.market)) {
+        (Some(reason), _) => TransactionStage::Dropped(reason),
+        (None, Some(view)) if outcome.block > view.next_block => TransactionStage::Collected,
+        (None, Some(view)) if outcome.block == view.next_block && view.closed.is_none() => TransactionStage::Collected,
+        (None, Some(view)) if outcome.block == view.next_block => TransactionStage::Kept,
+        (None, _) => TransactionStage::Cleared,
+    };
+    market.offers().outcomes_newest_first(account).map(|outcome| (stage(&outcome), outcome)).collect()
+}
+
+/// Whether a transaction is no good whatever else its batch holds, and why: so its sender hears it at once and not when the batch is
+/// closed. It may be dropped all the same.
+///
+/// # Errors
+/// The reason for which it would be dropped.
+pub fn check_transaction(engine: &Engine, market: BatchMarketId, transaction: &BatchTransaction) -> Result<(), DropReason> {
+    let Some(view) = engine.batch_market(market) else { return Ok(()) };
+    let traded = |sell: AssetId, buy: AssetId| match (view.assets.contains(&sell), view.assets.contains(&buy)) {
+        (true, true) if sell == buy => Err(DropReason::EqualAssets),
+        (true, true) => Ok(()),
+        (false, _) | (_, false) => Err(DropReason::UnknownAsset),
+    };
+    let of_some = |asset: AssetId, amount: Amount| {
+        if asset.0 as usize >= engine.assets().len() {
+            return Err(DropReason::UnknownAsset);
+        }
+        if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
+    };
+    match &transaction.operation {
+        BatchOperation::CreateAccount(_) => Ok(()),
+        BatchOperation::CreateOffer(create) => {
+            traded(create.sell, create.buy)?;
+            of_some(create.sell, create.amount)?;
+            Offer::new(create.limit, 0, OfferId(0), create.amount).map(|_| ()).map_err(|_| DropReason::Unfillable)
+        }
+        BatchOperation::CancelOffer(cancel) => traded(cancel.sell, cancel.buy),
+        BatchOperation::Payment(payment) => {
+            of_some(payment.asset, payment.amount)?;
+            if payment.to == transaction.account {
+                return Err(DropReason::PaysItself);
+            }
+            if payment.to.0 >= accounts_soon(engine) { Err(DropReason::UnknownRecipient) } else { Ok(()) }
+        }
+        BatchOperation::Issue(IssuedAmount { asset, amount }) | BatchOperation::Burn(IssuedAmount { asset, amount }) => {
+            of_some(*asset, *amount)?;
+            if engine.issuer(*asset) == Some(transaction.account) { Ok(()) } else { Err(DropReason::NotIssuer) }
+        }
+    }
+}
+
+/// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.
+fn accounts_soon(engine: &Engine) -> u32 {
+    let may_open = |view: BatchMarketView<'_>| {
+        let closed = view.closed.map_or(0, |_| view.spec.transactions_max);
+        u32::try_from(view.collected).unwrap_or(u32::MAX).saturating_add(closed)
+    };
+    engine.batch_markets().map(may_open).fold(engine.account_count(), u32::saturating_add)
 }
 
 /// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None`
@@ -116,8 +213,8 @@ pub struct DemandCurve {
 }
 
 impl DemandCurve {
-    /// Looks at 41 prices within `span_ppm` of `price`, or of what the best offers say where that is not known: O(log offers) each.
-    /// `traded` is what traded beside what stands, of the pair and of the one back.
+    /// Looks at 41 prices within `span_ppm` of `price`, or of the best offers' price if that is not known: O(log offers) each.
+    /// `traded` is what traded in addition to what stands, of the pair and of the opposite pair.
     #[must_use]
     pub fn new(
         market: &BatchMarket,

@@ -9,7 +9,7 @@ use walras_fair_access::clock::ClockStatus;
 use walras_sequencer::{ForwardCounts, IntakeFigures, ReleaseCounts};
 use walras_types::LogIndex;
 
-/// Figures of a replica, shared with whoever asks. Clone it freely.
+/// Figures of a replica. Clones share them.
 #[derive(Clone, Debug)]
 pub struct ClusterStatus {
     me: ReplicaId,
@@ -193,6 +193,30 @@ impl ClusterStatus {
     /// Changes what is known of another replica.
     pub fn with_peer(&self, id: ReplicaId, change: impl FnOnce(&mut PeerView)) {
         change(self.lock().peers.entry(id).or_default());
+    }
+
+    /// Where participants reach this replica, where the configuration does not say.
+    pub fn set_own_addresses(&self, own: Addresses) {
+        self.with_peer(self.me, |peer| {
+            let Addresses { http, order_entry } = &mut peer.addresses;
+            for (known, own) in [(http, own.http), (order_entry, own.order_entry)] {
+                if known.is_empty() {
+                    *known = own;
+                }
+            }
+        });
+    }
+
+    /// These are the other replicas from now on, and this one. What is known of those who stay is kept.
+    pub fn set_peers(&self, peers: impl IntoIterator<Item = (ReplicaId, PeerView)>) {
+        let mut view = self.lock();
+        let mut before = std::mem::take(&mut view.peers);
+        let known = |(id, peer): (ReplicaId, PeerView)| {
+            let was = before.remove(&id).unwrap_or_default();
+            let addresses = if peer.addresses == Addresses::default() { was.addresses.clone() } else { peer.addresses };
+            (id, PeerView { link: peer.link, addresses, ..was })
+        };
+        view.peers = peers.into_iter().map(known).collect();
     }
 
     fn lock(&self) -> MutexGuard<'_, ClusterView> {

@@ -42,8 +42,8 @@ pub struct VenueParts {
     pub status: Status,
     /// Wakes the thread that takes from the queues.
     pub doorbell: Doorbell,
-    /// Of a replica.
-    pub cluster: Option<ClusterStatus>,
+    /// What it says of its cluster.
+    pub cluster: ClusterStatus,
     /// Where market data is held.
     pub held: Option<HoldStatus>,
     /// How long things take.
@@ -264,16 +264,13 @@ impl VenueHandle {
     /// The catalog by which a command is read. Only a replica that takes commands has it: another one may not have heard of the
     /// newest names, and must say who leads rather than that there is no such name.
     pub fn catalog_for_commands(&self) -> Result<Arc<Catalog>, RejectReason> {
-        match &self.0.cluster {
-            Some(cluster) if !cluster.takes_commands() => Err(RejectReason::NotLeader),
-            _ => Ok(self.0.catalog.get()),
-        }
+        if self.takes_commands() { Ok(self.0.catalog.get()) } else { Err(RejectReason::NotLeader) }
     }
 
-    /// Whether commands are taken here: in a cluster, where it leads.
+    /// Whether commands are taken here: where it leads.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        self.0.cluster.as_ref().is_none_or(ClusterStatus::takes_commands)
+        self.0.cluster.takes_commands()
     }
 
     /// Assets and instruments, as far as this venue or replica has heard of them.
@@ -304,10 +301,10 @@ impl VenueHandle {
         Ok(())
     }
 
-    /// What a replica says of its cluster; `None` for a venue of one machine.
+    /// What it says of its cluster.
     #[must_use]
-    pub fn cluster(&self) -> Option<&ClusterStatus> {
-        self.0.cluster.as_ref()
+    pub fn cluster(&self) -> &ClusterStatus {
+        &self.0.cluster
     }
 
     /// How long it takes until all that is public of the state here may be known; at least d_h, so that the wait tells nothing.

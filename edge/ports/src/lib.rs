@@ -1,9 +1,9 @@
 //! The venue as those see it who serve it to others: commands in, their outcomes, reads of the state, feeds, and figures about
 //! itself.
 //!
-//! The API, the demo and the couriers of shards hold a [`VenueHandle`]. What runs the venue (`edge/node/src/runtime`) takes
-//! [`Inbound`] and [`Request`] from its queues, and publishes through a [`Feed`]. So the two sides know this crate and not each
-//! other.
+//! The API, the demo and the transfer relays between shards hold a [`VenueHandle`]. What runs the venue (`edge/node/src/runtime`)
+//! takes [`Inbound`] and [`Request`] from its queues, and publishes through a [`Feed`]. So the two sides know this crate and not
+//! each other.
 //!
 //! *Deliberately absent*: HTTP and JSON (`edge/api`); the threads that order, log and apply (`edge/node`).
 //!
@@ -30,12 +30,12 @@ mod shards;
 mod signatures;
 mod stages;
 mod status;
-#[cfg(test)]
-mod test_wait;
 
 pub use account::{AccountPush, AccountWatch, OrderUpdate, balances, open_orders, positions};
 pub use account_fee::fee_in_units;
-pub use batches::{BatchLook, BatchPush, DemandCurve, batch_look, demand_curve};
+pub use batches::{
+    BatchLook, BatchPush, DemandCurve, TransactionStage, batch_look, check_transaction, demand_curve, transaction_outcomes,
+};
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
 pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, PeerView};
 pub use doorbell::Doorbell;
@@ -47,8 +47,8 @@ pub use numbered::{Asker, NumberedReply};
 pub use outcome::{Answer, Reply};
 pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, Inbound, Queues, Request, View};
-pub use shards::{CourierPort, CourierReport, Shards, TRANSFERS_AT_ONCE};
+pub use shards::{RelayHandle, RelayReport, Shards, TRANSFERS_AT_ONCE};
 pub use signatures::{Changes, KeyRing, Signatures};
 pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
-pub use status::{DemoStatus, Progress, Status, Storage};
-pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};
+pub use status::{DemoStatus, Progress, Status};
+pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, Outcome, Storage};

@@ -7,7 +7,7 @@ use walras_fair_access::publications::ReleaseTime;
 use walras_sequencer::LeaderTime;
 use walras_types::TimeNs;
 
-/// Looks at both clocks at once, of which the closest counts: a thread may be interrupted between the two.
+/// Times that both clocks are read together; the closest pair counts, since a thread may be interrupted between the two.
 const LOOKS: usize = 4;
 
 /// Both clocks. Clone it freely.
@@ -78,14 +78,7 @@ mod tests {
         let ahead = Clock::new(|| TimeNs(walras_access::now().0.checked_add_signed(AHEAD_NS).unwrap()));
         let source = ReleaseSource::new(ahead.clone(), Some(service.source()));
         // It is known once its thread has looked.
-        let begun = std::time::Instant::now();
-        let time = loop {
-            if let Some(time) = source.leader_time() {
-                break time;
-            }
-            assert!(begun.elapsed().as_secs() < 30, "the source has no time");
-            std::thread::yield_now();
-        };
+        let time = walras_wait::until_some("the source has a time", || source.leader_time());
         assert!(time.ahead_ns.abs_diff(AHEAD_NS) <= time.bound_ns && time.bound_ns >= 200, "{time:?}");
         // Stamped by a leader whose clock is 2 ms further ahead: by this machine's clock it is still to come.
         let made = TimeNs(walras_access::now().0 + 7_000_000);

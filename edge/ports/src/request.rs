@@ -1,11 +1,14 @@
 //! What reaches the thread that runs a venue, from those who serve it to others.
 
+use std::collections::BTreeMap;
+
 use crossbeam_channel::Receiver;
 use tokio::sync::{mpsc, oneshot};
+use walras_config::{Addresses, LinkOptions};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_engine::Engine;
 use walras_market_data::{Fills, MarketData};
-use walras_peer_link::Weather;
+use walras_peer_link::LinkFaults;
 use walras_sequencer::KeyName;
 use walras_types::{LogIndex, RejectReason};
 use walras_wire::Command;
@@ -41,14 +44,14 @@ pub enum Request {
     },
     /// A feed begins.
     Subscribe {
-        /// Of which connection.
+        /// The connection.
         connection: ConnectionId,
         /// Which feed.
         subscription: Subscription,
     },
     /// A feed ends.
     Unsubscribe {
-        /// Of which connection.
+        /// The connection.
         connection: ConnectionId,
         /// Which feed.
         subscription: Subscription,
@@ -62,7 +65,7 @@ pub enum Request {
     Snapshot(oneshot::Sender<Result<LogIndex, RejectReason>>),
     /// Answered when the state here has all that was acknowledged anywhere before it was asked.
     Barrier(oneshot::Sender<()>),
-    /// For a replica alone.
+    /// Of the cluster.
     Cluster(ClusterRequest, oneshot::Sender<Result<(), String>>),
     /// The venue stops.
     Stop,
@@ -93,6 +96,8 @@ pub enum ClusterRequest {
     Transfer(ReplicaId),
     /// Change the members.
     Change(MemberChange),
+    /// These are the replicas from now on: where participants reach each, and the links.
+    Peers(BTreeMap<ReplicaId, Addresses>, Option<LinkOptions>),
     /// Inject faults on the link to a peer: for tests.
-    Weather(ReplicaId, Weather),
+    Faults(ReplicaId, LinkFaults),
 }

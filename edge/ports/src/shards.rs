@@ -1,4 +1,4 @@
-//! The other shards of a venue, as those see them who answer requests.
+//! The other shards of a venue, for the code that answers requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,82 +6,82 @@ use crossbeam_channel::Sender;
 use walras_config::ShardPlan;
 use walras_types::ShardId;
 
-/// Transfers that are brought at once.
+/// Transfers in one delivery.
 pub const TRANSFERS_AT_ONCE: usize = 64;
 
-/// What a courier reports.
+/// Figures of a transfer relay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CourierReport {
-    /// Transfers brought to that shard, and taken or refused there, since the start.
-    pub brought: u64,
-    /// How often something failed, since the start.
+pub struct RelayReport {
+    /// Transfers that the other shard took or refused, since the start.
+    pub delivered: u64,
+    /// Failures since the start.
     pub failures: u64,
-    /// What failed last, if nothing succeeded since.
+    /// The last failure, if nothing succeeded since.
     pub trouble: Option<String>,
 }
 
-/// Another shard's courier, seen from outside.
+/// The handle of the transfer relay to another shard.
 #[derive(Debug)]
-pub struct CourierPort {
-    /// Rung when there is something to bring.
+pub struct RelayHandle {
+    /// Wakes it when there is something to deliver.
     pub bell: Sender<()>,
-    /// What it reports.
-    pub report: Arc<Mutex<CourierReport>>,
+    /// Its figures.
+    pub report: Arc<Mutex<RelayReport>>,
 }
 
-/// The other shards, for those who answer requests: clone it freely.
+/// The other shards, for the code that answers requests. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Shards {
     plan: Arc<ShardPlan>,
     /// By shard; the own one has none.
-    couriers: Arc<Vec<Option<CourierPort>>>,
+    relays: Arc<Vec<Option<RelayHandle>>>,
 }
 
-impl CourierPort {
-    /// Wakes the courier. One ring is as good as many.
+impl RelayHandle {
+    /// Wakes the transfer relay.
     pub fn ring(&self) {
         let _ = self.bell.try_send(());
     }
 }
 
 impl Shards {
-    /// The shards of a plan, with the couriers by shard.
+    /// The shards of a plan, with their transfer relays, indexed by shard.
     #[must_use]
-    pub fn new(plan: ShardPlan, couriers: Vec<Option<CourierPort>>) -> Self {
-        Self { plan: Arc::new(plan), couriers: Arc::new(couriers) }
+    pub fn new(plan: ShardPlan, relays: Vec<Option<RelayHandle>>) -> Self {
+        Self { plan: Arc::new(plan), relays: Arc::new(relays) }
     }
 
-    /// All couriers.
-    pub fn couriers(&self) -> impl Iterator<Item = &CourierPort> {
-        self.couriers.iter().flatten()
+    /// The transfer relays.
+    pub fn relays(&self) -> impl Iterator<Item = &RelayHandle> {
+        self.relays.iter().flatten()
     }
 
-    /// Who they are.
+    /// The plan.
     #[must_use]
     pub fn plan(&self) -> &ShardPlan {
         &self.plan
     }
 
-    /// Where a shard is; nothing where it is not listed.
+    /// A shard's addresses; empty if it is not listed.
     #[must_use]
     pub fn urls(&self, shard: ShardId) -> &[String] {
         self.plan.sites.get(usize::from(shard.0)).map_or(&[], |site| &site.urls)
     }
 
-    /// Tells a shard's courier that there is something to bring.
+    /// Wakes the transfer relay to a shard.
     pub fn ring(&self, shard: ShardId) {
-        if let Some(courier) = self.courier(shard) {
-            courier.ring();
+        if let Some(relay) = self.relay(shard) {
+            relay.ring();
         }
     }
 
-    /// What a shard's courier reports; `None` of the own shard.
+    /// Figures of the transfer relay to a shard; `None` for the own shard.
     #[must_use]
-    pub fn report(&self, shard: ShardId) -> Option<CourierReport> {
-        Some(self.courier(shard)?.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    pub fn report(&self, shard: ShardId) -> Option<RelayReport> {
+        Some(self.relay(shard)?.report.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    fn courier(&self, shard: ShardId) -> Option<&CourierPort> {
-        self.couriers.get(usize::from(shard.0))?.as_ref()
+    fn relay(&self, shard: ShardId) -> Option<&RelayHandle> {
+        self.relays.get(usize::from(shard.0))?.as_ref()
     }
 }

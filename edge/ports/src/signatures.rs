@@ -14,12 +14,13 @@ use walras_wire::batch::{SignedTransaction, SigningDomain, encode_signed_transac
 /// Requests that wait for the thread.
 const JOBS_MAX: usize = 1_024;
 
-/// Where the engine's thread puts keys of accounts and domains of markets as it applies them. It waits for nobody: they go through a queue, and
-/// whoever checks signatures takes what is in it before each check. So a key is known to every check that is asked for after it was applied.
+/// Where the engine's thread puts keys of accounts and domains of markets as it applies them. It never blocks: they go through a
+/// queue, which the thread that checks signatures empties before each check. So every check that is requested after a key was
+/// applied knows the key.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Sender<Change>);
 
-/// What the engine's thread told.
+/// A message of the engine's thread.
 #[derive(Debug)]
 enum Change {
     Key(AccountId, PublicKey),
@@ -144,7 +145,7 @@ fn run(Changes(changes): &Changes, jobs: &Receiver<Job>, threads: NonZero<usize>
             count += job.transactions.len();
             together.push(job);
         }
-        // What was told before any of these was asked.
+        // What came before the first of these requests.
         changes.try_iter().for_each(|change| known.follow(change));
         together.sort_by_key(|job| job.market);
         while let Some(market) = together.first().map(|job| job.market) {
@@ -169,7 +170,7 @@ fn run(Changes(changes): &Changes, jobs: &Receiver<Job>, threads: NonZero<usize>
 fn judge(verifier: Option<&Verifier>, known: &Known, jobs: Vec<Job>, threads: NonZero<usize>) {
     let Some(verifier) = verifier else {
         for Job { transactions, reply, .. } in jobs {
-            // Whoever asked may have gone away.
+            // The waiter may have gone away.
             let _ = reply.send(vec![Err(RejectReason::UnknownBatchMarket); transactions.len()]);
         }
         return;

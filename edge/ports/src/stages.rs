@@ -7,8 +7,9 @@
 //! publish: from an entry's time to its publication here         release: from there until readers have it
 //! ```
 //!
-//! Each is told for itself, in histograms of two significant digits. Orders of sessions are timed where their number is a multiple of
-//! [`TIMED_ONE_OF`], so that it costs a few nanoseconds of each; a sample that meets a reader of its histogram is dropped, so that nobody waits.
+//! Each has its own histogram, of two significant digits. Orders of sessions are timed where their number is a multiple of
+//! [`TIMED_ONE_OF`], so that it costs a few nanoseconds of each; a sample that meets a reader of its histogram is dropped, so that
+//! nobody waits.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -113,7 +114,7 @@ pub struct StageView {
     pub count: u64,
     /// How long they took in all.
     pub sum_ns: u64,
-    /// Samples of late, of which the rest tells.
+    /// Samples in the current window; the percentiles below are over these.
     pub recent: u64,
     /// The median, and percentiles 90, 99 and 99.9.
     pub percentiles_ns: [u64; 4],
@@ -204,7 +205,7 @@ mod tests {
         let stages = Stages::default();
         let begun = Instant::now();
         let at = |seconds: u64| begun + Duration::from_secs(seconds);
-        assert_eq!(stages.view_at(begun), [], "what nothing has passed is not told");
+        assert_eq!(stages.view_at(begun), [], "stages without a sample are not shown");
         for micros in 1..=1_000 {
             stages.record(Stage::Hold, at(1), Duration::from_micros(micros), 1);
         }

@@ -5,31 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use walras_engine::Engine;
 use walras_market_data::MarketData;
+use walras_replica::Storage;
 use walras_types::{LogIndex, TimeNs};
-
-/// Whether the log can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Storage {
-    /// It can.
-    Ok = 0,
-    /// The last attempt failed: commands are refused until one succeeds.
-    Full = 1,
-    /// The last attempt found no descriptor for the log's next file: commands are refused until one succeeds, and no disk is full.
-    NoDescriptors = 2,
-}
-
-impl Storage {
-    /// Its name in the API.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Full => "full",
-            Self::NoDescriptors => "no_descriptors",
-        }
-    }
-}
 
 /// How far a market is, as anybody may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,11 @@
 //! Smoothed demand is one way to fill the gap between the bounds, not the only one. Where it clears all but a little, the witness
 //! starts from it and passes on what is missing: an asset short of supply buys less, down to its buyers' lower bounds, then sells
 //! more, up to its sellers' upper bounds. What is missing shrinks by the commission on the way, or an asset runs out of room and
-//! the search ends without a verdict: finding no witness here is no proof that there is none.
+//! the search ends without a verdict: finding no witness here is no proof that there is none. Where that costs a search its prices,
+//! a maximum flow decides ([`crate::circulation`]).
 
 use crate::block::Block;
+use crate::circulation;
 use crate::solve::Accuracy;
 
 const SWEEPS_MAX: usize = 60;
@@ -17,12 +19,13 @@ const HOPED: f64 = 0.25;
 const ROUNDING: f64 = 1.0 / (1u64 << 40) as f64;
 
 /// One ordered pair's value sold, and how low and high it may be.
-struct Flow {
-    sell: usize,
-    buy: usize,
-    low: f64,
-    high: f64,
-    value: f64,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) sell: usize,
+    pub(crate) buy: usize,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) value: f64,
 }
 
 /// Values sold per book of the block, in its order, that conserve every asset after commission; `None` where none were found.
@@ -41,14 +44,42 @@ pub(crate) fn amounts_near(block: &Block<'_>, prices: &[f64], accuracy: Accuracy
     mended(block, prices, accuracy, block.books.iter().zip(values).map(near).collect())
 }
 
+/// The same by a maximum flow from the least that each book must sell: it finds values wherever there are some, but for rounding, and
+/// takes longer.
+pub(crate) fn amounts_by_flow(
+    block: &Block<'_>,
+    prices: &[f64],
+    accuracy: Accuracy,
+    is_over: &dyn Fn() -> bool,
+) -> Option<Vec<f64>> {
+    let mut flows: Vec<Flow> = block.books.iter().map(|book| flow(block, book, prices, accuracy.mu)).collect();
+    flows.iter_mut().for_each(|flow| flow.high = flow.high.max(flow.low));
+    flows.extend(of_pools(block, prices));
+    if !circulation::conserve(&mut flows, prices.len(), is_over) {
+        return None;
+    }
+    let mut sums = vec![Sums::default(); prices.len()];
+    for flow in &flows {
+        sums[flow.sell].sold += flow.value;
+        sums[flow.buy].bought += flow.value;
+    }
+    let is_conserved = sums.iter().all(|sums| sums.missing(1.0 - accuracy.eps) <= ROUNDING * sums.bought);
+    is_conserved.then(|| flows[..block.books.len()].iter().map(|flow| flow.value).collect())
+}
+
+/// What pools sell at the prices, no more and no less.
+fn of_pools(block: &Block<'_>, prices: &[f64]) -> impl Iterator<Item = Flow> {
+    block.pools.iter().map(|side| {
+        let (sell, buy) = (side.sell as usize, side.buy as usize);
+        let value = prices[sell] * block.index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]).amount;
+        Flow { sell, buy, low: value, high: value, value }
+    })
+}
+
 fn mended(block: &Block<'_>, prices: &[f64], accuracy: Accuracy, mut flows: Vec<Flow>) -> Option<Vec<f64>> {
     let n = prices.len();
     let book_count = flows.len();
-    for side in &block.pools {
-        let (sell, buy) = (side.sell as usize, side.buy as usize);
-        let value = prices[sell] * block.index.pools[side.pool as usize].supply(side.side, prices[sell] / prices[buy]).amount;
-        flows.push(Flow { sell, buy, low: value, high: value, value });
-    }
+    flows.extend(of_pools(block, prices));
     let keep = 1.0 - accuracy.eps;
     let mut sums = vec![Sums::default(); n];
     let mut shares = vec![Shares::default(); n];

@@ -13,6 +13,8 @@ const ROWS_ASSETS_MAX: usize = 96;
 const ROWS_SHARE: f64 = 0.25;
 /// An asset is eliminated on its own while at most this share of those left are its neighbours.
 const CORE_SHARE: f64 = 0.6;
+/// Entries merged between two looks at the clock, at least: about a millisecond of work.
+const LOOK_EVERY: usize = 200_000;
 
 /// The place of the entries of a Jacobian in one list.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub(crate) enum Layout {
     Rows(usize),
     /// Few entries.
     Sparse(Box<Sparse>),
+    /// The deadline passed before there was an order: one place for all entries, and no step is taken any more.
+    Unordered,
 }
 
 /// The places of a Jacobian with few entries: of each eliminated asset its row, then of each its column, then the core by rows.
@@ -42,15 +46,16 @@ pub(crate) struct Sparse {
 }
 
 impl Layout {
-    /// The layout for these books and pools, under the block's numbers.
-    pub(crate) fn of(asset_count: usize, books: &[Book], pools: &[PoolSide]) -> Self {
+    /// The layout for these books and pools, under the block's numbers, unless `is_over` says on the way that the search has ended.
+    pub(crate) fn of(asset_count: usize, books: &[Book], pools: &[PoolSide], is_over: &dyn Fn() -> bool) -> Self {
         let entries = 2 * (books.len() + pools.len());
         if asset_count <= ROWS_ASSETS_MAX || entries as f64 > ROWS_SHARE * (asset_count as f64).powi(2) {
             return Self::Rows(asset_count);
         }
         let pairs: Vec<(u32, u32)> =
             books.iter().map(|book| (book.sell, book.buy)).chain(pools.iter().map(|side| (side.sell, side.buy))).collect();
-        Self::Sparse(Box::new(Sparse::new(asset_count, &pairs, books.len())))
+        let sparse = Sparse::new(asset_count, &pairs, books.len(), is_over);
+        sparse.map_or(Self::Unordered, |sparse| Self::Sparse(Box::new(sparse)))
     }
 
     /// How many entries there are room for.
@@ -58,6 +63,7 @@ impl Layout {
         match self {
             Self::Rows(asset_count) => asset_count * asset_count,
             Self::Sparse(sparse) => 2 * sparse.later.len() + sparse.core.len() * sparse.core.len(),
+            Self::Unordered => 1,
         }
     }
 
@@ -67,6 +73,7 @@ impl Layout {
         match self {
             Self::Rows(n) => [sell.wrapping_mul(*n).wrapping_add(buy), buy.wrapping_mul(*n).wrapping_add(sell)],
             Self::Sparse(sparse) => sparse.slots[number].map(|slot| slot as usize),
+            Self::Unordered => [0, 0],
         }
     }
 
@@ -75,6 +82,7 @@ impl Layout {
         match self {
             Self::Rows(n) => [sell * n + buy, buy * n + sell],
             Self::Sparse(sparse) => sparse.slots[sparse.book_count + number].map(|slot| slot as usize),
+            Self::Unordered => [0, 0],
         }
     }
 
@@ -88,12 +96,14 @@ impl Layout {
                 }
             }
             Self::Sparse(sparse) => sparse.column_sums(slopes, sums),
+            Self::Unordered => {}
         }
     }
 }
 
 impl Sparse {
-    fn new(asset_count: usize, pairs: &[(u32, u32)], book_count: usize) -> Self {
+    /// `None` where `is_over` says so on the way.
+    fn new(asset_count: usize, pairs: &[(u32, u32)], book_count: usize, is_over: &dyn Fn() -> bool) -> Option<Self> {
         let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); asset_count];
         for &(a, b) in pairs {
             neighbours[a as usize].push(b);
@@ -108,12 +118,19 @@ impl Sparse {
         // Assets by their number of neighbours; an entry that is out of date is passed over.
         let mut by_degree: std::collections::BTreeSet<(usize, u32)> =
             neighbours.iter().zip(0..).map(|(list, asset)| (list.len(), asset)).collect();
-        let mut merged = Vec::new();
+        let (mut merged, mut entries_unseen) = (Vec::new(), 0);
         while let Some((degree, asset)) = by_degree.pop_first() {
             let left = by_degree.len() + 1;
             if degree as f64 > CORE_SHARE * left as f64 {
                 by_degree.insert((degree, asset));
                 break;
+            }
+            entries_unseen += degree * degree;
+            if entries_unseen >= LOOK_EVERY {
+                entries_unseen = 0;
+                if is_over() {
+                    return None;
+                }
             }
             is_left[asset as usize] = false;
             let own = std::mem::take(&mut neighbours[asset as usize]);
@@ -138,8 +155,11 @@ impl Sparse {
             first.push(later.len() as u32);
         }
         let mut sparse = Self { eliminated, rank, first, later, core, slots: Vec::new(), book_count };
+        if is_over() {
+            return None;
+        }
         sparse.slots = pairs.iter().map(|&(a, b)| [sparse.slot(a, b) as u32, sparse.slot(b, a) as u32]).collect();
-        sparse
+        Some(sparse)
     }
 
     /// Where the entry of two assets lies, by their block's numbers. They are neighbours, or both are in the core.

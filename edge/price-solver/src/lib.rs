@@ -51,6 +51,7 @@ pub mod synthetic;
 
 mod block;
 mod bounds;
+mod circulation;
 mod layout;
 mod node;
 mod structure;

@@ -13,6 +13,7 @@ use crate::structure::Structure;
 
 mod capped;
 mod interior;
+mod krylov;
 mod markov;
 mod newton;
 mod portfolio;
@@ -260,6 +261,18 @@ impl Task<'_, '_> {
     fn judge_amounts(&mut self, found: Found, values: &[f64]) -> Found {
         self.queries += 1;
         match bounds::amounts_near(self.block, &found.prices, self.accuracy, values) {
+            Some(values) => Found { outcome: Outcome::ClearedWithinBounds, values: Some(values), ..found },
+            None => found,
+        }
+    }
+
+    /// The same prices, cleared within bounds if a maximum flow finds amounts within them: whatever smoothed demand is.
+    fn judge_flow(&mut self, found: Found) -> Found {
+        if found.outcome < Outcome::Approximate || self.is_spent() {
+            return found;
+        }
+        self.queries += 1;
+        match bounds::amounts_by_flow(self.block, &found.prices, self.accuracy, &|| self.budget.is_over()) {
             Some(values) => Found { outcome: Outcome::ClearedWithinBounds, values: Some(values), ..found },
             None => found,
         }

@@ -60,7 +60,8 @@ impl Adjacency {
 }
 
 impl<'i> Structure<'i> {
-    pub(crate) fn of(index: &'i DemandIndex) -> Self {
+    /// Blocks are not made ready for steps any more once `is_over` says so.
+    pub(crate) fn of_until(index: &'i DemandIndex, is_over: &dyn Fn() -> bool) -> Self {
         let n = index.asset_count;
         let mut edges: Vec<(u32, u32)> = index.books.iter().map(|book| (book.sell, book.buy)).collect();
         edges.extend(index.pool_sides.iter().map(|side| (side.sell, side.buy)));
@@ -93,7 +94,7 @@ impl<'i> Structure<'i> {
             }
         }
         for block in &mut blocks {
-            block.layout = Layout::of(block.assets.len(), &block.books, &block.pools);
+            block.layout = Layout::of(block.assets.len(), &block.books, &block.pools, is_over);
         }
         // The depth-first search closes a block before the one it hangs from.
         blocks.reverse();
@@ -101,12 +102,12 @@ impl<'i> Structure<'i> {
     }
 
     /// The whole market as one block, whatever it consists of.
-    pub(crate) fn whole(index: &'i DemandIndex) -> Self {
+    pub(crate) fn whole_until(index: &'i DemandIndex, is_over: &dyn Fn() -> bool) -> Self {
         let assets: Vec<u32> = (0..index.asset_count as u32).collect();
         let part_of = vec![0; assets.len()];
         Self {
             blocks: vec![Block {
-                layout: Layout::of(assets.len(), &index.books, &index.pool_sides),
+                layout: Layout::of(assets.len(), &index.books, &index.pool_sides, is_over),
                 index,
                 assets,
                 books: index.books.clone(),
@@ -115,6 +116,16 @@ impl<'i> Structure<'i> {
             part_of,
             part_count: 1,
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(index: &'i DemandIndex) -> Self {
+        Self::of_until(index, &|| false)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn whole(index: &'i DemandIndex) -> Self {
+        Self::whole_until(index, &|| false)
     }
 
     /// Prices of the whole market from those of its blocks, in the blocks' order. An asset of no block has none.

@@ -1,9 +1,9 @@
-//! History as commands for any book: the file format of `walras_market_history::workload_file`, so that a book that is not ours can be
-//! driven through the same hour, and both answers compared.
+//! History as commands for any book: the file format of `walras_market_history::workload_file`, so that a book that is not ours can
+//! be driven through the same hour, and both answers compared.
 //!
-//! A file of commands says what comes, never what came of it; so where a book's own choices differ from the record, the record is not
-//! followed afterwards, and what it says of orders that are gone by then is left out and counted. History does not say whose an order is:
-//! each order is an owner of its own here, so that nobody trades with himself.
+//! A file of commands says what comes, never what came of it; so where a book's own choices differ from the record, the record is
+//! not followed afterwards, and what it says of orders that are gone by then is left out and counted. History does not say whose an
+//! order is: each order is an owner of its own here, so that nobody trades with himself.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ use crate::load::Loaded;
 use crate::plan::{Action, AuctionReference, Step};
 use crate::reconstruct::Steps;
 
-/// Numbers of aggressors whose number nobody says begin here: no exchange numbers its orders that high, and a file takes no higher ones.
+/// Numbers of aggressors whose number nobody says begin here: no exchange numbers its orders that high, and a file takes no higher
+/// ones.
 const NAMELESS: u64 = 1 << 62;
 
 /// A history as commands.
@@ -33,7 +34,7 @@ pub struct BookCommands {
     pub left_out: u64,
 }
 
-/// The commands of a history; `None` where it has auctions, which such a file can not say.
+/// The commands of a history; `None` where it has auctions, which such a file cannot say.
 pub fn book_commands(loaded: &Loaded) -> Result<Option<BookCommands>, ReplayError> {
     let mut writer = Writer {
         market: Market::new(AuctionReference::Middle),

@@ -10,7 +10,7 @@ use crate::survey::InstrumentReport;
 /// Why a replay could not run. That history and book disagree is no error: the [`crate::Report`] counts it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The file can not be read as history.
+    /// The file cannot be read as history.
     #[error(transparent)]
     History(#[from] HistoryError),
     /// The file does not hold the instrument asked for, or holds several and none was asked for.
@@ -60,7 +60,7 @@ pub enum ReplayError {
         /// Asked for.
         units_per_lot: u64,
     },
-    /// A file beside the history could not be read.
+    /// A file next to the history could not be read.
     #[error("reading {}: {source}; check the path and its permissions", path.display())]
     Read {
         /// The file.
@@ -82,7 +82,7 @@ pub enum ReplayError {
     /// The folder for the log holds one already.
     #[error("{} holds a log already, which is not overwritten; name a folder that has none", .0.display())]
     LogInUse(PathBuf),
-    /// The venue can not be set up for this history.
+    /// The venue cannot be set up for this history.
     #[error("{what}; {advice}")]
     Venue {
         /// What is wrong.

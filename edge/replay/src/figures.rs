@@ -29,7 +29,7 @@ pub(crate) const BITSTAMP_FILE: &str = "bitstamp/2015-05-01.log.xz";
 /// exchange-core's commands.
 pub(crate) const WORKLOAD_FILE: &str = "ec-workload/ec_1k_3m.bin.xz";
 
-/// The folder of data: `WALRAS_DATA`, or `shared/data` beside the repository (whose root is given) or one folder up.
+/// The folder of data: `WALRAS_DATA`, or `shared/data` next to the repository (whose root is given) or one folder up.
 #[must_use]
 pub fn data_folder(repository: &Path) -> Option<PathBuf> {
     match std::env::var_os("WALRAS_DATA") {

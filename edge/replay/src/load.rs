@@ -111,7 +111,7 @@ impl Loaded {
         Self::of(source, format, info, Scale::of_format(format), instrument, survey)
     }
 
-    /// Surveys `source`, of which a copy is kept, as this format.
+    /// Surveys `source` as this format, and keeps a copy of it.
     pub fn read<R: BufRead>(
         mut source: R,
         format: Format,

@@ -9,8 +9,8 @@ use walras_market_history::Format;
 pub struct Options {
     /// The file's format; `None` to recognise it.
     pub format: Option<Format>,
-    /// Price of a tick in currency, such as `0.0001`; `None` for the format's own, see [`crate::Scale::of_format`]; of NASDAQ's files a
-    /// cent, and 0.0001 where orders below a dollar need it.
+    /// Price of a tick in currency, such as `0.0001`; `None` for the format's own, see [`crate::Scale::of_format`]; of NASDAQ's
+    /// files a cent, and 0.0001 where orders below a dollar need it.
     pub tick: Option<String>,
     /// Which of a file's instruments, by symbol or by the file's number; `None` for the only one.
     pub instrument: Option<String>,
@@ -19,7 +19,7 @@ pub struct Options {
     pub reference_price: Option<String>,
     /// Levels a side that a LOBSTER file shows; `None` for those that its name says.
     pub levels: Option<u32>,
-    /// LOBSTER's orderbook file; `None` for the one beside the message file, if there is one.
+    /// LOBSTER's orderbook file; `None` for the one next to the message file, if there is one.
     pub orderbook: Option<PathBuf>,
     /// How often the book alone is run and timed; zero to leave it out. The report gives the median.
     pub timing_rounds: u32,

@@ -1,9 +1,9 @@
 //! LOBSTER's orderbook file as an oracle: after each message of the record the book must show the levels that the file shows.
 //!
-//! A file of `N` levels does not tell what stands deeper. So a level that was not in view on the row before is *learned*: the book takes
-//! it over as the file has it, with an order of nobody for what no message explains. The first row is learned whole: it is the book
-//! with which the record begins. A level that was in view must agree; where it does not, the row differs, and the level is set to the
-//! file's, so that one difference is counted once.
+//! A file of `N` levels does not tell what stands deeper. So a level that was not in view on the row before is *learned*: the book
+//! takes it over as the file has it, with an order of nobody for what no message explains. The first row is learned whole: it is
+//! the book with which the record begins. A level that was in view must agree; where it does not, the row differs, and the level is
+//! set to the file's, so that one difference is counted once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,9 +31,9 @@ pub struct OrderbookReport {
     pub levels: usize,
     /// Rows compared: all but those between two executions of one incoming order, whose steps a book does at once.
     pub rows: u64,
-    /// Rows of which every level that was in view before agrees, on both sides.
+    /// Rows in which every level that was in view before agrees, on both sides.
     pub rows_equal: u64,
-    /// Rows of which the best price and its size agree, on both sides, if they were in view before.
+    /// Rows whose best price and size agree, on both sides, if they were in view before.
     pub best_equal: u64,
     /// Levels that came into view and were learned.
     pub levels_learned: u64,
@@ -43,7 +43,7 @@ pub struct OrderbookReport {
     pub first_difference: Option<OrderbookDifference>,
 }
 
-/// A level of which file and book say different things.
+/// A level on which file and book disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct OrderbookDifference {
     /// Line of both files.
@@ -185,7 +185,7 @@ impl Oracle {
                     self.report.levels_learned += 1;
                     continue;
                 }
-                // A level that was learned, and of which an order came to be known since: nobody's order gives way to it.
+                // A learned level with an order that became known since: no order gives way to it.
                 let name = level_name(side, price);
                 let nobodys = Levels::of(book, [name])
                     .queue(name)
@@ -216,8 +216,8 @@ impl Oracle {
         changes
     }
 
-    /// The levels with as many lots as the file has: with an order of nobody at the back, or without the orders at the back that the file
-    /// does not name any more, and after them others.
+    /// The levels with as many lots as the file has: with an order of nobody at the back, or without the orders at the back that
+    /// the file does not name any more, and after them others.
     fn settle(&mut self, book: &OrderBook, changes: BTreeMap<LevelName, u64>) -> Levels {
         let mut levels = Levels::of(book, changes.keys().copied());
         for (name, lots) in changes {

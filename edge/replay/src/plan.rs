@@ -127,7 +127,7 @@ pub enum Action {
         /// What is left.
         open: SizeLots,
     },
-    /// An order is taken out and its rest submitted anew at this price.
+    /// An order is removed, and its rest submitted again at this price.
     Move {
         /// The order.
         order_ref: u64,
@@ -186,8 +186,9 @@ pub struct Step {
 pub enum AuctionReference {
     /// The nearest to this price.
     Price(PriceTicks),
-    /// The middle of them: Shanghai's rule. On 2023-02-07 at 09:15:11 it showed 600519 at 1788.04, with as much bid as offered at every
-    /// price from 1781.21 to 1794.87. Where the middle lies between two ticks, the upper one; no known file shows which it should be.
+    /// The middle of them: Shanghai's rule. On 2023-02-07 at 09:15:11 it showed 600519 at 1788.04, with as much bid as offered at
+    /// every price from 1781.21 to 1794.87. Where the middle lies between two ticks, the upper one; no known file shows which it
+    /// should be.
     Middle,
 }
 

@@ -91,13 +91,13 @@ pub struct BookReport {
 
 /// Recorded executions of visible orders against the book's choices.
 ///
-/// Each aggressor is reconstructed and submitted as one order; the book decides whom it meets. If the fills are not those recorded, in
-/// order and size, each execution is asked for on its own, the record being applied before the next.
+/// Each aggressor is reconstructed and submitted as one order; the book decides whom it meets. If the fills are not those recorded,
+/// in order and size, each execution is asked for on its own, the record being applied before the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ExecutionReport {
     /// Recorded.
     pub recorded: u64,
-    /// Of orders that the file never added and that can not be made up.
+    /// Of orders that the file never added and that cannot be made up.
     pub of_unknown_orders: u64,
     /// Of orders made up.
     pub of_made_up_orders: u64,
@@ -121,9 +121,9 @@ pub struct ExecutionReport {
     pub sweeps: u64,
     /// Those with more than one fill that matched.
     pub sweeps_matched: u64,
-    /// Those of which something rested.
+    /// Those with something that rested.
     pub rests: u64,
-    /// Those of which just as much rested in the book.
+    /// Those that rested in the book with the same size.
     pub rests_matched: u64,
     /// Why executions were not as the book picks.
     pub causes: Causes,
@@ -150,11 +150,11 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
 /// Why executions were not as the book picks, as far as the record shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Causes {
-    /// All orders ahead of it have higher numbers: it entered before them and was shown after them, as NASDAQ shows what waited for the
-    /// opening. The exchange keeps the time of entry; the file does not have it.
+    /// All orders ahead of it have higher numbers: it entered before them and was shown after them, as NASDAQ shows what waited for
+    /// the opening. The exchange keeps the time of entry; the file does not have it.
     pub entered_before_shown_after: u64,
-    /// An order ahead of it was passed over, and the record does not say why: an exchange's self-match prevention, a minimum quantity,
-    /// a change of attributes that cost priority.
+    /// An order ahead of it was passed over, and the record does not say why: an exchange's self-match prevention, a minimum
+    /// quantity, a change of attributes that cost priority.
     pub passed_over: u64,
     /// At another price than the best of its side.
     pub not_at_best: u64,
@@ -176,8 +176,8 @@ pub enum Cause {
     OrderGone,
     /// An add that by the record rested, and in the book traded.
     AddTraded,
-    /// Two lines of the record contradict each other: an order rests where another, which the file names once more, would have met it; or
-    /// an execution passes such an order over. The order is set aside.
+    /// Two lines of the record contradict each other: an order rests where another, which the file names once more, would have met
+    /// it; or an execution passes such an order over. The order is set aside.
     Contradiction,
     /// An auction that uncrossed otherwise.
     Auction,
@@ -238,7 +238,7 @@ impl AuctionReport {
 pub struct TapeReport {
     /// Trades reported.
     pub trades: u64,
-    /// Those of which the book made one of just that price and size.
+    /// Those for which the book made one of exactly that price and size.
     pub trades_matched: u64,
     /// Why the book did not make the others, as far as the feed shows.
     pub trade_causes: TradeCauses,
@@ -248,7 +248,7 @@ pub struct TapeReport {
     pub statements: u64,
     /// Those that say what the book had found already.
     pub statements_matched: u64,
-    /// Those of orders of which the book had traded more already: it makes all fills of an aggressor when it comes, the feed tells of
+    /// Those of orders that the book had traded further already: it makes all fills of an aggressor at once, the feed reports
     /// them one by one.
     pub statements_outrun: u64,
     /// Those that the book did not find and was set to.
@@ -257,17 +257,18 @@ pub struct TapeReport {
     pub statements_corrected_by_trade: u64,
 }
 
-/// Why the book did not make trades that a feed without executions reports, as far as the feed shows. They add up to the trades that were
-/// not matched.
+/// Why the book did not make trades that a feed without executions reports, as far as the feed shows. They add up to the trades
+/// that were not matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct TradeCauses {
-    /// An order that stood at just the price lost just the size, and the feed showed nobody who took it: market orders are not in it.
+    /// An order that stood at just the price lost just the size, and the feed showed nobody who took it: market orders are not in
+    /// it.
     pub taker_not_shown: u64,
     /// The book made a trade at the price that nobody reported, of another size: it met the orders otherwise than the exchange.
     pub other_size: u64,
     /// Nothing that the feed showed lost just that: its orders were not shown, or the book had traded them otherwise before.
     pub no_order_shown: u64,
-    /// The price is not a whole number of ticks, so the book can not have made it.
+    /// The price is not a whole number of ticks, so the book cannot have made it.
     pub off_tick: u64,
 }
 
@@ -299,7 +300,7 @@ pub struct WorkloadReport {
 pub struct TimingReport {
     /// Rounds run.
     pub rounds: u32,
-    /// Messages that the book saw in each: an aggressor counts as the messages that told of it.
+    /// Messages that the book saw in each: an aggressor counts as the messages that reported it.
     pub messages: u64,
     /// Median over the rounds of a round's time.
     pub total_ns: u64,

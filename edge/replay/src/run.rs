@@ -69,7 +69,7 @@ pub fn run_loaded(loaded: &Loaded, options: &Options, progress: &mut dyn FnMut(P
     })
 }
 
-/// The expected result beside a file of commands: `FILE.expect`, of the file's name without its compression.
+/// The expected result next to a file of commands: `FILE.expect`, of the file's name without its compression.
 pub(crate) fn expectation(path: &Path) -> Result<Option<WorkloadResult>, ReplayError> {
     let plain = match path.extension().and_then(|extension| extension.to_str()) {
         Some("xz" | "gz" | "zip") => path.with_extension(""),

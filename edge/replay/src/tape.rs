@@ -59,7 +59,7 @@ impl Tape {
         self.report.statements_matched += 1;
     }
 
-    /// A statement of an order of which the book has traded more.
+    /// A statement of an order that the book has traded further.
     pub(crate) fn outrun(&mut self) {
         self.report.statements += 1;
         self.report.statements_outrun += 1;

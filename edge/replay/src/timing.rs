@@ -1,5 +1,5 @@
-//! The book alone, timed: the compared book's steps and corrections done once more by books of their own, some thousand steps at a time,
-//! with the clock stopped while a book is corrected.
+//! The book alone, timed: the compared book's steps and corrections done once more by books of their own, some thousand steps at a
+//! time, with the clock stopped while a book is corrected.
 
 use std::time::Instant;
 
@@ -82,7 +82,7 @@ impl Timed {
         self.corrected_orders = 0;
     }
 
-    /// The median of the rounds, each of which must have traded what the compared book did.
+    /// The median of the rounds; each must have traded what the compared book did.
     pub(crate) fn finish(mut self, compared: Tally) -> Option<TimingReport> {
         self.run();
         for round in &self.rounds {

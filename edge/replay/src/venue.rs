@@ -1,9 +1,9 @@
 //! The same history as commands for a venue: an engine with accounts, reserves, phases and its own book.
 //!
-//! Each order belongs to one account of a pool, chosen by its number, under its number as `client_order_id`. A reconstructed aggressor
-//! comes as an immediate-or-cancel (or, with a rest, good-till-cancel) limit order from an account of the pool that owns none of the
-//! orders it is to meet, so that self-trade prevention does not stop it; where every account owns one, it allows self-trades, as
-//! accounts that stand for many owners may. Orders of which the record does not say whom they meet allow them too.
+//! Each order belongs to one account of a pool, chosen by its number, under its number as `client_order_id`. A reconstructed
+//! aggressor comes as an immediate-or-cancel (or, with a rest, good-till-cancel) limit order from an account of the pool that owns
+//! none of the orders it is to meet, so that self-trade prevention does not stop it; where every account owns one, it allows
+//! self-trades, as accounts that stand for many owners may. Orders whose counterparties the record does not name allow them too.
 //!
 //! [`run`] does it all in this process and reports: an engine of its own, and on request a durable log.
 //!
@@ -12,9 +12,9 @@
 //! [`crate::run`] does without corrections; with other participants it is a market that the history flows into, and its commands
 //! may be rejected where others took the orders they name.
 //!
-//! A file of commands says by how much an order shrinks, and a venue takes what shall be left of it. What is left of an order depends on
-//! what it traded, which such a file does not tell; so its commands are also done to a book of our own, which is asked. (A participant
-//! would have heard of its trades from the venue.)
+//! A file of commands says by how much an order shrinks, and a venue takes what shall be left of it. What is left of an order
+//! depends on what it traded, which such a file does not tell; so its commands are also done to a book of our own, which is asked.
+//! (A participant would have heard of its trades from the venue.)
 
 mod report;
 mod run;
@@ -108,12 +108,12 @@ impl VenueOptions {
     }
 }
 
-/// The commands before the first message: assets, instrument, accounts, deposits of an eighth of what an asset can hold, and the first
-/// phase. Send them in order, each being applied.
+/// The commands before the first message: assets, instrument, accounts, deposits of an eighth of what an asset can hold, and the
+/// first phase. Send them in order, each being applied.
 pub fn setup(loaded: &Loaded, options: &VenueOptions) -> Result<Vec<Command>, ReplayError> {
     let refuse = |what, advice| Err(ReplayError::Venue { what, advice });
     if options.accounts < 2 {
-        return refuse("a pool of less than two accounts can not trade with itself", "give it at least two");
+        return refuse("a pool of less than two accounts cannot trade with itself", "give it at least two");
     }
     let lot_decimals = decimals(loaded.info.size_scale, loaded.scale.units_per_lot);
     let tick_decimals = decimals(loaded.info.price_scale, loaded.scale.units_per_tick.unsigned_abs());
@@ -170,7 +170,7 @@ pub fn setup(loaded: &Loaded, options: &VenueOptions) -> Result<Vec<Command>, Re
     Ok(commands)
 }
 
-/// Decimals of a whole of which `part` out of `whole` is the smallest piece; `None` if it is no decimal fraction.
+/// Decimals of a quantity whose smallest piece is `part` out of `whole`; `None` if that is no decimal fraction.
 fn decimals(whole: u64, part: u64) -> Option<u8> {
     let pieces = whole.checked_div(part).filter(|pieces| pieces.checked_mul(part) == Some(whole))?;
     let digits = pieces.checked_ilog10()?;

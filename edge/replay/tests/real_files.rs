@@ -62,7 +62,7 @@ fn the_same_hour_as_itch_has_the_same_result() {
     let report = run_loaded(&loaded, &options(), &mut |_| {}).unwrap();
     let executions = report.executions.unwrap();
     let as_lobster = replay(&path).executions.unwrap();
-    // ITCH does not say side and price of an order it never added, so those 12 can not be made up.
+    // ITCH does not say side and price of an order it never added, so those 12 cannot be made up.
     assert_eq!((executions.of_unknown_orders, executions.of_made_up_orders), (12, 0));
     assert_eq!(report.left_out.unknown_order, 84);
     assert_eq!((executions.of_known_orders, executions.at_best), (as_lobster.of_known_orders, as_lobster.at_best));

@@ -9,7 +9,7 @@ fn replay(format: Format, text: &str) -> Report {
     let options = Options { timing_rounds: 1, ..Options::default() };
     let loaded = Loaded::read(text.as_bytes(), format, &options, &mut |_| {}).unwrap();
     let report = run_loaded(&loaded, &options, &mut |_| {}).unwrap();
-    // What is timed is measured, all else is told by the history alone.
+    // Times are measured; all else follows from the history alone.
     assert!(report.timing.is_some());
     // Whatever the history, a venue takes it: the run itself checks the engine's invariants and that no unit is lost.
     through_venue(&loaded);
@@ -93,7 +93,8 @@ fn a_venue_trades_a_sweep_as_recorded() {
 
 #[test]
 fn what_a_venue_traded_otherwise_is_refused_and_counted() {
-    // By the record all of 12 trades although 11 is ahead, then all of 13. The venue trades 50 of 11; then the other 50 of 11 and 20 of
+    // By the record all of 12 trades although 11 is ahead, then all of 13. The venue trades 50 of 11; then the other 50 of 11 and
+    // 20 of
     // 12. So the deletion of 11 comes too late.
     let report = venue(
         Format::Lobster,
@@ -252,9 +253,9 @@ fn sse_snapshot(phase: u64, time: u64, day: Day, bids: Levels<'_>, asks: Levels<
     line + " TradingPhaseCodePack=0 resv=\n"
 }
 
-/// A day in small: bids 300 @ 10.10 and 100 @ 10.00, an offer of 200 @ 9.90; 200 uncross at the highest price, for bids are left. Then a
-/// seller of 250 takes the 100 left at 10.10 and rests 150 at 10.05; a buyer takes 50 of that. In the closing call a bid of 40 @ 10.05
-/// meets it.
+/// A day in small: bids 300 @ 10.10 and 100 @ 10.00, an offer of 200 @ 9.90; 200 uncross at the highest price, for bids are left.
+/// Then a seller of 250 takes the 100 left at 10.10 and rests 150 at 10.05; a buyer takes 50 of that. In the closing call a bid of
+/// 40 @ 10.05 meets it.
 fn day() -> Vec<String> {
     vec![
         sse_order(1, 9_15_00_00, 101, 'B', 10_100, 300, 'A'),

@@ -12,7 +12,7 @@ use walras_market_history::workload_file::write_commands;
 use walras_replay::venue::{VenueReport, run};
 use walras_replay::{Options, data_folder};
 
-/// What is told of the run, without what is measured.
+/// The report of a run, without what is measured.
 fn through_venue(path: &Path, format: Option<Format>) -> VenueReport {
     let options = Options { format, timing_rounds: 0, ..Options::default() };
     let report = run(path, &options, None, &mut |_| {}).unwrap();

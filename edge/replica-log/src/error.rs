@@ -121,10 +121,10 @@ impl From<SnapshotError> for OpenError {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaLogError {
     /// The store below refused.
-    #[error("{0}{advice}", advice = advice_after(.0))]
+    #[error(transparent)]
     Store(#[from] LogError),
     /// An earlier write failed.
-    #[error("an earlier write of this replica's log failed: stop the replica, and start it again from what the disk has")]
+    #[error("an earlier write of this replica's log failed: open the log again, and write again what was not durable")]
     Failed,
     /// A slot that does not fit the longest group.
     #[error(
@@ -242,15 +242,43 @@ pub enum SnapshotError {
     Announcement,
 }
 
-fn advice_after(error: &LogError) -> &'static str {
-    if error.is_retryable() { "" } else { ". The replica must stop, and start again from what the disk has" }
-}
-
 impl ReplicaLogError {
     /// Whether the same call may be made again later: what it was to write is still to be written, and nothing of it is on the disk.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_retryable())
+    }
+
+    /// Whether the disk of the moment explains it: the log is opened again, and the attempt repeated.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Store(error) => may_pass(error),
+            Self::Open(error) => matches!(&**error, OpenError::Store(error) if may_pass(error)),
+            Self::Failed => true,
+            Self::SlotTooLong { .. }
+            | Self::NotHeld { .. }
+            | Self::EntryNotHeld { .. }
+            | Self::NotCounted
+            | Self::Unreadable { .. } => false,
+        }
+    }
+}
+
+fn may_pass(error: &LogError) -> bool {
+    match error {
+        LogError::DiskFull { .. } | LogError::OutOfDescriptors { .. } | LogError::Io { .. } | LogError::Poisoned => true,
+        LogError::Locked { .. }
+        | LogError::Corrupt { .. }
+        | LogError::BelowFloor { .. }
+        | LogError::IdentityMissing { .. }
+        | LogError::NotFound { .. }
+        | LogError::WrongOwner { .. }
+        | LogError::Version { .. }
+        | LogError::EntryTooLong { .. }
+        | LogError::OutOfRange { .. }
+        | LogError::SnapshotNotNewer { .. }
+        | LogError::Options { .. } => false,
     }
 }
 

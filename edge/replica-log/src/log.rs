@@ -11,14 +11,14 @@ use crate::upkeep::{Upkeep, UpkeepOut};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use walras_consensus::{DurableLog, Recovered, Slot, SnapshotMeta, Ticket, Write};
-use walras_log_store::{Disk, LogWriter};
+use walras_log_store::{Disk, FailedLog, LogWriter};
 use walras_types::LogIndex;
 
 /// The durable log of one replica.
 ///
 /// [`write`](Self::write) takes, [`flush`](Self::flush) hands to the operating system, [`sync`](Self::sync) makes durable. After any
-/// failure that is not [retryable](ReplicaLogError::is_retryable) all answer [`ReplicaLogError::Failed`]: the replica has promised its
-/// library what the disk may not have, so it stops, and starts again from [`reopen`](Self::reopen).
+/// failure that is not [retryable](ReplicaLogError::is_retryable) all answer [`ReplicaLogError::Failed`]: what was taken since the last
+/// sync may be on the disk or not. [`crate::DurableWriter`] opens it again and writes that once more.
 #[derive(Debug)]
 pub struct ReplicaLog<D: Disk> {
     pub(crate) disk: D,
@@ -45,7 +45,7 @@ impl<D: Disk> ReplicaLog<D> {
         open::open(disk, dir, identity, options)
     }
 
-    /// Opens the log again: after a failure, and for a replica that starts anew. Waits for [`Upkeep`] that is out.
+    /// Opens the log again for a replica that starts again. Waits for [`Upkeep`] that is out.
     pub fn reopen(mut self) -> Result<Opened<D>, OpenError> {
         self.log.hurry();
         self.upkeep.wait();
@@ -112,13 +112,14 @@ impl<D: Disk> ReplicaLog<D> {
             if snapshot.slot <= log.newest.slot {
                 return Ok(());
             }
-            log.oldest_snapshot = log.newest.slot;
-            log.newest = snapshot.clone();
+            let oldest = log.newest.slot;
             let retained = Slot(snapshot.slot.0.saturating_sub(log.options.retained_slots));
-            match log.content.record_at(log.oldest_snapshot.min(retained)) {
-                Some(record) => log.release(record),
-                None => Ok(()),
+            if let Some(record) = log.content.record_at(oldest.min(retained)) {
+                log.release(record)?;
             }
+            // Only now: after a failure the same is asked again.
+            (log.oldest_snapshot, log.newest) = (oldest, snapshot.clone());
+            Ok(())
         })
     }
 
@@ -187,6 +188,14 @@ impl<D: Disk> ReplicaLog<D> {
         &self.snapshots
     }
 
+    /// Keeps what does not depend on the disk, and the folder's lock. Waits for [`Upkeep`] that is out.
+    pub(crate) fn into_failed(mut self) -> FailedReplicaLog<D> {
+        self.log.hurry();
+        self.upkeep.wait();
+        let Self { disk, dir, identity, options, log, snapshots, newest, oldest_snapshot, .. } = self;
+        FailedReplicaLog { disk, dir, identity, options, log: log.into_failed(), snapshots, newest, oldest_snapshot }
+    }
+
     pub(crate) fn sync_records(&mut self) -> Result<(), ReplicaLogError> {
         let end = self.log.sync()?;
         self.snapshots.note_log_end(end.0);
@@ -216,6 +225,46 @@ impl<D: Disk> ReplicaLog<D> {
         let result = work(self);
         self.failed = result.as_ref().is_err_and(|error| !error.is_retryable());
         result
+    }
+}
+
+/// A replica's log after a failure, until it is opened again.
+#[derive(Debug)]
+pub(crate) struct FailedReplicaLog<D: Disk> {
+    disk: D,
+    dir: PathBuf,
+    identity: Identity,
+    options: Options,
+    log: FailedLog<D>,
+    snapshots: Snapshots<D>,
+    newest: SnapshotMeta,
+    oldest_snapshot: Slot,
+}
+
+impl<D: Disk> FailedReplicaLog<D> {
+    /// Opens the log again with what reached the device: everything that was durable, and a prefix of the writes after that. May be
+    /// tried again after a failure.
+    pub(crate) fn open(&self) -> Result<ReplicaLog<D>, OpenError> {
+        let log_end = self.snapshots.log_end();
+        let log = self.log.open((log_end > 1).then(|| LogIndex(log_end - 1)))?;
+        let content = open::scan_own(&log, &self.dir, &self.identity)?;
+        self.snapshots.note_log_end(log.durable_end().0);
+        let Self { disk, dir, identity, options, snapshots, newest, oldest_snapshot, .. } = self;
+        Ok(ReplicaLog {
+            disk: disk.clone(),
+            dir: dir.clone(),
+            identity: identity.clone(),
+            options: options.clone(),
+            log,
+            content,
+            snapshots: snapshots.clone(),
+            newest: newest.clone(),
+            oldest_snapshot: *oldest_snapshot,
+            installing: None,
+            last_ticket: Ticket(0),
+            failed: false,
+            upkeep: UpkeepOut::default(),
+        })
     }
 }
 

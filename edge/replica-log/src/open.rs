@@ -9,7 +9,7 @@ use crate::slots::{DecidedReader, SlotReader};
 use crate::snapshots::{SnapshotInfo, SnapshotReader, Snapshots, read_infos};
 use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
-use walras_consensus::{Durability, HardState, Members, Recovered, Slot, SnapshotMeta, Ticket};
+use walras_consensus::{Body, Durability, HardState, Members, Recovered, Slot, SnapshotMeta, Ticket};
 use walras_log_store::{
     Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_beside as open_log_beside, open_read_only,
     open_whole as open_log_whole,
@@ -355,9 +355,29 @@ impl<D: Disk> Dump<D> {
 
     /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
     pub fn decided(&self) -> Result<Option<DecidedReader<D::File>>, OpenError> {
-        let end = self.slots.map_or(Slot(0), |(_, last)| last.next()).min(self.hard_state.commit.next());
+        let end = self.slots.map_or(Slot(0), |(_, last)| last.next()).min(self.decided_slot()?.next());
         DecidedReader::from_the_first(&self.content, &self.places(), end, &|from| self.records.again(from))
             .map_err(|error| unreadable(&self.dir, error))
+    }
+
+    /// The last slot that is known to be decided: the commit that was written last, a state that was kept, and of a replica that decides
+    /// alone all that it holds, up to a change of members.
+    fn decided_slot(&self) -> Result<Slot, OpenError> {
+        let mut decided = self.hard_state.commit;
+        let Some(newest) = self.places().pop() else { return Ok(decided) };
+        decided = decided.max(newest.slot);
+        let Members { voters, outgoing, .. } = &newest.members;
+        if voters.len() > 1 || !outgoing.is_empty() || voters.iter().any(|id| id.get() != self.replica) {
+            return Ok(decided);
+        }
+        let mut slots = self.slots_after(newest.slot)?;
+        while let Some(entry) = slots.next().map_err(|error| unreadable(&self.dir, error))? {
+            decided = decided.max(entry.slot);
+            if matches!(entry.body, Body::Members(_)) {
+                break;
+            }
+        }
+        Ok(decided)
     }
 
     /// Where its snapshots stand, and the place at which it begins if that is known: the log goes on from each. Oldest first.

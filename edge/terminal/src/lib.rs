@@ -4,5 +4,8 @@
 //!
 //! *Invariant*: what takes less than two seconds shows nothing.
 
+mod printable;
 pub mod progress;
 pub mod table;
+
+pub use printable::{escaped, printable};

@@ -62,7 +62,7 @@ impl Slow {
         }
     }
 
-    /// The same for what is told rarely: looks at the clock each time.
+    /// The same for rare updates: looks at the clock each time.
     pub fn tell(&mut self, position: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(position);
@@ -133,13 +133,13 @@ mod tests {
     #[derive(Clone, Debug)]
     struct Paper {
         written: Arc<Mutex<String>>,
-        told: Sender<()>,
+        shown: Sender<()>,
     }
 
     impl Paper {
         fn new() -> (Self, Receiver<()>) {
-            let (told, is_told) = unbounded();
-            (Self { written: Arc::default(), told }, is_told)
+            let (shown, lines) = unbounded();
+            (Self { written: Arc::default(), shown }, lines)
         }
 
         fn manner(&self, patience: Duration) -> Manner {
@@ -153,7 +153,7 @@ mod tests {
         fn write(&self, text: &str) -> io::Result<()> {
             self.written.lock().unwrap().push_str(text);
             if !text.trim().is_empty() {
-                self.told.send(()).map_err(io::Error::other)?;
+                self.shown.send(()).map_err(io::Error::other)?;
             }
             Ok(())
         }
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn what_waits_shows_that_it_does_until_it_is_done() {
-        let (paper, told) = Paper::new();
+        let (paper, lines) = Paper::new();
         let found = while_waiting_in(paper.manner(Duration::ZERO), "restoring the snapshot", || {
             // The work is done once the line is there: without one it would not end well.
-            told.recv_timeout(LONG).expect("a line is shown");
+            lines.recv_timeout(LONG).expect("a line is shown");
             7
         });
         assert_eq!(found, 7);
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_work_passes_and_ends_the_line() {
-        let (paper, told) = Paper::new();
+        let (paper, lines) = Paper::new();
         let panicking = || {
-            told.recv_timeout(LONG).expect("a line is shown");
+            lines.recv_timeout(LONG).expect("a line is shown");
             panic!("the disk is gone")
         };
         let work = std::panic::AssertUnwindSafe(|| while_waiting_in(paper.manner(Duration::ZERO), "opening the log", panicking));

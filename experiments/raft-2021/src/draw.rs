@@ -1,18 +1,18 @@
 //! Seeded draws: the same orders from the same seed on every machine and with every library version.
 
-use walras_figures::draw::SplitMix64;
+use walras_figures::draw::Draws;
 use walras_types::{PriceTicks, Side, SizeLots};
 
 use crate::books::LimitOrder;
 
 /// The draws of one iteration of one experiment.
-pub struct Draw(SplitMix64);
+pub struct Draw(Draws);
 
 impl Draw {
     /// Those that this iteration has under a seed.
     #[must_use]
     pub fn new(seed: u64, experiment: u64, iteration: u64) -> Self {
-        Self(SplitMix64::new(seed, &[experiment, iteration]))
+        Self(Draws::new(seed, &[experiment, iteration]))
     }
 
     /// 64 bits.

@@ -122,6 +122,29 @@ pub struct Write {
     pub entries: Vec<SlotEntry>,
 }
 
+impl Write {
+    /// Makes this write one that comes to the same as it and then `later`, whichever of the writes behind it are on the disk already:
+    /// it may be written again, and takes no more memory than the log that they leave.
+    ///
+    /// # Panics
+    /// When tickets or slots do not follow those before.
+    pub fn absorb(&mut self, later: Self) {
+        let Self { ticket, hard_state, installed, entries } = later;
+        assert!(ticket > self.ticket, "tickets ascend");
+        (self.ticket, self.hard_state) = (ticket, hard_state);
+        if installed.is_some() {
+            self.entries.clear();
+            self.installed = installed;
+        }
+        let Some(cut) = entries.first().map(|entry| entry.slot) else { return };
+        let first = self.entries.first().map_or(cut, |entry| entry.slot);
+        let kept = usize::try_from(cut.0.saturating_sub(first.0)).expect("a log fits in memory");
+        assert!(kept <= self.entries.len(), "slots are written without gaps");
+        self.entries.truncate(kept);
+        self.entries.extend(entries);
+    }
+}
+
 /// What was found after a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {

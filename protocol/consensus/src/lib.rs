@@ -7,8 +7,8 @@
 //! - *one slot for many entries*: a [`Pack`] is replicated, logged and decided as one, and its entries get dense log indexes when it is;
 //! - *a disk that nobody waits for*: a leader sends a slot while its own disk still syncs it, and the next write is collected meanwhile;
 //!   what a follower promises waits for its disk ([`Durability`] says when a slot counts as held);
-//! - *newcomers wait*: a process that was just linked neither votes nor acknowledges for a moment, so that its peers find out first whether another
-//!   one runs under its id (`newcomer.rs`, `lives.rs`);
+//! - *probation*: a process that was just linked neither votes nor acknowledges for a moment, so that its peers first detect
+//!   whether another process runs under its id (`probation.rs`, `lives.rs`);
 //! - *replay from a seed*: no clock, no randomness of its own, no hash order: the same inputs give the same effects;
 //! - *its own bytes* on the network and on the disk, checked before the library sees them.
 //!
@@ -32,6 +32,7 @@
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014 (chapters 3, 4, 6, 9.6 and 10.2.1).
 #![deny(clippy::float_arithmetic)]
 
+mod alone;
 mod durable;
 mod effect;
 mod haste;
@@ -41,8 +42,8 @@ mod ids;
 mod lives;
 mod members;
 mod memory_log;
-mod newcomer;
 mod pack;
+mod probation;
 mod pump;
 mod replica;
 mod settings;

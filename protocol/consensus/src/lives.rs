@@ -1,16 +1,18 @@
-//! The processes under one id, as a peer meets them by their links: which one is there, and whether there are two.
+//! The incarnations of one replica, as a peer sees them by their links: which process is linked, and whether two run.
 //!
-//! Each process has an incarnation, a number of its own, later ones higher ones (a stamp of its start). A new one takes the place of the one before: it died, or its machine did. One
-//! whose place was taken and that comes back was not dead. That may happen once by accident, since a connection that a process made may be met after its end; one
-//! that comes again and again runs, and so does the other: then the one that started later has to stop.
+//! Each process has an incarnation number, higher for later ones (a stamp of its start). A new process supersedes the one before,
+//! which has died, or its machine has. If a superseded process reappears, it was not dead. That may happen once by accident, since
+//! a connection may be accepted after the process that made it has ended. A process that reappears again and again runs, and so
+//! does the other: then the later-started one has to stop.
 //!
-//! Unless the one that took the place has taken part meanwhile: it was there for longer than a newcomer sits out (`newcomer.rs`), while the former one could not be reached. What it
-//! promised since then under the id the former one does not know. So that one has to stop, whichever started first.
+//! There is one exception. If the superseding process has taken part meanwhile, its probation was over (`probation.rs`) while the
+//! former one was unreachable. The former one does not know what was promised under the id since then. So the former one has to
+//! stop, whichever started first.
 
 /// Former processes under one id that are remembered.
 const FORMER_MAX: usize = 16;
 
-/// A former process comes back so often before one of the two is told to stop.
+/// Times that a superseded process reappears before one of the two has to stop.
 const RETURNS: u32 = 3;
 
 /// What a greeting says about the processes under an id.
@@ -66,7 +68,7 @@ impl Lives {
         Life::One
     }
 
-    /// The current one says something that counts for the consensus: it is no newcomer here any more.
+    /// The current process has sent a message of the consensus: its probation is over.
     pub fn takes_part(&mut self) {
         self.has_taken_part = true;
     }

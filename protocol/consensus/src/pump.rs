@@ -108,7 +108,7 @@ impl Replica {
         for message in messages {
             let to = ReplicaId::new(message.to).expect("a member has an id");
             let snapshot = wire::announced_snapshot(&message);
-            if self.is_new_to(to, self.ticked_ns) {
+            if self.is_on_probation_with(to, self.ticked_ns) {
                 self.hold_back(to, snapshot.is_some());
                 continue;
             }

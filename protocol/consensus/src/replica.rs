@@ -1,5 +1,6 @@
 //! The state machine: what comes in.
 
+use crate::alone::decide_what_is_durable;
 use crate::durable::{Body, HardState, Recovered, SnapshotMeta};
 use crate::effect::{Effect, Refused, Role, RoleChange, StartError, StepError};
 use crate::haste::Haste;
@@ -60,6 +61,8 @@ pub struct Replica {
     heard_ns: BTreeMap<ReplicaId, u64>,
     /// When this process was first linked with a peer.
     pub(crate) linked_ns: BTreeMap<ReplicaId, u64>,
+    /// It led alone when it was last looked at: see `alone.rs`.
+    pub(crate) was_alone: bool,
 }
 
 impl std::fmt::Debug for Replica {
@@ -98,7 +101,8 @@ impl Replica {
         effects: &mut Vec<Effect>,
     ) -> Result<Self, StartError> {
         let ticks = settings.ticks()?;
-        let recovered = checked(recovered)?;
+        let mut recovered = checked(recovered)?;
+        decide_what_is_durable(&mut recovered, settings.id);
         let config = Config {
             id: settings.id.get(),
             election_tick: ticks.election_min,
@@ -141,6 +145,7 @@ impl Replica {
             waiting_reads: BTreeSet::new(),
             heard_ns: BTreeMap::new(),
             linked_ns: BTreeMap::new(),
+            was_alone: false,
         };
         replica.settle(effects);
         Ok(replica)
@@ -148,6 +153,7 @@ impl Replica {
 
     /// Time has passed. `now_ns` counts from any moment; a time before the last one counts as no time.
     pub fn on_timer(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        self.forget_time_alone(now_ns);
         let tick_ns = self.settings.tick_ns;
         let passed = now_ns.saturating_sub(self.ticked_ns) / tick_ns;
         self.ticked_ns += passed * tick_ns;
@@ -177,7 +183,7 @@ impl Replica {
     pub fn on_message(&mut self, now_ns: u64, bytes: bytes::Bytes, effects: &mut Vec<Effect>) -> Result<(), StepError> {
         let message = wire::decode(self.settings.cluster_id, self.settings.id, bytes)?;
         self.pass(now_ns);
-        let is_early = ReplicaId::new(message.from).is_some_and(|from| self.is_new_to(from, now_ns));
+        let is_early = ReplicaId::new(message.from).is_some_and(|from| self.is_on_probation_with(from, now_ns));
         if is_early || self.installing.is_some() || self.is_stray(&message) {
             return Ok(());
         }
@@ -271,6 +277,16 @@ impl Replica {
         let is_heard = self.heard_ns.get(&id).is_some_and(|heard_ns| *heard_ns >= oldest_ns);
         let progress = self.node.raft.prs().get(id.get());
         id == self.settings.id || is_heard && progress.is_some_and(|it| it.matched > 0 && it.state != ProgressState::Snapshot)
+    }
+
+    /// Who could lead next soonest: of the other voters that keep up with this leader, the one that has most of its log.
+    #[must_use]
+    pub fn heir(&self) -> Option<ReplicaId> {
+        if self.node.raft.state != StateRole::Leader {
+            return None;
+        }
+        let others = self.members().voters.iter().copied().filter(|id| *id != self.settings.id && self.keeps_up(*id));
+        others.max_by_key(|id| self.node.raft.prs().get(id.get()).map(|progress| progress.matched))
     }
 
     /// Hands leadership to another voter as soon as it has the whole log. Meanwhile, and at most for `election_timeout_min_ns`, nothing
@@ -405,6 +421,7 @@ impl Replica {
 
     fn tick(&mut self) {
         if self.may_tick() {
+            self.stand_at_once();
             let is_ready = self.node.tick();
             if is_ready && self.node.raft.state != StateRole::Leader {
                 self.timeouts.draw();
@@ -418,10 +435,12 @@ impl Replica {
     fn ticks_left(&self) -> usize {
         let raft = &self.node.raft;
         match raft.state {
+            StateRole::Leader if self.leads_alone() => usize::MAX,
             StateRole::Leader => {
                 let resign = raft.election_timeout().saturating_sub(raft.election_elapsed);
                 raft.heartbeat_timeout().saturating_sub(raft.heartbeat_elapsed()).min(resign)
             }
+            StateRole::Follower | StateRole::Candidate | StateRole::PreCandidate if self.stands_alone() => 1,
             StateRole::Follower | StateRole::Candidate | StateRole::PreCandidate => {
                 self.timeouts.current().saturating_sub(raft.election_elapsed)
             }
@@ -430,6 +449,7 @@ impl Replica {
 
     /// Time passes up to a deadline, which stays due: what comes in now may move it.
     pub(crate) fn pass(&mut self, now_ns: u64) {
+        self.forget_time_alone(now_ns);
         let passed = now_ns.saturating_sub(self.ticked_ns) / self.settings.tick_ns;
         let quiet = passed.min(self.ticks_left().saturating_sub(1) as u64);
         for _ in 0..quiet {
@@ -496,6 +516,7 @@ impl Replica {
         self.impose_timeout();
         self.pump(effects);
         self.impose_timeout();
+        self.was_alone |= self.leads_alone();
     }
 }
 

@@ -39,9 +39,9 @@ pub struct Settings {
     /// waiting for its timeout. Without [`Self::pre_vote`] and [`Self::check_quorum`], by which the others refuse while they hear the leader, it
     /// waits all the same.
     pub fail_over_on_lost_link: bool,
-    /// After its first link with a peer ([`crate::Replica::on_linked`]) a process neither hears that peer nor says anything to it for so long, by which time the
-    /// others should have met two processes under one id if there are two. 0 where that can not be.
-    pub newcomer_quiet_ns: u64,
+    /// How long a process is on probation after its first link with a peer ([`crate::Replica::on_linked`]): they exchange no
+    /// messages. By then the others should have met both processes of one id, if there are two. 0 if there cannot be two.
+    pub probation_ns: u64,
     /// Messages with entries that may be on their way to one follower.
     pub inflight_max: usize,
     /// Bytes of slots in one message, though it always holds at least one slot.
@@ -84,7 +84,7 @@ impl Settings {
             pre_vote: true,
             check_quorum: true,
             fail_over_on_lost_link: true,
-            newcomer_quiet_ns: 250_000_000,
+            probation_ns: 250_000_000,
             inflight_max: 256,
             message_bytes_max: 1 << 20,
             pack_bytes_max: 1 << 20,

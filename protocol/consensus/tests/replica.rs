@@ -370,12 +370,12 @@ fn a_process_that_has_just_been_linked_promises_nothing_until_its_peers_could_me
     second.on_persisted(appended, &mut effects);
     let before = sent(&effects).len();
     assert!(before > 0, "and says so");
-    // A link that is made again is no new one.
+    // A link that is made again starts no probation.
     second.on_linked(651 * MS, id(1));
     hears(&mut second, 652, &of_leader, &mut effects);
     assert!(sent(&effects).len() > before);
-    // Where there can not be two, nobody waits.
-    let settings = Settings { newcomer_quiet_ns: 0, ..Settings::new(1, id(3)) };
+    // If there cannot be two, there is no probation.
+    let settings = Settings { probation_ns: 0, ..Settings::new(1, id(3)) };
     let mut alone = Replica::start(0, settings, copy, 1, &mut Vec::new()).unwrap();
     alone.on_linked(400 * MS, id(1));
     let mut effects = Vec::new();
@@ -385,7 +385,7 @@ fn a_process_that_has_just_been_linked_promises_nothing_until_its_peers_could_me
 
 /// A leader that has just been linked with a learner who lacks what is no longer kept.
 #[test]
-fn a_snapshot_that_was_held_back_for_a_newcomer_is_sent_later() {
+fn a_snapshot_that_was_held_back_during_probation_is_sent_later() {
     let of_one = Settings { retained_slots: 0, ..Settings::new(1, id(1)) };
     let leader = Replica::start(0, of_one, genesis(1), 1, &mut Vec::new()).unwrap();
     let mut replicas = vec![leader, start(2, genesis(1)).0];

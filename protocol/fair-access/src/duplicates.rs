@@ -13,10 +13,10 @@ use walras_types::{SessionId, SessionSeq};
 pub struct DuplicateSettings {
     /// Sessions at one time.
     pub sessions_max: usize,
-    /// Places of a session that are remembered; a power of two. More than a session can have under way: orders of a session per second
-    /// times the slowest copy's delay.
+    /// Places of a session that are remembered; a power of two. More than a session can have under way: orders of a session per
+    /// second times the slowest copy's delay.
     pub window: usize,
-    /// Makes digests unforeseeable: from the machine's randomness, anew at each start.
+    /// Makes digests unpredictable: drawn from the system's randomness at each start.
     pub digest_key: u64,
 }
 
@@ -133,7 +133,7 @@ impl Duplicates {
         Self { settings, sessions: HashMap::default(), totals: CopyCounts::default(), unknown_session: 0 }
     }
 
-    /// Opens a session of which everything up to `after` is done.
+    /// Opens a session whose commands up to `after` are done.
     ///
     /// # Errors
     /// When as many are open as may be, or this one is.

@@ -1,4 +1,4 @@
-//! Who sends and who receives.
+//! Who sends.
 
 /// Gateways of one venue.
 pub const GATEWAYS_MAX: u16 = 64;
@@ -21,7 +21,3 @@ impl std::fmt::Display for GatewayId {
         self.0.fmt(f)
     }
 }
-
-/// A connection of a participant that market data is given to, by the gateway's numbering.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SubscriberId(pub u32);

@@ -1,32 +1,32 @@
-//! What gateways tell of how early market data came, made into one sample per piece: the transit to the slowest gateway.
+//! Turns the gateways' reports on when market data came into one sample per publication: the transit time to the slowest gateway.
 //!
-//! A piece is unfair if any gateway had it after its release time. Gateways report each piece they got; the venue gathers the reports here
-//! and feeds the samples to the delay d_h. A gateway that is silent is not waited for: a piece is judged when as many later ones are
-//! under way as there is room for, by those that told, and who missed [`MISSES_MAX`] in a row is not waited for until it tells again. A gateway
-//! whose link is lost is not waited for from that moment on.
+//! A publication is unfair if any gateway had it after its release time. Gateways report each publication they got; the venue
+//! gathers the reports here and feeds the samples to the delay d_h. Nothing waits for a silent gateway for long: when there is no
+//! room for more publications in flight, the oldest is judged by the reports that are there. A gateway that missed [`MISSES_MAX`]
+//! in a row is not waited for until its next report, and one whose link is lost from that moment on.
 
 use crate::{GATEWAYS_MAX, GatewayId};
 
-/// Pieces in a row that a gateway may miss.
+/// Publications in a row that a gateway may miss.
 pub const MISSES_MAX: u32 = 8;
 
-/// One piece, judged.
+/// One publication, judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// Which.
-    pub piece: u64,
-    /// From its making to its arrival at the slowest gateway that told.
+    pub publication: u64,
+    /// Time from its creation to its arrival at the slowest gateway that reported.
     pub transit_ns_max: i64,
     /// Which that was.
     pub slowest: GatewayId,
-    /// Of the gateways that told, how many.
+    /// Number of gateways that reported.
     pub told: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// 0 when empty; pieces count from 1.
-    piece: u64,
+    /// 0 when empty; publications count from 1.
+    publication: u64,
     told: u64,
     transit_ns_max: i64,
     slowest: u16,
@@ -37,14 +37,14 @@ struct Slot {
 pub struct ReportCounts {
     /// Taken.
     pub reports: u64,
-    /// About a piece that was judged already, was told of before, or was never made.
+    /// Reports on a publication that was judged already, reported already, or never made.
     pub useless: u64,
-    /// Pieces judged without it.
+    /// Publications judged without it.
     pub missed: u64,
     missed_in_a_row: u32,
 }
 
-/// Reports by piece.
+/// Reports by publication.
 #[derive(Debug)]
 pub struct Margins {
     slots: Vec<Slot>,
@@ -55,42 +55,44 @@ pub struct Margins {
 }
 
 impl Margins {
-    /// For so many gateways, at most [`GATEWAYS_MAX`], and pieces under way, a power of two.
+    /// For so many gateways, at most [`GATEWAYS_MAX`], and publications under way, a power of two.
     ///
     /// # Panics
     /// Outside these.
     #[must_use]
-    pub fn new(gateways: u16, pieces: usize) -> Self {
+    pub fn new(gateways: u16, publications: usize) -> Self {
         assert!((1..=GATEWAYS_MAX).contains(&gateways), "{gateways} gateways: from 1 to {GATEWAYS_MAX}");
-        assert!(pieces.is_power_of_two(), "{pieces} pieces under way: make it a power of two");
+        assert!(publications.is_power_of_two(), "{publications} publications under way: make it a power of two");
         Self {
-            slots: vec![Slot::default(); pieces],
+            slots: vec![Slot::default(); publications],
             gateways: vec![ReportCounts::default(); usize::from(gateways)],
             awaited: u64::MAX >> (64 - u32::from(gateways)),
             made: 0,
         }
     }
 
-    /// A piece was sent to all gateways: its number, from 1, and the judgement of the one that had to make room.
+    /// A publication was sent to all gateways: its number, from 1, and the judgement of the one that had to make room.
     pub fn on_made(&mut self) -> (u64, Option<Judged>) {
         self.made += 1;
         let index = self.index(self.made);
         let forced = self.close(index);
-        self.slots[index] = Slot { piece: self.made, told: 0, transit_ns_max: i64::MIN, slowest: 0 };
+        self.slots[index] = Slot { publication: self.made, told: 0, transit_ns_max: i64::MIN, slowest: 0 };
         (self.made, forced)
     }
 
-    /// A gateway got a piece so long after it was made, by its clock. The judgement, once all that are waited for told.
-    pub fn on_report(&mut self, gateway: GatewayId, piece: u64, transit_ns: i64) -> Option<Judged> {
-        let index = self.index(piece);
+    /// A gateway's report: it got a publication `transit_ns` after its creation, by its clock. Returns the verdict once all awaited
+    /// reports are there.
+    pub fn on_report(&mut self, gateway: GatewayId, publication: u64, transit_ns: i64) -> Option<Judged> {
+        let index = self.index(publication);
         let counts = self.gateways.get_mut(gateway.index())?;
         let slot = &mut self.slots[index];
         let bit = 1_u64 << gateway.0;
-        if (1..=self.made).contains(&piece) {
-            // Also where the piece is judged already: the next ones wait for it, or the slowest gateway would never count again.
+        if (1..=self.made).contains(&publication) {
+            // Also where the publication is judged already: the next ones wait for it, or the slowest gateway would never count
+            // again.
             self.awaited |= bit;
         }
-        if piece == 0 || slot.piece != piece || slot.told & bit != 0 {
+        if publication == 0 || slot.publication != publication || slot.told & bit != 0 {
             counts.useless += 1;
             return None;
         }
@@ -103,7 +105,8 @@ impl Margins {
         if slot.told & self.awaited == self.awaited { self.close(index) } else { None }
     }
 
-    /// From now on pieces wait for these gateways only, and for each other one from its next report on. For use before the first piece.
+    /// From now on publications wait for these gateways only, and for each other one from its next report on. For use before the
+    /// first publication.
     pub fn await_only(&mut self, gateways: impl IntoIterator<Item = GatewayId>) {
         self.awaited = gateways
             .into_iter()
@@ -111,7 +114,7 @@ impl Margins {
             .fold(0, |bits, gateway| bits | 1 << gateway.0);
     }
 
-    /// A gateway can report again: pieces wait for it.
+    /// A gateway can report again: publications wait for it.
     pub fn on_linked(&mut self, gateway: GatewayId) {
         if let Some(counts) = self.gateways.get_mut(gateway.index()) {
             counts.missed_in_a_row = 0;
@@ -119,7 +122,8 @@ impl Margins {
         }
     }
 
-    /// A gateway can not report: nothing waits for it until its next report. Returns the pieces that waited for it alone, oldest first.
+    /// A gateway cannot report: nothing waits for it until its next report. Returns the publications that waited for it alone,
+    /// oldest first.
     pub fn on_lost(&mut self, gateway: GatewayId) -> Vec<Judged> {
         if gateway.index() >= self.gateways.len() {
             return Vec::new();
@@ -127,10 +131,10 @@ impl Margins {
         self.awaited &= !(1 << gateway.0);
         let newest = self.made;
         let oldest = (newest + 1).saturating_sub(self.slots.len() as u64).max(1);
-        let judge = |piece| {
-            let index = self.index(piece);
+        let judge = |publication| {
+            let index = self.index(publication);
             let slot = self.slots[index];
-            let is_complete = slot.piece == piece && slot.told != 0 && slot.told & self.awaited == self.awaited;
+            let is_complete = slot.publication == publication && slot.told != 0 && slot.told & self.awaited == self.awaited;
             if is_complete { self.close(index) } else { None }
         };
         (oldest..=newest).filter_map(judge).collect()
@@ -142,20 +146,20 @@ impl Margins {
         self.gateways.get(gateway.index())
     }
 
-    /// Whether pieces wait for a gateway's report.
+    /// Whether publications wait for a gateway's report.
     #[must_use]
     pub fn is_awaited(&self, gateway: GatewayId) -> bool {
         gateway.0 < 64 && self.awaited & (1 << gateway.0) != 0
     }
 
-    fn index(&self, piece: u64) -> usize {
-        usize::try_from(piece & (self.slots.len() as u64 - 1)).expect("below the number of slots")
+    fn index(&self, publication: u64) -> usize {
+        usize::try_from(publication & (self.slots.len() as u64 - 1)).expect("below the number of slots")
     }
 
-    /// Judges what is in a slot and empties it; `None` when it is empty, or nobody told.
+    /// Judges what is in a slot and empties it; `None` if it is empty or has no report.
     fn close(&mut self, index: usize) -> Option<Judged> {
         let slot = std::mem::take(&mut self.slots[index]);
-        if slot.piece == 0 {
+        if slot.publication == 0 {
             return None;
         }
         for (gateway, counts) in self.gateways.iter_mut().enumerate() {
@@ -167,8 +171,8 @@ impl Margins {
                 }
             }
         }
-        let Slot { piece, transit_ns_max, slowest, told } = slot;
-        (told != 0).then_some(Judged { piece, transit_ns_max, slowest: GatewayId(slowest), told: told.count_ones() })
+        let Slot { publication, transit_ns_max, slowest, told } = slot;
+        (told != 0).then_some(Judged { publication, transit_ns_max, slowest: GatewayId(slowest), told: told.count_ones() })
     }
 }
 
@@ -177,14 +181,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_judged_when_all_told() {
+    fn a_publication_is_judged_when_all_told() {
         let mut margins = Margins::new(3, 4);
-        let (piece, forced) = margins.on_made();
-        assert_eq!((piece, forced), (1, None));
+        let (publication, forced) = margins.on_made();
+        assert_eq!((publication, forced), (1, None));
         assert_eq!(margins.on_report(GatewayId(2), 1, 70), None);
         assert_eq!(margins.on_report(GatewayId(0), 1, 90), None);
         assert_eq!(margins.on_report(GatewayId(0), 1, 990), None, "told before");
-        let judged = Judged { piece: 1, transit_ns_max: 90, slowest: GatewayId(0), told: 3 };
+        let judged = Judged { publication: 1, transit_ns_max: 90, slowest: GatewayId(0), told: 3 };
         assert_eq!(margins.on_report(GatewayId(1), 1, -5), Some(judged));
         assert_eq!(margins.on_report(GatewayId(1), 1, 5), None, "judged before");
         assert_eq!(margins.on_report(GatewayId(1), 9, 5), None, "never made");
@@ -198,16 +202,16 @@ mod tests {
         let mut margins = Margins::new(2, 4);
         let mut judged_late = 0;
         for _ in 1..4 + u64::from(MISSES_MAX) {
-            let (piece, forced) = margins.on_made();
+            let (publication, forced) = margins.on_made();
             judged_late += u32::from(forced.is_some());
-            assert_eq!(margins.on_report(GatewayId(0), piece, 10), None);
+            assert_eq!(margins.on_report(GatewayId(0), publication, 10), None);
         }
         assert_eq!((judged_late, margins.is_awaited(GatewayId(1))), (MISSES_MAX - 1, true));
-        let (piece, _) = margins.on_made();
-        assert!(margins.on_report(GatewayId(0), piece, 10).is_some(), "nobody else is waited for");
-        let (piece, _) = margins.on_made();
-        assert_eq!(margins.on_report(GatewayId(1), piece, 20), None, "it is back");
-        assert_eq!(margins.on_report(GatewayId(0), piece, 10).unwrap().slowest, GatewayId(1));
+        let (publication, _) = margins.on_made();
+        assert!(margins.on_report(GatewayId(0), publication, 10).is_some(), "nobody else is waited for");
+        let (publication, _) = margins.on_made();
+        assert_eq!(margins.on_report(GatewayId(1), publication, 20), None, "it is back");
+        assert_eq!(margins.on_report(GatewayId(0), publication, 10).unwrap().slowest, GatewayId(1));
     }
 
     #[test]
@@ -216,16 +220,16 @@ mod tests {
         margins.await_only([GatewayId(0), GatewayId(1), GatewayId(2), GatewayId(99)]);
         let awaited: Vec<_> = (0..8).map(GatewayId).filter(|gateway| margins.is_awaited(*gateway)).collect();
         assert_eq!(awaited, [0, 1, 2].map(GatewayId), "those that are not there are not waited for");
-        // All report the first piece, all but gateway 2 the second and the third, gateway 0 alone the fourth.
-        for (piece, told) in [(1, 3), (2, 2), (3, 2), (4, 1)] {
-            assert_eq!(margins.on_made(), (piece, None));
+        // All report the first publication, all but gateway 2 the second and the third, gateway 0 alone the fourth.
+        for (publication, told) in [(1, 3), (2, 2), (3, 2), (4, 1)] {
+            assert_eq!(margins.on_made(), (publication, None));
             for gateway in 0..told {
                 let transit_ns = 10 * i64::from(gateway);
-                let judged = margins.on_report(GatewayId(gateway), piece, transit_ns);
-                assert_eq!(judged.is_some(), gateway == 2, "piece {piece}, gateway {gateway}");
+                let judged = margins.on_report(GatewayId(gateway), publication, transit_ns);
+                assert_eq!(judged.is_some(), gateway == 2, "publication {publication}, gateway {gateway}");
             }
         }
-        let judged = |piece| Judged { piece, transit_ns_max: 10, slowest: GatewayId(1), told: 2 };
+        let judged = |publication| Judged { publication, transit_ns_max: 10, slowest: GatewayId(1), told: 2 };
         assert_eq!(
             margins.on_lost(GatewayId(2)),
             [judged(2), judged(3)],
@@ -235,9 +239,9 @@ mod tests {
         assert_eq!(margins.on_lost(GatewayId(99)), []);
         // It counts again from its next report on, even one that comes after the others', or from when it is linked.
         let told_last = |margins: &mut Margins| {
-            let (piece, _) = margins.on_made();
+            let (publication, _) = margins.on_made();
             let [first, second, slowest] =
-                [(0, 10), (1, 10), (2, 70)].map(|(gateway, ns)| margins.on_report(GatewayId(gateway), piece, ns));
+                [(0, 10), (1, 10), (2, 70)].map(|(gateway, ns)| margins.on_report(GatewayId(gateway), publication, ns));
             (first.is_some() || second.is_some(), slowest.map(|judged| judged.slowest))
         };
         assert_eq!(told_last(&mut margins), (true, None), "judged before its word came");

@@ -1,22 +1,24 @@
 //! Which entries of the log publish what changed, and from when on that may be known.
 //!
-//! Every replica goes by the log alone, so all of them publish at the same entries and mean the same instants, also one that begins from a state
-//! in the middle of the log:
-//! - The first entry of each interval of the log's time publishes. Which one that is follows from the entry before it, so a state's time is
-//!   enough to go on from.
-//! - What an entry shows may be known from its time + d_h on, and not before what any entry before it shows. Where d_h shrinks, that depends on
-//!   entries of which a replica that begins from a state knows nothing: it waits as if all of them had the greatest delay that can be.
+//! Every replica goes by the log alone, so all of them publish at the same entries and mean the same instants, also one that begins
+//! from a state in the middle of the log:
+//! - The first entry of each interval of the log's time publishes. Which one that is follows from the entry before it, so a state's
+//!   time is enough to go on from.
+//! - What an entry shows may be known from its time + d_h on, and not before what any entry before it shows. When d_h shrinks, that
+//!   depends on entries that a replica which starts from a snapshot does not know: it waits as if all of them had the greatest
+//!   possible delay.
 //!
-//! The log's time is that of its leader's clock, which may be milliseconds off. Where the venue keeps a time of its own ([`crate::clock`]),
-//! leaders tell how far theirs are ahead of it, and [`ReleaseClock`] waits by the venue's: then replicas release together whatever their own
-//! clocks show.
+//! The log's time is that of its leader's clock, which may be milliseconds off. Where the venue keeps a time of its own
+//! ([`crate::clock`]), leaders tell how far theirs are ahead of it, and [`ReleaseClock`] waits by the venue's: then replicas
+//! release together whatever their own clocks show.
 
 /// An instant by the log's time, and by what that is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseTime {
     /// By the clock of the leader that stamped the entry.
     pub log_ns: u64,
-    /// How far that clock was ahead of the venue's time; `None` where that is not known: then it is taken for this replica's own clock.
+    /// How far that clock was ahead of the venue's time; `None` where that is not known: then it is taken for this replica's own
+    /// clock.
     pub ahead_ns: Option<i64>,
 }
 
@@ -27,8 +29,8 @@ impl ReleaseTime {
         self.ahead_ns.map(|ahead_ns| self.log_ns.saturating_add_signed(ahead_ns.saturating_neg()))
     }
 
-    /// How long ago it was, by the venue's time where both that and the leader's clock are known, else by this replica's clock. Below 0 for what is
-    /// to come.
+    /// How long ago it was, by the venue's time where both that and the leader's clock are known, else by this replica's clock.
+    /// Below 0 for what is to come.
     #[must_use]
     pub fn ago_ns(self, system_ns: u64, venue_ns: Option<u64>) -> i64 {
         match (venue_ns, self.venue_ns()) {
@@ -57,22 +59,23 @@ pub struct Publications {
 }
 
 impl Publications {
-    /// From the beginning of a log. `every_ns` is the log's time between two publications, `delay_ns_max` the longest d_h that can be in force;
-    /// both the same on all replicas.
+    /// From the beginning of a log. `every_ns` is the log's time between two publications, `delay_ns_max` the longest d_h that can
+    /// be in force; both the same on all replicas.
     #[must_use]
     pub fn new(every_ns: u64, delay_ns_max: u64) -> Self {
         Self { every_ns: every_ns.max(1), delay_ns_max, next_ns: 0, known_from: ReleaseTime::default() }
     }
 
-    /// Goes on from a state of this time, with this delay in force. What led there, in this process or before it, may still be held elsewhere.
+    /// Goes on from a state of this time, with this delay in force. What led there, in this process or before it, may still be held
+    /// elsewhere.
     pub fn begin_from(&mut self, time_ns: u64, delay_ns: u64) {
         self.next_ns = self.interval_after(time_ns);
         let log_ns = time_ns.saturating_add(self.delay_ns_max.max(delay_ns));
         self.hold_until(ReleaseTime { log_ns, ahead_ns: None });
     }
 
-    /// An entry of this time was applied, after which this delay is in force; `ahead_ns` of the clock that stamped it. How long what it publishes is
-    /// held, from its time on; `None` when it publishes nothing.
+    /// An entry of this time was applied, after which this delay is in force; `ahead_ns` of the clock that stamped it. How long
+    /// what it publishes is held, from its time on; `None` when it publishes nothing.
     pub fn on_entry(&mut self, time_ns: u64, delay_ns: u64, ahead_ns: Option<i64>) -> Option<u64> {
         self.hold_until(ReleaseTime { log_ns: time_ns.saturating_add(delay_ns), ahead_ns });
         if time_ns < self.next_ns {
@@ -100,8 +103,8 @@ impl Publications {
     }
 }
 
-/// The clock by which a replica waits for release times: its own, and from when on it knows the venue's time that one, going on from what its own
-/// showed. So what waits meanwhile waits as long as it would have.
+/// The clock by which a replica waits for release times: its own, and from when on it knows the venue's time that one, going on
+/// from what its own showed. So what waits meanwhile waits as long as it would have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReleaseClock {
     /// What it shows less the venue's time; `None` before that was ever known.

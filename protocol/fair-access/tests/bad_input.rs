@@ -2,8 +2,8 @@
 
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayBounds, DelayControl, DelaySettings, Ppm, Tracking};
+use walras_fair_access::outliers::{OutlierSettings, Outliers, Standing};
 use walras_fair_access::resequence::{Arrival, GatewayCounts, Resequencer, ResequencerSettings, Stamp};
-use walras_fair_access::strays::{Standing, StraySettings, Strays};
 use walras_types::{SessionId, SessionSeq};
 
 const GATEWAYS: u16 = 8;
@@ -38,7 +38,8 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
     let bounds = DelayBounds { min_ns: 0, max_ns: 2_000_000, start_ns: 200_000 };
     let tracking = Tracking { bounds, target: Ppm(20_000), step_ns: 2_000, level_window: 127 };
     let mut control = DelayControl::new(DelaySettings::Tracking(tracking));
-    let mut strays = Strays::new(StraySettings { gateways: GATEWAYS, apart_max_ns: 100_000, window: 63, samples_per_look: 16 });
+    let mut outliers =
+        Outliers::new(OutlierSettings { gateways: GATEWAYS, apart_max_ns: 100_000, window: 63, samples_per_look: 16 });
     let mut hold = Resequencer::new(settings, control.delay_ns());
     let mut draw = Draw(7);
     let mut arrivals: Vec<(u64, u16, u64, i64)> = (0..ORDERS)
@@ -55,7 +56,7 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
     for (now_ns, gateway, edge_ns, off_ns) in arrivals {
         while let Some(due_ns) = hold.next_due_ns().filter(|due_ns| *due_ns <= now_ns) {
             let released = hold.pop_due(due_ns).expect("it is due");
-            if strays.standing(released.gateway) == Some(Standing::Fits) {
+            if outliers.standing(released.gateway) == Some(Standing::Fits) {
                 control.on_verdict(released.sequence.is_unfair().into());
                 hold.set_delay_ns(control.delay_ns());
             }
@@ -72,8 +73,8 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
         number += 1;
         let stamp_ns = edge_ns.saturating_add_signed(off_ns);
         let transit_ns = now_ns.cast_signed() - stamp_ns.cast_signed();
-        let stamp = match strays.on_transit(now_ns, GatewayId(gateway), transit_ns) {
-            Standing::Stray => Stamp::OnArrival,
+        let stamp = match outliers.on_transit(now_ns, GatewayId(gateway), transit_ns) {
+            Standing::Outlier => Stamp::OnArrival,
             Standing::Fits => {
                 control.on_transit(transit_ns);
                 hold.set_delay_ns(control.delay_ns());
@@ -90,7 +91,7 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
         liar_held_mean_ns: liar_held_ns / liar_orders,
         delay_ns: control.delay_ns(),
         liar: *hold.counts(GatewayId(LIAR)).expect("configured"),
-        liar_standing: strays.standing(GatewayId(LIAR)).expect("configured"),
+        liar_standing: outliers.standing(GatewayId(LIAR)).expect("configured"),
     }
 }
 
@@ -107,7 +108,7 @@ fn a_clock_that_is_off_costs_its_own_gateway_alone() {
     ];
     for (name, off_ns) in lies {
         let borne = run(off_ns);
-        assert_eq!(borne.liar_standing, Standing::Stray, "{name}");
+        assert_eq!(borne.liar_standing, Standing::Outlier, "{name}");
         assert!(borne.held_mean_ns < honest.held_mean_ns + 15_000, "{name}: held {} {}", borne.held_mean_ns, honest.held_mean_ns);
         assert!(borne.delay_ns < honest.delay_ns + 15_000, "{name}: d_s {} {}", borne.delay_ns, honest.delay_ns);
         assert!(borne.unfair_ppm < honest.unfair_ppm + 10_000, "{name}: late {} {}", borne.unfair_ppm, honest.unfair_ppm);

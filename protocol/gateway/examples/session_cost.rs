@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, ServerSettings, SessionServer, SessionStart};
 use walras_gateway::{
-    Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, Request, SourceId,
+    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, Request, SourceId,
     generate_nonce,
 };
 use walras_types::{
@@ -39,8 +39,8 @@ impl Host for Venue {
         self.logon = Some(logon);
     }
     fn open(&mut self, _account: Option<AccountId>, _token: u64, _reports: ReportsWanted) {}
-    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal> {
-        if self.is_charging { self.gateway.charge(now_ns, principal, permission, 1) } else { Ok(()) }
+    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission, from: Allowance) -> Result<(), Refusal> {
+        if self.is_charging { self.gateway.charge(now_ns, principal, permission, from, 1) } else { Ok(()) }
     }
     fn submit(&mut self, ordinal: Ordinal, command: &Command, _bytes: &[u8]) {
         assert!(matches!(command, Command::Order(OrderCommand::New(_))));

@@ -1,8 +1,8 @@
 //! Who keeps a connection where more want one than there are places.
 //!
-//! A new connection never waits: where all places are taken, somebody else's ends. That one is anonymous, of the source that holds the most
-//! anonymous ones, and of those the longest idle. So a crowd of connections costs the crowd, and not a client who comes from elsewhere; and
-//! one who has shown a key keeps the connection, whoever else comes.
+//! A new connection never waits: if all places are taken, another connection is closed. That one is anonymous, of the source with
+//! the most anonymous connections, and among those the longest idle. So a crowd of connections costs the crowd, and not a client
+//! from elsewhere. A connection that has shown a key is never closed for an anonymous one.
 //!
 //! *Invariants*
 //! 1. There are never more connections than places, nor more of one source than it may have (operators' aside).
@@ -195,8 +195,8 @@ impl Admission {
         }
     }
 
-    /// A connection has shown a key. Whether it keeps its place for that: a participant's does unless too many do, and is then treated as
-    /// before; for an operator's a participant's makes way, the longest idle one. A standing is never lowered by this.
+    /// A connection has shown a key. Whether it keeps its place for that: a participant's does unless too many do, and is then
+    /// treated as before; for an operator's a participant's makes way, the longest idle one. A standing is never lowered by this.
     pub fn promote(&mut self, number: ConnectionNumber, standing: Standing) -> bool {
         let Some(connection) = self.connections.get(&number).copied() else { return false };
         match (connection.standing, standing) {

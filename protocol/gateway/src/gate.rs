@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use walras_types::{AccountId, RejectReason};
+use walras_wire::{Command, OrderCommand};
 
 use crate::key::{Algorithm, KeyError, KeyRecord, Permission, Permissions};
 use crate::key_id::KeyId;
@@ -36,8 +37,8 @@ pub struct GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// Stamps within 5 s of the clock and none before `started_at_ns`; 1,000 requests a second and key, 2,000 a second and source, each
-    /// with a second's burst.
+    /// Stamps within 5 s of the clock and none before `started_at_ns`; 1,000 requests a second and key, 2,000 a second and source,
+    /// each with a second's burst.
     #[must_use]
     pub fn new(started_at_ns: u64) -> Self {
         let rate = |per_second| Rate::new(per_second, per_second).expect("a thousand is not zero");
@@ -53,10 +54,10 @@ impl GatewayConfig {
         }
     }
 
-    /// The same for a gateway that follows another one with the same keys, the same `stamp_ahead_ns_max`, and a clock that showed no more
-    /// than `last_ns` when that one took its last request. What that one took is stamped up to `stamp_ahead_ns_max` after it, since clients'
-    /// clocks may be ahead, and its nonces are forgotten: only later stamps are taken. A client who will not wait until its clock shows them
-    /// signs such a stamp ahead of its clock.
+    /// The same for a gateway that follows another one with the same keys, the same `stamp_ahead_ns_max`, and a clock that showed
+    /// no more than `last_ns` when that one took its last request. What that one took is stamped up to `stamp_ahead_ns_max` after
+    /// it, since clients' clocks may be ahead, and its nonces are forgotten: only later stamps are taken. A client who will not
+    /// wait until its clock shows them signs such a stamp ahead of its clock.
     #[must_use]
     pub fn following(self, last_ns: u64) -> Self {
         let unknown_to_ns = last_ns.saturating_add(self.stamp_ahead_ns_max);
@@ -102,6 +103,29 @@ impl Refusal {
 
     fn throttled(denied: Denied, detail: &'static str) -> Self {
         Self { retry_after_ns: denied.retry_after_ns, ..Self::with(RejectReason::Throttled, detail) }
+    }
+}
+
+/// From which allowance a request is paid. Cancels have one of their own, as large as that of all else, so that a participant that has
+/// sent too much can still take its orders out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// Everything but cancels.
+    Requests,
+    /// Cancels of orders, of one or of many.
+    Cancels,
+}
+
+impl Allowance {
+    /// What pays for a command.
+    #[must_use]
+    pub const fn of(command: &Command) -> Self {
+        match command {
+            Command::Order(OrderCommand::Cancel(_) | OrderCommand::MassCancel(_)) => Self::Cancels,
+            Command::Order(OrderCommand::New(_) | OrderCommand::Amend(_)) => Self::Requests,
+            Command::Instrument(_) | Command::Account(_) | Command::Session(_) | Command::BatchMarket(_) => Self::Requests,
+            Command::Batch(_) | Command::Shard(_) | Command::Venue(_) | Command::Invalid(_) => Self::Requests,
+        }
     }
 }
 
@@ -157,8 +181,10 @@ pub struct Gateway {
     keys: BTreeMap<KeyId, Held>,
     next_serial: u64,
     nonces: NonceCache,
-    key_throttle: Throttle<u64>,
-    source_throttle: Throttle<SourceId>,
+    /// By allowance.
+    key_throttles: [Throttle<u64>; 2],
+    /// By allowance.
+    source_throttles: [Throttle<SourceId>; 2],
     now_ns: u64,
 }
 
@@ -171,8 +197,8 @@ impl Gateway {
             keys: BTreeMap::new(),
             next_serial: 0,
             nonces: NonceCache::new(config.nonces_per_key_max, config.nonces_max),
-            key_throttle: Throttle::new(config.key_rate, KEYS_MAX),
-            source_throttle: Throttle::new(config.source_rate, config.sources_max),
+            key_throttles: [(); 2].map(|()| Throttle::new(config.key_rate, KEYS_MAX)),
+            source_throttles: [(); 2].map(|()| Throttle::new(config.source_rate, config.sources_max)),
             now_ns: 0,
         }
     }
@@ -195,7 +221,7 @@ impl Gateway {
     pub fn remove_key(&mut self, key_id: KeyId) -> bool {
         match self.keys.remove(&key_id) {
             Some(held) => {
-                self.key_throttle.forget(&held.serial);
+                self.key_throttles.iter_mut().for_each(|throttle| throttle.forget(&held.serial));
                 true
             }
             None => false,
@@ -210,7 +236,7 @@ impl Gateway {
     /// Nonces and sources remembered now, for metrics.
     #[must_use]
     pub fn remembered(&self) -> (usize, usize) {
-        (self.nonces.len(), self.source_throttle.len())
+        (self.nonces.len(), self.source_throttles.iter().map(Throttle::len).sum())
     }
 
     /// All of it: a signed request from `source` that needs `permission`.
@@ -222,16 +248,16 @@ impl Gateway {
         fields: Option<&AuthFields>,
         permission: Permission,
     ) -> Result<Principal, Refusal> {
-        self.admit_source(now_ns, source, 1)?;
+        self.admit_source(now_ns, source, Allowance::Requests, 1)?;
         let verified = self.verify(self.now_ns, request, fields)?;
-        self.admit(now_ns, &verified, permission)
+        self.admit(now_ns, &verified, permission, Allowance::Requests)
     }
 
     /// First of three steps, for every request, signed or not: the source's throttle. `cost` is 1 but for requests that are dear to answer.
-    pub fn admit_source(&mut self, now_ns: u64, source: SourceId, cost: u32) -> Result<(), Refusal> {
+    pub fn admit_source(&mut self, now_ns: u64, source: SourceId, from: Allowance, cost: u32) -> Result<(), Refusal> {
         let now_ns = self.advance(now_ns);
         let denied = |denied| Refusal::throttled(denied, "This address sends too much.");
-        self.source_throttle.take(source, now_ns, cost).map_err(denied)
+        self.source_throttles[from as usize].take(source, now_ns, cost).map_err(denied)
     }
 
     /// Second of three steps: shape, stamp and signature. It changes nothing, so that many threads may do it at once.
@@ -260,7 +286,13 @@ impl Gateway {
     }
 
     /// Last of three steps: permission, stamp (again: time has passed), nonce and the key's throttle.
-    pub fn admit(&mut self, now_ns: u64, verified: &Verified, permission: Permission) -> Result<Principal, Refusal> {
+    pub fn admit(
+        &mut self,
+        now_ns: u64,
+        verified: &Verified,
+        permission: Permission,
+        from: Allowance,
+    ) -> Result<Principal, Refusal> {
         let now_ns = self.advance(now_ns);
         let held = self.held(verified.key_id, verified.key_serial)?;
         let principal = Principal {
@@ -273,18 +305,25 @@ impl Gateway {
         self.check_stamp(now_ns, verified.stamp_ns)?;
         self.nonces.expire(now_ns);
         self.nonces.check(verified.key_id, verified.fingerprint).map_err(refuse_nonce)?;
-        self.take_key_token(now_ns, principal.key_serial, 1)?;
+        self.take_key_token(now_ns, principal.key_serial, from, 1)?;
         let last_ns = verified.stamp_ns.saturating_add(self.config.stamp_age_ns_max);
         self.nonces.take(verified.key_id, verified.fingerprint, last_ns).expect("it was checked just now");
         Ok(principal)
     }
 
     /// A further request of a connection that `principal` opened: is its key still there, may it, and not too often?
-    pub fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission, cost: u32) -> Result<(), Refusal> {
+    pub fn charge(
+        &mut self,
+        now_ns: u64,
+        principal: &Principal,
+        permission: Permission,
+        from: Allowance,
+        cost: u32,
+    ) -> Result<(), Refusal> {
         let now_ns = self.advance(now_ns);
         let permissions = self.held(principal.key_id, principal.key_serial)?.record.permissions();
         check_permission(permissions, permission)?;
-        self.take_key_token(now_ns, principal.key_serial, cost)
+        self.take_key_token(now_ns, principal.key_serial, from, cost)
     }
 
     fn advance(&mut self, now_ns: u64) -> u64 {
@@ -297,8 +336,9 @@ impl Gateway {
         held.ok_or_else(|| Refusal::with(RejectReason::UnknownKey, "The key was removed."))
     }
 
-    fn take_key_token(&mut self, now_ns: u64, serial: u64, cost: u32) -> Result<(), Refusal> {
-        self.key_throttle.take(serial, now_ns, cost).map_err(|denied| Refusal::throttled(denied, "This key sends too much."))
+    fn take_key_token(&mut self, now_ns: u64, serial: u64, from: Allowance, cost: u32) -> Result<(), Refusal> {
+        let denied = |denied| Refusal::throttled(denied, "This key sends too much.");
+        self.key_throttles[from as usize].take(serial, now_ns, cost).map_err(denied)
     }
 
     fn check_stamp(&self, now_ns: u64, stamp_ns: u64) -> Result<(), Refusal> {
@@ -314,7 +354,7 @@ impl Gateway {
             let wait_ns = from_ns.saturating_sub(self.config.stamp_ahead_ns_max).saturating_sub(now_ns);
             let wait = if wait_ns > 0 { format!("wait {} ms and ", wait_ns.div_ceil(1_000_000)) } else { String::new() };
             stale(format!(
-                "The gateway started anew and takes stamps from {from_ns} on: {wait}sign the request anew, not before that."
+                "The gateway has restarted and accepts timestamps from {from_ns} on: {wait}sign the request again with such a timestamp."
             ))
         } else {
             Ok(())

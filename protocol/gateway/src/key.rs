@@ -1,6 +1,7 @@
 //! API keys: what the venue keeps of one, and what its holder has.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
+use data_encoding::HEXLOWER;
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -56,13 +57,13 @@ pub enum Permission {
     Trade = 2,
     /// Do what the operator may.
     Operator = 4,
-    /// Bring another shard's transfers, and nothing else.
-    Courier = 8,
+    /// Deliver another shard's transfers, and nothing else.
+    TransferRelay = 8,
 }
 
 impl Permission {
     /// All of them.
-    pub const ALL: [Permission; 4] = [Self::Read, Self::Trade, Self::Operator, Self::Courier];
+    pub const ALL: [Permission; 4] = [Self::Read, Self::Trade, Self::Operator, Self::TransferRelay];
 
     /// Its name in files and APIs.
     #[must_use]
@@ -71,7 +72,7 @@ impl Permission {
             Self::Read => "read",
             Self::Trade => "trade",
             Self::Operator => "operator",
-            Self::Courier => "courier",
+            Self::TransferRelay => "transfer_relay",
         }
     }
 
@@ -115,7 +116,7 @@ impl FromIterator<Permission> for Permissions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The id is not one.
-    #[error("a key id is ed_ or hm_ and 1 to 29 of A-Z a-z 0-9 _ -: correct it, or create the key anew")]
+    #[error("a key id is ed_ or hm_ and 1 to 29 of A-Z a-z 0-9 _ -: correct it, or create another key")]
     IdInvalid,
     /// The id's prefix is another algorithm's.
     #[error(
@@ -125,17 +126,17 @@ pub enum KeyError {
     /// The secret or public part is no base64url, or not as long as it must be.
     #[error(
         "an ed25519 key is 32 bytes and an hmac-sha256 secret {HMAC_SECRET_LEN_MIN} to {HMAC_SECRET_LEN_MAX}, in base64url without \
-         padding: copy the key whole, or create it anew"
+         padding: copy the whole key, or create another"
     )]
     MaterialInvalid,
     /// The public part is no point of the curve that can be trusted.
-    #[error("the ed25519 public key is none, or a weak one that anybody can sign for: create the key anew")]
+    #[error("the ed25519 public key is none, or a weak one that anybody can sign for: create another key")]
     PublicKeyInvalid,
     /// It may do nothing.
-    #[error("the key has no permission: give it read, trade, operator or courier")]
+    #[error("the key has no permission: give it read, trade, operator or transfer_relay")]
     NoPermission,
     /// It may trade or read, but for whom?
-    #[error("a key that may read or trade needs an account: name one, or leave only operator or courier")]
+    #[error("a key that may read or trade needs an account: name one, or leave only operator or transfer_relay")]
     NoAccount,
     /// The id is in use.
     #[error("a key with this id exists: choose another id, or remove that key first")]
@@ -266,7 +267,7 @@ impl KeyRecord {
         self.key_id
     }
 
-    /// Whom it acts for; `None` for the operator or a courier alone.
+    /// The account that it acts for; `None` for an operator or a transfer relay.
     #[must_use]
     pub const fn account(&self) -> Option<AccountId> {
         self.account
@@ -308,7 +309,8 @@ impl ClientKey {
     /// Bytes of entropy that a new key takes.
     pub const ENTROPY_LEN: usize = 44;
 
-    /// A new key. `entropy` comes from a cryptographic source and is used for nothing else: 32 bytes become the secret, 12 the name.
+    /// A new key. `entropy` comes from a cryptographic source and is used for nothing else: 32 bytes become the secret, 12 the
+    /// name.
     #[must_use]
     pub fn generate(algorithm: Algorithm, entropy: &[u8; Self::ENTROPY_LEN]) -> Self {
         let (secret, name) = entropy.split_first_chunk::<32>().expect("44 bytes begin with 32");
@@ -357,8 +359,8 @@ impl ClientKey {
         self.key_id
     }
 
-    /// The 32 secret bytes of an Ed25519 key, which may sign its account's transactions too: what is signed of those begins otherwise than what
-    /// is signed of a request.
+    /// The 32 secret bytes of an Ed25519 key, which may sign its account's transactions too: what is signed of those begins
+    /// otherwise than what is signed of a request.
     #[must_use]
     pub fn ed25519_seed(&self) -> Option<Zeroizing<[u8; 32]>> {
         match &self.secret {
@@ -391,7 +393,7 @@ impl ClientKey {
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
+    HEXLOWER.encode(bytes)
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
@@ -403,7 +405,7 @@ mod tests {
     use super::*;
 
     fn unhex(text: &str) -> Vec<u8> {
-        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+        HEXLOWER.decode(text.as_bytes()).unwrap()
     }
 
     #[test]
@@ -524,7 +526,7 @@ mod tests {
         assert_eq!(KeyRecord::new(hm_id, Some(AccountId(0)), all, credential).unwrap_err(), KeyError::WrongAlgorithm);
         assert_eq!(ed.record(None, all).unwrap_err(), KeyError::NoAccount);
         assert_eq!(ed.record(Some(AccountId(0)), Permissions::default()).unwrap_err(), KeyError::NoPermission);
-        assert!(ed.record(None, [Permission::Courier].into_iter().collect()).is_ok());
+        assert!(ed.record(None, [Permission::TransferRelay].into_iter().collect()).is_ok());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Fingerprint([u8; 16]);
 
 impl Fingerprint {
     pub(crate) fn of(key_id: KeyId, nonce: &str) -> Self {
-        // A key id holds no line feed, so the pair can be told from the text.
+        // A key id holds no line feed, so no two pairs have one text.
         let digest = sha256(format!("{key_id}\n{nonce}").as_bytes());
         Self(*digest.first_chunk().expect("a SHA-256 has 32 bytes"))
     }

@@ -69,7 +69,7 @@ impl QuantityError {
     }
 }
 
-/// Why an instrument's prices and sizes can not be written as decimals.
+/// Why an instrument's prices and sizes cannot be written as decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
     /// Units outside the core's range.
@@ -96,7 +96,7 @@ pub enum ScaleError {
     TickTooFine,
 }
 
-/// A step of `mantissa / 10^decimals`, of which quantities are whole multiples.
+/// A step of `mantissa / 10^decimals`; quantities are whole multiples of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     mantissa: u128,

@@ -2,7 +2,7 @@
 
 use crate::key::{hex, sha256};
 
-/// The parts of a request that its signature covers, beside stamp and nonce.
+/// The parts of a request that its signature covers, in addition to timestamp and nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The HTTP method in capitals; `WS` for the WebSocket's `auth` message.
@@ -18,8 +18,8 @@ impl Request<'static> {
     pub const WEB_SOCKET: Self = Self { method: "WS", path: "/v1/ws", body: b"" };
 }
 
-/// The four texts that say who sent a request: the headers `Walras-Key`, `Walras-Timestamp`, `Walras-Nonce` and `Walras-Signature`, or the
-/// fields of an `auth` message.
+/// The four texts that say who sent a request: the headers `Walras-Key`, `Walras-Timestamp`, `Walras-Nonce` and `Walras-Signature`,
+/// or the fields of an `auth` message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthFields {
     /// The key's id.
@@ -32,8 +32,9 @@ pub struct AuthFields {
     pub signature: String,
 }
 
-/// The bytes that are signed: a version, then method, path, stamp, nonce and the body's SHA-256 in hexadecimal, a line feed between each.
-/// None of the parts before the last may hold a line feed ([`crate::Gateway`] refuses them), so no two requests have the same bytes.
+/// The bytes that are signed: a version, then method, path, stamp, nonce and the body's SHA-256 in hexadecimal, a line feed between
+/// each. None of the parts before the last may hold a line feed ([`crate::Gateway`] refuses them), so no two requests have the same
+/// bytes.
 #[must_use]
 pub fn signed_bytes(request: &Request<'_>, timestamp: &str, nonce: &str) -> Vec<u8> {
     let body_hash = hex(&sha256(request.body));

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use proptest::prelude::*;
 use walras_gateway::{
-    Algorithm, AuthFields, ClientKey, Gateway, GatewayConfig, KeyError, KeyId, Permission, Permissions, Principal, Rate, Refusal,
-    Request, SourceId, generate_nonce,
+    Algorithm, Allowance, AuthFields, ClientKey, Gateway, GatewayConfig, KeyError, KeyId, Permission, Permissions, Principal, Rate,
+    Refusal, Request, SourceId, generate_nonce,
 };
 use walras_types::{AccountId, RejectReason};
 
@@ -103,7 +103,7 @@ fn stamps_are_held_against_the_clock_and_the_start() {
     let before = fresh.trader.sign(&ORDER, START - 1, "n");
     let refusal = fresh.send(START, &before).unwrap_err();
     assert_eq!(refusal.reason, RejectReason::TimestampStale);
-    assert!(refusal.to_string().contains("sign the request anew"), "{refusal}");
+    assert!(refusal.to_string().contains("sign the request again"), "{refusal}");
     let at = fresh.trader.sign(&ORDER, START, "n");
     assert!(fresh.send(START, &at).is_ok());
 }
@@ -116,7 +116,7 @@ fn a_gateway_that_follows_another_takes_only_what_that_one_cannot_have_taken() {
     let mut after = setup_with(Algorithm::Ed25519, GatewayConfig::new(NOW).following(NOW));
     let refusal = after.send(NOW + 1, &ahead).unwrap_err();
     assert_eq!(refusal.reason, RejectReason::TimestampStale);
-    assert!(refusal.to_string().contains(&format!("from {} on: sign the request anew", NOW + 5 * SECOND + 1)), "{refusal}");
+    assert!(refusal.to_string().contains(&format!("from {} on: sign the request again", NOW + 5 * SECOND + 1)), "{refusal}");
     for later in [1, 2 * SECOND, 5 * SECOND, 10 * SECOND] {
         assert_eq!(after.reason(NOW + later, &ahead), Some(RejectReason::TimestampStale), "{later}");
     }
@@ -220,20 +220,35 @@ fn permissions_and_removal_hold_for_requests_and_connections() {
     );
     // A forbidden request did not use up its nonce.
     let principal = setup.send(NOW, &fields).unwrap();
-    assert!(setup.gateway.charge(NOW, &principal, Permission::Read, 1).is_ok());
-    assert_eq!(setup.gateway.charge(NOW, &principal, Permission::Operator, 1).unwrap_err().reason, RejectReason::Forbidden);
+    assert!(setup.gateway.charge(NOW, &principal, Permission::Read, Allowance::Requests, 1).is_ok());
+    assert_eq!(
+        setup.gateway.charge(NOW, &principal, Permission::Operator, Allowance::Requests, 1).unwrap_err().reason,
+        RejectReason::Forbidden
+    );
 
     let verified = setup.gateway.verify(NOW, &ORDER, Some(&setup.trader.sign(&ORDER, NOW, "m"))).unwrap();
     assert!(setup.gateway.remove_key(setup.trader.key_id()));
     assert!(!setup.gateway.remove_key(setup.trader.key_id()));
-    assert_eq!(setup.gateway.charge(NOW, &principal, Permission::Read, 1).unwrap_err().reason, RejectReason::UnknownKey);
-    assert_eq!(setup.gateway.admit(NOW, &verified, Permission::Read).unwrap_err().reason, RejectReason::UnknownKey);
+    assert_eq!(
+        setup.gateway.charge(NOW, &principal, Permission::Read, Allowance::Requests, 1).unwrap_err().reason,
+        RejectReason::UnknownKey
+    );
+    assert_eq!(
+        setup.gateway.admit(NOW, &verified, Permission::Read, Allowance::Requests).unwrap_err().reason,
+        RejectReason::UnknownKey
+    );
     // A new key of the same name is not the old one.
     let record = setup.trader.record(Some(AccountId(8)), permissions(&[Permission::Read])).unwrap();
     setup.gateway.add_key(record.clone()).unwrap();
     assert_eq!(setup.gateway.add_key(record).unwrap_err(), KeyError::DuplicateId);
-    assert_eq!(setup.gateway.charge(NOW, &principal, Permission::Read, 1).unwrap_err().reason, RejectReason::UnknownKey);
-    assert_eq!(setup.gateway.admit(NOW, &verified, Permission::Read).unwrap_err().reason, RejectReason::UnknownKey);
+    assert_eq!(
+        setup.gateway.charge(NOW, &principal, Permission::Read, Allowance::Requests, 1).unwrap_err().reason,
+        RejectReason::UnknownKey
+    );
+    assert_eq!(
+        setup.gateway.admit(NOW, &verified, Permission::Read, Allowance::Requests).unwrap_err().reason,
+        RejectReason::UnknownKey
+    );
     // And it does not make replays of the old one's requests possible.
     let refused = setup.gateway.authorize(NOW, source("10.0.0.1"), &ORDER, Some(&fields), Permission::Read).unwrap_err();
     assert_eq!(refused.reason, RejectReason::NonceReused);
@@ -262,6 +277,29 @@ fn throttles_count_keys_and_sources_apart() {
     assert!(setup.gateway.authorize(NOW, elsewhere, &ORDER, Some(&sign(&other, 1)), Permission::Trade).is_ok());
     // What was throttled may be sent again as it is.
     assert!(setup.send(NOW + SECOND, &third).is_ok());
+}
+
+#[test]
+fn cancels_have_an_allowance_of_their_own() {
+    let config =
+        GatewayConfig { key_rate: Rate::new(1, 2).unwrap(), source_rate: Rate::new(1, 3).unwrap(), ..GatewayConfig::new(START) };
+    let mut setup = setup_with(Algorithm::HmacSha256, config);
+    let from = source("10.0.0.1");
+    let reason = |outcome: Result<(), Refusal>| outcome.err().map(|refusal| refusal.reason);
+    let principal = setup.send(NOW, &setup.trader.sign(&ORDER, NOW, "first")).unwrap();
+    let gateway = &mut setup.gateway;
+    let mut charge = |allowance| reason(gateway.charge(NOW, &principal, Permission::Trade, allowance, 1));
+    assert_eq!([(); 3].map(|()| charge(Allowance::Requests)), [None, Some(RejectReason::Throttled), Some(RejectReason::Throttled)]);
+    // Its orders can still be taken out, as many a second as it could enter; then these are throttled too.
+    assert_eq!([(); 3].map(|()| charge(Allowance::Cancels)), [None, None, Some(RejectReason::Throttled)]);
+    let mut admit = |allowance| reason(gateway.admit_source(NOW, from, allowance, 1));
+    while admit(Allowance::Requests).is_none() {}
+    assert_eq!([(); 4].map(|()| admit(Allowance::Cancels)), [None, None, None, Some(RejectReason::Throttled)]);
+    // The signed request of a cancel is paid for like one on an open connection.
+    let verified = setup.gateway.verify(NOW, &ORDER, Some(&setup.trader.sign(&ORDER, NOW, "second"))).unwrap();
+    let admitted = |gateway: &mut Gateway, now| gateway.admit(now, &verified, Permission::Trade, Allowance::Cancels).map(|_| ());
+    assert_eq!(reason(admitted(&mut setup.gateway, NOW)), Some(RejectReason::Throttled));
+    assert_eq!(reason(admitted(&mut setup.gateway, NOW + SECOND)), None);
 }
 
 #[test]

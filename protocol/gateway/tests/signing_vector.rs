@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "this test reads a file of another part of the repository")]
 
 use serde_json::Value;
-use walras_gateway::{ClientKey, Gateway, GatewayConfig, Permission, Request, signed_bytes};
+use walras_gateway::{Allowance, ClientKey, Gateway, GatewayConfig, Permission, Request, signed_bytes};
 use walras_types::AccountId;
 
 fn text<'a>(object: &'a Value, name: &str) -> &'a str {
@@ -26,7 +26,7 @@ fn check(file: &Value) {
         let mut gateway = Gateway::new(GatewayConfig::new(0));
         gateway.add_key(key.record(Some(AccountId(0)), [Permission::Trade].into_iter().collect()).unwrap()).unwrap();
         let verified = gateway.verify(timestamp_ns, &request, Some(&fields)).unwrap();
-        gateway.admit(timestamp_ns, &verified, Permission::Trade).unwrap();
+        gateway.admit(timestamp_ns, &verified, Permission::Trade, Allowance::Requests).unwrap();
     }
 }
 

@@ -10,8 +10,8 @@ use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Wire, Writer};
 
 use crate::batches::{BatchBlock, BatchFeed, BlockProof, Closing};
-use crate::limits::{BLOCKS_MAX, OFFER_FILLS_MAX};
-use crate::offers::{OfferFill, Offers, StandingOffer};
+use crate::limits::{BLOCKS_MAX, OFFER_FILLS_MAX, OUTCOMES_MAX};
+use crate::offers::{OfferFill, OfferOutcome, Offers, StandingOffer, TransactionOutcome};
 use crate::snapshot::put_count;
 
 pub(crate) fn put_feeds(w: &mut Writer<'_>, batches: &[BatchFeed]) {
@@ -32,6 +32,12 @@ pub(crate) fn put_offers(w: &mut Writer<'_>, offers: &Offers) {
         account.put(w);
         put_count(w, fills.len());
         fills.for_each(|fill| put_fill(w, &fill));
+    }
+    put_count(w, offers.outcomes().count());
+    for (account, outcomes) in offers.outcomes() {
+        account.put(w);
+        put_count(w, outcomes.len());
+        outcomes.for_each(|outcome| put_outcome(w, &outcome));
     }
 }
 
@@ -61,6 +67,18 @@ pub(crate) fn get(r: &mut Reader<'_>) -> Result<(Vec<BatchFeed>, Offers), Decode
         for _ in 0..count {
             let fill = get_fill(r)?;
             offers.push_fill(account, fill);
+        }
+    }
+    before = None;
+    for _ in 0..r.u32()? {
+        let account = get_next_account(r, &mut before)?;
+        let count = r.u32()?;
+        r.checked((1..=OUTCOMES_MAX).contains(&(count as usize)).then_some(()), "outcomes of transactions")?;
+        for _ in 0..count {
+            let outcome = get_outcome(r)?;
+            let is_known = offers.outcomes_newest_first(account).any(|other| other.sequence == outcome.sequence);
+            r.checked((!is_known).then_some(()), "each transaction once")?;
+            offers.push_outcome(account, &outcome);
         }
     }
     Ok((batches, offers))
@@ -219,8 +237,43 @@ fn get_fill(r: &mut Reader<'_>) -> Result<OfferFill, DecodeError> {
     Ok(OfferFill { market, sequence, block, sell, buy, sold, bought, time: TimeNs::get(r)? })
 }
 
+/// Without what stands of its offer, which is among the offers.
+fn put_outcome(w: &mut Writer<'_>, outcome: &TransactionOutcome) {
+    let TransactionOutcome { market, sequence, block, dropped, offer } = outcome;
+    market.put(w);
+    sequence.put(w);
+    w.u64(*block);
+    dropped.put(w);
+    w.u8(u8::from(offer.is_some()));
+    if let Some(OfferOutcome { sell, buy, sold, bought, standing: _ }) = offer {
+        sell.put(w);
+        buy.put(w);
+        sold.put(w);
+        bought.put(w);
+    }
+}
+
+fn get_outcome(r: &mut Reader<'_>) -> Result<TransactionOutcome, DecodeError> {
+    let (market, sequence) = (Wire::get(r)?, Wire::get(r)?);
+    let block = r.u64()?;
+    let dropped = Wire::get(r)?;
+    let has_offer = r.u8()?;
+    r.checked((has_offer <= 1).then_some(()), "whether there is an offer")?;
+    let mut offer = None;
+    if has_offer == 1 {
+        let (sell, buy, sold, bought): (AssetId, AssetId, _, _) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+        check_names(r, market, sequence, [sell, buy])?;
+        r.checked((sell != buy).then_some(()), "two assets")?;
+        offer = Some(OfferOutcome { sell, buy, sold, bought, standing: None });
+    }
+    check_names(r, market, sequence, [AssetId(0); 2])?;
+    Ok(TransactionOutcome { market, sequence, block, dropped, offer })
+}
+
 #[cfg(test)]
 mod tests {
+    use walras_types::DropReason;
+
     use super::*;
     use crate::MarketData;
 
@@ -253,6 +306,14 @@ mod tests {
         let mut data = MarketData::new();
         data.batches.push(feed);
         let (sell, buy, stated) = (AssetId(0), AssetId(3), BatchPrice::ONE);
+        for (number, dropped, offer) in [
+            (4, None, Some(OfferOutcome { sell, buy, sold: amount(1), bought: amount(2), standing: None })),
+            (6, Some(DropReason::Overdraft), None),
+            (5, None, None),
+        ] {
+            let outcome = TransactionOutcome { market, sequence: TransactionSeq(number), block: 7, dropped, offer };
+            data.offers.push_outcome(account, &outcome);
+        }
         let limit = effective_limit(stated, amount(5)).expect("a unit for a unit");
         let offer = StandingOffer { market, sequence, sell, buy, amount: amount(5), stated, limit, tie: 9, block: 7 };
         data.offers.open(account, &offer);

@@ -27,7 +27,8 @@ pub struct BatchBlock {
     pub pairs_traded: u32,
     /// Of what could have traded at the prices, the share that did not, at most, in parts per billion.
     pub gap_ppb: u32,
-    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is worst off.
+    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is
+    /// worst off.
     pub unserved_ppb: u32,
     /// Assets that could have traded with others and were left without a price.
     pub set_aside: u16,
@@ -180,8 +181,8 @@ impl BatchFeed {
         self.standing
     }
 
-    /// What offers of a pair traded in the last block; what the block left of them still stands. Beside what stands it is what was offered when the
-    /// batch was closed. Nothing from the moment when the next one is closed, and after a restart until a block is cleared.
+    /// What offers of a pair traded in the last block. Together with what stands, it is what was offered when the batch was closed.
+    /// Empty from the moment when the next batch is closed, and after a restart until a block is cleared.
     #[must_use]
     pub fn traded(&self, sell: AssetId, buy: AssetId) -> TradedOffers<'_> {
         self.traded.of((sell, buy))

@@ -22,7 +22,7 @@ pub enum BookMessageKind {
 /// What a reader gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BookMessage {
-    /// Of which instrument.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Whole or changes.
     pub kind: BookMessageKind,

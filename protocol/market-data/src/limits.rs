@@ -1,12 +1,14 @@
 //! Every bound of this crate in one place, and what it costs.
 //!
-//! Per instrument: a tape of [`TRADES_MAX`] trades (at most 0.7 MB), [`CANDLES_MAX`] candles for each of five intervals (0.5 MB), and up
-//! to [`CHANGED_LEVELS_MAX`] changed levels between two takes (2 MB). All grow with use: an instrument in which nobody entered an order
-//! costs under a kilobyte. A reader's book has at most [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders (under 130 bytes each) with
-//! at most as many levels (under 50 bytes each).
+//! Per instrument: a tape of [`TRADES_MAX`] trades (at most 0.7 MB), [`CANDLES_MAX`] candles for each of five intervals (0.5 MB),
+//! and up to [`CHANGED_LEVELS_MAX`] changed levels between two takes (2 MB). All grow with use: an instrument in which nobody
+//! entered an order costs under a kilobyte. A reader's book has at most [`walras_types::limits::ORDERS_PER_BOOK_MAX`] orders (under
+//! 130 bytes each) with at most as many levels (under 50 bytes each).
 //!
-//! Per batch market: [`BLOCKS_MAX`] blocks (under 2 KB each with the 100 assets that a market has at most) and [`HEADER_BYTES_MAX`] of their
-//! headers, and 24 bytes for each offer that traded in the last block, of those that stood before. Per standing offer 40 bytes, per account up to the last that had one 48, and [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most.
+//! Per batch market: [`BLOCKS_MAX`] blocks (under 2 KB each with the 100 assets that a market has at most) and [`HEADER_BYTES_MAX`]
+//! of their headers, and 24 bytes for each offer that traded in the last block, of those that stood before. Per standing offer 40
+//! bytes, per account up to the last that had one 72, [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most, and [`OUTCOMES_MAX`]
+//! transactions of 40 bytes (2.6 KB) at most.
 
 /// Trades that a tape remembers.
 pub const TRADES_MAX: usize = 10_000;
@@ -25,6 +27,9 @@ pub const HEADER_BYTES_MAX: usize = 1 << 24;
 
 /// Fills of offers remembered per account.
 pub const OFFER_FILLS_MAX: usize = 32;
+
+/// Transactions whose outcome is remembered per account: as many as may be in a batch.
+pub const OUTCOMES_MAX: usize = walras_types::limits::TRANSACTIONS_PER_ACCOUNT_MAX as usize;
 
 /// Fills remembered for each account.
 pub const FILLS_MAX: usize = 1_000;

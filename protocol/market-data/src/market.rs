@@ -1,4 +1,4 @@
-//! What a venue publishes beside its engine's books: trades, candles, tickers, and which levels changed.
+//! What a venue publishes in addition to its engine's books: trades, candles, tickers, and which levels changed.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::offers::{OfferChange, OfferFill, Offers, StandingOffer};
 use crate::tape::{PublicTrade, Tape};
 use crate::ticker::Ticker;
 
-/// What a venue publishes of one instrument, beside the book that its engine has.
+/// What a venue publishes of one instrument, in addition to the engine's book.
 #[derive(Clone, Debug)]
 pub struct InstrumentFeed {
     spec: InstrumentSpec,
@@ -75,7 +75,8 @@ impl InstrumentFeed {
     }
 }
 
-/// What a venue publishes, and the way events change it. A clone shares what is large (trades, candles, blocks, accounts' offers) until it changes.
+/// What a venue publishes, and the way events change it. A clone shares what is large (trades, candles, blocks, accounts' offers)
+/// until it changes.
 #[derive(Clone, Debug, Default)]
 pub struct MarketData {
     pub(crate) instruments: Vec<InstrumentFeed>,
@@ -83,8 +84,8 @@ pub struct MarketData {
     pub(crate) entry: CurrentEntry,
     pub(crate) time: TimeNs,
     pub(crate) trade_count: u64,
-    /// The orders that the latest trade or reduction shrank: an iceberg's next slice follows what used up the one before, and does not
-    /// say whose it is.
+    /// The orders that the latest trade or reduction shrank: an iceberg's next slice follows what used up the one before, and does
+    /// not say whose it is.
     latest_shrunk: [Option<(OrderId, AccountId)>; 2],
     /// By id.
     pub(crate) batches: Vec<BatchFeed>,
@@ -244,7 +245,10 @@ impl MarketData {
 
     fn on_batch(&mut self, log_index: LogIndex, time: TimeNs, event: &BatchEvent) -> Result<(), Inconsistency> {
         match event {
-            BatchEvent::TransactionCollected(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchEvent::TransactionCollected(e) => {
+                self.offers.collected(e.account, e.market, e.sequence, e.block);
+                self.batch_mut(e.market).map(|_| ())
+            }
             BatchEvent::Closed(e) => {
                 self.batch_mut(e.market)?.closed(e.block, e.kept, e.dropped);
                 Ok(())
@@ -275,7 +279,8 @@ impl MarketData {
                 Ok(())
             }
             BatchEvent::ClearingRejected(e) => self.batch_mut(e.market).map(|_| ()),
-            BatchEvent::TransactionDropped(_) | BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) => Ok(()),
+            BatchEvent::TransactionDropped(e) => self.change_offer(e.market, event),
+            BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) => Ok(()),
             BatchEvent::Issued(_) | BatchEvent::Burnt(_) => Ok(()),
         }
     }

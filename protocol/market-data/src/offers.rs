@@ -1,12 +1,12 @@
-//! Every account's own standing offers in batch markets and the last fills of them: the engine keeps offers by pair and price, and could
-//! find those of one account only by looking at all.
+//! Every account's own standing offers in batch markets and the last fills of them: the engine keeps offers by pair and price, and
+//! could find those of one account only by looking at all.
 
 use std::sync::Arc;
 
 use walras_types::limits::{ASSETS_MAX, BATCH_MARKETS_MAX, TRANSACTION_SEQ_BITS};
 use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, DropReason, TimeNs, TransactionSeq, effective_limit};
 
-use crate::limits::OFFER_FILLS_MAX;
+use crate::limits::{OFFER_FILLS_MAX, OUTCOMES_MAX};
 
 /// An offer that stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,36 @@ pub struct OfferFill {
     pub time: TimeNs,
 }
 
+/// A transaction that was collected, and what came of it so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionOutcome {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Its number.
+    pub sequence: TransactionSeq,
+    /// The block that it was collected for.
+    pub block: u64,
+    /// Why it was left out of that block, if it was.
+    pub dropped: Option<DropReason>,
+    /// Of one that created an offer, as far as it is kept.
+    pub offer: Option<OfferOutcome>,
+}
+
+/// What an offer has traded since it was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferOutcome {
+    /// What it sells.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// Units sold.
+    pub sold: Amount,
+    /// Units bought.
+    pub bought: Amount,
+    /// What is left of it and stands; `None` where it is sold or cancelled.
+    pub standing: Option<Amount>,
+}
+
 /// What became of one of an account's transactions or offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferChange {
@@ -63,8 +93,8 @@ pub enum OfferChange {
         fill: OfferFill,
         /// What is left.
         left: Amount,
-        /// The limit under which that stands, if anything does: another than before, since fewer units honour a limit less finely. Whoever cancels
-        /// it names this one.
+        /// The limit of what is left, if anything is: another than before, since fewer units honour a limit less finely. A cancel
+        /// has to name this one.
         limit: Option<BatchPrice>,
     },
     /// Its owner took it out, or what was left.
@@ -89,9 +119,10 @@ pub enum OfferChange {
     },
 }
 
-/// All accounts' offers: 40 bytes for each that stands and each fill, and 48 for each account up to the last that had one.
+/// All accounts' offers, and what came of their transactions: 40 bytes for each that stands, each fill and each transaction that is
+/// remembered, and 72 for each account up to the last that had one.
 ///
-/// In parts of some accounts, each of which is shared with copies until either changes: so a snapshot's copy takes no time.
+/// In parts of some accounts. Copies share each part until either changes it: so a snapshot's copy takes no time.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
     parts: Vec<Option<Arc<Part>>>,
@@ -109,6 +140,18 @@ struct OfAccount {
     standing: Vec<Standing>,
     /// Oldest first.
     fills: Vec<Filled>,
+    /// In the order in which they were collected.
+    outcomes: Vec<Collected>,
+}
+
+/// A [`TransactionOutcome`] but for what stands. It sells an asset for itself unless it is known to have created an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Collected {
+    name: Name,
+    came: BlockOf,
+    dropped: Option<DropReason>,
+    sold: Amount,
+    bought: Amount,
 }
 
 /// Number of the transaction, what is sold and what for, in the order of numbers.
@@ -220,7 +263,8 @@ impl Filled {
     }
 }
 
-const _: () = assert!(size_of::<Standing>() == 40 && size_of::<Filled>() == 40 && size_of::<OfAccount>() == 48);
+const _: () = assert!(size_of::<Standing>() == 40 && size_of::<Filled>() == 40 && size_of::<Collected>() == 40);
+const _: () = assert!(size_of::<OfAccount>() == 72);
 
 /// Makes room for one more; a quarter beyond, for doubling would waste half of the memory.
 fn make_room<T>(all: &mut Vec<T>) {
@@ -246,6 +290,36 @@ impl OfAccount {
                 self.standing.insert(place, offer);
                 true
             }
+        }
+    }
+
+    /// What is remembered of a transaction: the last of its number.
+    fn outcome_mut(&mut self, sequence: TransactionSeq) -> Option<&mut Collected> {
+        self.outcomes.iter_mut().rev().find(|outcome| outcome.name.sequence() == sequence)
+    }
+
+    fn collect(&mut self, outcome: Collected) {
+        // One that was left out may be sent again under its number.
+        self.outcomes.retain(|other| other.name.sequence() != outcome.name.sequence());
+        if self.outcomes.len() == OUTCOMES_MAX {
+            self.outcomes.remove(0);
+        }
+        if self.outcomes.len() == self.outcomes.capacity() {
+            self.outcomes.reserve_exact((1 + self.outcomes.len() / 4).min(OUTCOMES_MAX - self.outcomes.len()));
+        }
+        self.outcomes.push(outcome);
+    }
+
+    fn unpack(&self, outcome: &Collected) -> TransactionOutcome {
+        let Collected { name, came, dropped, sold, bought } = *outcome;
+        let standing = self.place(name.sequence()).ok().map(|place| self.standing[place].amount);
+        let offer = OfferOutcome { sell: name.sell(), buy: name.buy(), sold, bought, standing };
+        TransactionOutcome {
+            market: came.market(),
+            sequence: name.sequence(),
+            block: came.block(),
+            dropped,
+            offer: (name.sell() != name.buy()).then_some(offer),
         }
     }
 
@@ -303,6 +377,17 @@ impl Offers {
         all.map(|(account, of)| (account, of.fills.iter().map(Filled::unpack)))
     }
 
+    /// Accounts with transactions that are remembered, by id, and these, in the order in which they were collected.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (AccountId, impl ExactSizeIterator<Item = TransactionOutcome>)> {
+        let all = self.accounts().filter(|(_, of)| !of.outcomes.is_empty());
+        all.map(|(account, of)| (account, of.outcomes.iter().map(|outcome| of.unpack(outcome))))
+    }
+
+    /// What came of an account's last transactions, the one collected last first, [`OUTCOMES_MAX`] at most.
+    pub fn outcomes_newest_first(&self, account: AccountId) -> impl Iterator<Item = TransactionOutcome> {
+        self.account(account).into_iter().flat_map(|of| of.outcomes.iter().rev().map(|outcome| of.unpack(outcome)))
+    }
+
     /// An account's standing offers, oldest first.
     pub fn of(&self, account: AccountId) -> impl Iterator<Item = StandingOffer> {
         self.account(account).into_iter().flat_map(|of| of.standing.iter().map(Standing::unpack))
@@ -327,6 +412,7 @@ impl Offers {
         for (_, of) in self.accounts() {
             bytes.standing += of.standing.capacity() * size_of::<Standing>();
             bytes.accounts += size_of::<OfAccount>() + of.fills.capacity() * size_of::<Filled>();
+            bytes.accounts += of.outcomes.capacity() * size_of::<Collected>();
         }
         bytes
     }
@@ -334,10 +420,20 @@ impl Offers {
     /// How many more offers stand after this change.
     pub(crate) fn apply(&mut self, account: AccountId, change: &OfferChange) -> i64 {
         match change {
-            OfferChange::Opened(offer) => i64::from(self.open(account, offer)),
+            OfferChange::Opened(offer) => {
+                if let Some(outcome) = self.account_mut(account).outcome_mut(offer.sequence) {
+                    outcome.name = Name::new(offer.sequence, offer.sell, offer.buy);
+                }
+                i64::from(self.open(account, offer))
+            }
             OfferChange::Traded { fill, left, limit: _ } => {
                 self.push_fill(account, *fill);
                 let of = self.account_mut(account);
+                if let Some(outcome) = of.outcome_mut(fill.sequence) {
+                    // At most what the offer had; what it bought, an account can hold.
+                    outcome.sold = outcome.sold.checked_add(fill.sold).unwrap_or(Amount::MAX);
+                    outcome.bought = outcome.bought.checked_add(fill.bought).unwrap_or(Amount::MAX);
+                }
                 if left.is_zero() {
                     return -i64::from(of.remove(fill.sequence));
                 }
@@ -347,8 +443,29 @@ impl Offers {
                 0
             }
             OfferChange::Cancelled { sequence, .. } => -i64::from(self.account_mut(account).remove(*sequence)),
-            OfferChange::Dropped { .. } => 0,
+            OfferChange::Dropped { sequence, reason, market: _ } => {
+                if let Some(outcome) = self.account_mut(account).outcome_mut(*sequence) {
+                    outcome.dropped = Some(*reason);
+                }
+                0
+            }
         }
+    }
+
+    /// A transaction was collected for a block.
+    pub(crate) fn collected(&mut self, account: AccountId, market: BatchMarketId, sequence: TransactionSeq, block: u64) {
+        let outcome = TransactionOutcome { market, sequence, block, dropped: None, offer: None };
+        self.push_outcome(account, &outcome);
+    }
+
+    /// As it is read from a snapshot; what stands of its offer is known from elsewhere.
+    pub(crate) fn push_outcome(&mut self, account: AccountId, outcome: &TransactionOutcome) {
+        let TransactionOutcome { market, sequence, block, dropped, offer } = *outcome;
+        let none = AssetId(0);
+        let (sell, buy) = offer.map_or((none, none), |offer| (offer.sell, offer.buy));
+        let (sold, bought) = offer.map_or((Amount::ZERO, Amount::ZERO), |offer| (offer.sold, offer.bought));
+        let (name, came) = (Name::new(sequence, sell, buy), BlockOf::new(market, block));
+        self.account_mut(account).collect(Collected { name, came, dropped, sold, bought });
     }
 
     /// Whether no other had its number.
@@ -384,6 +501,39 @@ impl Eq for Offers {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_of_a_transaction_is_remembered() {
+        let (account, market) = (AccountId(70), BatchMarketId(1));
+        let [one, two, three] = [1, 2, 3].map(TransactionSeq);
+        let mut offers = Offers::default();
+        [one, two, three].into_iter().for_each(|sequence| offers.collected(account, market, sequence, 5));
+        let stated = BatchPrice::ONE;
+        let (sell, buy, block) = (AssetId(3), AssetId(0), 5);
+        let offer = StandingOffer { market, sequence: two, sell, buy, amount: amount(10), stated, limit: stated, tie: 0, block };
+        offers.apply(account, &OfferChange::Opened(offer));
+        offers.apply(account, &OfferChange::Dropped { market, sequence: one, reason: DropReason::Overdraft });
+        for (sold, left) in [(4, 6), (1, 5)] {
+            let (bought, sold, time) = (amount(2 * sold), amount(sold), TimeNs(1));
+            let fill = OfferFill { market, sequence: two, block, sell, buy, sold, bought, time };
+            offers.apply(account, &OfferChange::Traded { fill, left: amount(left), limit: None });
+        }
+        let outcome =
+            |sequence: TransactionSeq| offers.outcomes_newest_first(account).find(|outcome| outcome.sequence == sequence).unwrap();
+        let traded = OfferOutcome { sell, buy, sold: amount(5), bought: amount(10), standing: Some(amount(5)) };
+        assert_eq!((outcome(one).dropped, outcome(one).offer), (Some(DropReason::Overdraft), None));
+        assert_eq!((outcome(two).dropped, outcome(two).offer), (None, Some(traded)));
+        assert_eq!((outcome(three).dropped, outcome(three).offer), (None, None));
+        // Sent again for a later block.
+        offers.collected(account, market, one, 6);
+        let newest: Vec<_> = offers.outcomes_newest_first(account).map(|outcome| (outcome.sequence, outcome.block)).collect();
+        assert_eq!(newest, [(one, 6), (three, 5), (two, 5)]);
+        offers.apply(account, &OfferChange::Cancelled { market, sequence: two, sell, amount: amount(5) });
+        let last = offers.outcomes_newest_first(account).last().unwrap();
+        assert_eq!(last.offer, Some(OfferOutcome { standing: None, ..traded }));
+        (10..10 + 2 * OUTCOMES_MAX as u64).for_each(|number| offers.collected(account, market, TransactionSeq(number), 7));
+        assert_eq!(offers.outcomes_newest_first(account).count(), OUTCOMES_MAX);
+    }
 
     fn amount(units: u64) -> Amount {
         Amount::new(units).unwrap()

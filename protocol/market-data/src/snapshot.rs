@@ -19,8 +19,8 @@ use crate::tape::PublicTrade;
 use crate::ticker::DayStats;
 
 /// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too,
-/// version 2 no batch markets, version 3 did not say how good their blocks are.
-const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 4 };
+/// version 2 no batch markets, version 3 did not say how good their blocks are, version 4 what came of transactions.
+const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 5 };
 const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
 struct Kind {

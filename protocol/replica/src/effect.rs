@@ -3,7 +3,7 @@
 use walras_consensus::{Members, ReplicaId, RoleChange, SnapshotMeta, Term, Write};
 use walras_fair_access::GatewayId;
 use walras_sequencer::SolveJob;
-use walras_types::Ordinal;
+use walras_types::{BatchMarketId, Ordinal};
 
 use crate::WaiterId;
 use crate::frozen::FrozenState;
@@ -19,7 +19,8 @@ pub enum Effect {
         /// What.
         bytes: Vec<u8>,
     },
-    /// Make this durable after the writes before it: [`crate::Replica::on_persisted`].
+    /// Make this durable after the writes before it: [`crate::Replica::on_persisted`]. A write is owed until that is so, whatever the
+    /// disk does meanwhile: [`crate::Replica::on_storage`].
     Persist(Write),
     /// Make this state's bytes: [`crate::Replica::on_state_hashed`]; then make them durable:
     /// [`crate::Replica::on_snapshot_written`].
@@ -55,12 +56,12 @@ pub enum Effect {
     Leading(Term),
     /// Others belong to the cluster from here on.
     Members(Members),
-    /// For the operator: this leader's clock is far off most others', so it hands over. See [`crate::clock_trouble`].
+    /// For the operator: this leader hands over.
     HandsOver {
         /// To whom.
         to: ReplicaId,
-        /// How far they are ahead of it.
-        error_ns: i128,
+        /// Why.
+        why: HandoverReason,
     },
     /// For the operator: two copies of a command differ, and the first one counts.
     CopiesDiffer {
@@ -69,6 +70,20 @@ pub enum Effect {
         /// The command.
         ordinal: Ordinal,
     },
+}
+
+/// Why a leader hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoverReason {
+    /// Most other clocks are so many nanoseconds ahead of its own. See [`crate::clock_trouble`].
+    Clock {
+        /// How many.
+        error_ns: i128,
+    },
+    /// Its log can not be written.
+    Storage,
+    /// Every block of this batch market in its term was set aside as a whole.
+    IdleMarket(BatchMarketId),
 }
 
 /// What a local request hears.
@@ -95,7 +110,7 @@ impl std::fmt::Debug for Effect {
             Self::Role(change) => write!(f, "Role({change:?})"),
             Self::Leading(term) => write!(f, "Leading({term})"),
             Self::Members(members) => write!(f, "Members({members:?})"),
-            Self::HandsOver { to, error_ns } => write!(f, "HandsOver({to}, {error_ns} ns)"),
+            Self::HandsOver { to, why } => write!(f, "HandsOver({to}, {why:?})"),
             Self::CopiesDiffer { gateway, ordinal } => write!(f, "CopiesDiffer({gateway}, {ordinal:?})"),
         }
     }

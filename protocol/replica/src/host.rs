@@ -27,7 +27,7 @@ use crate::state::{Derived, State};
 use crate::{Origin, StreamId};
 
 /// Snapshots that may wait to be written.
-const SNAPSHOTS_MAX: usize = 2;
+pub(crate) const SNAPSHOTS_MAX: usize = 2;
 
 /// What surrounds the sequencer.
 pub(crate) struct ReplicaHost<P, D> {
@@ -84,6 +84,17 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
         let now_ns = at.now_ns;
         let fair = fair.as_deref_mut()?;
         Some(act(fair, &mut Participants { entry, numbered, reports, effects, probe, now_ns }))
+    }
+
+    /// Where replicas take binary orders, from now on.
+    pub(crate) fn set_addresses(&mut self, addresses: BTreeMap<ReplicaId, Arc<str>>) {
+        self.addresses = addresses;
+        self.find_leader();
+    }
+
+    fn find_leader(&mut self) {
+        let address = self.leader.and_then(|leader| self.addresses.get(&leader));
+        self.leader_address = address.map_or_else(|| Arc::from(""), Arc::clone);
     }
 
     pub(crate) fn answer(&mut self, waiter: crate::WaiterId, outcome: Result<Outcome, NoOutcome>) {
@@ -207,7 +218,11 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             (Origin::Waiter(waiter), Unresolved::InDoubt) => {
                 self.answer(waiter, Err(NoOutcome::InDoubt(RejectReason::NotLeader)));
             }
-            (Origin::Opens(stream), _) => self.entry.sent_away(stream, &self.leader_address),
+            (Origin::Waiter(waiter), Unresolved::Unwritten(reason)) => self.answer(waiter, Err(NoOutcome::InDoubt(reason))),
+            (Origin::Opens(stream), Unresolved::Unwritten(reason)) => self.entry.not_opened(stream, reason),
+            (Origin::Opens(stream), Unresolved::Lost { .. } | Unresolved::InDoubt) => {
+                self.entry.sent_away(stream, &self.leader_address)
+            }
             // Its gateway asks again.
             (Origin::OpensElsewhere(_), _) => {}
         }
@@ -241,7 +256,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             publishing.publications.known_from()
         });
         self.probe.installed(&engine, &self.derived, known_from);
-        self.numbered.lose_all(&mut self.effects);
+        self.numbered.lose_all(RejectReason::NotLeader, &mut self.effects);
         if let Some(fair) = &mut self.fair {
             fair.on_installed(&engine);
             self.entry.fail_all();
@@ -256,12 +271,11 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             Role::Follower { leader } => leader,
             Role::Candidate => None,
         };
-        let address = self.leader.and_then(|leader| self.addresses.get(&leader));
-        self.leader_address = address.map_or_else(|| Arc::from(""), Arc::clone);
+        self.find_leader();
         self.probe.role(change);
         self.effects.push(Effect::Role(change));
         if change.role != Role::Leader {
-            self.numbered.lose_all(&mut self.effects);
+            self.numbered.lose_all(RejectReason::NotLeader, &mut self.effects);
         }
         let Self { fair, effects, .. } = self;
         if let Some(fair) = fair {

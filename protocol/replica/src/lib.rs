@@ -10,7 +10,7 @@
 //! - Several connections have one session only where all of them send copies; otherwise the latest logon has it.
 //! - A session that a connection waits for is asked for until nobody waits for it any more.
 //!
-//! - A request that waits is answered once, unless it gives up.
+//! - A request that waits is answered once, unless it gives up; within a bounded time, whatever the log does.
 //! - Whatever is not an input changes nothing: no clock, no entropy, no order of threads.
 //!
 //! *Start reading* at [`Replica::round`]; what it wants to happen is [`Effect`].
@@ -26,17 +26,19 @@ mod probe;
 mod reads;
 mod replica;
 mod state;
+mod storage;
 
 use walras_sequencer::RemoteOpening;
 
-pub use effect::{Effect, WaiterAnswer};
+pub use effect::{Effect, HandoverReason, WaiterAnswer};
 pub use frozen::{FrozenState, WritePart, engine_hash, split_part, split_parts};
 pub use order_entry::{Charge, ConnectionEnd, Loss, OrderEntry};
 pub use outcome::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};
 pub use peer_clocks::clock_trouble;
 pub use probe::{Applied, PassedOn, Probe, Publication, Route};
-pub use replica::{PublishSettings, Replica, ReplicaDisk, ReplicaSettings};
+pub use replica::{KeptState, PublishSettings, Replica, ReplicaDisk, ReplicaSettings};
 pub use state::{Derived, State};
+pub use storage::Storage;
 
 /// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again;
 /// `serial` never is.

@@ -43,10 +43,10 @@ impl NumberedWaiters {
         }
     }
 
-    /// Another replica leads, or the state came from elsewhere: what waits here may be in the log or may yet be.
-    pub(crate) fn lose_all(&mut self, effects: &mut Vec<Effect>) {
+    /// Nobody can say for a while what becomes of it: what waits here may be in the log or may yet be.
+    pub(crate) fn lose_all(&mut self, reason: RejectReason, effects: &mut Vec<Effect>) {
         for (_, waiter) in std::mem::take(&mut self.0).into_values().flatten() {
-            effects.push(answer(waiter, Err(NoOutcome::InDoubt(RejectReason::NotLeader))));
+            effects.push(answer(waiter, Err(NoOutcome::InDoubt(reason))));
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(answers(&mut effects), [(1, done()), (2, done()), (5, reused)], "the last one sent something else");
         waiters.refused(ordinal(3), RejectReason::SessionSeqGap, &mut effects);
         assert_eq!(answers(&mut effects), [(4, Err(NoOutcome::Refused(RejectReason::SessionSeqGap)))]);
-        waiters.lose_all(&mut effects);
+        waiters.lose_all(RejectReason::NotLeader, &mut effects);
         assert_eq!(answers(&mut effects), [(3, Err(NoOutcome::InDoubt(RejectReason::NotLeader)))]);
         assert!(waiters.0.is_empty());
     }

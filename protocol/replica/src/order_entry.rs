@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
-use walras_gateway::{Permission, Principal, Refusal};
+use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
@@ -13,7 +13,7 @@ use crate::probe::{PassedOn, Probe, Route};
 use crate::{Origin, StreamId};
 
 /// Whether a key may send one more command now.
-pub type Charge<'a> = dyn FnMut(&Principal, Permission) -> Result<(), Refusal> + 'a;
+pub type Charge<'a> = dyn FnMut(&Principal, Permission, Allowance) -> Result<(), Refusal> + 'a;
 
 /// What order entry hands commands to.
 pub(crate) struct Backend<'a, P> {
@@ -153,7 +153,7 @@ impl OrderEntry {
         verdict: Result<Principal, Refusal>,
         backend: &mut Backend<'_, P>,
     ) {
-        self.serve(stream, &mut |_, _| Ok(()), backend, |server, host| server.authenticated(verdict, host));
+        self.serve(stream, &mut |_, _, _| Ok(()), backend, |server, host| server.authenticated(verdict, host));
     }
 
     /// Lets a connection's session act, then gives it what the sequencer answered at once.
@@ -396,6 +396,11 @@ impl OrderEntry {
         self.each(|server| server.bye(ByeReason::VenueFault, ""));
     }
 
+    /// Nothing that comes in here is answered for a while: all connections are over, for this reason.
+    pub(crate) fn refuse_all(&mut self, reason: RejectReason) {
+        self.each(|server| server.bye(ByeReason::Rejected(reason), ""));
+    }
+
     /// Another replica leads, or none: all clients are sent there.
     pub(crate) fn not_leader(&mut self, leader: &str) {
         self.each(|server| server.not_leader(leader));
@@ -552,6 +557,9 @@ impl<P: Probe> Host for Serving<'_, '_, '_, P> {
         let open = OpenSession { account, token };
         let Backend { sequencer, fair, at, .. } = &mut *self.backend;
         if let Some(fair) = fair {
+            if let Some(reason) = fair.refusal() {
+                return self.immediate.push(Immediate::Open(NotTaken::Refused(reason)));
+            }
             *self.notes.opening = Some(open);
             self.waiting.entry((account, token)).or_default().push(self.stream);
             return fair.open(*at, open, *self.notes.stamp_ns, *self.notes.has_copies);
@@ -562,8 +570,8 @@ impl<P: Probe> Host for Serving<'_, '_, '_, P> {
         }
     }
 
-    fn charge(&mut self, _: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal> {
-        (self.charge)(principal, permission)
+    fn charge(&mut self, _: u64, principal: &Principal, permission: Permission, from: Allowance) -> Result<(), Refusal> {
+        (self.charge)(principal, permission, from)
     }
 
     fn submit(&mut self, ordinal: Ordinal, command: &Command, content: &[u8]) {

@@ -18,8 +18,8 @@ use walras_sequencer::{
 use walras_types::{LogIndex, RejectReason};
 use walras_wire::{Command, VenueCommand, encode_command};
 
-use crate::effect::{Effect, WaiterAnswer};
-use crate::host::{Publishing, ReplicaHost, refuse};
+use crate::effect::{Effect, HandoverReason, WaiterAnswer};
+use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::{Backend, Charge, OrderEntry};
 use crate::outcome::{NoOutcome, Number, NumberedOutcome};
@@ -27,10 +27,17 @@ use crate::peer_clocks::PeerClocks;
 use crate::probe::Probe;
 use crate::reads::ReadBarriers;
 use crate::state::{Derived, State};
+use crate::storage::{Storage, StorageWatch};
 use crate::{Origin, StreamId, WaiterId};
 
 /// Connections that are silent are looked for no more often than this.
 const ENTRY_LOOK_NS: u64 = 20_000_000;
+
+/// Ticks that may wait for the log while a book goes on with what an earlier entry left: one is applied while the next is written.
+const WORK_TICKS_AHEAD: usize = 2;
+
+/// A tick that was not taken is tried again after this.
+const WORK_RETRY_NS: u64 = 1_000_000;
 
 /// What a replica is set to.
 #[derive(Clone, Debug)]
@@ -51,6 +58,19 @@ pub struct ReplicaSettings {
     pub tick_every_ns: u64,
     /// Threads that share the work of a block.
     pub threads: NonZero<usize>,
+    /// A state is kept as a snapshot this often, where anything was logged since; `None` for by the count of entries alone.
+    pub snapshot_every_ns: Option<NonZero<u64>>,
+}
+
+/// What becomes of the wish for a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptState {
+    /// The state after this entry is being written: [`Replica::on_snapshot_written`] follows.
+    Begun(LogIndex),
+    /// A snapshot that holds all entries up to this one, the last, is durable.
+    Known(LogIndex),
+    /// As many are being written as may be.
+    Busy,
 }
 
 /// How market data is published where it is held. The same on all replicas.
@@ -70,7 +90,7 @@ pub trait ReplicaDisk {
     /// The disk's, in words.
     fn read_snapshot(&mut self, meta: &SnapshotMeta) -> Result<Vec<u8>, String>;
 
-    /// Makes this durable now, in the place of what was kept so before, beside the log.
+    /// Makes this durable now, in the place of what was kept so before, beside the log. After an error it is asked again.
     ///
     /// # Errors
     /// The disk's, in words.
@@ -86,6 +106,7 @@ pub struct Replica<P, D> {
     /// A clock was read, or it is time to ask.
     clocks_changed: bool,
     clock_error_ns: Option<i128>,
+    storage: StorageWatch,
     peers: BTreeSet<ReplicaId>,
     entry_timeout_ns: u64,
     entry_look_ns: u64,
@@ -93,6 +114,10 @@ pub struct Replica<P, D> {
     next_tick_ns: u64,
     publish_every_ns: u64,
     next_publish_ns: u64,
+    /// No tick for a book that goes on is logged before this.
+    next_work_ns: u64,
+    snapshot_every_ns: Option<NonZero<u64>>,
+    next_snapshot_ns: u64,
     scratch: Vec<u8>,
 }
 
@@ -110,7 +135,17 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         seed: u64,
         (probe, disk): (P, D),
     ) -> Result<Self, StartHalt> {
-        let ReplicaSettings { sequencing, entry, fair, publish, addresses, clock_error_ns_max, tick_every_ns, threads } = settings;
+        let ReplicaSettings {
+            sequencing,
+            entry,
+            fair,
+            publish,
+            addresses,
+            clock_error_ns_max,
+            tick_every_ns,
+            threads,
+            snapshot_every_ns,
+        } = settings;
         let (me, peers) = (sequencing.consensus.id, sequencing.peers.clone());
         let State { mut engine, derived, reports } = state;
         engine.set_threads(threads);
@@ -149,6 +184,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             clocks: PeerClocks::new(clock_error_ns_max),
             clocks_changed: false,
             clock_error_ns: None,
+            storage: StorageWatch::new(),
             peers,
             entry_timeout_ns: entry.logon_timeout_ns,
             entry_look_ns: u64::MAX,
@@ -156,6 +192,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             next_tick_ns: at.now_ns.saturating_add(tick_every_ns),
             publish_every_ns: publish.map_or(u64::MAX, |publish| publish.every_ns),
             next_publish_ns: 0,
+            next_work_ns: 0,
+            snapshot_every_ns,
+            next_snapshot_ns: snapshot_every_ns.map_or(u64::MAX, |every_ns| at.now_ns.saturating_add(every_ns.get())),
             scratch: Vec::new(),
         })
     }
@@ -187,11 +226,41 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         }
         self.tick(at)?;
         self.compare_clocks(at)?;
+        self.follow_storage(at)?;
+        self.replace_idle_leader(at)?;
         if at.now_ns >= self.entry_look_ns {
             self.host.entry.on_timer(at.now_ns);
             self.entry_look_ns = self.host.entry.deadline_ns().max(at.now_ns.saturating_add(ENTRY_LOOK_NS));
         }
+        if let Some(every_ns) = self.snapshot_every_ns
+            && at.now_ns >= self.next_snapshot_ns
+        {
+            self.next_snapshot_ns = at.now_ns.saturating_add(every_ns.get());
+            // Where too many are being written, the next one is in time.
+            let _ = self.keep_state(at);
+        }
         Ok(())
+    }
+
+    /// Has the state as it is now written as a snapshot, unless as new a one is durable. What the log holds before two snapshots is not
+    /// needed for a start.
+    pub fn keep_state(&mut self, at: GatewayTime) -> KeptState {
+        self.host.at = at;
+        let before = self.host.writing;
+        if before >= SNAPSHOTS_MAX {
+            return KeptState::Busy;
+        }
+        self.sequencer.keep_state(&mut self.host);
+        let log_index = self.sequencer.engine().last_applied();
+        if self.host.writing > before { KeptState::Begun(log_index) } else { KeptState::Known(log_index) }
+    }
+
+    /// These are the other replicas from now on, members or not, and where each, this one too, takes binary orders.
+    pub fn set_peers(&mut self, at: GatewayTime, peers: BTreeSet<ReplicaId>, addresses: BTreeMap<ReplicaId, Arc<str>>) {
+        self.host.at = at;
+        self.host.set_addresses(addresses);
+        self.sequencer.set_peers(at.now_ns, peers.clone());
+        self.peers = peers;
     }
 
     /// Fair access: passes on what came here, takes what is due into the log.
@@ -229,7 +298,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// Where nothing else is logged, the time is: so that it goes on, and so that the last change of market data is published.
+    /// Where nothing else is logged, the time is: so that it goes on, so that the last change of market data is published, and so that a
+    /// command that is carried out in steps goes on.
     fn tick(&mut self, at: GatewayTime) -> Result<(), Halt> {
         let mut is_due = at.now_ns >= self.next_tick_ns;
         if is_due {
@@ -239,12 +309,22 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             self.next_publish_ns = at.now_ns.saturating_add(self.publish_every_ns);
             is_due = true;
         }
-        if is_due && self.sequencer.is_leading() && self.sequencer.waiting() == 0 {
-            // Where it is not taken, another replica leads by now.
-            let _ = self.sequencer.submit(at.now, None, &Command::Venue(VenueCommand::Tick), None);
+        let is_idle = self.sequencer.is_leading() && self.sequencer.waiting() == 0;
+        if (is_due && is_idle) || at.now_ns >= self.work_deadline_ns() {
+            if self.sequencer.submit(at.now, None, &Command::Venue(VenueCommand::Tick), None).is_err() {
+                // Another replica leads by now, or the log takes nothing at the moment.
+                self.next_work_ns = at.now_ns.saturating_add(WORK_RETRY_NS);
+            }
             self.propose(at)?;
         }
         Ok(())
+    }
+
+    /// When a tick is to be logged because a book goes on with what an earlier entry left, and too few entries are on their way to it.
+    fn work_deadline_ns(&self) -> u64 {
+        let sequencer = &self.sequencer;
+        let wants_one = sequencer.is_leading() && sequencer.engine().has_work() && sequencer.waiting() < WORK_TICKS_AHEAD;
+        if wants_one { self.next_work_ns } else { u64::MAX }
     }
 
     /// Whether an entry is to be published that no later one does.
@@ -256,7 +336,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// A leader whose clock most others find far off does not stamp commands any longer than it must.
     fn compare_clocks(&mut self, at: GatewayTime) -> Result<(), Halt> {
         let Self { sequencer, host, clocks, peers, .. } = self;
-        if let Some(question) = clocks.ask(at.now_ns) {
+        // Alone there is nobody to ask.
+        let question = if peers.is_empty() { None } else { clocks.ask(at.now_ns) };
+        if let Some(question) = question {
             self.clocks_changed = true;
             host.effects.extend(peers.iter().map(|to| Effect::Send { to: *to, bytes: question.clone() }));
         }
@@ -269,9 +351,45 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             && sequencer.is_leading()
             && let Some(heir) = clocks.heir(voters.iter(), error_ns, at.now_ns)
         {
-            host.effects.push(Effect::HandsOver { to: heir, error_ns });
+            host.effects.push(Effect::HandsOver { to: heir, why: HandoverReason::Clock { error_ns } });
             // Where it is refused it is tried again.
             let _ = sequencer.transfer_to(at.now_ns, heir, host)?;
+        }
+        Ok(())
+    }
+
+    /// While the log can not be written: nobody waits for long, and a leader hands over to a replica that keeps up.
+    fn follow_storage(&mut self, at: GatewayTime) -> Result<(), Halt> {
+        let Self { sequencer, host, storage, .. } = self;
+        if let Some(reason) = storage.gives_up(at.now_ns) {
+            sequencer.give_up_waiting(reason, host);
+            host.numbered.lose_all(reason, &mut host.effects);
+            if host.fair.is_some() && !sequencer.is_leading() {
+                // What participants pass on here may well be in the log, and this replica can not tell them.
+                host.entry.refuse_all(reason);
+            }
+        }
+        if sequencer.is_leading()
+            && storage.offers(at.now_ns)
+            && let Some(to) = sequencer.heir()
+        {
+            host.effects.push(Effect::HandsOver { to, why: HandoverReason::Storage });
+            // Where it is not taken it is offered again.
+            let _ = sequencer.transfer_to(at.now_ns, to, host)?;
+        }
+        Ok(())
+    }
+
+    /// A leader that sets a whole batch market aside, block after block, lets another try.
+    fn replace_idle_leader(&mut self, at: GatewayTime) -> Result<(), Halt> {
+        let Self { sequencer, host, .. } = self;
+        if sequencer.is_leading()
+            && let Some(market) = sequencer.take_idle_market()
+            && let Some(to) = sequencer.heir()
+        {
+            host.effects.push(Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) });
+            // Where it is refused it is tried again, after as many blocks.
+            let _ = sequencer.transfer_to(at.now_ns, to, host)?;
         }
         Ok(())
     }
@@ -283,14 +401,18 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         let held_ns = held_ns.map_or(u64::MAX, |wait_ns| at.now_ns.saturating_add(wait_ns));
         let publish_ns = if self.is_unpublished() { self.next_publish_ns } else { u64::MAX };
         let tick_ns = if self.sequencer.is_leading() { self.next_tick_ns } else { u64::MAX };
+        let clocks_ns = if self.peers.is_empty() { u64::MAX } else { self.clocks.deadline_ns() };
         let due = [
+            self.work_deadline_ns(),
             self.sequencer.next_deadline_ns(),
             self.host.reads.deadline_ns(),
-            self.clocks.deadline_ns(),
+            clocks_ns,
             self.entry_look_ns,
+            self.next_snapshot_ns,
             held_ns,
             publish_ns,
             tick_ns,
+            self.storage.deadline_ns(self.sequencer.is_leading()),
         ];
         due.into_iter().min().unwrap_or(u64::MAX)
     }
@@ -374,6 +496,17 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     pub fn on_persisted(&mut self, at: GatewayTime, ticket: Ticket) -> Result<(), Halt> {
         self.host.at = at;
         self.sequencer.on_persisted(ticket, &mut self.host)
+    }
+
+    /// The log can not be written now, or can be again: whenever that changes, after what it means for writes was reported. While it
+    /// can not, commands and logons are refused, and what waits is soon answered: its outcome is unknown.
+    pub fn on_storage(&mut self, at: GatewayTime, storage: Storage) {
+        self.host.at = at;
+        self.storage.on_storage(at.now_ns, storage);
+        self.sequencer.refuse(storage.refusal());
+        if let Some(fair) = &mut self.host.fair {
+            fair.refuse(storage.refusal());
+        }
     }
 
     /// A state that was to be written has this hash.

@@ -3,19 +3,26 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-use walras_consensus::{Members, Recovered, ReplicaId, Settings, SnapshotMeta};
+use walras_consensus::{Members, Recovered, ReplicaId, Settings, SnapshotMeta, Ticket};
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::DelaySettings;
 use walras_gateway::session::{ClientEvent, ClientSettings, ReportSettings, ServerSettings, SessionClient};
 use walras_gateway::{Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Rate, SourceId, generate_nonce};
 use walras_replica::{
-    Effect, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, StreamId, WaiterAnswer,
-    WaiterId,
+    Effect, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, Storage, StreamId,
+    WaiterAnswer, WaiterId,
 };
 use walras_sequencer::{ForwardSettings, GatewayTime, IntakeSettings, ReplicatedSettings};
-use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
+use walras_types::{
+    AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
+    Ordinal, PriceTicks, RejectReason, RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+};
 use walras_wire::order_entry::{Copies, EntryVersion};
-use walras_wire::{AccountCommand, Command, MassCancel, OrderCommand, content_digest};
+use walras_wire::{
+    AccountCommand, AssetSpec, Command, InstrumentCommand, MassCancel, NewOrder, OrderCommand, SetTradingPhase, Transfer,
+    VenueCommand, content_digest,
+};
 
 const START: u64 = 1_700_000_000_000_000_000;
 const MS: u64 = 1_000_000;
@@ -36,7 +43,7 @@ impl ReplicaDisk for Nothing {
 }
 
 /// With or without fair access.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Fair,
     AtOnce,
@@ -48,6 +55,8 @@ struct Venue {
     now_ns: u64,
     answers: BTreeMap<u64, WaiterAnswer>,
     next_waiter: u64,
+    /// While the disk fails: what is owed to it.
+    owed: Option<Option<Ticket>>,
 }
 
 fn at(now_ns: u64) -> GatewayTime {
@@ -78,6 +87,7 @@ impl Venue {
             clock_error_ns_max: 0,
             tick_every_ns: 1_000 * MS,
             threads: NonZero::<usize>::MIN,
+            snapshot_every_ns: None,
         };
         let state = State::genesis(ReportSettings::default());
         let mut replica = Replica::start(at(0), settings, Recovered::genesis(members), state, 1, (Nothing, Nothing))
@@ -88,7 +98,7 @@ impl Venue {
         let permissions = Permissions::from_iter([Permission::Trade, Permission::Read]);
         let record = key().record(Some(ACCOUNT), permissions).expect("a trader has an account");
         gateway.add_key(record).expect("it is the only one");
-        let mut venue = Self { replica, gateway, now_ns: 0, answers: BTreeMap::new(), next_waiter: 0 };
+        let mut venue = Self { replica, gateway, now_ns: 0, answers: BTreeMap::new(), next_waiter: 0, owed: None };
         while !venue.replica.sequencer().is_leading() {
             venue.pass(10 * MS);
             assert!(venue.now_ns < 60_000 * MS, "nobody leads");
@@ -120,7 +130,10 @@ impl Venue {
             }
             for effect in effects {
                 match effect {
-                    Effect::Persist(write) => self.replica.on_persisted(at(self.now_ns), write.ticket).expect("it goes on"),
+                    Effect::Persist(write) => match &mut self.owed {
+                        Some(owed) => *owed = Some(write.ticket),
+                        None => self.replica.on_persisted(at(self.now_ns), write.ticket).expect("it goes on"),
+                    },
                     Effect::Answer { waiter, answer } => {
                         assert_eq!(self.answers.insert(waiter.0, answer), None, "a request is answered once");
                     }
@@ -128,6 +141,27 @@ impl Venue {
                     other => panic!("a cluster of one does not want {other:?}"),
                 }
             }
+        }
+    }
+
+    /// From now on nothing becomes durable. The replica hears of it with the first write that fails.
+    fn fail_disk(&mut self, storage: Storage) {
+        self.owed.get_or_insert(None);
+        self.replica.on_storage(at(self.now_ns), storage);
+    }
+
+    /// What is owed becomes durable.
+    fn mend_disk(&mut self) {
+        if let Some(Some(ticket)) = self.owed.take() {
+            self.replica.on_persisted(at(self.now_ns), ticket).expect("it goes on");
+        }
+        self.replica.on_storage(at(self.now_ns), Storage::Ok);
+    }
+
+    fn command_answer(&mut self, waiter: u64) -> Option<Result<LogIndex, NoOutcome>> {
+        match self.answers.remove(&waiter)? {
+            WaiterAnswer::Command(answer) => Some(answer.map(|outcome| outcome.log_index)),
+            other => panic!("{other:?} answers no command"),
         }
     }
 
@@ -189,8 +223,8 @@ fn exchange(venue: &mut Venue, connections: &mut [&mut Connection]) {
             connection.client.consume(bytes.len());
             let Venue { replica, gateway, now_ns, .. } = venue;
             let clock_ns = START + *now_ns;
-            replica.on_bytes(at(*now_ns), connection.id, &bytes, &mut |principal, permission| {
-                gateway.charge(clock_ns, principal, permission, 1)
+            replica.on_bytes(at(*now_ns), connection.id, &bytes, &mut |principal, permission, from| {
+                gateway.charge(clock_ns, principal, permission, from, 1)
             });
             while let Some((id, logon)) = replica.entry_mut().next_logon() {
                 let verdict = logon.authorize(gateway, clock_ns, SourceId::of([127, 0, 0, 1].into()));
@@ -301,4 +335,145 @@ fn a_read_is_answered_and_one_that_gave_up_is_not() {
     venue.pass(100 * MS);
     assert_eq!(venue.answers.remove(&served.0), Some(WaiterAnswer::Read));
     assert_eq!(venue.answers.remove(&gone.0), None);
+}
+
+#[test]
+fn while_the_log_can_not_be_written_nobody_waits_for_long_and_what_was_taken_is_done_afterwards() {
+    for (access, storage, reason) in [
+        (Access::AtOnce, Storage::Full, RejectReason::StorageFull),
+        (Access::AtOnce, Storage::NoDescriptors, RejectReason::Overloaded),
+        (Access::Fair, Storage::Full, RejectReason::StorageFull),
+    ] {
+        let mut venue = Venue::new(access);
+        let mut connection = Connection::open(&mut venue, 0, 1, Copies::One);
+        exchange(&mut venue, &mut [&mut connection]);
+        let session = connection.session().unwrap();
+        let ordinal = |session_seq| Ordinal { session, session_seq: SessionSeq(session_seq) };
+        venue.owed = Some(None);
+        let taken = [venue.submit(cancel()), venue.submit_numbered(ordinal(1), &cancel())];
+        venue.pass(5 * MS);
+        venue.fail_disk(storage);
+        let later = [venue.submit(cancel()), venue.submit_numbered(ordinal(2), &cancel())];
+        venue.pass(5 * MS);
+        assert_eq!(venue.command_answer(later[0]), Some(Err(NoOutcome::Refused(reason))), "{access:?}");
+        let numbered = Some(WaiterAnswer::Numbered(Err(NoOutcome::Refused(reason))));
+        assert_eq!(venue.answers.remove(&later[1]), numbered, "{access:?}");
+        let reader = venue.waiter();
+        venue.replica.read(reader);
+        venue.pass(100 * MS);
+        assert_eq!(venue.answers.remove(&reader.0), Some(WaiterAnswer::Read), "reading goes on");
+        assert!(venue.answers.is_empty(), "it may yet pass: {:?}", venue.answers);
+        venue.pass(500 * MS);
+        assert_eq!(venue.command_answer(taken[0]), Some(Err(NoOutcome::InDoubt(reason))), "{access:?}");
+        let numbered = Some(WaiterAnswer::Numbered(Err(NoOutcome::InDoubt(reason))));
+        assert_eq!(venue.answers.remove(&taken[1]), numbered, "{access:?}");
+        let last = venue.replica.engine().last_applied();
+        venue.pass(3_000 * MS);
+        assert_eq!(venue.replica.engine().last_applied(), last, "nothing is applied that is not durable");
+        venue.mend_disk();
+        venue.pass(5 * MS);
+        assert!(venue.replica.engine().last_applied() >= LogIndex(last.0 + 2), "what was taken is done");
+        let again = venue.submit_numbered(ordinal(1), &cancel());
+        let after = venue.submit_numbered(ordinal(2), &cancel());
+        venue.pass(5 * MS);
+        let done = |answer| matches!(answer, Some(WaiterAnswer::Numbered(Ok(_))));
+        assert!(done(venue.answers.remove(&again)) && done(venue.answers.remove(&after)));
+        assert!(venue.answers.is_empty(), "each is answered once: {:?}", venue.answers);
+    }
+}
+
+#[test]
+fn a_client_s_commands_wait_for_the_log_and_logons_are_refused_meanwhile() {
+    for access in [Access::Fair, Access::AtOnce] {
+        let mut venue = Venue::new(access);
+        let mut first = Connection::open(&mut venue, 0, 1, Copies::One);
+        exchange(&mut venue, &mut [&mut first]);
+        venue.owed = Some(None);
+        first.client.submit(START + venue.now_ns, &cancel()).unwrap();
+        exchange(&mut venue, &mut [&mut first]);
+        venue.fail_disk(Storage::Full);
+        first.client.submit(START + venue.now_ns, &cancel()).unwrap();
+        let mut second = Connection::open(&mut venue, 1, 2, Copies::One);
+        exchange(&mut venue, &mut [&mut first, &mut second]);
+        assert!(second.is_over && second.session().is_none(), "{access:?}");
+        venue.pass(1_000 * MS);
+        assert_eq!((first.answers(), first.is_over), (0, false));
+        venue.mend_disk();
+        // The client repeats what was refused after a while.
+        for _ in 0..40 {
+            venue.pass(50 * MS);
+            first.client.on_timer(START + venue.now_ns, &mut |_| ());
+            exchange(&mut venue, &mut [&mut first]);
+        }
+        assert_eq!((first.answers(), first.is_over), (2, false), "{access:?}");
+        let mut third = Connection::open(&mut venue, 1, 3, Copies::One);
+        exchange(&mut venue, &mut [&mut first, &mut third]);
+        assert!(third.session().is_some(), "{access:?}");
+    }
+}
+
+/// An instrument that trades, and funds for the account.
+fn market() -> Vec<Command> {
+    let symbol = |text| Symbol::new(text).expect("it is a symbol");
+    let asset =
+        |id, text| Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(id), symbol: symbol(text), decimals: 2 }));
+    let (instrument, amount) = (InstrumentId(0), Amount::new(1_000_000_000).expect("it is an amount"));
+    let deposit = |id| {
+        let transfer = Transfer { account: ACCOUNT, asset: AssetId(id), amount, transfer_id: TransferId(u64::from(id) + 1) };
+        Command::Account(AccountCommand::Deposit(transfer))
+    };
+    let spec = InstrumentSpec {
+        instrument,
+        symbol: symbol("BTC/USD"),
+        base: AssetId(0),
+        quote: AssetId(1),
+        lot_units: 1,
+        tick_value_units: 1,
+        allocation: Allocation::PriceTime,
+        fees: FeeSchedule { maker_ppm: 0, taker_ppm: 0 },
+        collar_ppm: 500_000,
+        band_ppm: 500_000,
+        reference_price: PriceTicks::saturating(100),
+        default_limits: RiskLimits::STANDARD,
+    };
+    let phase = SetTradingPhase { instrument, phase: TradingPhase::Continuous };
+    vec![
+        asset(0, "BTC"),
+        asset(1, "USD"),
+        Command::Instrument(InstrumentCommand::Create(spec)),
+        deposit(0),
+        deposit(1),
+        Command::Instrument(InstrumentCommand::SetPhase(phase)),
+    ]
+}
+
+#[test]
+fn a_leader_goes_on_with_an_order_that_is_carried_out_in_steps() {
+    let mut venue = Venue::new(Access::AtOnce);
+    let order = |id, side, lots| {
+        let self_trade = walras_types::SelfTrade::Allow;
+        let terms = OrderTerms { self_trade, ..OrderTerms::limit(side, PriceTicks::saturating(100), SizeLots::new(lots)) };
+        let client_order_id = ClientOrderId(id);
+        Command::Order(OrderCommand::New(NewOrder { account: ACCOUNT, instrument: InstrumentId(0), client_order_id, terms }))
+    };
+    let lots = 5 * u64::from(MEETINGS_PER_ENTRY_MAX);
+    for command in market().into_iter().chain((1..=lots).map(|id| order(id, Side::Sell, 1))) {
+        let asked = venue.submit(command);
+        venue.settle();
+        venue.settle();
+        assert!(matches!(venue.answers.remove(&asked), Some(WaiterAnswer::Command(Ok(outcome))) if outcome.rejected().is_none()));
+    }
+    let before = venue.replica.sequencer().engine().last_applied();
+    venue.submit(order(lots + 1, Side::Buy, lots));
+    // Far less than the time after which a leader logs a tick of its own accord.
+    venue.pass(MS);
+    let engine = venue.replica.sequencer().engine();
+    let mut open = Vec::new();
+    engine.open_orders(ACCOUNT, InstrumentId(0), &mut open);
+    assert_eq!((open.len(), engine.has_work()), (0, false), "all of it traded");
+    assert!(engine.last_applied().0 - before.0 >= 5, "in steps");
+    // Nothing is left to go on with, so nothing more is logged.
+    let after = engine.last_applied();
+    venue.pass(MS);
+    assert_eq!(venue.replica.sequencer().engine().last_applied(), after);
 }

@@ -16,7 +16,7 @@ use walras_clearing::{BatchMarket, Rules};
 use walras_engine::{Engine, PriceIndex};
 use walras_types::{BatchMarketId, BatchPhase, QualityMax};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{BatchEvent, BlockRejected, CloseBatch, Event};
+use walras_wire::{BatchEvent, BlockCleared, BlockRejected, CloseBatch, Event};
 
 /// A command that was submitted and not seen applied is submitted again after this.
 const LOST_AFTER_NS: u64 = 5_000_000_000;
@@ -29,6 +29,10 @@ const PAUSE_NS_MIN: u64 = 20_000_000;
 
 /// ... up to this.
 const PAUSE_NS_MAX: u64 = 10_000_000_000;
+
+/// A leader in whose term a market was set aside as a whole in so many blocks in a row hands over: its solver, or its operator, keeps the
+/// market from trading.
+const IDLE_BLOCKS_MAX: u32 = 8;
 
 /// A closed batch for which prices and amounts are wanted.
 #[derive(Clone, Debug)]
@@ -101,6 +105,8 @@ struct Solving {
 #[derive(Debug, Default)]
 pub struct BatchDriver {
     markets: BTreeMap<BatchMarketId, Driven>,
+    /// Blocks in a row, since this replica leads, in which nothing traded of what could.
+    idle_blocks: BTreeMap<BatchMarketId, u32>,
 }
 
 impl BatchDriver {
@@ -113,6 +119,14 @@ impl BatchDriver {
     /// Another leads, or this one anew: what was asked for is forgotten, and begun again from the state.
     pub fn start_over(&mut self) {
         self.markets.clear();
+        self.idle_blocks.clear();
+    }
+
+    /// A market whose every block was set aside as a whole for so long that another replica should lead. Counting begins again.
+    pub fn take_idle_market(&mut self) -> Option<BatchMarketId> {
+        let (&market, _) = self.idle_blocks.iter().find(|(_, blocks)| **blocks >= IDLE_BLOCKS_MAX)?;
+        self.idle_blocks.clear();
+        Some(market)
     }
 
     /// Looks at the state after anything was applied, and when [`Self::next_deadline_ns`] has come.
@@ -163,6 +177,10 @@ impl BatchDriver {
                 && solving.block == *block
             {
                 solving.fail(now_ns);
+            }
+            if let Event::Batch(BatchEvent::Cleared(BlockCleared { market, pairs, set_aside, .. })) = event {
+                let blocks = self.idle_blocks.entry(*market).or_default();
+                *blocks = if *pairs == 0 && *set_aside > 0 { blocks.saturating_add(1) } else { 0 };
             }
         }
     }
@@ -311,6 +329,38 @@ mod tests {
         assert_eq!(solves(&mut driver, 99_000 * MS, &closed(4)), Some(0), "another block begins anew");
         driver.start_over();
         assert_eq!(solves(&mut driver, 99_000 * MS, &closed(4)), Some(0), "another leads");
+    }
+
+    #[test]
+    fn a_leader_that_sets_a_whole_market_aside_in_every_block_is_replaced() {
+        let cleared = |block, pairs, set_aside| {
+            Event::Batch(BatchEvent::Cleared(BlockCleared {
+                market: BatchMarketId(3),
+                block,
+                transactions: 1,
+                pairs,
+                offers_traded: pairs.into(),
+                gap_ppb: 0,
+                unserved_ppb: 0,
+                set_aside,
+                state_root: [0; 32],
+            }))
+        };
+        let mut driver = BatchDriver::new();
+        let idle = |driver: &mut BatchDriver, count: u32| {
+            (0..count).for_each(|block| driver.on_events(0, &[cleared(block.into(), 0, 2)]));
+            driver.take_idle_market()
+        };
+        assert_eq!(idle(&mut driver, IDLE_BLOCKS_MAX - 1), None);
+        // Something traded, or nothing could: counting begins again.
+        for harmless in [cleared(9, 1, 2), cleared(9, 0, 0)] {
+            driver.on_events(0, &[harmless]);
+            assert_eq!(idle(&mut driver, IDLE_BLOCKS_MAX - 1), None);
+        }
+        assert_eq!(idle(&mut driver, 1), Some(BatchMarketId(3)));
+        assert_eq!(idle(&mut driver, IDLE_BLOCKS_MAX - 1), None, "it was asked for once");
+        driver.start_over();
+        assert_eq!(idle(&mut driver, 1), None, "another leads");
     }
 
     #[test]

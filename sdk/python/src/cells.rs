@@ -34,7 +34,7 @@ pub(crate) fn read(columns: &Bound<'_, PyDict>) -> PyResult<Offers> {
 fn refuse_missing_limit(lists: &[(Column, Bound<'_, PyList>)], texts: &[String], row_number: usize) -> PyResult<()> {
     let text = |of: Column| lists.iter().zip(texts).find(|((column, _), _)| *column == of).map_or("", |(_, text)| text.trim());
     if text(Column::LimitPrice).is_empty() && text(Column::Kind) != "pool" {
-        let what = "is missing: give the least that is bought for each sold, or 0 for a market order";
+        let what = "is missing: give the least that is bought for each sold, or \"market\" to trade at any rate";
         return Err(PyValueError::new_err(format!("row {row_number}, column limit_price: {what}")));
     }
     Ok(())

@@ -25,7 +25,7 @@ BATCH: list[Row] = [
     ("USD", "BTC", 45_000.0, 0.0000333, "c"),
     ("USD", "ETH", 20_000.25, 0.0004, "d"),
     ("ETH", "BTC", 10.0, 0.0655, "e"),
-    ("ETH", "USD", 5.0, 0.0, "f"),
+    ("ETH", "USD", 5.0, 1.0, "f"),
 ]
 DECIMALS = {"BTC": 8, "ETH": 8, "USD": 2}
 
@@ -157,9 +157,9 @@ def test_nothing_to_clear() -> None:
 def test_decimals_are_chosen_and_said() -> None:
     cleared = walras.clear(BATCH)
     assert cleared.decimals == {"BTC": 8, "ETH": 8, "USD": 8}
-    assert walras.clear([("A", "B", "0.0000000001", 0), ("B", "A", 1, 0)]).decimals == {"A": 10, "B": 8}
-    assert walras.clear([("A", "B", 7, 0), ("B", "A", 1.0, 0)]).decimals == {"A": 0, "B": 0}
-    assert walras.clear([("A", "B", 7, 0), ("B", "A", 1, 0)], decimals=3).decimals == {"A": 3, "B": 3}
+    assert walras.clear([("A", "B", "0.0000000001", "market"), ("B", "A", 1, "market")]).decimals == {"A": 10, "B": 8}
+    assert walras.clear([("A", "B", 7, "market"), ("B", "A", 1.0, "market")]).decimals == {"A": 0, "B": 0}
+    assert walras.clear([("A", "B", 7, "market"), ("B", "A", 1, "market")], decimals=3).decimals == {"A": 3, "B": 3}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,8 @@ def test_decimals_are_chosen_and_said() -> None:
         ({"amount": 2**63}, "row 1, column amount: .* more than 2\\^63 - 1 units"),
         ({"amount": True}, "row 1, column amount: True is neither"),
         ({"amount": "0.001"}, "row 1, column amount: 0.001 is no whole number of units of USD, which has 2 decimals"),
-        ({"limit_price": None}, "row 1, column limit_price: is missing: .* or 0 for a market order"),
+        ({"limit_price": None}, "row 1, column limit_price: is missing: .* or \"market\" to trade at any rate"),
+        ({"limit_price": 0}, "row 1, column limit_price: is zero: "),
         ({"limit_price": "cheap"}, "row 1, column limit_price: `cheap` is no number"),
         ({"limit_price": 1e200}, "row 1, column limit_price: .* use other units"),
         ({"sell": None}, "row 1, column sell: is empty"),

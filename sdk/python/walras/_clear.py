@@ -78,7 +78,7 @@ class Quality:
     volume: float
     #: What fills of sell offers gain against their limits, in value. Market orders have none.
     realised_utility: float
-    #: What sell offers in the money would gain beside that, had all of them traded in full.
+    #: What sell offers in the money would gain in addition, had all of them traded in full.
     unrealised_utility: float
     #: The same of buy offers, which are filled after sell offers.
     buy_realised_utility: float
@@ -112,7 +112,7 @@ class Clearing(Generic[TableT]):
     decimals: dict[str, int]
     #: A row for each offer that trades, in the order of the offers: ``row`` (from 0), ``id`` (the row if there are no ids), ``kind``, ``sell``,
     #: ``buy``, ``sold``, ``bought``, ``remaining`` (to be sold; of kind ``buy``, to be bought; of a pool, its reserve of what it sold). With
-    #: decimals, amounts are the floats nearest to the exact ``sold_units``, ``bought_units``, ``remaining_units`` beside them.
+    #: decimals, amounts are the floats nearest to the exact ``sold_units``, ``bought_units``, ``remaining_units`` next to them.
     fills: TableT
     #: A row for each pair that trades, pools included: ``sell``, ``buy``, ``sold``, ``bought``, ``rate`` (bought for each sold, after commission,
     #: before rounding), ``fill_count``; with decimals, ``sold_units`` and ``bought_units`` too.
@@ -200,7 +200,7 @@ def clear(
 
         - ``sell``, ``buy``: names of the asset sold and the asset bought.
         - ``amount``: how much is sold; of kind ``buy``, bought; of kind ``pool``, the reserve of ``sell``.
-        - ``limit_price``: the least that is bought for each sold; 0 for a market order. Empty only for pools.
+        - ``limit_price``: the least that is bought for each sold, or ``"market"`` to trade at any rate. Empty only for pools.
         - ``id`` (optional): any value, passed on to the fills.
         - ``kind`` (optional): ``sell`` (default) sells a fixed amount, ``buy`` buys one, ``pool`` is a constant-product market maker.
         - ``sell_max`` (optional): of kind ``buy``, the most that it may sell; needed without a limit.

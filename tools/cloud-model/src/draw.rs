@@ -1,16 +1,16 @@
 //! Seeded draws: the same from the same seed on every machine and with every library version.
 
-use walras_figures::draw::SplitMix64;
+use walras_figures::draw::Draws;
 
 /// The draws of one source of chance.
 #[derive(Clone, Debug)]
-pub struct Draw(SplitMix64);
+pub struct Draw(Draws);
 
 impl Draw {
     /// The draws that a name has; those of other names are independent.
     #[must_use]
     pub fn new(seed: u64, name: u64) -> Self {
-        Self(SplitMix64::new(seed, &[name]))
+        Self(Draws::new(seed, &[name]))
     }
 
     /// 64 bits.

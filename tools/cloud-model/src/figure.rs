@@ -107,7 +107,7 @@ fn ways(direction: Direction, extent: Extent) -> Vec<Way> {
 /// Runs both directions.
 ///
 /// # Errors
-/// When the shared data are there but can not be understood.
+/// When the shared data are there but cannot be understood.
 pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: Extent) -> anyhow::Result<Figure> {
     let network_in = Network::load(data, workload.seed, 1)?;
     let network_out = Network::load(data, workload.seed, 2)?;
@@ -125,11 +125,11 @@ pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: E
     })
 }
 
-/// The greatest deviation of our delays from their targets, relative to them: in both directions, at rest and while the network moves, at all
-/// [`TARGETS`]; and where the network's delays came from.
+/// The greatest deviation of our delays from their targets, relative to them: in both directions, at rest and while the network
+/// moves, at all [`TARGETS`]; and where the network's delays came from.
 ///
 /// # Errors
-/// When the shared data are there but can not be understood.
+/// When the shared data are there but cannot be understood.
 pub fn worst_error_of_ours(workload: &Workload, data: &Path) -> anyhow::Result<(f64, Source)> {
     let (network_in, network_out) = (Network::load(data, workload.seed, 1)?, Network::load(data, workload.seed, 2)?);
     let settings: Vec<DelaySettings> = TARGETS.iter().map(|target| Way::Tracking(*target).settings()).collect();
@@ -159,8 +159,8 @@ impl Panel {
         self.ways.iter().find(|(way, _)| *way == wanted).map(|(_, outcome)| outcome)
     }
 
-    /// The mean delay that ours needs at an unfairness: on straight lines between its targets, which lie above its curve; outside them that
-    /// of the nearest. `None` below the fairest.
+    /// The mean delay that ours needs at an unfairness: on straight lines between its targets, which lie above its curve; outside
+    /// them that of the nearest. `None` below the fairest.
     #[must_use]
     pub fn ours_us(&self, unfair_percent: f64) -> Option<f64> {
         let ours: Vec<Outcome> = TARGETS.iter().filter_map(|target| self.outcome(Way::Tracking(*target)).copied()).collect();

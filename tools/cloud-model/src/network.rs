@@ -1,15 +1,16 @@
 //! One-way delays between gateways and the engine.
 //!
-//! A message takes: software at both ends (fixed) + what is injected + the link, which is a shifted log-normal delay of its own, times the
-//! link's level of that second, plus a rare spike. Links keep order, as `CloudEx`'s (ZeroMQ over TCP) do.
+//! A message takes: software at both ends (fixed) + what is injected + the link, which is a shifted log-normal delay of its own,
+//! times the link's level of that second, plus a rare spike. Links keep order, as `CloudEx`'s (ZeroMQ over TCP) do.
 //!
-//! - *Measured*: each link has the quantiles of one of the links between virtual machines of one zone of a cloud (`gcp-links` of the shared
-//!   data), drawn without return; levels are the 1-s 90th percentiles of a pair of machines over two hours
+//! - *Measured*: each link has the quantiles of one of the links between virtual machines of one zone of a cloud (`gcp-links` of
+//!   the shared data), drawn without return; levels are the 1-s 90th percentiles of a pair of machines over two hours
 //!   (`jasper-figures`), over their median, from a place of each link's own.
-//! - *Synthetic*, where the data are absent: links spread log-normally around the middle one's fit; levels log-normal with rare excursions.
+//! - *Synthetic*, where the data are absent: links spread log-normally around the middle one's fit; levels log-normal with rare
+//!   excursions.
 //!
-//! Spikes are 0.02 % of messages, Pareto from 60 us to 5 ms with exponent 1.6; the share is fitted to the published static delays of 600 us
-//! and more out, which miss up to 2.2 % of pieces on 16 links.
+//! Spikes are 0.02 % of messages, Pareto from 60 us to 5 ms with exponent 1.6; the share is fitted to the published static delays
+//! of 600 us and more out, which miss up to 2.2 % of pieces on 16 links.
 
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,7 @@ struct Link {
     level_from: usize,
 }
 
-/// The shared data, by `WALRAS_DATA` or beside the repository.
+/// The shared data, by `WALRAS_DATA` or next to the repository.
 #[must_use]
 pub fn data_folder() -> PathBuf {
     std::env::var_os("WALRAS_DATA")

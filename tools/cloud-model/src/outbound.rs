@@ -1,4 +1,4 @@
-//! Market data on its way out: a piece goes to all gateways, which hold it until t_M + d_h.
+//! Market data on its way out: a publication goes to all gateways, which hold it until t_M + d_h.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ struct Run {
     outcome: Outcome,
 }
 
-/// The same pieces for all settings, a piece per order.
+/// The same publications for all settings, a publication per order.
 #[must_use]
 pub fn released(network: &Network, disturbance: Disturbance, all: &[DelaySettings], workload: &Workload) -> Vec<Outcome> {
     let mut draw = Draw::new(workload.seed, 21);
@@ -42,7 +42,7 @@ pub fn released(network: &Network, disturbance: Disturbance, all: &[DelaySetting
         let slowest_ns = transits_ns.iter().copied().max().unwrap_or(0);
         let sum_ns: u64 = transits_ns.iter().sum();
         for run in &mut runs {
-            run.piece(made_ns, &transits_ns, slowest_ns, sum_ns, injected_ns);
+            run.publication(made_ns, &transits_ns, slowest_ns, sum_ns, injected_ns);
         }
     }
 }
@@ -52,7 +52,7 @@ impl Run {
         Self { control: DelayControl::new(settings), reports: VecDeque::new(), outcome: Outcome::default() }
     }
 
-    fn piece(&mut self, made_ns: u64, transits_ns: &[u64; GATEWAYS], slowest_ns: u64, sum_ns: u64, injected_ns: u64) {
+    fn publication(&mut self, made_ns: u64, transits_ns: &[u64; GATEWAYS], slowest_ns: u64, sum_ns: u64, injected_ns: u64) {
         while let Some((known_ns, transit_ns, is_unfair)) = self.reports.front().copied() {
             if known_ns > made_ns {
                 break;

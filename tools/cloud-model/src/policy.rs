@@ -21,7 +21,7 @@ pub fn tracking(target: Ppm, step_ns: u64, level_window: usize) -> DelaySettings
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
-    /// Orders, or pieces of market data.
+    /// Orders, or publications.
     pub samples: u64,
     /// Of these unfair.
     pub unfair: u64,

@@ -1,15 +1,17 @@
-//! A cluster with fair access as processes on loopback, under load by participants through gateways: what the bench and the experiments measure.
+//! A cluster with fair access as processes on loopback, under load by participants through gateways: what the bench and the
+//! experiments measure.
 //!
 //! ```text
 //! this process: participants --order entry--> gateways (learners) --TLS--> leader: hold, log, engine --log--> all
 //!                            <-----------------------answers of what they have applied----------------
 //! ```
 //!
-//! *Deliberately absent*: delays of a network (loopback has none; figures that need them are simulated, `tools/cloud-model`), several machines.
+//! *Deliberately absent*: delays of a network (loopback has none; figures that need them are simulated, `tools/cloud-model`),
+//! several machines.
 //!
 //! *Invariants*
-//! - A measurement whose answers are not all there, each once and in its session's order, is an error, and so is one in which the leader took
-//!   another number of orders than was answered.
+//! - A measurement whose answers are not all there, each once and in its session's order, is an error, and so is one in which the
+//!   leader took another number of orders than was answered.
 //!
 //! *Start reading* at [`FairCluster::start`] and [`FairCluster::measure`].
 
@@ -26,6 +28,7 @@ use walras_client::cluster::{ClusterLoad, ClusterReport, Flow, LoadOptions, Offe
 use walras_client::local_cluster::{LocalCluster, LocalOptions};
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
+use walras_wait::{pause, within};
 
 pub use processor::ProcessorTime;
 pub use sequenced::Sequenced;
@@ -91,7 +94,7 @@ pub struct FairCluster {
 pub struct Measured {
     /// What participants saw.
     pub report: ClusterReport,
-    /// Orders of which they were told that they missed d_s.
+    /// Orders that were reported late: they missed d_s.
     pub late: u64,
     /// Orders answered, after the end of the measurement too.
     pub answered: u64,
@@ -102,7 +105,7 @@ pub struct Measured {
 }
 
 impl FairCluster {
-    /// Starts it in a folder, which is made anew. `program` is `walras`.
+    /// Starts it in a folder, which is created empty. `program` is `walras`.
     ///
     /// # Errors
     /// When it does not come up.
@@ -143,16 +146,12 @@ impl FairCluster {
     fn add_gateway(&mut self, id: u64) -> anyhow::Result<()> {
         self.local.start(id)?;
         let body = json!({"replica": id, "learner": true});
-        let begun = Instant::now();
-        loop {
-            let added = self.client(self.leader()?)?.signed("POST", "/v1/admin/cluster/add", Some(&body));
-            match added {
-                Ok(_) => return Ok(()),
-                // One change is made at a time.
-                Err(why) => ensure!(begun.elapsed() < PATIENCE, "replica {id} does not become a learner: {why}"),
-            }
-            std::thread::park_timeout(Duration::from_millis(5));
-        }
+        // One change is made at a time.
+        within(PATIENCE, || {
+            self.client(self.leader()?)?.signed("POST", "/v1/admin/cluster/add", Some(&body)).map_err(anyhow::Error::from)
+        })
+        .with_context(|| format!("replica {id} does not become a learner"))?;
+        Ok(())
     }
 
     fn leader(&self) -> anyhow::Result<u64> {
@@ -231,10 +230,7 @@ impl FairCluster {
         let look = || Sequenced::of(&client.get("/v1/fair-access")?);
         let (begun, mut last) = (Instant::now(), look()?);
         loop {
-            let looked = Instant::now();
-            while looked.elapsed() < SHOWN_AFTER {
-                std::thread::park_timeout(SHOWN_AFTER);
-            }
+            pause(SHOWN_AFTER);
             let now = look()?;
             if (now.copies, now.held) == (last.copies, last.held) {
                 return Ok(now);
@@ -259,7 +255,8 @@ impl FairCluster {
         Ok(time)
     }
 
-    /// Measures, and half way through kills a gateway, the how manieth from 0 of all; afterwards it is started again, and has to catch up.
+    /// Measures, and half way through kills a gateway, the how manieth from 0 of all; afterwards it is started again, and has to
+    /// catch up.
     ///
     /// # Errors
     /// When an answer is wrong, or missing.
@@ -275,10 +272,7 @@ impl FairCluster {
         let measured = std::thread::scope(|scope| {
             let victim = &self.local.replicas[place];
             let killer = scope.spawn(move || {
-                let begun = Instant::now();
-                while begun.elapsed() < time / 2 {
-                    std::thread::park_timeout(time / 2);
-                }
+                pause(time / 2);
                 victim.signal(Signal::KILL)
             });
             let measured = self.measure_now(load, offered, time);

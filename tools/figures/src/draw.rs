@@ -1,28 +1,21 @@
-//! Draws from a seed: the same on every machine and with every library version, which libraries' generators do not promise.
+//! Draws from a seed and names: the same on every machine.
 
-/// `SplitMix64` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): good enough for models and made orders.
+use walras_random::Random;
+
+/// Numbers for models and made orders.
 #[derive(Clone, Debug)]
-pub struct SplitMix64 {
-    state: u64,
-}
+pub struct Draws(Random);
 
-impl SplitMix64 {
+impl Draws {
     /// The draws that these names have under a seed; those of other names are independent.
     #[must_use]
     pub fn new(seed: u64, names: &[u64]) -> Self {
-        let mut draws = Self { state: seed };
-        for name in names {
-            draws.state = draws.bits() ^ name;
-        }
-        draws
+        Self(names.iter().fold(Random::new(seed), |mut random, name| Random::new(random.next_u64() ^ name)))
     }
 
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// At least 0, below 1.
@@ -32,8 +25,7 @@ impl SplitMix64 {
 
     /// Below a count; the bias of scaling is below 2^-50 for counts of thousands.
     pub fn below(&mut self, count: u64) -> u64 {
-        let scaled = (u128::from(self.bits()) * u128::from(count)) >> 64;
-        u64::try_from(scaled).expect("scaled below the count")
+        self.0.below(count)
     }
 
     /// Standard normal (Box and Muller, 1958).
@@ -49,10 +41,10 @@ mod tests {
 
     #[test]
     fn it_is_the_published_generator() {
-        let mut draws = SplitMix64::new(1_234_567, &[]);
+        let mut draws = Draws::new(1_234_567, &[]);
         let first = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([(); 3].map(|()| draws.bits()), first);
-        assert_ne!(SplitMix64::new(7, &[1]).bits(), SplitMix64::new(7, &[2]).bits());
+        assert_ne!(Draws::new(7, &[1]).bits(), Draws::new(7, &[2]).bits());
         let all: Vec<f64> = (0..1_000).map(|_| draws.unit()).collect();
         assert!(all.iter().all(|unit| (0.0..1.0).contains(unit)) && (0.45..0.55).contains(&(all.iter().sum::<f64>() / 1e3)));
         assert!((0..1_000).map(|_| draws.below(7)).all(|drawn| drawn < 7));

@@ -1,6 +1,5 @@
-//! What a measurement leaves behind beside its numbers: the machine, the load and the commit it was made on, its files, its plots; and
-//! the draws from which what is measured is made.
-//! Benches and experiments record with it.
+//! What a measurement records in addition to its numbers: the machine, the load and the commit it was made on, its files, its
+//! plots; and the draws from which what is measured is made. Benches and experiments record with it.
 //!
 //! *Deliberately absent*: what is measured and how it is summarised; each bench and each experiment knows that itself.
 //!

@@ -51,7 +51,7 @@ pub fn ensure_release() -> anyhow::Result<()> {
 /// Writes an experiment's files, by name and content, into its folder.
 ///
 /// # Errors
-/// In a debug build, and when the folder can not be written.
+/// In a debug build, and when the folder cannot be written.
 pub fn write_files(folder: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
     ensure_release()?;
     std::fs::create_dir_all(folder).with_context(|| format!("making {}: is its parent writable?", folder.display()))?;
@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn an_origin_tells_date_commit_machine_and_load() {
-        let told = Origin::begin().to_json().unwrap();
-        assert!(told["date"].as_str().unwrap().starts_with("20"));
-        assert!(told["commit"]["id"].as_str().is_some_and(|id| !id.is_empty()));
-        assert!(told["machine"]["cores"].as_u64().is_some_and(|cores| cores > 0));
-        assert!(told["load"]["others_cpu_percent"].as_f64().is_some() && told["machine_was_shared"].is_boolean());
+        let json = Origin::begin().to_json().unwrap();
+        assert!(json["date"].as_str().unwrap().starts_with("20"));
+        assert!(json["commit"]["id"].as_str().is_some_and(|id| !id.is_empty()));
+        assert!(json["machine"]["cores"].as_u64().is_some_and(|cores| cores > 0));
+        assert!(json["load"]["others_cpu_percent"].as_f64().is_some() && json["machine_was_shared"].is_boolean());
     }
 }

@@ -1,4 +1,4 @@
-//! Programs beside which we are measured: each is built and run by a script of its own, checks its own answers, and prints a line of JSON last.
+//! Programs to compare with: each is built and run by a script of its own, checks its own answers, and prints a line of JSON last.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ pub struct Peer {
 pub struct Load {
     /// What it is, as metrics call it: the peer, whether its log is synced, how much of it.
     pub name: &'static str,
-    /// A setting of the peer's that is tried beside others of the same load, of which the best counts.
+    /// One of several settings of the peer that are tried under the same load; the best counts.
     pub variant: Option<&'static str>,
     /// For its script.
     pub arguments: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Line {
 }
 
 impl Peer {
-    /// Builds it. `Err` is a sentence on why it can not run here.
+    /// Builds it. `Err` is a sentence on why it cannot run here.
     pub fn build(peers: &Path, folder: &str, name: &'static str) -> Result<Self, String> {
         let script = peers.join(folder).join("run.sh");
         eprintln!("building {name}, which takes some minutes the first time");

@@ -13,7 +13,7 @@ pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// An SVG on white.
 ///
 /// # Errors
-/// What `paint` returns, and when the plot can not be drawn.
+/// What `paint` returns, and when the plot cannot be drawn.
 pub fn draw(size: (u32, u32), paint: impl FnOnce(&Area<'_>) -> anyhow::Result<()>) -> anyhow::Result<String> {
     let mut svg = String::new();
     {

@@ -1,5 +1,5 @@
-//! A mesh from one seed: clocks that are off, drift and wander, paths that queue and are not symmetric, stamps with noise, and nodes
-//! whose clocks or words are bad.
+//! A mesh from one seed: clocks that are off, drift and wander, paths that queue and are not symmetric, stamps with noise, and
+//! nodes whose clocks or words are bad.
 //!
 //! The tests of `walras_fair_access::mesh`, its figures and the bench share it.
 //!
@@ -22,23 +22,19 @@ use walras_fair_access::mesh::{
 
 /// Numbers from a seed.
 #[derive(Clone)]
-pub struct Random(u64);
+pub struct Random(walras_random::Random);
 
 impl Random {
     /// Those of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed ^ 0x1234_5678_9abc_def0)
+        Self(walras_random::Random::new(seed ^ 0x1234_5678_9abc_def0))
     }
 
     /// 64 bits.
     #[expect(clippy::should_implement_trait, reason = "numbers have no end")]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// Above 0, at most 1.
@@ -90,7 +86,8 @@ pub struct World {
 }
 
 impl World {
-    /// Offsets of 10 ms, drifts of 30 us/s, 0.1 us/s of wander, stamps with 30 ns of noise, and a third of all probes in queues of 5 us.
+    /// Offsets of 10 ms, drifts of 30 us/s, 0.1 us/s of wander, stamps with 30 ns of noise, and a third of all probes in queues of
+    /// 5 us.
     pub fn new(node_count: usize, seed: u64) -> Self {
         Self {
             node_count,
@@ -173,7 +170,7 @@ impl Oscillator {
 /// A virtual clock looked at once.
 #[derive(Clone, Copy)]
 pub struct Look {
-    /// Of which node.
+    /// The node.
     pub node: usize,
     /// Its time less that of the first reference.
     pub error_ns: f64,

@@ -10,11 +10,12 @@ use walras_model::{Bug, Settings, story};
 
 const USAGE: &str =
     "usage: walras-model [--clients N] [--commands N] [--window N] [--repeats N] [--elections N] [--crashes N] [--snapshots N]
-                    [--threads N] [--bug NAME]
+                    [--altered N] [--threads N] [--bug NAME]
 
 Looks at every path of the model within these bounds (2 clients, 2 commands each, a window of 1 answer, 0 repeats, 1 change of leader, 0
-crashes, 0 snapshots), with as many threads as there are processors. Ends at the first property that does not hold, with a path to it;
-with one thread it is short. Each bound raised by one costs about ten times the states: begin small. `--bug` plants one.";
+crashes, 0 snapshots, 0 requests with another command under a used number), with as many threads as there are processors. Ends at
+the first property that does not hold, with a path to it; with one thread that is short. Each bound raised by one costs about ten
+times the states: begin small. `--bug` plants one.";
 
 struct Arguments {
     settings: Settings,
@@ -22,7 +23,8 @@ struct Arguments {
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
-    let settings = Settings { clients: 2, commands: 2, window: 1, repeats: 0, elections: 1, crashes: 0, snapshots: 0, bug: None };
+    let settings =
+        Settings { clients: 2, commands: 2, window: 1, repeats: 0, elections: 1, crashes: 0, snapshots: 0, altered: 0, bug: None };
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
     let mut arguments = Arguments { settings, threads };
     while let Some(word) = words.next() {
@@ -43,6 +45,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, S
             "--elections" => settings.elections = number(0..=16)?,
             "--crashes" => settings.crashes = number(0..=16)?,
             "--snapshots" => settings.snapshots = number(0..=16)?,
+            "--altered" => settings.altered = number(0..=4)?,
             "--threads" => arguments.threads = number(1..=255)?.into(),
             "--bug" => settings.bug = Some(value.parse::<Bug>()?),
             _ => return Err(format!("no option {word}")),

@@ -2,7 +2,7 @@
 
 use stateright::Property;
 
-use crate::replica::{Entry, Role};
+use crate::replica::{Applied, Content, Entry, Outcome, Role};
 use crate::settings::Settings;
 use crate::venue::{Phase, Venue};
 
@@ -18,7 +18,8 @@ pub const SAME_STATE: &str = "replicas apply the same";
 pub const ONCE: &str = "nothing is applied twice";
 /// A client's commands apply in the order in which it gave them.
 pub const IN_ORDER: &str = "a session applies in order";
-/// An answer names where its command was applied, in a decided slot. So nothing acknowledged is lost: decided slots stay.
+/// An answer names where its command was applied, in a decided slot; of another command under its number it says so. So nothing
+/// acknowledged is lost: decided slots stay.
 pub const ANSWER_TRUE: &str = "an answer is what was applied";
 /// No answer is forgotten while its client waits for it.
 pub const REMEMBERED: &str = "a waiting client is remembered";
@@ -76,25 +77,32 @@ pub(crate) fn all(settings: &Settings) -> Vec<Property<Settings>> {
             })
         }),
         Property::always(ANSWER_TRUE, |_, venue: &Venue| {
-            let applied = |client: usize, command: usize, at: u8| {
-                let is_it = |it: &crate::replica::Applied| {
-                    (usize::from(it.client), usize::from(it.command), it.log_index) == (client, command, at)
+            let is_true = |client: usize, command: usize, content: Content, outcome: Outcome| {
+                let is_it = |it: &Applied| match outcome {
+                    Outcome::Applied(at) => it.content == content && it.log_index == at,
+                    Outcome::Reused => it.content != content,
                 };
-                venue.truth.history.iter().any(is_it)
+                let of_number = |it: &&Applied| (usize::from(it.client), usize::from(it.command)) == (client, command);
+                venue.truth.history.iter().filter(of_number).any(is_it)
             };
             let sent = venue.answers.iter().all(|answer| {
                 let client = usize::from(answer.client);
-                applied(client, venue.clients[client].sent[usize::from(answer.seq) - 1].into(), answer.log_index)
+                let command = venue.clients[client].sent[usize::from(answer.seq) - 1];
+                is_true(client, command.into(), answer.content, answer.outcome)
             });
             let got = |(number, client): (usize, &crate::venue::Client)| {
-                (1..).zip(&client.got).all(|(command, got)| got.is_none_or(|at| applied(number, command, at)))
+                let mut answers = (1..).zip(&client.got);
+                answers.all(|(command, got)| got.is_none_or(|outcome| is_true(number, command, Content::Asked, outcome)))
             };
             sent && venue.clients.iter().enumerate().all(got)
         }),
-        Property::always(REMEMBERED, |_, venue: &Venue| {
+        Property::always(REMEMBERED, |settings: &Settings, venue: &Venue| {
             venue.replicas.iter().all(|replica| {
                 let mut sessions = venue.clients.iter().zip(&replica.engine.sessions);
-                sessions.all(|(client, session)| client.waiting().all(|seq| seq >= session.next || session.answer(seq).is_some()))
+                sessions.all(|(client, session)| {
+                    let is_known = |seq| session.answer(seq, Content::Asked, settings).is_some();
+                    client.waiting().all(|seq| seq >= session.next || is_known(seq))
+                })
             })
         }),
         Property::always(ANSWERED, |_, venue: &Venue| venue.phase != Phase::Stuck),
@@ -124,6 +132,14 @@ pub(crate) fn all(settings: &Settings) -> Vec<Property<Settings>> {
         all.push(Property::sometimes("a repeat older than the window reaches apply", |settings: &Settings, venue: &Venue| {
             let next = |client: u8| 1 + venue.truth.history.iter().filter(|applied| applied.client == client).count();
             repeats(venue).any(|entry| usize::from(entry.seq + settings.window) < next(entry.client))
+        }));
+    }
+    if settings.altered > 0 {
+        all.push(Property::sometimes("another command under a used number is refused", |_, venue: &Venue| {
+            venue.answers.iter().any(|answer| (answer.content, answer.outcome) == (Content::Other, Outcome::Reused))
+        }));
+        all.push(Property::sometimes("another command came first, and the one that was asked is refused", |_, venue: &Venue| {
+            venue.clients.iter().any(|client| client.got.contains(&Some(Outcome::Reused)))
         }));
     }
     if settings.snapshots == 1 {

@@ -5,6 +5,24 @@ use std::hash::{Hash, Hasher};
 
 use crate::settings::{Bug, Settings};
 
+/// Which of two commands a client sends under one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Content {
+    /// The one that it gave the number to, and waits for.
+    Asked,
+    /// Another, by a mistake of the client.
+    Other,
+}
+
+/// What became of an entry, or of a repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// It was applied as this entry, now or before.
+    Applied(u8),
+    /// Refused: another command was applied under its number.
+    Reused,
+}
+
 /// A command in the log: the ordinal (client, session_seq), and which of the client's commands it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entry {
@@ -14,6 +32,8 @@ pub struct Entry {
     pub seq: u8,
     /// Which of its commands, from 1. Equal to `seq`, unless a planted bug numbers a retry anew.
     pub command: u8,
+    /// Whether it is that command.
+    pub content: Content,
 }
 
 /// What is replicated together. A leader opens its term with an empty pack.
@@ -34,6 +54,8 @@ pub struct Applied {
     pub client: u8,
     /// Which of its commands.
     pub command: u8,
+    /// Whether it was that command.
+    pub content: Content,
 }
 
 /// A session in the replicated state: the place it expects, and the answers to the last W places before that.
@@ -41,14 +63,16 @@ pub struct Applied {
 pub struct Session {
     /// The `session_seq` that applies next.
     pub next: u8,
-    /// Log indexes of the answers to `next - len .. next`.
-    pub window: Vec<u8>,
+    /// The answers to `next - len .. next`: log index, and what was applied there.
+    pub window: Vec<(u8, Content)>,
 }
 
 impl Session {
-    /// The remembered answer.
-    pub fn answer(&self, seq: u8) -> Option<u8> {
-        self.window.iter().rev().nth(usize::from(self.next.checked_sub(seq + 1)?)).copied()
+    /// The remembered answer to a command of this content.
+    pub fn answer(&self, seq: u8, content: Content, settings: &Settings) -> Option<Outcome> {
+        let (log_index, applied) = *self.window.iter().rev().nth(usize::from(self.next.checked_sub(seq + 1)?))?;
+        let is_same = applied == content || settings.bug == Some(Bug::AnswerByPlaceAlone);
+        Some(if is_same { Outcome::Applied(log_index) } else { Outcome::Reused })
     }
 }
 
@@ -69,20 +93,21 @@ impl Engine {
         Self { log_index: 0, sessions: vec![Session { next: 1, window: Vec::new() }; clients.into()], history: Vec::new() }
     }
 
-    /// Applies an entry unless its ordinal was; the log index of its answer, or `None` when it is refused (too old, or after a gap).
-    pub fn apply(&mut self, entry: Entry, window_max: u8) -> Option<u8> {
+    /// Applies an entry unless its ordinal was; its answer, or `None` when it is too old, or after a gap.
+    pub fn apply(&mut self, entry: Entry, settings: &Settings) -> Option<Outcome> {
+        let Entry { client, seq, command, content } = entry;
         self.log_index += 1;
-        let session = &mut self.sessions[usize::from(entry.client)];
-        if entry.seq != session.next {
-            return session.answer(entry.seq);
+        let session = &mut self.sessions[usize::from(client)];
+        if seq != session.next {
+            return session.answer(seq, content, settings);
         }
         session.next += 1;
-        session.window.push(self.log_index);
-        if session.window.len() > usize::from(window_max) {
+        session.window.push((self.log_index, content));
+        if session.window.len() > usize::from(settings.window) {
             session.window.remove(0);
         }
-        self.history.push(Applied { log_index: self.log_index, client: entry.client, command: entry.command });
-        Some(self.log_index)
+        self.history.push(Applied { log_index: self.log_index, client, command, content });
+        Some(Outcome::Applied(self.log_index))
     }
 }
 

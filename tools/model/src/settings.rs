@@ -22,6 +22,8 @@ pub struct Settings {
     pub crashes: u8,
     /// Snapshots.
     pub snapshots: u8,
+    /// Requests of clients with another command under a number that they used.
+    pub altered: u8,
     /// What is wrong, so that the checker has something to find.
     pub bug: Option<Bug>,
 }
@@ -57,6 +59,8 @@ pub enum Bug {
     GapsTaken,
     /// A client counts what it waits for, where it should measure from the oldest: an answer falls out of the window under it.
     WindowOfCounts,
+    /// An answer is remembered without what was applied: another command under the same number gets it.
+    AnswerByPlaceAlone,
     /// A replica votes for who lacks what it has itself. The consensus's bug rather than ours: it shows that what the model takes for
     /// Raft is checked with the rest.
     VoteForAnybody,
@@ -64,7 +68,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::SnapshotWithoutWindow,
         Self::SnapshotWithoutSessions,
         Self::MemoryOutlivesTerm,
@@ -73,6 +77,7 @@ impl Bug {
         Self::AcknowledgedBeforeDecided,
         Self::GapsTaken,
         Self::WindowOfCounts,
+        Self::AnswerByPlaceAlone,
         Self::VoteForAnybody,
     ];
 }

@@ -2,7 +2,7 @@
 
 use stateright::{Model, Path};
 
-use crate::replica::Role;
+use crate::replica::{Outcome, Role};
 use crate::settings::Settings;
 use crate::venue::{Step, Venue};
 
@@ -58,12 +58,14 @@ fn line(venue: &Venue, step: &Step) -> String {
             format!("client {client} issues its command {}", venue.clients[usize::from(*client)].sent.len() + 1)
         }
         Step::Arrive { client, seq, at } => format!("{client}.{seq} arrives at {}", name(at)),
+        Step::ArriveOther { client, seq, at } => format!("another command under the number {client}.{seq} arrives at {}", name(at)),
         Step::Propose { at } => format!("{} proposes what it took as slot {}", name(at), venue.replicas[*at].slots() + 1),
         Step::Replicate { from, to } => format!("{} replicates to {}", name(from), name(to)),
         Step::Decide { at } => format!("{} finds its slots with a majority", name(at)),
-        Step::Deliver { answer } => {
-            format!("client {} is told that its {} was applied as entry {}", answer.client, answer.seq, answer.log_index)
-        }
+        Step::Deliver { answer } => match answer.outcome {
+            Outcome::Applied(at) => format!("client {} hears that its {} was applied as entry {at}", answer.client, answer.seq),
+            Outcome::Reused => format!("client {} hears that its {} is another command's number", answer.client, answer.seq),
+        },
         Step::Elect { candidate, voter } => {
             format!("{} leads term {} with the vote of {}", name(candidate), venue.leader().0 + 1, name(voter))
         }

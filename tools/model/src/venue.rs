@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stateright::{Model, Property};
 
 use crate::properties;
-use crate::replica::{Applied, Engine, Entry, Origins, Replica, Role, Slot, Snapshot};
+use crate::replica::{Applied, Content, Engine, Entry, Origins, Outcome, Replica, Role, Slot, Snapshot};
 use crate::settings::{Bug, PACK_MAX, REPLICAS, Settings};
 
 /// A client, with one session.
@@ -15,7 +15,7 @@ pub struct Client {
     /// The command that each `session_seq` (from 1) was given to.
     pub sent: Vec<u8>,
     /// What each command (from 1) was answered.
-    pub got: Vec<Option<u8>>,
+    pub got: Vec<Option<Outcome>>,
 }
 
 impl Client {
@@ -32,8 +32,16 @@ pub struct Answer {
     pub client: u8,
     /// To what.
     pub seq: u8,
-    /// Where it was applied.
-    pub log_index: u8,
+    /// To which of two commands under that number.
+    pub content: Content,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+impl Answer {
+    fn to(&Entry { client, seq, content, .. }: &Entry, outcome: Outcome) -> Self {
+        Self { client, seq, content, outcome }
+    }
 }
 
 /// Faults first, then none.
@@ -60,6 +68,8 @@ pub struct Left {
     pub crashes: u8,
     /// Snapshots.
     pub snapshots: u8,
+    /// Requests with another command under a used number.
+    pub altered: u8,
 }
 
 /// What was decided, as somebody sees who sees everything. No replica does; only the properties look at it.
@@ -67,7 +77,8 @@ pub struct Left {
 pub struct Truth {
     /// All slots that any replica ever took for decided.
     pub slots: Vec<Slot>,
-    /// What should come of them, found without sessions and windows: each command the first time that it is there.
+    /// What should come of them, found without sessions and windows: each command, or another under its number, the first time that one
+    /// of them is there.
     pub history: Vec<Applied>,
     /// Entries in them.
     pub log_index: u8,
@@ -76,11 +87,11 @@ pub struct Truth {
 impl Truth {
     fn push(&mut self, slot: &Slot) {
         self.slots.push(slot.clone());
-        for &Entry { client, command, .. } in &slot.pack {
+        for &Entry { client, command, content, .. } in &slot.pack {
             self.log_index += 1;
             let before = self.history.iter().filter(|applied| applied.client == client).count();
             if usize::from(command) == before + 1 {
-                self.history.push(Applied { log_index: self.log_index, client, command });
+                self.history.push(Applied { log_index: self.log_index, client, command, content });
             }
         }
     }
@@ -111,6 +122,8 @@ pub enum Step {
     Issue { client: u8 },
     /// A copy of what was sent comes to a replica: the first, a retry, one that the network doubled or held for long.
     Arrive { client: u8, seq: u8, at: usize },
+    /// A client sends another command under a number that it used, to a replica.
+    ArriveOther { client: u8, seq: u8, at: usize },
     /// A leader puts what it took into a slot.
     Propose { at: usize },
     /// A leader gives another replica the slots that it lacks, or its snapshot, and says what is decided.
@@ -145,7 +158,13 @@ impl Model for Settings {
         let client = Client { sent: Vec::new(), got: vec![None; self.commands.into()] };
         let mut venue = Venue {
             phase: Phase::Faults,
-            left: Left { entries: self.entries(), elections: self.elections, crashes: self.crashes, snapshots: self.snapshots },
+            left: Left {
+                entries: self.entries(),
+                elections: self.elections,
+                crashes: self.crashes,
+                snapshots: self.snapshots,
+                altered: self.altered,
+            },
             clients: vec![client; self.clients.into()],
             replicas: replicas.into_iter().map(Arc::new).collect(),
             answers: BTreeSet::new(),
@@ -178,7 +197,8 @@ impl Model for Settings {
         let clients = &venue.clients;
         venue.answers.retain(|answer| {
             let client = &clients[usize::from(answer.client)];
-            client.got[usize::from(client.sent[usize::from(answer.seq - 1)] - 1)] != Some(answer.log_index)
+            let got = client.got[usize::from(client.sent[usize::from(answer.seq - 1)] - 1)];
+            answer.content == Content::Other || got != Some(answer.outcome)
         });
         venue.replicas.sort();
         if venue != *before {
@@ -234,14 +254,20 @@ impl Venue {
                 }
             }
         }
-        steps.extend(self.answers.iter().map(|&answer| Step::Deliver { answer }));
+        // What a client makes of the answer to the other command is its own affair: it waits for the one that it asked.
+        let asked = self.answers.iter().filter(|answer| answer.content == Content::Asked);
+        steps.extend(asked.map(|&answer| Step::Deliver { answer }));
     }
 
     fn faults(&self, settings: &Settings, steps: &mut Vec<Step>) {
         for (client, it) in (0..).zip(&self.clients) {
             for (at, leader) in self.leaders() {
                 let room = leader.queue.len() < PACK_MAX;
-                steps.extend((1..=it.sent.len() as u8).filter(|_| room).map(|seq| Step::Arrive { client, seq, at }));
+                let sent = || (1..=it.sent.len() as u8).filter(|_| room);
+                steps.extend(sent().map(|seq| Step::Arrive { client, seq, at }));
+                if self.left.altered > 0 {
+                    steps.extend(sent().map(|seq| Step::ArriveOther { client, seq, at }));
+                }
             }
             if settings.bug == Some(Bug::RetryRenumbered) && it.sent.len() <= settings.commands.into() {
                 steps.extend(it.waiting().map(|seq| Step::Renumber { client, command: it.sent[usize::from(seq - 1)] }));
@@ -295,14 +321,18 @@ impl Venue {
                 sent.push(sent.iter().max().map_or(1, |command| command + 1));
             }
             Step::Renumber { client, command } => self.clients[usize::from(client)].sent.push(command),
-            Step::Arrive { client, seq, at } => self.arrive(settings, client, seq, at),
+            Step::Arrive { client, seq, at } => self.arrive(settings, client, seq, Content::Asked, at),
+            Step::ArriveOther { client, seq, at } => {
+                self.left.altered -= 1;
+                self.arrive(settings, client, seq, Content::Other, at);
+            }
             Step::Retry { client, at } => {
                 let oldest = self.clients[usize::from(client)].waiting().next().expect("only who waits retries");
                 // "Not leader; ask that one": a follower names the leader of its term.
                 let term = self.replicas[at].term;
                 let named = (0..REPLICAS).find(|&to| self.replicas[to].role == Role::Leader && self.replicas[to].term == term);
                 if let Some(leader) = named.filter(|_| self.replicas[at].role != Role::Lost) {
-                    self.arrive(settings, client, oldest, leader);
+                    self.arrive(settings, client, oldest, Content::Asked, leader);
                 }
             }
             Step::Propose { at } => self.propose(settings, at),
@@ -310,7 +340,7 @@ impl Venue {
             Step::Decide { at } => self.advance(settings, at, self.majority(at)),
             Step::Deliver { answer } => {
                 let client = &mut self.clients[usize::from(answer.client)];
-                client.got[usize::from(client.sent[usize::from(answer.seq - 1)] - 1)] = Some(answer.log_index);
+                client.got[usize::from(client.sent[usize::from(answer.seq - 1)] - 1)] = Some(answer.outcome);
                 self.answers.remove(&answer);
             }
             Step::Elect { candidate, voter } => {
@@ -343,7 +373,7 @@ impl Venue {
             }
             Step::Calm => {
                 self.phase = Phase::Calm;
-                self.left = Left { entries: 0, elections: 0, crashes: 0, snapshots: 0 };
+                self.left = Left { entries: 0, elections: 0, crashes: 0, snapshots: 0, altered: 0 };
                 self.answers.clear();
             }
             Step::Finish => self.phase = Phase::Done,
@@ -355,11 +385,12 @@ impl Venue {
     }
 
     /// A leader answers what it has applied, drops what is on its way, and takes what comes next.
-    fn arrive(&mut self, settings: &Settings, client: u8, seq: u8, at: usize) {
+    fn arrive(&mut self, settings: &Settings, client: u8, seq: u8, content: Content, at: usize) {
         let leader = Arc::make_mut(&mut self.replicas[at]);
         let session = &leader.engine.sessions[usize::from(client)];
         if seq < session.next {
-            self.answers.extend(session.answer(seq).map(|log_index| Answer { client, seq, log_index }));
+            let answer = session.answer(seq, content, settings);
+            self.answers.extend(answer.map(|outcome| Answer { client, seq, content, outcome }));
             return;
         }
         let taken = leader.memory[usize::from(client)];
@@ -370,7 +401,7 @@ impl Venue {
         self.left.entries = self.left.entries.saturating_sub(1);
         leader.memory[usize::from(client)] = seq;
         let command = self.clients[usize::from(client)].sent[usize::from(seq - 1)];
-        leader.queue.push(Entry { client, seq, command });
+        leader.queue.push(Entry { client, seq, command, content });
     }
 
     fn propose(&mut self, settings: &Settings, at: usize) {
@@ -382,9 +413,8 @@ impl Venue {
             let mut engine = leader.engine.clone();
             for number in leader.decided + 1..=number {
                 for &entry in leader.slot(number).iter().flat_map(|slot| &slot.pack) {
-                    let outcome = engine.apply(entry, settings.window);
-                    let answer = outcome.map(|log_index| Answer { client: entry.client, seq: entry.seq, log_index });
-                    self.answers.extend(answer);
+                    let outcome = engine.apply(entry, settings);
+                    self.answers.extend(outcome.map(|outcome| Answer::to(&entry, outcome)));
                 }
             }
         }
@@ -432,13 +462,11 @@ impl Venue {
             if self.truth.slots.len() < usize::from(number) {
                 Arc::make_mut(&mut self.truth).push(&slot);
             }
-            let outcomes: Vec<_> = slot.pack.iter().map(|&entry| replica.engine.apply(entry, settings.window)).collect();
+            let outcomes: Vec<_> = slot.pack.iter().map(|&entry| replica.engine.apply(entry, settings)).collect();
             let same = |origins: &&Origins| origins.term == slot.term || settings.bug == Some(Bug::OriginBySlotAlone);
             if let Some(origins) = replica.origins.iter().filter(|origins| origins.slot == number).find(same) {
                 let answers = origins.pack.iter().zip(outcomes);
-                self.answers.extend(answers.filter_map(|(&Entry { client, seq, .. }, outcome)| {
-                    outcome.map(|log_index| Answer { client, seq, log_index })
-                }));
+                self.answers.extend(answers.filter_map(|(entry, outcome)| Some(Answer::to(entry, outcome?))));
             }
             replica.origins.retain(|origins| origins.slot > number);
             replica.decided = number;

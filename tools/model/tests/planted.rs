@@ -8,12 +8,12 @@ use walras_model::properties::{
     ALL_APPLIED, ANSWER_TRUE, ANSWERED, CALM_ENDS, DECIDED_STAYS, IN_ORDER, LEADER_COMPLETE, ONCE, ONE_LEADER, REMEMBERED,
     SAME_STATE,
 };
-use walras_model::replica::{Applied, Role, Slot};
+use walras_model::replica::{Applied, Content, Role, Slot};
 use walras_model::venue::Venue;
 use walras_model::{Bug, Settings, story};
 
 const PLAIN: Settings =
-    Settings { clients: 1, commands: 1, window: 1, repeats: 0, elections: 0, crashes: 0, snapshots: 0, bug: None };
+    Settings { clients: 1, commands: 1, window: 1, repeats: 0, elections: 0, crashes: 0, snapshots: 0, altered: 0, bug: None };
 
 /// The steps to the property that breaks.
 fn finds(bug: Bug, property: &'static str, settings: Settings) {
@@ -71,6 +71,11 @@ fn a_window_of_counts_forgets_the_oldest() {
 }
 
 #[test]
+fn an_answer_known_by_its_place_alone_is_another_commands() {
+    finds(Bug::AnswerByPlaceAlone, ANSWER_TRUE, Settings { altered: 1, ..PLAIN });
+}
+
+#[test]
 fn a_vote_for_anybody_loses_what_was_decided() {
     finds(Bug::VoteForAnybody, LEADER_COMPLETE, Settings { elections: 1, ..PLAIN });
     finds(Bug::VoteForAnybody, DECIDED_STAYS, Settings { elections: 1, ..PLAIN });
@@ -88,7 +93,7 @@ fn a_state_made_wrong_is_seen() {
     breaks(ONE_LEADER, |venue| venue.replicas.iter_mut().for_each(|replica| Arc::make_mut(replica).role = Role::Leader));
     breaks(CALM_ENDS, |venue| Arc::make_mut(&mut venue.truth).slots = vec![Slot { term: 1, pack: Vec::new() }; 100]);
     breaks(IN_ORDER, |venue| {
-        let applied = |command| Applied { log_index: 1, client: 0, command };
+        let applied = |command| Applied { log_index: 1, client: 0, command, content: Content::Asked };
         Arc::make_mut(&mut venue.replicas[0]).engine.history = vec![applied(2), applied(1)];
     });
 }

@@ -89,7 +89,7 @@ impl Attack {
     /// Begins it, at so much of its full size; returns once it stands.
     ///
     /// # Errors
-    /// When it can not be made.
+    /// When it cannot be made.
     pub fn begin(&self, venue: &Venue, percent: usize) -> anyhow::Result<Running> {
         let place = &venue.places[0];
         let key = &venue.participants[venue.participants.len() - 1].key;
@@ -264,15 +264,9 @@ fn talk(address: &str, count: usize, opening: Vec<u8>, message: crate::crowd::Me
 
 /// Bytes without a pattern, the same in each run.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
-    // Marsaglia, "Xorshift RNGs", 2003.
-    let mut state = seed;
-    let mut byte = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..len).map(|_| byte()).collect()
+    let mut bytes = vec![0; len];
+    walras_random::Random::new(seed).fill(&mut bytes);
+    bytes
 }
 
 fn of_http() -> Vec<Vec<u8>> {

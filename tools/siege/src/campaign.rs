@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::Serialize;
+use walras_wait::{pause, within};
 
 use crate::attack::{ATTACKS, Attack, Group, logon};
 use crate::crowd::Tally;
@@ -193,18 +194,18 @@ pub fn run(ground: &Ground, attacks: &[Attack], size: &Size, mut tell: impl FnMu
 fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::Result<Outcome> {
     let watch = Arc::new(Watch::default());
     let good = Good::begin(venue, &watch, size.pace).context("the venue does not serve before the attack")?;
-    rest(size.block.min(Duration::from_millis(500)));
+    pause(size.block.min(Duration::from_millis(500)));
     let before = venue.holdings()?;
     let mut attackers = Tally::default();
     let mut trouble = None;
     for _ in 0..size.rounds {
         watch.begin_round();
         watch.set(Phase::Quiet);
-        rest(size.block);
+        pause(size.block);
         watch.set(Phase::Between);
         let running = attack.begin(venue, size.percent)?;
         watch.set(Phase::Attacked);
-        rest(size.block);
+        pause(size.block);
         watch.set(Phase::Between);
         attackers = attackers.and(running.tally());
         drop(running);
@@ -237,28 +238,9 @@ fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::
     })
 }
 
-fn rest(time: Duration) {
-    let begun = Instant::now();
-    while let Some(left) = time.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-        std::thread::park_timeout(left);
-    }
-}
-
-/// Tries until it is so, and says why it is not when patience ends.
-fn until(mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    loop {
-        let checked = check();
-        if checked.is_ok() || begun.elapsed() > RECOVERY {
-            return checked;
-        }
-        rest(Duration::from_millis(20));
-    }
-}
-
 /// Waits until the connections of an attack are gone.
 fn calm(venue: &Venue, before: &[Holdings]) -> anyhow::Result<()> {
-    until(|| {
+    within(RECOVERY, || {
         for ((place, before), now) in venue.places.iter().zip(before).zip(venue.holdings()?) {
             let (had, has) = (before.descriptors, now.descriptors);
             ensure!(
@@ -276,13 +258,15 @@ fn afterwards(venue: &Venue, good: Good, before: &[Holdings]) -> anyhow::Result<
     let (kept, gaps) = good.finish();
     for place in &venue.places {
         ensure!(place.process.is_alive(), "process {} has ended: see {}", place.process.id, place.process.log.display());
-        until(|| serves(&place.http)).with_context(|| format!("HTTP on {} does not serve any more", place.http))?;
+        within(RECOVERY, || serves(&place.http)).with_context(|| format!("HTTP on {} does not serve any more", place.http))?;
         if let Some(orders) = &place.orders {
-            until(|| answers(orders, &logon())).with_context(|| format!("order entry on {orders} does not answer any more"))?;
+            within(RECOVERY, || answers(orders, &logon()))
+                .with_context(|| format!("order entry on {orders} does not answer any more"))?;
         }
         if let Some(peers) = &place.peers {
             let said = request("GET", "/", "", None);
-            until(|| answers(peers, &said)).with_context(|| format!("the replicas' port {peers} does not answer any more"))?;
+            within(RECOVERY, || answers(peers, &said))
+                .with_context(|| format!("the replicas' port {peers} does not answer any more"))?;
         }
     }
     for ((place, before), after) in venue.places.iter().zip(before).zip(venue.holdings()?) {

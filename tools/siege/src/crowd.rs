@@ -13,6 +13,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use walras_wait::{pause, within};
 
 use crate::limits::{OPENED_AT_ONCE_MAX, RECOVERY, REOPENED_TIMES_MAX, SOURCES};
 
@@ -118,10 +119,8 @@ impl Crowd {
             Work { plan, address, poll, members, talked: 0, stop: Arc::clone(&stop), done: Arc::clone(&done), opened: 0 };
         let thread = std::thread::Builder::new().name("siege-crowd".to_owned()).spawn(move || work.run())?;
         let crowd = Self { stop, done, thread: Some(thread) };
-        let begun = Instant::now();
-        while !crowd.done.is_up.load(SeqCst) && begun.elapsed() < RECOVERY {
-            std::thread::park_timeout(Duration::from_millis(5));
-        }
+        // A crowd that the venue never lets in is up to the campaign to judge.
+        let _ = within(RECOVERY, || if crowd.done.is_up.load(SeqCst) { Ok(()) } else { Err(()) });
         Ok(crowd)
     }
 
@@ -287,7 +286,7 @@ impl Work {
         }
         // The attack is not to take the processor from those whom it is measured on.
         if let Some(left) = turn.checked_sub(began.elapsed()) {
-            std::thread::park_timeout(left);
+            pause(left);
         }
     }
 }

@@ -14,7 +14,9 @@ use walras_access::now;
 use walras_client::sign;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_gateway::{ClientKey, Request, generate_nonce};
+use walras_random::Random;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason, Side, SizeLots};
+use walras_wait::{pause, pause_until};
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
@@ -23,7 +25,7 @@ use crate::venue::{Participant, Venue};
 use crate::watch::{Service, Watch};
 use crate::wire::{Asker, request};
 
-/// Orders of which one stays in the book, to be looked for afterwards.
+/// Orders; one of them stays in the book, to be looked for afterwards.
 const KEPT_ONE_OF: u64 = 64;
 /// Far below the market, so that none of them trades: ticks of 0.25.
 const KEPT_PRICE: &str = "29000";
@@ -131,12 +133,6 @@ fn each(stop: &AtomicBool, every: Duration, mut ask: impl FnMut()) {
         ask();
         due = (due + every).max(Instant::now());
         pause_until(due);
-    }
-}
-
-fn pause_until(due: Instant) {
-    while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-        std::thread::park_timeout(left);
     }
 }
 
@@ -269,21 +265,21 @@ impl Feed {
     }
 }
 
-/// Who makes the market: orders around one price, of which some trade, each cancelled a while later.
+/// The market maker: orders around one price; some trade, and each is cancelled a while later.
 struct Made {
     key: ClientKey,
     side: &'static str,
     socket: Socket,
     first: u64,
     next: u64,
-    random: u64,
+    random: Random,
 }
 
 impl Made {
     fn open(address: &str, key: &ClientKey, side: &'static str) -> anyhow::Result<Self> {
         let (mut socket, first) = (socket(address)?, first_order());
         log_on(&mut socket, key)?;
-        Ok(Self { key: key.clone(), side, socket, next: first, first, random: 0x9e37_79b9_7f4a_7c15 })
+        Ok(Self { key: key.clone(), side, socket, next: first, first, random: Random::new(1) })
     }
 
     fn run(&mut self, stop: &AtomicBool, address: &str, per_second: u32) {
@@ -302,11 +298,7 @@ impl Made {
     fn round(&mut self, orders: u32) -> anyhow::Result<()> {
         let mut unanswered = 0;
         for _ in 0..orders {
-            // Numbers from a seed: Marsaglia, "Xorshift RNGs", 2003.
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
-            let away = self.random % 60;
+            let away = self.random.below(60);
             // A few of them reach across.
             let ticks = if self.side == "buy" { 120_002 - away } else { 119_998 + away };
             let price = format!("{}.{:02}", ticks / 4, ticks % 4 * 25);
@@ -399,7 +391,7 @@ impl Entry {
         self.client.on_timer(now().0, &mut note);
         match self.client.wish(now().0) {
             Wish::Wait if self.stream.is_some() => {}
-            Wish::Wait => std::thread::park_timeout(Duration::from_millis(1)),
+            Wish::Wait => pause(Duration::from_millis(1)),
             Wish::Close => self.lose(),
             Wish::Connect(address) => {
                 let address = address.to_owned();

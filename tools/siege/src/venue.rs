@@ -144,9 +144,9 @@ impl Venue {
         // A gateway that has just started takes no stamp of the time before.
         for client in &clients {
             let status = client.get("/v1/status")?;
-            let from_ns: u64 = status["takes_signed_from_ns"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+            let from_ns: u64 = status["accepts_timestamps_from_ns"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
             while let Some(left_ns) = from_ns.checked_sub(now().0) {
-                std::thread::park_timeout(Duration::from_nanos(left_ns + 1));
+                walras_wait::pause(Duration::from_nanos(left_ns + 1));
             }
         }
         Ok(())

@@ -25,8 +25,8 @@
 //! of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a
 //! program that sends commands under numbers stands for the former); leader clocks; who solves batches and who checks their
 //! signatures. A gateway is part of each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`.
-//! Between shards the couriers are `walras-courier`, as in the node; their threads, clients and the handlers that answer them are
-//! done again (`edge/node/tests/node/shards.rs` has the real ones).
+//! Between shards the transfer relays are `walras-transfer-relay`, as in the node; their threads, clients and the handlers that
+//! answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
 //!
 //! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that
 //! depends on how the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority,

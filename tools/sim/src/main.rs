@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use walras_consensus::Durability;
 use walras_sim::{Trace, Violation, cluster, shards, single};
 
-const USAGE: &str = "usage: walras-sim [--cluster | --shards | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME] [--json FILE]
+const USAGE: &str = "usage: walras-sim [--cluster | --shards | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation \
+NAME] [--json FILE]
                   [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
                   [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--forks yes | no]                (--cluster)
@@ -350,7 +351,8 @@ fn per_second(simulated_ns: u64, elapsed: Duration) -> (u64, u128) {
 fn single_progress(sum: &single::Report, elapsed: Duration) -> String {
     let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
     format!(
-        "{simulated_s} simulated s ({speed} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} entries, \
+        "{simulated_s} simulated s ({speed} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} \
+         entries, \
          {} blocks, {} crashes, {} failed starts, {} torn tails, {} snapshots",
         sum.attempts,
         sum.acknowledged,
@@ -369,8 +371,10 @@ fn single_progress(sum: &single::Report, elapsed: Duration) -> String {
 fn shards_progress(sum: &shards::Report, elapsed: Duration) -> String {
     let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
     format!(
-        "{simulated_s} simulated s ({speed} a second), {} shards, {} entries, {} answers, {} crashes, {} elections; {} transfers sent, {} taken, {} \
-         returned, {} brought again, {} stopped, {} messages lost or doubled, {} couriers, {} rounds failed, {} comparisons, {} shards set back, {} \
+        "{simulated_s} simulated s ({speed} a second), {} shards, {} entries, {} answers, {} crashes, {} elections; {} transfers \
+         sent, {} taken, {} \
+         returned, {} delivered again, {} stopped, {} messages lost or doubled, {} relays, {} rounds failed, {} comparisons, {} \
+         shards set back, {} \
          transfers sent in doubt, {} faults, {} events",
         sum.shards,
         sum.entries,
@@ -380,10 +384,10 @@ fn shards_progress(sum: &shards::Report, elapsed: Duration) -> String {
         sum.sent,
         sum.taken,
         sum.returned,
-        sum.brought_again,
+        sum.delivered_again,
         sum.stopped,
         sum.lost_or_doubled,
-        sum.couriers,
+        sum.relays,
         sum.failed_rounds,
         sum.comparisons,
         sum.set_back,
@@ -397,15 +401,17 @@ fn cluster_progress(sum: &cluster::Report, elapsed: Duration) -> String {
     let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
     let faults_per_hour = u128::from(sum.faults) * 3_600 * 1_000_000_000 / u128::from(sum.simulated_ns.max(1));
     format!(
-        "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} venues calm, {} faults ({faults_per_hour} an hour): \
-         {} crashes, {} stops, {} orderly ones, {} failed starts, {} torn tails, {} disks lost, {} replicas replaced, {} elections, {} handovers, {} changes of members, {} snapshots, \
+        "{:.2} venue-hours without a violation ({simulated_s} simulated s, {speed} a second), {} venues calm, {} faults \
+         ({faults_per_hour} an hour): \
+         {} crashes, {} orderly stops, {} failures of disks that passed, {} failed starts, {} torn tails, {} disks lost, {} \
+         replicas replaced, {} elections, {} handovers, {} changes of members, {} snapshots, \
          {} installed, {} transfers cut; {} entries, {} answers, {} reports, {} blocks, {} reads, {} connections, {} events",
         simulated_s as f64 / 3_600.0,
         sum.calm,
         sum.faults,
         sum.crashes,
-        sum.stops,
         sum.orderly_stops,
+        sum.disk_recoveries,
         sum.failed_starts,
         sum.torn_tails,
         sum.lost_disks,

@@ -37,13 +37,13 @@ fn funds_arrive_once_whatever_fails() {
         ("transfers taken", sum.taken, 20),
         ("transfers that came back", sum.returned, 2),
         ("messages lost or doubled", sum.lost_or_doubled, 10),
-        ("couriers", sum.couriers, 10),
+        ("relays", sum.relays, 10),
         ("rounds that failed", sum.failed_rounds, 10),
         ("comparisons", sum.comparisons, 4),
     ] {
         assert!(count >= least * seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
-    assert!(sum.brought_again * 2 >= seed_count(), "{} transfers that came again test little", sum.brought_again);
+    assert!(sum.delivered_again * 2 >= seed_count(), "{} transfers that came again test little", sum.delivered_again);
 }
 
 /// Of a whole shard an old backup is put in place of what it acknowledged: it trades on, loses its leader, is reached, and found by all.
@@ -85,8 +85,8 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::SilenceIsTaken
         | Mutation::RefusedIsTaken
         | Mutation::TakenIsRefused
-        | Mutation::BringsMore
-        | Mutation::BringsToAnother
+        | Mutation::DeliversMore
+        | Mutation::DeliversToAnother
         | Mutation::ReceiverForgets => (&["arrives once"], 1..=10),
         Mutation::SendsTwice => (&["done once"], 1..=3),
         Mutation::GivesUp => (&["in transit"], 1..=5),

@@ -1,12 +1,13 @@
-//! Writes the seeds that follow from others: snapshots of a node, of the parts that `make_seeds` of `walras-testkit` wrote; and the journals of
-//! an archive. Run that first, then `cargo run -p walras-testkit-edge --example make_edge_seeds`. The other seeds of the edge are texts and short messages, written by
-//! hand.
-#![allow(clippy::unwrap_used, reason = "a tool for developers: it stops where it can not write")]
+//! Writes the seeds that follow from others: snapshots of a node, of the parts that `make_seeds` of `walras-testkit` wrote; and the
+//! journals of an archive. Run that first, then `cargo run -p walras-testkit-edge --example make_edge_seeds`. The other seeds of
+//! the edge are texts and short messages, written by hand.
+#![allow(clippy::unwrap_used, reason = "a tool for developers: it stops where it cannot write")]
 
 use std::path::Path;
 
 use walras_archive::{Files, Keeper, Settings};
 use walras_engine::Engine;
+use walras_gateway::session::{ReportSettings, Reports};
 use walras_market_data::{Fill, FillRole, Fills};
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
@@ -39,8 +40,9 @@ fn main() {
         let part = |target: &str| std::fs::read(seed_folder(target).join(name)).unwrap();
         let mut of_fills = Vec::new();
         fills.snapshot(&mut of_fills);
-        let mut bytes = Vec::new();
-        for part in [part("engine_restore"), part("market_data_restore"), of_fills] {
+        let (mut bytes, mut of_reports) = (Vec::new(), Vec::new());
+        Reports::new(ReportSettings::default()).snapshot(&mut of_reports);
+        for part in [part("engine_restore"), part("market_data_restore"), of_fills, of_reports] {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(&part);
         }

@@ -26,9 +26,9 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some(rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len())))
 }
 
-/// Journals: the bytes as they are, then again with the checksums that make every record whole, so that what lies behind them is reached. Whatever
-/// they are, questions are answered or refused; nothing is read that is no whole record; and an archive that opens them goes on, closes their
-/// day, or says why it can not.
+/// Journals: the bytes as they are, then again with the checksums that make every record whole, so that what lies behind them is
+/// reached. Whatever they are, questions are answered or refused; nothing is read that is no whole record; and an archive that
+/// opens them goes on, closes their day, or says why it cannot.
 pub fn journals(bytes: &[u8]) {
     let Some((trades, books)) = split(bytes) else { return };
     look(trades, books);
@@ -125,7 +125,7 @@ fn look(trades: &[u8], books: &[u8]) {
     let span = walras_archive::Span { day, first, last: first, last_time: day.start() };
     keeper.take(walras_archive::Batch { spans: vec![span], ..walras_archive::Batch::default() });
     if keeper.commit().is_ok() && matches!(keeper.close_one(), Ok(Some(_))) {
-        // Whoever reads it is told whether its records are in order.
+        // A reader learns whether its records are in order.
         let _ = verify_day(&root.join(DAY)).is_ok();
         ask(root, trades, books);
     }

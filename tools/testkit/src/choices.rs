@@ -1,39 +1,6 @@
 //! Where random choices come from.
 
-/// Numbers that look random, from a seed: SplitMix64 (Steele, Lea, Flood 2014).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Random(u64);
-
-impl Random {
-    /// The numbers of a seed.
-    #[must_use]
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next number.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// Fills a buffer.
-    pub fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next_u64().to_le_bytes()[..chunk.len()]);
-        }
-    }
-
-    /// An independent stream, named by a number: what one actor draws does not move what another one does.
-    #[must_use]
-    pub fn fork(&self, name: u64) -> Self {
-        let mut mixed = Self(self.0 ^ name.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        Self(mixed.next_u64())
-    }
-}
+pub use walras_random::Random;
 
 /// A source of choices.
 #[derive(Clone, Debug)]

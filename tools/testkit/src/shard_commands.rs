@@ -14,7 +14,7 @@ use crate::commands::{ACCOUNTS, ASSETS, INSTRUMENTS};
 /// Shards that [`opening`] says there are.
 const SHARDS: u8 = 3;
 
-/// What makes the venue one of three shards. Any but the first has to be told before its first instrument.
+/// Makes the venue one of three shards. Any but the first has to be configured before its first instrument.
 pub fn opening(c: &mut Choices<'_>) -> Command {
     let own = ShardId([0, 0, 1, 2][c.below(4) as usize]);
     Command::Shard(ShardCommand::Configure(ShardPlace { own, count: SHARDS }))
@@ -52,7 +52,7 @@ fn about(c: &mut Choices<'_>, seq: TransferSeq) -> TransferSeq {
 }
 
 /// What another shard may say of the transfers between it and one with these numbers, mostly so that the two agree.
-fn told(c: &mut Choices<'_>, own: TransferNumbers) -> TransferNumbers {
+fn reported(c: &mut Choices<'_>, own: TransferNumbers) -> TransferNumbers {
     let next_out = TransferSeq(own.next_in.0.saturating_add(c.below(3)));
     TransferNumbers { oldest_out: about(c, own.next_in), next_out, next_in: about(c, own.oldest_out) }
 }
@@ -89,8 +89,8 @@ pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Comman
         6 => {
             let none = TransferNumbers { oldest_out: TransferSeq(1), next_out: TransferSeq(1), next_in: TransferSeq(1) };
             let before = engine.transfer_numbers(other).unwrap_or(none);
-            let told = told(c, before);
-            ShardCommand::CompareTransfers(CompareTransfers { shard: other, before, told })
+            let reported = reported(c, before);
+            ShardCommand::CompareTransfers(CompareTransfers { shard: other, before, reported })
         }
         _ => ShardCommand::Configure(ShardPlace { own: other, count: c.pick(&[0, 1, SHARDS, SHARDS + 1, SHARDS_MAX, u8::MAX]) }),
     };

@@ -62,7 +62,7 @@ fn inputs_per_target() -> u64 {
 fn run(name: &str, target: fn(&[u8]), bytes: &[u8]) {
     let done = std::panic::catch_unwind(|| target(bytes));
     if let Err(cause) = done {
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = data_encoding::HEXLOWER.encode(bytes);
         eprintln!("{name} failed on these {} bytes: {hex}", bytes.len());
         std::panic::resume_unwind(cause);
     }

@@ -6,18 +6,17 @@
 
 mod arms;
 mod circles;
-mod commands;
 mod documents;
 mod imports;
 mod layers;
 mod map;
-mod markdown;
 mod site;
 mod sizes;
-mod tree;
 mod words;
 
 use std::process::ExitCode;
+
+use walras_xtask::{markdown, tree};
 
 use tree::Tree;
 
@@ -26,7 +25,6 @@ type Guard = (&'static str, fn(&Tree) -> Vec<String>);
 
 const GUARDS: &[Guard] = &[
     ("arms: no pattern lists many events or commands", arms::check),
-    ("commands: the program has every `walras ...` that a document shows", commands::check),
     ("circles: few files import each other in a circle, and no folders of the node", circles::check),
     ("documents: links, paths and targets of make that they name exist", documents::check),
     ("layers: dependencies point down only", layers::check),

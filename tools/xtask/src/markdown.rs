@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 /// What a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Text.
     Prose,
     /// A fenced or an indented block.
     Code,
@@ -13,7 +14,7 @@ pub(crate) enum Kind {
 }
 
 /// Each line and what it belongs to.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = (Kind, &str)> {
+pub fn lines(text: &str) -> impl Iterator<Item = (Kind, &str)> {
     let (mut is_fenced, mut is_in_list, mut may_indent) = (false, false, true);
     text.lines().map(move |line| {
         if line.trim_start().starts_with("```") {
@@ -42,7 +43,7 @@ fn is_item(line: &str) -> bool {
 }
 
 /// All code: the lines of blocks, joined where one ends in a backslash, and the spans of prose, each on one line.
-pub(crate) fn code(text: &str) -> Vec<String> {
+pub fn code(text: &str) -> Vec<String> {
     let (mut code, mut prose, mut open) = (Vec::new(), String::new(), String::new());
     for (kind, line) in lines(text) {
         match kind {
@@ -62,7 +63,7 @@ pub(crate) fn code(text: &str) -> Vec<String> {
 }
 
 /// Relative targets of links: a path, which is empty for the document itself, and an anchor.
-pub(crate) fn links(text: &str) -> Vec<(String, Option<String>)> {
+pub fn links(text: &str) -> Vec<(String, Option<String>)> {
     let mut links = Vec::new();
     let prose: String = lines(text).filter(|(kind, _)| *kind == Kind::Prose).map(|(_, line)| format!("{line}\n")).collect();
     for rest in prose.split("](").skip(1) {
@@ -77,7 +78,7 @@ pub(crate) fn links(text: &str) -> Vec<(String, Option<String>)> {
 }
 
 /// The anchors that a document's headings make.
-pub(crate) fn anchors(text: &str) -> BTreeSet<String> {
+pub fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for (kind, line) in lines(text) {
         let heading = line.trim_start_matches('#');
@@ -104,7 +105,7 @@ fn anchor(heading: &str) -> String {
 }
 
 /// A path as seen from a folder; `None` if it leaves the repository.
-pub(crate) fn joined(folder: &str, path: &str) -> Option<String> {
+pub fn joined(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
         match part {
@@ -117,7 +118,7 @@ pub(crate) fn joined(folder: &str, path: &str) -> Option<String> {
 }
 
 /// The folder of a document.
-pub(crate) fn folder(document: &str) -> &str {
+pub fn folder(document: &str) -> &str {
     document.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 

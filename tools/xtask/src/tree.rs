@@ -7,21 +7,21 @@ use std::process::Command;
 use anyhow::Context;
 
 /// The repository's files by their paths from the root.
-pub(crate) struct Tree {
+pub struct Tree {
     /// All of them.
-    pub(crate) names: BTreeSet<String>,
+    pub names: BTreeSet<String>,
     /// Those that are text.
-    pub(crate) files: BTreeMap<String, String>,
+    pub files: BTreeMap<String, String>,
 }
 
 impl Tree {
     /// The repository's root.
-    pub(crate) fn root() -> PathBuf {
+    pub fn root() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
     /// The files that git tracks, or would (untracked, not ignored).
-    pub(crate) fn read() -> anyhow::Result<Self> {
+    pub fn read() -> anyhow::Result<Self> {
         let root = Self::root();
         let listing = Command::new("git")
             .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -35,20 +35,19 @@ impl Tree {
     }
 
     /// A tree for a guard's own test.
-    #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+    pub fn of(files: &[(&str, &str)]) -> Self {
         let names = files.iter().map(|(name, _)| (*name).to_owned()).collect();
         Self { names, files: files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect() }
     }
 
     /// Whether there is a file or a folder of this path.
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         self.names.contains(path) || self.names.range(folder.clone()..).next().is_some_and(|name| name.starts_with(&folder))
     }
 
     /// Paths with an ending, and their text.
-    pub(crate) fn with_ending<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn with_ending<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.files.iter().filter(move |(name, _)| name.ends_with(ending)).map(|(name, text)| (name.as_str(), text.as_str()))
     }
 }

@@ -54,6 +54,7 @@ export interface Batch {
   /** The block whose prices are being sought. */
   closed_block: string | null;
   standing_offers: string;
+  idle_blocks: number;
   last_block: BatchBlock | null;
 }
 

@@ -24,7 +24,7 @@ export interface SequencerFigures {
 
 export interface GatewayFigures {
   gateway: number;
-  strays: boolean;
+  is_outlier: boolean;
   duplicates: number;
   differing: number;
   held: number;
@@ -32,31 +32,31 @@ export interface GatewayFigures {
   late_ns_max: number;
   unfair: number;
   unstamped: number;
-  strayed: number;
+  outlier_stamps: number;
 }
 
 export interface ReleaseFigures {
   delay_ns: number;
   target_ppm: number | null;
-  pieces: number;
+  publications: number;
   late: number;
   late_ns_max: number;
-  /** What the leader makes of what all replicas tell; `null` where this one does not lead. */
+  /** What the leader concludes from the reports of all replicas; `null` if this one does not lead. */
   judged: JudgedFigures | null;
 }
 
 export interface JudgedFigures {
-  /** While there are none the share says nothing. */
-  pieces: number;
+  /** While this is 0, the share has no meaning. */
+  publications: number;
   unfair: number;
   unfair_recent_ppm: number;
-  strayed: number;
-  strays: number[];
-  /** Replicas without whose word publications are judged. Older venues do not say. */
+  outlier_reports: number;
+  outliers: number[];
+  /** Replicas whose reports are not waited for. Older venues do not say. */
   silent?: number[];
 }
 
-/** `GET /v1/cluster`, of which the page needs little. */
+/** `GET /v1/cluster`; the page needs little of it. */
 export interface Cluster {
   replica: number;
   leader: number | null;

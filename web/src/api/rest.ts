@@ -33,7 +33,7 @@ export async function synchroniseClock(): Promise<void> {
  * was not taken, so it may be signed and sent once more.
  */
 export async function prepareNextStamp(): Promise<void> {
-  stamps.learnStart(BigInt((await get<Status>("/v1/status")).takes_signed_from_ns));
+  stamps.learnStart(BigInt((await get<Status>("/v1/status")).accepts_timestamps_from_ns));
   await synchroniseClock();
   const waitMs = stamps.waitMs();
   if (waitMs > WAIT_MS_MAX) {

@@ -77,7 +77,7 @@ export class VenueSocket {
       this.#socket = null;
       for (const pending of this.#pending.values()) pending.reject(new OutcomeUnknown());
       this.#pending.clear();
-      // Only a connection that held counts as a success: one that is dropped at once must not be retried at once for ever.
+      // Only a connection that held counts as a success: one that is dropped at once must not be retried at once forever.
       if (performance.now() - this.#openedMs > STEADY_MS) this.#backoff.reset();
       this.#openedMs = Infinity;
       const waitMs = this.#backoff.next();

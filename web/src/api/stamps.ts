@@ -33,7 +33,7 @@ export class Stamps {
     this.#offsetNs = venueNs - ownNs;
   }
 
-  /** The venue, having started anew, takes no earlier stamps: it may have taken them before. */
+  /** After a restart the venue accepts no earlier timestamps: it may have accepted them before. */
   learnStart(takesFromNs: bigint): void {
     this.#takesFromNs = takesFromNs;
   }

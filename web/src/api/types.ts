@@ -45,7 +45,7 @@ export interface Status {
   commit: string;
   started_at_ns: string;
   /** First stamp that signed requests may have. */
-  takes_signed_from_ns: string;
+  accepts_timestamps_from_ns: string;
   log_index: string;
   time_ns: string;
   ready: boolean;

@@ -1,5 +1,5 @@
 // Exact decimal arithmetic: a quantity is a whole number of its smallest unit (a bigint) plus the number of decimals
-// of that unit, kept by whoever owns the quantity. Money never passes through a float; `toNumber` is for pixels only.
+// of that unit, kept by the owner of the quantity. Money never passes through a float; `toNumber` is for pixels only.
 
 /** What is wrong with a number that somebody typed or sent, and what to do about it. */
 export class DecimalError extends Error {}

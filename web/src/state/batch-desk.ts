@@ -164,14 +164,14 @@ export class BatchDesk {
     try {
       this.#learnSequence(await fetchAccount(key));
     } catch {
-      // What the transaction met is told to the user; the number is asked for again with the next one that is refused.
+      // The user sees what the transaction met; the number is requested again after the next refusal.
     }
   }
 
   /** Numbers only go up: some of one's own may be collected and not yet counted. */
   #learnSequence({ next_sequence }: AccountInfo): void {
-    const told = BigInt(next_sequence ?? "0");
-    if (told > this.#nextSequence) this.#nextSequence = told;
+    const next = BigInt(next_sequence ?? "0");
+    if (next > this.#nextSequence) this.#nextSequence = next;
   }
 
   #applyAccount(message: AccountMessage): void {
@@ -207,7 +207,7 @@ export class BatchDesk {
       const info = this.list.value.find(({ name }) => name === market?.name);
       if (market && info) market.info.value = info;
     } catch {
-      // The connection's own state is told in the masthead, and the next message asks again.
+      // The masthead shows the connection's own state, and the next message asks again.
     }
   }
 

@@ -11,8 +11,8 @@ const KEPT_MS = 300_000;
 const GAP_MS = 3_500;
 /** Over so long late publications are counted for their share. */
 const LATE_OVER_MS = 30_000;
-/** Of fewer no share is told. */
-const PIECES_LEAST = 100;
+/** Fewer give no share. */
+const PUBLICATIONS_MIN = 100;
 /** Stamps by the computer's clock: then there is no other to ask about. */
 const SYSTEM = "system";
 
@@ -65,7 +65,7 @@ interface Moment {
   delayNs: number | null;
   unfairPpm: number | null;
   releaseNs: number | null;
-  pieces: number;
+  publications: number;
   late: number;
   latePpm: number | null;
 }
@@ -77,18 +77,18 @@ export class FairHistory {
   #moments: Moment[] = [];
 
   add({ sequencer, release, is_sequencing }: FairAccess, atMs: number): void {
-    const { pieces, late } = release ?? { pieces: 0, late: 0 };
-    // A replica that restarted counts anew.
-    if (pieces < (this.#moments.at(-1)?.pieces ?? 0)) for (const moment of this.#moments) [moment.pieces, moment.late] = [0, 0];
+    const { publications, late } = release ?? { publications: 0, late: 0 };
+    // A replica that restarted counts from 0.
+    if (publications < (this.#moments.at(-1)?.publications ?? 0)) for (const moment of this.#moments) [moment.publications, moment.late] = [0, 0];
     const before = this.#moments.findLast((moment) => moment.atMs <= atMs - LATE_OVER_MS) ?? this.#moments[0];
-    const recent = before === undefined ? 0 : pieces - before.pieces;
+    const recent = before === undefined ? 0 : publications - before.publications;
     this.#moments.push({
       atMs,
       // Where another one leads, these are from when this one did.
       delayNs: is_sequencing ? sequencer?.delay_ns ?? null : null,
       unfairPpm: is_sequencing ? sequencer?.unfair_recent_ppm ?? null : null,
-      releaseNs: release?.delay_ns ?? null, pieces, late,
-      latePpm: release === null || before === undefined || recent < PIECES_LEAST ? null : ((late - before.late) / recent) * 1e6,
+      releaseNs: release?.delay_ns ?? null, publications, late,
+      latePpm: release === null || before === undefined || recent < PUBLICATIONS_MIN ? null : ((late - before.late) / recent) * 1e6,
     });
     this.#moments = this.#moments.filter((moment) => moment.atMs > atMs - KEPT_MS);
   }
@@ -119,7 +119,7 @@ export class FairHistory {
 export function lateWords({ judged, target_ppm }: ReleaseFigures, herePpm: number | null): { share: string; silent: string } {
   const silent = judged?.silent ?? [];
   const who = silent.length === 0 ? "" : `replica${silent.length === 1 ? "" : "s"} ${silent.join(", ")} ${silent.length === 1 ? "is" : "are"} silent`;
-  if (judged?.pieces === 0) return { share: `Not judged${who === "" ? " yet" : `: ${who}`}`, silent: who };
+  if (judged?.publications === 0) return { share: `Not judged${who === "" ? " yet" : `: ${who}`}`, silent: who };
   const share = withTarget(judged?.unfair_recent_ppm ?? herePpm, target_ppm);
   return { share: who === "" ? share : `${share}; ${who}`, silent: who };
 }
@@ -139,7 +139,7 @@ export interface GatewayRow {
   page: string | null;
   /** This replica's own clock; of the others only a probe mesh tells, and only how far they were off in its last window. */
   clock: { status: ClockStatus; boundNs: number | null } | { offNs: number } | { excluded: string } | null;
-  stamps: "count" | "stray" | "none";
+  stamps: "count" | "outlier" | "none";
   /** Taken into the hold by the leader; `null` where this replica never led. */
   figures: GatewayFigures | null;
   isLinked: boolean;
@@ -159,7 +159,7 @@ export function gatewayRows({ fair, cluster, clock }: FairLook): GatewayRow[] {
       leads: id === cluster.leader,
       page: isHere || !replica?.http ? null : `http://${replica.http}/#fair`,
       clock: isHere && fair.clock ? { status: fair.clock.status, boundNs: fair.clock.bound_ns } : clockInMesh(clock, id),
-      stamps: figures === null || figures.held === figures.unstamped ? "none" : figures.strays ? "stray" : "count",
+      stamps: figures === null || figures.held === figures.unstamped ? "none" : figures.is_outlier ? "outlier" : "count",
       isLinked: isHere || (replica?.is_linked ?? false),
       trouble: replica?.trouble ?? null,
     };

@@ -30,7 +30,7 @@ export class Units {
     return rescale(price * size, this.priceDecimals + this.sizeDecimals, this.quoteDecimals, "up");
   }
 
-  /** The most that a trade of this value may cost in fees: what the venue reserves beside the value. */
+  /** The most that a trade of this value may cost in fees: what the venue reserves in addition to the value. */
   feeReserve(value: bigint): bigint {
     const worst = Math.max(this.instrument.maker_fee_ppm, this.instrument.taker_fee_ppm, 0);
     return divide(value * BigInt(worst), 1_000_000n, "up");

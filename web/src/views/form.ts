@@ -8,7 +8,7 @@ export interface Field {
   fault: HTMLElement;
 }
 
-/** A field whose unit is told beside it. */
+/** A field with its unit next to it. */
 export interface UnitField extends Field {
   unit: HTMLElement;
 }

@@ -1,5 +1,5 @@
 // Paints the ladder: prices down the middle, what is wanted to the left, what is for sale to the right, so that the two sides are
-// told apart by place before colour. Beside each size its bar; behind it, paler, the total up to that price.
+// distinguished by place before colour. Next to each size its bar; behind it, paler, the total up to that price.
 
 import type { Level } from "../state/book.ts";
 import type { Palette } from "./theme.ts";

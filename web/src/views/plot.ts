@@ -6,7 +6,7 @@ import { type Palette, palette } from "./theme.ts";
 /** What uPlot takes, but for the size, which is the host's. */
 export type PlotOptions = Omit<uPlot.Options, "width" | "height">;
 
-/** A plot that fills its host: it is made once there is room, and made anew when the colours change. */
+/** A plot that fills its host: it is made once there is room, and again when the colours change. */
 export class HostedPlot {
   readonly #host: HTMLElement;
   readonly #make: (colours: Palette) => { options: PlotOptions; data: uPlot.AlignedData };
@@ -70,7 +70,7 @@ export interface CurveStyle {
 /** Nearer to the left edge a label would be cut off. */
 const LABEL_HALF_PX = 24;
 
-/** Figures in the colour of what stands beside them, no lines but the grid's. */
+/** Figures in the colour of what stands next to them, no lines but the grid's. */
 function axisOf(colours: Palette): uPlot.Axis {
   return { stroke: colours.muted, font: `11px ${colours.face}`, ticks: { show: false }, border: { show: false }, gap: 4 };
 }

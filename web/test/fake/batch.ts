@@ -42,7 +42,7 @@ interface Standing extends FakeTransaction {
   block: bigint;
 }
 
-/** What the venue around it keeps: balances, and who is told. */
+/** What the venue around it keeps: balances, and its listeners. */
 export interface BatchHost {
   assetId(symbol: string): number;
   available(symbol: string): bigint;
@@ -95,7 +95,7 @@ export class FakeBatch {
     return {
       market_id: 0, name: "main", assets: BATCH_ASSETS.map(({ symbol }) => symbol), numeraire: "USD", interval_ms: this.intervalMs,
       commission_exponent: COMMISSION_EXPONENT, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: this.phase, domain: this.domain, collected: this.collected,
-      closed_block: this.closedBlock, standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length), last_block: this.blocks.at(-1) ?? null,
+      closed_block: this.closedBlock, standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length), idle_blocks: 0, last_block: this.blocks.at(-1) ?? null,
     };
   }
 

@@ -1,4 +1,4 @@
-// Fair access as a cluster of three tells of it, seen from one replica: delays that are steered, gateways of which one strays, stages with tails.
+// Fair access of a cluster of three, seen from one replica: steered delays, gateways with an outlier among them, stages with tails.
 
 import type { Cluster, FairAccess, GatewayFigures, JudgedFigures, Latency, NodeClock, StageName } from "../../src/api/fair-types.ts";
 import { Random } from "./random.ts";
@@ -18,8 +18,8 @@ export class FakeFair {
   leader = 1;
   hasRelease = true;
   hasMesh = true;
-  /** That of gateway 3 strays from here on. */
-  strays = false;
+  /** Gateway 3 is an outlier from here on. */
+  hasOutlier = false;
   /** Replica 3 tells nothing, and so far nothing is judged without it. */
   silent: "no" | "not_judged" | "judged_without" = "no";
   /** Orders so far. */
@@ -28,7 +28,7 @@ export class FakeFair {
   #delayNs = 312 * US;
   #releaseNs = 2_540 * US;
   #unfairPpm = 9_100;
-  #pieces = 4_200;
+  #publications = 4_200;
   #late = 31;
 
   /** A second goes by. */
@@ -38,7 +38,7 @@ export class FakeFair {
     this.#unfairPpm = Math.max(0, Math.round(TARGET_PPM + (this.#unfairPpm - TARGET_PPM) * 0.9 + noise(2_600)));
     this.#delayNs = Math.round(this.#delayNs + (this.#unfairPpm - TARGET_PPM) * 0.6 + (312 * US - this.#delayNs) * 0.02 + noise(6 * US));
     this.#releaseNs = Math.round(this.#releaseNs * (1 + noise(0.02)));
-    this.#pieces += 20;
+    this.#publications += 20;
     if (this.#random.next() < 0.2) this.#late += 1;
   }
 
@@ -53,19 +53,19 @@ export class FakeFair {
         delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, held: leads ? 7 : 0,
         gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
       },
-      release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, pieces: this.#pieces, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? this.#judged() : null } : null,
+      release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, publications: this.#publications, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? this.#judged() : null } : null,
     };
   }
 
   #judged(): JudgedFigures {
-    const [strayed, strays, silent] = [this.strays ? 40 : 0, this.strays ? [3] : [], this.silent === "no" ? [] : [3]];
-    if (this.silent === "not_judged") return { pieces: 0, unfair: 0, unfair_recent_ppm: 0, strayed, strays, silent };
-    return { pieces: this.#pieces, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, strayed, strays, silent };
+    const [outlierReports, outliers, silent] = [this.hasOutlier ? 40 : 0, this.hasOutlier ? [3] : [], this.silent === "no" ? [] : [3]];
+    if (this.silent === "not_judged") return { publications: 0, unfair: 0, unfair_recent_ppm: 0, outlier_reports: outlierReports, outliers, silent };
+    return { publications: this.#publications, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, outlier_reports: outlierReports, outliers, silent };
   }
 
   cluster(): Cluster {
     const replica = (id: number): Cluster["replicas"][number] => ({
-      replica: id, member: "voter", is_linked: id !== 3 || !this.strays, trouble: id === 3 && this.strays ? "the connection was closed" : null, http: `venue-${id}.example:7070`,
+      replica: id, member: "voter", is_linked: id !== 3 || !this.hasOutlier, trouble: id === 3 && this.hasOutlier ? "the connection was closed" : null, http: `venue-${id}.example:7070`,
     });
     return { replica: this.replica, leader: this.leader, replicas: [1, 2, 3].map(replica) };
   }
@@ -73,7 +73,7 @@ export class FakeFair {
   clock(): NodeClock | null {
     if (!this.hasMesh) return null;
     const peers = [1, 2, 3].filter((node) => node !== this.replica).map((node) => ({ node, residual_ns: String(node === 2 ? -2_310 : 4_870) }));
-    return { source: "mesh", trouble: null, mesh: { peers, excluded: this.strays ? [{ node: 3, why: "its edges do not close" }] : [] } };
+    return { source: "mesh", trouble: null, mesh: { peers, excluded: this.hasOutlier ? [{ node: 3, why: "its edges do not close" }] : [] } };
   }
 
   latency(): Latency {
@@ -88,10 +88,10 @@ export class FakeFair {
 
   #gateway(gateway: number, part: number, unfair: number): GatewayFigures {
     const held = Math.round((182_400 + this.steps * 1_210) * part);
-    const strays = gateway === 3 && this.strays;
+    const isOutlier = gateway === 3 && this.hasOutlier;
     return {
-      gateway, strays, duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: strays ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
-      unfair: Math.round(held * unfair), unstamped: strays ? 320 : 0, strayed: strays ? 320 : 0,
+      gateway, is_outlier: isOutlier, duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: isOutlier ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
+      unfair: Math.round(held * unfair), unstamped: isOutlier ? 320 : 0, outlier_stamps: isOutlier ? 320 : 0,
     };
   }
 }

@@ -120,8 +120,8 @@ export class FakeBook {
       const best = this.side(order.side === "buy" ? "sell" : "buy")[0]?.price ?? 0n;
       order.price = order.side === "buy" ? best - 1n : best + 1n;
     }
-    if (order.timeInForce === "fok" && fillable < order.open) throw new FakeReject(44, "FillOrKillUnfillable", "The book can not fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.");
-    if (minSize > fillable) throw new FakeReject(45, "MinSizeUnfillable", "The book can not fill the minimum size now: lower it, give the order a better price, or leave the minimum out.");
+    if (order.timeInForce === "fok" && fillable < order.open) throw new FakeReject(44, "FillOrKillUnfillable", "The book cannot fill the whole order now: lower its size, give it a better price, or use immediate-or-cancel to take what there is.");
+    if (minSize > fillable) throw new FakeReject(45, "MinSizeUnfillable", "The book cannot fill the minimum size now: lower it, give the order a better price, or leave the minimum out.");
     const trades = this.#match(order, timeNs);
     if (order.open === 0n) return this.#done(order, "filled", trades);
     if (order.price === null || order.timeInForce === "ioc") return this.#done(order, "cancelled", trades);

@@ -1,4 +1,4 @@
-// One WebSocket client of the fake venue: what it subscribed to, what it was told already.
+// One WebSocket client of the fake venue: what it subscribed to, what it got already.
 
 import type { WebSocket } from "ws";
 import type { Interval, OrderRequest, Phase, Trade, WireLevel } from "../../src/api/types.ts";
@@ -125,7 +125,7 @@ export class Session {
         case "unsubscribe":
           return this.#unsubscribe(message);
         case "auth": {
-          this.#account = verify(message as never, "WS", "/v1/ws", "", this.#venue.takesSignedFromNs);
+          this.#account = verify(message as never, "WS", "/v1/ws", "", this.#venue.acceptsTimestampsFromNs);
           return this.#send({ type: "account", kind: "snapshot", ...this.#venue.accountSnapshot(this.#account) });
         }
         default:

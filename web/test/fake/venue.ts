@@ -47,7 +47,7 @@ export class FakeVenue {
   readonly #fills: Fill[] = [];
   readonly #started = nowNs();
   /** First stamp that is taken. */
-  takesSignedFromNs = this.#started;
+  acceptsTimestampsFromNs = this.#started;
   #timeNs = this.#started - BigInt(HISTORY_STEPS) * HISTORY_STEP_NS;
 
   constructor() {
@@ -72,7 +72,7 @@ export class FakeVenue {
 
   /** Forgets, as a restart does, what was signed: from now on takes only stamps that it cannot have taken before. */
   forgetNonces(): void {
-    this.takesSignedFromNs = nowNs() + 1_000_000_000n;
+    this.acceptsTimestampsFromNs = nowNs() + 1_000_000_000n;
   }
 
   /** Lets the bots act `steps` times, now. */
@@ -97,7 +97,7 @@ export class FakeVenue {
     const seconds = Number((nowNs() - this.#started) / 1_000_000_000n);
     return {
       venue: "Fake venue", version: "0.1.0", commit: "", started_at_ns: String(this.#started),
-      takes_signed_from_ns: String(this.takesSignedFromNs), log_index: String(this.logIndex), time_ns: String(nowNs()),
+      accepts_timestamps_from_ns: String(this.acceptsTimestampsFromNs), log_index: String(this.logIndex), time_ns: String(nowNs()),
       ready: true, storage: "ok", fair_access: this.fair !== null, instruments: this.markets.length, accounts: 2, commands_total: String(this.logIndex), trades_total: String(this.trades),
       demo: { speed: "10x", source: "a generated day", progress_permille: Math.min(1000, 372 + seconds) },
     };

@@ -354,6 +354,25 @@ fn an_asset_can_not_be_left_out_nor_hidden_behind_others() {
     assert_eq!(world.clear(&full, 1).unwrap().header.quality.unserved_ppb, 0);
 }
 
+/// A leader in league with a holder of an asset: what all buyers of it could take is less than 2^-10 of the one offer that sells it, so
+/// the holder loses next to nothing when the asset is left out. The buyers would lose all, so it may not be.
+#[test]
+fn an_asset_can_not_be_left_out_for_the_sake_of_a_giant() {
+    let small = UNITS / 4_096;
+    let offers = [(0, 1, UNITS, 98), (1, 0, UNITS, 98), (2, 0, UNITS, 2_000), (0, 2, small, 4)];
+    let mut world = closed(&offers, MOST);
+    let both = [(pair(0, 1), UNITS), (pair(1, 0), UNITS)];
+    let without = block(&world, [100, 100, 0], &both);
+    assert_eq!(assess(world.batch.market(), &without.proposal, &rules(), &MOST).beyond, [0]);
+    assert_eq!(quality(world.clear(&without, 1)), QualityError::Unpriced(AssetIndex(2)));
+    // A little above the giant's limit they are served, and the giant, whose limit is nearly met, counts as served.
+    let price = 2_001;
+    let [go, back] = [(pair(0, 2), small), (pair(2, 0), small * 100 / price + 1)];
+    let with = block(&world, [100, 100, price], &[both[0], go, both[1], back]);
+    let Quality { unserved_ppb, set_aside, .. } = world.clear(&with, 1).unwrap().header.quality;
+    assert_eq!((unserved_ppb, set_aside), (0, 0));
+}
+
 #[test]
 fn nothing_is_always_valid_and_says_so() {
     let mut world = closed(&FITTING, QualityMax { gap_ppb: 0, unserved_ppb: 0 });

@@ -9,5 +9,6 @@ mod scenarios;
 mod script;
 mod sessions;
 mod snapshots;
+mod steps;
 mod venue;
 mod wild;

@@ -19,7 +19,7 @@ fn send(transfer: TransferOut) -> Command {
     Command::Shard(ShardCommand::TransferOut(transfer))
 }
 
-/// What a courier makes of a transfer that it finds.
+/// What a transfer relay makes of a transfer that it finds.
 pub fn carried(from: usize, waits: &InTransit) -> TransferIn {
     let TransferOut { account, asset, amount, to_shard, .. } = waits.transfer;
     TransferIn { from_shard: shard(from), to_shard, transfer_seq: waits.transfer_seq, account, asset, amount }

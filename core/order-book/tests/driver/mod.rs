@@ -77,7 +77,7 @@ impl<I: PriceIndex> Book for OrderBook<I> {
         OrderBook::cancel_all(self, owner, side, tape);
     }
     fn expire(&mut self, now: TimeNs, tape: &mut Tape) {
-        OrderBook::expire(self, now, tape);
+        OrderBook::expire(self, now, u32::MAX, tape);
     }
     fn end_day(&mut self, tape: &mut Tape) {
         OrderBook::end_day(self, tape);

@@ -2,9 +2,10 @@
 //! place, all that wait for a trigger in another; whatever is asked is found by looking at every order. Losing one's place is being
 //! moved to the end of the vector; trying is doing it to a copy.
 //!
-//! Why a vector and not priority queues: a heap orders by price and arrival alone, and amendments, icebergs, hidden orders and the other
-//! allocations each need what it can not say (which orders stand at a price, in what order, and who loses his place). Where a heap
-//! suffices, limit orders in price-time priority, the book is held against one too: `experiments/raft-2021/tests/heap_book.rs`.
+//! Why a vector and not priority queues: a heap orders by price and arrival alone, and amendments, icebergs, hidden orders and the
+//! other allocations each need what it can not say (which orders stand at a price, in what order, and who loses his place). Where a
+//! heap suffices, limit orders in price-time priority, the book is held against one too:
+//! `experiments/raft-2021/tests/heap_book.rs`.
 
 mod allocate;
 mod auction;
@@ -13,7 +14,7 @@ use walras_order_book::{
     Amended, Band, Becomes, BookEvents, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal, RemovalCause,
     Seniority, Trigger,
 };
-use walras_types::limits::FILL_CHECK_ORDERS_MAX;
+use walras_types::limits::{FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, SHARED_LEVEL_ORDERS_MAX};
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
 };
@@ -114,8 +115,11 @@ impl NaiveBook {
 
     /// Tries an order that wants `wanted` lots on a copy that holds only the orders a fill check may meet.
     fn check_fillable(&self, order: &OpenOrder, wanted: SizeLots, band: Band, unfillable: Refusal) -> Result<(), Refusal> {
+        if order.self_trade == SelfTrade::Allow && !self.levels_decide(order, wanted, band) {
+            return Err(Refusal::FillCheckTooDeep);
+        }
         let mut copy = self.clone();
-        let is_cut = copy.cut_to_fill_check(order, band);
+        let is_cut = order.self_trade != SelfTrade::Allow && copy.cut_to_fill_check(order, band);
         let (mut taker, mut tape) = (*order, Tape::default());
         let end = copy.match_with_all(&mut taker, band, &mut tape);
         let traded = tape.0.iter().map(|event| if let Event::Traded(fill) = event { fill.size } else { SizeLots::ZERO });
@@ -128,6 +132,31 @@ impl NaiveBook {
         }
     }
 
+    /// Whether the prices that may be looked at, and the orders that are not plain, decide if an order that trades with everybody
+    /// is filled.
+    fn levels_decide(&self, taker: &OpenOrder, wanted: SizeLots, band: Band) -> bool {
+        let reached = self.by_priority(taker.side.opposite()).into_iter();
+        let reached = reached
+            .take_while(|order| taker.side.accepts(taker.price, order.price) && (band.low..=band.high).contains(&order.price));
+        let (mut prices, mut slices) = (Vec::new(), SizeLots::ZERO);
+        for order in reached {
+            if prices.last() != Some(&order.price) {
+                prices.push(order.price);
+            }
+            if prices.len() <= FILL_CHECK_LEVELS_MAX as usize {
+                slices += tradable(&order);
+            }
+        }
+        let is_plain = |order: &OpenOrder| {
+            order.trigger.is_none()
+                && order.display == Display::Full
+                && matches!(order.time_in_force, TimeInForce::GoodTillCancel | TimeInForce::Day)
+        };
+        let special = self.orders().iter().filter(|order| !is_plain(order)).count();
+        let few = prices.len() < FILL_CHECK_LEVELS_MAX as usize && special <= FILL_CHECK_ORDERS_MAX as usize;
+        slices >= wanted || few
+    }
+
     /// Removes from the side opposite `taker` what its fill check does not come to. Whether that was anything.
     fn cut_to_fill_check(&mut self, taker: &OpenOrder, band: Band) -> bool {
         let reached = |order: &&OpenOrder| order.side != taker.side && taker.side.accepts(taker.price, order.price);
@@ -138,6 +167,14 @@ impl NaiveBook {
         met.sort_by_key(|order| (from_best(order), is_hidden(order)));
         let in_band = met.iter().take_while(|order| (band.low..=band.high).contains(&order.price)).count();
         met.truncate(in_band);
+        let is_too_long = |order: &OpenOrder| {
+            self.allocation != Allocation::PriceTime && order.display != Display::Hidden && !self.is_shared(order)
+        };
+        if let Some(at) = met.iter().take(FILL_CHECK_ORDERS_MAX as usize).position(is_too_long) {
+            met.truncate(at);
+            self.queue = met;
+            return true;
+        }
         let Some(first_cut) = met.get(FILL_CHECK_ORDERS_MAX as usize).copied() else { return false };
         let is_level_cut = |order: &OpenOrder| order.price == first_cut.price && is_hidden(order) == is_hidden(&first_cut);
         let is_shared = self.allocation != Allocation::PriceTime && !is_hidden(&first_cut);
@@ -181,7 +218,7 @@ impl NaiveBook {
             if first.price < band.low || first.price > band.high {
                 return End::Band;
             }
-            let is_shared = self.allocation != Allocation::PriceTime && first.display != Display::Hidden;
+            let is_shared = self.is_shared(&first);
             let level = if is_shared { self.displayed_at(first.side, first.price) } else { vec![first] };
             // In a shared level prevention comes before sharing.
             let own = level.iter().find(|order| order.owner == taker.owner && taker.self_trade != SelfTrade::Allow);
@@ -205,6 +242,12 @@ impl NaiveBook {
                 }
             }
         }
+    }
+
+    /// Whether the orders that stand with this one are shared.
+    fn is_shared(&self, order: &OpenOrder) -> bool {
+        let may_be = self.allocation != Allocation::PriceTime && order.display != Display::Hidden;
+        may_be && self.displayed_at(order.side, order.price).len() <= SHARED_LEVEL_ORDERS_MAX as usize
     }
 
     fn trade(&mut self, taker: &mut OpenOrder, maker: OrderId, size: SizeLots, tape: &mut Tape) {
@@ -510,7 +553,7 @@ fn badness(side: Side, price: PriceTicks) -> i64 {
 /// A stop that becomes a market order waits as long as it says, and never rests.
 fn lasting(trigger: Trigger, time_in_force: TimeInForce) -> TimeInForce {
     match (trigger.becomes, time_in_force) {
-        (Becomes::Limit, said) => said,
+        (Becomes::Limit | Becomes::Rest, said) => said,
         (Becomes::Market, TimeInForce::FillOrKill) => TimeInForce::FillOrKill,
         (Becomes::Market, _) => TimeInForce::ImmediateOrCancel,
     }

@@ -249,6 +249,7 @@ impl<B: Book> Clerk<B> {
                     Fate::Unfilled { open } => format!("unfilled {open}"),
                     Fate::SelfTraded { open } => format!("self-traded {open}"),
                     Fate::Banded { open } => format!("banded {open}"),
+                    Fate::Paused { open } => format!("paused {open}"),
                 };
                 if price == asked { fate } else { format!("{fate} at {price}") }
             }

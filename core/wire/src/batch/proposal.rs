@@ -12,11 +12,11 @@ pub const POOL_TRADES_MAX: usize = 1 << 16;
 /// Everything, in parts per billion.
 pub const GAP_PPB_MAX: u32 = walras_types::PPB_ALL;
 
-/// A block as a proposer sends it: what the batch clears at, and what the proposer says comes of it. Plain numbers; nothing is checked
-/// but their form.
+/// A block as a proposer sends it: what the batch clears at, and what the proposer says comes of it. Plain numbers; nothing is
+/// checked but their form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockProposal {
-    /// Of which market.
+    /// The market.
     pub market: BatchMarketId,
     /// The block's number in its market.
     pub number: u64,
@@ -82,13 +82,14 @@ pub struct PoolTradeWire {
     pub sold: Amount,
 }
 
-/// Evidence from outside the core that at these prices no clearing trades much more: a solution of the dual problem, one potential for
-/// each asset, and how far at most what trades lies below what it proves.
+/// Evidence from outside the core that at these prices no clearing trades much more: a solution of the dual problem, one potential
+/// for each asset, and how far at most what trades lies below what it proves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
     /// Of what could trade at most, the share that does not, in parts per billion, [`GAP_PPB_MAX`] at most.
     pub gap_ppb: u32,
-    /// Of what offers clearly in the money want to sell, the share that does not trade, in parts per billion: of the asset that is worst off.
+    /// Of what offers clearly in the money want to sell, the share that does not trade, in parts per billion: of the asset that is
+    /// worst off.
     pub unserved_ppb: u32,
     /// One for each of [`BlockProposal::prices`].
     pub potentials: Vec<i64>,
@@ -108,14 +109,15 @@ pub struct BlockRoots {
 wire_struct!(OfferKeyWire { limit, tie, id });
 wire_struct!(BlockRoots { accounts, offers, state });
 
-/// Why a block can not be written down.
+/// Why a block cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnwritableProposal {
     /// More assets than a market has.
     TooManyAssets(usize),
     /// The valuation of this asset is zero.
     ZeroPrice(usize),
-    /// The trade at this place names an asset that has no place in `prices`, or one asset twice, or does not come after the one before it.
+    /// The trade at this place names an asset that has no place in `prices`, or one asset twice, or does not come after the one
+    /// before it.
     Pair(usize),
     /// The trade at this place trades nothing, or has a marginal offer though no sell offer trades, or none though one does.
     Trade(usize),
@@ -195,8 +197,8 @@ pub const BLOCK_PROPOSAL_BYTES_MAX: usize = 2
 /// roots: accounts 32 | offers 32 | state 32
 /// ```
 ///
-/// `v` is a varint. Pairs are counted in their order without those of an asset with itself: `sell * (n - 1) + buy`, less 1 where `buy > sell`.
-/// The first has as many steps as its number, another as many as lie between it and the one before.
+/// `v` is a varint. Pairs are counted in their order without those of an asset with itself: `sell * (n - 1) + buy`, less 1 where
+/// `buy > sell`. The first has as many steps as its number, another as many as lie between it and the one before.
 ///
 /// # Errors
 /// [`UnwritableProposal`] where a block would have two encodings or none.
@@ -303,7 +305,8 @@ fn put_pools(pools: &[PoolTradeWire], w: &mut Writer<'_>) -> Result<(), Unwritab
 /// Reads the one block that `bytes` are.
 ///
 /// # Errors
-/// [`DecodeError`] where the bytes stop being one: cut short, too long, not in the one form that a value has, a number out of range.
+/// [`DecodeError`] where the bytes stop being one: cut short, too long, not in the one form that a value has, a number out of
+/// range.
 pub fn decode_block_proposal(bytes: &[u8]) -> Result<BlockProposal, DecodeError> {
     if bytes.len() > BLOCK_PROPOSAL_BYTES_MAX {
         return Err(DecodeError::layout(BLOCK_PROPOSAL_BYTES_MAX, "the end of the longest block"));

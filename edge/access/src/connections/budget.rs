@@ -6,7 +6,7 @@ use walras_log_store::hold_descriptors;
 
 /// Held back for the log's next files and the snapshots, and taken when there are no others.
 const LOG_RESERVE: usize = 16;
-/// For what a venue opens beside its clients: segments, snapshots, the archive, files that are read, peers, couriers.
+/// For what a venue opens in addition to its clients: segments, snapshots, the archive, files, peers, transfer relays.
 const OWN_DESCRIPTORS: usize = 64;
 /// Connections that were ended for others and are not closed yet.
 pub const CLOSING_MAX: usize = 32;
@@ -49,7 +49,8 @@ fn open_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(OPEN_AT_START, |open| open.count().saturating_sub(1))
 }
 
-/// Raises this process's limit of open files as far as it may, and holds some descriptors back for the log. Call it once, at the start.
+/// Raises this process's limit of open files as far as it may, and holds some descriptors back for the log. Call it once, at the
+/// start.
 pub fn prepare_descriptors() {
     let before = getrlimit(Resource::Nofile);
     // Where it is refused, the venue serves as many as it may.

@@ -1,7 +1,7 @@
 //! The connections of all ports together: how many there may be, who keeps one, and what the log says of them.
 //!
-//! HTTP, WebSocket and order entry share one [`Doors`], because they share the process's descriptors. *Start reading* there; how many
-//! places there are is in `budget.rs`, who leaves for whom in [`walras_gateway::Admission`].
+//! HTTP, WebSocket and order entry share one [`Doors`], because they share the process's descriptors. *Start reading* there; how
+//! many places there are is in `budget.rs`, who leaves for whom in [`walras_gateway::Admission`].
 
 mod budget;
 mod doors;
@@ -18,7 +18,7 @@ pub use lines::Kind;
 pub fn tell_shortage(port: &str, news: ShortageNews) {
     match news {
         ShortageNews::Begun(why) => warn!(
-            "{port}: connections can not be accepted: {why}; they wait and are tried again; raise the limit of open files (ulimit -n) or \
+            "{port}: connections cannot be accepted: {why}; they wait and are tried again; raise the limit of open files (ulimit -n) or \
              look for what holds so many"
         ),
         ShortageNews::Over(lasted) => info!("{port}: connections are accepted again, after {} s", lasted.as_secs()),

@@ -9,9 +9,13 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_batch_signatures::check_key;
 use walras_clearing::{OfferId, OfferKey};
-use walras_ports::{Catalog, batch_look, demand_curve};
+use walras_gateway::Allowance;
+use walras_market_data::limits::OUTCOMES_MAX;
+use walras_ports::{Catalog, batch_look, check_transaction, demand_curve, transaction_outcomes};
 use walras_types::limits::TRANSACTION_SEQ_END;
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, OfferName, RejectReason, TransactionSeq};
+use walras_types::{
+    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, DropReason, OfferName, RejectReason, TransactionSeq,
+};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
 use super::market::{at_most, query};
@@ -140,8 +144,50 @@ fn read(place: usize, text: &str) -> Result<SignedTransaction, Refusal> {
     Ok(signed)
 }
 
-fn told(result: Result<Value, Refusal>) -> Value {
+/// Why a transaction is not collected that its batch would leave out in any case.
+fn of_drop(place: usize, reason: DropReason) -> Refusal {
+    let of = match reason {
+        DropReason::ZeroAmount | DropReason::Unfillable => RejectReason::AmountOutOfRange,
+        DropReason::UnknownAsset => RejectReason::UnknownAsset,
+        DropReason::UnknownRecipient => RejectReason::UnknownAccount,
+        DropReason::NotIssuer => RejectReason::Forbidden,
+        DropReason::UnknownAccount
+        | DropReason::Suspended
+        | DropReason::SequenceTwice
+        | DropReason::SequenceOutOfWindow
+        | DropReason::UnknownMarket
+        | DropReason::EqualAssets
+        | DropReason::UnknownOffer
+        | DropReason::CancelledTwice
+        | DropReason::PaysItself
+        | DropReason::SupplyOverflow
+        | DropReason::KeyTaken
+        | DropReason::KeyTwice
+        | DropReason::Overdraft
+        | DropReason::TooManyAccounts => RejectReason::Malformed,
+    };
+    Refusal::new(of, format!("transactions[{place}]: {}", reason.advice()))
+}
+
+fn result_of(result: Result<Value, Refusal>) -> Value {
     result.unwrap_or_else(|refusal| json!({"error": views::error(refusal.reason, refusal.detail.as_deref())}))
+}
+
+/// Without those that are no good whatever else the batch holds.
+async fn checked(
+    app: &App,
+    market: BatchMarketId,
+    read: Vec<Result<SignedTransaction, Refusal>>,
+) -> Result<Vec<Result<SignedTransaction, Refusal>>, ApiError> {
+    let check = move |v: &walras_ports::View<'_>| {
+        let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
+            let signed = one?;
+            check_transaction(v.engine, market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
+            Ok(signed)
+        };
+        read.into_iter().enumerate().map(check).collect()
+    };
+    Ok(app.venue.read(check).await?)
 }
 
 /// The signature is the authority: no key is needed.
@@ -158,13 +204,18 @@ pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, req
     }
     // Each beyond the first counts as a request of its own.
     if let Some(source) = source {
-        app.access.admit_source_times(source, u32::try_from(transactions.len().saturating_sub(1)).unwrap_or(u32::MAX))?;
+        app.access.admit_source_times(
+            source,
+            Allowance::Requests,
+            u32::try_from(transactions.len().saturating_sub(1)).unwrap_or(u32::MAX),
+        )?;
     }
-    let read: Vec<_> = transactions.iter().enumerate().map(|(place, text)| read(place, text)).collect();
+    let read = transactions.iter().enumerate().map(|(place, text)| read(place, text)).collect();
+    let read = checked(&app, market, read).await?;
     let outcomes = app.venue.transactions(market, read.iter().filter_map(|one| one.as_ref().ok()).copied().collect()).await;
     let mut outcomes = outcomes.into_iter();
     let results = read.into_iter().map(|one| {
-        told(one.and_then(|_| {
+        result_of(one.and_then(|_| {
             let outcome = outcomes.next().unwrap_or(Err(RejectReason::VenueNotReady.into()))?;
             let collected = outcome.collected().map_err(Refusal::from)?;
             Ok(json!({
@@ -182,6 +233,22 @@ pub(super) async fn offers(State(app): State<App>, signed: Signed) -> Answer {
     let offers = app.venue.read(move |v| v.market.offers().of(account).collect::<Vec<_>>()).await?;
     let catalog = app.venue.catalog();
     Ok(ok(&json!({"offers": offers.iter().filter_map(|offer| batches::offer(&catalog, offer)).collect::<Vec<_>>()})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Outcomes {
+    limit: Option<usize>,
+}
+
+/// Of the key's own account.
+pub(super) async fn transactions(State(app): State<App>, asked: Result<Query<Outcomes>, QueryRejection>, signed: Signed) -> Answer {
+    let account = signed.reader()?;
+    let limit = at_most("limit", query(asked)?.limit, OUTCOMES_MAX, OUTCOMES_MAX)?;
+    let found = app.venue.read(move |v| transaction_outcomes(v.engine, v.market, account)).await?;
+    let catalog = app.venue.catalog();
+    let shown = found.iter().take(limit).filter_map(|(stage, outcome)| batches::transaction(&catalog, *stage, outcome));
+    Ok(ok(&json!({"transactions": shown.collect::<Vec<_>>()})))
 }
 
 fn not_provable(why: &str) -> ApiError {

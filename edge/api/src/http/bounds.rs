@@ -7,7 +7,7 @@ use walras_wire::{Command, OrderCommand};
 
 use super::App;
 
-/// The bound that the command met; `None` where the reason has none, or it may not be told yet.
+/// The bound that the command met; `None` if the reason has none, or it must not be published yet.
 pub(crate) async fn bound_met(app: &App, reason: RejectReason, command: &Command) -> Option<String> {
     let bound = match reason {
         // They say what the last trade was, which market data that is held does not say yet.

@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
-use walras_peer_link::{Passage, Weather};
+use walras_peer_link::{LinkFaults, PathFaults};
 use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
+use walras_sequencer::KeyName;
 use walras_types::RejectReason;
+use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
 
 use super::fair_access::status_name;
 use super::signed::Signed;
@@ -18,16 +20,14 @@ use super::{Answer, ApiError, App, ok};
 use crate::json::requests::parse;
 use crate::json::views;
 
-/// The status of what another replica must be asked: 421, Misdirected Request. An answer with it was not carried out here and never will be.
+/// The status of what another replica must be asked: 421, Misdirected Request. An answer with it was not carried out here and never
+/// will be.
 pub(super) const ELSEWHERE: StatusCode = StatusCode::MISDIRECTED_REQUEST;
 
 /// Says in a refusal who leads.
 pub(super) async fn name_leader(State(app): State<App>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    match app.venue.cluster() {
-        Some(cluster) if response.status() == ELSEWHERE => misdirected(cluster),
-        _ => response,
-    }
+    if response.status() == ELSEWHERE { misdirected(app.venue.cluster()) } else { response }
 }
 
 fn misdirected(cluster: &ClusterStatus) -> Response {
@@ -41,13 +41,8 @@ fn misdirected(cluster: &ClusterStatus) -> Response {
     (ELSEWHERE, [(header::CONTENT_TYPE, "application/json")], json!({"error": error}).to_string()).into_response()
 }
 
-fn of(app: &App) -> Result<&ClusterStatus, ApiError> {
-    let single = || Refusal::new(RejectReason::NotFound, "this venue runs on one machine: it has no cluster");
-    Ok(app.venue.cluster().ok_or_else(single)?)
-}
-
 pub(super) async fn status(State(app): State<App>) -> Answer {
-    Ok(ok(&view(&of(&app)?.view())))
+    Ok(ok(&view(&app.venue.cluster().view())))
 }
 
 fn role(role: Role) -> &'static str {
@@ -125,29 +120,29 @@ struct AddRequest {
     learner: bool,
 }
 
-/// `POST /v1/admin/cluster/weather`.
+/// `POST /v1/admin/cluster/faults`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WeatherRequest {
+struct FaultsRequest {
     replica: u64,
     #[serde(default)]
-    out: PassageRequest,
+    out: PathFaultsRequest,
     #[serde(default)]
-    back: PassageRequest,
+    back: PathFaultsRequest,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PassageRequest {
+struct PathFaultsRequest {
     #[serde(default)]
     lost_per_million: u32,
     #[serde(default)]
     delay_ns: u64,
 }
 
-impl From<PassageRequest> for Passage {
-    fn from(request: PassageRequest) -> Self {
-        let PassageRequest { lost_per_million, delay_ns } = request;
+impl From<PathFaultsRequest> for PathFaults {
+    fn from(request: PathFaultsRequest) -> Self {
+        let PathFaultsRequest { lost_per_million, delay_ns } = request;
         Self { lost_per_million, delay_ns }
     }
 }
@@ -156,8 +151,17 @@ fn id(number: u64) -> Result<ReplicaId, Refusal> {
     ReplicaId::new(number).ok_or_else(|| Refusal::new(RejectReason::Malformed, "replica: they are numbered from 1"))
 }
 
-async fn ask(app: &App, asked: ClusterRequest) -> Answer {
-    let cluster = of(app)?;
+/// Has the log keep which key asked, then asks. What is not in the log is not done.
+async fn ask(app: &App, by: KeyName, action: ClusterAction, replica: ReplicaId) -> Answer {
+    let cluster = app.venue.cluster();
+    let note = ClusterRequestNote { action, replica: replica.get() };
+    app.venue.command_by(by, Command::Venue(VenueCommand::NoteClusterRequest(note))).await?;
+    let asked = match action {
+        ClusterAction::TransferLeadership => ClusterRequest::Transfer(replica),
+        ClusterAction::AddVoter => ClusterRequest::Change(MemberChange::AddVoter(replica)),
+        ClusterAction::AddLearner => ClusterRequest::Change(MemberChange::AddLearner(replica)),
+        ClusterAction::Remove => ClusterRequest::Change(MemberChange::Remove(replica)),
+    };
     match app.venue.ask_cluster(asked).await? {
         Ok(()) => Ok(ok(&view(&cluster.view()))),
         Err(_) if !matches!(cluster.view().role, Role::Leader) => Err(RejectReason::NotLeader.into()),
@@ -166,40 +170,40 @@ async fn ask(app: &App, asked: ClusterRequest) -> Answer {
 }
 
 pub(super) async fn transfer(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: ReplicaRequest = parse(&signed.body)?;
-    ask(&app, ClusterRequest::Transfer(id(request.replica)?)).await
+    ask(&app, by, ClusterAction::TransferLeadership, id(request.replica)?).await
 }
 
 pub(super) async fn add(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: AddRequest = parse(&signed.body)?;
     let id = id(request.replica)?;
-    if !of(&app)?.view().peers.contains_key(&id) {
+    if !app.venue.cluster().view().peers.contains_key(&id) {
         let advice = format!(
-            "replica: {id} is not among cluster.peers here; list it on every replica, restart them one by one, then add it"
+            "replica: {id} is not among cluster.peers here; list it on every replica, reload each (SIGHUP, `systemctl reload`), then add it"
         );
         return Err(Refusal::new(RejectReason::Malformed, advice).into());
     }
-    let change = if request.learner { MemberChange::AddLearner(id) } else { MemberChange::AddVoter(id) };
-    ask(&app, ClusterRequest::Change(change)).await
+    let action = if request.learner { ClusterAction::AddLearner } else { ClusterAction::AddVoter };
+    ask(&app, by, action, id).await
 }
 
 pub(super) async fn remove(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    let by = signed.operator()?;
     let request: ReplicaRequest = parse(&signed.body)?;
-    ask(&app, ClusterRequest::Change(MemberChange::Remove(id(request.replica)?))).await
+    ask(&app, by, ClusterAction::Remove, id(request.replica)?).await
 }
 
-/// Faults of the links, for tests: any replica makes its own. Not there where the configuration does not ask for it.
-pub(super) async fn weather(State(app): State<App>, signed: Signed) -> Answer {
+/// Injects faults into this replica's links, for tests. Answers 404 unless the configuration allows it.
+pub(super) async fn faults(State(app): State<App>, signed: Signed) -> Answer {
     signed.operator()?;
-    let request: WeatherRequest = parse(&signed.body)?;
-    if !app.config.cluster.test_weather {
+    let request: FaultsRequest = parse(&signed.body)?;
+    if !app.config.cluster.test_faults {
         return Err(RejectReason::NotFound.into());
     }
-    let weather = Weather { out: request.out.into(), back: request.back.into() };
-    let asked = ClusterRequest::Weather(id(request.replica)?, weather);
+    let faults = LinkFaults { out: request.out.into(), back: request.back.into() };
+    let asked = ClusterRequest::Faults(id(request.replica)?, faults);
     match app.venue.ask_cluster(asked).await? {
         Ok(()) => Ok(ok(&json!({}))),
         Err(why) => Err(Refusal::new(RejectReason::Malformed, why).into()),

@@ -6,7 +6,7 @@ use walras_access::Refusal;
 use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::{DelaySettings, Stepped, Tracking};
-use walras_fair_access::strays::Standing;
+use walras_fair_access::outliers::Standing;
 use walras_ports::{FairAccessView, HoldView};
 use walras_sequencer::{GatewayFigures, IntakeFigures, ReleaseCounts};
 use walras_types::RejectReason;
@@ -15,7 +15,8 @@ use super::{Answer, ApiError, App, ok};
 
 pub(super) async fn status(State(app): State<App>) -> Answer {
     of(&app).map(|looks| ok(&json(&app, &looks))).ok_or_else(|| {
-        let advice = "orders are taken as they come, and market data is told as it is made: set fair_access.sequencing or fair_access.release";
+        let advice = "orders are taken as they come, and market data is sent as it is made: set fair_access.sequencing or \
+        fair_access.release";
         ApiError::from(Refusal::new(RejectReason::NotFound, advice))
     })
 }
@@ -37,7 +38,7 @@ struct Released {
 }
 
 fn of(app: &App) -> Option<Looks> {
-    let view = app.venue.cluster()?.view();
+    let view = app.venue.cluster().view();
     let status = app.venue.status();
     let (delay_ns, clock_bound_ns) = (status.release_delay_ns(), status.release_bound_ns());
     let released = |here| Released { delay_ns, clock_bound_ns, here, judged: view.release };
@@ -85,11 +86,11 @@ fn json(app: &App, looks: &Looks) -> Value {
 }
 
 fn released(Released { delay_ns, clock_bound_ns, here, judged }: &Released) -> Value {
-    let HoldView { pieces, late, late_ns_max, refused, overshoot_ns: [p50, p99, p999] } = here;
+    let HoldView { publications, late, late_ns_max, refused, overshoot_ns: [p50, p99, p999] } = here;
     json!({
         "delay_ns": delay_ns,
         "clock_bound_ns": Some(clock_bound_ns).filter(|bound_ns| **bound_ns > 0),
-        "pieces": pieces,
+        "publications": publications,
         "late": late,
         "late_ns_max": late_ns_max,
         "refused": refused,
@@ -97,11 +98,11 @@ fn released(Released { delay_ns, clock_bound_ns, here, judged }: &Released) -> V
         "overshoot_p99_ns": p99,
         "overshoot_p999_ns": p999,
         "judged": judged.as_ref().map(|counts| json!({
-            "pieces": counts.pieces,
+            "publications": counts.publications,
             "unfair": counts.unfair,
             "unfair_recent_ppm": counts.recent_ppm,
-            "strayed": counts.strayed,
-            "strays": counts.strays.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
+            "outlier_reports": counts.outlier_samples,
+            "outliers": counts.outliers.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
             "silent": counts.silent.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
         })),
     })
@@ -137,7 +138,7 @@ fn as_sequencer(intake: &IntakeFigures) -> Value {
 }
 
 fn gateway(figures: &GatewayFigures) -> Value {
-    let mut value = json!({"gateway": figures.gateway.0, "strays": figures.standing == Standing::Stray});
+    let mut value = json!({"gateway": figures.gateway.0, "is_outlier": figures.standing == Standing::Outlier});
     for (name, _, count) in counts(figures) {
         value[name] = count.into();
     }
@@ -163,11 +164,15 @@ fn counts(figures: &GatewayFigures) -> [(&'static str, &'static str, u64); 16] {
         ("stale_stamps", "stamps from too long ago, raised", hold.stale_stamps),
         ("stepped_back", "stamps earlier than the gateway's own last", hold.stepped_back),
         ("unstamped", "orders without a stamp that counts", hold.unstamped),
-        ("strayed", "stamps that did not count because the gateway's transits differ from the others'", figures.strayed),
+        (
+            "outlier_stamps",
+            "stamps that did not count because the gateway's transits differ from the others'",
+            figures.outlier_samples,
+        ),
     ]
 }
 
-/// What Prometheus is told, appended.
+/// Appends the metrics of fair access.
 pub(super) fn metrics(app: &App, text: &mut String) {
     let Some(Looks { orders, data, .. }) = of(app) else { return };
     if let Some(data) = data {
@@ -196,13 +201,18 @@ fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Release
             "how far release times may be from those of other replicas by the venue's clock; 0 where this machine's own counts",
             *clock_bound_ns,
         ),
-        ("walras_release_pieces_total", "counter", "publications of market data held here until their time", here.pieces),
+        (
+            "walras_release_publications_total",
+            "counter",
+            "publications of market data held here until their time",
+            here.publications,
+        ),
         ("walras_release_late_total", "counter", "of them, came after their release time: unfair", here.late),
         ("walras_release_late_max_ns", "gauge", "the latest of them", here.late_ns_max),
         (
             "walras_release_refused_total",
             "counter",
-            "publications not held, after which all readers had to connect anew",
+            "publications not held, after which all readers had to connect again",
             here.refused,
         ),
         ("walras_release_overshoot_p50_ns", "gauge", "how long after their time held publications left: the median", p50),
@@ -215,16 +225,16 @@ fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Release
         (
             "walras_release_judged_total",
             "counter",
-            "publications of which this leader knows when all replicas had them",
-            judged.pieces,
+            "publications whose arrival at all replicas this leader knows",
+            judged.publications,
         ),
         ("walras_release_unfair_total", "counter", "of them, came to some replica too late", judged.unfair),
         ("walras_release_unfair_recent_ppm", "gauge", "of the last window, the share in millionths", judged.recent_ppm.into()),
         (
-            "walras_release_strayed_total",
+            "walras_release_outlier_reports_total",
             "counter",
-            "reports that did not count, since their replica's do not fit the others'",
-            judged.strayed,
+            "reports that did not count, because their replica's differ from the others'",
+            judged.outlier_samples,
         ),
     ];
     write(judged, text);

@@ -37,15 +37,14 @@ async fn reasons(app: &App) -> Vec<String> {
         reasons.push("the venue is starting or stopping".to_owned());
     }
     if status.storage() == Storage::Full {
-        reasons.push("the log can not be written: free disk space".to_owned());
+        reasons.push("the log cannot be written: free disk space".to_owned());
     }
-    if let Some(cluster) = app.venue.cluster() {
-        if let Some(why) = cluster.view().halted {
-            reasons.push(format!("this replica has stopped: {why}"));
-        }
-        if cluster.leader().is_none() {
-            reasons.push("no leader is known: most of the replicas must be linked".to_owned());
-        }
+    let cluster = app.venue.cluster();
+    if let Some(why) = cluster.view().halted {
+        reasons.push(format!("this replica has stopped: {why}"));
+    }
+    if cluster.leader().is_none() {
+        reasons.push("no leader is known: most of the replicas must be linked".to_owned());
     }
     // The other reasons say why it would not come.
     if reasons.is_empty() && !matches!(tokio::time::timeout(LOOK, app.venue.barrier()).await, Ok(Ok(()))) {

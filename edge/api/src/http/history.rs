@@ -45,7 +45,8 @@ async fn ask<R: Send + 'static>(
         // Its paths are nobody's business.
         other => {
             error!("the archive could not answer: {other}");
-            let detail = "the archive can not be read: the operator finds the reason in the venue's messages; try again, or ask another replica";
+            let detail = "the archive cannot be read: the operator finds the reason in the venue's messages; try again, or ask \
+            another replica";
             Refusal::new(RejectReason::VenueNotReady, detail).into()
         }
     })

@@ -28,7 +28,7 @@ fn stage(view: &StageView) -> Value {
     })
 }
 
-/// What Prometheus is told, appended: a summary.
+/// Appends the metrics of latency: a summary.
 pub(super) fn metrics(app: &App, text: &mut String) {
     const NAME: &str = "walras_stage_seconds";
     let views = app.venue.stages().view();

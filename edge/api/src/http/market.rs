@@ -21,7 +21,7 @@ const TRADES_MAX: usize = 1_000;
 const CANDLES_MAX: usize = 1_000;
 
 pub(super) async fn status(State(app): State<App>) -> Response {
-    ok(&views::status(app.venue.status(), &app.venue.catalog(), app.access.takes_signed_from()))
+    ok(&views::status(app.venue.status(), &app.venue.catalog(), app.access.accepts_timestamps_from()))
 }
 
 pub(super) async fn time(State(app): State<App>) -> Response {
@@ -61,7 +61,7 @@ pub(super) fn of_path<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a Inst
     catalog.instrument_by_symbol(symbol).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))
 }
 
-/// How many are asked for. More than there may be are refused: whoever gets fewer takes them for all that there are.
+/// The requested count. More than the maximum is refused: a client that gets fewer would take them for all.
 pub(super) fn at_most(field: &str, asked: Option<usize>, default: usize, max: usize) -> Result<usize, ApiError> {
     match asked.unwrap_or(default) {
         asked if asked <= max => Ok(asked),
@@ -165,7 +165,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     let progress = status.progress();
     let figures: [(&str, &str, &str, u64); 15] = [
         ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
-        ("walras_storage_full", "gauge", "1 when the log can not be written", u64::from(status.storage() != Storage::Ok)),
+        ("walras_storage_full", "gauge", "1 when the log cannot be written", u64::from(status.storage() != Storage::Ok)),
         ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
         (
             "walras_log_history_bytes",

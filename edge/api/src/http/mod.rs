@@ -39,6 +39,7 @@ use tracing::error;
 use walras_access::{Access, Refusal};
 use walras_clock_sync::Source;
 use walras_config::Config;
+use walras_gateway::Allowance;
 use walras_ports::{Shards, VenueHandle};
 use walras_types::RejectReason;
 
@@ -65,7 +66,8 @@ pub struct App {
     pub shards: Option<Shards>,
     /// Where requests are served, and the sessions of those who have logged on.
     pub requests: tokio::runtime::Handle,
-    /// Where the sessions of all other readers are served: however many there are and whatever they do, requests do not wait for them.
+    /// Where the sessions of all other readers are served: however many there are and whatever they do, requests do not wait for
+    /// them.
     pub readers: tokio::runtime::Handle,
     /// Tells sessions that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
@@ -90,7 +92,7 @@ const SOCKET: &str = "/v1/ws";
 
 macro_rules! routes {
     ($($method:ident $path:literal => $handler:expr;)*) => {
-        /// Every route under `/v1` and beside it, for the test that holds `openapi.yaml` true.
+        /// Every route, for the test that compares them with `openapi.yaml`.
         pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path),)* ("get", SOCKET)];
 
         fn routes(socket: MethodRouter<App>) -> Router<App> {
@@ -125,6 +127,7 @@ routes! {
     get "/v1/batches/{batch}/proofs/account/{account_id}" => batches::account_proof;
     get "/v1/batches/{batch}/proofs/offer" => batches::offer_proof;
     get "/v1/offers" => batches::offers;
+    get "/v1/transactions" => batches::transactions;
     get "/v1/account" => account::account;
     get "/v1/account/transfers" => shards::transfers;
     post "/v1/account/transfers" => shards::transfer_out;
@@ -165,7 +168,7 @@ routes! {
     post "/v1/admin/cluster/transfer" => cluster::transfer;
     post "/v1/admin/cluster/add" => cluster::add;
     post "/v1/admin/cluster/remove" => cluster::remove;
-    post "/v1/admin/cluster/weather" => cluster::weather;
+    post "/v1/admin/cluster/faults" => cluster::faults;
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;
     get "/metrics" => market::metrics;
@@ -190,6 +193,12 @@ pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
         .with_state(app)
 }
 
+/// From which allowance of its address a request is paid.
+fn allowance(request: &Request) -> Allowance {
+    let is_cancel = request.method() == Method::DELETE && request.uri().path().starts_with("/v1/orders");
+    if is_cancel { Allowance::Cancels } else { Allowance::Requests }
+}
+
 /// Counts a request against its address and ends it when it takes too long.
 async fn in_time(State(app): State<App>, request: Request, next: Next) -> Response {
     let place = place_of(&request);
@@ -197,7 +206,7 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
     // A flood through the address of the venue's probes must not have it restarted.
     if request.uri().path() != health::LIVE
         && let Some(source) = place.counted_source()
-        && let Err(refusal) = app.access.admit_source(source)
+        && let Err(refusal) = app.access.admit_source(source, allowance(&request))
     {
         return ApiError::from(refusal).into_response();
     }

@@ -27,7 +27,8 @@ pub(crate) fn fresh_client_order_id() -> ClientOrderId {
     ClientOrderId(u64::from_le_bytes(bytes))
 }
 
-/// Carries a command out, under its number if it has one; `describe` makes the answer to what it did, `of` is the order that it is about.
+/// Carries a command out, under its number if it has one; `describe` makes the answer to what it did, `of` is the order that it is
+/// about.
 async fn carry_out(
     app: &App,
     (account, ordinal): (AccountId, Option<Ordinal>),
@@ -72,7 +73,7 @@ async fn refusal(app: &App, reason: RejectReason, command: &Command, of: Option<
     }
 }
 
-/// Of a command with a number: whoever does not know what came of it need not look, but sends it again.
+/// The answer to a numbered command whose outcome is unknown: the client can send it again.
 async fn unknown(app: &App, ordinal: Ordinal, why: NoOutcome) -> ApiError {
     match why {
         NoOutcome::InDoubt(reason) => {
@@ -122,7 +123,7 @@ pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) 
 }
 
 pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
-    let account = signed.trader()?;
+    let account = signed.canceller()?;
     let ordinal = query(asked)?.ordinal()?;
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let catalog = app.venue.catalog_for_commands()?;
@@ -145,7 +146,7 @@ pub(super) async fn mass_cancel(
     asked: Result<Query<MassCancelQuery>, QueryRejection>,
     signed: Signed,
 ) -> Answer {
-    let account = signed.trader()?;
+    let account = signed.canceller()?;
     let catalog = app.venue.catalog_for_commands()?;
     let (request, number) = query(asked)?.parts();
     let (command, ordinal) = (request.command(account, &catalog)?, number.ordinal()?);

@@ -1,4 +1,5 @@
-//! The server under the routes: accepts connections as long as there are places, ends those that do nothing in time, and all on a stop.
+//! The server under the routes: accepts connections as long as there are places, ends those that do nothing in time, and all on a
+//! stop.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const OPERATOR_PLACES: usize = 64;
 /// How long a connection to it may take to show an operator's key.
 const OPERATOR_PROOF: Duration = Duration::from_secs(5);
-/// How often the log is given counts of what it was not told one by one.
+/// How often the log gets counts of events that it does not get one by one.
 const SUMMARY_EVERY: Duration = Duration::from_secs(1);
 /// Connections that the system holds until they are accepted, if it may hold so many.
 const BACKLOG: u32 = 4096;
@@ -76,7 +77,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where its requests come from, where these are counted by address: an operator is not kept out by what others send from there.
+    /// Where its requests come from, where these are counted by address: an operator is not kept out by what others send from
+    /// there.
     pub(crate) fn counted_source(&self) -> Option<IpAddr> {
         match self.door {
             Door::Public => Some(self.peer.ip()),
@@ -128,7 +130,7 @@ pub(crate) fn place_of(request: &Request) -> Arc<Place> {
 
 /// Waits until the server is to stop.
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // Whoever could say so is gone: that says it too.
+    // If the sender is gone, the server stops as well.
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
@@ -172,7 +174,8 @@ impl Server {
         self.operator_address
     }
 
-    /// Serves until `stopping` says so, then lets connections finish for a while. `doors` has `places`, and is shared with other ports.
+    /// Serves until `stopping` says so, then lets connections finish for a while. `doors` has `places`, and is shared with other
+    /// ports.
     pub async fn serve(
         self,
         router: Router,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use serde_json::{Value, json};
 use walras_access::Refusal;
-use walras_courier::{outcomes, tell};
 use walras_engine::{Engine, InTransit, TransferStanding};
 use walras_ports::{Catalog, NoOutcome, TRANSFERS_AT_ONCE};
+use walras_transfer_relay::{outcomes, tell};
 use walras_types::{AccountId, InstrumentId, RejectReason, ShardId, TimeNs, TransferSeq};
 use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace, TransferNumbers, TransferOut};
 
@@ -72,7 +72,7 @@ pub(super) async fn directory(State(app): State<App>) -> Answer {
             "oldest_transfer_out": number(|numbers| numbers.oldest_out),
             "next_transfer_out": number(|numbers| numbers.next_out),
             "next_transfer_in": number(|numbers| numbers.next_in),
-            "brought": report.as_ref().map(|report| report.brought.to_string()),
+            "delivered": report.as_ref().map(|report| report.delivered.to_string()),
             "failures": report.as_ref().map(|report| report.failures.to_string()),
             "trouble": report.and_then(|report| report.trouble),
         })
@@ -152,9 +152,9 @@ async fn with_cause(app: &App, reason: RejectReason, transfer: &TransferOut) -> 
     }
 }
 
-/// Takes what another shard's courier brings, and says of each what came of it, now or when it was brought before.
+/// Takes transfers that another shard's relay delivers, and answers the result of each, from now or from an earlier delivery.
 pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answer {
-    signed.courier()?;
+    signed.transfer_relay()?;
     let request: TransfersInRequest = parse(&signed.body)?;
     let transfers = request.transfers(TRANSFERS_AT_ONCE)?;
     app.venue.catalog_for_commands()?;
@@ -174,13 +174,13 @@ pub(super) async fn transfers_in(State(app): State<App>, signed: Signed) -> Answ
         first_failure = first_failure.or(failure);
     }
     // What was taken stays so: whatever failed behind it, the sender may know of it.
-    let told = app.venue.read(move |v| (outcomes(v.engine, from, &sequence), v.engine.next_transfer_from(from)));
-    let (outcomes, next) = told.await?;
+    let read = app.venue.read(move |v| (outcomes(v.engine, from, &sequence), v.engine.next_transfer_from(from)));
+    let (outcomes, next) = read.await?;
     match first_failure {
         Some(failure) if outcomes.is_empty() => Err(failure),
         _ => {
-            let told = |(seq, outcome): &(TransferSeq, _)| json!({"transfer_seq": seq.0.to_string(), "outcome": names::transfer_outcome(*outcome)});
-            let outcomes: Vec<Value> = outcomes.iter().map(told).collect();
+            let view = |(seq, outcome): &(TransferSeq, _)| json!({"transfer_seq": seq.0.to_string(), "outcome": names::transfer_outcome(*outcome)});
+            let outcomes: Vec<Value> = outcomes.iter().map(view).collect();
             Ok(ok(&json!({"outcomes": outcomes, "next_transfer_seq": next.map(|seq| seq.0.to_string())})))
         }
     }
@@ -200,7 +200,7 @@ pub(super) async fn check_place(app: &App) -> Result<(), ApiError> {
     if place == shards.plan().place {
         return Ok(());
     }
-    let detail = "the venue was not told yet which shard it is: GET /v1/shards shows when it was";
+    let detail = "the venue does not know its shard yet: GET /v1/shards shows when it does";
     Err(Refusal::new(RejectReason::VenueNotReady, detail).into())
 }
 
@@ -215,7 +215,7 @@ pub(super) async fn with_address(app: &App, reason: RejectReason, instrument: In
     Refusal::new(reason, urls.map_or_else(|| format!("shard {owner}"), |urls| format!("shard {owner}: {urls}"))).into()
 }
 
-/// What Prometheus is told, appended.
+/// Appends the metrics of shards.
 pub(super) async fn metrics(app: &App, text: &mut String) {
     let Some(shards) = &app.shards else { return };
     let Ok((place, transits, _)) = look(app).await else { return };
@@ -227,8 +227,15 @@ pub(super) async fn metrics(app: &App, text: &mut String) {
     let figures: [Figure<'_>; 4] = [
         ("walras_transfers_in_transit", "gauge", "transfers on their way to another shard", &|_, transit| transit.count as u64),
         ("walras_transfers_oldest_ns", "gauge", "how long the oldest of them is on its way", &|_, transit| age(transit)),
-        ("walras_transfers_brought_total", "counter", "transfers brought since the start", &|shard, _| report(shard).brought),
-        ("walras_courier_failures_total", "counter", "failures to bring some since the start", &|shard, _| report(shard).failures),
+        (
+            "walras_transfers_delivered_total",
+            "counter",
+            "transfers that the other shard took or refused, since the start",
+            &|shard, _| report(shard).delivered,
+        ),
+        ("walras_transfer_relay_failures_total", "counter", "failed rounds of the relay since the start", &|shard, _| {
+            report(shard).failures
+        }),
     ];
     for (name, kind, help, figure) in figures {
         *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");

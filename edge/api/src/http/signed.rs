@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use walras_access::Refusal;
-use walras_gateway::{AuthFields, Permission};
+use walras_gateway::{Allowance, AuthFields, Permission};
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, RejectReason};
 
@@ -53,31 +53,36 @@ impl FromRequest<App> for Signed {
 
 impl Signed {
     fn check(&self, permission: Permission) -> Result<Option<AccountId>, ApiError> {
-        self.check_either([permission; 2])
+        self.check_either([permission; 2], Allowance::Requests)
     }
 
-    fn check_either(&self, permissions: [Permission; 2]) -> Result<Option<AccountId>, ApiError> {
+    fn check_either(&self, permissions: [Permission; 2], from: Allowance) -> Result<Option<AccountId>, ApiError> {
         let missing = "send the headers Walras-Key, Walras-Timestamp, Walras-Nonce and Walras-Signature";
         let fields = self.fields.as_ref().ok_or_else(|| Refusal::new(RejectReason::Unauthenticated, missing))?;
         let request = walras_gateway::Request { method: &self.method, path: &self.path, body: &self.body };
-        let caller = self.app.access.authorize_either(&request, fields, permissions)?;
+        let caller = self.app.access.authorize_either(&request, fields, permissions, from)?;
         self.place.has_shown(caller.permissions);
         Ok(caller.account)
     }
 
-    fn account(&self, permission: Permission) -> Result<AccountId, ApiError> {
+    fn account(&self, permission: Permission, from: Allowance) -> Result<AccountId, ApiError> {
         let of_nobody = || Refusal::new(RejectReason::Forbidden, "the key belongs to no account");
-        Ok(self.check(permission)?.ok_or_else(of_nobody)?)
+        Ok(self.check_either([permission; 2], from)?.ok_or_else(of_nobody)?)
     }
 
     /// The account that the key may read.
     pub(super) fn reader(&self) -> Result<AccountId, ApiError> {
-        self.account(Permission::Read)
+        self.account(Permission::Read, Allowance::Requests)
     }
 
     /// The account that the key may trade for.
     pub(super) fn trader(&self) -> Result<AccountId, ApiError> {
-        self.account(Permission::Trade)
+        self.account(Permission::Trade, Allowance::Requests)
+    }
+
+    /// The same for a cancel, which a throttled key may still send.
+    pub(super) fn canceller(&self) -> Result<AccountId, ApiError> {
+        self.account(Permission::Trade, Allowance::Cancels)
     }
 
     /// The operator's key that it was signed with.
@@ -87,8 +92,8 @@ impl Signed {
         Ok(KeyName::new(id).ok_or(RejectReason::UnknownKey)?)
     }
 
-    /// Whether the key may bring other shards' transfers: a courier's, or the operator's.
-    pub(super) fn courier(&self) -> Result<(), ApiError> {
-        self.check_either([Permission::Operator, Permission::Courier]).map(|_| ())
+    /// Whether the key may deliver another shard's transfers: it is a transfer relay's or the operator's.
+    pub(super) fn transfer_relay(&self) -> Result<(), ApiError> {
+        self.check_either([Permission::Operator, Permission::TransferRelay], Allowance::Requests).map(|_| ())
     }
 }

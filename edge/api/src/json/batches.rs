@@ -1,13 +1,14 @@
-//! Batch markets as JSON. Amounts are exact; prices are valuations, of which only ratios mean something, so they are shown as what a whole unit
-//! is worth in whole units of the market's first asset, to eight digits, with the exact bits beside.
+//! Batch markets as JSON. Amounts are exact. Prices are valuations, and only their ratios have a meaning: so they are shown as the
+//! worth of a whole unit in whole units of the market's first asset, to eight digits, together with the exact bits.
 
 use std::sync::Arc;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde_json::{Map, Value, json};
 use walras_batch::light::roots_bytes;
-use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, StandingOffer};
-use walras_ports::{AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, batch_name};
-use walras_types::{AssetId, BatchMarketId, BatchPhase, BatchPrice, Intake, TransactionSeq};
+use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, OfferOutcome, StandingOffer, TransactionOutcome};
+use walras_ports::{AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, TransactionStage, batch_name};
+use walras_types::{AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, Intake, TransactionSeq};
 
 use super::account_fee;
 
@@ -18,15 +19,13 @@ const STATED_DIGITS: i32 = 12;
 /// Lower-case hexadecimal digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
+    HEXLOWER.encode(bytes)
 }
 
 /// The bytes of such digits, of either case.
 #[must_use]
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()
 }
 
 /// A positive number with so many significant digits, without an exponent and without zeros that say nothing.
@@ -121,6 +120,7 @@ pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
         "collected": look.collected,
         "closed_block": look.closed_block.map(|block| block.to_string()),
         "standing_offers": look.standing_offers.to_string(),
+        "idle_blocks": look.idle_blocks,
         "last_block": look.last.as_ref().map(|last| block(catalog, &look.assets, last)),
     })
 }
@@ -184,6 +184,36 @@ pub fn offer_fill(catalog: &Catalog, fill: &OfferFill) -> Option<Value> {
     }))
 }
 
+fn drop_reason(reason: DropReason) -> Value {
+    json!({"code": reason.number(), "name": reason.name(), "message": reason.advice()})
+}
+
+/// An own transaction, and what came of it so far. One that created an offer says what it traded, and at what.
+#[must_use]
+pub fn transaction(catalog: &Catalog, stage: TransactionStage, outcome: &TransactionOutcome) -> Option<Value> {
+    let mut shown = json!({
+        "batch": catalog.batch(outcome.market)?.name,
+        "sequence": outcome.sequence.0.to_string(),
+        "block": outcome.block.to_string(),
+        "status": stage.name(),
+    });
+    if let TransactionStage::Dropped(reason) = stage {
+        shown["reason"] = drop_reason(reason);
+    }
+    if let Some(OfferOutcome { sell, buy, sold, bought, standing }) = outcome.offer {
+        let (sell, buy) = (catalog.asset(sell)?, catalog.asset(buy)?);
+        shown["sell"] = sell.spec.symbol.as_str().into();
+        shown["buy"] = buy.spec.symbol.as_str().into();
+        shown["sold"] = sell.amount(sold).into();
+        shown["bought"] = buy.amount(bought).into();
+        shown["standing"] = sell.amount(standing.unwrap_or_default()).into();
+        #[expect(clippy::cast_precision_loss, reason = "a price is shown to eight digits")]
+        let price = (!sold.is_zero()).then(|| whole(bought.get() as f64 / sold.get() as f64, sell, buy));
+        shown["price"] = price.map(|price| significant(price, PRICE_DIGITS)).into();
+    }
+    Some(shown)
+}
+
 /// What became of an own offer or transaction. One that opened says all of the offer.
 #[must_use]
 pub fn offer_update(catalog: &Catalog, change: &OfferChange) -> Option<Value> {
@@ -216,7 +246,7 @@ pub fn offer_update(catalog: &Catalog, change: &OfferChange) -> Option<Value> {
         }
         OfferChange::Dropped { market, sequence, reason } => {
             let mut update = of(*market, *sequence, "dropped")?;
-            update["reason"] = json!({"code": reason.number(), "name": reason.name(), "message": reason.advice()});
+            update["reason"] = drop_reason(*reason);
             Some(update)
         }
     }

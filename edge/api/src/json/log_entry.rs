@@ -1,9 +1,9 @@
 //! Entries of the log as JSON objects, for `walras log dump --json`; docs/log-dump.md describes them.
 //!
-//! An entry is shown without the state that it was applied to. So what the API writes as decimal text is here what the log holds: whole
-//! numbers of ticks, lots and smallest units, with the unit in the key. Numbers of 2^53 and more, which not every reader of JSON takes
-//! exactly, are strings of digits. Every struct is taken apart by name, so that one that gains a field does not compile here until the
-//! field is shown.
+//! An entry is shown without the state that it was applied to. So what the API writes as decimal text is here what the log holds:
+//! whole numbers of ticks, lots and smallest units, with the unit in the key. Numbers of 2^53 and more, which not every reader of
+//! JSON takes exactly, are strings of digits. Every struct is taken apart by name, so that one that gains a field does not compile
+//! here until the field is shown.
 
 use serde_json::{Map, Value, json};
 use walras_sequencer::{Content, Entry};
@@ -13,11 +13,12 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
-    CloseBatch, CloseSession, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder, OpenSession,
-    OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder,
+    OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase,
+    SetIssuer, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
+use super::batches::hex;
 use super::names;
 
 mod batches;
@@ -46,10 +47,6 @@ pub fn entry(entry: &Entry) -> Value {
 
 fn number(value: u64) -> Value {
     if value < EXACT_BELOW { value.into() } else { value.to_string().into() }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn ticks(price: PriceTicks) -> Value {
@@ -149,6 +146,11 @@ fn command(command: &Command) -> Value {
             let AccessDelays { sequencing_ns, release_ns } = c;
             let fields = [("sequencing_ns", Some(number(*sequencing_ns))), ("release_ns", Some(number(*release_ns)))];
             ("set_access_delays", object(fields))
+        }
+        Command::Venue(VenueCommand::NoteClusterRequest(c)) => {
+            let ClusterRequestNote { action, replica } = c;
+            let fields = [("action", Some(names::cluster_action(*action).into())), ("replica", Some(number(*replica)))];
+            ("note_cluster_request", object(fields))
         }
         Command::Invalid(c) => {
             let InvalidCommand { account, instrument, client_order_id, reason, content } = c;

@@ -4,7 +4,7 @@ use walras_engine::TransferOutcome;
 use walras_types::{
     Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase,
 };
-use walras_wire::{AccountStatus, CancelReason, PhaseCause, Priority};
+use walras_wire::{AccountStatus, CancelReason, ClusterAction, PhaseCause, Priority};
 
 macro_rules! names {
     ($($(#[doc = $doc:literal])+ $function:ident, $parse:ident: $type:ty { $($variant:path = $name:literal),+ $(,)? })+) => { $(
@@ -54,6 +54,13 @@ names! {
         SelfTrade::CancelBoth = "cancel_both",
         SelfTrade::Decrement = "decrement",
         SelfTrade::Allow = "allow",
+    }
+    /// What an operator asks of a cluster.
+    cluster_action, parse_cluster_action: ClusterAction {
+        ClusterAction::TransferLeadership = "transfer_leadership",
+        ClusterAction::AddVoter = "add_voter",
+        ClusterAction::AddLearner = "add_learner",
+        ClusterAction::Remove = "remove",
     }
     /// Whether an account may trade.
     account_status, parse_account_status: AccountStatus {

@@ -73,11 +73,8 @@ impl SessionRequest {
 /// numbers below 2^32 give names that differ.
 #[must_use]
 pub fn name_of(ordinal: Ordinal) -> ClientOrderId {
-    // Mixed as by Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: each number gives another one.
-    let mut z = ordinal.session.0.rotate_left(32) ^ ordinal.session_seq.0;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ClientOrderId(z ^ (z >> 31))
+    // A bijection: each number gives another name.
+    ClientOrderId(walras_random::mix(ordinal.session.0.rotate_left(32) ^ ordinal.session_seq.0))
 }
 
 /// What stands in the log for good about a command: in each of its answers.

@@ -282,7 +282,7 @@ enum AllocationRequest {
     Split { fifo_percent: u8, min_size: Option<String> },
 }
 
-/// Limits in an instrument; what is not given is not limited.
+/// Limits in an instrument; what is not given is as in [`RiskLimits::STANDARD`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LimitsBody {
@@ -294,20 +294,20 @@ struct LimitsBody {
 
 impl LimitsBody {
     fn limits(&self, scale: &InstrumentScale) -> Result<RiskLimits, Refusal> {
-        let none = RiskLimits::NONE;
-        let size = |name, text: &Option<String>, none| match text {
+        let standard = RiskLimits::STANDARD;
+        let size = |name, text: &Option<String>, standard| match text {
             Some(text) if text == "0" => Ok(SizeLots::ZERO),
             Some(text) => field(name, scale.parse_size(text)),
-            None => Ok(none),
+            None => Ok(standard),
         };
         Ok(RiskLimits {
-            order_lots_max: size("order_size_max", &self.order_size_max, none.order_lots_max)?,
+            order_lots_max: size("order_size_max", &self.order_size_max, standard.order_lots_max)?,
             order_value_max: match &self.order_value_max {
                 Some(text) => field("order_value_max", scale.quote.parse(text))?,
-                None => none.order_value_max,
+                None => standard.order_value_max,
             },
-            open_orders_max: self.open_orders_max.unwrap_or(none.open_orders_max),
-            position_lots_max: size("position_max", &self.position_max, none.position_lots_max)?,
+            open_orders_max: self.open_orders_max.unwrap_or(standard.open_orders_max),
+            position_lots_max: size("position_max", &self.position_max, standard.position_lots_max)?,
         })
     }
 }
@@ -355,7 +355,7 @@ impl InstrumentRequest {
             collar_ppm: self.collar_ppm.unwrap_or(200_000),
             band_ppm: self.band_ppm.unwrap_or(200_000),
             reference_price: walras_types::PriceTicks::MIN,
-            default_limits: RiskLimits::NONE,
+            default_limits: RiskLimits::STANDARD,
         };
         let scale = InstrumentScale::new(spec, base, quote).map_err(|e| Refusal::new(RejectReason::SpecInvalid, e.to_string()))?;
         spec.reference_price = field("reference_price", scale.parse_price(&self.reference_price))?;
@@ -403,7 +403,7 @@ fn tick_value_units(tick_size: &str, lot_units: u64, base: &AssetScale, quote: &
         let (symbol, decimals) = (quote.spec.symbol, quote.spec.decimals);
         let detail = format!(
             "tick_size: a tick on a lot is less than the smallest unit of {symbol}, which has {decimals} decimals. Make the tick or the lot {} \
-             times as large, or trade against an asset of {} decimals (those of {symbol} can not be changed)",
+             times as large, or trade against an asset of {} decimals (those of {symbol} cannot be changed)",
             10_u128.pow(missing),
             u32::from(decimals) + missing,
         );

@@ -24,9 +24,9 @@ pub fn error(reason: RejectReason, detail: Option<&str>) -> Value {
     body
 }
 
-/// `GET /v1/status`; `takes_signed_from` is the gate's, the rest the venue's.
+/// `GET /v1/status`; `accepts_timestamps_from` is the gate's, the rest the venue's.
 #[must_use]
-pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> Value {
+pub fn status(status: &Status, catalog: &Catalog, accepts_timestamps_from: TimeNs) -> Value {
     let progress = status.progress();
     let demo = status.demo().map(|d| json!({"speed": d.speed, "source": d.source, "progress_permille": d.progress_permille}));
     json!({
@@ -34,7 +34,7 @@ pub fn status(status: &Status, catalog: &Catalog, takes_signed_from: TimeNs) -> 
         "version": env!("CARGO_PKG_VERSION"),
         "commit": crate::COMMIT,
         "started_at_ns": status.started().0.to_string(),
-        "takes_signed_from_ns": takes_signed_from.0.to_string(),
+        "accepts_timestamps_from_ns": accepts_timestamps_from.0.to_string(),
         "log_index": progress.log_index.0.to_string(),
         "time_ns": progress.time.0.to_string(),
         "ready": status.ready(),
@@ -108,8 +108,8 @@ fn price(scale: &InstrumentScale, price: Option<PriceTicks>) -> Option<String> {
     price.map(|p| scale.price(p))
 }
 
-/// `GET book`. It is asked more often than all else, so it is written into its text without a [`Value`] between: that took three allocations a
-/// number, and most of the processor's time of the answer.
+/// `GET book`. It is asked more often than all else, so it is written into its text without a [`Value`] between: that took three
+/// allocations a number, and most of the processor's time of the answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth<'a> {
     /// Of what.
@@ -161,7 +161,7 @@ impl Serialize for DepthLevels<'_> {
     }
 }
 
-/// A size, of which zero is written `0`.
+/// A size; zero is written `0`.
 enum Size {
     Zero,
     Some(Decimal),

@@ -25,7 +25,7 @@ pub const CLOSE_SILENT: u16 = 4009;
 /// Close code of a connection that neither subscribed nor authenticated for too long.
 pub const CLOSE_IDLE: u16 = 4010;
 
-/// Close code of a connection whose place another one needs, and of one that comes while the venue can not serve it.
+/// Close code of a connection whose place another one needs, or that comes while the venue cannot serve it.
 pub const CLOSE_TRY_LATER: u16 = 1013;
 
 /// Reads a client's message as a session does, and does nothing of it: its id, and whether it asks what can be asked.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use walras_access::{Caller, Refusal};
-use walras_gateway::Permission;
+use walras_gateway::{Allowance, Permission};
 use walras_ports::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
 use walras_types::{AccountId, InstrumentId, RejectReason};
 use walras_wire::{Command, VenueCommand};
@@ -192,8 +192,8 @@ impl Session {
         message
     }
 
-    /// Asks a client that is still whether it is there, and ends a session that is of no use to anybody. While the venue itself reads
-    /// nothing, it cannot know.
+    /// Asks a client that is still whether it is there, and ends a session that is of no use to anybody. While the venue itself
+    /// reads nothing, it cannot know.
     async fn look_after(&mut self, is_read: bool) -> Result<(), End> {
         if is_read && self.unanswered >= UNANSWERED_MAX {
             return Err(End::Close(CLOSE_SILENT, "no answer to a ping: connect again"));
@@ -228,12 +228,14 @@ impl Session {
     }
 
     async fn send_status(&mut self) -> Result<(), End> {
-        let mut message = views::status(self.app.venue.status(), &self.app.venue.catalog(), self.app.access.takes_signed_from());
+        let mut message =
+            views::status(self.app.venue.status(), &self.app.venue.catalog(), self.app.access.accepts_timestamps_from());
         message["type"] = "status".into();
         self.send(&message).await
     }
 
-    /// Sends this and what waits behind it, in one write as far as that goes. A client that does not take it in time counts as gone.
+    /// Sends this and what waits behind it, in one write as far as that goes. A client that does not take it in time counts as
+    /// gone.
     async fn on_pushes(&mut self, first: Shared, queue: &mut mpsc::Receiver<Shared>) -> Result<(), End> {
         let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
         let sent = timeout(self.write_timeout, async {
@@ -268,14 +270,26 @@ impl Session {
         frames::text(publication, &catalog, seen, self.app.venue.status())
     }
 
+    /// Counts a message against the client's address.
+    fn admit(&self, from: Allowance) -> Result<(), Refusal> {
+        self.place.counted_source().map_or(Ok(()), |source| self.app.access.admit_source(source, from))
+    }
+
     async fn on_text(&mut self, text: &str) -> Result<(), End> {
-        if let Some(source) = self.place.counted_source()
-            && let Err(refusal) = self.app.access.admit_source(source)
-        {
+        // Looked at before it is read, so that a flood costs little: what only looks like a cancel is paid for twice.
+        let from = if text.contains("cancel") { Allowance::Cancels } else { Allowance::Requests };
+        if let Err(refusal) = self.admit(from) {
             return self.refuse(None, &refusal).await;
         }
         let catalog = self.app.venue.catalog();
         let (id, asked) = messages::read(text, &catalog);
+        let is_cancel = matches!(asked, Ok(Ask::Cancel(_) | Ask::MassCancel(_)));
+        if from == Allowance::Cancels
+            && !is_cancel
+            && let Err(refusal) = self.admit(Allowance::Requests)
+        {
+            return self.refuse(id.as_deref(), &refusal).await;
+        }
         let answered = asked.and_then(|ask| self.on_ask(ask, id.as_deref()));
         self.note_use();
         match answered {
@@ -316,25 +330,25 @@ impl Session {
                 Ok(vec![messages::subscribed("unsubscribed", channel, &catalog)])
             }
             Ask::Order(request) => {
-                let account = self.trader()?;
+                let account = self.trader(Allowance::Requests)?;
                 let catalog = self.app.venue.catalog_for_commands()?;
                 let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
                 self.command(command, Some(subject), account, id)
             }
             Ask::Cancel(request) => {
-                let account = self.trader()?;
+                let account = self.trader(Allowance::Cancels)?;
                 let catalog = self.app.venue.catalog_for_commands()?;
                 let (command, subject) = request.command(account, &catalog)?;
                 self.command(command, Some(subject), account, id)
             }
             Ask::Amend(of, request) => {
-                let account = self.trader()?;
+                let account = self.trader(Allowance::Requests)?;
                 let catalog = self.app.venue.catalog_for_commands()?;
                 let (command, subject) = request.command(&of, account, &catalog)?;
                 self.command(command, Some(subject), account, id)
             }
             Ask::MassCancel(request) => {
-                let account = self.trader()?;
+                let account = self.trader(Allowance::Cancels)?;
                 let catalog = self.app.venue.catalog_for_commands()?;
                 self.command(request.command(account, &catalog)?, None, account, id)
             }
@@ -360,8 +374,8 @@ impl Session {
         let account = caller.account;
         self.place.has_shown(caller.permissions);
         if caller.permissions.allow(Permission::Trade) {
-            // Commands that come by this connection are not signed, so a copy of this message could send some. Its time goes into the log,
-            // which is what tells the next process that it was taken, see `Access::open`. Nobody waits for the entry.
+            // Commands that come by this connection are not signed, so a copy of this message could send some. Its time goes into
+            // the log, which is what tells the next process that it was taken, see `Access::open`. Nobody waits for the entry.
             self.app.venue.submit(Command::Venue(VenueCommand::Tick))?;
         }
         if let Some(account) = account.filter(|_| caller.permissions.allow(Permission::Read)) {
@@ -376,11 +390,11 @@ impl Session {
         Ok(vec![message])
     }
 
-    fn trader(&self) -> Result<AccountId, Refusal> {
+    fn trader(&self, from: Allowance) -> Result<AccountId, Refusal> {
         let caller = self.caller.as_ref().ok_or(RejectReason::Unauthenticated)?;
         let account = caller.account.filter(|_| caller.permissions.allow(Permission::Trade));
         let account = account.ok_or(RejectReason::Forbidden)?;
-        self.app.access.charge(caller, Permission::Trade)?;
+        self.app.access.charge(caller, Permission::Trade, from)?;
         Ok(account)
     }
 

@@ -6,6 +6,7 @@ use walras_archive::{Again, Faults, Files, History, Missing, Refill, Service, Se
 use walras_engine::Engine;
 use walras_testkit::plain::{opening, order};
 use walras_types::{LogIndex, Side, TimeNs};
+use walras_wait::until;
 use walras_wire::{Command, VenueCommand};
 
 use super::cuts::without_progress;
@@ -73,19 +74,17 @@ fn run(settings: &Settings, entries: &[Entry], refill: Option<Refill>) -> Status
         apply(&mut engine, entry, &mut recorder);
         recorder.flush();
         // From here on the archive takes nothing: a few batches wait in the queue, then some at the recorder, then they are given up.
-        while at == 0 && status.view().trouble.is_none() {
-            std::thread::yield_now();
+        if at == 0 {
+            until("the archive has trouble", || status.view().trouble.is_some());
         }
     }
     faults.allow(u64::MAX);
-    while status.view().trouble.is_some() {
-        std::thread::yield_now();
-    }
+    until("the archive has no trouble", || status.view().trouble.is_none());
     apply(&mut engine, last, &mut recorder);
-    while status.view().durable < last.0 || status.view().closed == 0 {
+    until("the last entry is durable and the day closed", || {
         recorder.flush();
-        std::thread::yield_now();
-    }
+        status.view().durable >= last.0 && status.view().closed > 0
+    });
     drop(recorder);
     let view = status.view();
     service.stop();

@@ -6,8 +6,7 @@ const SECRET: [u8; 32] = [5; 32];
 
 fn bytes<const N: usize>(hex: &str) -> [u8; N] {
     let digits: Vec<u8> = hex.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect::<Vec<_>>().try_into().unwrap()
+    data_encoding::HEXLOWER.decode(&digits).unwrap().try_into().unwrap()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Entries of the log, each of which may be named once.
+//! Log entries; each may be named once.
 
 use walras_types::LogIndex;
 

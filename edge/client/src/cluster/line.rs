@@ -19,7 +19,7 @@ pub(super) struct Line {
     pub(super) wires: Vec<Wire>,
     /// What the session's window had no room for.
     pub(super) waiting: VecDeque<(u64, Command)>,
-    told: Told,
+    progress: Progress,
 }
 
 /// A connection, if it is there.
@@ -29,9 +29,9 @@ pub(super) struct Wire {
     pub(super) is_blocked: bool,
 }
 
-/// What a session waits for and was told last.
+/// What a session waits for, and the last answer.
 #[derive(Default)]
-struct Told {
+struct Progress {
     /// When the unanswered were due, the oldest first.
     due: VecDeque<u64>,
     last: LogIndex,
@@ -58,13 +58,13 @@ pub(super) struct Tally {
 impl Line {
     pub(super) fn new(client: AnyClient) -> Self {
         let wires = (0..client.stream_count()).map(|_| Wire::default()).collect();
-        Self { client, wires, waiting: VecDeque::new(), told: Told::default() }
+        Self { client, wires, waiting: VecDeque::new(), progress: Progress::default() }
     }
 
     pub(super) fn send_waiting(&mut self, now_ns: u64) {
         while let Some((due_ns, command)) = self.waiting.front() {
             match self.client.submit(now_ns, command) {
-                Ok(_) => self.told.due.push_back(*due_ns),
+                Ok(_) => self.progress.due.push_back(*due_ns),
                 Err(SubmitError::WindowFull(_) | SubmitError::NotLoggedOnYet | SubmitError::Ended) => return,
             }
             self.waiting.pop_front();
@@ -72,8 +72,8 @@ impl Line {
     }
 
     pub(super) fn on_timer(&mut self, now_ns: u64, tally: &mut Tally) {
-        let Self { client, told, .. } = self;
-        client.on_timer(now_ns, &mut |event| tally.on(now_ns, told, &event));
+        let Self { client, progress, .. } = self;
+        client.on_timer(now_ns, &mut |event| tally.on(now_ns, progress, &event));
         for at in 0..self.wires.len() {
             match self.client.wish(at, now_ns) {
                 Wish::Wait => {}
@@ -119,8 +119,8 @@ impl Line {
             match stream.read(buffer) {
                 Ok(0) => self.lose(at, now_ns, tally),
                 Ok(len) => {
-                    let Self { client, told, .. } = self;
-                    client.on_bytes(at, now_ns, &buffer[..len], &mut |event| tally.on(now_ns, told, &event));
+                    let Self { client, progress, .. } = self;
+                    client.on_bytes(at, now_ns, &buffer[..len], &mut |event| tally.on(now_ns, progress, &event));
                     if len < buffer.len() {
                         break;
                     }
@@ -137,18 +137,18 @@ impl Line {
 }
 
 impl Tally {
-    fn on(&mut self, now_ns: u64, told: &mut Told, event: &ClientEvent) {
+    fn on(&mut self, now_ns: u64, progress: &mut Progress, event: &ClientEvent) {
         match event {
             ClientEvent::Answer { log_index, rejected, .. } => {
                 self.unanswered = self.unanswered.saturating_sub(1);
                 self.answered += 1;
-                let before = std::mem::replace(&mut told.last, *log_index);
+                let before = std::mem::replace(&mut progress.last, *log_index);
                 if before >= *log_index || !self.entries.insert(*log_index) {
                     self.failed = Some(format!(
                         "an answer names entry {log_index} of the log, after {before} in its session: it is another command's, or out of order"
                     ));
                 }
-                let Some(due_ns) = told.due.pop_front() else { return };
+                let Some(due_ns) = progress.due.pop_front() else { return };
                 if due_ns >= self.from_ns {
                     let took_ns = now_ns.saturating_sub(due_ns);
                     self.latencies.record(Duration::from_nanos(took_ns));

@@ -1,13 +1,14 @@
-//! Load on a cluster's binary order entry: order flow ([`Flow`]) over several sessions from one thread, at an offered rate or with so many
-//! commands unanswered, each one's time counted from when it was due; to whoever leads, or with fair access by one gateway or several
-//! ([`Ways`]).
+//! Load on a cluster's binary order entry: order flow ([`Flow`]) over several sessions from one thread, at an offered rate or with
+//! so many commands unanswered, each one's time counted from when it was due; to the leader, or with fair access through one
+//! gateway or several ([`Ways`]).
 //!
-//! What is checked: an answer to each command, once, in the order of its session, with an entry of the log of its own that is later than that of
-//! the session's command before.
+//! What is checked: an answer to each command, once, in the order of its session, with an entry of the log of its own that is later
+//! than that of the session's command before.
 //!
-//! The flow is `walras-market-history`'s churn, which is generated, or what an exchange recorded, as accounts of a venue send it ([`walras_replay::venue`]): limit and immediate-or-cancel
-//! orders, moves, cancels. It is made before; when it ends it begins again with other order numbers. Sessions are on their way at their
-//! own pace, so what concerns two of them may meet in another order than it was made in, and some commands are rejected: an answer like any other.
+//! The flow is `walras-market-history`'s churn, which is generated, or what an exchange recorded, as accounts of a venue send it
+//! ([`walras_replay::venue`]): limit and immediate-or-cancel orders, moves, cancels. It is made before; when it ends it begins
+//! again with other order numbers. Sessions are on their way at their own pace, so what concerns two of them may meet in another
+//! order than it was made in, and some commands are rejected: an answer like any other.
 
 mod entries;
 mod line;
@@ -326,7 +327,7 @@ impl ClusterLoad {
         self.tally.answered
     }
 
-    /// Commands of the last run of which the venue said that they missed d_s.
+    /// Commands of the last run that missed d_s, as the venue said.
     #[must_use]
     pub fn late_count(&self) -> u64 {
         self.tally.late
@@ -415,7 +416,7 @@ impl Ways {
         let Self::Gateways { gateways, copies } = self else { return client(settings(orders), key, now_ns) };
         let own: Vec<String> = gateways.iter().cycle().skip(session % gateways.len()).take(*copies).cloned().collect();
         if own.len() == 1 {
-            // It is told of orders that are late.
+            // It is notified of late orders.
             let version = EntryVersion::Two { copies: Copies::One };
             return client(ClientSettings { version, ..settings(&own) }, key, now_ns);
         }

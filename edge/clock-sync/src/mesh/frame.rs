@@ -30,7 +30,7 @@ const PROBE: u8 = 1;
 const REPORTS: u8 = 2;
 const RESULT: u8 = 3;
 
-/// From whom, to whom, of which incarnations.
+/// Sender and receiver, with their incarnations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Who sends.

@@ -1,5 +1,5 @@
-//! The probe mesh on sockets: one UDP socket for each node, by which it probes the others, answers them, reports what its edges found,
-//! and gets back where its clock is.
+//! The probe mesh on sockets: one UDP socket for each node, by which it probes the others, answers them, reports what its edges
+//! found, and gets back where its clock is.
 //!
 //! ```text
 //! every node  --probes, answers-->  its peers of the window               PROBE_BYTES each way, stamped on arrival by the kernel
@@ -7,9 +7,9 @@
 //! coordinator --results--------->   every node, a quarter of a window later: a line for its clock, or why there is none
 //! ```
 //!
-//! All datagrams carry a tag that only who has the mesh's key can make ([`frame`]), and say of which incarnation of its sender they are and, where they
-//! answer something, of which incarnation of the receiver: a recording of an earlier day is worth nothing. Who has the key can lie, but about its own
-//! edges alone, and the coordinator's judgement finds it (`walras_fair_access::mesh`).
+//! All datagrams carry a tag that only holders of the mesh's key can make ([`frame`]). They name the incarnation of the sender and,
+//! in answers, that of the receiver: so a recording of an earlier day is useless. A holder of the key can lie, but about its own
+//! edges only, and the coordinator's judgement finds it (`walras_fair_access::mesh`).
 //!
 //! *Deliberately absent*: the estimates (sans-I/O, in `walras_fair_access::mesh`), encryption (times are no secret), a second
 //! coordinator (while there is none, bounds grow until gateways stop stamping), time stamps of the card.
@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 use walras_fair_access::mesh::{NODES_MAX, NodeId};
 
+use crate::error::StartError;
 use crate::local::LocalClock;
-use crate::service::StartError;
 use node::Node;
 use socket::ProbeSocket;
 
@@ -66,7 +66,7 @@ impl MeshKey {
     /// Of a file's bytes.
     ///
     /// # Errors
-    /// A sentence, when it can not be read or holds too few.
+    /// A sentence, if it cannot be read or holds too few.
     pub fn load(path: &Path) -> Result<Self, String> {
         let said = |detail: String| format!("the mesh's key {}: {detail}", path.display());
         let length = std::fs::metadata(path).map_err(|e| said(e.to_string()))?.len();

@@ -62,7 +62,7 @@ struct Peer {
     residual_ns: Option<i64>,
 }
 
-/// What the coordinator has beside.
+/// The coordinator's additional state.
 #[derive(Debug)]
 struct Joiner {
     coordinator: Coordinator,
@@ -134,7 +134,7 @@ impl Node {
         };
         let from = head.from.0 as usize;
         let is_between_us = head.to == self.me && head.from != self.me && from < self.node_count;
-        // Whoever asks may not know this incarnation yet; whoever answers must.
+        // A node that asks may not know this incarnation yet; a node that answers must.
         let is_of_this_incarnation =
             head.receiver_incarnation == self.incarnation || matches!(body, Body::Probe(Probe::Ask { .. }) | Body::Reports(_));
         let is_entitled = match body {

@@ -8,7 +8,7 @@ use walras_fair_access::mesh::Verdict;
 use super::Mesh;
 use super::node::Effect;
 use crate::cell::Publisher;
-use crate::service::Stop;
+use crate::stop::Stop;
 
 /// What is due sooner is not waited for in the kernel, which comes back too late for the second probe of a pair.
 const SPIN_NS: u64 = 60_000;

@@ -34,8 +34,8 @@ impl ProbeSocket {
         self.socket.send_to(bytes, to).is_ok()
     }
 
-    /// A datagram that is there, and what the clock read when it came. Where the kernel's stamp can not be had it is read now: too late, as if
-    /// the datagram had waited in a queue.
+    /// A datagram that is there, and the clock's reading when it came. Without the kernel's stamp the clock is read now: too late,
+    /// as if the datagram had waited in a queue.
     pub(super) fn receive(&mut self, clock: &LocalClock) -> Option<(&[u8], u64)> {
         let (length, stamp) = {
             let mut parts = [IoSliceMut::new(&mut self.bytes)];

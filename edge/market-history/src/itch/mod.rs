@@ -233,7 +233,7 @@ pub enum ItchBody {
 }
 
 impl ItchBody {
-    /// An instrument of which nothing is known but its name.
+    /// An instrument with a known name and nothing else.
     #[must_use]
     pub const fn plain_directory(symbol: Symbol8) -> Self {
         Self::Directory {

@@ -117,7 +117,7 @@ impl<W: Write> ItchWriter<W> {
                 .put(&match_number.to_be_bytes())
                 .put(&[cross_type]),
             ItchBody::Other { .. } => {
-                return Err(refuse("a message of which only the type is known", "leave it out"));
+                return Err(refuse("a message with nothing known but its type", "leave it out"));
             }
         };
         let length = u16::try_from(frame.length - 2).expect("a message has at most fifty bytes");

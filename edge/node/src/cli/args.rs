@@ -354,6 +354,11 @@ pub enum BatchCommand {
         #[arg(long, default_value = "main")]
         batch: String,
     },
+    /// Shows what came of the account's last transactions: kept, dropped and why, filled how much at what.
+    Outcome {
+        /// The number of one transaction; all that are remembered without it.
+        sequence: Option<u64>,
+    },
     /// Opens an account for a key, by a transaction of the own account. It has the next id when the block is cleared.
     CreateAccount {
         /// The new account's: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
@@ -619,6 +624,14 @@ pub enum LogCommand {
     Audit {
         /// The venue's data folder.
         dir: PathBuf,
+    },
+    /// Makes a folder of this version out of one in which an earlier version, or `walras replay --venue-log`, wrote a log of one machine.
+    Import {
+        /// The venue's data folder.
+        dir: PathBuf,
+        /// The configuration with which it will be started, if there is one.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     },
 }
 

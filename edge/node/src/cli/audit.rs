@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::json;
 use walras_engine::Engine;
-use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_whole};
+use walras_log_store::{RealDisk, open_whole};
 use walras_replica_log::Dump;
 use walras_sequencer::{Auditor, Entry, decode_entry};
 use walras_terminal::progress::{Slow, while_waiting};
@@ -146,16 +146,6 @@ fn states(dir: &Path) -> Result<Vec<(Checkpoint, Engine)>, CliError> {
             let bytes = dump.state(info).map_err(|e| CliError::Damaged(e.to_string()))?;
             keep(info.meta.log_index, &bytes)?;
         }
-        return Ok(states);
-    }
-    let folder = dir.join("snapshots");
-    if !folder.exists() {
-        return Ok(states);
-    }
-    let store = SnapshotStore::open_beside(RealDisk, &folder, LogOptions::default().owner_id)?;
-    for log_index in store.indices() {
-        let snapshot = store.load(*log_index)?.map_err(|e| CliError::Damaged(e.to_string()))?;
-        keep(*log_index, &snapshot.bytes)?;
     }
     Ok(states)
 }

@@ -9,7 +9,7 @@ use walras_ports::AssetScale;
 use walras_terminal::table::{fields, table};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
-    IssuedAmount, Payment, PublicKey, Rounding, Symbol, TransactionSeq,
+    IssuedAmount, Payment, PublicKey, Symbol, TransactionSeq,
 };
 use walras_wire::AssetSpec;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
@@ -77,6 +77,7 @@ pub(super) fn batch(
             let columns = [("price", "price"), ("supply", "supply"), ("demand", "demand")];
             Ok(Output { human: table(rows(&json, "points"), &columns), json })
         }
+        BatchCommand::Outcome { sequence } => outcome(client, *sequence),
         BatchCommand::CreateAccount { key: new, batch } => {
             let bytes = unhex(&public_key(new)?).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
             let new = PublicKey(bytes.ok_or_else(|| wrong("a public key has 64 hexadecimal digits"))?);
@@ -86,6 +87,34 @@ pub(super) fn batch(
         BatchCommand::Issue(args) => issued(client, key()?.as_ref(), args, BatchOperation::Issue),
         BatchCommand::Burn(args) => issued(client, key()?.as_ref(), args, BatchOperation::Burn),
     }
+}
+
+/// What came of one transaction, or of the last ones.
+fn outcome(client: &Client, sequence: Option<u64>) -> Result<Output, CliError> {
+    let json = client.signed("GET", "/v1/transactions", None)?;
+    let Some(sequence) = sequence.map(|sequence| sequence.to_string()) else {
+        let columns = [
+            ("batch", "batch"),
+            ("number", "sequence"),
+            ("block", "block"),
+            ("status", "status"),
+            ("reason", "why"),
+            ("sell", "sell"),
+            ("sold", "sold"),
+            ("buy", "buy"),
+            ("bought", "bought"),
+            ("price", "price"),
+            ("standing", "standing"),
+        ];
+        let mut shown = rows(&json, "transactions").to_vec();
+        shown.iter_mut().for_each(|one| one["why"] = one["reason"]["name"].clone());
+        return Ok(Output { human: table(&shown, &columns), json });
+    };
+    let found = rows(&json, "transactions").iter().find(|one| one["sequence"].as_str() == Some(&sequence)).cloned();
+    let json = found.ok_or_else(|| {
+        wrong(format!("no transaction of yours with the number {sequence} is among the last 64: see `walras batch outcome`"))
+    })?;
+    Ok(Output { human: fields(&json), json })
 }
 
 /// What is needed to sign for an account in a market.
@@ -229,34 +258,10 @@ pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> R
     desk.send(BatchOperation::Payment(Payment { to: AccountId(args.account), asset: asset.spec.asset, amount }))
 }
 
-/// The limit of who wants this many smallest units for each one of `amount`, in the binary prices of a batch market.
-///
-/// What counts there is the least whole number of units that the whole amount must bring, so the limit is the price next below what was typed where
-/// that asks for as many as what was typed does, and else the one above: it never asks for less, which would be worse for its owner, and for a unit more only where
-/// no price asks for as many. (The price above alone would: 0.92 of 10,000 units is 9,200, and the next price above 0.92 asks for 9,201.)
+/// The limit of an offer that wants this many smallest units for each one of `amount`.
 fn limit_of(units: &str, amount: Amount) -> Option<BatchPrice> {
-    let above = BatchPrice::from_decimal(units, Rounding::Up).ok()?;
-    let below = BatchPrice::from_decimal(units, Rounding::Down).ok();
-    let asks_as_much = |below: &BatchPrice| below.bought_at_least(amount).is_some_and(|least| asked(units, amount) == Some(least));
-    Some(below.filter(asks_as_much).unwrap_or(above))
-}
-
-/// A decimal number times an amount, rounded up; `None` where that is beyond what an amount can be.
-fn asked(units: &str, amount: Amount) -> Option<Amount> {
-    let (whole, fraction) = units.split_once('.').unwrap_or((units, ""));
-    let fraction = fraction.trim_end_matches('0');
-    // Digit by digit from the right, each with the rest of those after it: a digit of a fraction counts whole, and what it leaves of one counts as one at the end.
-    let mut product = 0_u128;
-    for digit in whole.bytes() {
-        product = product.checked_mul(10)?.checked_add(u128::from(digit - b'0') * u128::from(amount.get()))?;
-    }
-    let mut rest = 0_u128;
-    let mut is_more = false;
-    for digit in fraction.bytes().rev() {
-        let sum = u128::from(digit - b'0') * u128::from(amount.get()) + rest;
-        (rest, is_more) = (sum / 10, is_more || !sum.is_multiple_of(10));
-    }
-    Amount::from_wide(product.checked_add(rest)?.checked_add(u128::from(is_more))?)
+    let (numerator, denominator) = BatchPrice::ratio_of_decimal(units).ok()?;
+    BatchPrice::limit_of_sale(numerator, denominator, amount).ok()
 }
 
 /// A decimal number times a power of ten, exactly.
@@ -323,7 +328,6 @@ mod tests {
                 assert!(least >= due, "{units} of {amount}: {least} for {due}");
                 // A price has 53 bits: what has fewer can be asked for as it is.
                 assert!(due >= 1 << 52 || least == due, "{units} of {amount}: {least} for {due}");
-                assert_eq!(asked(&units, Amount::new(amount).unwrap()).map(Amount::get), Some(due), "{units} of {amount}");
             }
         }
     }

@@ -1,6 +1,9 @@
-//! What `walras --help` shows: commands in groups, options where they mean something, examples.
+//! What `walras --help` shows: commands in groups, options where they mean something, examples. Options that mean nothing for a command
+//! are hidden there, and refused.
 
-use clap::CommandFactory;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
 
 use super::Cli;
 
@@ -28,6 +31,14 @@ const WITHOUT_VENUE: &[&[&str]] = &[
     &["cluster", "keys"],
     &["cluster", "accept-loss"],
 ];
+
+/// Commands that print no JSON, by their path: they run until they are stopped, or print a document of one format.
+const WITHOUT_JSON: &[&[&str]] = &[&["serve"], &["demo"], &["config"], &["archive", "export"], &["cluster", "local"]];
+
+/// The options that all commands parse: their ids, and how they are written.
+const URL: (&str, &str) = ("url", "--url");
+const KEY_FILE: (&str, &str) = ("key_file", "--key-file");
+const JSON: (&str, &str) = ("json", "--json");
 
 const EXAMPLES: &[(&str, &str)] = &[
     (
@@ -75,7 +86,50 @@ pub(super) fn command() -> clap::Command {
     EXAMPLES.iter().fold(whole, |whole, (name, examples)| whole.mut_subcommand(name, |command| command.after_help(*examples)))
 }
 
-/// Hides the options of a venue from a command's help. They still parse, as for every command.
+/// Refuses an option that means nothing for the command it was given to, where the command would do something else than was meant.
+pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let (path, inner) = path_of(matches);
+    let is_in = |list: &[&[&str]]| list.iter().any(|known| path.starts_with(known));
+    let is_given = |at: &ArgMatches, id: &str| at.value_source(id) == Some(ValueSource::CommandLine);
+    let refuse = |option: &str, advice: &str| {
+        let message = format!("{option} means nothing for `walras {}`: {advice}\n", path.join(" "));
+        Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
+    };
+    let measures_here = path == ["bench"] && !is_given(inner, "instrument") && !is_given(inner, "cluster");
+    for (id, option) in [URL, KEY_FILE] {
+        if is_given(matches, id) && is_in(WITHOUT_VENUE) {
+            return refuse(option, "it belongs to commands that talk to a running venue, such as `walras book`; leave it out");
+        }
+        if is_given(matches, id) && measures_here {
+            let advice = "it belongs to `walras bench --instrument SYMBOL` and `walras bench --cluster`, which put load on a venue; \
+                          without them this machine is measured";
+            return refuse(option, advice);
+        }
+    }
+    if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) {
+        return refuse(JSON.1, "it belongs to commands that print a result, such as `walras status`; leave it out");
+    }
+    for (option, part) in [("instrument", "orders"), ("limit", "fills")] {
+        let shows = |part: &str| inner.try_get_raw("part").ok().flatten().into_iter().flatten().any(|given| given == part);
+        if path == ["account"] && is_given(inner, option) && !shows(part) {
+            let option = format!("--{option}");
+            return refuse(&option, &format!("it belongs to `walras account {part}`"));
+        }
+    }
+    Ok(())
+}
+
+/// The names of the command that was given, and what was given to it.
+fn path_of(matches: &ArgMatches) -> (Vec<&str>, &ArgMatches) {
+    let (mut path, mut inner) = (Vec::new(), matches);
+    while let Some((name, next)) = inner.subcommand() {
+        path.push(name);
+        inner = next;
+    }
+    (path, inner)
+}
+
+/// Hides the options of a venue from a command's help.
 fn hide(command: clap::Command, path: &[&str], globals: &[clap::Arg]) -> clap::Command {
     match path.split_first() {
         Some((name, rest)) => command.mut_subcommand(name, |command| hide(command, rest, globals)),
@@ -139,5 +193,47 @@ mod tests {
         }
         let cli = Cli::from_arg_matches(&command().try_get_matches_from(["walras", "config", "--reference"]).unwrap()).unwrap();
         assert_eq!(cli.url, "http://127.0.0.1:7070");
+    }
+
+    /// What is said of a command line, if it is refused.
+    fn refusal(line: &str) -> Option<String> {
+        let matches = command().try_get_matches_from(line.split_whitespace()).unwrap();
+        check_options(&matches).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_option_that_means_nothing_is_refused_and_said_where_it_belongs() {
+        for (line, option, belongs) in [
+            ("walras --url http://a log dump d", "--url", "`walras book`"),
+            ("walras log verify d --url http://a", "--url", "`walras log verify`"),
+            ("walras keys new --out f --key k", "--key-file", "running venue"),
+            ("walras --key-file k clear f", "--key-file", "running venue"),
+            ("walras cluster local --url http://a", "--url", "`walras cluster local`"),
+            ("walras serve --json", "--json", "`walras status`"),
+            ("walras archive export d --instrument X --json", "--json", "`walras archive export`"),
+            ("walras config --reference --json", "--json", "leave it out"),
+            ("walras bench --url http://a", "--url", "--instrument"),
+            ("walras bench --key k --seconds 1", "--key-file", "--cluster"),
+            ("walras account --instrument BTC/USD", "--instrument", "`walras account orders`"),
+            ("walras account orders --limit 3", "--limit", "`walras account fills`"),
+        ] {
+            let said = refusal(line).unwrap_or_default();
+            assert!(said.contains(option) && said.contains(belongs), "{line}: {said:?}");
+        }
+        for line in [
+            "walras book X --url http://a --json",
+            "walras --key k bench --instrument X --url http://a",
+            "walras bench --cluster --key k",
+            "walras bench --json",
+            "walras account orders --instrument X",
+            "walras account fills --limit 3",
+            "walras account",
+            "walras cluster status --url http://a",
+            "walras log dump d --json",
+            "walras clear f --json",
+            "walras archive ls d --json",
+        ] {
+            assert_eq!(refusal(line), None, "{line}");
+        }
     }
 }

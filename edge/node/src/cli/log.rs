@@ -13,7 +13,7 @@ use walras_types::LogIndex;
 
 use super::args::LogCommand;
 use super::log_text::LogText;
-use super::{CliError, audit, print};
+use super::{CliError, Output, audit, log_import, print};
 
 pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
     match command {
@@ -21,6 +21,10 @@ pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
         LogCommand::Verify { dir } if is_replica(dir) => check_replica(&dir.join(REPLICA), is_json),
         LogCommand::Verify { dir } => check(&dir.join("log"), is_json),
         LogCommand::Audit { dir } => audit::run(dir, is_json),
+        LogCommand::Import { dir, config } => {
+            let Output { human, json } = log_import::run(dir, config.as_deref())?;
+            print(&if is_json { format!("{json}\n") } else { human })
+        }
     }
 }
 

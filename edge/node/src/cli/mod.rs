@@ -13,6 +13,7 @@ mod cluster_keys;
 mod help;
 mod keys;
 mod log;
+mod log_import;
 mod log_text;
 mod replay;
 mod serve;
@@ -21,14 +22,12 @@ pub(crate) mod trade;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use serde_json::Value;
 use walras_access::AccessError;
 use walras_client::{Client, ClientError, read_key};
 use walras_config::{Config, ConfigError};
-use walras_terminal::table;
+use walras_terminal::{escaped, printable, table};
 
 use args::Command;
 pub use args::{Cli, ReplayArgs};
@@ -172,15 +171,7 @@ const STATUS_FIRST: &[&str] =
 pub fn main() -> ExitCode {
     let matches = help::command().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
-    if let Command::Bench(args) = &cli.command
-        && args.instrument.is_none()
-        && !args.cluster
-        && matches.value_source("url") == Some(ValueSource::CommandLine)
-    {
-        let advice =
-            "to put load on the venue at --url, name an instrument with --instrument; without --url, this machine is measured";
-        Cli::command().error(ErrorKind::MissingRequiredArgument, advice).exit();
-    }
+    help::check_options(&matches).unwrap_or_else(|e| e.exit());
     match choose_address(&mut cli).and_then(|()| run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => ExitCode::from(say(&e)),
@@ -189,7 +180,7 @@ pub fn main() -> ExitCode {
 
 /// Tells why a command failed; the exit status.
 fn say(error: &CliError) -> u8 {
-    eprintln!("walras: {error}");
+    eprintln!("walras: {}", printable(&error.to_string()));
     error.exit_code()
 }
 
@@ -299,7 +290,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Batch(command) => batch::batch(&client(cli)?, || key(cli), command)?,
         Command::Admin(command) => admin::run(&client(cli)?, command)?,
     };
-    print(&if cli.json { format!("{}\n", output.json) } else { output.human })
+    print(&if cli.json { escaped(&format!("{}\n", output.json)).into_owned() } else { printable(&output.human).into_owned() })
 }
 
 fn key(cli: &Cli) -> Result<Option<walras_gateway::ClientKey>, CliError> {

@@ -40,8 +40,19 @@ fn configuration(args: &ServeArgs) -> Result<Config, CliError> {
     Ok(config)
 }
 
-fn until_signal(node: &Node) -> Result<(), CliError> {
-    node.wait_for_signal().map_err(|source| CliError::Io { what: "could not wait for signals".into(), source })
+fn until_signal(node: &Node, args: &ServeArgs) -> Result<(), CliError> {
+    let reload = || match (&args.config, configuration(args)) {
+        (None, _) => {
+            tracing::warn!("there is no configuration file to read again: name one with --config");
+            None
+        }
+        (Some(_), Ok(config)) => Some(config),
+        (Some(_), Err(why)) => {
+            tracing::warn!("the configuration was not read again: {why}");
+            None
+        }
+    };
+    node.wait_for_signal(reload).map_err(|source| CliError::Io { what: "could not wait for signals".into(), source })
 }
 
 pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
@@ -56,7 +67,7 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
     let orders = node.order_entry_address().map_or(String::new(), |address| format!(", takes binary orders at {address}"));
     let operators = node.operator_address().map_or(String::new(), |address| format!(", for operators at http://{address}/"));
     print(&format!("{} is open at http://{}/{operators}{orders}\n", config.venue.name, node.address()))?;
-    until_signal(&node)?;
+    until_signal(&node, args)?;
     node.stop().map_or(Ok(()), |why| Err(CliError::Halted(why)))
 }
 
@@ -93,8 +104,7 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
         demo.key().as_str(),
         demo.order_line(&program, &url),
     ))?;
-    until_signal(&node)?;
+    until_signal(&node, &args.serve)?;
     demo.stop();
-    node.stop();
-    Ok(())
+    node.stop().map_or(Ok(()), |why| Err(CliError::Halted(why)))
 }

@@ -98,7 +98,7 @@ fn next_of(sessions: &Value, session: u64) -> Option<u64> {
 /// Everybody who may be asked: the replica that was named, then the others that it knows.
 fn replicas(client: &Client) -> Vec<Client> {
     let mut all = vec![client.clone()];
-    // A venue of one machine has no others.
+    // One that does not answer has no others to name.
     if let Ok(view) = client.get("/v1/cluster") {
         let rows = view["replicas"].as_array().cloned().unwrap_or_default();
         let others = rows.iter().filter(|row| row["replica"] != view["replica"]).filter_map(|row| row["http"].as_str());

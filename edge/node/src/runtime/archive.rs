@@ -1,5 +1,5 @@
-//! The archive beside the engine: opened before the replay, told every entry, ended after the last. What its queue had no room for meanwhile it
-//! reads from the files of the log, beside the thread that writes them.
+//! The archive beside the engine: opened before the replay, told every entry, ended after the last. What its queue had no room for
+//! meanwhile it reads from the files of the log, beside the thread that writes them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tracing::{error, info, warn};
 use walras_archive::{Again, Files, Recorder, Refill, Service, Status};
 use walras_config::Config;
 use walras_engine::Engine;
-use walras_log_store::{Disk, LogError, LogOptions, LogWriter, SnapshotStore, open_beside};
+use walras_log_store::Disk;
 use walras_replica_log::{Dump, ReplicaLog, SnapshotReader, Snapshots};
 use walras_sequencer::{EntryError, decode_entry};
 use walras_types::LogIndex;
@@ -56,33 +56,8 @@ pub(super) fn stop(service: Option<Service>) {
     }
 }
 
-/// A recorder that goes on from `engine`, which was restored from a snapshot. Where the archive has less than the snapshot holds, the entries between
-/// are taken from the log, as far as it has them.
-pub(super) fn recorder_of_log<D: Disk>(
-    service: &Service,
-    engine: &Engine,
-    log: &LogWriter<D>,
-    snapshots: &SnapshotStore<D>,
-) -> Result<Recorder, RecoveryError> {
-    let up_to = engine.last_applied();
-    if service.durable() >= up_to {
-        return Ok(service.recorder(engine));
-    }
-    let before = snapshots.indices().iter().rev().find(|index| **index <= service.durable() && log.first_index() <= index.next());
-    let state = match before {
-        Some(index) => snapshots.load(*index)?.ok().map(|found| restore(*index, &found.bytes)).transpose()?,
-        None => (log.first_index() <= LogIndex(1)).then(Engine::new),
-    };
-    let Some(state) = state else { return Ok(too_late(service, engine)) };
-    let mut late = Late::new(service, state);
-    let mut reader = log.reader(late.next())?;
-    while let Some(stored) = reader.next()?.filter(|stored| stored.index <= up_to) {
-        late.apply(stored.index, stored.payload)?;
-    }
-    Ok(late.recorder)
-}
-
-/// The same of a replica.
+/// A recorder that goes on from `engine`, which was restored from a snapshot. Where the archive has less than the snapshot holds,
+/// the entries between are taken from the log, as far as it has them.
 pub(super) fn recorder_of_replica<D: Disk>(
     service: &Service,
     engine: &Engine,
@@ -142,13 +117,7 @@ enum Look {
     TooLate,
 }
 
-/// Reads the log in a venue's data folder again.
-pub(super) fn refill_of_log<D: Disk>(disk: D, data: &Path) -> Refill {
-    let (log, snapshots) = (data.join("log"), data.join("snapshots"));
-    Box::new(move |again: &mut Again<'_>| look_until_read(again, |again| look_at_log(&disk, &log, &snapshots, again)))
-}
-
-/// The same of a replica's folder.
+/// Reads the log in a replica's folder again.
 pub(super) fn refill_of_replica<D: Disk>(disk: D, dir: PathBuf) -> Refill {
     Box::new(move |again: &mut Again<'_>| look_until_read(again, |again| look_at_replica(&disk, &dir, again)))
 }
@@ -168,36 +137,6 @@ fn look_until_read(again: &mut Again<'_>, mut look: impl FnMut(&mut Again<'_>) -
         }
     }
     unread
-}
-
-fn look_at_log<D: Disk>(disk: &D, log: &Path, snapshots: &Path, again: &mut Again<'_>) -> Result<Look, Unread> {
-    let said = |e: LogError| e.to_string();
-    let store = SnapshotStore::open_beside(disk.clone(), snapshots, LogOptions::default().owner_id).map_err(said)?;
-    for from in states(store.indices(), again) {
-        let mut reader = match open_beside(disk, log, Some(from.next())) {
-            Ok(reader) => reader,
-            Err(LogError::OutOfRange { index, first, .. }) if index < first => continue,
-            Err(e) => return Err(said(e)),
-        };
-        let engine = match from {
-            LogIndex(0) => Engine::new(),
-            _ => {
-                let found = store.load(from).map_err(said)?.map_err(|damaged| damaged.to_string())?;
-                engine_of_snapshot(&found.bytes)?
-            }
-        };
-        let Some(mut late) = Late::again(again, engine) else { break };
-        while let Some(stored) = reader.next().map_err(said)? {
-            late.apply(stored.index, stored.payload).map_err(|e| e.to_string())?;
-            if !again.take() {
-                return Ok(Look::Read);
-            }
-        }
-        late.recorder.flush();
-        again.take();
-        return Ok(Look::Read);
-    }
-    Ok(Look::TooLate)
 }
 
 fn look_at_replica<D: Disk>(disk: &D, dir: &Path, again: &mut Again<'_>) -> Result<Look, Unread> {
@@ -228,8 +167,8 @@ fn look_at_replica<D: Disk>(disk: &D, dir: &Path, again: &mut Again<'_>) -> Resu
     Ok(Look::Read)
 }
 
-/// The states from which entries that are missing may be read, best first: the newest that is not later than what the archive has, then the
-/// earliest of those after it. The one before the first entry always is one.
+/// The states from which entries that are missing may be read, best first: the newest that is not later than what the archive has,
+/// then the earliest of those after it. The one before the first entry always is one.
 fn states(snapshots: &[LogIndex], again: &Again<'_>) -> Vec<LogIndex> {
     let (seen, until) = (again.seen(), again.until());
     order_states(snapshots, seen, until)
@@ -280,11 +219,11 @@ mod tests {
     use walras_log_store::RealDisk;
     use walras_testkit::plain;
     use walras_types::{InstrumentId, Side, TimeNs};
+    use walras_wait::until;
     use walras_wire::{Command, VenueCommand};
 
     use super::*;
     use crate::node::Node;
-    use crate::runtime::until;
 
     const TRADES: u64 = 40;
 
@@ -295,7 +234,7 @@ mod tests {
     }
 
     /// An archive that had no room for anything until a venue had traded reads all of it from the log that this one has open.
-    fn reads_beside(config: &Config, refill: impl FnOnce(&Path) -> Refill) {
+    fn reads_beside(config: &Config) {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         let node = Node::start(&data, config).unwrap();
@@ -304,7 +243,7 @@ mod tests {
         for (at, command) in commands().into_iter().enumerate() {
             assert_eq!(venue.command_blocking(command).unwrap().rejected(), None, "{command:?}");
             // Too late to be of use: the archive has nothing from before.
-            if at == 30 && venue.cluster().is_none() {
+            if at == 30 {
                 venue.snapshot_blocking().unwrap();
             }
         }
@@ -318,7 +257,7 @@ mod tests {
         let archive = folder.path().join("beside");
         let settings =
             Settings { folder: archive.clone(), depth: 5, snapshot_every_ns: 1, parquet: false, dbn: false, keep_days: 0 };
-        let service = Service::start(settings, Files::default(), Some(refill(&data))).unwrap();
+        let service = Service::start(settings, Files::default(), Some(refill_of_replica(RealDisk, data.join("replica")))).unwrap();
         let mut recorder = service.recorder(&engine);
         recorder.go_live();
         let (before, mut events) = (engine.last_applied(), Vec::new());
@@ -342,24 +281,21 @@ mod tests {
     fn config() -> Config {
         let mut config = Config::default();
         config.http.listen = "127.0.0.1:0".to_owned();
+        config.order_entry.listen = "127.0.0.1:0".to_owned();
         config.log.segment_bytes = 1 << 20;
         config
     }
 
     #[test]
     fn a_log_is_read_beside_the_venue_that_writes_it() {
-        reads_beside(&config(), |data| refill_of_log(RealDisk, data));
+        reads_beside(&config());
     }
 
     #[test]
-    fn a_replicas_log_is_read_beside_the_replica_that_writes_it() {
+    fn where_snapshots_come_often_too() {
         let mut config = config();
-        // A port that was free a moment ago.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        (config.cluster.replica, config.cluster.insecure_loopback) = (1, true);
-        (config.cluster.peers, config.cluster.listen) = (vec![format!("1={port}")], port.to_string());
-        config.cluster.checkpoint_every_entries = 16;
-        reads_beside(&config, |data| refill_of_replica(RealDisk, data.join("replica")));
+        config.log.snapshot_every_entries = 16;
+        reads_beside(&config);
     }
 
     #[test]

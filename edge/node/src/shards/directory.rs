@@ -1,11 +1,11 @@
-//! What another shard's `GET /v1/shards` says of the numbers between it and this one.
+//! Reads another shard's `GET /v1/shards`: its numbers of transfers to and from this one.
 
 use serde_json::Value;
-use walras_courier::Directory;
+use walras_transfer_relay::Directory;
 use walras_types::{ShardId, TransferSeq};
 use walras_wire::TransferNumbers;
 
-/// Whose it is, and the numbers between it and `own` as it has them.
+/// The answering shard, and its numbers of transfers to and from `own`.
 pub(super) fn read(directory: &Value, own: ShardId) -> Option<Directory> {
     let shard = ShardId(u8::try_from(directory["own"].as_u64()?).ok()?);
     let link = directory["shards"].as_array()?.iter().find(|link| link["shard"] == own.0);
@@ -15,7 +15,7 @@ pub(super) fn read(directory: &Value, own: ShardId) -> Option<Directory> {
 fn numbers(link: &Value) -> Option<TransferNumbers> {
     let number = |field: &str| link[field].as_str()?.parse().ok().map(TransferSeq);
     Some(TransferNumbers {
-        // A shard of an earlier version does not tell what it sent: nothing contradicts that.
+        // A shard of an earlier version does not report what it sent: assume numbers that contradict nothing.
         oldest_out: number("oldest_transfer_out").unwrap_or(TransferSeq(0)),
         next_out: number("next_transfer_out").unwrap_or(TransferSeq(u64::MAX)),
         next_in: number("next_transfer_in")?,
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_says_whose_it_is_and_what_it_knows() {
+    fn a_directory_names_its_shard_and_has_its_numbers() {
         let link = json!({"shard": 0, "oldest_transfer_out": "4", "next_transfer_out": "5", "next_transfer_in": "6"});
         let directory = json!({"own": 1, "shards": [link]});
         let of_shard_1 = |numbers| Some(Directory { own: ShardId(1), numbers });

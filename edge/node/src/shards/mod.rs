@@ -1,40 +1,42 @@
-//! A venue of several shards: who the others are, and the couriers that bring them what is in transit.
+//! A venue of several shards: the other shards, and the transfer relays that deliver what is in transit to them.
 //!
-//! Each other shard has a courier here, a thread of its own, so that one which is down holds up no transfers to the rest. It works where
-//! this shard takes commands, and keeps nothing that matters: what is in transit, and which number the other takes next, are in the two
-//! states. So a courier may die at any point, and two may be at work while leadership changes hands; a transfer is taken once all the same.
+//! Each other shard has a transfer relay here, in a thread of its own, so that a shard that is down delays no transfers to the
+//! rest. A relay works if this shard takes commands here. It keeps nothing that matters: what is in transit, and which number the
+//! other shard takes next, are in the two states. So a relay may die at any point, and two may work while leadership changes: a
+//! transfer still takes effect once.
 //!
-//! Before it brings anything, and after each failure, a courier holds the numbers that the other shard tells against its own. A shard that was
-//! set back to an older state has forgotten some: then the logs of both refuse what would move between them, and say why.
+//! Before its first delivery, and after each failure, a relay compares the other shard's numbers with its own. A shard that was set
+//! back to an older state has forgotten some. Then the logs of both refuse transfers between them, and say why.
 //!
-//! What a courier does next is `walras_courier`'s, which the simulator drives too; here are its thread, its clients and its report.
+//! The next step of a relay is decided in `walras_transfer_relay`, which the simulator drives too. Here are its thread, its clients
+//! and its report.
 
-mod courier;
 mod directory;
+mod relay;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use walras_config::ShardPlan;
-use walras_ports::{CourierPort, CourierReport, NoOutcome, Shards, VenueHandle};
+use walras_ports::{NoOutcome, RelayHandle, RelayReport, Shards, VenueHandle};
 use walras_types::RejectReason;
 use walras_wire::{Command, ShardCommand, ShardPlace};
 
-use courier::Courier;
+use relay::RelayThread;
 
-/// The couriers of a node. They end with it.
+/// The transfer relays of a node, which end with it.
 #[derive(Debug)]
-pub struct Couriers {
+pub struct TransferRelays {
     shards: Shards,
     stopping: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Why a node can not be the shard that it is said to be.
+/// Why a node cannot be the configured shard.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardsError {
-    /// The state says otherwise.
+    /// The state belongs to another shard.
     #[error(
         "[shards] makes this shard {own} of {count}, and the venue's log says otherwise: {reason}; correct shards.own and the [[shard]] \
          list, or name another data folder"
@@ -44,15 +46,15 @@ pub enum ShardsError {
         own: u8,
         /// As configured.
         count: u8,
-        /// What the venue said.
+        /// Why the venue refused.
         reason: RejectReason,
     },
     /// A thread could not be started.
-    #[error("could not start a courier's thread: {0}; raise the limit on threads of this user")]
+    #[error("could not start a transfer relay's thread: {0}; raise the limit on threads of this user")]
     Thread(std::io::Error),
 }
 
-/// Tells the venue which shard it is, unless it knows.
+/// Configures the venue as its shard, unless it is already.
 fn take_place(venue: &VenueHandle, place: ShardPlace) -> Result<(), NoOutcome> {
     if venue.read_blocking(|v| v.engine.shard_place())? == place {
         return Ok(());
@@ -63,13 +65,14 @@ fn take_place(venue: &VenueHandle, place: ShardPlace) -> Result<(), NoOutcome> {
     }
 }
 
-impl Couriers {
-    /// Tells a venue of one machine which shard it is, and starts the couriers to the others.
+impl TransferRelays {
+    /// Configures a venue that takes commands, as one that is alone does, as its shard, and starts the transfer relays to the others.
     ///
     /// # Errors
-    /// Where the venue's log says that it is another shard. A replica is told by whichever leads, and shows that as its couriers' trouble.
+    /// If the venue's log belongs to another shard. One of several replicas learns its shard from the leader; there a mismatch shows as
+    /// `trouble` of its relays.
     pub fn start(venue: &VenueHandle, plan: ShardPlan) -> Result<Self, ShardsError> {
-        if venue.cluster().is_none()
+        if venue.takes_commands()
             && let Err(no) = take_place(venue, plan.place)
             && no.reason() == RejectReason::ShardsInvalid
         {
@@ -77,32 +80,32 @@ impl Couriers {
             return Err(ShardsError::Place { own: own.0, count, reason: no.reason() });
         }
         let stopping = Arc::new(AtomicBool::new(false));
-        let mut couriers = Vec::new();
+        let mut relays = Vec::new();
         let mut threads = Vec::new();
         for site in &plan.sites {
             if site.shard == plan.place.own {
-                couriers.push(None);
+                relays.push(None);
                 continue;
             }
             let (bell, rings) = crossbeam_channel::bounded(1);
-            let report = Arc::new(Mutex::new(CourierReport::default()));
-            let mut courier = Courier::new(venue.clone(), &plan, site, Arc::clone(&report));
-            let thread = std::thread::Builder::new().name(format!("walras-courier-{}", site.shard));
+            let report = Arc::new(Mutex::new(RelayReport::default()));
+            let mut relay = RelayThread::new(venue.clone(), &plan, site, Arc::clone(&report));
+            let thread = std::thread::Builder::new().name(format!("walras-relay-{}", site.shard));
             let spawned = {
                 let stopping = Arc::clone(&stopping);
-                thread.spawn(move || courier.run(&rings, &stopping))
+                thread.spawn(move || relay.run(&rings, &stopping))
             };
             match spawned {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
-                    // Those that run already end by themselves.
+                    // The threads that run already end by themselves.
                     stopping.store(true, Ordering::Release);
                     return Err(ShardsError::Thread(error));
                 }
             }
-            couriers.push(Some(CourierPort { bell, report }));
+            relays.push(Some(RelayHandle { bell, report }));
         }
-        Ok(Self { shards: Shards::new(plan, couriers), stopping, threads })
+        Ok(Self { shards: Shards::new(plan, relays), stopping, threads })
     }
 
     /// The other shards.
@@ -111,23 +114,23 @@ impl Couriers {
         self.shards.clone()
     }
 
-    /// Lets the couriers finish what they are at. The venue must still take commands.
+    /// Lets the relays finish their current step. The venue must still take commands.
     pub fn stop(mut self) {
-        self.tell_to_stop();
+        self.request_stop();
         for thread in self.threads.drain(..) {
-            // One that panicked has ended too.
+            // A thread that panicked has ended too.
             let _ = thread.join();
         }
     }
 
-    fn tell_to_stop(&self) {
+    fn request_stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        self.shards.couriers().for_each(CourierPort::ring);
+        self.shards.relays().for_each(RelayHandle::ring);
     }
 }
 
-impl Drop for Couriers {
+impl Drop for TransferRelays {
     fn drop(&mut self) {
-        self.tell_to_stop();
+        self.request_stop();
     }
 }

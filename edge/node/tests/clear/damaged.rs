@@ -36,7 +36,7 @@ fn read_or_refused(bytes: &[u8], what: &str) -> bool {
     let is_read = status == Some(0);
     let is_refused = status == Some(4) && said.starts_with(&format!("walras: {}: ", file.display())) && said.lines().count() == 1;
     assert!(is_read || is_refused, "{what}: {status:?} {said}");
-    said.contains("its bytes can not be decoded (")
+    said.contains("its bytes cannot be decoded (")
 }
 
 /// Damages a file in many places, each on its own; on how many the library panicked.

@@ -166,6 +166,7 @@ fn options_are_checked_and_bounds_can_be_strict() {
     // A single query finds no prices good enough for 2^-30.
     let (status, said) = fails(&[csv, "--strict", "--queries", "1", "--solver", "tatonnement", "--mu", "30"]);
     assert!(status == 4 && said.contains("offers clearly in the money would not trade in full"), "{said}");
+    assert!(["BTC", "ETH", "USD"].iter().any(|asset| said.contains(&format!(" first {asset} for "))), "{said}");
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn parquet_that_is_not_read_says_what_to_do() {
     let file = dir.path().join("offers.parquet");
     std::fs::write(&file, b"PAR1 and nothing else").unwrap();
     let (status, said) = fails(&[file.to_str().unwrap()]);
-    assert!(status == 4 && said.contains("as Parquet: ") && said.contains("compression=\"snappy\""), "{said}");
+    assert!(status == 4 && said.contains("as Parquet: ") && said.contains("compression=\"zstd\""), "{said}");
 }
 
 fn error(text: &str) -> String {
@@ -192,19 +193,27 @@ fn bad_files_are_named_by_line_and_column() {
         ("sell,buy,x\n", "line 1, column x: there is no such column: use sell"),
         ("sell,buy,amount,sell\n", "line 1, column sell: comes twice: keep one of them"),
         ("sell,amount\n", "line 1, column buy: is missing: offers need the columns sell, buy and amount"),
-        ("sell,buy,amount\nA,B,1\nA,B\n", "line 3: 2 cells where the first line names 3 columns"),
-        ("sell,buy,amount\n\nA,B,1\n\"A\nA\",B,0\n", "line 4, column amount: is zero"),
+        ("sell,buy,amount,limit_price\nA,B,1,1\nA,B\n", "line 3: 2 cells where the first line names 4 columns"),
+        ("sell,buy,amount,limit_price\n\nA,B,1,1\n\"A\nA\",B,0,1\n", "line 4, column amount: is zero"),
         ("sell;buy;amount\nA;B;1,5\n", "line 2, column amount: `1,5` is no number: write digits"),
         ("[1]", "line 1: is no object: write each offer as {\"sell\""),
         ("[\n{\"sell\": \"A\"}]", "line 2, column buy: is missing"),
         ("{\"sell\": \"A\"\n,}", "line 2: is no JSON: "),
         (
-            "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1}\n{\"sell\": \"A\", \"buy\": true, \"amount\": 1}",
+            "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1, \"limit_price\": 1}\n{\"sell\": \"A\", \"buy\": true, \"amount\": 1}",
             "line 2, column buy: is true: write text or a number",
         ),
         (
             "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1, \"price\": 2}",
             "line 1, column price: there is no such column (did you mean limit_price?)",
+        ),
+        (
+            "sell,buy,amount\nA,B,1\n",
+            "line 2, column limit_price: is empty: write the least that is bought for each sold, or `market`",
+        ),
+        (
+            "{\"sell\": \"A\", \"buy\": \"B\", \"amount\": 1, \"limit_price\": 1, \"amount\": 2}",
+            "line 1, column amount: comes twice: keep one of them",
         ),
         ("[{\"sell\": \"A\",\n \"buy\": \"B\", \"amount\": -1}]", "line 1, column amount: `-1` is below zero"),
     ] {
@@ -217,14 +226,14 @@ fn bad_files_are_named_by_line_and_column() {
         ("A,B,NaN,1", "line 3, column amount: `NaN` is no number"),
         ("A,B,1,inf", "line 3, column limit_price: `inf` is no number"),
         ("A,B,99999999999999999999,1", "line 3, column amount: `99999999999999999999` has more than 19 significant digits"),
-        ("A,B,1e30,1", "line 3, column amount: 1000000000000000000000000000000 of A with 0 decimals is more than 2^63 - 1 units"),
-        ("A,B,9223372036854775807,0", "all offers of A together are more than 2^63 - 1 units"),
+        ("A,B,1e30,1", "line 3, column amount: 1e30 of A with 0 decimals is more than 2^63 - 1 units"),
+        ("A,B,9223372036854775807,market", "all offers of A together are more than 2^63 - 1 units"),
         ("A,B,1,1e-39", "line 3, column limit_price: in whole units of A and B: the price is not within 2^-126 and 2^126"),
     ] {
         let said = error(&format!("{head}{row}\n"));
         assert!(said.starts_with(expected), "{row}\n{said}");
     }
-    let not_text = load_text(b"sell,buy,amount\nA,B,1\nA,\xff,1\n", &Decimals::default()).map(|_| ()).unwrap_err();
+    let not_text = load_text(b"sell,buy,amount,limit_price\nA,B,1,1\nA,\xff,1,1\n", &Decimals::default()).map(|_| ()).unwrap_err();
     assert_eq!(not_text.to_string(), "line 3: is not UTF-8 text: save the file as UTF-8");
 }
 

@@ -146,7 +146,7 @@ impl Program {
         client.on_timer(now().0, &mut |event| diary.note(event));
         match client.wish(now().0) {
             Wish::Wait if self.stream.is_some() => {}
-            Wish::Wait => std::thread::park_timeout(Duration::from_millis(2)),
+            Wish::Wait => walras_wait::pause(Duration::from_millis(2)),
             Wish::Close => self.lose(),
             Wish::Connect(address) => {
                 let address = routes.get(address).map_or(address, String::as_str).to_owned();

@@ -116,7 +116,7 @@ fn a_replica_with_another_folder_under_its_id_never_takes_part() {
 #[test]
 fn of_two_processes_on_copies_of_one_folder_the_later_one_does_no_harm_and_stops() {
     // Longer than this machine may stand still while it is busy with other tests.
-    let more = vec![("cluster", "newcomer_quiet_ms", toml::Value::Integer(3_000))];
+    let more = vec![("cluster", "probation_ms", toml::Value::Integer(3_000))];
     let mut cluster = Cluster::of(Shape { checkpoint_every: 300, more, ..Shape::default() });
     all_linked(&cluster);
     stop(&mut cluster, 3);
@@ -129,7 +129,7 @@ fn of_two_processes_on_copies_of_one_folder_the_later_one_does_no_harm_and_stops
     cluster.catches_up(3);
 
     let said = ends_by_itself(second_process(&cluster, 3, &data), &data);
-    assert!(said.contains("two processes run as replica 3") && said.contains("was told to stop"), "{said}");
+    assert!(said.contains("two processes run as replica 3") && said.contains("has to stop"), "{said}");
     // The one that was there first goes on, with all that was decided meanwhile.
     all_linked(&cluster);
     progress(&participants, 200);

@@ -6,6 +6,7 @@ mod client;
 mod damage;
 mod folders;
 mod gateways;
+mod growth;
 mod identity;
 mod learner;
 mod namespaces;
@@ -18,7 +19,7 @@ mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use client::{Diary, Participant};
 use rustix::process::Signal;
@@ -29,10 +30,11 @@ use walras_client::{Client, read_key};
 use walras_consensus::{Members, ReplicaId};
 use walras_engine::{Engine, Numbered};
 use walras_log_store::RealDisk;
-use walras_peer_link::Passage;
+use walras_peer_link::PathFaults;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{Entry, decode_entry};
 use walras_types::{AccountId, Ordinal, RejectReason, SessionSeq};
+use walras_wait::until;
 
 /// Longest that is waited for something that should come within a second or two; the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -66,11 +68,11 @@ impl Shape {
     fn options(self) -> LocalOptions {
         let number = |n: i64| toml::Value::Integer(n);
         let mut settings = vec![
-            ("cluster", "test_weather", true.into()),
+            ("cluster", "test_faults", true.into()),
             // A machine that is busy stands still now and then, and an election that nobody meant may come between a question and its answer.
             ("cluster", "election_timeout_min_ms", number(600)),
             ("cluster", "election_timeout_max_ms", number(1_200)),
-            ("cluster", "checkpoint_every_entries", number(self.checkpoint_every)),
+            ("log", "snapshot_every_entries", number(self.checkpoint_every)),
             ("log", "segment_bytes", number(self.segment_bytes)),
             ("throttle", "requests_per_second", number(1_000_000)),
             ("throttle", "burst", number(1_000_000)),
@@ -185,17 +187,23 @@ impl Cluster {
         others.find(|id| self.local.status(*id).is_some_and(|view| view["takes_commands"] == true))
     }
 
-    /// On all of a replica's links: what happens to what it sends, and to what it is sent.
-    fn weather(&self, at: u64, out: Passage, back: Passage) {
+    /// Injects faults into all links of a replica: `out` for what it sends, `back` for what it receives.
+    fn faults(&self, at: u64, out: PathFaults, back: PathFaults) {
         for peer in self.local.replicas.iter().map(|replica| replica.id).filter(|id| *id != at) {
-            self.weather_between(at, peer, out, back);
+            self.faults_between(at, peer, out, back);
         }
     }
 
-    fn weather_between(&self, at: u64, peer: u64, out: Passage, back: Passage) {
-        let passage = |Passage { lost_per_million, delay_ns }| json!({"lost_per_million": lost_per_million, "delay_ns": delay_ns});
-        let body = json!({"replica": peer, "out": passage(out), "back": passage(back)});
-        self.operator(at).signed_here("POST", "/v1/admin/cluster/weather", Some(&body)).unwrap();
+    fn faults_between(&self, at: u64, peer: u64, out: PathFaults, back: PathFaults) {
+        let path = |PathFaults { lost_per_million, delay_ns }| json!({"lost_per_million": lost_per_million, "delay_ns": delay_ns});
+        let body = json!({"replica": peer, "out": path(out), "back": path(back)});
+        self.operator(at).signed_here("POST", "/v1/admin/cluster/faults", Some(&body)).unwrap();
+    }
+
+    /// Whether a replica's log can be written, as it says itself.
+    fn storage(&self, id: u64) -> String {
+        let status = Client::new(&self.local.replicas[id as usize - 1].url(), None).get("/v1/status").unwrap_or_default();
+        status["storage"].as_str().unwrap_or_default().to_owned()
     }
 
     fn kill(&mut self, id: u64) {
@@ -212,9 +220,9 @@ impl Cluster {
 }
 
 /// Nothing comes through.
-const BLOCKED: Passage = Passage::BLOCKED;
+const BLOCKED: PathFaults = PathFaults::BLOCKED;
 /// Everything does, at once.
-const FAIR: Passage = Passage { lost_per_million: 0, delay_ns: 0 };
+const FAIR: PathFaults = PathFaults { lost_per_million: 0, delay_ns: 0 };
 
 /// A market, and so many who trade in it. They try the leader last, so that whichever leads they have to look for it.
 fn participants(cluster: &Cluster, count: u32) -> Vec<Participant> {
@@ -223,16 +231,6 @@ fn participants(cluster: &Cluster, count: u32) -> Vec<Participant> {
     let orders: Vec<String> = first.into_iter().chain(last).map(|replica| replica.orders.clone()).collect();
     let accounts = cluster.market(count);
     (0x5eed..).zip(accounts).map(|(seed, (account, key))| Participant::start(account, key, orders.clone(), seed)).collect()
-}
-
-/// Waits on a condition.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        // Other processes need the processor meanwhile.
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
 }
 
 fn progress(participants: &[Participant], by: u64) {
@@ -262,10 +260,10 @@ fn nothing_is_lost_doubled_or_reordered_while_replicas_die_hang_and_are_cut_off(
 
     // The leader is cut off from both others, who elect another one; then it comes back.
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
-    cluster.weather(leader, BLOCKED, BLOCKED);
+    cluster.faults(leader, BLOCKED, BLOCKED);
     until("another one leads", || cluster.other_leader(leader).is_some());
     progress(&participants, 300);
-    cluster.weather(leader, FAIR, FAIR);
+    cluster.faults(leader, FAIR, FAIR);
     cluster.catches_up(leader);
 
     // A follower hangs.

@@ -44,7 +44,7 @@ impl Trader {
         // One that started a moment ago refuses what is stamped now, and that would not be heard either.
         until("it takes what is stamped now", || {
             let status = self.at(cluster, leader).get("/v1/status").unwrap();
-            status["takes_signed_from_ns"].as_str().is_none_or(|from| from.parse::<u64>().unwrap() <= now().0)
+            status["accepts_timestamps_from_ns"].as_str().is_none_or(|from| from.parse::<u64>().unwrap() <= now().0)
         });
         let way = Proxy::start(&cluster.local.replicas[leader as usize - 1].http);
         way.set(Passing::Open, Passing::Lost);

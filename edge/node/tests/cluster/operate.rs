@@ -134,6 +134,18 @@ fn an_operator_looks_hands_over_and_changes_members_from_the_command_line() {
     cli.done(&["remove", &leader.to_string()]);
     until("the former leader has left", || member(&cluster, follower, leader) == "none");
 
+    let key = std::fs::read_to_string(cluster.local.operator_key()).unwrap();
+    let key_id = key.split_once('.').unwrap().0;
+    let data = cluster.local.replicas[follower as usize - 1].data();
+    until("the log says which key asked for each of these", || {
+        let dumped = Command::new(env!("CARGO_BIN_EXE_walras")).args(["log", "dump", "--json"]).arg(&data).output().unwrap();
+        let text = String::from_utf8(dumped.stdout).unwrap();
+        let entries: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        ["transfer_leadership", "add_learner", "add_voter", "remove"]
+            .iter()
+            .all(|action| entries.iter().any(|entry| entry["command"]["action"] == *action && entry["key_id"] == key_id))
+    });
+
     // With one of three voters away no other one may stop.
     let third = (1..=3).find(|id| *id != leader && *id != follower).unwrap();
     cluster.kill(third);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use walras_peer_link::Passage;
+use walras_peer_link::PathFaults;
 
 use super::client::{Diary, Participant};
 use super::proxy::{Passing, Proxy};
@@ -17,35 +17,35 @@ fn five_replicas_lose_nothing_on_links_that_work_one_way_late_or_not_always() {
 
     // What the leader is sent does not come: it hears of no majority and gives up, though all others hear it.
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
-    cluster.weather(leader, FAIR, BLOCKED);
+    cluster.faults(leader, FAIR, BLOCKED);
     until("one whom others reach leads", || cluster.other_leader(leader).is_some());
     progress(&participants, 200);
-    cluster.weather(leader, FAIR, FAIR);
+    cluster.faults(leader, FAIR, FAIR);
     cluster.catches_up(leader);
 
     // What the leader sends does not come.
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
-    cluster.weather(leader, BLOCKED, FAIR);
+    cluster.faults(leader, BLOCKED, FAIR);
     until("one who reaches the others leads", || cluster.other_leader(leader).is_some());
     progress(&participants, 200);
-    cluster.weather(leader, FAIR, FAIR);
+    cluster.faults(leader, FAIR, FAIR);
     cluster.catches_up(leader);
 
     // A follower is heard by nobody: the others go on as if it were not there, and it takes nobody's place.
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
     let mute = leader % 5 + 1;
-    cluster.weather(mute, BLOCKED, FAIR);
+    cluster.faults(mute, BLOCKED, FAIR);
     progress(&participants, 300);
-    cluster.weather(mute, FAIR, FAIR);
+    cluster.faults(mute, FAIR, FAIR);
     cluster.catches_up(mute);
 
     // A fifth of all messages is lost on the leader's links, and the rest is late.
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
-    let bad = Passage { lost_per_million: 200_000, delay_ns: 2_000_000 };
-    cluster.weather(leader, bad, bad);
+    let bad = PathFaults { lost_per_million: 200_000, delay_ns: 2_000_000 };
+    cluster.faults(leader, bad, bad);
     progress(&participants, 100);
     // Nobody else leads by now, or somebody does: either way all links are good again.
-    cluster.weather(leader, FAIR, FAIR);
+    cluster.faults(leader, FAIR, FAIR);
     cluster.catches_up(leader);
 
     // Two of five die, the leader being one of them.

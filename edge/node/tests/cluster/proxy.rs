@@ -116,7 +116,7 @@ impl State {
                 if self.is_over.load(SeqCst) || from.peer_addr().is_err() {
                     break;
                 }
-                std::thread::park_timeout(LOOK);
+                walras_wait::pause(LOOK);
                 continue;
             }
             match from.read(&mut buffer) {
@@ -124,7 +124,7 @@ impl State {
                 Ok(_) if is_broken || passing == Passing::Lost as u8 => is_broken = true,
                 Ok(len) => {
                     if passing == Passing::Late as u8 {
-                        std::thread::park_timeout(LATE);
+                        walras_wait::pause(LATE);
                     }
                     if into.write_all(&buffer[..len]).is_err() {
                         break;

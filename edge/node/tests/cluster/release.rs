@@ -112,7 +112,7 @@ fn nobody_sees_a_trade_before_its_time() {
     follower.get("/v1/instruments/BTC-USD/trades").unwrap();
     assert!(begun.elapsed() >= DELAY, "it was answered after {:?}", begun.elapsed());
     // One's own does not: the order's answer came before anybody saw the trade.
-    let held = figure(&cluster, leader, "walras_release_pieces_total").unwrap();
+    let held = figure(&cluster, leader, "walras_release_publications_total").unwrap();
     assert!(held > 0, "nothing was held");
 }
 

@@ -91,7 +91,7 @@ fn a_replica_whose_state_is_another_stops_and_says_where() {
 }
 
 #[test]
-fn a_replica_whose_disk_takes_no_more_stops_and_goes_on_when_it_does() {
+fn a_leader_whose_disk_takes_no_more_hands_over_and_goes_on_when_it_does() {
     let mut cluster = Cluster::of(Shape { segment_bytes: 1 << 20, ..Shape::default() });
     let participants = participants(&cluster, 2);
     progress(&participants, 100);
@@ -107,13 +107,13 @@ fn a_replica_whose_disk_takes_no_more_stops_and_goes_on_when_it_does() {
     // The first of them may be there by now.
     let obstacles: Vec<_> = obstacles.into_iter().filter(|path| std::fs::create_dir(path).is_ok()).collect();
     assert!(obstacles.len() >= 2);
-    assert_eq!(status_of(&mut cluster, leader), HALTED);
-    let said = cluster.said(leader);
-    assert!(said.contains("the log can not be written") && said.contains("the other replicas go on"), "{said}");
+    until("it says so", || cluster.storage(leader) == "full");
+    until("another one leads", || cluster.other_leader(leader).is_some());
+    assert!(cluster.said(leader).contains("log can not be written: handing over"), "{}", cluster.said(leader));
     progress(&participants, 300);
 
     obstacles.iter().for_each(|path| std::fs::remove_dir(path).unwrap());
-    cluster.local.start(leader).unwrap();
+    until("it writes again", || cluster.storage(leader) == "ok");
     cluster.catches_up(leader);
     progress(&participants, 300);
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();

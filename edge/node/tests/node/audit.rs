@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use walras_access::operator_key_file;
 use walras_batch_signatures::SigningKey;
 use walras_consensus::{Body, Members, Pack, Packed, ReplicaId, SlotEntry, Ticket, Write};
-use walras_log_store::{LogOptions, LogWriter, RealDisk, open_read_only};
+use walras_log_store::{LogOptions, LogWriter, RealDisk};
 use walras_node::node::Node;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog};
 use walras_sequencer::{Content, decode_entry, encode_entry};
@@ -23,7 +23,7 @@ use walras_wire::{
 
 use crate::cli::Cli;
 use crate::replica::{one, wait_until_it_leads};
-use crate::support::{Venue, config, limit, market, operator};
+use crate::support::{Venue, config, limit, market, operator, replica_dir};
 
 fn cli(dir: &Path) -> Cli {
     Cli { url: "http://127.0.0.1:9".into(), key_file: operator_key_file(dir) }
@@ -60,7 +60,7 @@ impl Forger {
 }
 
 #[test]
-fn the_log_of_one_machine_makes_the_states_in_its_snapshots_or_was_changed() {
+fn the_log_makes_the_states_in_its_snapshots_or_was_changed() {
     let mut venue = Venue::start();
     let market = venue.market();
     market.operator.signed("POST", "/v1/admin/snapshots", None).unwrap();
@@ -78,16 +78,7 @@ fn the_log_of_one_machine_makes_the_states_in_its_snapshots_or_was_changed() {
     assert!(said.starts_with("sound: ") && said.contains("2 states compared and equal"), "{said}");
 
     let forged = tempfile::tempdir().unwrap();
-    copy_snapshots(&dir.join("snapshots"), &forged.path().join("snapshots"));
-    let options = LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() };
-    let (mut log, _) = LogWriter::open(RealDisk, &forged.path().join("log"), options).unwrap();
-    let (mut reader, _lock) = open_read_only(&RealDisk, &dir.join("log"), None).unwrap();
-    let mut forger = Forger::default();
-    while let Some(stored) = reader.next().unwrap() {
-        log.append(&forger.entry(stored.index, stored.payload)).unwrap();
-    }
-    log.sync().unwrap();
-    log.close().unwrap();
+    forge_replica(&replica_dir(&dir), &replica_dir(forged.path()));
     let forged_name = forged.path().to_str().unwrap();
     assert!(cli.text(&["log", "verify", forged_name]).starts_with("sound: "), "every checksum is right");
     let (status, said) = cli.fails(&["log", "audit", forged_name]);
@@ -116,14 +107,14 @@ fn a_log_that_was_let_go_of_is_audited_from_a_snapshot_on() {
     assert!(first > 1 && from >= first - 1, "{first}: {found}");
     assert_eq!((&found["states_compared"], &found["agreed_index"]), (&1.into(), &found["last_index"]));
 
-    for file in std::fs::read_dir(venue.dir.join("snapshots")).unwrap().map(|file| file.unwrap()) {
+    for file in std::fs::read_dir(replica_dir(&venue.dir).join("snapshots")).unwrap().map(|file| file.unwrap()) {
         if file.file_name().to_string_lossy().ends_with(".snap") {
             std::fs::remove_file(file.path()).unwrap();
         }
     }
     let (status, said) = cli.fails(&["log", "audit", dir]);
     assert_eq!(status, 5);
-    assert!(said.contains("no snapshot beside it holds the state before that"), "{said}");
+    assert!(said.contains("a snapshot is missing"), "{said}");
 }
 
 /// A replica's folder with another log, whose checksums are right.
@@ -162,7 +153,7 @@ fn the_log_of_a_replica_is_dumped_verified_and_audited() {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path();
     let mut config = one();
-    config.cluster.checkpoint_every_entries = 5;
+    config.log.snapshot_every_entries = 5;
     let node = Node::start(dir, &config).unwrap();
     wait_until_it_leads(&node);
     let market = market(&operator(&format!("http://{}", node.address()), dir));

@@ -203,6 +203,18 @@ fn who_asks_too_often_is_told_to_slow_down() {
         assert_eq!(code(answer), u64::from(R::Throttled.number()));
     }
     let mut config = self::config();
+    (config.throttle.requests_per_second, config.throttle.burst) = (1, 60);
+    (config.throttle.source_requests_per_second, config.throttle.source_burst) = (1, 200);
+    let venue = Venue::with(&config);
+    let market = venue.market();
+    let enter = |id: u64| market.alice.signed("POST", "/v1/orders", Some(&limit(id, "buy", "0.0001", "29000")));
+    assert!((0..200).any(|id| enter(id).is_err()), "orders are throttled");
+    while market.alice.get("/v1/time").is_ok() {}
+    assert_eq!(code(enter(1_000)), u64::from(R::Throttled.number()), "the address too");
+    market.alice.signed("DELETE", "/v1/orders/BTC-USD/0", None).unwrap();
+    assert!(!market.alice.signed("DELETE", "/v1/orders", None).unwrap()["cancelled"].as_array().unwrap().is_empty());
+
+    let mut config = self::config();
     config.throttle.source_requests_per_second = 1;
     config.throttle.source_burst = 2;
     let venue = Venue::with(&config);

@@ -7,11 +7,12 @@ use walras_batch_signatures::SigningKey;
 use walras_client::Client;
 use walras_config::{Batch, Config};
 use walras_types::{BatchOperation, PublicKey};
+use walras_wait::until_some;
 
 use crate::cli::Cli;
 use crate::recovery::Process;
 use crate::schema::{check_named, document};
-use crate::support::{Market, PATIENCE, Raw, Signer, Socket, Venue, code, config, market, operator, send, wait_for_transactions};
+use crate::support::{Market, Raw, Signer, Socket, Venue, code, config, market, operator, send, wait_for_transactions};
 
 const BTC: u32 = 0;
 const USD: u32 = 1;
@@ -23,20 +24,9 @@ fn with_batch() -> Config {
     config
 }
 
-/// Asks until something is so.
-fn wait_for(mut ask: impl FnMut() -> Option<Value>) -> Value {
-    let begun = std::time::Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "it did not come");
-    }
-}
-
 /// The declared market, once it is open.
 fn open(client: &Client) -> Value {
-    wait_for(|| {
+    until_some("the declared market is open", || {
         let batch = client.get("/v1/batches").unwrap()["batches"][0].clone();
         (batch["phase"] == "open").then_some(batch)
     })
@@ -222,6 +212,16 @@ fn readers_hear_of_blocks_of_demand_and_of_their_own_offers() {
     let offers = market.alice.signed("GET", "/v1/offers", None).unwrap();
     let standing = offers["offers"].as_array().unwrap().iter().find(|offer| offer["sequence"] == "2").unwrap();
     assert_eq!((&standing["stated_price"], &standing["amount"]), (&json!("90000"), &json!("0.00001")));
+    let outcomes = market.alice.signed("GET", "/v1/transactions", None).unwrap();
+    check_named(&document(), "TransactionOutcomes", &outcomes);
+    let of = |sequence: &str| {
+        outcomes["transactions"].as_array().unwrap().iter().find(|one| one["sequence"] == sequence).unwrap().clone()
+    };
+    let (sold, waiting) = (of("1"), of("2"));
+    assert_eq!((&sold["status"], &sold["sold"], &sold["standing"]), (&json!("cleared"), &json!("0.1"), &json!("0")));
+    let [bought, price] = ["bought", "price"].map(|field| sold[field].as_str().unwrap().parse::<f64>().unwrap());
+    assert!(price >= 29_000.0 && (bought - 0.1 * price).abs() < 0.01, "{sold}");
+    assert_eq!((&waiting["sold"], &waiting["price"], &waiting["standing"]), (&json!("0"), &Value::Null, &json!("0.00001")));
 }
 
 /// A decimal amount in its last digits, six of them.
@@ -247,13 +247,9 @@ fn accounts_are_opened_and_units_issued_and_burnt_from_the_command_line() {
         }
     }
     let issuer = Cli { url: venue.url(), key_file: key_file("issuer.key") };
-    // Nobody made it the issuer: the transaction is collected, and left out of its block.
-    assert_eq!(issuer.json(&["batch", "issue", "2.5", "USD"])["sequence"], "1");
-    let dropped = || {
-        let blocks = market.operator.get("/v1/batches/main/blocks").unwrap()["blocks"].clone();
-        blocks.as_array().unwrap().iter().map(|block| block["dropped"].as_u64().unwrap()).sum::<u64>()
-    };
-    wait_for(|| (dropped() == 1).then_some(Value::Null));
+    // Nobody made it the issuer: no batch would keep the transaction, so none collects it.
+    let (status, said) = issuer.fails(&["batch", "issue", "2.5", "USD"]);
+    assert!(status != 0 && said.contains("not the asset's issuer"), "{said}");
     let before = micros(&balance(&market.alice, "USD").0);
     operator.text(&["admin", "issuer", "USD", "0"]);
     issuer.json(&["batch", "issue", "2.5", "USD"]);
@@ -275,6 +271,18 @@ fn accounts_are_opened_and_units_issued_and_burnt_from_the_command_line() {
     let friend = operator.json(&["admin", "show", "2"]);
     assert_eq!((&friend["account_id"], &friend["next_sequence"]), (&json!(2), &json!("1")));
     assert!(friend["transaction_key"].is_string(), "{friend}");
+    // More than there is: collected, and left out of its block.
+    let burnt = issuer.json(&["batch", "burn", "9000000000000", "USD"]);
+    assert_eq!(burnt["sequence"], "4");
+    let outcome = until_some("the transaction is dropped", || {
+        let outcome = issuer.json(&["batch", "outcome", "4"]);
+        (outcome["status"] == "dropped").then_some(outcome)
+    });
+    assert_eq!(outcome["reason"]["name"], "Overdraft");
+    let listed = issuer.text(&["batch", "outcome"]);
+    assert!(listed.contains("Overdraft") && listed.matches("cleared").count() == 3, "{listed}");
+    let (status, said) = issuer.fails(&["batch", "outcome", "77"]);
+    assert!(status != 0 && said.contains("77 is among the last 64"), "{said}");
     // Of small order: anybody could sign for it.
     let (status, said) = issuer.fails(&["batch", "create-account", &format!("01{}", "00".repeat(31))]);
     assert!(status != 0 && said.contains("small order"), "{said}");

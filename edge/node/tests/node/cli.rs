@@ -156,7 +156,7 @@ fn the_log_is_dumped_and_verified_while_the_venue_runs_and_afterwards() {
     assert_eq!((&entries[0]["command"]["kind"], &entries[0]["command"]["symbol"]), (&"create_asset".into(), &"BTC".into()));
     assert!(entries.iter().any(|entry| entry["command"]["kind"] == "deposit" && entry["command"]["account_id"] == 1));
     // A bit of an entry in the middle of the log turns over.
-    let segment = dir.join("log/0000000000000001.seg");
+    let segment = dir.join("replica/log/0000000000000001.seg");
     let mut bytes = std::fs::read(&segment).unwrap();
     let symbol = bytes.windows(7).position(|window| window == b"BTC/USD").unwrap();
     bytes[symbol] ^= 1;
@@ -246,6 +246,7 @@ fn history_goes_through_a_venue_whose_log_a_node_then_serves() {
     let (status, said) = cli.fails(&["replay", file, "--venue", "--venue-log", data]);
     assert!(status == 4 && said.contains("holds a log already"), "{said}");
     assert_eq!(cli.fails(&["replay", file, "--venue-log", data]).0, 2, "a log needs a venue");
+    assert!(cli.text(&["log", "import", data]).contains("start it"));
     let node = restart(walras_log_store::RealDisk, std::path::Path::new(data), &config());
     let hash: String = node.recovered().state_hash.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(report["state_hash"], hash.as_str());

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use walras_node::node::{Node, NodeError};
+use walras_wait::until_ok;
 
 use crate::schema::{check_named, document};
 use crate::support::{Raw, Venue, config};
@@ -53,17 +54,13 @@ fn a_mesh_of_two_nodes_shows_its_peers() {
         (clock.mesh_key, clock.mesh_window_ms) = (key.display().to_string(), 200);
         Venue::with(&config)
     });
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE * 6;
     for venue in &venues {
-        loop {
+        until_ok("the mesh has corrected the clocks", || {
             let clock: Value = serde_json::from_str(&get(venue, "/v1/clock").1).unwrap();
             check_named(&document(), "Clock", &clock);
-            if clock["bound_ns"].is_string() && clock["mesh"]["peers"][0]["residual_ns"].is_string() {
-                break;
-            }
-            assert!(std::time::Instant::now() < deadline, "the mesh did not come about: {clock:#}");
-            std::thread::park_timeout(std::time::Duration::from_millis(20));
-        }
+            let is_corrected = clock["bound_ns"].is_string() && clock["mesh"]["peers"][0]["residual_ns"].is_string();
+            if is_corrected { Ok(()) } else { Err(format!("{clock:#}")) }
+        });
         assert!(get(venue, "/metrics").1.contains("walras_clock_mesh_residual_seconds{peer="));
     }
 }

@@ -1,7 +1,5 @@
 //! The demo: it trades, it stops, it goes on, and nothing in it grows.
 
-use std::time::Instant;
-
 use serde_json::Value;
 use walras_config as config;
 use walras_config::{Config, Demo as DemoConfig};
@@ -10,9 +8,10 @@ use walras_log_store::RealDisk;
 use walras_node::node::Node;
 use walras_ports::View;
 use walras_types::{AccountId, BatchMarketId, BatchPhase, InstrumentId};
+use walras_wait::{until, until_ok};
 use walras_wire::{BatchMarketCommand, Command, SetBatchPhase};
 
-use crate::support::{PATIENCE, config, operator, restart};
+use crate::support::{config, operator, restart};
 
 fn demo_config(speed: &str) -> Config {
     let mut config = config();
@@ -26,12 +25,8 @@ fn demo_config(speed: &str) -> Config {
 fn run_for(node: &Node, commands: u64) {
     let venue = node.venue();
     let status = venue.status();
-    let (target, begun) = (status.progress().log_index.0 + commands, Instant::now());
-    while status.progress().log_index.0 < target {
-        assert!(begun.elapsed() < PATIENCE, "the demo does nothing");
-        // A question waits for the engine's thread: this does not spin.
-        venue.read_blocking(|_| ()).unwrap();
-    }
+    let target = status.progress().log_index.0 + commands;
+    until("the demo trades", || status.progress().log_index.0 >= target);
 }
 
 #[test]
@@ -148,16 +143,12 @@ fn its_batch_market_trades_ten_assets_near_what_they_are_worth() {
     let node = Node::start(dir.path(), &config).unwrap();
     let demo = Demo::start(node.venue(), node.access(), dir.path(), &config.demo).unwrap();
     let client = operator(&format!("http://{}", node.address()), dir.path());
-    let begun = Instant::now();
-    let blocks = loop {
+    let blocks = until_ok("three blocks have traded, one of them with all prices", || {
         let blocks = client.get("/v1/batches/main/blocks").unwrap()["blocks"].as_array().unwrap().clone();
         let traded: Vec<Value> = blocks.into_iter().filter(|block| block["offers_traded"] != 0).collect();
         let priced = |block: &Value| WORTH.iter().all(|(symbol, _)| block["prices"][symbol].is_string());
-        if traded.len() >= 3 && traded.iter().any(priced) {
-            break traded;
-        }
-        assert!(begun.elapsed() < PATIENCE, "these are the blocks that traded: {traded:#?}");
-    };
+        if traded.len() >= 3 && traded.iter().any(priced) { Ok(traded) } else { Err(format!("{traded:#?}")) }
+    });
     for block in &blocks {
         for (symbol, worth) in WORTH {
             let Some(price) = block["prices"][symbol].as_str() else { continue };

@@ -5,13 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use walras_client::Client;
 use walras_gateway::ClientKey;
+use walras_wait::until_ok;
 
-use crate::support::{PATIENCE, spawn};
+use crate::support::spawn;
 
 /// The process; it ends with the test, however that ends.
 struct Process {
@@ -64,11 +64,8 @@ impl Process {
 
     /// Waits until so many entries more are in the log.
     fn run_for(&self, entries: u64) -> u64 {
-        let (target, begun) = (self.log_index() + entries, Instant::now());
-        while self.log_index() < target {
-            assert!(begun.elapsed() < PATIENCE, "the demo does nothing: {}", self.said());
-        }
-        target
+        let target = self.log_index() + entries;
+        until_ok("the demo trades", || if self.log_index() >= target { Ok(target) } else { Err(self.said()) })
     }
 
     /// As Ctrl-C does; its exit status, and what it had to say.
@@ -130,7 +127,7 @@ fn it_prints_where_its_page_is_stops_at_ctrl_c_and_recovers_when_it_is_started_a
     let entries = demo.run_for(500);
     let (code, said) = demo.interrupt();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("new venue in ") && !said.contains("recovered to"), "there was nothing before: {said}");
+    assert!(said.contains("replica 1 is new") && !said.contains("recovered to"), "there was nothing before: {said}");
 
     let demo = Process::start(dir.path());
     assert_eq!(demo.key, key, "the page's address goes on working");

@@ -3,7 +3,6 @@
 use std::process::{Command as Process, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use walras_access::Clock;
@@ -14,11 +13,12 @@ use walras_log_store::RealDisk;
 use walras_node::node::Node;
 use walras_testkit::plain;
 use walras_types::{Side, TimeNs};
+use walras_wait::until_ok;
 use walras_wire::{Command, VenueCommand};
 
 use crate::replica::{one, wait_until_it_leads};
 use crate::schema::{check_named, document};
-use crate::support::{Market, PATIENCE, Raw, Venue, config, limit, market, operator, restart, restart_by, spawn};
+use crate::support::{Market, Raw, Venue, config, limit, market, operator, restart, restart_by, spawn};
 
 pub(crate) fn with_archive(dir: &std::path::Path) -> Config {
     let mut config = config();
@@ -32,14 +32,10 @@ pub(crate) fn with_archive(dir: &std::path::Path) -> Config {
 
 /// Asks until the answer is so: the archive is up to a second behind.
 fn wait(client: &Client, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
+    until_ok(path, || {
         let answer = client.get(path).unwrap();
-        if is_so(&answer) {
-            return answer;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{path}: {answer}");
-    }
+        if is_so(&answer) { Ok(answer) } else { Err(answer) }
+    })
 }
 
 fn trade(market: &Market, id: u64, price: &str) {
@@ -210,7 +206,7 @@ fn a_replica_keeps_one_too() {
     let data = folder.path().join("data");
     let mut config = one();
     config.archive = with_archive(folder.path()).archive;
-    config.cluster.checkpoint_every_entries = 8;
+    config.log.snapshot_every_entries = 8;
     let node = Node::start(&data, &config).unwrap();
     wait_until_it_leads(&node);
     let url = format!("http://{}", node.address());

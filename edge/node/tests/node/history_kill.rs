@@ -3,22 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use walras_access::{Clock, now};
 use walras_archive::{History, TradesQuery, verify_day};
 use walras_client::{Client, ClientError};
 use walras_gateway::ClientKey;
-use walras_log_store::{RealDisk, open_read_only};
+use walras_log_store::RealDisk;
 use walras_node::node::Node;
-use walras_sequencer::decode_entry;
 use walras_types::{InstrumentId, TimeNs};
+use walras_wait::until;
 use walras_wire::{Event, OrderEvent};
 
 use crate::history::{plain_market, with_archive};
 use crate::recovery::Process;
 use crate::shards::copy;
-use crate::support::{PATIENCE, key, limit, operator, restart};
+use crate::support::{entries_of_log, key, limit, operator, restart};
 
 /// What a trade is known by: its entry, its number, price and size.
 type Known = (u64, u64, i64, u64);
@@ -45,14 +44,12 @@ fn trade_until_killed(url: &str, keys: &[ClientKey; 2], ids: &AtomicU64, count: 
 
 /// Every trade of the log, from its beginning.
 fn trades_of_log(data: &Path) -> Vec<Known> {
-    let (mut reader, _lock) = open_read_only(&RealDisk, &data.join("log"), None).unwrap();
     let (mut engine, mut events, mut trades) = (walras_engine::Engine::new(), Vec::new(), Vec::new());
-    while let Some(stored) = reader.next().unwrap() {
-        let entry = decode_entry(stored.index, stored.payload).unwrap();
+    for entry in entries_of_log(data) {
         entry.apply(&mut engine, &mut events);
         for event in events.drain(..) {
             if let Event::Order(OrderEvent::Traded(t)) = event {
-                trades.push((stored.index.0, t.trade_id.0, t.price.get(), t.size.get()));
+                trades.push((entry.log_index.0, t.trade_id.0, t.price.get(), t.size.get()));
             }
         }
     }
@@ -119,15 +116,15 @@ fn kill_9_under_load_leaves_the_archive_as_if_nobody_had_been_killed() {
             let operator = operator(&process.url, &data);
             [0, 1].map(|account| key(&operator, account, &["read", "trade"]))
         });
-        let (url, count, begun) = (process.url.clone(), AtomicU64::new(0), Instant::now());
+        let (url, count) = (process.url.clone(), AtomicU64::new(0));
         std::thread::scope(|scope| {
             let load = scope.spawn(|| trade_until_killed(&url, keys, &ids, &count));
             // Killed in the midst of trading; the first time when the day before is closed.
             let is_closed = || History::new(&archive).days().unwrap().first().is_some_and(|day| day.manifest.is_some());
-            while count.load(Ordering::Relaxed) < 20 + 15 * round || (round == 0 && !is_closed()) {
-                assert!(begun.elapsed() < 3 * PATIENCE && !load.is_finished(), "round {round}");
-                std::thread::yield_now();
-            }
+            until("enough is traded", || {
+                assert!(!load.is_finished(), "round {round}");
+                count.load(Ordering::Relaxed) >= 20 + 15 * round && (round > 0 || is_closed())
+            });
             process.kill();
             acknowledged.extend(load.join().unwrap());
         });

@@ -5,7 +5,7 @@ use walras_access::operator_key_file;
 use walras_log_store::{RealDisk, history};
 
 use crate::cli::Cli;
-use crate::support::{Market, Venue, config, limit, until};
+use crate::support::{Market, Venue, config, limit, replica_dir, until};
 
 fn order(market: &Market, ids: std::ops::Range<u64>) {
     for id in ids {
@@ -26,7 +26,7 @@ fn what_the_log_let_go_of_is_read_while_the_venue_runs_and_after_it() {
     let market = venue.market();
     let cli = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
     let dir = venue.dir.to_str().unwrap().to_owned();
-    let log = venue.dir.join("log");
+    let log = replica_dir(&venue.dir).join("log");
     for round in 0..4 {
         order(&market, 1 + round * 40..41 + round * 40);
         venue.node().venue().snapshot_blocking().unwrap();
@@ -66,5 +66,5 @@ fn a_venue_that_keeps_nothing_uses_its_files_again() {
         order(&market, 1 + round * 40..41 + round * 40);
         venue.node().venue().snapshot_blocking().unwrap();
     }
-    assert!(!venue.dir.join("log").join("history").exists());
+    assert!(!replica_dir(&venue.dir).join("log").join("history").exists());
 }

@@ -17,6 +17,7 @@ mod history;
 mod history_kill;
 mod instruments;
 mod log_history;
+mod log_import;
 mod once;
 mod operator_keys;
 mod page;

@@ -2,16 +2,16 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use walras_client::{Client, ClientError, headers, sign};
 use walras_gateway::{ClientKey, Request};
 use walras_types::RejectReason;
+use walras_wait::until;
 
 use crate::cli::Cli;
 use crate::schema::{check_named, document};
-use crate::support::{PATIENCE, Raw, Venue, config, limit, restart};
+use crate::support::{Raw, Venue, config, limit, restart};
 
 fn open(client: &Client, token: u64) -> u64 {
     let session = client.signed("POST", "/v1/sessions", Some(&json!({"token": token.to_string()}))).unwrap();
@@ -70,10 +70,7 @@ fn an_order_whose_answer_is_lost_is_sent_again_and_stands_once_also_after_a_rest
 
     let path = under("/v1/orders", session, 1);
     let unread = send(&venue.url(), &market.alice_key, "POST", &path, &take());
-    let begun = Instant::now();
-    while next_seq(&market.alice, session) < 2 {
-        assert!(begun.elapsed() < PATIENCE, "the order did not come into the log");
-    }
+    until("the order is in the log", || next_seq(&market.alice, session) >= 2);
     drop(unread);
     let again = market.alice.signed("POST", &path, Some(&take())).unwrap();
     check_named(&document(), "RepeatedAnswer", &again);

@@ -54,7 +54,7 @@ fn a_lost_operators_key_is_replaced_and_nobody_else_loses_theirs() {
     venue.node = Some(restart(RealDisk, &venue.dir, &config()));
     let operator = venue.operator();
     let alice = Client::new(&venue.url(), Some(market.alice_key.clone()));
-    let ready = venue.node().access().takes_signed_from();
+    let ready = venue.node().access().accepts_timestamps_from();
     crate::support::until("signed requests are taken", || venue.node().venue().clock().now() > ready);
     let after = key_ids(&operator);
     assert!(before.iter().all(|id| after.contains(id)) && after.contains(&made["key_id"].as_str().unwrap().to_owned()));
@@ -76,7 +76,7 @@ fn a_venue_that_nobody_could_administer_makes_a_key_at_its_start() {
     file["revoked"].as_array_mut().unwrap().push(own.key_id().as_str().into());
     std::fs::write(&path, file.to_string()).unwrap();
     venue.node = Some(restart(RealDisk, &venue.dir, &config()));
-    let ready = venue.node().access().takes_signed_from();
+    let ready = venue.node().access().accepts_timestamps_from();
     crate::support::until("signed requests are taken", || venue.node().venue().clock().now() > ready);
     let after = key_ids(&operator(&venue.url(), &venue.dir));
     assert_eq!(after.len(), before.len());

@@ -8,19 +8,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_client::{Client, ClientError};
 use walras_engine::Engine;
-use walras_log_store::{RealDisk, open_read_only};
+use walras_log_store::RealDisk;
 use walras_node::node::Node;
-use walras_sequencer::decode_entry;
+use walras_replica_log::Dump;
 
-use crate::support::{Venue, config, limit, market, operator, restart, spawn};
+use crate::support::{Venue, config, entries_of_log, limit, market, operator, replica_dir, restart, spawn};
 
 /// Replays the log in a folder from its beginning.
 fn hash_of_log(dir: &std::path::Path) -> [u8; 32] {
-    let (mut reader, _lock) = open_read_only(&RealDisk, &dir.join("log"), None).unwrap();
-    let mut engine = Engine::new();
-    let mut events = Vec::new();
-    while let Some(stored) = reader.next().unwrap() {
-        let entry = decode_entry(stored.index, stored.payload).unwrap();
+    let (mut engine, mut events) = (Engine::new(), Vec::new());
+    for entry in entries_of_log(dir) {
         entry.apply(&mut engine, &mut events);
         events.clear();
     }
@@ -70,8 +67,7 @@ fn snapshots_on_the_way_change_nothing() {
     }
     let hash = venue.node().venue().read_blocking(|view| view.engine.state_hash()).unwrap();
     venue.stop();
-    let snapshots = std::fs::read_dir(venue.dir.join("snapshots")).unwrap().map(|entry| entry.unwrap().file_name());
-    let written = snapshots.filter(|name| name.to_string_lossy().ends_with(".snap")).count();
+    let written = Dump::open(&RealDisk, &replica_dir(&venue.dir)).unwrap().snapshots.len();
     assert_eq!(written, 2, "one on the way, the last at the stop");
     assert_eq!(hash_of_log(&venue.dir), hash, "small enough that the log's first segment is still there");
     let node = restart(RealDisk, &venue.dir, &config);
@@ -107,14 +103,15 @@ impl Process {
         let config = dir.join("walras.toml");
         // The load is as much as this machine can make.
         let throttle = "[throttle]\nrequests_per_second = 1000000\nburst = 1000000\nsource_requests_per_second = 1000000\nsource_burst = 1000000\n";
-        std::fs::write(&config, format!("{throttle}{more}")).unwrap();
+        let orders = "[order_entry]\nlisten = \"127.0.0.1:0\"\n";
+        std::fs::write(&config, format!("{throttle}{orders}{more}")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_walras"));
         command.args(["serve", "--listen", listen, "--config"]).arg(config).arg("--data").arg(dir);
         let mut child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.split_whitespace().last().unwrap().trim_end_matches('/').to_owned();
-        assert!(url.starts_with("http://127.0.0.1:"), "{line}");
+        let url = line.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap_or_else(|| panic!("{line}"));
+        let url = url.trim_end_matches(['/', ',']).to_owned();
         Self { child, url }
     }
 

@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 use walras_access::Clock;
-use walras_client::Client;
+use walras_client::{Client, ClientError};
 use walras_config::Config;
-use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
+use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_node::node::Node;
+use walras_types::RejectReason;
+use walras_wait::{until, until_ok};
 
 use crate::schema::{check_named, document};
-use crate::support::{PATIENCE, Raw, config, limit, market, operator, restart};
+use crate::support::{Market, Raw, config, limit, market, operator, restart};
 
 /// A cluster of one, on a port that was free a moment ago.
 pub(crate) fn one() -> Config {
@@ -24,11 +26,7 @@ pub(crate) fn one() -> Config {
 }
 
 pub(crate) fn wait_until_it_leads(node: &Node) {
-    let begun = std::time::Instant::now();
-    while !node.venue().cluster().unwrap().view().is_taking {
-        assert!(begun.elapsed() < PATIENCE, "a cluster of one elects itself");
-        std::thread::yield_now();
-    }
+    until("a cluster of one elects itself", || node.venue().cluster().view().is_taking);
 }
 
 #[test]
@@ -43,8 +41,8 @@ fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
     let view = market.operator.get("/v1/cluster").unwrap();
     check_named(&document(), "ClusterView", &view);
     assert_eq!((view["role"].as_str(), view["replicas"][0]["member"].as_str()), (Some("leader"), Some("voter")));
-    let refused = market.operator.signed("POST", "/v1/admin/snapshots", None).unwrap_err();
-    assert!(refused.to_string().contains("NotInACluster"), "{refused}");
+    let kept = market.operator.signed("POST", "/v1/admin/snapshots", None).unwrap();
+    assert_eq!(kept["log_index"], market.operator.get("/v1/status").unwrap()["log_index"]);
     for (what, body) in [("transfer", json!({"replica": 7})), ("add", json!({"replica": 7, "learner": true}))] {
         market.operator.signed("POST", &format!("/v1/admin/cluster/{what}"), Some(&body)).unwrap_err();
     }
@@ -57,11 +55,10 @@ fn a_cluster_of_one_is_a_venue_and_goes_on_where_it_stopped() {
     assert_eq!(book["asks"], json!([["30000.00", "2.0000", 1]]));
     node.stop();
 
-    let mut alone = config.clone();
-    alone.cluster.replica = 0;
-    alone.order_entry.listen.clear();
-    let refused = Node::start(dir.path(), &alone).unwrap_err().to_string();
-    assert!(refused.contains("holds a replica of a cluster"), "{refused}");
+    // Nothing of it depends on the links.
+    let node = restart(walras_log_store::RealDisk, dir.path(), &self::config());
+    assert_eq!(node.venue().read_blocking(|view| view.engine.instruments().count()).unwrap(), 1);
+    node.stop();
 }
 
 #[test]
@@ -81,17 +78,12 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
         market.order(&market.bob, &limit(id, "sell", "2", "30000"));
     }
     // They are brought up to date now and then.
-    let begun = std::time::Instant::now();
-    let view = loop {
+    let view = until_ok("all orders have left the hold", || {
         let view = market.operator.get("/v1/fair-access").unwrap();
         // A look may fall between an order's arrival and its leaving.
         let sequencer = &view["sequencer"];
-        if sequencer["gateways"][0]["held"] == orders && sequencer["held"] == 0 {
-            break view;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{view}");
-        std::thread::yield_now();
-    };
+        if sequencer["gateways"][0]["held"] == orders && sequencer["held"] == 0 { Ok(view) } else { Err(view) }
+    });
     check_named(&document(), "FairAccessView", &view);
     let sequencer = &view["sequencer"];
     assert_eq!((sequencer["delay_ns"].as_u64(), sequencer["held"].as_u64()), (Some(300_000), Some(0)));
@@ -99,7 +91,7 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     assert_eq!((view["is_sequencing"].as_bool(), view["clock"]["status"].as_str()), (Some(true), Some("good")));
     let release = &view["release"];
     assert_eq!((&sequencer["target_ppm"], &release["target_ppm"]), (&Value::Null, &Value::Null));
-    assert_eq!((&view["clock"]["source"], &release["judged"]["strays"]), (&json!("system"), &json!([])));
+    assert_eq!((&view["clock"]["source"], &release["judged"]["outliers"]), (&json!("system"), &json!([])));
     assert_eq!(market.operator.get("/v1/status").unwrap()["fair_access"], true);
     let cluster = market.operator.get("/v1/cluster").unwrap();
     check_named(&document(), "ClusterView", &cluster);
@@ -126,39 +118,199 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
 }
 
 #[test]
-fn a_venue_of_one_machine_does_not_become_a_replica_by_accident() {
+fn a_venue_without_a_word_of_clusters_is_one_and_takes_commands_as_soon_as_it_is_there() {
     let dir = tempfile::tempdir().unwrap();
-    Node::start(dir.path(), &config()).unwrap().stop();
-    let refused = Node::start(dir.path(), &one()).unwrap_err().to_string();
-    assert!(refused.contains("holds a venue of one machine"), "{refused}");
+    for _ in 0..2 {
+        let node = restart(walras_log_store::RealDisk, dir.path(), &config());
+        assert!(node.venue().takes_commands(), "a start waits for that");
+        let orders = node.order_entry_address().expect("it takes binary orders");
+        assert!(std::net::TcpStream::connect(orders).is_ok());
+        let client = operator(&format!("http://{}", node.address()), dir.path());
+        let view = client.get("/v1/cluster").unwrap();
+        check_named(&document(), "ClusterView", &view);
+        let rows = view["replicas"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[0]["replica"], &rows[0]["member"]), (1, &json!(1), &json!("voter")));
+        assert_eq!((&rows[0]["http"], &rows[0]["order_entry"]), (&json!(node.address()), &json!(orders)));
+        let refused = client.signed("POST", "/v1/admin/cluster/add", Some(&json!({"replica": 2}))).unwrap_err().to_string();
+        assert!(refused.contains("cluster.peers") && refused.contains("reload"), "{refused}");
+        assert_eq!(node.stop(), None);
+    }
 }
 
 #[test]
-fn a_full_disk_stops_a_replica_and_room_lets_it_go_on() {
+fn the_founder_of_a_cluster_that_has_grown_does_not_begin_again_on_an_empty_folder() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = one();
-    config.log.segment_bytes = 64 << 10;
-    let disk = SimDisk::new(1, SimDiskConfig::default());
-    let node = Node::start_on(disk.clone(), Clock::system(), dir.path(), &config).unwrap();
-    wait_until_it_leads(&node);
-    let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
-    let used: u64 = disk.paths().iter().map(|path| disk.bytes_of(path).map_or(0, |bytes| bytes.len() as u64)).sum();
-    disk.set_capacity(used);
-    let order = |id| market.alice.signed("POST", "/v1/orders", Some(&limit(id, "buy", "0.0001", "29000")));
-    // The one that met the full disk may be there, since nobody could say.
-    let in_doubt = (1..100_000).find(|id| order(*id).is_err()).expect("the disk is full at some point");
-    let why = node.stop().expect("it had stopped by itself");
-    assert!(why.contains("no space left") && why.contains("free space") && why.contains("the other replicas go on"), "{why}");
+    config.cluster.peers.push("2=127.0.0.1:1".to_owned());
+    config.cluster.genesis = vec![1];
+    config.check().unwrap();
+    let refused = Node::start(dir.path(), &config).unwrap_err().to_string();
+    assert!(refused.contains("start without cluster.peers") && refused.contains("walras cluster add"), "{refused}");
+}
 
-    disk.kill();
-    disk.set_capacity(u64::MAX);
-    let node = restart(disk, dir.path(), &config);
-    wait_until_it_leads(&node);
-    let alice = Client::new(&format!("http://{}", node.address()), Some(market.alice_key.clone()));
-    let all = alice.signed("GET", "/v1/orders", None).unwrap();
+#[test]
+fn a_folder_of_an_earlier_version_is_not_begun_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("log")).unwrap();
+    let refused = Node::start(dir.path(), &config()).unwrap_err().to_string();
+    assert!(refused.contains("walras log import"), "{refused}");
+}
+
+/// A replica with a market on a simulated disk, and orders that rest there.
+struct OnSimDisk {
+    disk: SimDisk,
+    dir: tempfile::TempDir,
+    config: Config,
+    node: Node,
+    market: Market,
+}
+
+impl OnSimDisk {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = one();
+        config.log.segment_bytes = 64 << 10;
+        let disk = SimDisk::new(1, SimDiskConfig::default());
+        let node = Node::start_on(disk.clone(), Clock::system(), dir.path(), &config).unwrap();
+        wait_until_it_leads(&node);
+        let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
+        Self { disk, dir, config, node, market }
+    }
+
+    /// Places an order; why that was refused, and what more is known of it.
+    fn order(&self, id: u64) -> Result<(), (u64, Option<String>)> {
+        match self.market.alice.signed("POST", "/v1/orders", Some(&limit(id, "buy", "0.0001", "29000"))) {
+            Ok(_) => Ok(()),
+            Err(ClientError::Refused { status: 503, code, detail, .. }) => Err((code, detail)),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn storage(&self) -> Value {
+        self.market.operator.get("/v1/status").unwrap()["storage"].clone()
+    }
+
+    fn wait_for_storage(&self, expected: &str) {
+        until(&format!("storage is {expected}"), || self.storage() == expected);
+    }
+
+    /// Nothing more fits on the disk than what is there.
+    fn fill(&self) {
+        let used: u64 = self.disk.paths().iter().map(|path| self.disk.bytes_of(path).map_or(0, |bytes| bytes.len() as u64)).sum();
+        self.disk.set_capacity(used);
+    }
+
+    /// Places orders from this one on until one is not answered; which.
+    fn trade_until_refused(&self, from: u64) -> (u64, (u64, Option<String>)) {
+        (from..from + 100_000).find_map(|id| self.order(id).err().map(|why| (id, why))).expect("one is refused at some point")
+    }
+
+    fn open_orders(&self) -> Vec<u64> {
+        open_orders(&self.market.alice)
+    }
+
+    /// The power fails, and it is back. What was acknowledged is there.
+    fn survive_a_power_failure(self, expected: &[u64]) {
+        let hash = |node: &Node| node.venue().read_blocking(|view| view.engine.state_hash()).unwrap();
+        let before = hash(&self.node);
+        let after = self.disk.fork();
+        after.crash();
+        assert_eq!(self.node.stop(), None, "it never stopped by itself");
+        let node = restart(after, self.dir.path(), &self.config);
+        wait_until_it_leads(&node);
+        assert_eq!(hash(&node), before);
+        let alice = Client::new(&format!("http://{}", node.address()), Some(self.market.alice_key.clone()));
+        assert_eq!(open_orders(&alice), expected);
+        node.stop();
+    }
+}
+
+fn open_orders(client: &Client) -> Vec<u64> {
+    let all = client.signed("GET", "/v1/orders", None).unwrap();
     let ids = all["orders"].as_array().unwrap().iter().map(|order| order["client_order_id"].as_str().unwrap().parse().unwrap());
     let mut ids: Vec<u64> = ids.collect();
     ids.sort_unstable();
-    assert!(ids.iter().copied().eq(1..in_doubt) || ids.iter().copied().eq(1..=in_doubt), "{in_doubt}: {ids:?}");
-    node.stop();
+    ids
+}
+
+const STORAGE_FULL: u64 = RejectReason::StorageFull.number() as u64;
+
+#[test]
+fn a_full_disk_stops_a_replica_from_promising_and_room_lets_it_go_on_without_a_restart() {
+    let venue = OnSimDisk::start();
+    venue.fill();
+    let (in_doubt, (code, detail)) = venue.trade_until_refused(1);
+    // It is with the consensus, which does not let go of it.
+    let detail = detail.expect("the answer says that it is none");
+    assert!(code == STORAGE_FULL && detail.contains("unknown") && detail.contains("/v1/orders"), "{code} {detail}");
+    venue.wait_for_storage("full");
+    for id in in_doubt + 1..in_doubt + 10 {
+        assert_eq!(venue.order(id), Err((STORAGE_FULL, None)), "what comes later is refused with certainty");
+    }
+    let cancel_all = venue.market.alice.signed("DELETE", "/v1/orders", None);
+    assert_eq!(crate::support::code(cancel_all), STORAGE_FULL);
+    let probe = |path| Raw { method: "GET", path, body: b"", key: None }.send(&format!("http://{}", venue.node.address()));
+    let unready = probe("/readyz");
+    assert!(unready.status == 503 && unready.text.contains("free disk space"), "{}", unready.text);
+    assert_eq!(probe("/healthz").status, 200);
+    let mut expected: Vec<u64> = (1..in_doubt).collect();
+    assert_eq!(venue.open_orders(), expected, "reading goes on, and shows what was acknowledged and no more");
+
+    venue.disk.set_capacity(u64::MAX);
+    venue.wait_for_storage("ok");
+    assert_eq!(venue.order(999_999), Ok(()));
+    assert_eq!(probe("/readyz").status, 200);
+    expected.extend([in_doubt, 999_999]);
+    assert_eq!(venue.open_orders(), expected, "the one in doubt took effect");
+    venue.survive_a_power_failure(&expected);
+}
+
+#[test]
+fn a_write_or_sync_that_fails_once_is_repeated_and_nobody_notices() {
+    let venue = OnSimDisk::start();
+    let mut expected = Vec::new();
+    let faults = [
+        SimFaults { sync_error_in: Some(0), ..SimFaults::default() },
+        SimFaults { write_error_in: Some(0), ..SimFaults::default() },
+        SimFaults { sync_error_in: Some(1), write_error_in: Some(2), ..SimFaults::default() },
+    ];
+    for (id, faults) in (1..).zip(faults) {
+        venue.disk.set_faults(faults);
+        assert_eq!(venue.order(id), Ok(()), "{faults:?}");
+        expected.push(id);
+    }
+    venue.wait_for_storage("ok");
+    venue.survive_a_power_failure(&expected);
+}
+
+#[test]
+fn a_disk_that_is_gone_for_a_while_ends_no_replica() {
+    let venue = OnSimDisk::start();
+    venue.disk.set_faults(SimFaults { gone_in_ops: Some(0), ..SimFaults::default() });
+    let (in_doubt, (code, _)) = venue.trade_until_refused(1);
+    assert_eq!((in_doubt, code), (1, STORAGE_FULL));
+    venue.wait_for_storage("full");
+    assert_eq!(venue.order(2), Err((STORAGE_FULL, None)));
+    venue.disk.set_faults(SimFaults::default());
+    venue.wait_for_storage("ok");
+    assert_eq!(venue.order(3), Ok(()));
+    venue.survive_a_power_failure(&[1, 3]);
+}
+
+#[test]
+fn without_descriptors_for_its_log_a_replica_refuses_as_overloaded() {
+    let venue = OnSimDisk::start();
+    // Snapshots, keys and sockets have theirs; the log's next segment has none.
+    venue.disk.set_more_descriptors(Some(0));
+    let (in_doubt, (code, detail)) = venue.trade_until_refused(1);
+    let overloaded = u64::from(RejectReason::Overloaded.number());
+    assert!(code == overloaded && detail.is_some_and(|detail| detail.contains("unknown")));
+    venue.wait_for_storage("no_descriptors");
+    assert_eq!(venue.order(in_doubt + 1), Err((overloaded, None)));
+    venue.disk.set_more_descriptors(None);
+    venue.wait_for_storage("ok");
+    assert_eq!(venue.order(999_999), Ok(()));
+    let expected: Vec<u64> = (1..=in_doubt).chain([999_999]).collect();
+    assert_eq!(venue.open_orders(), expected);
+    venue.survive_a_power_failure(&expected);
 }

@@ -16,7 +16,7 @@ use crate::support::{Raw, code, config, key, operator, restart, until};
 
 const BTC_USD: &str = "BTC/USD";
 const ETH_USD: &str = "ETH/USD";
-/// Where transfers are brought.
+/// Where transfers are delivered.
 const PATH: &str = "/v1/admin/transfers/in";
 /// The number of `Forbidden`.
 const FORBIDDEN: u64 = RejectReason::Forbidden.number() as u64;
@@ -26,9 +26,9 @@ fn addresses() -> [String; 2] {
     [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string())
 }
 
-/// A key that may bring transfers to the shard of this folder. It is made when the shard runs.
-fn courier_key_file(dir: &Path) -> PathBuf {
-    dir.join("courier.key")
+/// A key that may deliver transfers to the shard of this folder. It is made when the shard runs.
+fn relay_key_file(dir: &Path) -> PathBuf {
+    dir.join("relay.key")
 }
 
 /// What both shards' configurations list.
@@ -36,7 +36,7 @@ fn shards(addresses: &[String; 2], dirs: &[PathBuf; 2]) -> Vec<Shard> {
     let shard = |number: u8| Shard {
         number,
         urls: vec![format!("http://{}", addresses[usize::from(number)])],
-        key_file: courier_key_file(&dirs[usize::from(number)]).display().to_string(),
+        key_file: relay_key_file(&dirs[usize::from(number)]).display().to_string(),
         ca_file: String::new(),
     };
     vec![shard(0), shard(1)]
@@ -55,11 +55,11 @@ fn post(client: &Client, path: &str, body: Value) -> Value {
     client.signed("POST", path, Some(&body)).unwrap()
 }
 
-/// The same assets, instruments and accounts at a shard: BTC/USD is shard 0's and ETH/USD is 1's. Accounts 0 (which pays) and 1. And a key for
-/// the other's courier.
+/// The same assets, instruments and accounts at a shard: BTC/USD is shard 0's and ETH/USD is 1's. Accounts 0 (which pays) and 1.
+/// And a key for the other's transfer relay.
 fn open(operator: &Client, own: usize, dir: &Path) -> [ClientKey; 2] {
-    let courier = post(operator, "/v1/admin/keys", json!({"permissions": ["courier"], "algorithm": "ed25519"}));
-    std::fs::write(courier_key_file(dir), courier["key"].as_str().unwrap()).unwrap();
+    let relay = post(operator, "/v1/admin/keys", json!({"permissions": ["transfer_relay"], "algorithm": "ed25519"}));
+    std::fs::write(relay_key_file(dir), relay["key"].as_str().unwrap()).unwrap();
     for asset in ["USD", "BTC", "ETH"] {
         post(operator, "/v1/admin/assets", json!({"symbol": asset, "decimals": 6}));
     }
@@ -163,7 +163,7 @@ fn funds_move_to_where_their_account_trades() {
     post(&client(1, 0), "/v1/account/transfers", back);
     until("what was bought arrives", || in_transit(&operators[1], 0) == 0);
     assert_eq!(owned(&buyer, "ETH"), 500_000);
-    for line in ["walras_transfers_in_transit{shard=\"1\"} 0", "walras_transfers_brought_total{shard=\"1\"} 1"] {
+    for line in ["walras_transfers_in_transit{shard=\"1\"} 0", "walras_transfers_delivered_total{shard=\"1\"} 1"] {
         let metrics = || Raw { method: "GET", path: "/metrics", body: b"", key: None }.send(&urls[0]).text;
         until(line, || metrics().lines().any(|other| other == line));
     }
@@ -180,7 +180,9 @@ fn funds_move_to_where_their_account_trades() {
     // While shard 1 is down only what goes there waits, and the account sees it.
     one.stop();
     post(&buyer, "/v1/account/transfers", json!({"asset": "USD", "amount": "9", "to_shard": 1}));
-    until("the courier says that it gets nowhere", || !operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null());
+    until("the transfer relay says that it gets nowhere", || {
+        !operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null()
+    });
     let waiting = buyer.signed("GET", "/v1/account/transfers", None).unwrap();
     check_named(&document, "Transfers", &waiting);
     assert_eq!((&waiting["transfers"][0]["amount"], waiting["transfers"].as_array().unwrap().len()), (&json!("9"), 1));
@@ -188,10 +190,10 @@ fn funds_move_to_where_their_account_trades() {
     check_named(&document, "Shards", &operators[0].get("/v1/shards").unwrap());
     let one = restart(walras_log_store::RealDisk, &dirs[1], &configs[1]);
     until("it arrives after all", || in_transit(&operators[0], 1) == 0);
-    until("the courier has no trouble", || operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null());
-    // It is brought as often as it takes, and taken once.
-    let brought = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "600000000"}]);
-    let again = post(&operator(&urls[1], &dirs[1]), PATH, json!({"from_shard": 0, "to_shard": 1, "transfers": brought}));
+    until("the transfer relay has no trouble", || operators[0].get("/v1/shards").unwrap()["shards"][1]["trouble"].is_null());
+    // It is delivered as often as it takes, and taken once.
+    let delivered = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "600000000"}]);
+    let again = post(&operator(&urls[1], &dirs[1]), PATH, json!({"from_shard": 0, "to_shard": 1, "transfers": delivered}));
     check_named(&document, "TransfersInAnswer", &again);
     assert_eq!(again["outcomes"], json!([{"transfer_seq": "1", "outcome": "taken"}]));
     assert_eq!(zero.stop(), None);
@@ -204,7 +206,7 @@ fn funds_move_to_where_their_account_trades() {
     assert!(refused.contains("shard 0 of 2") && refused.contains("shards.own"), "{refused}");
 }
 
-/// Whoever leads tells the cluster which shard it is, and brings its transfers.
+/// Whoever leads tells the cluster which shard it is, and delivers its transfers.
 #[test]
 fn a_cluster_is_a_shard_beside_a_single_machine() {
     let root = tempfile::tempdir().unwrap();
@@ -261,7 +263,7 @@ fn kill_9_of_either_shard_loses_no_funds_on_their_way_and_doubles_none() {
             let body = json!({"asset": "USD", "amount": format!("{}", 1 + step), "to_shard": 1 - from, "client_transfer_id": format!("{name}")});
             post(&client(from, account), "/v1/account/transfers", body);
         }
-        // Whatever the couriers are at just now.
+        // Whatever the transfer relays are at just now.
         let victim = round % 2;
         processes[victim].take().unwrap().kill();
         processes[victim] = Some(start(victim));
@@ -283,22 +285,22 @@ fn kill_9_of_either_shard_loses_no_funds_on_their_way_and_doubles_none() {
     assert_eq!(owned(&client(1, 0), "USD"), (1_000 - 6 * (18 - 15)) * 1_000_000);
 }
 
-/// A courier's key brings transfers, and that is all.
+/// A transfer relay's key delivers transfers, and that is all.
 #[test]
-fn a_couriers_key_brings_transfers_and_nothing_else() {
+fn a_relays_key_delivers_transfers_and_nothing_else() {
     let root = tempfile::tempdir().unwrap();
     let (addresses, dirs) = (addresses(), dirs(root.path()));
     let node = Node::start(&dirs[1], &node_config(1, &addresses, &dirs)).unwrap();
     let url = format!("http://{}", addresses[1]);
     let operator = operator(&url, &dirs[1]);
     let keys = open(&operator, 1, &dirs[1]);
-    let courier = operator.with_key(read_key(&courier_key_file(&dirs[1])).unwrap());
-    let brought = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "7000000"}]);
-    let body = json!({"from_shard": 0, "to_shard": 1, "transfers": brought});
-    assert_eq!(post(&courier, PATH, body.clone())["outcomes"], json!([{"transfer_seq": "1", "outcome": "taken"}]));
+    let relay = operator.with_key(read_key(&relay_key_file(&dirs[1])).unwrap());
+    let delivered = json!([{"transfer_seq": "1", "account_id": 0, "asset_id": 0, "amount_units": "7000000"}]);
+    let body = json!({"from_shard": 0, "to_shard": 1, "transfers": delivered});
+    assert_eq!(post(&relay, PATH, body.clone())["outcomes"], json!([{"transfer_seq": "1", "outcome": "taken"}]));
     let owner = operator.with_key(keys[0].clone());
     assert_eq!(owned(&owner, "USD"), 7_000_000);
-    assert_eq!(code(owner.signed("POST", PATH, Some(&body))), FORBIDDEN, "who trades brings nothing");
+    assert_eq!(code(owner.signed("POST", PATH, Some(&body))), FORBIDDEN, "who trades delivers nothing");
     for (method, path, body) in [
         ("POST", "/v1/admin/accounts", json!({})),
         ("POST", "/v1/admin/deposits", json!({"account_id": 0, "asset": "USD", "amount": "1", "transfer_id": "9"})),
@@ -306,10 +308,10 @@ fn a_couriers_key_brings_transfers_and_nothing_else() {
         ("POST", "/v1/orders", limit("ETH-USD", 1, "buy", "0.5", "1000")),
         ("POST", "/v1/account/transfers", json!({"asset": "USD", "amount": "1", "to_shard": 0})),
     ] {
-        assert_eq!(code(courier.signed(method, path, Some(&body))), FORBIDDEN, "{path}");
+        assert_eq!(code(relay.signed(method, path, Some(&body))), FORBIDDEN, "{path}");
     }
     for path in ["/v1/account", "/v1/admin/keys"] {
-        assert_eq!(code(courier.signed("GET", path, None)), FORBIDDEN, "{path}");
+        assert_eq!(code(relay.signed("GET", path, None)), FORBIDDEN, "{path}");
     }
     node.stop();
 }

@@ -60,9 +60,9 @@ impl Venue {
         Raw { method: "POST", path, body: body.as_bytes(), key: None }.send_with(&self.url(), headers(fields))
     }
 
-    fn takes_signed_from_ns(&self) -> u64 {
+    fn accepts_timestamps_from_ns(&self) -> u64 {
         let status = Raw { method: "GET", path: "/v1/status", body: b"", key: None }.send_with(&self.url(), []).json();
-        status["takes_signed_from_ns"].as_str().unwrap().parse().unwrap()
+        status["accepts_timestamps_from_ns"].as_str().unwrap().parse().unwrap()
     }
 
     /// The same bytes again, at moments from the first at which their stamp is not too far ahead to the last at which it is not too old.
@@ -105,7 +105,7 @@ fn a_request_stamped_ahead_is_not_taken_again_after_a_restart() {
     venue.assert_stale_at(ACCOUNT, &first, &[T + 1]);
     venue.assert_stale_at(ACCOUNT, &ahead, &[T + 1]);
     // Whoever signs by what the status says need not wait.
-    let from_ns = venue.takes_signed_from_ns();
+    let from_ns = venue.accepts_timestamps_from_ns();
     assert_eq!(from_ns, T + 1 + SECOND + 1);
     venue.set_clock(T + 2);
     let fresh = venue.sign(ACCOUNT, from_ns, "fresh");
@@ -121,7 +121,7 @@ fn nor_when_the_clock_was_set_back_meanwhile() {
     assert_eq!(account_id(&venue.send(ACCOUNT, &taken)), 0);
     venue.stop();
     venue.start_again_at(T - 3600 * SECOND);
-    let from_ns = venue.takes_signed_from_ns();
+    let from_ns = venue.accepts_timestamps_from_ns();
     assert_eq!(from_ns, T + SECOND + 1, "the log knows that the venue was running at T");
     let fresh = venue.sign(ACCOUNT, T - 3600 * SECOND, "fresh");
     let refused = venue.send(ACCOUNT, &fresh);
@@ -139,7 +139,7 @@ fn nor_when_it_made_a_key_which_leaves_nothing_in_the_log() {
     assert_eq!(venue.send(KEY, &taken).status, 200);
     venue.stop();
     venue.start_again_at(T);
-    assert_eq!(venue.takes_signed_from_ns(), T + 61 * SECOND + 1, "the key file knows that the venue was running then");
+    assert_eq!(venue.accepts_timestamps_from_ns(), T + 61 * SECOND + 1, "the key file knows that the venue was running then");
     venue.assert_stale_at(KEY, &taken, &[T + 59 * SECOND, T + 60 * SECOND, T + 65 * SECOND]);
 }
 
@@ -174,7 +174,7 @@ fn new_keys_need_not_wait_for_a_clock_that_was_set_back() {
     std::fs::remove_file(venue.dir.path().join(Access::FILE)).unwrap();
     venue.start_again_at(T - 3600 * SECOND);
     venue.key = read_key(&operator_key_file(venue.dir.path())).unwrap();
-    assert_eq!(venue.takes_signed_from_ns(), T - 3600 * SECOND);
+    assert_eq!(venue.accepts_timestamps_from_ns(), T - 3600 * SECOND);
     let fresh = venue.sign(ACCOUNT, T - 3600 * SECOND, "fresh");
     assert_eq!(account_id(&venue.send(ACCOUNT, &fresh)), 1);
 }

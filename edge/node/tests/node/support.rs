@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::RwLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -16,11 +16,13 @@ use walras_batch_signatures::SigningKey;
 use walras_client::{Client, ClientError, headers, read_key, sign};
 use walras_config::Config;
 use walras_gateway::{ClientKey, Request};
-use walras_log_store::Disk;
+use walras_log_store::{Disk, RealDisk};
 use walras_node::node::Node;
+use walras_replica_log::Dump;
+use walras_sequencer::{Entry, decode_entry};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Payment, Rounding,
-    TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, LogIndex, Payment,
+    Rounding, TransactionSeq,
 };
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
@@ -47,20 +49,13 @@ pub(crate) fn restart_by<D: Disk>(clock: Clock, disk: D, dir: &Path, config: &Co
 /// Longest that a test waits for something that should come at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits for what others do by themselves.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        // They need the processor meanwhile.
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-}
+pub(crate) use walras_wait::until;
 
 /// A configuration for tests: a free port, small segments, no ticks between a test's own entries.
 pub(crate) fn config() -> Config {
     let mut config = Config::default();
     config.http.listen = "127.0.0.1:0".into();
+    config.order_entry.listen = "127.0.0.1:0".into();
     config.log.segment_bytes = 1 << 20;
     config.log.tick_interval_ms = 86_400_000;
     config.websocket.updates_per_second = 100;
@@ -161,6 +156,24 @@ pub(crate) fn key(operator: &Client, account: u32, permissions: &[&str]) -> Clie
     ClientKey::from_token(made["key"].as_str().unwrap()).unwrap()
 }
 
+/// The log and the snapshots in a data folder.
+pub(crate) fn replica_dir(data: &Path) -> PathBuf {
+    data.join("replica")
+}
+
+/// Every entry of the log in a data folder that no venue has open, from its beginning.
+pub(crate) fn entries_of_log(data: &Path) -> Vec<Entry> {
+    let dump = Dump::open_whole(&RealDisk, &replica_dir(data)).unwrap();
+    let mut decided = dump.decided().unwrap().expect("its log indexes are known");
+    let mut entries = Vec::new();
+    while let Some(committed) = decided.next().unwrap() {
+        for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
+            entries.push(decode_entry(log_index, bytes).unwrap());
+        }
+    }
+    entries
+}
+
 /// A limit order's body.
 pub(crate) fn limit(id: u64, side: &str, size: &str, price: &str) -> Value {
     json!({"instrument": "BTC-USD", "client_order_id": id.to_string(), "side": side, "type": "limit", "size": size, "price": price})
@@ -230,15 +243,11 @@ pub(crate) fn send(client: &Client, batch: &str, transactions: &[String]) -> Vec
 
 /// Asks until a market's blocks hold so many transactions, which they do an interval later; the blocks, newest first.
 pub(crate) fn wait_for_transactions(client: &Client, batch: &str, transactions: u64) -> Value {
-    let begun = Instant::now();
-    loop {
+    walras_wait::until_ok("the transactions are in blocks", || {
         let blocks = client.get(&format!("/v1/batches/{batch}/blocks?limit=1000")).unwrap()["blocks"].clone();
         let sum: u64 = blocks.as_array().unwrap().iter().map(|block| block["transactions"].as_u64().unwrap()).sum();
-        if sum >= transactions {
-            return blocks;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{transactions} transactions did not come: {blocks}");
-    }
+        if sum >= transactions { Ok(blocks) } else { Err(format!("{sum} of {transactions} in {blocks}")) }
+    })
 }
 
 /// The code of a refusal.

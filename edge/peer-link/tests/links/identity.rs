@@ -160,7 +160,7 @@ fn two_processes_under_one_id_are_found_out() {
     assert_eq!(net.message(1), (1, b"still there".to_vec()));
 }
 
-/// What is sent in the meantime counts, as the consensus's messages do; a newcomer sends none.
+/// What is sent in the meantime counts, as the consensus's messages do; a process on probation sends none.
 #[test]
 fn one_whose_place_was_taken_by_one_that_took_part_is_told_to_stop() {
     let authority = authority(CLUSTER);

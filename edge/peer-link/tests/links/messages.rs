@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use walras_peer_link::{LinkError, LinkEvent, Passage, SendError, SetupError, Weather};
+use walras_peer_link::{LinkError, LinkEvent, LinkFaults, PathFaults, SendError, SetupError};
 
 use crate::net::{Net, authority, id, plain, tls};
 
@@ -214,7 +214,8 @@ fn strangers_who_stay_do_not_keep_a_peer_out() {
     let crowd_first: Vec<TcpStream> = (0..90).map(|_| TcpStream::connect(net.address(0)).unwrap()).collect();
     (0..5).for_each(|_| net.step(Duration::from_millis(5)));
     net.acquaint();
-    // The crowd says nothing and stays. No time is skipped, so none of them is too late; the oldest of them goes, and the peer comes in.
+    // The crowd says nothing and stays. No time is skipped, so none of them is too late; the oldest of them goes, and the peer
+    // comes in.
     net.until_connected();
     drop((crowd, crowd_first));
 }
@@ -269,19 +270,19 @@ fn a_peer_is_found_by_name() {
 }
 
 #[test]
-fn bad_weather_loses_delays_and_clears() {
+fn injected_faults_lose_and_delay_and_end() {
     let mut net = three();
-    assert_eq!(net.at(0).set_weather(id(2), Weather::BLOCKED), Err(SendError::WeatherForbidden));
+    assert_eq!(net.at(0).set_faults(id(2), LinkFaults::BLOCKED), Err(SendError::FaultsForbidden));
 
     let mut configs = vec![plain(1), plain(2)];
-    configs.iter_mut().for_each(|config| config.weather_allowed = true);
+    configs.iter_mut().for_each(|config| config.faults_allowed = true);
     let mut net = Net::connected(configs);
     // One way only.
-    net.at(0).set_weather(id(2), Weather { out: Passage::BLOCKED, back: Passage::default() }).unwrap();
+    net.at(0).set_faults(id(2), LinkFaults { out: PathFaults::BLOCKED, back: PathFaults::default() }).unwrap();
     net.at(0).send(id(2), "lost").unwrap();
     net.at(1).send(id(1), "heard").unwrap();
     assert_eq!(net.message(0), (2, b"heard".to_vec()));
-    net.at(0).set_weather(id(2), Weather { out: Passage::default(), back: Passage::BLOCKED }).unwrap();
+    net.at(0).set_faults(id(2), LinkFaults { out: PathFaults::default(), back: PathFaults::BLOCKED }).unwrap();
     net.at(0).send(id(2), "now it comes").unwrap();
     net.at(1).send(id(1), "lost").unwrap();
     assert_eq!(net.message(1), (1, b"now it comes".to_vec()));
@@ -292,8 +293,8 @@ fn bad_weather_loses_delays_and_clears() {
     }
     assert!(net.events.iter().all(Vec::is_empty), "{:?}", net.events);
     let delay_ns = 300_000_000;
-    let late = Passage { lost_per_million: 0, delay_ns };
-    net.at(0).set_weather(id(2), Weather { out: late, back: late }).unwrap();
+    let late = PathFaults { lost_per_million: 0, delay_ns };
+    net.at(0).set_faults(id(2), LinkFaults { out: late, back: late }).unwrap();
     let sent_ns = net.now_ns();
     net.at(0).send(id(2), "one").unwrap();
     net.at(0).send(id(2), "two").unwrap();
@@ -304,7 +305,7 @@ fn bad_weather_loses_delays_and_clears() {
     assert_eq!([net.message(1).1, net.message(1).1], [b"one".to_vec(), b"two".to_vec()]);
     assert_eq!(net.message(0).1, b"three".to_vec());
     assert!(net.now_ns() - sent_ns >= delay_ns);
-    net.at(0).set_weather(id(2), Weather::default()).unwrap();
+    net.at(0).set_faults(id(2), LinkFaults::default()).unwrap();
     net.at(0).send(id(2), "clear").unwrap();
     assert_eq!(net.message(1).1, b"clear".to_vec());
 }

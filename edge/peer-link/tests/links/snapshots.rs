@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use walras_peer_link::{LinkError, LinkEvent, Passage, SendError, SnapshotFailure, SnapshotId, Weather};
+use walras_peer_link::{LinkError, LinkEvent, LinkFaults, PathFaults, SendError, SnapshotFailure, SnapshotId};
 
 use crate::net::{CLUSTER, Net, authority, id, plain, tls};
 
@@ -202,12 +202,13 @@ fn a_receiver_may_refuse_in_the_middle() {
 }
 
 #[test]
-fn bad_weather_holds_a_snapshot_and_lets_it_go_on() {
-    for one_way in
-        [Weather { out: Passage::BLOCKED, ..Weather::default() }, Weather { back: Passage::BLOCKED, ..Weather::default() }]
-    {
+fn injected_faults_hold_a_snapshot_which_goes_on_after_them() {
+    for one_way in [
+        LinkFaults { out: PathFaults::BLOCKED, ..LinkFaults::default() },
+        LinkFaults { back: PathFaults::BLOCKED, ..LinkFaults::default() },
+    ] {
         let mut configs = vec![plain(1), plain(2)];
-        configs.iter_mut().for_each(|config| config.weather_allowed = true);
+        configs.iter_mut().for_each(|config| config.faults_allowed = true);
         let mut net = Net::connected(configs);
         net.at(0).send_snapshot(id(2), "", 2 << 20, made()).unwrap();
         let mut taken = Taken::default();
@@ -215,13 +216,13 @@ fn bad_weather_holds_a_snapshot_and_lets_it_go_on() {
             net.step(Duration::from_millis(50));
             taken.take(&mut net, 1);
         }
-        net.at(0).set_weather(id(2), one_way).unwrap();
+        net.at(0).set_faults(id(2), one_way).unwrap();
         for _ in 0..50 {
             net.step(Duration::from_millis(2));
             taken.take(&mut net, 1);
         }
         assert!(taken.hash.is_none(), "two windows at most got through");
-        net.at(0).set_weather(id(2), Weather::default()).unwrap();
+        net.at(0).set_faults(id(2), LinkFaults::default()).unwrap();
         while taken.hash.is_none() {
             net.step(Duration::from_millis(50));
             taken.take(&mut net, 1);

@@ -1,9 +1,10 @@
-//! Hold and release: what is public becomes known at its release time, by a thread that does nothing else. Where nothing is held the same thread
-//! gives all out as it comes, so that the thread that applies commands spends no time on readers, however many there are.
+//! Hold and release: what is public becomes known at its release time, by a thread that does nothing else. Where nothing is held
+//! the same thread gives all out as it comes, so that the thread that applies commands spends no time on readers, however many
+//! there are.
 //!
-//! Every replica publishes at the same entries of the log, and every entry has a time and a delay in force: so all of them give the same out at
-//! the same instant, as far as their clocks agree ([`walras_fair_access::publications`]). What is private, an account's own orders and fills, does
-//! not wait.
+//! Every replica publishes at the same entries of the log, and every entry has a time and a delay in force: so all of them give the
+//! same out at the same instant, as far as their clocks agree ([`walras_fair_access::publications`]). What is private, an account's
+//! own orders and fills, does not wait.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,13 +29,13 @@ const ITEMS_MAX: usize = 1 << 16;
 /// How long before a release the thread stops sleeping: the kernel wakes it some 50 us late.
 const SPIN_NS: u64 = 100_000;
 
-/// What came of the pieces that a gateway held: shared with whoever asks. Clone it freely.
+/// Figures of the publications that a gateway held. Clones share them.
 #[derive(Clone, Debug)]
 pub struct HoldStatus(Arc<Figures>);
 
 #[derive(Debug)]
 struct Figures {
-    pieces: AtomicU64,
+    publications: AtomicU64,
     late: AtomicU64,
     late_ns_max: AtomicU64,
     refused: AtomicU64,
@@ -46,21 +47,21 @@ struct Figures {
     known_from_ahead_ns: AtomicI64,
 }
 
-/// How far ahead a clock is of which that is not known.
+/// A clock's lead that is not known.
 const AHEAD_UNKNOWN: i64 = i64::MIN;
 
 /// A look at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HoldView {
-    /// Pieces taken.
-    pub pieces: u64,
+    /// Publications taken.
+    pub publications: u64,
     /// Of these, came after their release time: unfair.
     pub late: u64,
     /// The latest of them.
     pub late_ns_max: u64,
-    /// Not taken, since the hold was full or the clock far off: everybody had to connect anew.
+    /// Not taken, since the hold was full or the clock far off: all readers had to connect again.
     pub refused: u64,
-    /// How long after its time a piece that was held left: the median, and percentiles 99 and 99.9.
+    /// How long after its time a publication that was held left: the median, and percentiles 99 and 99.9.
     pub overshoot_ns: [u64; 3],
 }
 
@@ -69,7 +70,7 @@ impl HoldStatus {
     pub fn new(source: ReleaseSource, stages: Stages) -> Self {
         let overshoot = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds are in order");
         Self(Arc::new(Figures {
-            pieces: AtomicU64::new(0),
+            publications: AtomicU64::new(0),
             late: AtomicU64::new(0),
             late_ns_max: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -100,7 +101,7 @@ impl HoldStatus {
     pub fn view(&self) -> HoldView {
         let overshoot = self.0.overshoot_ns.lock().unwrap_or_else(PoisonError::into_inner);
         HoldView {
-            pieces: self.0.pieces.load(Relaxed),
+            publications: self.0.publications.load(Relaxed),
             late: self.0.late.load(Relaxed),
             late_ns_max: self.0.late_ns_max.load(Relaxed),
             refused: self.0.refused.load(Relaxed),
@@ -238,13 +239,14 @@ impl Releaser {
         match hold.push(now_ns, release_ns, item) {
             Ok(_) => {
                 self.latest_ns = release_ns;
-                figures.pieces.store(hold.counts().pieces, Relaxed);
+                figures.publications.store(hold.counts().publications, Relaxed);
                 figures.late.store(hold.counts().late, Relaxed);
                 figures.late_ns_max.store(hold.counts().late_ns_max, Relaxed);
             }
             Err(why) => {
                 warn!(
-                    "market data was not held ({why}), so all who read it have to connect anew; compare this machine's clock with the leader's"
+                    "market data was not held ({why}), so all its readers have to connect again; compare this machine's clock \
+                     with the leader's"
                 );
                 figures.refused.fetch_add(1, Relaxed);
                 let dropped = &self.dropped;
@@ -263,7 +265,7 @@ impl Releaser {
 }
 
 fn tell(dropped: &Sender<ConnectionId>, id: ConnectionId) {
-    // Whoever publishes may be gone when the venue stops.
+    // The publishing thread may be gone when the venue stops.
     let _ = dropped.send(id);
 }
 
@@ -281,7 +283,7 @@ mod tests {
     use crate::feed::publication::{Publication, Shared};
     use crate::feed::{Push, Subscription};
     use crate::status::Status;
-    use crate::test_wait::until;
+    use walras_wait::until;
 
     const TRADES: Subscription = Subscription::Trades(InstrumentId(0));
 
@@ -320,7 +322,7 @@ mod tests {
         gate.publish(at(1_500), updates()).unwrap();
         // Published later, with a shorter delay: it waits for the one before.
         gate.publish(at(1_400), updates()).unwrap();
-        until("both are given out", || status.view().pieces == 2);
+        until("both are given out", || status.view().publications == 2);
         shown.store(1_499, Relaxed);
         gate.pass(updates()).unwrap();
         until("something is given out", || pushes.try_recv().is_ok());
@@ -328,7 +330,7 @@ mod tests {
         shown.store(1_500, Relaxed);
         until("something is given out", || pushes.try_recv().is_ok());
         until("something is given out", || pushes.try_recv().is_ok());
-        assert_eq!((status.view().pieces, status.view().late), (2, 0));
+        assert_eq!((status.view().publications, status.view().late), (2, 0));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Indicative prices: what the uncross of an instrument that collects orders would trade now.
 //!
-//! One is computed when it is published, never for each command, by the code that uncrosses. Its cost grows with the book, so a large book is
-//! computed in fewer publications: the work of one publication stays bounded for each instrument.
+//! One is computed when it is published, never for each command, by the code that uncrosses. Its cost grows with the book, so a
+//! large book is computed in fewer publications: the work of one publication stays bounded for each instrument.
 
 use walras_engine::{Engine, Uncross};
 use walras_market_data::InstrumentFeed;
 use walras_types::{InstrumentId, LogIndex, TradingPhase};
 
-/// Open orders of one book that a publication may go through, averaged over publications. They cost some 0.5 ms at 20 publications a second;
-/// a book of ten times as many is computed in every tenth publication.
+/// Open orders of one book that a publication may go through, averaged over publications. They cost some 0.5 ms at 20 publications
+/// a second; a book of ten times as many is computed in every tenth publication.
 const ORDERS_PER_PUBLICATION: i64 = 4_096;
 
 /// What was published of an instrument.
@@ -81,7 +81,7 @@ impl Indicatives {
     }
 }
 
-/// Whether readers have to be told.
+/// Whether readers get an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     Yes,

@@ -1,8 +1,9 @@
-//! Fan-out: which connection listens to what, and what each is sent. What changed is made on the engine's thread at a bounded rate; a thread of its
-//! own gives it to the connections ([`hold`]), and each publication is encoded once for all of them ([`publication`]). A reader that can not keep
-//! up is dropped, so that none ever slows the market.
+//! Fan-out: which connection listens to what, and what each is sent. What changed is made on the engine's thread at a bounded rate;
+//! a thread of its own gives it to the connections ([`hold`]), and each publication is encoded once for all of them
+//! ([`publication`]). A reader that cannot keep up is dropped, so that none ever slows the market.
 //!
-//! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time ([`hold`]).
+//! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time
+//! ([`hold`]).
 
 mod hold;
 mod indicative;
@@ -123,7 +124,7 @@ pub enum Push {
     Candles {
         /// Where.
         instrument: InstrumentId,
-        /// Of which length.
+        /// Its length.
         interval: Interval,
         /// Whether this is what came before.
         snapshot: bool,
@@ -269,7 +270,7 @@ impl Feed {
         self.sent_batches.extend(market.batches().iter().map(|feed| (feed.revision(), last(feed))));
     }
 
-    /// The state was replaced by a later one: whoever listens has to connect anew, since nobody can say what changed.
+    /// The state was replaced by a later one: all readers have to connect again, since what changed is not known.
     pub fn start_over(&mut self, engine: &Engine, market: &MarketData) {
         self.disconnect_all();
         self.prime(market);
@@ -562,7 +563,7 @@ mod tests {
 
     use crate::release_source::ReleaseSource;
     use crate::stages::Stages;
-    use crate::test_wait::until;
+    use walras_wait::until;
 
     const MS: u64 = 1_000_000;
     const START_NS: u64 = 1_000_000 * MS;
@@ -617,9 +618,9 @@ mod tests {
         assert!((1..20).all(|entry| !replica.apply(10 * entry, Command::Venue(VenueCommand::Tick))));
         replica.go_live();
         until("what is replayed is shown", || replica.status.progress().log_index == replica.engine.last_applied());
-        assert_eq!(replica.held.view().pieces, 0);
+        assert_eq!(replica.held.view().publications, 0);
         assert!(replica.apply(1_000, Command::Venue(VenueCommand::Tick)));
-        until("the piece is given out", || replica.held.view().pieces == 1);
+        until("the publication is given out", || replica.held.view().publications == 1);
         assert_eq!(replica.held.view().late, 0);
     }
 

@@ -22,7 +22,7 @@ pub(super) enum Item {
     Stop { id: ConnectionId, subscription: Subscription },
     /// To each who listens to it.
     Updates(BTreeMap<Subscription, Shared>),
-    /// How far the market is: to whoever asks.
+    /// How far the market is: for all who read the status.
     Progress(Progress),
 }
 
@@ -32,7 +32,7 @@ struct Connection {
     subscriptions: Vec<Subscription>,
 }
 
-/// All connections, and what anybody is told who asks.
+/// All connections, and the answers to their questions.
 #[derive(Debug)]
 pub(super) struct Outbox {
     connections: HashMap<ConnectionId, Connection>,
@@ -44,7 +44,7 @@ impl Outbox {
         Self { connections: HashMap::new(), status }
     }
 
-    /// Carries an item out. Who does not read what it is sent is forgotten and told of.
+    /// Sends an item. A connection that does not read is dropped, and `dropped` gets its id.
     pub(super) fn take(&mut self, item: Item, mut dropped: impl FnMut(ConnectionId)) {
         match item {
             Item::Connect { id, queue } => {

@@ -215,7 +215,18 @@ impl<'a, 'i> Interior<'a, 'i> {
                 self.settle_far(gap);
             }
         }
-        best.unwrap_or_else(|| self.judge(task))
+        let best = best.unwrap_or_else(|| self.judge(task));
+        if best.outcome < Outcome::Approximate {
+            return best;
+        }
+        // Where books barely touch, what smoothed demand lacks says nothing of how good prices are: the path's end is the best guess.
+        let prices = self.prices();
+        let best = task.judge_flow(best);
+        if !prices.iter().all(|price| price.is_normal()) {
+            return best;
+        }
+        let last = Found { prices, values: None, outcome: Outcome::Approximate, ..best.clone() };
+        best.or_better(task.judge_flow(last))
     }
 
     /// Aims at this complementarity in value: the same for each offer but those so small that it would be too much per value.

@@ -6,9 +6,12 @@
 //! products and quotients of non-negative numbers alone. Each ratio comes out to nearly full *relative* precision however ill-scaled
 //! the market is, and positive: prices 10^30 apart or assets tied to the rest by a single small offer cost no digits.
 //!
+//! Where very many assets trade with each other, iteration comes first ([`super::krylov`]).
+//!
 //! An *anchor* ties each asset to its old price with a weight: it keeps the chain irreducible when parts of a market do not trade
 //! with each other at the moment, fixes the common scale, and shortens the step when its weights are large.
 
+use super::krylov::{self, Iterated};
 use crate::layout::{Layout, Sparse};
 use crate::node;
 
@@ -38,9 +41,54 @@ pub(super) fn solve(
     is_over: &dyn Fn() -> bool,
 ) -> Result<(), Stopped> {
     match layout {
-        Layout::Rows(_) => solve_rows(slopes, anchor, right, q, PANEL, is_over),
-        Layout::Sparse(sparse) => solve_sparse(sparse, slopes, anchor, right, q, is_over),
+        Layout::Rows(_) => solve_core(slopes, anchor, right, q, is_over),
+        Layout::Sparse(sparse) => solve_sparse(sparse, slopes, anchor, right, q, is_over, solve_core),
+        Layout::Unordered => Err(Stopped),
     }
+}
+
+/// The same by elimination alone.
+#[cfg(test)]
+pub(super) fn eliminate(
+    layout: &Layout,
+    slopes: &mut [f64],
+    anchor: &mut [f64],
+    right: &mut [f64],
+    q: &mut [f64],
+    is_over: &dyn Fn() -> bool,
+) -> Result<(), Stopped> {
+    match layout {
+        Layout::Rows(_) => eliminate_core(slopes, anchor, right, q, is_over),
+        Layout::Sparse(sparse) => solve_sparse(sparse, slopes, anchor, right, q, is_over, eliminate_core),
+        Layout::Unordered => Err(Stopped),
+    }
+}
+
+/// How the assets are solved that are kept by rows.
+type OfCore = fn(&mut [f64], &mut [f64], &mut [f64], &mut [f64], &dyn Fn() -> bool) -> Result<(), Stopped>;
+
+/// By iteration where they are many and it converges, else by elimination.
+fn solve_core(
+    slopes: &mut [f64],
+    anchor: &mut [f64],
+    right: &mut [f64],
+    q: &mut [f64],
+    is_over: &dyn Fn() -> bool,
+) -> Result<(), Stopped> {
+    if anchor.len() >= krylov::ASSETS_MIN && krylov::solve(slopes, anchor, right, q, is_over)? == Iterated::Solved {
+        return Ok(());
+    }
+    eliminate_core(slopes, anchor, right, q, is_over)
+}
+
+fn eliminate_core(
+    slopes: &mut [f64],
+    anchor: &mut [f64],
+    right: &mut [f64],
+    q: &mut [f64],
+    is_over: &dyn Fn() -> bool,
+) -> Result<(), Stopped> {
+    solve_rows(slopes, anchor, right, q, PANEL, is_over)
 }
 
 fn solve_rows(
@@ -174,6 +222,7 @@ fn solve_sparse(
     right: &mut [f64],
     q: &mut [f64],
     is_over: &dyn Fn() -> bool,
+    of_core: OfCore,
 ) -> Result<(), Stopped> {
     let (entries, eliminated) = (sparse.later.len(), sparse.eliminated.len());
     let core_count = sparse.core.len();
@@ -223,9 +272,9 @@ fn solve_sparse(
             }
         }
     }
-    let of_core = |values: &[f64]| sparse.core.iter().map(|&asset| values[asset as usize]).collect::<Vec<f64>>();
-    let (mut core_anchor, mut core_right, mut core_q) = (of_core(anchor), of_core(right), vec![0.0; core_count]);
-    solve_rows(core, &mut core_anchor, &mut core_right, &mut core_q, PANEL, is_over)?;
+    let in_core = |values: &[f64]| sparse.core.iter().map(|&asset| values[asset as usize]).collect::<Vec<f64>>();
+    let (mut core_anchor, mut core_right, mut core_q) = (in_core(anchor), in_core(right), vec![0.0; core_count]);
+    of_core(core, &mut core_anchor, &mut core_right, &mut core_q, is_over)?;
     sparse.core.iter().zip(core_q).for_each(|(&asset, ratio)| q[asset as usize] = ratio);
     for (place, &asset) in sparse.eliminated.iter().enumerate().rev() {
         let range = sparse.first[place] as usize..sparse.first[place + 1] as usize;
@@ -255,7 +304,7 @@ mod tests {
             pairs.dedup();
             let offers: Vec<Offer> = pairs.iter().map(|&(sell, buy)| Offer { sell, buy, limit: 1.0, amount: 1.0 }).collect();
             let index = DemandIndex::from_offers(n, &offers, Vec::new()).unwrap();
-            let layout = Layout::of(n, &index.books, &[]);
+            let layout = Layout::of(n, &index.books, &[], &|| false);
             assert_eq!(matches!(layout, Layout::Sparse(_)), share < 0.1, "{n}");
             let (mut rows, mut places) = (vec![0.0; n * n], vec![0.0; layout.len()]);
             for (number, book) in index.books.iter().enumerate() {
@@ -272,7 +321,9 @@ mod tests {
                 let (mut anchor, mut right, mut q) = (anchor.clone(), anchor.clone(), vec![0.0; n]);
                 match layout {
                     Layout::Rows(_) => solve_rows(&mut slopes, &mut anchor, &mut right, &mut q, panel, &|| false),
-                    Layout::Sparse(_) => solve(layout, &mut slopes, &mut anchor, &mut right, &mut q, &|| false),
+                    Layout::Sparse(_) | Layout::Unordered => {
+                        eliminate(layout, &mut slopes, &mut anchor, &mut right, &mut q, &|| false)
+                    }
                 }
                 .unwrap();
                 q
@@ -289,6 +340,7 @@ mod tests {
     fn a_large_system_ends_when_asked() {
         let n = 400;
         let (mut slopes, mut anchor, mut right, mut q) = (vec![1.0; n * n], vec![1.0; n], vec![1.0; n], vec![0.0; n]);
+        right[0] = 2.0;
         let solved = solve(&Layout::Rows(n), &mut slopes, &mut anchor, &mut right, &mut q, &|| true);
         assert_eq!(solved, Err(Stopped));
     }

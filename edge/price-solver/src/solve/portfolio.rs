@@ -42,7 +42,7 @@ impl PriceSolver for Portfolio {
     }
 
     fn solve(&self, problem: &Problem<'_>) -> Solution {
-        solve_structure(self, problem, &Structure::of(problem.index))
+        solve_structure(self, problem, &Structure::of_until(problem.index, &|| problem.budget.is_over()))
     }
 }
 
@@ -52,7 +52,7 @@ impl PriceSolver for Newton {
     }
 
     fn solve(&self, problem: &Problem<'_>) -> Solution {
-        solve_structure(self, problem, &Structure::of(problem.index))
+        solve_structure(self, problem, &Structure::of_until(problem.index, &|| problem.budget.is_over()))
     }
 }
 
@@ -187,7 +187,7 @@ fn by_interior(task: &mut Task<'_, '_>, newton: &Continuation) -> Found {
 /// that and of what there is.
 fn with_cut(task: &mut Task<'_, '_>, best: Found, around: &mut Vec<f64>, times: f64) -> Found {
     let Some(index) = capped(task.block, around, times) else { return best };
-    let structure = Structure::whole(&index);
+    let structure = Structure::whole_until(&index, &|| task.budget.is_over());
     let block = &structure.blocks[0];
     let queries = task.budget.queries.saturating_sub(task.queries);
     let problem = Problem { budget: Budget { queries, ..task.budget }, ..Problem::cold(&index, task.accuracy) };
@@ -206,10 +206,11 @@ fn with_cut(task: &mut Task<'_, '_>, best: Found, around: &mut Vec<f64>, times: 
         return best.or_better(judged);
     }
     let values = found.values.or_else(|| bounds::amounts(block, &found.prices, task.accuracy));
-    best.or_better(match values {
+    let judged = match values {
         Some(values) => task.judge_amounts(judged, &values),
         None => judged,
-    })
+    };
+    best.or_better(task.judge_flow(judged))
 }
 
 #[cfg(test)]

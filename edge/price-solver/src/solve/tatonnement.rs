@@ -57,7 +57,7 @@ impl PriceSolver for Tatonnement {
     }
 
     fn solve(&self, problem: &Problem<'_>) -> Solution {
-        solve_structure(self, problem, &Structure::whole(problem.index))
+        solve_structure(self, problem, &Structure::whole_until(problem.index, &|| problem.budget.is_over()))
     }
 }
 

@@ -86,8 +86,8 @@ pub struct UncrossReport {
     pub lots: u64,
 }
 
-/// Where every unit of an asset is, in its smallest units. What was issued is what accounts have and what was collected in fees: a run
-/// in which that is not so does not end in a report.
+/// Where every unit of an asset is, in its smallest units. What was issued is what accounts have and what was collected in fees: a
+/// run in which that is not so does not end in a report.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct AssetReport {
     /// Its name.
@@ -107,7 +107,7 @@ pub struct AssetReport {
 pub struct VenueTiming {
     /// Rounds run.
     pub rounds: u32,
-    /// Messages that the commands stand for: an aggressor counts as the messages that told of it.
+    /// Messages that the commands stand for: an aggressor counts as the messages that reported it.
     pub messages: u64,
     /// Commands applied in each round.
     pub commands: u64,

@@ -224,7 +224,7 @@ impl Round {
             rejects: self.rejects,
             workload: Some(workload),
             conservation: conservation(&self.engine),
-            state_hash: self.engine.state_hash().iter().map(|byte| format!("{byte:02x}")).collect(),
+            state_hash: data_encoding::HEXLOWER.encode(&self.engine.state_hash()),
             ..VenueReport::default()
         }
     }
@@ -249,8 +249,8 @@ fn conservation(engine: &Engine) -> Vec<AssetReport> {
     engine.assets().iter().map(|asset| (asset.asset, asset.symbol.to_string())).map(of_asset).collect()
 }
 
-/// Runs the same commands through a log, each durable before it is applied; then reads the log back into a third engine. Both must end
-/// where `expected` did.
+/// Runs the same commands through a log, each durable before it is applied; then reads the log back into a third engine. Both must
+/// end where `expected` did.
 fn logged(
     loaded: &Loaded,
     options: &VenueOptions,

@@ -69,8 +69,8 @@ pub struct VirtualClock {
     time_ns_last: u64,
 }
 
-/// What a clock shows until it is fed again: a line and the slew towards it. A pure function of the host's clock, so that threads that must
-/// not wait can each read a copy; that time never goes back from one segment to the next, whoever keeps it must see to.
+/// What a clock shows until it is fed again: a line and the slew towards it. A pure function of the host's clock, so that threads
+/// that must not wait can each read a copy. Its keeper ensures that time never goes back from one segment to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Where the venue's time is.
@@ -120,7 +120,8 @@ impl VirtualClock {
         self.target = None;
     }
 
-    /// The venue's time when the host's clock reads `local_ns`. A host's clock that went back was set by somebody: the line is lost.
+    /// The venue's time when the host's clock reads `local_ns`. A host's clock that went back was set by somebody: the line is
+    /// lost.
     pub fn read(&mut self, local_ns: u64) -> Option<ClockReading> {
         if local_ns < self.local_ns_last {
             self.target = None;

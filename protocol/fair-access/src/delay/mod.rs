@@ -1,13 +1,13 @@
-//! What d_s and d_h are: fixed, or steered so that a share of orders (of pieces of market data) that the operator names is unfair.
+//! What d_s and d_h are: fixed, or steered so that a share of orders (of publications) that the operator names is unfair.
 //!
 //! A longer delay is fairer and slower. Which delay gives which share depends on the network, and changes with it.
 //! - [`DelaySettings::Static`] does not look.
-//! - [`DelaySettings::Stepped`] is `CloudEx`'s dynamic delay parameter (section 3): the share over the last 1,000 samples is above the
-//!   target, 5 us more; else 5 us less. How often it looks is not published: see [`Stepped::samples_per_step`].
+//! - [`DelaySettings::Stepped`] is `CloudEx`'s dynamic delay parameter (section 3): the share over the last 1,000 samples is above
+//!   the target, 5 us more; else 5 us less. How often it looks is not published: see [`Stepped::samples_per_step`].
 //! - [`DelaySettings::Tracking`] is ours, see [`Tracking`]: less delay for the same share wherever the network moves.
 //!
-//! A delay stays between the bounds whatever is fed. Samples that no allowed delay could have made fair are told apart
-//! ([`DelayControl::on_transit`]) and steer nothing; [`crate::strays`] keeps out gateways that lie by less.
+//! A delay stays between the bounds, whatever the samples. Samples that no allowed delay could have made fair are recognised
+//! ([`DelayControl::on_transit`]) and steer nothing; [`crate::outliers`] keeps out gateways that lie by less.
 
 mod stepped;
 mod tracking;
@@ -54,7 +54,7 @@ pub enum DelaySettings {
     Tracking(Tracking),
 }
 
-/// Whether an order or a piece of market data was treated fairly.
+/// Whether an order or a publication was treated fairly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fairness {
     /// In the order of stamps, or at the release time.
@@ -110,7 +110,7 @@ impl DelayControl {
         }
     }
 
-    /// How long something took from its stamp to its arrival, told when it arrives; below 0 when clocks disagree by more than that.
+    /// A sample of the transit time from stamp to arrival, given on arrival; negative if clocks disagree by more than the transit.
     pub fn on_transit(&mut self, transit_ns: i64) {
         match &mut self.control {
             Control::Static { .. } | Control::Stepped(_) => {}
@@ -118,7 +118,7 @@ impl DelayControl {
         }
     }
 
-    /// Whether it was fair, told when it leaves.
+    /// A sample's verdict, given when the message leaves the hold.
     pub fn on_verdict(&mut self, fairness: Fairness) {
         self.samples += 1;
         self.unfair += u64::from(fairness == Fairness::Unfair);

@@ -159,8 +159,8 @@ fn median_deviation(edges: &[Difference], potential: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::schedule::Random;
     use proptest::prelude::*;
+    use walras_random::Random;
 
     /// The naive model: the normal equations with the fixed node left out, by elimination.
     fn eliminate(node_count: usize, fixed: usize, edges: &[Difference]) -> Vec<f64> {
@@ -197,7 +197,7 @@ mod tests {
         fn the_gradient_finds_what_elimination_finds(seed: u64, node_count in 2usize..12, more in 0usize..30, fixed in 0usize..12) {
             let fixed = fixed % node_count;
             let mut random = Random::new(seed);
-            let mut number = |end: u64| random.next() % end;
+            let mut number = |end: u64| random.next_u64() % end;
             let mut edges = Vec::new();
             for at in 0..node_count - 1 + more {
                 // A path first, so that the graph hangs together.
@@ -220,7 +220,7 @@ mod tests {
         let mut edges = Vec::new();
         for from in 0..20 {
             for to in from + 1..20 {
-                let noise = (random.next() % 101) as f64 - 50.0;
+                let noise = (random.next_u64() % 101) as f64 - 50.0;
                 edges.push(Difference { from, to, difference: truth[to] - truth[from] + noise, weight: 1.0 });
             }
         }

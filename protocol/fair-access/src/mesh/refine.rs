@@ -98,12 +98,12 @@ impl Band {
 mod tests {
     use super::*;
     use crate::mesh::line::fit;
-    use crate::mesh::schedule::Random;
+    use walras_random::Random;
 
     /// Two clouds around a line of 1,000 ns and 1e-6, 40 us apart, with noise of about 40 ns; a share of each meets queues.
     fn clouds(seed: u64, queued: [f64; 2]) -> [Vec<Point>; 2] {
         let mut random = Random::new(seed);
-        let mut unit = move || ((random.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let mut unit = move || ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         [(1.0, queued[0]), (-1.0, queued[1])].map(|(sign, queued)| {
             (0..800)
                 .map(|step| {

@@ -1,5 +1,7 @@
 //! Who probes whom: a function of the configuration and the window, so that all nodes know it without talking.
 
+use walras_random::Random;
+
 use super::{NODES_MAX, NodeId};
 
 /// The probe graph of every window.
@@ -46,8 +48,8 @@ impl Schedule {
             }
         } else {
             let mut random = Random::new(self.seed);
-            let order = random.order(self.node_count);
-            let strides = random.order((self.node_count - 1) / 2);
+            let order = shuffled(&mut random, self.node_count);
+            let strides = shuffled(&mut random, (self.node_count - 1) / 2);
             let first = if self.rotates { (window % strides.len() as u64) as usize } else { 0 };
             for stride in (first..first + self.stride_count).map(|at| strides[at % strides.len()] + 1) {
                 edges.extend((0..order.len()).map(|at| (order[at], order[(at + stride) % order.len()])));
@@ -64,36 +66,13 @@ impl Schedule {
     }
 }
 
-/// Numbers from a seed (SplitMix64, Steele, Lea and Flood, OOPSLA 2014).
-#[derive(Clone, Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
+/// The numbers below `end` in some order.
+fn shuffled(random: &mut Random, end: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..end).collect();
+    for last in (1..end).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
     }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
-    }
-
-    /// The numbers below `end` in some order.
-    fn order(&mut self, end: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..end).collect();
-        for last in (1..end).rev() {
-            order.swap(last, self.below(last + 1));
-        }
-        order
-    }
+    order
 }
 
 #[cfg(test)]

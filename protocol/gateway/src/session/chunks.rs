@@ -1,13 +1,13 @@
-//! Reports as bytes, in pieces of a few thousand. A piece belongs to one account and is dropped whole; pieces know the next one of their
-//! account and their neighbours in the order in which they were begun.
+//! Reports as bytes, in pieces of a few thousand. A piece belongs to one account and is dropped whole; pieces know the next one of
+//! their account and their neighbours in the order in which they were begun.
 //!
-//! A clone shares all pieces until they change, so it costs a word or two a piece, and whoever goes on copies a piece once before it writes to it.
+//! A clone shares all pieces until they change, so it costs a word or two a piece. The first write to a shared piece copies it.
 
 use std::sync::Arc;
 
 use walras_types::{AccountId, LogIndex, TimeNs};
 
-/// A piece begins anew when it has at least so many bytes.
+/// A piece of at least this many bytes is full: the next event begins another.
 pub(super) const PIECE_BYTES: usize = 4_096;
 /// Before each event: its length, the log index and the time.
 pub(super) const HEADER_BYTES: usize = 18;
@@ -101,7 +101,8 @@ impl Chunks {
         if let Some(at) = self.free.pop() {
             let piece = &mut self.slab[at as usize];
             let mut bytes = std::mem::take(&mut piece.bytes);
-            // Its bytes keep their memory, unless a clone has them: nothing is allocated once as many pieces are kept as ever will be.
+            // Its bytes keep their memory, unless a clone has them: nothing is allocated once as many pieces are kept as ever will
+            // be.
             match Arc::get_mut(&mut bytes) {
                 Some(own) => own.clear(),
                 None => bytes = Arc::default(),

@@ -30,10 +30,10 @@ pub struct SessionClient {
     hint: Option<String>,
     is_named: bool,
     session: Option<Numbers>,
-    /// Of the commands that it was given when it joined, those before this one are answered already: they are left out where the venue expects
-    /// a later one.
+    /// Of the commands that it was given when it joined, those before this one are answered already: they are left out where the
+    /// venue expects a later one.
     answered_before: Option<SessionSeq>,
-    /// The latest report that was told; `None` before it is known from where on they are wanted.
+    /// Number of the latest report that the user got; `None` before the first wanted number is known.
     told: Option<u64>,
     /// When something came last, was sent last, and when the first unanswered command became that or was sent again.
     heard_ns: u64,
@@ -151,8 +151,8 @@ impl SessionClient {
         keeps_up
     }
 
-    /// For one of several streams of a session, before it logs on: these are its last commands, from `first` on, of which those before
-    /// `answered_before` are answered; and the latest report that was told.
+    /// For one of several streams of a session, before it logs on: its last commands, from `first` on (those before
+    /// `answered_before` are answered), and the number of the latest report that the user got.
     pub(super) fn join(
         &mut self,
         session: SessionId,
@@ -201,7 +201,8 @@ impl SessionClient {
         }
     }
 
-    /// The connection is there: logs on. `now_ns` is the time since the Unix epoch, `nonce` new for each logon ([`crate::generate_nonce`]).
+    /// The connection is there: logs on. `now_ns` is the time since the Unix epoch, `nonce` new for each logon
+    /// ([`crate::generate_nonce`]).
     pub fn on_connected(&mut self, now_ns: u64, nonce: &str) {
         if !matches!(self.link, Link::Down { .. } | Link::Connecting) {
             return;
@@ -284,7 +285,7 @@ impl SessionClient {
             VenueMessage::Report(m) => self.on_report(m, tell)?,
             VenueMessage::NotLeader { leader } => {
                 let is_news = !leader.is_empty() && *leader != self.target();
-                // A replica that was named and does not lead either must not name another one for ever without a pause.
+                // A replica that was named and does not lead must not send the client around without a pause.
                 self.hint = (is_news && self.hint.is_none()).then(|| (*leader).to_owned());
                 self.is_named = self.hint.is_some();
                 self.break_off(None, tell);

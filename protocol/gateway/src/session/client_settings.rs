@@ -9,7 +9,8 @@ use walras_wire::order_entry::{ByeReason, EntryVersion, OnDisconnect, ReportEven
 pub struct ClientSettings {
     /// Addresses of the replicas, at least one, tried in turn.
     pub replicas: Vec<String>,
-    /// The session's name: the same token, the same session. A program that does not know what became of its last commands takes a new one.
+    /// The session's name: the same token, the same session. A program that does not know what became of its last commands takes a
+    /// new one.
     pub token: u64,
     /// Whose session.
     pub role: Role,
@@ -25,13 +26,13 @@ pub struct ClientSettings {
     pub logon_timeout_ns: u64,
     /// How long to wait for the next answer before the connection is given up.
     pub answer_timeout_ns: u64,
-    /// What is spoken. The second version is told of orders that were late; a venue older than that refuses it.
+    /// The version of the protocol. In the second one the venue notifies of late orders; an older venue refuses it.
     pub version: EntryVersion,
 }
 
 impl ClientSettings {
-    /// An account's session with these replicas: orders stay when the connection is lost, new reports are told, a try each 100 ms, a logon
-    /// within 5 s, an answer within 10 s.
+    /// An account's session with these replicas: orders stay when the connection is lost, new reports are sent, a try each 100 ms,
+    /// a logon within 5 s, an answer within 10 s.
     #[must_use]
     pub fn new(replicas: Vec<String>, token: u64) -> Self {
         Self {
@@ -60,7 +61,7 @@ pub enum Wish<'a> {
     Close,
 }
 
-/// What the user of a client is told.
+/// What a client reports to its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
     /// The session is there, perhaps again. What is unanswered is sent again.
@@ -90,15 +91,15 @@ pub enum ClientEvent {
         /// What happened.
         event: ReportEvent,
     },
-    /// Reports are not kept any more and will not come: ask for the account's open orders and balances anew.
+    /// Reports that are not kept any more and will not come: request the account's open orders and balances again.
     ReportsMissing {
         /// The first that is missing.
         from: u64,
         /// The one that comes next.
         next: u64,
     },
-    /// A command reached the sequencer after the time that it waits for orders: those with later stamps may have gone before. Its answer comes
-    /// all the same. Since version 2.
+    /// A command reached the sequencer after the time that it waits for orders: those with later stamps may have gone before. Its
+    /// answer comes all the same. Since version 2.
     Late {
         /// Which command.
         session_seq: SessionSeq,
@@ -110,11 +111,11 @@ pub enum ClientEvent {
         /// What the venue said, if it did.
         reason: Option<ByeReason>,
     },
-    /// The session can not go on: see the error. Nothing more will come.
+    /// The session cannot continue: see the error. Nothing more will come.
     Ended(ClientError),
 }
 
-/// Why a session can not go on.
+/// Why a session cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// The venue ended it.
@@ -134,7 +135,7 @@ pub enum ClientError {
         /// Its first unanswered command.
         unanswered_from: SessionSeq,
     },
-    /// The venue expects a command that it can not expect.
+    /// The venue expects a command that this client never numbered.
     #[error(
         "the venue expects command {expected} and this client has numbered {from} to before {next}: does another program use this token? \
          Look at the account's open orders, then begin a session with a new token"
@@ -147,17 +148,17 @@ pub enum ClientError {
         /// The next that it would number.
         next: SessionSeq,
     },
-    /// The venue has fewer reports than it has told.
+    /// The venue has fewer reports than it has sent.
     #[error(
-        "the venue knows {known} reports of this account and has told {told}: it is another venue, or it lost some; ask its operator"
+        "the venue knows {known} reports of this account and has sent {told}: it is another venue, or it lost some; ask its operator"
     )]
     ReportsWentBack {
         /// What it knows.
         known: u64,
-        /// What it told.
+        /// The latest number that it sent.
         told: u64,
     },
-    /// The venue sends what can not be read.
+    /// The venue sent something that cannot be parsed.
     #[error("the venue sent what is no message of this version: {0}")]
     Malformed(DecodeError),
 }

@@ -1,8 +1,8 @@
-//! A program's end of a session over several connections at once, to several replicas: each command goes by all of them, what comes first
-//! counts, and the loss of all but one of them costs nothing but that.
+//! A program's end of a session over several connections at once, to several replicas: each command goes by all of them, what comes
+//! first counts, and the loss of all but one of them costs nothing but that.
 //!
-//! The streams are [`SessionClient`]s whose numbers are those of the whole. A stream that has lost its connection, or that lags further behind than what
-//! is kept, begins anew with the last commands, answered ones too: its replica may not have heard of those.
+//! The streams are [`SessionClient`]s whose numbers are those of the whole. A stream that has lost its connection, or that lags
+//! behind what is kept, starts over with the last commands, answered ones too: its replica may not have received those.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,8 @@ use super::client::SessionClient;
 use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
 use crate::ClientKey;
 
-/// Unanswered commands, at most: as many answered ones are kept beside them, and the venue remembers the answers of no more than both.
+/// Unanswered commands, at most: as many answered ones are kept with them, and the venue remembers the answers of no more than
+/// both.
 const WINDOW_MAX: u32 = UNANSWERED_MAX / 2;
 
 /// A program's end of a session that several connections have.
@@ -27,9 +28,9 @@ pub struct CopiedClient {
     /// The last commands, from `first` on.
     kept: VecDeque<Command>,
     first: SessionSeq,
-    /// The first whose answer was not told.
+    /// The first whose answer the user has not got.
     unanswered: SessionSeq,
-    /// The latest report that was told.
+    /// Number of the latest report that the user got.
     told: Option<u64>,
     is_over: bool,
 }
@@ -44,8 +45,8 @@ struct Stream {
 }
 
 impl CopiedClient {
-    /// A session with a stream for each of these addresses of replicas, none connected yet. Orders stay whatever connection is lost, and
-    /// `settings.replicas` are where a stream goes when its own replica is away. `None` without addresses.
+    /// A session with a stream for each of these addresses of replicas, none connected yet. Orders stay whatever connection is
+    /// lost, and `settings.replicas` are where a stream goes when its own replica is away. `None` without addresses.
     #[must_use]
     pub fn new(settings: &ClientSettings, gateways: &[String], key: &ClientKey, now_ns: u64) -> Option<Self> {
         let stream = |gateway: &String| {
@@ -94,7 +95,7 @@ impl CopiedClient {
         }
         for stream in self.streams.iter_mut().filter(|stream| stream.is_joined) {
             if !stream.client.append(now_ns, command) {
-                // It lags behind: it begins anew when it can.
+                // It lags behind: it starts over when it can.
                 stream.is_joined = false;
                 stream.client.give_up();
             }
@@ -219,7 +220,7 @@ impl CopiedClient {
                 let error = ClientError::SessionLost { was: other, unanswered_from: self.unanswered };
                 self.end(error, tell);
             }
-            // It began to log on before the first one had; nothing was numbered meanwhile, or it begins anew.
+            // It began to log on before the first one had; nothing was numbered meanwhile, or it starts over.
             Some(_) if !*is_joined => {
                 if client.next() == Some(SessionSeq(self.first.0 + self.kept.len() as u64)) && self.unanswered_count() == 0 {
                     self.streams[stream].is_joined = true;

@@ -1,5 +1,5 @@
-//! Which events concern an account, numbered for it: kept for a while, so that they can be told again after a connection or a replica
-//! is lost.
+//! Execution reports: the events that concern an account, numbered for it. They are kept for a while, so that they can be sent
+//! again after a connection or a replica is lost.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use super::chunks::Chunks;
 pub struct ReportSettings {
     /// Of one account, at most. The oldest go first, some dozens at a time.
     pub per_account_max: u32,
-    /// Bytes of all accounts' reports together, at most (a report has about 80). When they are spent, the piece of any account that was
-    /// begun first goes.
+    /// Bytes of all accounts' reports together, at most (a report has about 80). When they are spent, the piece of any account that
+    /// was begun first goes.
     pub bytes_max: u64,
 }
 
@@ -38,7 +38,7 @@ pub enum Resend<I> {
     },
 }
 
-/// What an account has been told.
+/// The reports that an account has got.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// The latest number.
@@ -49,8 +49,8 @@ pub(super) struct Told {
     pub(super) pieces: Option<(u32, u32)>,
 }
 
-/// The reports of all accounts: a function of the events alone, and so the same on every replica. Feed it every event, in order. A clone shares what is kept
-/// until it changes.
+/// The reports of all accounts: a function of the events alone, and so the same on every replica. Feed it every event, in order. A
+/// clone shares what is kept until it changes.
 #[derive(Clone, Debug)]
 pub struct Reports {
     pub(super) settings: ReportSettings,
@@ -67,7 +67,7 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// No account has been told anything.
+    /// No account has any report.
     #[must_use]
     pub fn new(settings: ReportSettings) -> Self {
         Self {

@@ -15,12 +15,10 @@ const REPORTS_VERSION: u16 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportsError {
     /// They do not parse.
-    #[error(
-        "the reports of a snapshot are damaged or of another version: {0}; use another snapshot, or build them anew from the log"
-    )]
+    #[error("the reports of a snapshot are damaged or of another version: {0}; use another snapshot, or rebuild them from the log")]
     Decode(#[from] DecodeError),
     /// They parse and contradict themselves.
-    #[error("the reports of a snapshot contradict themselves ({0}): use another snapshot, or build them anew from the log")]
+    #[error("the reports of a snapshot contradict themselves ({0}): use another snapshot, or rebuild them from the log")]
     Contradiction(&'static str),
 }
 

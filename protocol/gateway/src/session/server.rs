@@ -12,7 +12,7 @@ use walras_wire::{Command, InvalidCommand, decode_submitted, encode_command};
 use super::UNANSWERED_MAX;
 use super::reports::Reports;
 use super::stream::{Output, Partial};
-use crate::{AuthFields, Gateway, Permission, Principal, Refusal, Request, SourceId};
+use crate::{Allowance, AuthFields, Gateway, Permission, Principal, Refusal, Request, SourceId};
 
 /// What a connection is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +46,10 @@ pub trait Host {
     /// Open this session in the log, then call [`SessionServer::opened`], [`SessionServer::not_leader`] or [`SessionServer::bye`].
     fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted);
     /// May this key send one more command now? [`Gateway::charge`].
-    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal>;
-    /// Bring this command into the log, then call [`SessionServer::answer`], [`SessionServer::refused`] or [`SessionServer::not_leader`].
-    /// `bytes` are the command's. What becomes of it concerns whoever serves the session by then: a command that is on its way is not sent on
-    /// a second time by the sequencer, though another connection may wait for it.
+    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission, from: Allowance) -> Result<(), Refusal>;
+    /// Bring this command into the log, then call [`SessionServer::answer`], [`SessionServer::refused`] or
+    /// [`SessionServer::not_leader`]. `bytes` are the command's. Its result goes to the connection that serves the session by then:
+    /// the sequencer does not forward a command twice that is on its way, though another connection may wait for it.
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]);
 }
 
@@ -103,8 +103,8 @@ pub struct SessionStart {
 }
 
 impl SessionStart {
-    /// How it begins where these are the reports. Those from `reports_from` on are to be given to [`SessionServer::report`] at once, before
-    /// any later one: [`Reports::resend`] after `reports_from - 1`.
+    /// How it begins where these are the reports. Those from `reports_from` on are to be given to [`SessionServer::report`] at
+    /// once, before any later one: [`Reports::resend`] after `reports_from - 1`.
     #[must_use]
     pub fn new(session: SessionId, next: SessionSeq, account: Option<AccountId>, wanted: ReportsWanted, reports: &Reports) -> Self {
         let report_seq = account.map_or(0, |account| reports.report_seq(account));
@@ -131,7 +131,7 @@ pub struct Ended {
     pub session: Option<SessionId>,
     /// Whose open orders are to be cancelled.
     pub cancel: Option<AccountId>,
-    /// What the client was told; `None` when the connection was lost or another replica leads.
+    /// The reason that the client got; `None` if the connection was lost or another replica leads.
     pub reason: Option<ByeReason>,
 }
 
@@ -181,7 +181,7 @@ struct Open {
 struct Asked {
     unanswered: SessionSeq,
     expected: SessionSeq,
-    /// The client was told to go back to `expected`: what it had already sent behind that is dropped.
+    /// The client has to go back to `expected`: what it already sent after that is dropped.
     is_set_back: bool,
     /// What the last commands of this connection said, up to the one before `expected`.
     contents: VecDeque<ContentDigest>,
@@ -189,7 +189,8 @@ struct Asked {
     early: VecDeque<Option<Answer>>,
 }
 
-/// So many commands are compared with what comes again under their numbers: all that are unanswered, and as many before them as there is room for.
+/// So many commands are compared with what comes again under their numbers: all that are unanswered, and as many before them as
+/// there is room for.
 const CONTENTS_MAX: usize = UNANSWERED_MAX as usize;
 
 impl Asked {
@@ -313,7 +314,7 @@ impl SessionServer {
         if asked.expected.0 - asked.unanswered.0 >= u64::from(self.settings.window) {
             return self.bye(ByeReason::WindowExceeded, "");
         }
-        if let Err(refusal) = host.charge(now_ns, &open.client.principal, permission) {
+        if let Err(refusal) = host.charge(now_ns, &open.client.principal, permission, Allowance::of(&command)) {
             return match refusal.reason {
                 RejectReason::Throttled => self.set_back(session_seq, refusal.reason, refusal.retry_after_ns),
                 reason => self.bye(ByeReason::Rejected(reason), refusal.detail.as_deref().unwrap_or_default()),
@@ -328,7 +329,7 @@ impl SessionServer {
         host.submit(Ordinal { session: open.session, session_seq }, &command, bytes);
     }
 
-    /// A number was used for two commands. Which of them its sender takes the answer for, the venue can not know.
+    /// A number was used for two commands. The venue cannot know which of them the sender expects an answer for.
     fn reused(&mut self, session_seq: SessionSeq) {
         let text = format!("Command {session_seq} differs from the one that had this number before, which counts.");
         self.bye(ByeReason::Rejected(RejectReason::SessionSeqReused), &text);
@@ -376,8 +377,8 @@ impl SessionServer {
         }));
     }
 
-    /// What came of a command, with the log's time there where it is known. One that this connection does not wait for is no harm: whoever
-    /// serves the session may be given all of its answers.
+    /// The result of a command, with the log's time of it if known. Results that this connection does not wait for do no harm: a
+    /// connection may be given all answers of its session.
     pub fn answer(&mut self, ordinal: Ordinal, answer: walras_types::Answer, time: Option<TimeNs>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = open.asked.as_mut().filter(|_| ordinal.session == open.session) else { return };
@@ -410,8 +411,8 @@ impl SessionServer {
         self.check_output();
     }
 
-    /// A command did not get into the log. Where sending it again can help, the client is told to; else the connection ends. For one that
-    /// the sequencer has lost while it still leads, say [`RejectReason::VenueNotReady`].
+    /// A command did not get into the log. If sending it again can help, the client is asked to; else the connection ends. For a
+    /// command that the sequencer lost while it still leads, give [`RejectReason::VenueNotReady`].
     pub fn refused(&mut self, ordinal: Ordinal, reason: RejectReason, retry_after_ns: Option<u64>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = open.asked.as_mut().filter(|_| ordinal.session == open.session) else { return };
@@ -424,13 +425,14 @@ impl SessionServer {
             RejectReason::Throttled | RejectReason::Overloaded | RejectReason::VenueNotReady | RejectReason::StorageFull => {
                 self.set_back(session_seq, reason, retry_after_ns);
             }
-            // One before it was refused and comes again: either this one too, or it has come again already and is on its way behind that.
+            // One before it was refused and comes again: either this one too, or it has come again already and is on its way behind
+            // that.
             RejectReason::SessionSeqGap => {}
             _ => self.bye(ByeReason::Rejected(reason), &format!("Command {session_seq}.")),
         }
     }
 
-    /// The sequencer had a command too late to put it in the order of stamps. A client of the first version is not told.
+    /// The sequencer got a command too late to put it in the order of stamps. A client of the first version is not notified.
     pub fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
         let State::Open(open) = &self.state else { return };
         let is_told = matches!(open.client.terms.version, EntryVersion::Two { .. }) && ordinal.session == open.session;

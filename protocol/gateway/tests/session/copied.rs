@@ -64,7 +64,7 @@ impl World {
         let settings = ClientSettings { reports: ReportsWanted::None, window: 16, ..ClientSettings::new(Vec::new(), 7) };
         let client = CopiedClient::new(&settings, &addresses, &key(0), START).unwrap();
         let (log, told) = (Log::default(), Vec::new());
-        Self { gate: gate(1), log, replicas, client, told, now_ns: START, nonces: 1, random: Random(seed) }
+        Self { gate: gate(1), log, replicas, client, told, now_ns: START, nonces: 1, random: Random::new(seed) }
     }
 
     fn goes_on(&mut self) {

@@ -12,7 +12,7 @@ use walras_wire::order_entry::{
 use crate::setup::order;
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(bytes)
 }
 
 /// What the document shows under a name: the lines of a fenced block, joined.

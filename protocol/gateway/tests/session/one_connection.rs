@@ -15,8 +15,8 @@ use walras_wire::order_entry::{
     Refused, Report, ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
 };
 use walras_wire::{
-    AccountCommand, AccountEvent, AmendOrder, Command, Event, MassCancel, OrderCommand, ShardCommand, TransferOut, VenueCommand,
-    content_digest, encode_command, encode_event,
+    AccountCommand, AccountEvent, AmendOrder, CancelOrder, Command, Event, MassCancel, OrderCommand, ShardCommand, TransferOut,
+    VenueCommand, content_digest, encode_command, encode_event,
 };
 
 use crate::setup::{Asked, Notes, SECOND, START, gate, key, nonce, order, source};
@@ -324,6 +324,23 @@ fn more_than_the_window_is_too_many() {
     assert_eq!((line.submitted(), line.hear()), (vec![1, 2, 3, 4], vec!["Answer 1".to_owned()]));
     line.submit(5);
     assert_eq!(line.hear(), ["Bye WindowExceeded"]);
+}
+
+#[test]
+fn a_throttled_session_takes_its_orders_out() {
+    let mut line = Line::open(ServerSettings::default(), 1);
+    line.submit(1);
+    line.throttled = true;
+    line.submit(2);
+    assert_eq!((line.submitted(), line.hear()), (vec![1], vec!["Refused 2 Throttled".to_owned()]));
+    // The number was not used: the client may give it to a cancel.
+    let (account, instrument) = (AccountId(0), InstrumentId(0));
+    let one = CancelOrder { account, instrument, client_order_id: ClientOrderId(1) };
+    line.send(&submit_bytes(2, &Command::Order(OrderCommand::Cancel(one))));
+    line.send(&submit_bytes(3, &Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument: None, side: None }))));
+    assert_eq!((line.submitted(), line.hear()), (vec![2, 3], vec![]));
+    line.submit(4);
+    assert_eq!((line.submitted(), line.hear()), (vec![], vec!["Refused 4 Throttled".to_owned()]));
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn what_is_kept_is_the_end_of_what_was_told_within_both_bounds() {
         let mut reports = with_accounts(6, settings);
         let mut twin = reports.clone();
         let mut all: BTreeMap<u32, Vec<u64>> = (0..6).map(|account| (account, vec![1])).collect();
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut kept: Option<(Reports, Vec<u8>)> = None;
         for log_index in 2..4_000 {
             // Some accounts are busy, some hardly ever told anything.

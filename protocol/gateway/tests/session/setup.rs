@@ -2,7 +2,8 @@
 
 use walras_gateway::session::{Host, LogonRequest};
 use walras_gateway::{
-    Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId, generate_nonce,
+    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
+    generate_nonce,
 };
 use walras_types::{
     AccountId, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, SelfTrade,
@@ -14,20 +15,16 @@ use walras_wire::{Command, NewOrder, OrderCommand};
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const START: u64 = 1_700_000_000 * SECOND;
 
-/// Numbers from a seed: SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
+/// Random choices from a seed.
+pub(crate) struct Random(walras_random::Random);
 
 impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(walras_random::Random::new(seed))
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.below(bound)
     }
 
     pub(crate) fn one_in(&mut self, count: u64) -> bool {
@@ -101,11 +98,11 @@ impl Host for Notes<'_> {
         self.asked.push(Asked::Open(account, token, reports));
     }
 
-    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission) -> Result<(), Refusal> {
-        if self.throttled {
+    fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission, from: Allowance) -> Result<(), Refusal> {
+        if self.throttled && from == Allowance::Requests {
             return Err(Refusal { reason: RejectReason::Throttled, detail: None, retry_after_ns: Some(1_000_000) });
         }
-        self.gateway.charge(now_ns, principal, permission, 1)
+        self.gateway.charge(now_ns, principal, permission, from, 1)
     }
 
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {

@@ -124,7 +124,7 @@ impl World {
         });
         Self {
             bug,
-            random: Random(seed),
+            random: Random::new(seed),
             now_ns: START,
             gateway: gate(2),
             leader: 0,

@@ -410,6 +410,18 @@ impl<O> FairAccess<O> {
         self.next_beacon_ns = 0;
     }
 
+    /// From now on participants here are refused for this reason, as this replica's log can not be written; or they are not. What was
+    /// passed on before stays so.
+    pub fn refuse(&mut self, refusal: Option<RejectReason>) {
+        self.forwards.refuse(refusal);
+    }
+
+    /// Why participants here are refused, while they are.
+    #[must_use]
+    pub fn refusal(&self) -> Option<RejectReason> {
+        self.forwards.refusal()
+    }
+
     /// A link is lost.
     pub fn on_link_lost(&mut self, id: ReplicaId) {
         self.forwards.on_link_lost(id);

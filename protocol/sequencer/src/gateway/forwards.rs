@@ -87,6 +87,8 @@ pub struct Forwards {
     /// Of participants who are lost, what is to be cancelled.
     cancels: BTreeMap<SessionId, Behind>,
     leader: Option<Leader>,
+    /// Why nothing more is taken, while that is so.
+    refusal: Option<RejectReason>,
     next_look_ns: u64,
     counts: ForwardCounts,
     /// Where contents are written one after the other: a piece of memory for each costs more than all else here.
@@ -107,16 +109,28 @@ impl Forwards {
             openings: BTreeMap::new(),
             cancels: BTreeMap::new(),
             leader: None,
+            refusal: None,
             next_look_ns: 0,
             counts: ForwardCounts::default(),
             contents: BytesMut::new(),
         }
     }
 
+    /// From now on every further command and logon is refused for this reason, or none is.
+    pub fn refuse(&mut self, refusal: Option<RejectReason>) {
+        self.refusal = refusal;
+    }
+
+    /// Why nothing more is taken, while that is so.
+    #[must_use]
+    pub fn refusal(&self) -> Option<RejectReason> {
+        self.refusal
+    }
+
     /// Takes a session's command: what to send now, if anything. The same again keeps its first stamp.
     ///
     /// # Errors
-    /// When too many are unanswered, or another command is on its way under this number: it leaves no trace.
+    /// When nothing is taken now, too many are unanswered, or another command is on its way under this number: it leaves no trace.
     pub fn order(
         &mut self,
         now_ns: u64,
@@ -125,6 +139,9 @@ impl Forwards {
         content: &[u8],
     ) -> Result<Option<GatewayMessage>, RejectReason> {
         let is_known = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
+        if let Some(reason) = self.refusal.filter(|_| !is_known) {
+            return Err(reason);
+        }
         if !is_known && self.unanswered >= self.settings.unanswered_max {
             self.counts.overloaded += 1;
             return Err(RejectReason::Overloaded);

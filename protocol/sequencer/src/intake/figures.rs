@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::Ppm;
+use walras_fair_access::outliers::Standing;
 use walras_fair_access::resequence::GatewayCounts;
-use walras_fair_access::strays::Standing;
 
 /// What came of one gateway's copies, beside what the hold counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct GatewayFigures {
     pub hold: GatewayCounts,
     /// Whether its stamps fit the others'.
     pub standing: Standing,
-    /// Stamps that did not count because it strayed.
-    pub strayed: u64,
+    /// Stamps that did not count because it was an outlier.
+    pub outlier_samples: u64,
 }
 
 /// The intake as it stands.

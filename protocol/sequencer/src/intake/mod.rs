@@ -28,8 +28,8 @@ use std::collections::{BTreeMap, VecDeque};
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayControl, Fairness};
 use walras_fair_access::duplicates::{self, Duplicates};
+use walras_fair_access::outliers::{Outliers, Standing};
 use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Sequence, Stamp};
-use walras_fair_access::strays::{Standing, Strays};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::Command;
 
@@ -144,7 +144,7 @@ pub struct Intake<O> {
     hold: Resequencer<Held<O>>,
     duplicates: Duplicates,
     delay: DelayControl,
-    strays: Strays,
+    outliers: Outliers,
     lines: BTreeMap<SessionId, Line>,
     /// Places that were early, in the order of time; some are gone by now.
     early: VecDeque<(u64, Ordinal)>,
@@ -167,7 +167,7 @@ impl<O> Intake<O> {
             hold: Resequencer::new(settings.hold(), delay.delay_ns()),
             duplicates: Duplicates::new(settings.duplicates()),
             delay,
-            strays: Strays::new(settings.strays()),
+            outliers: Outliers::new(settings.outliers()),
             lines: BTreeMap::new(),
             early: VecDeque::new(),
             counts: vec![IntakeCounts::default(); usize::from(settings.gateways)],
@@ -322,12 +322,12 @@ impl<O> Intake<O> {
     fn stamp_that_counts(&mut self, now_ns: u64, gateway: GatewayId, stamp: Stamp) -> (Stamp, bool) {
         let Stamp::Gateway(stamped_ns) = stamp else { return (Stamp::OnArrival, false) };
         let transit_ns = signed_difference(now_ns, stamped_ns);
-        match self.strays.on_transit(now_ns, gateway, transit_ns) {
+        match self.outliers.on_transit(now_ns, gateway, transit_ns) {
             Standing::Fits => {
                 self.delay.on_transit(transit_ns);
                 (stamp, true)
             }
-            Standing::Stray => (Stamp::OnArrival, false),
+            Standing::Outlier => (Stamp::OnArrival, false),
         }
     }
 
@@ -494,10 +494,10 @@ impl<O> Intake<O> {
 
     fn gateway(&self, gateway: GatewayId) -> Option<GatewayFigures> {
         let copies = *self.counts.get(gateway.index())?;
-        let (hold, standing) = (*self.hold.counts(gateway)?, self.strays.standing(gateway)?);
-        let strayed = self.strays.strayed_count(gateway);
+        let (hold, standing) = (*self.hold.counts(gateway)?, self.outliers.standing(gateway)?);
+        let outlier_samples = self.outliers.outlier_samples(gateway);
         let is_quiet = copies == IntakeCounts::default() && hold.orders == 0;
-        (!is_quiet).then_some(GatewayFigures { gateway, copies, hold, standing, strayed })
+        (!is_quiet).then_some(GatewayFigures { gateway, copies, hold, standing, outlier_samples })
     }
 }
 

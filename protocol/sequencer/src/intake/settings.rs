@@ -2,8 +2,8 @@
 
 use walras_fair_access::delay::DelaySettings;
 use walras_fair_access::duplicates::DuplicateSettings;
+use walras_fair_access::outliers::OutlierSettings;
 use walras_fair_access::resequence::ResequencerSettings;
-use walras_fair_access::strays::StraySettings;
 use walras_types::limits::SESSION_WINDOW;
 
 /// How orders are held, and for how long.
@@ -28,14 +28,14 @@ pub struct IntakeSettings {
     /// How long they wait.
     pub early_max_ns: u64,
     /// How far a gateway's median transit may lie from the others' before its stamps count no more.
-    pub stray_apart_max_ns: u64,
+    pub outlier_apart_max_ns: u64,
 }
 
 /// Places of a session that are remembered: those that may be unanswered, and as many before them, for copies that come late.
 const WINDOW: usize = (2 * SESSION_WINDOW).next_power_of_two();
 
 /// Samples that a gateway's median transit is of, and from one look at it to the next.
-const STRAY_WINDOW: usize = 200;
+const OUTLIER_WINDOW: usize = 200;
 const SAMPLES_PER_LOOK: u32 = 20;
 
 impl IntakeSettings {
@@ -53,7 +53,7 @@ impl IntakeSettings {
             digest_key,
             early_per_session_max: SESSION_WINDOW,
             early_max_ns: 200_000_000,
-            stray_apart_max_ns: 1_000_000,
+            outlier_apart_max_ns: 1_000_000,
         }
     }
 
@@ -66,8 +66,8 @@ impl IntakeSettings {
         DuplicateSettings { sessions_max: self.sessions_max, window: WINDOW, digest_key: self.digest_key }
     }
 
-    pub(super) fn strays(&self) -> StraySettings {
-        let (gateways, apart_max_ns) = (self.gateways, self.stray_apart_max_ns);
-        StraySettings { gateways, apart_max_ns, window: STRAY_WINDOW, samples_per_look: SAMPLES_PER_LOOK }
+    pub(super) fn outliers(&self) -> OutlierSettings {
+        let (gateways, apart_max_ns) = (self.gateways, self.outlier_apart_max_ns);
+        OutlierSettings { gateways, apart_max_ns, window: OUTLIER_WINDOW, samples_per_look: SAMPLES_PER_LOOK }
     }
 }

@@ -53,7 +53,7 @@ pub trait Host<O> {
     fn members(&mut self, members: &Members);
 
     /// Make this durable now, in the place of what was kept so before, beside the log; it goes into
-    /// [`super::Introductions::decode`] at the next start. Asked a few times in a replica's life.
+    /// [`super::Introductions::decode`] at the next start. Asked a few times in a replica's life, and again after an error.
     fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String>;
 
     /// Everything committed when the read was asked for has been applied.
@@ -84,6 +84,8 @@ pub enum Unresolved {
         /// Who leads, as far as it is known.
         leader: Option<ReplicaId>,
     },
+    /// This replica's log can not be written now, for this reason: it may be in the log, and may yet be applied.
+    Unwritten(RejectReason),
     /// A snapshot took its place: it may have been applied. Whoever sent it under an ordinal asks again under the same one.
     InDoubt,
 }

@@ -238,12 +238,12 @@ impl Introductions {
         self.known.contains_key(&id) && self.heard.get(&id).is_some_and(|heard| heard.has_noted_us && heard.is_settled)
     }
 
-    /// Whether what [`Self::encode`] gives has changed since the last time this was asked.
-    pub(super) fn take_dirty(&mut self) -> bool {
-        std::mem::take(&mut self.is_dirty)
+    /// What [`Self::encode`] gives is durable.
+    pub(super) fn note_kept(&mut self) {
+        self.is_dirty = false;
     }
 
-    /// Whether that has changed.
+    /// Whether what [`Self::encode`] gives has changed since it was made durable.
     pub(super) fn is_dirty(&self) -> bool {
         self.is_dirty
     }

@@ -25,7 +25,7 @@ use walras_consensus::{
     SnapshotMeta, StartError, Status, Term, Ticket,
 };
 use walras_engine::{Engine, Standing};
-use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{BatchMarketId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardCommand, VenueCommand};
 
@@ -132,6 +132,8 @@ pub struct ReplicatedSequencer<O> {
     leader_clocks: LeaderClocks,
     /// When it tells of its clock next, where it leads.
     next_telling_ns: u64,
+    /// Why it takes no commands, while that is so.
+    refusal: Option<RejectReason>,
 }
 
 impl<O> ReplicatedSequencer<O> {
@@ -180,6 +182,7 @@ impl<O> ReplicatedSequencer<O> {
             unlinked: BTreeSet::new(),
             leader_clocks: LeaderClocks::default(),
             next_telling_ns: 0,
+            refusal: None,
         };
         sequencer.settle(host)?;
         Ok(sequencer)
@@ -224,7 +227,7 @@ impl<O> ReplicatedSequencer<O> {
     }
 
     fn admit(&mut self, ordinal: Option<Ordinal>) -> Result<&mut Collecting<O>, NotTaken> {
-        let (leader, waiting, room) = (self.leader(), self.waiting(), self.pack_bytes_room());
+        let (leader, waiting, room, refusal) = (self.leader(), self.waiting(), self.pack_bytes_room(), self.refusal);
         let Some(collecting) = &mut self.collecting else { return Err(NotTaken::NotLeader { leader }) };
         if let Some(ordinal) = ordinal {
             let applied = match self.engine.standing(ordinal) {
@@ -237,15 +240,38 @@ impl<O> ReplicatedSequencer<O> {
             if ordinal.session_seq < next {
                 return Err(NotTaken::OnItsWay);
             }
-            if ordinal.session_seq > next {
+            if refusal.is_none() && ordinal.session_seq > next {
                 return Err(NotTaken::Refused(RejectReason::SessionSeqGap));
             }
+        }
+        if let Some(reason) = refusal {
+            return Err(NotTaken::Refused(reason));
         }
         if waiting >= self.settings.waiting_max || collecting.encoded_bytes() >= room {
             return Err(NotTaken::Refused(RejectReason::Overloaded));
         }
         // The borrow above ends with the checks.
         Ok(self.collecting.as_mut().expect("it was there a moment ago"))
+    }
+
+    /// From now on commands are refused for this reason, as this replica's log can not be written; or they are not. Those taken before
+    /// stay on their way.
+    pub fn refuse(&mut self, refusal: Option<RejectReason>) {
+        self.refusal = refusal;
+    }
+
+    /// Those who wait here for a command that was taken wait no more: this replica's log can not be written, for this reason. The
+    /// commands stay on their way.
+    pub fn give_up_waiting(&mut self, reason: RejectReason, host: &mut impl Host<O>) {
+        let collecting = self.collecting.as_mut().into_iter().flat_map(Collecting::take_origins);
+        let waiting = self.on_their_way.take_origins().chain(collecting);
+        waiting.for_each(|origin| host.unresolved(origin, Unresolved::Unwritten(reason)));
+    }
+
+    /// Who could lead next soonest, where this replica leads.
+    #[must_use]
+    pub fn heir(&self) -> Option<ReplicaId> {
+        self.replica.heir()
     }
 
     /// Where it leads: closes batches whose time has come, and has those that are closed solved by the host. Call it after every input, before
@@ -266,6 +292,11 @@ impl<O> ReplicatedSequencer<O> {
         }
         self.steps = steps;
         self.collect_clearings(now);
+    }
+
+    /// A batch market whose every block was set aside as a whole since this replica leads, for so long that another should.
+    pub fn take_idle_market(&mut self) -> Option<BatchMarketId> {
+        self.driver.take_idle_market()
     }
 
     /// This replica has published what an entry changed, to be held so long after the entry was made, and had it so long after that: `None` where its
@@ -321,7 +352,7 @@ impl<O> ReplicatedSequencer<O> {
         self.leader_clocks.bound_ns(self.replica.status().term)
     }
 
-    /// What came of the pieces of market data that this leader saw; `None` where it does not lead or nothing is held.
+    /// What came of the publications that this leader saw; `None` where it does not lead or nothing is held.
     #[must_use]
     pub fn release_counts(&self) -> Option<ReleaseCounts> {
         let members = || self.members.voters.union(&self.members.learners).copied();
@@ -429,9 +460,14 @@ impl<O> ReplicatedSequencer<O> {
         let Some(greeting) = Greeting::decode(bytes, cluster_id) else { return Ok(()) };
         let from = greeting.from();
         introductions.check_genesis(&greeting)?;
+        let before = introductions.clone();
         let is_asked = introductions.on_greeting(greeting)?;
         let has_changed = introductions.is_dirty();
-        self.keep_introductions(host)?;
+        if !self.keep_introductions(host) {
+            // What is not durable is neither told nor acted on. Others greet again.
+            self.introductions = Some(before);
+            return Ok(());
+        }
         if !was_settled && self.is_settled() {
             // Its timeouts count from here.
             self.replica.skip_to(now_ns);
@@ -442,17 +478,19 @@ impl<O> ReplicatedSequencer<O> {
         if has_changed {
             // Others may wait for what is known now.
             self.next_greeting_ns = now_ns;
-            self.greet_all(now_ns, host)?;
+            self.greet_all(now_ns, host);
         }
         Ok(())
     }
 
-    fn keep_introductions(&mut self, host: &mut impl Host<O>) -> Result<(), Halt> {
-        let Some(introductions) = &mut self.introductions else { return Ok(()) };
-        if introductions.take_dirty() {
-            host.keep_introductions(&introductions.encode()).map_err(Halt::Disk)?;
+    /// Makes durable what changed of it; whether that is so now.
+    fn keep_introductions(&mut self, host: &mut impl Host<O>) -> bool {
+        let Some(introductions) = self.introductions.as_mut().filter(|introductions| introductions.is_dirty()) else { return true };
+        let is_kept = host.keep_introductions(&introductions.encode()).is_ok();
+        if is_kept {
+            introductions.note_kept();
         }
-        Ok(())
+        is_kept
     }
 
     fn greet(&self, to: ReplicaId, asks: bool, host: &mut impl Host<O>) {
@@ -464,23 +502,28 @@ impl<O> ReplicatedSequencer<O> {
     }
 
     /// Introduces it to those who have not answered yet, when that is due.
-    fn greet_all(&mut self, now_ns: u64, host: &mut impl Host<O>) -> Result<(), Halt> {
+    fn greet_all(&mut self, now_ns: u64, host: &mut impl Host<O>) {
         if now_ns < self.next_greeting_ns {
-            return Ok(());
+            return;
         }
-        self.keep_introductions(host)?;
-        let Some(introductions) = &self.introductions else { return Ok(()) };
-        let every_ns = if introductions.is_settled() { ASK_AGAIN_EVERY_NS } else { ASK_EVERY_NS };
-        self.next_greeting_ns = now_ns.saturating_add(every_ns);
+        let is_kept = self.keep_introductions(host);
+        let Some(introductions) = &self.introductions else { return };
         let unmet: Vec<ReplicaId> = self.settings.peers.iter().copied().filter(|id| !introductions.has_met(*id)).collect();
-        unmet.into_iter().for_each(|id| self.greet(id, true, host));
-        Ok(())
+        self.next_greeting_ns = match introductions.is_settled() {
+            // What the disk did not take is written again.
+            true if unmet.is_empty() && is_kept => u64::MAX,
+            true => now_ns.saturating_add(ASK_AGAIN_EVERY_NS),
+            false => now_ns.saturating_add(ASK_EVERY_NS),
+        };
+        if is_kept {
+            unmet.into_iter().for_each(|id| self.greet(id, true, host));
+        }
     }
 
     /// Time has passed.
     pub fn on_timer(&mut self, now_ns: u64, host: &mut impl Host<O>) -> Result<(), Halt> {
         if self.introductions.is_some() {
-            self.greet_all(now_ns, host)?;
+            self.greet_all(now_ns, host);
         }
         if !self.is_settled() {
             return Ok(());
@@ -600,6 +643,17 @@ impl<O> ReplicatedSequencer<O> {
         Ok(asked)
     }
 
+    /// These are the other replicas from now on, members or not: it introduces itself to those whom it has not met.
+    pub fn set_peers(&mut self, now_ns: u64, peers: BTreeSet<ReplicaId>) {
+        self.settings.peers = peers;
+        self.next_greeting_ns = now_ns;
+    }
+
+    /// Has the host keep the state as it is now, unless as new a one is durable.
+    pub fn keep_state(&mut self, host: &mut impl Host<O>) {
+        self.snapshot(self.applied, host);
+    }
+
     /// Hands leadership to another voter. What collects meanwhile goes back to its senders when it is done.
     pub fn transfer_to(
         &mut self,
@@ -657,6 +711,15 @@ impl<O> ReplicatedSequencer<O> {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.on_their_way.commands() + self.collecting.as_ref().map_or(0, Collecting::len)
+    }
+
+    /// Whether one more command has room, or is refused at once: where another replica leads, or the log can not be written.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        let has_room = |collecting: &Collecting<O>| {
+            self.waiting() < self.settings.waiting_max && collecting.encoded_bytes() < self.pack_bytes_room()
+        };
+        self.refusal.is_some() || self.collecting.as_ref().is_none_or(has_room)
     }
 
     /// Room in a pack, with one entry of any size to spare.

@@ -83,7 +83,7 @@ impl PeerMessage {
     }
 }
 
-/// Whether a message between sequencers is one of the consensus: whoever sends it takes part, as no newcomer does.
+/// Whether a message between sequencers is one of the consensus. Its sender takes part: no process on probation sends one.
 #[must_use]
 pub fn is_of_consensus(message: &[u8]) -> bool {
     message.last() == Some(&CONSENSUS)

@@ -112,6 +112,11 @@ impl<O> Collecting<O> {
         (std::mem::take(&mut self.pack), std::mem::take(&mut self.origins))
     }
 
+    /// Those who wait for what has collected, which stays.
+    pub(super) fn take_origins(&mut self) -> impl Iterator<Item = O> {
+        self.origins.iter_mut().filter_map(Option::take)
+    }
+
     pub(super) fn into_origins(self) -> impl Iterator<Item = O> {
         self.origins.into_iter().flatten()
     }
@@ -141,6 +146,11 @@ impl<O> OnTheirWay<O> {
 
     pub(super) fn commands(&self) -> usize {
         self.commands
+    }
+
+    /// Those who wait for what is on its way, which stays so.
+    pub(super) fn take_origins(&mut self) -> impl Iterator<Item = O> {
+        self.packs.iter_mut().flat_map(|proposed| proposed.origins.iter_mut().filter_map(Option::take))
     }
 
     /// A slot was decided. A pack proposed for it in another term, or for one before it, never will be.
@@ -205,6 +215,15 @@ mod tests {
         assert_eq!(decided, Decided { origins: vec![Some((6, 3)), None], lost: vec![(6, 1)] });
         assert_eq!(mine.decide(Slot(7), Term(4)), Decided { origins: vec![], lost: vec![(7, 1)] }, "another's stands there");
         assert_eq!((mine.packs(), mine.commands()), (0, 0));
+    }
+
+    #[test]
+    fn those_who_gave_up_waiting_are_not_answered_and_their_commands_stay() {
+        let mut mine = packs(&[(5, 1), (6, 1)]);
+        assert_eq!(mine.take_origins().collect::<Vec<_>>(), [(5, 1), (6, 1)]);
+        assert_eq!((mine.packs(), mine.commands()), (2, 4));
+        assert_eq!(mine.decide(Slot(5), Term(1)), Decided { origins: vec![None, None], lost: vec![] });
+        assert_eq!(mine.take_origins().count(), 0);
     }
 
     #[test]

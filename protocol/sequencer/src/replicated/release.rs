@@ -1,24 +1,25 @@
 //! How long market data is held: what gateways tell of its way becomes d_h, which goes into the log.
 //!
-//! Every replica publishes at the same entries, and tells the leader how long after its making a piece was there. The slowest counts:
-//! a piece is unfair when it came to any gateway after its release time. So the leader steers d_h to the share that the operator named, and
-//! has each change logged, since all have to release by the same.
+//! Every replica publishes at the same entries, and tells the leader how long after its making a publication was there. The slowest
+//! counts: a publication is unfair when it came to any gateway after its release time. So the leader steers d_h to the share that
+//! the operator named, and has each change logged, since all have to release by the same.
 
 use std::collections::VecDeque;
 
 use walras_consensus::ReplicaId;
 use walras_fair_access::delay::{DelayBounds, DelayControl, DelaySettings};
 use walras_fair_access::margins::{Judged, Margins};
-use walras_fair_access::strays::{Standing, StraySettings, Strays};
+use walras_fair_access::outliers::{OutlierSettings, Outliers, Standing};
 use walras_fair_access::{GATEWAYS_MAX, GatewayId};
 use walras_types::LogIndex;
 use walras_wire::AccessDelays;
 
-/// Pieces that wait for the word of all gateways; a power of two.
+/// Publications that wait for the word of all gateways; a power of two.
 const UNDER_WAY_MAX: usize = 64;
 
-/// Reports that a gateway's median is of, and reports between two looks at it: pieces are few, and one that lies should be named soon.
-const STRAY_WINDOW: usize = 31;
+/// Reports that a gateway's median is of, and reports between two looks at it: publications are few, and one that lies should be
+/// named soon.
+const OUTLIER_WINDOW: usize = 31;
 const REPORTS_PER_LOOK: u32 = 4;
 
 /// The transit of a report that does not count: no other is below it.
@@ -33,24 +34,25 @@ pub struct ReleaseRules {
     pub change_min_ns: u64,
     /// Two changes are at least so far apart.
     pub change_every_ns: u64,
-    /// A gateway that has its pieces so much sooner or later than the others, in the median, does not count: its clock is wrong, or its link.
-    pub stray_apart_max_ns: u64,
+    /// A gateway that has its publications so much sooner or later than the others, in the median, does not count: its clock is
+    /// wrong, or its link.
+    pub outlier_apart_max_ns: u64,
 }
 
-/// What has come of the pieces that this leader saw.
+/// What has come of the publications that this leader saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseCounts {
     /// Judged.
-    pub pieces: u64,
+    pub publications: u64,
     /// Of these, came to a gateway after their release time.
     pub unfair: u64,
     /// Of the last window, the share in millionths.
     pub recent_ppm: u32,
-    /// Reports that did not count, since their gateway's do not fit the others'.
-    pub strayed: u64,
-    /// The gateways of which none counts now.
-    pub strays: Vec<GatewayId>,
-    /// The members that nothing waits for: their link is lost, or they reported none of the latest pieces. The others judge.
+    /// Reports that did not count, because their gateway was an outlier.
+    pub outlier_samples: u64,
+    /// The gateways whose reports do not count now.
+    pub outliers: Vec<GatewayId>,
+    /// The members that nothing waits for: their link is lost, or they reported none of the latest publications. The others judge.
     pub silent: Vec<GatewayId>,
 }
 
@@ -60,8 +62,8 @@ pub(super) struct ReleaseSteering {
     rules: ReleaseRules,
     control: DelayControl,
     margins: Margins,
-    strays: Strays,
-    /// Of the pieces under way the entry, the number and how long they are held, oldest first.
+    outliers: Outliers,
+    /// Of the publications under way the entry, the number and how long they are held, oldest first.
     made: VecDeque<(LogIndex, u64, u64)>,
     next_change_ns: u64,
     /// When somebody asked last what is wanted, which is all the time.
@@ -69,7 +71,8 @@ pub(super) struct ReleaseSteering {
 }
 
 impl ReleaseSteering {
-    /// Goes on from the delay that is in force. Pieces wait for the word of `linked`, and of each other replica from its first word on.
+    /// Goes on from the delay that is in force. Publications wait for the word of `linked`, and of each other replica from its
+    /// first word on.
     pub(super) fn new(rules: ReleaseRules, in_force_ns: u64, linked: impl Iterator<Item = ReplicaId>) -> Self {
         let from = |mut bounds: DelayBounds| {
             if in_force_ns > 0 {
@@ -94,10 +97,10 @@ impl ReleaseSteering {
             rules,
             control: DelayControl::new(settings),
             margins,
-            strays: Strays::new(StraySettings {
+            outliers: Outliers::new(OutlierSettings {
                 gateways: GATEWAYS_MAX,
-                apart_max_ns: rules.stray_apart_max_ns,
-                window: STRAY_WINDOW,
+                apart_max_ns: rules.outlier_apart_max_ns,
+                window: OUTLIER_WINDOW,
                 samples_per_look: REPORTS_PER_LOOK,
             }),
             made: VecDeque::with_capacity(UNDER_WAY_MAX),
@@ -106,7 +109,7 @@ impl ReleaseSteering {
         }
     }
 
-    /// A piece was made at an entry, and is held for so long.
+    /// A publication was made at an entry, and is held for so long.
     pub(super) fn on_made(&mut self, at: LogIndex, delay_ns: u64) {
         let (number, forced) = self.margins.on_made();
         if let Some(judged) = forced {
@@ -118,14 +121,14 @@ impl ReleaseSteering {
         self.made.push_back((at, number, delay_ns));
     }
 
-    /// A gateway had the piece of an entry so long after it was made.
+    /// A gateway had the publication of an entry so long after it was made.
     pub(super) fn on_arrival(&mut self, gateway: ReplicaId, at: LogIndex, transit_ns: i64) {
         let Some(gateway) = gateway_of(gateway) else { return };
         let Ok(place) = self.made.binary_search_by_key(&at, |made| made.0) else { return };
         // That it told is noted all the same, so that nothing waits for it.
-        let counted_ns = match self.strays.on_transit(self.now_ns, gateway, transit_ns) {
+        let counted_ns = match self.outliers.on_transit(self.now_ns, gateway, transit_ns) {
             Standing::Fits => transit_ns,
-            Standing::Stray => NOTHING_NS,
+            Standing::Outlier => NOTHING_NS,
         };
         if let Some(judged) = self.margins.on_report(gateway, self.made[place].1, counted_ns) {
             self.judge(judged);
@@ -150,7 +153,7 @@ impl ReleaseSteering {
         if judged.transit_ns_max == NOTHING_NS {
             return;
         }
-        let Some(&(_, _, delay_ns)) = self.made.iter().find(|made| made.1 == judged.piece) else { return };
+        let Some(&(_, _, delay_ns)) = self.made.iter().find(|made| made.1 == judged.publication) else { return };
         self.control.on_transit(judged.transit_ns_max);
         self.control.on_verdict((judged.transit_ns_max > i64::try_from(delay_ns).unwrap_or(i64::MAX)).into());
     }
@@ -167,15 +170,15 @@ impl ReleaseSteering {
     }
 
     pub(super) fn counts(&self, members: impl Iterator<Item = ReplicaId>) -> ReleaseCounts {
-        let (pieces, unfair) = self.control.totals();
+        let (publications, unfair) = self.control.totals();
         let gateways = (0..GATEWAYS_MAX).map(GatewayId);
-        let is_stray = |gateway: &GatewayId| self.strays.standing(*gateway) == Some(Standing::Stray);
+        let is_outlier = |gateway: &GatewayId| self.outliers.standing(*gateway) == Some(Standing::Outlier);
         ReleaseCounts {
-            pieces,
+            publications,
             unfair,
             recent_ppm: self.control.recent().0,
-            strayed: gateways.clone().map(|gateway| self.strays.strayed_count(gateway)).sum(),
-            strays: gateways.filter(is_stray).collect(),
+            outlier_samples: gateways.clone().map(|gateway| self.outliers.outlier_samples(gateway)).sum(),
+            outliers: gateways.filter(is_outlier).collect(),
             silent: members.filter_map(gateway_of).filter(|gateway| !self.margins.is_awaited(*gateway)).collect(),
         }
     }
@@ -207,24 +210,24 @@ mod tests {
     }
 
     fn rules(delay: DelaySettings, change_min_ns: u64) -> ReleaseRules {
-        ReleaseRules { delay, change_min_ns, change_every_ns: 100, stray_apart_max_ns: 500_000 }
+        ReleaseRules { delay, change_min_ns, change_every_ns: 100, outlier_apart_max_ns: 500_000 }
     }
 
-    /// Pieces each of which the slowest of three gateways has after 300 us: d_h finds its way there, however it began.
+    /// Publications each of which the slowest of three gateways has after 300 us: d_h finds its way there, however it began.
     #[test]
     fn the_delay_comes_to_what_the_slowest_gateway_needs() {
         for start_ns in [0, 600_000] {
             let mut steering = ReleaseSteering::new(stepped(50_000), start_ns, ids(1..=3));
             let mut in_force = AccessDelays { sequencing_ns: 7, release_ns: start_ns };
             let mut changes = 0;
-            for piece in 1..1_000_u64 {
-                steering.on_made(LogIndex(10 * piece), in_force.release_ns);
+            for publication in 1..1_000_u64 {
+                steering.on_made(LogIndex(10 * publication), in_force.release_ns);
                 for (gateway, transit_ns) in [(1, 80_000), (2, 300_000), (3, 120_000)] {
-                    steering.on_arrival(id(gateway), LogIndex(10 * piece), transit_ns);
-                    steering.on_arrival(id(gateway), LogIndex(10 * piece + 1), 900_000);
+                    steering.on_arrival(id(gateway), LogIndex(10 * publication), transit_ns);
+                    steering.on_arrival(id(gateway), LogIndex(10 * publication + 1), 900_000);
                 }
-                steering.on_arrival(id(99), LogIndex(10 * piece), 900_000);
-                if let Some(wanted) = steering.wanted(1_000 * piece, in_force, 7) {
+                steering.on_arrival(id(99), LogIndex(10 * publication), 900_000);
+                if let Some(wanted) = steering.wanted(1_000 * publication, in_force, 7) {
                     assert_eq!(wanted.sequencing_ns, 7, "the other delay is told with it");
                     in_force = wanted;
                     changes += 1;
@@ -232,7 +235,7 @@ mod tests {
             }
             let counts = steering.counts(ids(1..=3));
             assert!((250_000..=420_000).contains(&in_force.release_ns), "{in_force:?} after a start at {start_ns}");
-            assert!(counts.pieces > 900 && counts.unfair > 0 && changes > 10, "{counts:?}, {changes} changes");
+            assert!(counts.publications > 900 && counts.unfair > 0 && changes > 10, "{counts:?}, {changes} changes");
         }
     }
 
@@ -254,12 +257,12 @@ mod tests {
             let mut steering = ReleaseSteering::new(stepped(50_000), 300_000, ids(1..=4));
             let mut in_force = AccessDelays { sequencing_ns: 0, release_ns: 300_000 };
             let mut highest_ns = 0;
-            for piece in 1..1_000_u64 {
-                steering.on_made(LogIndex(piece), in_force.release_ns);
+            for publication in 1..1_000_u64 {
+                steering.on_made(LogIndex(publication), in_force.release_ns);
                 for (gateway, transit_ns) in [(1, 80_000), (2, 250_000), (3, 120_000), (4, 200_000 + wrong_ns)] {
-                    steering.on_arrival(id(gateway), LogIndex(piece), transit_ns);
+                    steering.on_arrival(id(gateway), LogIndex(publication), transit_ns);
                 }
-                in_force = steering.wanted(1_000 * piece, in_force, 0).unwrap_or(in_force);
+                in_force = steering.wanted(1_000 * publication, in_force, 0).unwrap_or(in_force);
                 highest_ns = highest_ns.max(in_force.release_ns);
             }
             (in_force.release_ns, highest_ns, steering.counts(ids(1..=4)))
@@ -269,52 +272,55 @@ mod tests {
             let (with_ns, highest_ns, counts) = settled_ns(wrong_ns);
             assert!(with_ns.abs_diff(right_ns) <= 50_000, "{wrong_ns}: {with_ns} instead of {right_ns}");
             assert!(highest_ns <= 500_000, "{wrong_ns}: {highest_ns} before it was named");
-            assert!(counts.strays == [GatewayId(4)] && counts.strayed > 900 && counts.pieces > 900, "{wrong_ns}: {counts:?}");
+            assert!(
+                counts.outliers == [GatewayId(4)] && counts.outlier_samples > 900 && counts.publications > 900,
+                "{wrong_ns}: {counts:?}"
+            );
         }
-        // Of all being slow nobody strays.
+        // When all are slow, none is an outlier.
         let mut steering = ReleaseSteering::new(stepped(50_000), 300_000, ids(1..=4));
-        for piece in 1..100 {
-            steering.on_made(LogIndex(piece), 300_000);
-            (1..=3).for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(piece), 9_000_000));
+        for publication in 1..100 {
+            steering.on_made(LogIndex(publication), 300_000);
+            (1..=3).for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(publication), 9_000_000));
         }
         let counts = steering.counts(ids(1..=4));
-        assert!(counts.strays.is_empty() && counts.unfair == counts.pieces && counts.pieces > 50, "{counts:?}");
+        assert!(counts.outliers.is_empty() && counts.unfair == counts.publications && counts.publications > 50, "{counts:?}");
     }
 
     /// Gateways that are configured and not there are not waited for after a while.
     #[test]
     fn the_silent_are_not_waited_for() {
         let mut steering = ReleaseSteering::new(stepped(50_000), 0, ids(1..=3));
-        for piece in 1..=200 {
-            steering.on_made(LogIndex(piece), 100_000);
-            steering.on_arrival(id(1), LogIndex(piece), 80_000);
+        for publication in 1..=200 {
+            steering.on_made(LogIndex(publication), 100_000);
+            steering.on_arrival(id(1), LogIndex(publication), 80_000);
         }
         let counts = steering.counts(ids(1..=3));
-        assert!(counts.pieces > 190 && counts.silent == [GatewayId(2), GatewayId(3)], "{counts:?}");
+        assert!(counts.publications > 190 && counts.silent == [GatewayId(2), GatewayId(3)], "{counts:?}");
     }
 
-    /// A replica ends: from then on pieces are judged by the others as they come, and the leader names it.
+    /// A replica ends: from then on publications are judged by the others as they come, and the leader names it.
     #[test]
     fn a_lost_replica_is_not_waited_for_at_all() {
         let mut steering = ReleaseSteering::new(stepped(50_000), 100_000, ids(1..=3));
-        let piece_of = |steering: &mut ReleaseSteering, piece: u64, tell: std::ops::RangeInclusive<u64>, transit_ns: i64| {
-            steering.on_made(LogIndex(piece), 100_000);
-            tell.for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(piece), transit_ns));
+        let publish = |steering: &mut ReleaseSteering, publication: u64, tell: std::ops::RangeInclusive<u64>, transit_ns: i64| {
+            steering.on_made(LogIndex(publication), 100_000);
+            tell.for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(publication), transit_ns));
         };
-        (1..=10).for_each(|piece| piece_of(&mut steering, piece, 1..=3, 80_000));
+        (1..=10).for_each(|publication| publish(&mut steering, publication, 1..=3, 80_000));
         // Five more come while nobody knows yet that replica 3 is gone: late, since the cluster was busy with that.
-        (11..=15).for_each(|piece| piece_of(&mut steering, piece, 1..=2, 900_000));
+        (11..=15).for_each(|publication| publish(&mut steering, publication, 1..=2, 900_000));
         let before = steering.counts(ids(1..=3));
-        assert_eq!((before.pieces, before.unfair, before.silent), (10, 0, vec![]));
+        assert_eq!((before.publications, before.unfair, before.silent), (10, 0, vec![]));
         steering.on_link_lost(id(3));
         let after = steering.counts(ids(1..=3));
-        assert_eq!((after.pieces, after.unfair, after.silent), (15, 5, vec![GatewayId(3)]));
-        piece_of(&mut steering, 16, 1..=2, 80_000);
-        assert_eq!(steering.counts(ids(1..=3)).pieces, 16);
+        assert_eq!((after.publications, after.unfair, after.silent), (15, 5, vec![GatewayId(3)]));
+        publish(&mut steering, 16, 1..=2, 80_000);
+        assert_eq!(steering.counts(ids(1..=3)).publications, 16);
         steering.on_linked(id(3));
-        piece_of(&mut steering, 17, 1..=2, 80_000);
+        publish(&mut steering, 17, 1..=2, 80_000);
         let back = steering.counts(ids(1..=3));
-        assert_eq!((back.pieces, back.silent), (16, vec![]));
+        assert_eq!((back.publications, back.silent), (16, vec![]));
         steering.on_link_lost(id(99));
     }
 }

@@ -48,7 +48,7 @@ fn the_same_clamped_stamp_from_two_gateways_does_not_turn_a_session_round() {
 
 #[test]
 fn a_gateway_apart_from_the_others_may_not_stamp() {
-    let mut world = World::new(IntakeSettings { stray_apart_max_ns: 1_000, ..settings(100_000) }, 4);
+    let mut world = World::new(IntakeSettings { outlier_apart_max_ns: 1_000, ..settings(100_000) }, 4);
     let mut at_ns = 1_000_000;
     for n in 1..=300 {
         for gateway in 0..GATEWAYS {
@@ -60,8 +60,8 @@ fn a_gateway_apart_from_the_others_may_not_stamp() {
         }
     }
     let figures = world.figures();
-    let strayed: Vec<bool> = figures.gateways.iter().map(|gateway| gateway.strayed > 100).collect();
-    assert_eq!(strayed, [false, false, false, true]);
+    let outlier_samples: Vec<bool> = figures.gateways.iter().map(|gateway| gateway.outlier_samples > 100).collect();
+    assert_eq!(outlier_samples, [false, false, false, true]);
     world.runs_until(at_ns + 99_000);
     let waits = |session: u64| world.venue.expected[&SessionId(session)].0 <= 300;
     assert!(waits(4), "it gains nothing any more: its orders wait from when they came");

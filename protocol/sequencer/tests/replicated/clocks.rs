@@ -67,7 +67,7 @@ impl Venue {
         let machines = [(3_000_000, 40, 250), (-2_000_000, -30, -290), (7_000_000, 5, 100)].into_iter().map(machine).collect();
         let mut world = World::new(3, None);
         let delay = DelaySettings::Static { delay_ns: DELAY_NS };
-        world.release = Some(ReleaseRules { delay, change_min_ns: 1, change_every_ns: 1, stray_apart_max_ns: 1_000_000_000 });
+        world.release = Some(ReleaseRules { delay, change_min_ns: 1, change_every_ns: 1, outlier_apart_max_ns: 1_000_000_000 });
         (0..REPLICAS).for_each(|n| world.start(n));
         Self { world, machines, instants_ns: BTreeMap::new(), made_ns: BTreeMap::new() }
     }

@@ -6,7 +6,7 @@ use walras_sequencer::Halt;
 use super::client::Doing;
 use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
-use super::replica::{Moment, Out, Process, ReplicaTimer, Stop, StreamId};
+use super::replica::{Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId};
 use super::shard::{Heard, NUMBERS_FROM};
 use super::strikes::SHORT_RESTART_NS;
 use super::world::{Event, Phase, World};
@@ -59,13 +59,7 @@ impl World {
                 self.told_of_its_disk(replica);
                 Ok(())
             }
-            Err(Stop::Disk(why) | Stop::Halt(Halt::Disk(why))) => {
-                self.trace.line(self.now_ns, || format!("replica {}: stops: {why}", replica_id(replica)));
-                self.report.stops += 1;
-                self.carry_out(replica, outs)?;
-                self.kill(replica);
-                Ok(())
-            }
+            Err(Stop::Disk(why)) => Err(Violation::new("storage", format!("replica {} stops: {why}", replica_id(replica)))),
             Err(Stop::Halt(halt)) => Err(Violation::new("halt", format!("replica {} stops for good: {halt}", replica_id(replica)))),
         }
     }
@@ -114,6 +108,7 @@ impl World {
                 }
                 Out::ReadReady(token) if token.0 >= NUMBERS_FROM => self.told.push((replica, Heard::Read(token.0))),
                 Out::ReadReady(token) => self.read_ready(replica, token),
+                Out::Requested(request, answer) if request >= SIGNED_FROM => self.on_signed_answer(request, answer)?,
                 Out::Requested(request, answer) => self.on_requested(request, answer)?,
                 Out::HandsOver(to) => {
                     self.trace

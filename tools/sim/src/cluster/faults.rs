@@ -5,7 +5,7 @@ use walras_testkit::Choices;
 
 use crate::common::clock::FAR_NS_MAX;
 use crate::common::faults;
-use crate::common::network::Weather;
+use crate::common::network::NetworkQuality;
 
 /// One thing that goes wrong, at some replica where it is one replica's.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ pub(super) enum Fault {
     ClockDrift { fast_ppm: i64 },
     /// The time of day is set right, by whoever then starts the process anew if it was far off.
     ClockSetRight,
-    /// Messages and streams pass otherwise.
-    Network(Weather),
+    /// The network gets worse or better.
+    Network(NetworkQuality),
     /// Those of whom the mask's bit is set do not reach the others, in one direction or both, until the network heals.
     Partition { mask: u64, cuts_out: bool, cuts_in: bool, for_ns: u64 },
     /// A client's connection is cut.
@@ -55,7 +55,7 @@ pub(super) enum Fault {
 /// What a fault leaves behind, and passes again where faults are rare.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lasting {
-    Weather,
+    BadNetwork,
     SlowDisk(usize),
     WrongClock(usize),
 }
@@ -91,7 +91,7 @@ pub(super) fn draw(c: &mut Choices<'_>, weights: &FaultWeights) -> Fault {
             Fault::ClockDrift { fast_ppm: if c.one_in(2) { fast_ppm } else { -fast_ppm } }
         }
         9 => Fault::ClockSetRight,
-        10 => Fault::Network(Weather::foul(c)),
+        10 => Fault::Network(NetworkQuality::bad(c)),
         11 => {
             let both = c.one_in(2);
             let (mask, out) = (c.any(), c.one_in(2));

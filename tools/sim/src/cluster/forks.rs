@@ -3,8 +3,8 @@
 //! For as long as both run, links are modelled as far as they matter here (elsewhere messages pass without): each of the others is linked with one process under an id at a time, a
 //! new one takes the place of the one before, and that one calls again. Who has to stop they find as the product does ([`Lives`]).
 //!
-//! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the weather is fair and nothing else is struck. Whatever the later one does, all
-//! checkers hold, the first one goes on, and the later one is told within a second.
+//! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the network is good and no other
+//! fault strikes. Whatever the later one does, all checkers hold, the first one goes on, and the later one is told within a second.
 //!
 //! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and when the first one is back it is told. The folder
 //! of the later one is the replica's from then on.
@@ -22,7 +22,7 @@ use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 use crate::common::disk::VenueDisk;
-use crate::common::network::Weather;
+use crate::common::network::NetworkQuality;
 
 /// Which of the two processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ const FORK_NS: u64 = 3_000_000_000;
 const CALL_NS: u64 = 10_000_000;
 /// Within which one of the two must have been told.
 const TOLD_NS: u64 = 1_000_000_000;
-/// For how long at most the first one is parted from all others: longer than a newcomer sits out.
+/// Longest time that the first one is cut off from all others: longer than a probation.
 const PARTED_NS: u64 = 1_200_000_000;
 /// What strikes has to wait for so long.
 const LATER_NS: u64 = 20_000_000;
@@ -118,7 +118,7 @@ pub(super) fn may_fork(
     is_fair: bool,
     mutation: Option<Mutation>,
 ) -> bool {
-    let is_for_it = matches!(mutation, None | Some(Mutation::NewcomersTakePart | Mutation::FormerGoesOn));
+    let is_for_it = matches!(mutation, None | Some(Mutation::NoProbation | Mutation::FormerGoesOn));
     is_for_it && replicas >= 3 && durability == Durability::Disk && !loses_disks && !is_fair
 }
 
@@ -172,7 +172,7 @@ impl World {
         if self.fork.is_some() || !self.is_set_up || running.len() < 2 || !all_move {
             return Ok(());
         }
-        self.network.weather = Weather::FAIR;
+        self.network.quality = NetworkQuality::GOOD;
         self.network.heal();
         for machine in &mut self.machines {
             machine.disk.device.set_faults(SimFaults::default());

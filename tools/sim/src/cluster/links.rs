@@ -51,7 +51,7 @@ impl World {
     fn tell_lost(&mut self, at: usize, peer: usize) {
         if self.machines[at].process.is_some() && self.network.reaches(End::Replica(peer), End::Replica(at)) {
             let generation = self.machines[at].generation;
-            let delay_ns = 20_000 + self.links.below(self.network.weather.delay_ns_max.max(1));
+            let delay_ns = 20_000 + self.links.below(self.network.quality.delay_ns_max.max(1));
             self.schedule.at(self.now_ns + delay_ns, Event::LinkLost { at, generation, peer });
         }
     }

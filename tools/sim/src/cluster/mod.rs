@@ -23,6 +23,8 @@ mod report;
 mod requester;
 mod requests;
 pub(crate) mod shard;
+mod signed_order;
+mod signer;
 mod strikes;
 mod tempo;
 mod transfers;

@@ -1,5 +1,5 @@
-//! Faults planted in what surrounds the product's state machines: in the replica's host, in its disk, in its clients; and engines that are
-//! wrong everywhere alike, so that no comparison of replicas finds it.
+//! Faults planted in what surrounds the product's state machines: in the replica's host, in its disk, in its clients; and engines
+//! that are wrong everywhere alike, so that no comparison of replicas finds it.
 
 use walras_types::{Amount, LogIndex, PriceTicks, Side, SizeLots};
 use walras_wire::{BatchEvent, Event, OrderEvent};
@@ -21,8 +21,8 @@ mutations! {
     ForgetSessions,
     /// A client gives what is unanswered another number when it sends it again.
     RetryRenumbered,
-    /// A client says something else under the number of what is unanswered when it sends it again. The venue refuses it where the first one
-    /// is in the log.
+    /// A client says something else under the number of what is unanswered when it sends it again. The venue refuses it where the
+    /// first one is in the log.
     RetryAltered,
     /// A program that sends commands over HTTP gives what is unanswered another number when it sends it again.
     RequestRenumbered,
@@ -55,7 +55,7 @@ mutations! {
     /// A replica whose disk was lost begins under its id with an empty one, and takes part without asking the others.
     RejoinWithEmptyDisk,
     /// A process takes part as soon as it is linked, without waiting for its peers to meet another one under its id.
-    NewcomersTakePart,
+    NoProbation,
     /// A process whose place another one took, and which comes back, goes on although the other one has taken part.
     FormerGoesOn,
     /// Replicas keep fewer reports than they are set to.
@@ -84,9 +84,29 @@ mutations! {
     ReleaseEarly,
     /// Fair access: a replica that begins from a snapshot publishes and releases as if nothing had come before it.
     ReleaseAfresh,
+    /// A failed write or sync of the log counts as done.
+    IgnoreFailedSync,
+    /// After a failed write or sync nothing is written any more, as if the log were never opened again.
+    NeverReopen,
+    /// One replica: senders of orders whose outcome is unknown are answered that they were refused.
+    RefuseInDoubt,
+    /// One replica: the last order of the log is submitted again after a start.
+    ReplayTwice,
+    /// One replica: every signed order is submitted twice.
+    SubmitTwice,
+    /// One replica: requests from before the start are taken again.
+    ForgetNonces,
+    /// One replica: requests stamped after the start are taken, although a client's clock, or the replica's own before it was set
+    /// back, may have been ahead of the start's.
+    TakeStampsFromStart,
 }
 
 impl Mutation {
+    /// Whether it shows to those alone who sign each order by itself.
+    pub(super) fn is_of_signer(self) -> bool {
+        matches!(self, Self::RefuseInDoubt | Self::ReplayTwice | Self::SubmitTwice | Self::ForgetNonces | Self::TakeStampsFromStart)
+    }
+
     /// What a wrong engine tells of an entry.
     pub(super) fn spoil(self, log_index: LogIndex, events: &mut [Event]) {
         let is_hit = log_index.0.is_multiple_of(5);

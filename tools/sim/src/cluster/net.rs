@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use walras_testkit::Choices;
 
 use super::replica::StreamId;
-use crate::common::network::{self, Passage, Weather};
+use crate::common::network::{self, NetworkQuality, Passage};
 
 /// One end of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ struct Pipe {
 }
 
 pub(super) struct Network {
-    pub(super) weather: Weather,
+    pub(super) quality: NetworkQuality,
     /// Ways on which nothing passes.
     cut: BTreeSet<(End, End)>,
     choices: Choices<'static>,
@@ -62,7 +62,7 @@ const NOT_UP_NS: u64 = 200_000;
 impl Network {
     pub(super) fn new(choices: Choices<'static>) -> Self {
         let (cut, streams) = (BTreeSet::new(), BTreeMap::new());
-        Self { weather: Weather::FAIR, cut, choices, streams, next_stream: 1, lost_or_doubled: 0 }
+        Self { quality: NetworkQuality::GOOD, cut, choices, streams, next_stream: 1, lost_or_doubled: 0 }
     }
 
     pub(super) fn reaches(&self, from: End, to: End) -> bool {
@@ -81,7 +81,7 @@ impl Network {
 
     /// When copies of a message arrive.
     pub(super) fn pass(&mut self, now_ns: u64, from: End, to: End) -> Passage {
-        let passage = network::pass(&self.weather, now_ns, &mut self.choices);
+        let passage = network::pass(&self.quality, now_ns, &mut self.choices);
         if !self.reaches(from, to) {
             return Passage { original_ns: None, replay_ns: None };
         }
@@ -90,14 +90,14 @@ impl Network {
     }
 
     pub(super) fn delay_ns(&mut self) -> u64 {
-        20_000 + self.choices.below(self.weather.delay_ns_max)
+        20_000 + self.choices.below(self.quality.delay_ns_max)
     }
 
     /// A piece of bytes may be lost on a stream all the same: then it comes later.
     fn stream_delay_ns(&mut self) -> u64 {
         let mut delay_ns = self.delay_ns();
         for _ in 0..4 {
-            if self.choices.below(1_000) >= self.weather.loss_permille {
+            if self.choices.below(1_000) >= self.quality.loss_permille {
                 break;
             }
             delay_ns += RESEND_NS;
@@ -107,7 +107,7 @@ impl Network {
 
     /// Whether a transfer of many pieces breaks at this one.
     pub(super) fn breaks(&mut self) -> bool {
-        self.choices.below(1_000) < self.weather.loss_permille / 4
+        self.choices.below(1_000) < self.quality.loss_permille / 4
     }
 
     pub(super) fn open_stream(&mut self, client: usize, replica: usize) -> StreamId {

@@ -60,10 +60,12 @@ report! {
     elections,
     /// Ends of links that were told.
     lost_links,
-    /// Processes that ended other than in good order: power failed, they were killed, or their disk failed.
+    /// Processes that ended other than in good order: power failed, or they were killed.
     crashes,
-    /// Of these, such as ended by themselves because their disk failed.
-    stops,
+    /// Attempts to write a log that failed while the process went on.
+    disk_failures,
+    /// Failures of the disk that passed while the process went on.
+    disk_recoveries,
     /// Processes that were asked to stop, and did so in good order.
     orderly_stops,
     /// Disks that were lost with all that was on them.
@@ -100,8 +102,8 @@ report! {
     reordered,
     /// Left after one with a later stamp, as orders do that come too late.
     out_of_sequence,
-    /// Pieces of market data that were held at a replica until their time.
-    pieces,
+    /// Publications of market data that were held at a replica until their time.
+    publications,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts that cut a torn tail.
@@ -126,6 +128,14 @@ report! {
     clock_handovers,
     /// Commands answered that came over no connection, as over HTTP.
     requests,
+    /// Orders answered that were signed by themselves and have no number.
+    signed,
+    /// Requests of those that were recorded and sent again.
+    replayed,
+    /// Answers to them that the outcome is unknown.
+    in_doubt,
+    /// Answers to them that the log can not be written.
+    refused_by_storage,
     /// Notices to clients that a command was late for its place in the order of stamps.
     late,
 }

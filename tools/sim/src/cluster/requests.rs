@@ -100,7 +100,11 @@ impl World {
             // Whatever became of it, the same is sent again.
             (WaiterAnswer::Command(Err(_)) | WaiterAnswer::Numbered(Err(NoOutcome::InDoubt(_))), _) => {}
             (WaiterAnswer::Numbered(Err(NoOutcome::Refused(reason))), _) => match reason {
-                RejectReason::NotLeader | RejectReason::Overloaded | RejectReason::VenueNotReady | RejectReason::SessionSeqGap => {}
+                RejectReason::NotLeader
+                | RejectReason::Overloaded
+                | RejectReason::VenueNotReady
+                | RejectReason::StorageFull
+                | RejectReason::SessionSeqGap => {}
                 reason => return Err(Violation::new("session", format!("a command over HTTP is refused: {reason:?}"))),
             },
             (answer, sent) => unreachable!("{answer:?} answers no request of {sent:?}"),

@@ -204,8 +204,8 @@ impl World {
         self.checks = match state {
             State::Own => Rc::clone(&self.log_checks),
             State::Old => {
-                let (clients, reports_kept, has_strays) = (self.clients.len() + 1, self.reports_kept, self.has_strays);
-                let options = Options { clients, unwatched: None, reports_kept, has_threads: false, has_strays, mutation: None };
+                let (clients, reports_kept, has_outliers) = (self.clients.len() + 1, self.reports_kept, self.has_outliers);
+                let options = Options { clients, unwatched: None, reports_kept, has_threads: false, has_outliers, mutation: None };
                 Rc::new(RefCell::new(Checks::of_the_set_back(options)))
             }
         };

@@ -11,7 +11,7 @@ use super::world::{Event, Phase, World};
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::{downtime_ns, draw_for_recovery};
-use crate::common::network::Weather;
+use crate::common::network::NetworkQuality;
 
 pub(super) const SHORT_RESTART_NS: u64 = 10_000_000;
 const FAR_NS: u64 = 1_000_000_000;
@@ -115,7 +115,7 @@ impl World {
             durability: self.durability,
             reports_kept: self.reports_kept,
             is_fair: self.is_fair,
-            has_strays: self.has_strays,
+            has_outliers: self.has_outliers,
             density: self.density,
             keys: &self.keys,
             checks: self.checks.clone(),
@@ -183,6 +183,9 @@ impl World {
 
     pub(super) fn count_snapshots(&mut self, replica: usize) {
         if let Some(process) = &self.machines[replica].process {
+            let (failed, recovered) = process.disk_counts();
+            self.report.disk_failures += failed;
+            self.report.disk_recoveries += recovered;
             let (written, installed) = process.snapshot_counts();
             self.report.snapshots += written;
             self.report.installs += installed;
@@ -248,18 +251,24 @@ impl World {
                 self.schedule.at(self.now_ns + for_ns, Event::DiskHasRoom(replica));
             }
             Fault::ClockJump { by_ns } => {
-                machine.clock.jump_far(by_ns);
+                if self.signer.is_some() {
+                    machine.clock.jump(by_ns);
+                } else {
+                    machine.clock.jump_far(by_ns);
+                }
                 machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
                 self.plan_end_of(Lasting::WrongClock(replica));
             }
+            // It would fall behind without a bound.
+            Fault::ClockDrift { .. } if self.signer.is_some() => {}
             Fault::ClockDrift { fast_ppm } => {
                 self.plan_end_of(Lasting::WrongClock(replica));
                 return self.clock_counts(replica, fast_ppm);
             }
             Fault::ClockSetRight => self.set_clock_right(replica),
-            Fault::Network(weather) => {
-                self.network.weather = weather;
-                self.plan_end_of(Lasting::Weather);
+            Fault::Network(quality) => {
+                self.network.quality = quality;
+                self.plan_end_of(Lasting::BadNetwork);
             }
             Fault::Partition { mask, cuts_out, cuts_in, for_ns } => self.part(mask, cuts_out, cuts_in, for_ns),
             Fault::CutStream => {
@@ -307,7 +316,7 @@ impl World {
         }
         self.trace.line(self.now_ns, || format!("{what:?} passes"));
         match what {
-            Lasting::Weather => self.network.weather = Weather::FAIR,
+            Lasting::BadNetwork => self.network.quality = NetworkQuality::GOOD,
             Lasting::SlowDisk(replica) => self.machines[replica].slow = 1,
             Lasting::WrongClock(replica) => {
                 self.clock_counts(replica, 0)?;

@@ -54,7 +54,7 @@ pub(crate) struct Density {
     /// By how many times faults are rarer than in a storm.
     pub(super) rarer: u64,
     pub(super) fault_weights: FaultWeights,
-    /// The longest that weather, slow disks and wrong clocks last; without it they do until another fault changes them.
+    /// The longest time that a bad network, slow disks and wrong clocks last; `None`: until another fault changes them.
     pub(super) lasts_ns_max: Option<u64>,
     /// By how many times clients think longer than in a storm.
     pub(super) think_times: u64,

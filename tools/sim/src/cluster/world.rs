@@ -20,16 +20,17 @@ use super::losses::Replacement;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
-use super::replica::{Out, Process, ReplicaTimer, StreamId};
+use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM, StreamId};
 use super::report::{Report, Settings};
 use super::requester::Requester;
 use super::shard::{Heard, OfShards};
+use super::signed_order::{self, Signed, Signer};
 use super::tempo::{Density, Tempo};
 use super::transfers::Transfer;
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::pause_ns;
-use crate::common::network::Weather;
+use crate::common::network::NetworkQuality;
 use crate::common::panics;
 use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
@@ -100,6 +101,13 @@ pub(super) enum Event {
     Read,
     /// The program without a connection sends something.
     Request,
+    /// The program that signs each order by itself sends something.
+    Sign,
+    /// Somebody sends a recorded request of that again.
+    Replay {
+        replica: usize,
+        signed: Signed,
+    },
     Fork(ForkEvent),
 }
 
@@ -123,6 +131,8 @@ pub(super) enum Wait {
     Reports,
     /// The program without a connection lacks an answer.
     Requester,
+    /// The program that signs each order by itself lacks one.
+    Signer,
 }
 
 /// Simulated time in which everybody must be answered once faults have stopped.
@@ -154,6 +164,8 @@ pub(crate) struct World {
     pub(super) keys: Vec<KeyRecord>,
     /// A program without a connection.
     pub(super) requester: Option<Requester>,
+    /// A program that signs each order by itself.
+    pub(super) signer: Option<Signer>,
     pub(super) network: Network,
     pub(super) faults: Choices<'static>,
     pub(super) transfers: BTreeMap<u64, Transfer>,
@@ -168,7 +180,7 @@ pub(crate) struct World {
     /// Whether every replica takes orders, stamps them and passes them on.
     pub(super) is_fair: bool,
     /// Whether gateways whose clocks are apart from the others' lose their stamps.
-    pub(super) has_strays: bool,
+    pub(super) has_outliers: bool,
     has_copies: bool,
     /// Whether folders are copied, and links modelled as far as that takes.
     pub(super) has_forks: bool,
@@ -218,7 +230,7 @@ impl World {
         let drawn = settings.mutation.is_none() && Choices::of_random(random.fork(8)).one_in(3);
         let is_fair = settings.is_fair.unwrap_or(drawn);
         let mut of_fairness = Choices::of_random(random.fork(9));
-        let has_strays = settings.mutation.is_none() && of_fairness.one_in(2);
+        let has_outliers = settings.mutation.is_none() && of_fairness.one_in(2);
         let drawn = settings.mutation.is_none() && of_fairness.one_in(2);
         // Who sends by some replicas alone has to be sure that these come back.
         let may_copy = is_fair && replicas > 1 && !loses_disks && durability == Durability::Disk;
@@ -281,12 +293,25 @@ impl World {
         let has_threads = others.one_in(8) || settings.mutation == Some(Mutation::ThreadsMatter);
         let unwatched = (settings.mutation == Some(Mutation::Diverge)).then(|| replica_id(1));
         let mutation = settings.mutation;
-        let checks =
-            Checks::new(checks::Options { clients: clients.len() + 1, unwatched, reports_kept, has_threads, has_strays, mutation });
+        let checks = Checks::new(checks::Options {
+            clients: clients.len() + 1,
+            unwatched,
+            reports_kept,
+            has_threads,
+            has_outliers,
+            mutation,
+        });
         let checks = Rc::new(RefCell::new(checks));
-        // Planted faults are looked for without it, but for its own. Shards have couriers in its place.
+        // Planted faults are looked for without it, but for its own. Shards have transfer relays in its place.
         let has_requester = of_shards.is_none() && matches!(mutation, None | Some(Mutation::RequestRenumbered));
         let requester = has_requester.then(|| Requester::new(clients.len(), &random, mutation));
+        // With one replica: others would take what one has taken.
+        let has_signer = of_shards.is_none() && replicas == 1 && mutation.is_none_or(Mutation::is_of_signer);
+        let signer = has_signer.then(|| {
+            let mut entropy = [0; ClientKey::ENTROPY_LEN];
+            random.fork(1_001 + u64::from(signed_order::ACCOUNT.0)).fill(&mut entropy);
+            Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, SIGNED_FROM)
+        });
         Self {
             settings: *settings,
             tempo,
@@ -302,6 +327,7 @@ impl World {
             clients,
             keys,
             requester,
+            signer,
             network: Network::new(Choices::of_random(random.fork(2))),
             faults,
             transfers: BTreeMap::new(),
@@ -313,7 +339,7 @@ impl World {
             durability,
             loses_disks,
             is_fair,
-            has_strays,
+            has_outliers,
             has_copies,
             has_forks,
             forks,
@@ -379,6 +405,9 @@ impl World {
         if self.requester.is_some() {
             self.schedule.at(READ_NS, Event::Request);
         }
+        if self.signer.is_some() {
+            self.schedule.at(READ_NS, Event::Sign);
+        }
     }
 
     /// The next thing happens; whether there was one.
@@ -425,6 +454,9 @@ impl World {
         if self.requester.as_ref().is_some_and(|requester| !requester.is_content()) {
             return Some(Wait::Requester);
         }
+        if self.signer.as_ref().is_some_and(|signer| !signer.is_content()) {
+            return Some(Wait::Signer);
+        }
         let Some(members) = self.leaders_members() else { return Some(Wait::NoLeader) };
         let is_unfinished = |machine: &Machine| {
             let leading = machine.process.as_ref().filter(|process| process.is_leading());
@@ -453,6 +485,7 @@ impl World {
                 lagging.map(|at| format!("replica {} has not all of {entries} entries", replica_id(at))).collect()
             }
             Some(Wait::Requester) => vec!["a program without a connection waits for an answer".to_owned()],
+            Some(Wait::Signer) => vec!["a program that signs each order by itself waits for an answer".to_owned()],
             Some(Wait::Reports) => vec!["a client has not heard all reports".to_owned()],
         }
     }
@@ -507,7 +540,7 @@ impl World {
         let held = checks.hold_counts();
         (self.report.held, self.report.reordered, self.report.out_of_sequence) =
             (held.judged, held.reordered, held.out_of_sequence);
-        self.report.pieces = checks.piece_count();
+        self.report.publications = checks.publication_count();
         self.report.late = checks.late_count();
         self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);
         self.report.entries = checks.entry_count();
@@ -597,6 +630,8 @@ impl World {
             Event::Repair => self.repair(),
             Event::Fork(event) => self.on_fork(event),
             Event::Request => self.request(),
+            Event::Sign => self.sign(),
+            Event::Replay { replica, signed } => self.repeat(replica, &signed),
             Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }
     }
@@ -666,7 +701,7 @@ impl World {
     pub(super) fn begin_healing(&mut self) {
         self.trace.line(self.now_ns, || "faults stop".to_owned());
         self.phase = Phase::Healing { since_ns: self.now_ns };
-        self.network.weather = Weather::FAIR;
+        self.network.quality = NetworkQuality::GOOD;
         self.network.heal();
         for at in 0..self.machines.len() {
             let machine = &mut self.machines[at];

@@ -1,17 +1,17 @@
-//! Who answers another shard's couriers: any replica with its numbers, the one that leads with what became of transfers.
+//! Answers another shard's transfer relays: any replica with its numbers, the leader with the results of transfers.
 
-use walras_courier::{Directory, Told, outcomes};
+use walras_transfer_relay::{Directory, Reported, outcomes};
 use walras_types::{ShardId, TransferSeq};
 use walras_wire::{Command, ShardCommand, TransferIn};
 
 use super::checks::shard_id;
-use super::couriers::Office;
 use super::mutation::Mutation;
+use super::relays::Office;
 use super::venue::{Event, Venue, Waits};
 use crate::cluster::shard::Fate;
 use crate::common::checks::Violation;
 
-/// What a courier asks of another shard.
+/// A request of a transfer relay to another shard.
 #[derive(Clone, Debug)]
 pub(super) struct Letter {
     pub(super) from: Office,
@@ -35,21 +35,21 @@ pub(super) enum Body {
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Directory(Directory),
-    Outcomes(Vec<Told>),
+    Outcomes(Vec<Reported>),
     /// Nothing: it does not lead, or does not run.
     Refused,
 }
 
-/// Transfers that were brought, and are not all answered by the log.
+/// Transfers that were delivered, and are not all answered by the log.
 pub(super) struct Incoming {
     letter: Letter,
     from: ShardId,
-    brought: Vec<TransferSeq>,
+    delivered: Vec<TransferSeq>,
     left: usize,
 }
 
 impl Venue {
-    /// A courier's letter arrives.
+    /// A request of a transfer relay arrives.
     pub(super) fn on_letter(&mut self, letter: Letter) -> Result<(), Violation> {
         let (shard, replica) = (letter.from.to, letter.replica);
         if self.shards[shard].generation(replica).is_none() {
@@ -99,11 +99,11 @@ impl Venue {
         };
         let from = shard_id(letter.from.shard);
         let mut next = engine.next_transfer_from(from);
-        self.report.brought_again +=
+        self.report.delivered_again +=
             transfers.iter().filter(|transfer| next.is_some_and(|next| transfer.transfer_seq < next)).count() as u64;
-        let brought: Vec<TransferSeq> = transfers.iter().map(|transfer| transfer.transfer_seq).collect();
+        let delivered: Vec<TransferSeq> = transfers.iter().map(|transfer| transfer.transfer_seq).collect();
         let place = self.number();
-        self.incoming.insert(place, Incoming { letter, from, brought, left: transfers.len() });
+        self.incoming.insert(place, Incoming { letter, from, delivered, left: transfers.len() });
         for transfer in transfers {
             let mut transfer = *transfer;
             if let (Some(Mutation::ReceiverForgets), Some(seq)) = (self.settings.mutation, &mut next) {
@@ -120,17 +120,17 @@ impl Venue {
         Ok(())
     }
 
-    /// The log has answered one of those that were brought, or never will here.
+    /// The log has answered one of those that were delivered, or never will here.
     pub(super) fn transfer_done(&mut self, place: u64) {
         let Some(incoming) = self.incoming.get_mut(&place) else { return };
         incoming.left -= 1;
         if incoming.left > 0 {
             return;
         }
-        let Some(Incoming { letter, from, brought, .. }) = self.incoming.remove(&place) else { return };
+        let Some(Incoming { letter, from, delivered, .. }) = self.incoming.remove(&place) else { return };
         // What was taken stays so, whatever failed behind it.
         let engine = self.shards[letter.from.to].engine(letter.replica);
-        let told = engine.map_or_else(Vec::new, |engine| outcomes(engine, from, &brought));
+        let told = engine.map_or_else(Vec::new, |engine| outcomes(engine, from, &delivered));
         let reply = if told.is_empty() { Reply::Refused } else { Reply::Outcomes(told) };
         self.reply(&letter, reply);
     }

@@ -1,26 +1,26 @@
-//! Faults planted in what surrounds couriers, and in who answers them.
+//! Faults planted around transfer relays, and in the shards that answer them.
 
 use crate::common::planted::mutations;
 
 mutations! {
-    /// A courier makes up what the other shard would tell of its numbers, so that the two agree.
+    /// A relay makes up numbers of the other shard that agree with its own.
     NeverAsks,
     /// Directories are told as the replica that is asked has them, without asking whether it is behind.
     StaleDirectory,
-    /// A courier that hears nothing of what it brought believes that it was taken.
+    /// A relay that gets no answer to a delivery reports the transfers as taken.
     SilenceIsTaken,
-    /// A courier tells its shard that what was refused was taken.
+    /// A relay reports refused transfers as taken.
     RefusedIsTaken,
-    /// A courier tells its shard, now and then, that what was taken was refused.
+    /// A relay reports taken transfers as refused, now and then.
     TakenIsRefused,
-    /// A courier brings a unit more than was sent.
-    BringsMore,
-    /// A courier brings a transfer to another account.
-    BringsToAnother,
-    /// Whoever takes what is brought forgets which numbers came before, and gives each the next one.
+    /// A relay delivers a unit more than was sent.
+    DeliversMore,
+    /// A relay delivers a transfer to another account.
+    DeliversToAnother,
+    /// The receiver forgets earlier numbers, and gives each delivery the next one.
     ReceiverForgets,
     /// A shard sends a transfer twice that was asked for once.
     SendsTwice,
-    /// A courier that failed once does not try again.
+    /// A relay that failed once does not try again.
     GivesUp,
 }

@@ -52,12 +52,12 @@ report! {
     /// Transfers that were refused and came back.
     returned,
     /// Transfers that came to a shard again after it had answered them.
-    brought_again,
+    delivered_again,
     /// Messages between shards that were lost or doubled.
     lost_or_doubled,
-    /// Couriers that began: with a process, or because one was lost.
-    couriers,
-    /// Rounds of couriers that failed.
+    /// Transfer relays that started: with a process, or because one was lost.
+    relays,
+    /// Rounds of transfer relays that failed.
     failed_rounds,
     /// Comparisons in logs.
     comparisons,

@@ -8,10 +8,10 @@ use walras_types::ClientTransferId;
 use walras_wire::{Command, ShardCommand, ShardPlace, TransferOut};
 
 use super::checks::{self, Checks, IN_TRANSIT, shard_id};
-use super::couriers::{Office, Post};
 use super::desk::{Incoming, Letter, Reply};
 use super::faults::{self, Fault, Ways};
 use super::mutation::Mutation;
+use super::relays::{Office, Post};
 use super::report::{Report, Settings};
 use super::set_back::{Copied, SetBackRun};
 use crate::cluster;
@@ -19,7 +19,7 @@ use crate::cluster::shard::{Heard, NUMBERS_FROM, OfShards};
 use crate::cluster::{HEALING_NS, World};
 use crate::common::checks::Violation;
 use crate::common::faults::pause_ns;
-use crate::common::network::Weather;
+use crate::common::network::NetworkQuality;
 use crate::common::panics;
 use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
@@ -32,13 +32,13 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 
 /// What happens between shards.
 pub(super) enum Event {
-    /// A courier's next round.
+    /// A transfer relay's next round.
     Wake(Office, u64),
-    /// A courier's letter arrives.
+    /// A request of a transfer relay arrives.
     Letter(Letter),
     /// An answer to it arrives.
     Reply(Office, u64, usize, Reply),
-    /// A courier has waited long enough for one.
+    /// A transfer relay has waited long enough for one.
     OutOfPatience(Office, u64, usize),
     Fault,
     WaysHeal,
@@ -52,7 +52,7 @@ pub(super) enum Event {
 pub(super) enum Waits {
     Command(Office, u64),
     Directory(Letter),
-    /// One of those that were brought together.
+    /// One of those that were delivered together.
     Transfer(u64),
     /// Whoever sends transfers from a shard that was set back; whether it had been found by then.
     Probe(bool),
@@ -80,7 +80,7 @@ pub(super) struct Venue {
     pub(super) now_ns: u64,
     pub(super) schedule: Schedule<Event>,
     pub(super) shards: Vec<World>,
-    /// How often processes had begun and ended when couriers were looked after.
+    /// How often processes had begun and ended when transfer relays were looked after.
     pub(super) generations: Vec<u64>,
     pub(super) posts: BTreeMap<Office, Post>,
     pub(super) waits: BTreeMap<u64, Waits>,
@@ -161,7 +161,7 @@ impl Venue {
         loop {
             self.step()?;
             self.hear()?;
-            self.look_after_couriers();
+            self.look_after_relays();
             self.check()?;
             if self.turn()? {
                 return self.finish();
@@ -230,7 +230,7 @@ impl Venue {
         self.trace.line(self.now_ns, || format!("fault between shards: {fault:?}"));
         self.report.faults += 1;
         match fault {
-            Fault::Weather(weather) => self.ways.weather = weather,
+            Fault::Network(quality) => self.ways.quality = quality,
             Fault::Cut { from, to, both, for_ns } => {
                 self.ways.cut(from, to);
                 if both {
@@ -242,7 +242,7 @@ impl Venue {
                 self.ways.part(shard, self.shards.len());
                 self.schedule.at(self.now_ns + for_ns, Event::WaysHeal);
             }
-            Fault::CouriersLost { shard } => self.lose_couriers(shard),
+            Fault::RelaysLost { shard } => self.lose_relays(shard),
         }
     }
 
@@ -304,7 +304,7 @@ impl Venue {
     fn turn(&mut self) -> Result<bool, Violation> {
         match self.stage {
             Stage::Safety if self.now_ns >= self.settings.safety_ns => {
-                self.ways.weather = Weather::FAIR;
+                self.ways.quality = NetworkQuality::GOOD;
                 self.ways.heal();
                 for shard in &mut self.shards {
                     shard.is_now(self.now_ns);

@@ -5,7 +5,7 @@ use walras_testkit::Choices;
 
 use crate::common::clock::{AHEAD_NS_MAX, BEHIND_NS_MAX};
 use crate::common::faults;
-use crate::common::network::Weather;
+use crate::common::network::NetworkQuality;
 
 /// One thing that goes wrong.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum Fault {
     /// The clock is set right.
     ClockSetRight,
     /// The network changes.
-    Network(Weather),
+    Network(NetworkQuality),
     /// The disk gets so many times slower.
     Slow { times: u64 },
 }
@@ -42,7 +42,7 @@ pub(crate) fn draw(c: &mut Choices<'_>) -> Fault {
             Fault::ClockJump { by_ns: if c.below(2) == 0 { by_ns } else { -by_ns } }
         }
         5 => Fault::ClockSetRight,
-        6 => Fault::Network(Weather::foul(c)),
+        6 => Fault::Network(NetworkQuality::bad(c)),
         7 => Fault::Slow { times: c.pick(&[1, 1, 10, 100, 1_000]) },
         _ => Fault::DiskGone { in_ops: c.below(30), for_ns: c.within(50_000_000, 1_000_000_000) },
     }

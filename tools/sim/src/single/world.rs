@@ -10,7 +10,7 @@ use crate::common::checks::Violation;
 use crate::common::clock::Clock;
 use crate::common::disk::VenueDisk;
 use crate::common::faults;
-use crate::common::network::{self, Weather};
+use crate::common::network::{self, NetworkQuality};
 use crate::common::panics;
 use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
@@ -70,7 +70,7 @@ struct World {
     machines: Vec<Machine>,
     clients: Vec<Client>,
     keys: Vec<KeyRecord>,
-    weather: Weather,
+    quality: NetworkQuality,
     network: Choices<'static>,
     faults: Choices<'static>,
     traffic: Traffic,
@@ -116,7 +116,7 @@ impl World {
             machines: vec![machine],
             clients,
             keys,
-            weather: Weather::FAIR,
+            quality: NetworkQuality::GOOD,
             network: Choices::of_random(random.fork(2)),
             faults: Choices::of_random(random.fork(3)),
             traffic: Traffic::default(),
@@ -219,7 +219,7 @@ impl World {
 
     /// Gives a message to the network.
     fn send(&mut self, to: Address, message: Message) {
-        let passage = network::pass(&self.weather, self.now_ns, &mut self.network);
+        let passage = network::pass(&self.quality, self.now_ns, &mut self.network);
         let Some(original_ns) = passage.original_ns else { return };
         if let (Some(replay_ns), Message::Request(request)) = (passage.replay_ns, &message) {
             self.report.replayed += 1;
@@ -407,7 +407,7 @@ impl World {
                 machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
             }
             Fault::ClockSetRight => machine.clock.set_right(self.now_ns),
-            Fault::Network(weather) => self.weather = weather,
+            Fault::Network(quality) => self.quality = quality,
             Fault::Slow { times } => machine.slow = times,
         }
     }
@@ -416,7 +416,7 @@ impl World {
     fn begin_healing(&mut self) {
         self.trace.line(self.now_ns, || "faults stop".to_owned());
         self.phase = Phase::Healing { until_ns: self.now_ns + HEALING_NS };
-        self.weather = Weather::FAIR;
+        self.quality = NetworkQuality::GOOD;
         for node in (0..self.machines.len()).map(NodeId) {
             let machine = &mut self.machines[node.0];
             machine.disk.device.set_faults(SimFaults::default());

@@ -7,7 +7,7 @@ use walras_gateway::session::{
     ClientSettings, Host, LogonRequest, ReportSettings, Reports, Resend, ServerSettings, SessionClient, SessionServer, SessionStart,
 };
 use walras_gateway::{
-    Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, Request, SourceId,
+    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, Request, SourceId,
 };
 use walras_market_data::PublicBooks;
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
@@ -77,7 +77,7 @@ struct Notes(Vec<(Ordinal, Command)>);
 impl Host for Notes {
     fn authenticate(&mut self, _logon: LogonRequest) {}
     fn open(&mut self, _account: Option<AccountId>, _token: u64, _reports: ReportsWanted) {}
-    fn charge(&mut self, _now_ns: u64, _principal: &Principal, _permission: Permission) -> Result<(), Refusal> {
+    fn charge(&mut self, _now_ns: u64, _principal: &Principal, _permission: Permission, _from: Allowance) -> Result<(), Refusal> {
         Ok(())
     }
     fn submit(&mut self, ordinal: Ordinal, command: &Command, _bytes: &[u8]) {

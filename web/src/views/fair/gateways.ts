@@ -7,7 +7,7 @@ import type { Venue } from "../../state/venue.ts";
 import { Rows, table } from "../rows.ts";
 import { CLOCK_WORDS } from "./head.ts";
 
-const STAMPS = { count: "Count", stray: "Stray: do not count", none: "None yet" };
+const STAMPS = { count: "Count", outlier: "Outlier: do not count", none: "None yet" };
 
 export function gatewaysView(venue: Venue): void {
   const { fair: desk } = venue;
@@ -21,7 +21,7 @@ export function gatewaysView(venue: Venue): void {
     h("td", {}, row.page ? h("a", { href: row.page }) : h("span"), h("span.muted")),
     h("td"), h("td"), h("td"), h("td.num"), h("td.num"), h("td.num"), h("td.num")), update);
   desk.look.watch((look) => {
-    // A row is made anew when its page becomes known.
+    // A row is replaced when its page becomes known.
     if (look) rows.show(gatewayRows(look), ({ id, page }) => `${id} ${page ?? ""}`);
     const led = look?.fair.sequencer?.gateways.length;
     setText(byId("gateways-words"), led ? "" : "Orders are counted where they are sequenced.");
@@ -47,7 +47,7 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
     if (cell) setText(cell, text);
   });
   tr.cells[1]?.classList.toggle("sell", !isLinked);
-  tr.cells[3]?.classList.toggle("sell", row.stamps === "stray");
+  tr.cells[3]?.classList.toggle("sell", row.stamps === "outlier");
   tr.title = [
     ...(trouble === null ? [] : [trouble]),
     ...(figures ? [`${group(String(figures.late))} of its orders came when their delay was over, the latest by ${showSpan(figures.late_ns_max)}; ${group(String(figures.unfair))} had an earlier stamp than the one before`,

@@ -77,10 +77,10 @@ function explain({ fair: { sequencer, release, is_sequencing }, cluster: { leade
   if (sequencer?.target_ppm === null) say("d_s is fixed. ");
   if (!sequencer) say("Orders are not held: fair_access.sequencing switches that on. ");
   if (!release) say("Market data is given out as it comes: fair_access.release holds it, so that everybody sees it at the same instant.");
-  else if (release.late > 0) say(`Of ${group(String(release.pieces))} publications ${group(String(release.late))} came after their time, the latest by ${showSpan(release.late_ns_max)}.`);
-  else say(`All ${group(String(release.pieces))} publications came before their time.`);
+  else if (release.late > 0) say(`Of ${group(String(release.publications))} publications ${group(String(release.late))} came after their time, the latest by ${showSpan(release.late_ns_max)}.`);
+  else say(`All ${group(String(release.publications))} publications came before their time.`);
   const silent = release ? lateWords(release, null).silent : "";
   if (silent !== "") say(` ${capital(silent)}: its link is lost, or it tells nothing. Market data is judged by what the others tell.`);
-  for (const replica of release?.judged?.strays ?? []) say(` What replica ${replica} tells of market data does not count: its clock or its link is apart from the others'.`);
+  for (const replica of release?.judged?.outliers ?? []) say(` Reports of replica ${replica} do not count: its clock or its link is too far from the others'.`);
   return said;
 }

@@ -89,7 +89,7 @@ impl Model {
 
     fn change(&mut self, id: OrderId, command: &Command, events: &mut Vec<Event>) -> Outcomes {
         match *command {
-            Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_)) => Ok(()),
+            Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_) | VenueCommand::NoteClusterRequest(_)) => Ok(()),
             Command::Session(SessionCommand::Open(c)) => self.open_session(c, LogIndex(id.0), events),
             Command::Session(SessionCommand::Close(c)) => self.close_session(c, events),
             Command::Order(OrderCommand::New(c)) => self.new_order(&c, id, events),

@@ -54,8 +54,9 @@ pub(super) fn command(command: &ShardCommand) -> (&'static str, Map<String, Valu
         }
         ShardCommand::DoubtTransfers => ("doubt_transfers", object([])),
         ShardCommand::CompareTransfers(c) => {
-            let CompareTransfers { shard, before, told } = c;
-            let fields = [("shard", Some(shard.0.into())), ("before", Some(numbers(*before))), ("told", Some(numbers(*told)))];
+            let CompareTransfers { shard, before, reported } = c;
+            let fields =
+                [("shard", Some(shard.0.into())), ("before", Some(numbers(*before))), ("reported", Some(numbers(*reported)))];
             ("compare_transfers", object(fields))
         }
     }

@@ -10,8 +10,9 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
-    CloseSession, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder, OpenSession, OrderCommand,
-    SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer, VenueCommand,
+    CloseSession, ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder,
+    OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer,
+    VenueCommand,
 };
 
 use super::*;
@@ -255,6 +256,10 @@ fn read_command(mut f: Fields) -> Command {
             sequencing_ns: f.number("sequencing_ns"),
             release_ns: f.number("release_ns"),
         })),
+        "note_cluster_request" => Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote {
+            action: names::parse_cluster_action(&f.text("action")).unwrap(),
+            replica: f.number("replica"),
+        })),
         "invalid" => Command::Invalid(InvalidCommand {
             account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
             instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
@@ -273,12 +278,11 @@ fn read_command(mut f: Fields) -> Command {
 }
 
 fn read_hash(hex: &str) -> [u8; 32] {
-    assert_eq!(hex.len(), 64);
-    std::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
+    crate::json::batches::unhex(hex).unwrap().try_into().unwrap()
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 36;
+const KINDS: usize = 37;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -318,6 +322,7 @@ fn kind(command: &Command) -> usize {
         Command::Shard(ShardCommand::CompareTransfers(_)) => 33,
         Command::BatchMarket(BatchMarketCommand::SetAccountFee(_)) => 34,
         Command::Invalid(_) => 35,
+        Command::Venue(VenueCommand::NoteClusterRequest(_)) => 36,
     }
 }
 
@@ -414,6 +419,16 @@ fn commands() -> Vec<Command> {
         Command::Account(AccountCommand::CollectFees(CollectFees { asset: AssetId(1), account })),
         Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits { account, instrument, limits })),
         Command::Venue(VenueCommand::SetAccessDelays(AccessDelays { sequencing_ns: EXACT_BELOW, release_ns: 0 })),
+        Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote {
+            action: ClusterAction::TransferLeadership,
+            replica: 3,
+        })),
+        Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote { action: ClusterAction::AddVoter, replica: 1 })),
+        Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote {
+            action: ClusterAction::AddLearner,
+            replica: u64::MAX,
+        })),
+        Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote { action: ClusterAction::Remove, replica: 2 })),
         Command::Invalid(InvalidCommand {
             account: Some(account),
             instrument: Some(instrument),

@@ -36,18 +36,18 @@ impl TransferOutRequest {
     }
 }
 
-/// `POST /v1/admin/transfers/in`: what another shard's courier brings.
+/// `POST /v1/admin/transfers/in`: transfers that another shard's relay delivers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransfersInRequest {
     from_shard: u8,
     to_shard: u8,
-    transfers: Vec<BroughtRequest>,
+    transfers: Vec<DeliveredRequest>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BroughtRequest {
+struct DeliveredRequest {
     transfer_seq: String,
     account_id: u32,
     asset_id: u32,
@@ -61,23 +61,23 @@ impl TransfersInRequest {
         ShardId(self.from_shard)
     }
 
-    /// What was brought, at most so many.
+    /// What was delivered, at most so many.
     pub fn transfers(&self, count_max: usize) -> Result<Vec<TransferIn>, Refusal> {
         if self.transfers.is_empty() || self.transfers.len() > count_max {
-            return Err(Refusal::new(RejectReason::Malformed, format!("transfers: bring 1 to {count_max} at once")));
+            return Err(Refusal::new(RejectReason::Malformed, format!("transfers: give 1 to {count_max} at once")));
         }
-        self.transfers.iter().map(|brought| self.transfer(brought)).collect()
+        self.transfers.iter().map(|delivered| self.transfer(delivered)).collect()
     }
 
-    fn transfer(&self, brought: &BroughtRequest) -> Result<TransferIn, Refusal> {
+    fn transfer(&self, delivered: &DeliveredRequest) -> Result<TransferIn, Refusal> {
         let out_of_range = || Refusal::new(RejectReason::AmountOutOfRange, "amount_units");
         Ok(TransferIn {
             from_shard: ShardId(self.from_shard),
             to_shard: ShardId(self.to_shard),
-            transfer_seq: TransferSeq(number("transfer_seq", &brought.transfer_seq)?),
-            account: AccountId(brought.account_id),
-            asset: AssetId(brought.asset_id),
-            amount: Amount::new(number("amount_units", &brought.amount_units)?).ok_or_else(out_of_range)?,
+            transfer_seq: TransferSeq(number("transfer_seq", &delivered.transfer_seq)?),
+            account: AccountId(delivered.account_id),
+            asset: AssetId(delivered.asset_id),
+            amount: Amount::new(number("amount_units", &delivered.amount_units)?).ok_or_else(out_of_range)?,
         })
     }
 }

@@ -78,7 +78,7 @@ pub enum AdminCommand {
         /// Of what.
         asset: Option<String>,
     },
-    /// Sets an account's limits in an instrument; what is not given is not limited.
+    /// Sets an account's limits in an instrument. What is not given: 10000 open orders, orders of 1000000000 lots, any position.
     Limits(LimitsArgs),
     /// Moves an instrument to another trading phase.
     Phase {
@@ -163,7 +163,7 @@ pub struct InstrumentArgs {
     pub default_limits: LimitFlags,
 }
 
-/// Limits in an instrument; what is not given is not limited.
+/// Limits in an instrument. What is not given: 10000 open orders, orders of 1000000000 lots, any position.
 #[derive(Debug, Args)]
 pub struct LimitFlags {
     /// Largest order, in base.
@@ -210,11 +210,11 @@ pub struct LimitsArgs {
 /// `walras admin key`.
 #[derive(Debug, Args)]
 pub struct KeyArgs {
-    /// Whom it acts for; leave out for an operator's or a courier's.
+    /// The account that it acts for; none for an operator's or a transfer relay's key.
     #[arg(long)]
     pub account: Option<u32>,
-    /// What it may do; `courier`: bring another shard's transfers, and nothing else.
-    #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator", "courier"])]
+    /// What it may do; `transfer_relay`: deliver another shard's transfers, nothing else.
+    #[arg(long, value_delimiter = ',', default_value = "read,trade", value_parser = ["read", "trade", "operator", "transfer_relay"])]
     pub permissions: Vec<String>,
     /// What to call it in lists, such as the name of its holder: 1 to 64 characters.
     #[arg(long)]

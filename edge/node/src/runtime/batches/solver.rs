@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 use walras_batch_solver::{Budget, ClosedBatch, Deadline};
 use walras_ports::Doorbell;
 use walras_sequencer::{SolveJob, Solved};
@@ -114,9 +114,17 @@ fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &D
             }
             last_prices.insert(market, proposal.prices.clone());
             let set_aside = batch(&job).set_aside(proposal);
+            if set_aside > 0 && proposal.trades.is_empty() {
+                error!(
+                    "block {block} of batch market {market} trades nothing: all {set_aside} assets that could trade are set \
+                     aside; after eight \
+                     such blocks in a row another replica leads, if there is one; report the offers (`walras log dump`)"
+                );
+            }
             if last_set_aside.insert(market, set_aside).unwrap_or(0) != set_aside {
                 warn!(
-                    "in block {block} of batch market {market} {set_aside} assets are set aside, for which no clearing was found that its rules accept"
+                    "in block {block} of batch market {market} {set_aside} assets are set aside, for which no clearing was found \
+                     that its rules accept"
                 );
             }
         }

@@ -215,8 +215,8 @@ impl EntrySockets {
         let Self { sockets, buffer, access, .. } = self;
         let Some(Socket { source, guest, .. }) = sockets.get(id.place).and_then(Option::as_ref) else { return };
         let at = port.at();
-        port.replica.on_bytes(at, id, &buffer[..len], &mut |principal, permission| match access.get() {
-            Some(access) => access.charge_entry(at.now, principal, permission),
+        port.replica.on_bytes(at, id, &buffer[..len], &mut |principal, permission, from| match access.get() {
+            Some(access) => access.charge_entry(at.now, principal, permission, from),
             None => Ok(()),
         });
         while let Some((stream, logon)) = port.replica.entry_mut().next_logon() {

@@ -23,6 +23,10 @@ pub(super) struct Feeds {
     pub(super) shared_catalog: SharedCatalog,
     /// Entries applied since this was asked before.
     pub(super) applied_count: u64,
+    /// Entries were applied that readers were not sent yet.
+    pub(super) is_unsent: bool,
+    /// Entries were applied since progress was shown.
+    pub(super) is_unshown: bool,
     /// The state was replaced: readers have to connect again.
     pub(super) is_replaced: bool,
     /// How long it stood still for the last snapshot.
@@ -57,8 +61,9 @@ impl Probe for Feeds {
 
     fn applied(&mut self, applied: &mut Applied<'_>) {
         let Applied { engine, entry, deltas, known_from, .. } = applied;
-        self.traces.applied(entry.entry.ordinal);
+        self.traces.applied(entry.entry.ordinal, entry.origin.as_ref());
         self.applied_count += 1;
+        (self.is_unsent, self.is_unshown) = (true, true);
         if let Some(known_from) = *known_from {
             self.feed.set_known_from(known_from);
         }

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use tracing::{info, warn};
 use walras_consensus::ReplicaId;
-use walras_peer_link::Links;
 
+use super::peer_links::PeerLinks;
 use super::snapshot_transfer::SharedAccess;
 
 /// Stands last in such a message; the sequencer's own kinds are small numbers, and it drops what it does not know.
@@ -51,7 +51,7 @@ impl KeyShare {
     }
 
     /// Tells everybody what he does not know yet.
-    pub(super) fn share(&mut self, links: &mut Links) {
+    pub(super) fn share(&mut self, links: &mut PeerLinks) {
         let Some(access) = self.access.get() else { return };
         let count = access.change_count();
         for (id, known) in &mut self.linked {
@@ -74,9 +74,10 @@ impl KeyShare {
 pub(super) fn learn(access: &SharedAccess, news: &Receiver<Bytes>) {
     let mut waiting = Vec::new();
     loop {
-        match news.recv_timeout(LOOK_EVERY) {
+        // Where nothing has come there is nothing to look at.
+        let next = if waiting.is_empty() { news.recv().map_err(RecvTimeoutError::from) } else { news.recv_timeout(LOOK_EVERY) };
+        match next {
             Ok(bytes) => waiting.push(bytes),
-            Err(RecvTimeoutError::Timeout) if waiting.is_empty() => continue,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }

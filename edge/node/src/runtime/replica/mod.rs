@@ -1,4 +1,5 @@
-//! A venue of several replicas: one thread that does everything that is in a hurry, and threads that wait for the disk.
+//! A replica of the venue, alone or one of several: one thread that does everything that is in a hurry, and threads that wait for
+//! the disk.
 //!
 //! ```text
 //!  peers (TLS) ----------+
@@ -8,17 +9,22 @@
 //! ```
 //!
 //! A round of the thread: wait in the poll; give all that came to the replica ([`walras_replica::Replica`]), which decides what
-//! follows; carry that out; write to every peer and participant once. It never waits for a disk and never for a peer.
+//! follows; carry that out; write to every peer and participant once. It never waits for a peer, and waits for the disk
+//! only where it is alone, has little to do, and the disk is fast ([`log_seat`]).
 
 mod alarm;
 mod entry_sockets;
 mod fair;
 mod feeds;
 mod keys;
+mod log_host;
+mod log_seat;
+mod peer_links;
 mod read_turns;
+mod reload;
 mod snapshot_transfer;
+mod snapshots;
 mod start;
-mod storage;
 mod times;
 mod traces;
 mod waiters;
@@ -26,29 +32,33 @@ mod waiters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use mio::{Events, Poll, Token};
+use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use walras_access::connections::tell_shortage;
-use walras_consensus::{ReplicaId, Role, SnapshotMeta};
+use walras_consensus::{Members, ReplicaId, Role, SnapshotMeta, Ticket};
 use walras_log_store::Disk;
-use walras_peer_link::{LinkError, LinkEvent, Links, SnapshotId};
+use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_ports::{
-    Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, Status, View,
+    Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, Status, Storage, View,
 };
-use walras_replica::{Effect, NoOutcome, Replica, clock_trouble};
+use walras_replica::{Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt};
-use walras_types::RejectReason;
+use walras_types::{LogIndex, RejectReason};
 
 use super::batches::{Declared, Solver};
-use super::engine_thread::BURST_MAX;
 use alarm::Alarm;
 use entry_sockets::{EntryPort, EntrySockets};
 use feeds::{Feeds, Freezing};
+use log_host::{LogJob, LogReport};
+use log_seat::{LogSeat, ThreadGone, Writer};
+use peer_links::PeerLinks;
+pub use reload::ReloadError;
 use snapshot_transfer::{ReplicaFiles, Source, announce, announced};
+use snapshots::{SnapshotDone, SnapshotJob};
 pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
-use storage::{LogDone, LogJob, SnapshotDone, SnapshotJob};
 use times::Times;
 use waiters::{Waiter, Waiters};
 
@@ -63,21 +73,48 @@ const ALARM_BELOW: Duration = Duration::from_millis(3);
 /// Longest that a leader that is asked to stop waits until another one leads.
 const HAND_OVER_MAX: Duration = Duration::from_millis(500);
 
-/// How often figures are brought up to date.
+/// Longest that a venue that is alone and asked to stop finishes what it took.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+
+/// How often figures are brought up to date where something happens, and where nothing does.
 const STATUS_EVERY: Duration = Duration::from_millis(20);
+const IDLE_STATUS_EVERY: Duration = Duration::from_secs(1);
+
+/// Commands taken from the queue before everything else has its turn.
+const BURST_MAX: usize = 1024;
+
+/// How far the thread is with stopping.
+#[derive(Clone, Copy, Debug)]
+enum Stopping {
+    /// It goes on.
+    No,
+    /// It stops as soon as another replica leads, and at this moment at the latest.
+    HandsOver(Instant),
+    /// It is alone, and finishes what it took, until this moment at the latest.
+    Finishes(Instant),
+    /// It is alone, and the state after this entry is being written.
+    Writes(LogIndex),
+    /// It stops now.
+    Now,
+}
+
+/// Who asked for a snapshot.
+type SnapshotReply = oneshot::Sender<Result<LogIndex, RejectReason>>;
 
 pub(super) struct ReplicaThread<D: Disk> {
     replica: Replica<Feeds, ReplicaFiles<D>>,
     times: Times,
     /// The clock by which market data is released.
     release_source: ReleaseSource,
-    links: Links,
+    links: PeerLinks,
     /// Where connections of order entry come in; `None` for nowhere.
     sockets: Option<EntrySockets>,
     waiters: Waiters,
-    log: Sender<LogJob>,
+    log: LogSeat<D>,
     snapshots: Sender<SnapshotJob>,
     store: Snapshots<D>,
+    /// Who waits for a snapshot that has the state after an entry.
+    snapshot_waiters: Vec<(LogIndex, SnapshotReply)>,
     /// Snapshots on their way to peers.
     sending: BTreeSet<(ReplicaId, SnapshotId)>,
     status: Status,
@@ -87,20 +124,26 @@ pub(super) struct ReplicaThread<D: Disk> {
     alarm: Alarm,
     doorbell: Doorbell,
     queues: Queues,
-    log_done: Receiver<LogDone>,
     snapshots_done: Receiver<SnapshotDone>,
     begun: Instant,
     /// When this round began.
     now_ns: u64,
     flush_every: Duration,
+    flushed: Instant,
+    published: Instant,
+    /// Something came since figures were brought up to date.
+    is_stirred: bool,
+    /// Notified once, when it first takes commands.
+    leads: Option<Sender<()>>,
     link_events: Vec<LinkEvent>,
     /// Empty.
     effects: Vec<Effect>,
-    /// Asked to stop: at the latest then, without having handed leadership over.
-    stopping: Option<Instant>,
+    stopping: Stopping,
     /// Snapshots that come, and the messages that announce them.
     receiving: BTreeMap<(ReplicaId, SnapshotId), bytes::Bytes>,
     declared: Declared,
+    /// Entries were applied since the state was compared with the configuration's batch markets.
+    is_unlooked: bool,
     keys: keys::KeyShare,
 }
 
@@ -122,19 +165,17 @@ impl<D: Disk> ReplicaThread<D> {
 
     fn serve_all(&mut self) -> Result<(), Halt> {
         let mut events = Events::with_capacity(1024);
-        let mut next_flush = Instant::now();
-        let mut next_status = Instant::now();
         self.status.set_ready(true);
         // What it began with may have something to write.
         self.carry_out()?;
         loop {
-            let due = next_flush.min(next_status).saturating_duration_since(Instant::now());
-            let wait = due.min(self.until_deadline());
+            let wait = self.until_due().min(self.until_deadline());
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
                 && e.kind() != std::io::ErrorKind::Interrupted
             {
                 warn!("waiting for sockets failed: {e}");
             }
+            self.is_stirred |= !events.is_empty();
             self.doorbell.heard();
             self.now_ns = self.elapsed_ns();
             self.replica.observe().0.traces.begin_round();
@@ -148,7 +189,9 @@ impl<D: Disk> ReplicaThread<D> {
             self.hear_snapshots()?;
             self.take_commands();
             self.take_requests()?;
-            if self.stopping.is_some_and(|until| !self.replica.sequencer().is_leading() || Instant::now() >= until) {
+            self.carry_out()?;
+            if self.has_finished() {
+                self.flush();
                 self.carry_out()?;
                 return self.send_all();
             }
@@ -157,19 +200,68 @@ impl<D: Disk> ReplicaThread<D> {
             let Self { replica, release_source, .. } = self;
             replica.round(at, || release_source.leader_time())?;
             self.carry_out()?;
-            let instant = Instant::now();
-            if instant >= next_flush {
-                self.flush();
-                next_flush = instant + self.flush_every;
-            }
-            if instant >= next_status {
-                next_status = instant + STATUS_EVERY;
-                self.publish();
+            if self.until_due().is_zero() {
+                self.show();
             }
             self.send_all()?;
-            // Where replicas, logs and clients share processors, whoever waits for this one's answer runs now and not at the next
-            // tick of the kernel, milliseconds later. On a processor of its own it costs less than a microsecond a round.
-            std::thread::yield_now();
+            if !self.log.write() {
+                // Where replicas, logs and clients share processors, the process that waits for this one's answer runs now, and not
+                // at the kernel's next tick, milliseconds later. On a processor of its own this costs less than a microsecond a round.
+                std::thread::yield_now(); // pause: for the processes that share its processor
+            }
+        }
+    }
+
+    /// How long until readers are sent something, or figures are brought up to date. Where nothing happens that is rare: each
+    /// wake-up costs as much as an order.
+    fn until_due(&self) -> Duration {
+        let publish_at = self.published + if self.is_stirred { STATUS_EVERY } else { IDLE_STATUS_EVERY };
+        let flush_at = self.replica.probe().is_unsent.then(|| self.flushed + self.flush_every);
+        let is_looked_for = self.is_unlooked && self.replica.sequencer().is_leading();
+        let look_at = if is_looked_for { self.declared.next_look() } else { None };
+        let due = [flush_at, look_at].into_iter().flatten().fold(publish_at, Instant::min);
+        due.saturating_duration_since(Instant::now())
+    }
+
+    /// Sends readers what changed, and brings figures up to date, where that is due.
+    fn show(&mut self) {
+        let now = Instant::now();
+        if self.replica.probe().is_unsent && now >= self.flushed + self.flush_every {
+            self.flush();
+            self.flushed = now;
+        }
+        if now >= self.published + if self.is_stirred { STATUS_EVERY } else { IDLE_STATUS_EVERY } {
+            self.publish();
+            (self.published, self.is_stirred) = (now, false);
+        }
+    }
+
+    /// Whether it was asked to stop, and is done with what comes before.
+    fn has_finished(&mut self) -> bool {
+        let now = Instant::now();
+        match self.stopping {
+            Stopping::No | Stopping::Writes(_) => false,
+            Stopping::Now => true,
+            Stopping::HandsOver(until) => !self.replica.sequencer().is_leading() || now >= until,
+            Stopping::Finishes(until) => {
+                if self.status.storage() != Storage::Ok {
+                    // What is not written yet has no outcome, and no snapshot would be written.
+                    return true;
+                }
+                let is_done = self.replica.sequencer().waiting() == 0 && self.queues.commands.is_empty();
+                if !is_done && now < until {
+                    return false;
+                }
+                let at = self.at();
+                match self.replica.keep_state(at) {
+                    KeptState::Begun(log_index) => {
+                        self.stopping = Stopping::Writes(log_index);
+                        false
+                    }
+                    KeptState::Known(_) => true,
+                    KeptState::Busy => now >= until,
+                }
+            }
         }
     }
 
@@ -186,7 +278,7 @@ impl<D: Disk> ReplicaThread<D> {
         let next_look_ns = self.sockets.as_ref().and_then(EntrySockets::look_at_ns).unwrap_or(u64::MAX);
         let at = self.times.at(now_ns);
         let next_ns = self.replica.deadline_ns(at).min(self.links.next_deadline_ns()).min(next_look_ns);
-        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns));
+        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(self.log.wait());
         if !wait.is_zero() && wait < ALARM_BELOW {
             // Without it the poll wakes a millisecond later, and so late would what collects leave, and what is held be released.
             let _ = self.alarm.set(wait);
@@ -196,6 +288,9 @@ impl<D: Disk> ReplicaThread<D> {
 
     /// Carries out what the replica wants to happen.
     fn carry_out(&mut self) -> Result<(), Halt> {
+        if self.replica.probe().is_unshown {
+            self.show_progress();
+        }
         loop {
             let mut effects = std::mem::take(&mut self.effects);
             self.replica.take_effects(&mut effects);
@@ -210,13 +305,22 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
+    /// Status must not lag behind the answers that follow.
+    fn show_progress(&mut self) {
+        let (Feeds { feed, is_unshown, .. }, engine, derived) = self.replica.observe();
+        *is_unshown = false;
+        self.is_unlooked = true;
+        if !feed.is_holding() {
+            self.status.show(Progress::of(engine, &derived.market));
+        }
+    }
+
     fn carry_out_one(&mut self, effect: Effect) -> Result<(), Halt> {
         match effect {
             // The consensus sends again what is lost.
             Effect::Send { to, bytes } => drop(self.links.send(to, bytes)),
-            // A log that is gone shows on its other channel.
-            Effect::Persist(write) => drop(self.log.send(LogJob::Write(write))),
-            Effect::LetGo(meta) => drop(self.log.send(LogJob::LetGo(meta))),
+            Effect::Persist(write) => self.log.take(LogJob::Write(write)),
+            Effect::LetGo(meta) => self.log.take(LogJob::LetGo(meta)),
             Effect::Snapshot { meta, state } => {
                 let kept_in = match self.replica.probe().freezing {
                     Freezing::Took(time) => time,
@@ -241,9 +345,24 @@ impl<D: Disk> ReplicaThread<D> {
             Effect::Leading(term) => {
                 info!("term {term}: this replica takes commands");
                 self.cluster.set_taking(true);
+                if let Some(leads) = self.leads.take() {
+                    // The start may no longer wait for it.
+                    let _ = leads.send(());
+                }
             }
-            Effect::Members(members) => self.cluster.set_members(members),
-            Effect::HandsOver { to, error_ns } => warn!("{}: handing over to replica {to}", clock_trouble(error_ns)),
+            Effect::Members(members) => {
+                self.log.set_writer(writer_of(&members));
+                self.cluster.set_members(members);
+            }
+            Effect::HandsOver { to, why: HandoverReason::Clock { error_ns } } => {
+                warn!("{}: handing over to replica {to}", clock_trouble(error_ns));
+            }
+            Effect::HandsOver { to, why: HandoverReason::Storage } => {
+                warn!("this leader's log can not be written: handing over to replica {to}");
+            }
+            Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) } => {
+                error!("every block of batch market {market} was set aside as a whole in this term: handing over to replica {to}");
+            }
             Effect::CopiesDiffer { gateway, ordinal } => warn!(
                 "gateway {gateway}: command {} of session {} came with other content than its first copy, which counts",
                 ordinal.session_seq, ordinal.session
@@ -281,7 +400,9 @@ impl<D: Disk> ReplicaThread<D> {
             return;
         }
         let (engine, catalog) = (self.replica.engine(), &self.replica.probe().listeners.catalog);
-        if let Some(command) = self.declared.step(Instant::now(), engine, catalog) {
+        let now = Instant::now();
+        self.is_unlooked &= self.declared.next_look().is_some_and(|at| now < at);
+        if let Some(command) = self.declared.step(now, engine, catalog) {
             // Where it is not taken, the state is looked at again.
             let at = self.at();
             self.replica.submit(at, command, None, None);
@@ -290,7 +411,8 @@ impl<D: Disk> ReplicaThread<D> {
 
     /// Sends readers what changed, where that is not held.
     fn flush(&mut self) {
-        let (Feeds { listeners, feed, .. }, engine, derived) = self.replica.observe();
+        let (Feeds { listeners, feed, is_unsent, .. }, engine, derived) = self.replica.observe();
+        *is_unsent = false;
         listeners.flush_archive();
         if !feed.is_holding() {
             feed.flush(engine, &mut derived.market);
@@ -302,10 +424,12 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn on_ready(&mut self, event: &mio::event::Event) {
-        let Self { replica, times, links, sockets, link_events, now_ns, .. } = self;
+        let Self { replica, times, links, sockets, link_events, now_ns, stopping, .. } = self;
         if links.owns(event.token()) {
             links.on_ready(event, *now_ns, link_events);
-        } else if let Some(sockets) = sockets.as_mut().filter(|sockets| sockets.owns(event.token())) {
+        } else if let Some(sockets) = sockets.as_mut().filter(|sockets| sockets.owns(event.token()))
+            && matches!(stopping, Stopping::No | Stopping::HandsOver(_))
+        {
             sockets.on_ready(event, &mut EntryPort { replica, times, now_ns: *now_ns });
         }
     }
@@ -318,22 +442,26 @@ impl<D: Disk> ReplicaThread<D> {
     fn hear_log(&mut self) -> Result<(), Halt> {
         let mut last = None;
         loop {
-            match self.log_done.try_recv() {
-                Ok(LogDone::Persisted(ticket)) => last = Some(ticket),
-                Ok(LogDone::Failed(why)) => return Err(Halt::Disk(why)),
-                Err(crossbeam_channel::TryRecvError::Empty) => break,
-                Err(crossbeam_channel::TryRecvError::Disconnected) => {
-                    return Err(Halt::Disk("the log's thread is gone".to_owned()));
+            match self.log.hear() {
+                Ok(Some(LogReport::Persisted(ticket))) => last = Some(ticket),
+                Ok(Some(LogReport::Storage(storage))) => {
+                    // What was written before it could not be, or when it could be again, comes first.
+                    self.on_persisted(last.take())?;
+                    let at = self.at();
+                    self.replica.on_storage(at, storage);
+                    self.status.set_storage(storage);
                 }
+                Ok(Some(LogReport::Lost(why))) => return Err(Halt::Disk(why)),
+                Ok(None) => return self.on_persisted(last),
+                Err(ThreadGone) => return Err(Halt::Disk("the log's thread is gone".to_owned())),
             }
         }
-        match last {
-            Some(ticket) => {
-                let at = self.at();
-                self.replica.on_persisted(at, ticket)
-            }
-            None => Ok(()),
-        }
+    }
+
+    fn on_persisted(&mut self, ticket: Option<Ticket>) -> Result<(), Halt> {
+        let Some(ticket) = ticket else { return Ok(()) };
+        let at = self.at();
+        self.replica.on_persisted(at, ticket)
     }
 
     fn hear_snapshots(&mut self) -> Result<(), Halt> {
@@ -344,6 +472,7 @@ impl<D: Disk> ReplicaThread<D> {
                 SnapshotDone::Written(meta) => {
                     self.status.add_snapshots(1);
                     self.replica.on_snapshot_written(at, Some(&meta))?;
+                    self.answer_snapshots(meta.log_index, Ok(meta.log_index));
                     let kept = self.store.list().len().saturating_sub(2);
                     if let Some(oldest) = self.store.list().get(kept) {
                         let _ = self.snapshots.send(SnapshotJob::RemoveBefore(oldest.meta.slot));
@@ -352,6 +481,7 @@ impl<D: Disk> ReplicaThread<D> {
                 SnapshotDone::NotWritten(why) => {
                     warn!("a snapshot was not written: {why}; the log keeps what it would have replaced");
                     self.replica.on_snapshot_written(at, None)?;
+                    self.answer_snapshots(self.replica.engine().last_applied(), Err(RejectReason::StorageFull));
                 }
                 SnapshotDone::Taken { from, id, bytes } => self.links.snapshot_taken(from, id, bytes),
                 SnapshotDone::Received { from, id, message: Ok(message) } => {
@@ -366,6 +496,27 @@ impl<D: Disk> ReplicaThread<D> {
             }
         }
         Ok(())
+    }
+
+    /// Those who wait for a state up to this entry hear that it is durable, or that it will not be.
+    fn answer_snapshots(&mut self, up_to: LogIndex, outcome: Result<LogIndex, RejectReason>) {
+        for (_, reply) in self.snapshot_waiters.extract_if(.., |(log_index, _)| *log_index <= up_to) {
+            // Its client may have gone away.
+            let _ = reply.send(outcome);
+        }
+        if matches!(self.stopping, Stopping::Writes(log_index) if log_index <= up_to) {
+            self.stopping = Stopping::Now;
+        }
+    }
+
+    fn on_snapshot_request(&mut self, reply: SnapshotReply) {
+        let at = self.at();
+        match self.replica.keep_state(at) {
+            KeptState::Begun(log_index) => self.snapshot_waiters.push((log_index, reply)),
+            // Its client may have gone away.
+            KeptState::Known(log_index) => drop(reply.send(Ok(log_index))),
+            KeptState::Busy => drop(reply.send(Err(RejectReason::Overloaded))),
+        }
     }
 
     fn on_link_events(&mut self) -> Result<(), Halt> {
@@ -457,7 +608,12 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn take_commands(&mut self) {
-        for Inbound { command, asker, key } in self.queues.commands.try_iter().take(BURST_MAX) {
+        for _ in 0..BURST_MAX {
+            // What there is no room for waits in the queue, and its senders with it.
+            if !self.replica.sequencer().has_room() {
+                return;
+            }
+            let Ok(Inbound { command, asker, key }) = self.queues.commands.try_recv() else { return };
             let at = self.times.at(self.now_ns);
             match asker {
                 Some(Asker::Numbered(number, reply)) => {
@@ -466,6 +622,7 @@ impl<D: Disk> ReplicaThread<D> {
                 }
                 Some(Asker::Reply(reply)) => {
                     let waiter = self.waiters.add(Waiter::Command(reply));
+                    self.replica.observe().0.traces.requested(waiter);
                     self.replica.submit(at, command, key, Some(waiter));
                 }
                 None => self.replica.submit(at, command, key, None),
@@ -477,10 +634,16 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn take_requests(&mut self) -> Result<(), Halt> {
-        while let Ok(request) = self.queues.requests.try_recv() {
+        loop {
+            let request = match self.queues.requests.try_recv() {
+                Ok(request) => request,
+                Err(TryRecvError::Empty) => return Ok(()),
+                // Nobody has a handle any more.
+                Err(TryRecvError::Disconnected) => Request::Stop,
+            };
             let (Feeds { feed, .. }, engine, derived) = self.replica.observe();
             match request {
-                Request::Stop => self.hand_over()?,
+                Request::Stop => return self.begin_to_stop(),
                 Request::Read(question) => {
                     let (market, fills, indicatives) = (&derived.market, &derived.fills, feed.indicatives());
                     question(&View { engine, market, fills, indicatives });
@@ -491,45 +654,57 @@ impl<D: Disk> ReplicaThread<D> {
                 }
                 Request::Unsubscribe { connection, subscription } => feed.unsubscribe(connection, subscription),
                 Request::Disconnect { connection } => feed.disconnect(connection),
-                // They are taken at the same entry on every replica, so that states can be compared.
-                Request::Snapshot(reply) => {
-                    let _ = reply.send(Err(RejectReason::NotInACluster));
-                }
+                Request::Snapshot(reply) => self.on_snapshot_request(reply),
                 Request::Barrier(reply) => {
                     let waiter = self.waiters.add(Waiter::Read(reply));
                     self.replica.read(waiter);
                 }
                 Request::Cluster(asked, reply) => {
-                    let answer = self.on_cluster_request(&asked)?;
+                    let answer = self.on_cluster_request(asked)?;
                     let _ = reply.send(answer);
                 }
             }
         }
-        Ok(())
     }
 
-    /// Before it stops, a leader makes another one lead, so that nobody has to wait for an election.
+    /// What was taken is finished, and a leader that is not alone makes another one lead, so that nobody has to wait for an
+    /// election.
+    fn begin_to_stop(&mut self) -> Result<(), Halt> {
+        if !matches!(self.stopping, Stopping::No) {
+            return Ok(());
+        }
+        self.status.set_ready(false);
+        let sequencer = self.replica.sequencer();
+        let members = sequencer.members();
+        if sequencer.is_leading() && members.voters.len() == 1 && members.learners.is_empty() {
+            self.stopping = Stopping::Finishes(Instant::now() + FINISH_MAX);
+            return Ok(());
+        }
+        self.hand_over()
+    }
+
     fn hand_over(&mut self) -> Result<(), Halt> {
         let view = self.cluster.view();
         let is_there = |id: &&ReplicaId| view.peers.get(id).is_some_and(|peer| peer.software.is_some());
         let heir = view.members.voters.iter().filter(|id| **id != view.me).find(is_there);
         let (now, at) = (Instant::now(), self.at());
-        self.stopping = Some(now);
+        self.stopping = Stopping::HandsOver(now);
         if let Some(heir) = heir.filter(|_| self.replica.sequencer().is_leading())
             && self.replica.transfer_to(at, *heir)?.is_ok()
         {
             info!("handing over to replica {heir}");
-            self.stopping = Some(now + HAND_OVER_MAX);
+            self.stopping = Stopping::HandsOver(now + HAND_OVER_MAX);
         }
         Ok(())
     }
 
-    fn on_cluster_request(&mut self, asked: &ClusterRequest) -> Result<Result<(), String>, Halt> {
+    fn on_cluster_request(&mut self, asked: ClusterRequest) -> Result<Result<(), String>, Halt> {
         let at = self.at();
         Ok(match asked {
-            ClusterRequest::Transfer(to) => self.replica.transfer_to(at, *to)?.map_err(|e| e.to_string()),
-            ClusterRequest::Change(change) => self.replica.change_members(at, &[*change])?.map_err(|e| e.to_string()),
-            ClusterRequest::Weather(peer, weather) => self.links.set_weather(*peer, *weather).map_err(|e| e.to_string()),
+            ClusterRequest::Transfer(to) => self.replica.transfer_to(at, to)?.map_err(|e| e.to_string()),
+            ClusterRequest::Change(change) => self.replica.change_members(at, &[change])?.map_err(|e| e.to_string()),
+            ClusterRequest::Peers(addresses, links) => self.set_peers(addresses, links),
+            ClusterRequest::Faults(peer, faults) => self.links.set_faults(peer, faults).map_err(|e| e.to_string()),
         })
     }
 
@@ -557,9 +732,6 @@ impl<D: Disk> ReplicaThread<D> {
         let Feeds { listeners, feed, release_source, applied_count, is_replaced, .. } = feeds;
         status.add_commands(std::mem::take(applied_count));
         status.add_rejects(listeners.take_rejects());
-        if !feed.is_holding() {
-            status.show(Progress::of(engine, &derived.market));
-        }
         status.set_accounts(listeners.accounts());
         let delays = engine.access_delays();
         status.set_release_delay_ns(if feed.is_holding() { delays.release_ns } else { 0 });
@@ -573,9 +745,6 @@ impl<D: Disk> ReplicaThread<D> {
     /// Everything that was queued in this round leaves.
     fn send_all(&mut self) -> Result<(), Halt> {
         let now_ns = self.elapsed_ns();
-        if now_ns >= self.links.next_deadline_ns() {
-            self.links.on_timer(now_ns, &mut self.link_events);
-        }
         self.links.flush(now_ns, &mut self.link_events);
         let Self { replica, times, sockets, .. } = self;
         if let Some(sockets) = sockets {
@@ -584,4 +753,9 @@ impl<D: Disk> ReplicaThread<D> {
         }
         self.on_link_events()
     }
+}
+
+/// Alone, a replica may wait for its disk.
+fn writer_of(members: &Members) -> Writer {
+    if members.voters.len() + members.learners.len() <= 1 { Writer::Either } else { Writer::Thread }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
+use tracing::warn;
 use walras_consensus::SnapshotMeta;
 use walras_log_store::{Disk, DiskFile};
 use walras_replica::ReplicaDisk;
@@ -16,6 +17,8 @@ pub(super) struct ReplicaFiles<D: Disk> {
     pub(super) store: Snapshots<D>,
     /// What it knows of the cluster's disks.
     pub(super) note: Note<D>,
+    /// Whether that could not be written the last time.
+    pub(super) is_note_failing: bool,
 }
 
 impl<D: Disk> ReplicaDisk for ReplicaFiles<D> {
@@ -24,7 +27,12 @@ impl<D: Disk> ReplicaDisk for ReplicaFiles<D> {
     }
 
     fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.note.write(bytes).map_err(|e| e.to_string())
+        let written = self.note.write(bytes).map_err(|e| e.to_string());
+        let was_failing = std::mem::replace(&mut self.is_note_failing, written.is_err());
+        if let Some(why) = written.as_ref().err().filter(|_| !was_failing) {
+            warn!("what is known of the other replicas' disks can not be kept: {why}; those that are new wait until it can");
+        }
+        written
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -16,32 +17,40 @@ use walras_config::{ClusterOptions, Config};
 use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
 use walras_log_store::{Disk, RealDisk};
-use walras_peer_link::{LinkConfig, Links, Versions};
 use walras_ports::{
-    ClusterStatus, Doorbell, Feed, HoldStatus, KeyRing, PeerView, Progress, Queues, ReleaseSource, Request, SharedCatalog,
-    Signatures, Stages, Status, VenueHandle, VenueParts,
+    ClusterStatus, Doorbell, Feed, HoldStatus, KeyRing, Progress, Queues, ReleaseSource, Request, SharedCatalog, Signatures,
+    Stages, Status, VenueHandle, VenueParts,
 };
 use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{DiskId, ForwardSettings, Halt, IntakeSettings, Introductions, ReplicatedSettings};
 use walras_terminal::progress::while_waiting;
-use walras_wire::WIRE_VERSION;
 
 use super::alarm::Alarm;
 use super::entry_sockets::EntrySockets;
 use super::feeds::{Feeds, Freezing};
 use super::keys::{self, KeyShare};
+use super::log_host::LogHost;
+use super::log_seat::LogSeat;
+use super::peer_links::{LinkBasis, PeerLinks};
+use super::reload::{order_entries, peer_views};
 use super::snapshot_transfer::{ReplicaFiles, SharedAccess};
-use super::storage::{LogThread, SnapshotThread};
+use super::snapshots::SnapshotThread;
 use super::times::Times;
 use super::traces::Traces;
 use super::waiters::Waiters;
-use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread};
+use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread, Stopping};
 use crate::runtime::archive;
 use crate::runtime::batches::{Declared, Solver};
 use crate::runtime::fair_clock::FairClock;
 use crate::runtime::listeners::Listeners;
-use crate::runtime::recovery::{REQUESTS_MAX, Recovered, RecoveryError, log_options, spawn};
+use crate::runtime::recovery::{Recovered, RecoveryError, log_options, spawn};
+
+/// Longest that a start waits until a venue that is alone takes commands.
+const LEADS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Reads and subscriptions that may wait for the replica's thread.
+const REQUESTS_MAX: usize = 4096;
 
 /// A replica that goes on from what its disk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +69,8 @@ pub struct AcceptedLoss {
 ///
 /// # Errors
 /// A log that can not be opened, or one that is no replica's.
-pub fn accept_loss(config: &Config, cluster: Option<ClusterOptions>) -> Result<AcceptedLoss, RecoveryError> {
+pub fn accept_loss(config: &Config, cluster: ClusterOptions) -> Result<AcceptedLoss, RecoveryError> {
     let refused = RecoveryError::Replica;
-    let cluster =
-        cluster.ok_or_else(|| refused("this configures a venue of one machine, which goes on by itself: start it".to_owned()))?;
     let dir = PathBuf::from(&config.venue.data).join("replica");
     if !dir.is_dir() {
         return Err(refused(format!("{} holds no replica: check venue.data, and call this where the replica ran", dir.display())));
@@ -77,8 +84,26 @@ pub fn accept_loss(config: &Config, cluster: Option<ClusterOptions>) -> Result<A
     Ok(AcceptedLoss { replica: consensus.id, last_slot, had_crashed: opened.report.stop == Stop::Crash })
 }
 
+/// A log of a version that had another kind of log for a venue on one machine.
+fn refuse_old_log(data: &Path, dir: &Path) -> Result<(), RecoveryError> {
+    if dir.exists() || !data.join("log").exists() {
+        return Ok(());
+    }
+    Err(RecoveryError::Replica(format!(
+        "{0} holds a log of an earlier version of this program: `walras log import {0}` makes one of this version of it, and \
+         keeps the old one; \
+         or give another folder (venue.data)",
+        data.display()
+    )))
+}
+
 /// What the folder knows of the cluster's disks, before its log is opened or made.
-fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) -> Result<(Note<D>, Introductions), RecoveryError> {
+fn introduce<D: Disk>(
+    disk: &D,
+    dir: &Path,
+    me: ReplicaId,
+    (genesis, has_peers): (&Members, bool),
+) -> Result<(Note<D>, Introductions), RecoveryError> {
     let note = Note::beside(disk.clone(), dir);
     let refused = |e: std::io::Error| {
         RecoveryError::Replica(format!(
@@ -87,6 +112,17 @@ fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) ->
         ))
     };
     let (kept, has_log) = (note.read().map_err(refused)?, note.has_log().map_err(refused)?);
+    if kept.is_none() && !has_log && has_peers && genesis.voters.iter().eq([&me]) {
+        // It would lead at once, and take orders while the others may hold the venue's log.
+        return Err(RecoveryError::Replica(format!(
+            "{} is empty, and the configuration lists other replicas of a cluster that replica {me} began alone: for a new venue \
+             start without \
+             cluster.peers, then add them and reload (SIGHUP); where the folder was lost, remove replica {me} from the cluster \
+             (walras cluster \
+             remove) and add one under a new id with an empty folder (walras cluster add)",
+            dir.display()
+        )));
+    }
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let place = format!("{}:{}", host.trim(), std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf()).display());
     let number = DiskId::of_random(walras_access::random_u64());
@@ -110,6 +146,8 @@ fn introduce<D: Disk>(disk: &D, dir: &Path, me: ReplicaId, genesis: &Members) ->
 pub struct ReplicaVenue {
     pub(in crate::runtime) handle: VenueHandle,
     pub(in crate::runtime) recovered: Recovered,
+    /// With whom the cluster began.
+    pub(super) genesis: Members,
     cluster: ClusterStatus,
     order_entry: Option<SocketAddr>,
     access: SharedAccess,
@@ -132,30 +170,29 @@ impl ReplicaVenue {
         let ClusterOptions {
             consensus,
             genesis,
-            peers,
-            listen,
-            security,
+            addresses,
+            links,
             order_entry,
             fair_access,
             clock_source,
             doors,
-            checkpoint_every,
+            snapshot_every,
             release,
             clock_error_ns_max,
-            weather_allowed,
+            faults_allowed,
         } = cluster;
         let begun = Instant::now();
-        if data.join("log").exists() {
-            return Err(RecoveryError::Replica(format!(
-                "{} holds a venue of one machine: give the replica another folder (venue.data), or set cluster.replica to 0",
-                data.display()
-            )));
-        }
         let (me, cluster_id, durability) = (consensus.id, consensus.cluster_id, consensus.durability);
         let identity = Identity { cluster_id, replica: me, genesis: genesis.clone() };
         let dir: PathBuf = data.join("replica");
-        let options = Options { log: log_options(config), ..Options::default() };
-        let (note, introductions) = introduce(&disk, &dir, me, &genesis)?;
+        refuse_old_log(data, &dir)?;
+        let others: BTreeSet<ReplicaId> = addresses.keys().copied().filter(|id| *id != me).collect();
+        let mut options = Options { log: log_options(config), ..Options::default() };
+        if others.is_empty() {
+            // There are no slow followers. Those who join later begin with a snapshot.
+            options.retained_slots = 0;
+        }
+        let (note, introductions) = introduce(&disk, &dir, me, (&genesis, !others.is_empty()))?;
         let refill = archive::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
         let Opened { log, snapshots: store, recovered, state, report } =
@@ -164,8 +201,10 @@ impl ReplicaVenue {
         // One that never took part has promised nothing.
         if introductions.is_settled() && !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
-                "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: remove it from the \
-                 cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add); if a majority \
+                "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: \
+                 remove it from the \
+                 cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add); \
+                 if a majority \
                  died at once, see docs/cluster.md, \"When a majority died\""
             )));
         }
@@ -192,20 +231,18 @@ impl ReplicaVenue {
         let poll = Poll::new().map_err(RecoveryError::Thread)?;
         let doorbell = Doorbell::new(poll.registry(), DOORBELL).map_err(RecoveryError::Thread)?;
         let seed = walras_access::random_u64();
-        let mut link_config =
-            LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
-        link_config.peers = peers.iter().filter(|(id, _)| **id != me).map(|(id, peer)| (*id, peer.link.clone())).collect();
-        (link_config.incarnation, link_config.seed, link_config.weather_allowed) = (clock.now().0, seed, weather_allowed);
-        link_config.counts = walras_sequencer::is_of_consensus;
-        let links = Links::new(poll.registry(), LINK_TOKENS, link_config, 0).map_err(|e| RecoveryError::Replica(e.to_string()))?;
-        info!("replica {me} links at {}", links.local_address());
+        let basis = LinkBasis { me, cluster_id, incarnation: clock.now().0, seed, faults_allowed };
+        let registry = poll.registry().try_clone().map_err(RecoveryError::Thread)?;
+        let peers = peer_views(&addresses, links.as_ref());
+        let links = PeerLinks::new(basis, registry, LINK_TOKENS, links).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let access: SharedAccess = Arc::new(OnceLock::new());
         let sockets = order_entry
             .map(|listen| {
                 let inside = (doors.clone(), doorbell.clone());
                 EntrySockets::new(poll.registry(), ENTRY_TOKENS, listen, Arc::clone(&access), inside).map_err(|e| {
                     RecoveryError::Replica(format!(
-                        "order entry can not listen on {listen}: {e}; choose another port for order_entry.listen"
+                        "order entry can not listen on {listen}: {e}; choose another address for order_entry.listen, or \"\" for \
+                         none"
                     ))
                 })
             })
@@ -215,10 +252,7 @@ impl ReplicaVenue {
         status.set_fair_access(fair_clock.is_some() || release.is_some());
         let entry_address = sockets.as_ref().map(EntrySockets::address);
 
-        let views = peers.iter().map(|(id, peer)| {
-            (*id, PeerView { link: peer.link.to_string(), addresses: peer.addresses.clone(), ..PeerView::default() })
-        });
-        let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), views.collect());
+        let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), peers);
         let shared_catalog = SharedCatalog::default();
         shared_catalog.set(listeners.catalog.clone());
         let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
@@ -235,15 +269,12 @@ impl ReplicaVenue {
         if !feed.is_holding() {
             status.show(Progress::of(&state.engine, &state.derived.market));
         }
-        let (log_jobs_in, log_jobs) = unbounded();
-        let (log_done_in, log_done) = unbounded();
         let (snapshots_in, snapshot_jobs) = unbounded();
         let (snapshots_done_in, snapshots_done) = unbounded();
         let (commands_in, commands) = bounded(config.log.queue_entries);
         let (requests_in, requests) = bounded(REQUESTS_MAX);
-        let others = peers.keys().copied().filter(|id| *id != me).collect();
-        let log_thread =
-            LogThread { log, is_short: false, durability, jobs: log_jobs, done: log_done_in, doorbell: doorbell.clone() };
+        let writer = super::writer_of(&recovered.snapshot.members);
+        let (log, log_thread) = LogSeat::new(LogHost::new(log, durability), writer, doorbell.clone());
         let (store_of_thread, store_of_replica) = (store.clone(), store.clone());
         let snapshot_thread = SnapshotThread { store, jobs: snapshot_jobs, done: snapshots_done_in, doorbell: doorbell.clone() };
         // The log's thread first: what starts below may have something to write.
@@ -256,7 +287,7 @@ impl ReplicaVenue {
         ];
         let sequencing = ReplicatedSettings {
             waiting_max: config.log.queue_entries,
-            checkpoint_every,
+            checkpoint_every: snapshot_every,
             release,
             introductions: Some(introductions),
             peers: others,
@@ -274,10 +305,11 @@ impl ReplicaVenue {
             entry: ServerSettings::default(),
             fair,
             publish,
-            addresses: peers.iter().map(|(id, peer)| (*id, peer.addresses.order_entry.as_str().into())).collect(),
+            addresses: order_entries(&addresses),
             clock_error_ns_max,
             tick_every_ns: nanoseconds(Duration::from_millis(config.log.tick_interval_ms)),
             threads,
+            snapshot_every_ns: NonZero::new(config.log.snapshot_every_seconds.saturating_mul(1_000_000_000)),
         };
         let feeds = Feeds {
             listeners,
@@ -286,11 +318,13 @@ impl ReplicaVenue {
             release_source: release_source.clone(),
             shared_catalog: shared_catalog.clone(),
             applied_count: 0,
+            is_unsent: false,
+            is_unshown: false,
             is_replaced: false,
             freezing: Freezing::Took(Duration::ZERO),
         };
         let mut times = Times { host: clock.clone(), fair: fair_clock };
-        let (at, files) = (times.at(0), ReplicaFiles { store: store_of_replica, note });
+        let (at, files) = (times.at(0), ReplicaFiles { store: store_of_replica, note, is_note_failing: false });
         let start = || Replica::start(at, settings, recovered, state, seed, (feeds, files));
         let mut replica = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         replica.go_live();
@@ -305,13 +339,22 @@ impl ReplicaVenue {
             entries_replayed: engine.last_applied().0 - snapshot_index.0,
             log_index: engine.last_applied(),
             log_time: engine.time(),
-            state_hash: engine.state_hash(),
+            state_hash: while_waiting("hashing the state", || engine.state_hash()),
         };
+        let hash: String = recovered.state_hash.iter().map(|b| format!("{b:02x}")).collect();
         if recovered.log_index.0 == 0 {
-            info!("replica {me} is new: its log is empty");
+            info!("replica {me} is new: there is no log in {} yet", data.display());
         } else {
-            info!("replica {me} recovered to log entry {} in {:?}", recovered.log_index, begun.elapsed());
+            info!(
+                "replica {me} recovered to log entry {} in {:?}: snapshot of entry {snapshot_index}, {} entries replayed, state \
+                 {hash}",
+                recovered.log_index,
+                begun.elapsed(),
+                recovered.entries_replayed
+            );
         }
+        let (leads_in, leads) = bounded(1);
+        let is_sole_voter = replica.members().voters.iter().eq([&me]);
         let thread = ReplicaThread {
             replica,
             times,
@@ -319,9 +362,10 @@ impl ReplicaVenue {
             links,
             sockets,
             waiters: Waiters::default(),
-            log: log_jobs_in,
+            log,
             snapshots: snapshots_in,
             store: store_of_thread,
+            snapshot_waiters: Vec::new(),
             sending: BTreeSet::new(),
             status: status.clone(),
             cluster: cluster.clone(),
@@ -330,16 +374,20 @@ impl ReplicaVenue {
             alarm,
             doorbell: doorbell.clone(),
             queues: Queues { commands, requests },
-            log_done,
             snapshots_done,
             begun: Instant::now(),
             now_ns: 0,
             flush_every,
+            flushed: Instant::now(),
+            published: begun,
+            is_stirred: true,
+            leads: Some(leads_in),
             link_events: Vec::new(),
             effects: Vec::new(),
-            stopping: None,
+            stopping: Stopping::No,
             receiving: BTreeMap::new(),
             declared: Declared::new(&config.batch),
+            is_unlooked: true,
             keys: KeyShare::new(Arc::clone(&access), news_in),
         };
         let (alive, ended) = watch::channel(());
@@ -355,15 +403,20 @@ impl ReplicaVenue {
             clock: clock.clone(),
             status,
             doorbell,
-            cluster: Some(cluster.clone()),
+            cluster: cluster.clone(),
             held: release.map(|_| held),
             stages,
             archive: archive.status,
             signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
         });
+        if is_sole_voter {
+            // It elects itself, which takes two writes. Where the disk takes none it starts all the same, and says so when asked.
+            let _ = leads.recv_timeout(LEADS_WITHIN);
+        }
         Ok(Self {
             handle,
             recovered,
+            genesis,
             cluster,
             order_entry: entry_address,
             access,

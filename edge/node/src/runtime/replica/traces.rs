@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use walras_ports::{Stage, Stages};
+use walras_replica::{Origin, WaiterId};
 use walras_sequencer::{Timed, is_timed};
 use walras_types::Ordinal;
 
@@ -20,6 +21,8 @@ struct Trace {
 pub(super) struct Traces {
     stages: Stages,
     under_way: BTreeMap<Ordinal, Trace>,
+    /// Local requests: since when each is with the sequencer.
+    requests: BTreeMap<WaiterId, Instant>,
     /// Applied, and not answered yet: since when they were here, and since when applied.
     answering: Vec<(Instant, Instant)>,
     /// When this round of the thread began: what it reads came then at the latest.
@@ -31,7 +34,7 @@ pub(super) struct Traces {
 impl Traces {
     pub(super) fn new(stages: Stages) -> Self {
         let now = Instant::now();
-        Self { stages, under_way: BTreeMap::new(), answering: Vec::new(), round: now, decided: now }
+        Self { stages, under_way: BTreeMap::new(), requests: BTreeMap::new(), answering: Vec::new(), round: now, decided: now }
     }
 
     /// The thread wakes.
@@ -46,6 +49,14 @@ impl Traces {
             let received = Some(self.round);
             self.keep(ordinal, |trace| *trace = Trace { received, sequenced: None });
         }
+    }
+
+    /// A local request's command is given to the sequencer.
+    pub(super) fn requested(&mut self, waiter: WaiterId) {
+        if self.requests.len() >= UNDER_WAY_MAX {
+            self.requests.clear();
+        }
+        self.requests.insert(waiter, Instant::now());
     }
 
     /// The sequencer here has taken an order as it came.
@@ -79,7 +90,14 @@ impl Traces {
     }
 
     /// An entry was applied. Those that came in and were sequenced elsewhere, or long ago, are nobody's here.
-    pub(super) fn applied(&mut self, ordinal: Option<Ordinal>) {
+    pub(super) fn applied(&mut self, ordinal: Option<Ordinal>, origin: Option<&Origin>) {
+        if let Some(Origin::Waiter(waiter)) = origin
+            && let Some(since) = self.requests.remove(waiter)
+        {
+            let now = Instant::now();
+            self.stages.record(Stage::Log, now, self.decided.saturating_duration_since(since), 1);
+            self.stages.record(Stage::Apply, now, now.saturating_duration_since(self.decided), 1);
+        }
         let Some(ordinal) = ordinal.filter(|ordinal| is_timed(*ordinal)) else { return };
         let Some(Trace { received, sequenced }) = self.under_way.remove(&ordinal) else { return };
         let now = Instant::now();
@@ -134,10 +152,10 @@ mod tests {
             traces.received(ordinal(place));
             traces.sequenced(ordinal(place));
             traces.decided();
-            traces.applied(Some(ordinal(place)));
+            traces.applied(Some(ordinal(place)), None);
             traces.answered();
         }
-        traces.applied(None);
+        traces.applied(None, None);
         assert_eq!(passed(&stages), [("receive", 2), ("log", 2), ("apply", 2), ("answer", 2), ("order", 2)]);
 
         // A gateway passes on, and sees what is applied.
@@ -145,7 +163,7 @@ mod tests {
         let mut gateway = Traces::new(stages.clone());
         gateway.received(ordinal(16));
         gateway.decided();
-        gateway.applied(Some(ordinal(16)));
+        gateway.applied(Some(ordinal(16)), None);
         gateway.answered();
         assert_eq!(passed(&stages), [("receive", 1), ("apply", 1), ("answer", 1), ("order", 1)]);
 
@@ -156,7 +174,7 @@ mod tests {
         leader.released(Timed { ordinal: ordinal(32), transit_ns: None, held_ns: 300_000 });
         for place in [16, 32, 48] {
             leader.decided();
-            leader.applied(Some(ordinal(place)));
+            leader.applied(Some(ordinal(place)), None);
             leader.answered();
         }
         assert_eq!(passed(&stages), [("transit", 1), ("hold", 2), ("log", 2), ("apply", 2)]);

@@ -9,7 +9,8 @@ use super::judge::{BadEdges, middle};
 use super::place::place;
 use super::{Coordinator, EdgeEstimate, EdgeFault, Fault};
 
-/// Where a clock is: `clock - venue's time = base_ns + offset_ns` in the middle of a window, growing by `rate` per time of the venue.
+/// Where a clock is: `clock - venue's time = base_ns + offset_ns` in the middle of a window, growing by `rate` per time of the
+/// venue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Track {
     /// Whole nanoseconds, so that clocks may be decades apart.
@@ -80,7 +81,7 @@ impl Memory {
     }
 }
 
-/// An edge that told something, at the middle of the window.
+/// A measured edge, at the middle of the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) from: usize,
@@ -115,14 +116,14 @@ pub(super) struct Attempt {
     pub(super) uses: Vec<EdgeUse>,
     /// Edges that were bad in one of the steps.
     pub(super) edges_bad: u32,
-    /// Fresh levels by measured edge, and whether the edge begins anew.
+    /// Fresh levels by measured edge, and whether the edge starts over.
     levels_ns: Vec<(f64, bool)>,
     /// The edges that loops were closed with: levels before closing.
     pub(super) closing: Vec<Difference>,
     pub(super) closed: Robust,
     pub(super) tracking_sigma: f64,
     pub(super) rate_sigma: f64,
-    /// How many more edges told of rates than a tree needs.
+    /// How many more edges measured rates than a tree needs.
     pub(super) rate_freedom: usize,
     /// For each node the noise of the edges on the best way to it from the reference.
     pub(super) noise_ns: Vec<f64>,
@@ -184,7 +185,8 @@ impl Attempt {
         if attempt.culprit.is_some() {
             return attempt;
         }
-        // Where a clock is decides at which of its times an edge's line is read: nodes that were only just placed take a second look.
+        // Where a clock is decides at which of its times an edge's line is read: nodes that were only just placed take a second
+        // look.
         for look in 0..3 {
             attempt.measured = measure(middle_ns, &attempt.tracks, &told);
             if look == 0 {
@@ -286,8 +288,8 @@ impl Attempt {
         None
     }
 
-    /// Moves the clocks by what the edges known from before say: asymmetries have not changed, so what has is the clocks. A node that
-    /// moved far against the middle of all is the culprit.
+    /// Moves the clocks by what the edges known from before say: asymmetries have not changed, so what has is the clocks. A node
+    /// that moved far against the middle of all is the culprit.
     fn follow_clocks(&mut self, state: &Coordinator, bad: &mut BadEdges) -> Option<(usize, Fault)> {
         let known: Vec<(usize, Difference)> = (self.measured.iter().enumerate())
             .filter(|&(index, _)| self.uses[index] == EdgeUse::Goes)
@@ -352,8 +354,8 @@ impl Attempt {
         self.closed = solve_robustly(self.tracks.len(), state.reference, &self.closing, state.config.disagreement_ns_min as f64);
     }
 
-    /// Moves new nodes to where the loops put them, if that is far: a line must be read at the right time of its clock. Nothing is known
-    /// of their edges that this could upset.
+    /// Moves new nodes to where the loops put them, if that is far: a line must be read at the right time of its clock. Nothing is
+    /// known of their edges that this could upset.
     fn replace_new(&mut self, state: &Coordinator) -> bool {
         let mut far = false;
         for (node, track) in self.tracks.iter_mut().enumerate().filter(|&(node, _)| state.track(node).is_none()) {

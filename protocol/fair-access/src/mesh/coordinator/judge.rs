@@ -34,8 +34,9 @@ impl BadEdges {
         self.edges_bad.iter().sum::<u32>() / 2
     }
 
-    /// The node of whose edges the largest share is bad, where that is more than half. A bad edge speaks against both of its ends, but
-    /// only a bad node has most of its edges bad; one at a time, since a good node beside two bad ones may look bad until they are out.
+    /// The node with the largest share of bad edges, if that is more than half. A bad edge speaks against both of its ends, but
+    /// only a bad node has most of its edges bad; one at a time, since a good node next to two bad ones may look bad until they are
+    /// out.
     pub(super) fn culprit(&self) -> Option<(usize, Fault)> {
         let share = |node: usize| f64::from(self.edges_bad[node]) / f64::from(self.edges[node].max(1));
         let node = (0..self.edges.len())
@@ -55,8 +56,8 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The middle of what nodes are off against the reference, itself included at 0. Of two in the middle the one nearer to the reference's: where
-/// half say otherwise than the other half, it is those without the reference.
+/// The middle of what nodes are off against the reference, itself included at 0. Of two in the middle the one nearer to the
+/// reference's: where half say otherwise than the other half, it is those without the reference.
 pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -69,8 +70,8 @@ pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Coordinator {
-    /// Looks at the edges between excluded nodes and tracked ones. A node that for long enough says the same to most, at a clock's rate
-    /// and without jumps, is new again.
+    /// Looks at the edges between excluded nodes and tracked ones. A node that for long enough says the same to most, at a clock's
+    /// rate and without jumps, is new again.
     pub(super) fn judge_excluded(
         &mut self,
         middle_ns: u64,

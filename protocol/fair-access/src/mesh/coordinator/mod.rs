@@ -129,7 +129,7 @@ pub enum Verdict {
 /// How well a window's edges agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Quality {
-    /// Edges that told something.
+    /// Edges that were measured.
     pub edges: u32,
     /// Edges, remembered ones included, that loops are closed with.
     pub edges_remembered: u32,
@@ -156,7 +156,7 @@ pub struct WindowOutcome {
     pub readmitted: Vec<NodeId>,
     /// How well the edges agree.
     pub quality: Quality,
-    /// What each edge that told something leaves open: its offset less what the lines of its two nodes say. Path asymmetry, mostly.
+    /// The residual of each measured edge: its offset less what the lines of its two nodes predict. Path asymmetry, mostly.
     pub residuals: Vec<Residual>,
 }
 
@@ -185,7 +185,7 @@ enum Standing {
 /// A window's edges with what was reported of each.
 type Reports = BTreeMap<(NodeId, NodeId), Option<Result<EdgeEstimate, EdgeFault>>>;
 
-/// Follows all clocks from window to window. One per mesh; it may run anywhere, and starts anew without harm (virtual clocks slew).
+/// Follows all clocks from window to window. One per mesh; it may run anywhere, and a restart does no harm (virtual clocks slew).
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     config: CoordinatorConfig,
@@ -205,8 +205,8 @@ pub struct Coordinator {
 const WINDOWS_OPEN: u64 = 2;
 
 impl Coordinator {
-    /// A coordinator that begins with `window_first`. The venue's time is node 0's clock; should that fail, the next good node carries on
-    /// at the rate that it has.
+    /// A coordinator that begins with `window_first`. The venue's time is node 0's clock; should that fail, the next good node
+    /// carries on at the rate that it has.
     pub fn new(config: CoordinatorConfig, window_first: u64) -> Self {
         let node_count = config.schedule.node_count();
         Self {
@@ -244,12 +244,12 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Ends a window: all reports that came by now count. Windows before it that were not closed are skipped. None where the window was
-    /// closed before or there are no nodes.
+    /// Ends a window: all reports that came by now count. Windows before it that were not closed are skipped. None where the window
+    /// was closed before or there are no nodes.
     ///
-    /// Edges that contradict themselves are put aside; rates are solved for; every clock is moved to where its rate foretold and then by
-    /// what the edges known from before say (clocks move, paths do not); then all edges, remembered ones included, are made to agree.
-    /// Whenever that shows a bad node, it is put out and the window is solved again without it.
+    /// Edges that contradict themselves are put aside; rates are solved for; every clock is moved to where its rate foretold and
+    /// then by what the edges known from before say (clocks move, paths do not); then all edges, remembered ones included, are made
+    /// to agree. Whenever that shows a bad node, it is put out and the window is solved again without it.
     pub fn close_window(&mut self, window: u64) -> Option<WindowOutcome> {
         if window < self.window_next || self.standings.is_empty() {
             return None;

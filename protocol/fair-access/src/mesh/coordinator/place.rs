@@ -16,7 +16,7 @@ const ROOTS_MAX: usize = 5;
 /// Edges closer than this agree with a placement.
 const AGREES_NS: u128 = 10_000_000;
 
-/// The tracks of nodes in good standing that `told` joins to the reference, with new ones placed.
+/// The tracks of nodes in good standing that measured edges join to the reference, with new ones placed.
 pub(super) fn place(state: &Coordinator, middle_ns: u64, told: &[Edge]) -> Vec<Option<Track>> {
     let node_count = state.standings.len();
     let known: Vec<Option<Track>> = (0..node_count).map(|node| state.track(node)).collect();
@@ -53,8 +53,8 @@ pub(super) fn place(state: &Coordinator, middle_ns: u64, told: &[Edge]) -> Vec<O
     tracks.into_iter().zip(reached).map(|(track, reached)| track.filter(|_| reached)).collect()
 }
 
-/// Places all nodes that edges join to those of `tracks` with a track: first along the shortest ways, then each again in the middle of
-/// what all its neighbours say. Also returns how many edges agree with that.
+/// Places all nodes that edges join to those of `tracks` with a track: first along the shortest ways, then each again in the middle
+/// of what all its neighbours say. Also returns how many edges agree with that.
 fn spread(middle_ns: u64, mut tracks: Vec<Option<Track>>, told: &[Edge]) -> (Vec<Option<Track>>, usize) {
     let mut edges_of = vec![Vec::new(); tracks.len()];
     for edge in told {

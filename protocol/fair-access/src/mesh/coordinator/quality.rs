@@ -1,10 +1,11 @@
 //! How far off a solution may be: the bounds that go with the lines.
 #![allow(clippy::float_arithmetic, reason = "an estimator: what leaves the coordinator is rounded to integers")]
 
+use walras_random::Random;
+
 use super::super::NodeId;
 use super::super::laplacian::{Difference, solve};
 use super::super::samples::REACH_SPANS;
-use super::super::schedule::Random;
 use super::attempt::{Attempt, EdgeUse, Measured, NOISES, RATE_SHARE, Track, ways};
 use super::judge::median;
 use super::{Coordinator, Correction, Quality, Residual, Standing, Verdict, WindowOutcome};
@@ -51,8 +52,8 @@ impl Spread {
 
     /// The variances of the potentials against the reference's, an edge's being 1.
     ///
-    /// They are the graph's effective resistances. Solved with random right sides that have the edges' variances, the squares of the
-    /// potentials have these as their mean; a few of them each window, averaged over windows, are enough for a bound.
+    /// They are the graph's effective resistances. Solved with random right sides that have the edges' variances, the squares of
+    /// the potentials have these as their mean; a few of them each window, averaged over windows, are enough for a bound.
     fn resistances(&mut self, reference: usize, edges: &[Difference]) -> Vec<f64> {
         let node_count = self.variance.len();
         let is_fresh = self.variance.iter().enumerate().any(|(node, known)| known.is_none() && node != reference);
@@ -63,7 +64,7 @@ impl Spread {
             let mut bits = 0;
             for (index, edge) in noise.iter_mut().enumerate() {
                 if index % 64 == 0 {
-                    bits = self.random.next();
+                    bits = self.random.next_u64();
                 }
                 let size = if edge.weight > 0.0 { edge.weight.sqrt().recip() } else { 0.0 };
                 edge.difference = if bits >> (index % 64) & 1 == 1 { size } else { -size };
@@ -172,7 +173,7 @@ impl Coordinator {
             (Standing::Tracked(track), None) if track.missed < MISSED_MAX => {
                 self.standings[node] = Standing::Tracked(Track { missed: track.missed + 1, ..track });
             }
-            // The reference is its own line, whoever sees it.
+            // The reference is its own line at every node.
             (Standing::Tracked(_), None) if node == self.reference => {}
             (Standing::Tracked(_), None) => {
                 self.standings[node] = Standing::New;

@@ -7,6 +7,7 @@
 //! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
+//! | `signed.rs` | an order that its sender signed, without a number, is in the log no oftener than it was sent, and not after it was refused |
 //! | `reports.rs` | each account is told what a replay of the log tells it, without a gap but for reports that nobody keeps any more, which it is told are missing |
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
 //! | `priority.rs` | orders trade in the order of the queue |
@@ -33,6 +34,7 @@ mod progress;
 mod releases;
 mod reports;
 mod sessions;
+mod signed;
 mod slots;
 mod threads;
 
@@ -49,6 +51,7 @@ use walras_types::{AccountId, LogIndex, Ordinal, SessionId};
 use walras_wire::Command;
 
 use crate::cluster::mutation::Mutation;
+use crate::cluster::signed_order::is_signed;
 use crate::common::checks::depth::Market;
 use crate::common::checks::replay::Replay;
 use crate::common::checks::{Checked, Violation};
@@ -62,6 +65,7 @@ pub(crate) struct Checks {
     violation: Option<Violation>,
     history: history::History,
     sessions: sessions::Sessions,
+    signed: signed::Signed,
     answers: answers::Answers,
     linear: linear::Linear,
     reports: reports::Told,
@@ -93,17 +97,18 @@ pub(crate) struct Options {
     /// Whether engines with more threads apply the log too.
     pub(crate) has_threads: bool,
     /// Whether stamps of gateways whose clocks are apart are discarded.
-    pub(crate) has_strays: bool,
+    pub(crate) has_outliers: bool,
     pub(crate) mutation: Option<Mutation>,
 }
 
 impl Checks {
     pub(crate) fn new(options: Options) -> Self {
-        let Options { clients, unwatched, reports_kept, has_threads, has_strays, mutation } = options;
+        let Options { clients, unwatched, reports_kept, has_threads, has_outliers, mutation } = options;
         Self {
             violation: None,
             history: history::History::new(has_threads.then(|| threads::Threads::new(mutation)), mutation),
             sessions: sessions::Sessions::new(clients),
+            signed: signed::Signed::default(),
             answers: answers::Answers::new(clients),
             linear: linear::Linear::new(clients),
             reports: reports::Told::new(clients, reports_kept),
@@ -112,7 +117,7 @@ impl Checks {
             limits: limits::Limits::default(),
             priority: priority::Priority::default(),
             funds: funds::Funds::default(),
-            holds: (!has_strays).then(hold::Holds::default),
+            holds: (!has_outliers).then(hold::Holds::default),
             releases: releases::Releases::default(),
             unwatched,
             is_set_back: false,
@@ -192,8 +197,8 @@ impl Checks {
         self.late
     }
 
-    /// Pieces of market data held until their time.
-    pub(crate) fn piece_count(&self) -> u64 {
+    /// Publications of market data held until their time.
+    pub(crate) fn publication_count(&self) -> u64 {
         self.releases.count()
     }
 
@@ -241,7 +246,10 @@ impl Checks {
         let checked = is_new.and_then(|is_new| {
             if is_new {
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it was replayed just now");
-                self.sessions.on_entry(replayed)?;
+                match replayed.entry.content.command().filter(|command| is_signed(command)) {
+                    Some(_) if replayed.entry.ordinal.is_none() => self.signed.on_entry(replayed)?,
+                    _ => self.sessions.on_entry(replayed)?,
+                }
                 self.reports.on_entry(replayed);
                 self.releases.on_entry(replayed);
                 self.history.spoil_last(applied.entry.log_index);
@@ -347,7 +355,7 @@ impl Checks {
     }
 
     /// A replica lets go of what an entry published.
-    pub(crate) fn on_piece_released(&mut self, replica: ReplicaId, log_index: LogIndex, clock_ns: u64) {
+    pub(crate) fn on_publication_released(&mut self, replica: ReplicaId, log_index: LogIndex, clock_ns: u64) {
         let checked = self.releases.on_released(replica, log_index, clock_ns);
         self.note(checked);
     }
@@ -362,6 +370,23 @@ impl Checks {
     pub(crate) fn on_asked(&mut self, client: usize, command: &Command) {
         self.sessions.on_asked(client, command);
         self.linear.on_asked(client);
+    }
+
+    /// The signer sends an order, once more perhaps.
+    pub(crate) fn on_signed(&mut self, body: &[u8]) {
+        self.signed.on_sent(body);
+    }
+
+    /// It hears that a request was refused, and nobody has a copy of it.
+    pub(crate) fn on_signed_refused(&mut self, body: &[u8]) {
+        let checked = self.signed.on_refused(body);
+        self.note(checked);
+    }
+
+    /// It hears where an order is in the log.
+    pub(crate) fn on_signed_done(&mut self, body: &[u8], log_index: LogIndex) {
+        let checked = self.signed.on_done(body, log_index, self.history.replay().get(log_index));
+        self.note(checked);
     }
 
     /// What a client's user is told.

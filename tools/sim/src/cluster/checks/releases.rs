@@ -36,7 +36,7 @@ pub(super) struct Releases {
 }
 
 impl Releases {
-    /// Pieces that were held until their time.
+    /// Publications that were held until their time.
     pub(super) fn count(&self) -> u64 {
         self.released
     }

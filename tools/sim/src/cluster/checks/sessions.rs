@@ -62,7 +62,7 @@ impl Sessions {
                 )
                 | Command::Account(AccountCommand::SetKey(_))
                 | Command::Batch(_) => Ok(()),
-                // Of shards: the venue's mark, and its couriers', which name the number that they mean, or say what is so already.
+                // Of shards: the venue's mark, and commands of its relays, which name a transfer's number or repeat a fact.
                 Command::Shard(
                     ShardCommand::Configure(_)
                     | ShardCommand::DoubtTransfers

@@ -13,11 +13,11 @@ use super::GATEWAYS;
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 
-/// Further apart than any clock here is: nobody strays.
+/// Further apart than any clock here: no gateway is an outlier.
 const FAR_APART_NS: u64 = u64::MAX >> 2;
 
 /// Small, so that bounds are reached.
-pub(super) fn settings(seed: u64, has_strays: bool) -> (ForwardSettings, IntakeSettings) {
+pub(super) fn settings(seed: u64, has_outliers: bool) -> (ForwardSettings, IntakeSettings) {
     let bounds = DelayBounds { min_ns: 100_000, max_ns: 20_000_000, start_ns: 2_000_000 };
     let delay = DelaySettings::Tracking(Tracking { bounds, target: Ppm(10_000), step_ns: 100_000, level_window: 50 });
     let common = IntakeSettings::new(GATEWAYS, delay, seed);
@@ -25,7 +25,7 @@ pub(super) fn settings(seed: u64, has_strays: bool) -> (ForwardSettings, IntakeS
         held_per_gateway_max: 24,
         sessions_max: 4,
         early_per_session_max: 4,
-        stray_apart_max_ns: if has_strays { common.stray_apart_max_ns } else { FAR_APART_NS },
+        outlier_apart_max_ns: if has_outliers { common.outlier_apart_max_ns } else { FAR_APART_NS },
         ..common
     };
     (ForwardSettings { unanswered_max: 40, resend_ns: 300_000_000 }, intake)

@@ -22,6 +22,9 @@ pub(crate) struct StreamId(pub(crate) u64);
 /// command is sent.
 pub(crate) const REQUESTS_FROM: u64 = 1 << 48;
 
+/// The same for requests of the program that signs each order by itself.
+pub(crate) const SIGNED_FROM: u64 = 1 << 49;
+
 /// Replicas' ids are below it.
 const GATEWAYS: u16 = 16;
 

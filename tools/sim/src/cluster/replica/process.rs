@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use walras_consensus::{Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry, SnapshotMeta, Term};
+use walras_consensus::{
+    Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry, SnapshotMeta, Term, Ticket,
+};
 use walras_engine::{BatchMarketView, Engine};
 use walras_fair_access::clock::ClockStatus;
-use walras_gateway::Gateway;
+use walras_gateway::{Gateway, Permission, Request, SourceId};
 use walras_market_data::MarketData;
-use walras_replica::{Effect, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
-use walras_replica_log::{Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots};
+use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
+use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
 use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SolveJob};
 use walras_testkit::Readers;
 use walras_types::{Answer, LogIndex, RejectReason, TimeNs};
@@ -18,8 +20,9 @@ use walras_wire::{Command, decode_command};
 use super::storage::{LogJob, Storage};
 use super::streams::Streams;
 use super::watch::{Taken, Watch};
-use super::{REQUESTS_FROM, StreamId, batches, fair};
+use super::{REQUESTS_FROM, SIGNED_FROM, StreamId, batches, fair};
 use crate::cluster::mutation::Mutation;
+use crate::cluster::signed_order::{METHOD, PATH, Signed};
 use crate::cluster::tempo::Density;
 use crate::common::batches::solve;
 use crate::common::disk::VenueDisk;
@@ -53,6 +56,8 @@ pub(crate) enum ReplicaTimer {
     Written,
     /// The log's thread has synced, or failed to.
     Synced,
+    /// After a failure the log's thread tries again.
+    LogAgain,
     /// The snapshots' thread has written a state, or failed to.
     SnapshotWritten,
     /// A segment is prepared.
@@ -135,6 +140,10 @@ pub(crate) struct Process {
     pub(super) storage: Storage,
     /// Checks logons, and how often a key sends.
     gateway: Gateway,
+    /// Checks requests that are signed by themselves.
+    signed_gateway: Gateway,
+    /// For [`Mutation::ReplayTwice`]: the last such order in the log that it began from.
+    pub(super) last_signed: Option<Command>,
     streams: Streams,
     /// Snapshots that come.
     incoming: Incoming<VenueDisk>,
@@ -142,6 +151,9 @@ pub(crate) struct Process {
     solving: VecDeque<SolveJob>,
     /// The last vote that it wrote down.
     vote: Option<(Term, ReplicaId)>,
+    /// Attempts to write the log that failed, and failures that passed.
+    disk_failed_count: u64,
+    disk_recovered_count: u64,
     me: ReplicaId,
     density: Density,
     mutation: Option<Mutation>,
@@ -172,7 +184,7 @@ impl Process {
     pub(super) fn new(
         (me, at): (ReplicaId, Moment),
         replica: Replica<Watch, Disk>,
-        (storage, gateway): (Storage, Gateway),
+        (storage, [gateway, signed_gateway]): (Storage, [Gateway; 2]),
         density: Density,
         mutation: Option<Mutation>,
     ) -> Self {
@@ -180,10 +192,14 @@ impl Process {
             replica,
             storage,
             gateway,
+            signed_gateway,
+            last_signed: None,
             streams: Streams::default(),
             incoming: Incoming::new(),
             solving: VecDeque::new(),
             vote: None,
+            disk_failed_count: 0,
+            disk_recovered_count: 0,
             me,
             density,
             mutation,
@@ -236,23 +252,27 @@ impl Process {
             ReplicaTimer::Deadline => {}
             ReplicaTimer::Written => {
                 storage.is_writing = false;
-                if let Some(ticket) = storage.hand_over()? {
-                    replica.on_persisted(now, ticket)?;
-                    if storage.syncing.replace(ticket).is_none() {
-                        out.push(Out::Timer { after_ns: MEMORY_SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
+                let attempt = storage.hand_over(at.now_ns);
+                if let Some(ticket) = self.on_attempt(at, attempt)? {
+                    self.replica.on_persisted(now, ticket)?;
+                    if self.storage.syncing.replace(ticket).is_none() {
+                        self.out.push(Out::Timer { after_ns: MEMORY_SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
                     }
                 }
             }
             ReplicaTimer::Synced => {
-                let ticket = storage.end_sync(at.now_ns)?;
+                let attempt = storage.end_sync(at.now_ns);
                 if storage.upkeep.is_some() {
                     out.push(Out::Timer { after_ns: UPKEEP_NS * at.slow, timer: ReplicaTimer::Upkeep });
                 }
+                let ticket = self.on_attempt(at, attempt)?;
                 if let Some(ticket) = ticket.filter(|_| self.mutation != Some(Mutation::PersistedBeforeSync)) {
-                    replica.on_persisted(now, ticket)?;
+                    self.replica.on_persisted(now, ticket)?;
                 }
-                storage.remove_old();
+                self.storage.remove_old();
             }
+            // What there is to write is written in the round.
+            ReplicaTimer::LogAgain => storage.is_retrying = false,
             ReplicaTimer::SnapshotWritten => {
                 if let Some((log_index, hash)) = storage.hash_state() {
                     replica.on_state_hashed(now, log_index, hash)?;
@@ -288,7 +308,8 @@ impl Process {
         let Self { replica, gateway, streams, .. } = self;
         let Some((id, source)) = streams.of(stream) else { return };
         let (now, clock_ns) = (at.time(), at.clock_ns);
-        replica.on_bytes(now, id, bytes, &mut |principal, permission| gateway.charge(clock_ns, principal, permission, 1));
+        replica
+            .on_bytes(now, id, bytes, &mut |principal, permission, from| gateway.charge(clock_ns, principal, permission, from, 1));
         while let Some((id, logon)) = replica.entry_mut().next_logon() {
             let verdict = logon.authorize(gateway, clock_ns, source);
             replica.on_authenticated(now, id, verdict);
@@ -400,9 +421,41 @@ impl Process {
         self.replica.submit_numbered(at.time(), number, command, WaiterId(request));
     }
 
+    /// An order that is signed by itself, as over HTTP. [`Out::Requested`] says what came of it, where that is waited for.
+    pub(crate) fn submit_signed(&mut self, at: Moment, signed: &Signed, request: Option<u64>) {
+        let now = at.time();
+        match self.admit_signed(at, signed) {
+            Ok(command) => {
+                if self.mutation == Some(Mutation::SubmitTwice) {
+                    self.replica.submit(now, command, None, None);
+                }
+                self.replica.submit(now, command, None, request.map(WaiterId));
+            }
+            Err(reason) => {
+                let answer = WaiterAnswer::Command(Err(NoOutcome::Refused(reason)));
+                self.out.extend(request.map(|request| Out::Requested(request, answer)));
+            }
+        }
+    }
+
+    fn admit_signed(&mut self, at: Moment, Signed { fields, body }: &Signed) -> Result<Command, RejectReason> {
+        let command = decode_command(body).map_err(|_| RejectReason::Malformed)?;
+        let source = SourceId::of([127, 0, 0, 1].into());
+        let signed = Request { method: METHOD, path: PATH, body };
+        let principal = self.signed_gateway.authorize(at.clock_ns, source, &signed, Some(fields), Permission::Trade);
+        let principal = principal.map_err(|refusal| refusal.reason)?;
+        if command.account() == principal.account() { Ok(command) } else { Err(RejectReason::Forbidden) }
+    }
+
     /// What the rest of a round does, whatever came in: the replica's round, then what follows from it.
     pub(crate) fn settle(&mut self, at: Moment) -> Done {
         self.carry_out(at)?;
+        if self.mutation == Some(Mutation::ReplayTwice)
+            && self.is_leading()
+            && let Some(command) = self.last_signed.take()
+        {
+            self.replica.submit(at.time(), command, None, None);
+        }
         self.replica.round(at.time(), || None)?;
         self.carry_out(at)?;
         self.write(at)?;
@@ -459,6 +512,11 @@ impl Process {
                 self.solving.push_back(job);
                 self.out.push(Out::Timer { after_ns: SOLVE_NS * at.slow, timer: ReplicaTimer::Solved });
             }
+            Effect::Answer { waiter: WaiterId(request), answer: WaiterAnswer::Command(Err(NoOutcome::InDoubt(reason))) }
+                if request >= SIGNED_FROM && self.mutation == Some(Mutation::RefuseInDoubt) =>
+            {
+                self.out.push(Out::Requested(request, WaiterAnswer::Command(Err(NoOutcome::Refused(reason)))));
+            }
             Effect::Answer { waiter: WaiterId(request), answer } if request >= REQUESTS_FROM => {
                 self.out.push(Out::Requested(request, answer));
             }
@@ -500,24 +558,67 @@ impl Process {
     }
 
     fn write(&mut self, at: Moment) -> Done {
-        let Self { replica, storage, out, .. } = self;
+        let Self { storage, out, .. } = self;
+        if storage.is_retrying {
+            return Ok(());
+        }
         if storage.durability == Durability::Memory {
-            if !storage.jobs.is_empty() && !std::mem::replace(&mut storage.is_writing, true) {
+            let waits = !storage.jobs.is_empty() || storage.log.next_attempt_ns().is_some() && storage.syncing.is_none();
+            if waits && !std::mem::replace(&mut storage.is_writing, true) {
                 out.push(Out::Timer { after_ns: WRITE_NS * at.slow, timer: ReplicaTimer::Written });
             }
             return Ok(());
         }
-        if storage.syncing.is_some() {
+        if storage.syncing.is_some() || !storage.has_work() {
             return Ok(());
         }
-        if let Some(ticket) = storage.hand_over()? {
-            storage.syncing = Some(ticket);
-            out.push(Out::Timer { after_ns: SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
-            if self.mutation == Some(Mutation::PersistedBeforeSync) {
-                replica.on_persisted(at.time(), ticket)?;
-            }
+        let attempt = storage.hand_over(at.now_ns);
+        let Some(ticket) = self.on_attempt(at, attempt)? else { return Ok(()) };
+        self.storage.syncing = Some(ticket);
+        self.out.push(Out::Timer { after_ns: SYNC_NS * at.slow, timer: ReplicaTimer::Synced });
+        if self.mutation == Some(Mutation::PersistedBeforeSync) {
+            self.replica.on_persisted(at.time(), ticket)?;
         }
         Ok(())
+    }
+
+    /// What came of an attempt to write the log; the last ticket of what was written.
+    fn on_attempt(&mut self, at: Moment, attempt: Attempt) -> Result<Option<Ticket>, Stop> {
+        let Self { replica, storage, out, .. } = self;
+        match attempt {
+            Attempt::Done { ticket, was_failing } => {
+                if was_failing {
+                    self.disk_recovered_count += 1;
+                    replica.on_storage(at.time(), walras_replica::Storage::Ok);
+                }
+                return Ok(Some(ticket));
+            }
+            Attempt::Paused => {}
+            Attempt::Failed(failure) => {
+                self.disk_failed_count += 1;
+                match self.mutation {
+                    Some(Mutation::IgnoreFailedSync) => return Ok(Some(storage.log.taken())),
+                    Some(Mutation::NeverReopen) => {
+                        storage.is_retrying = true;
+                        return Ok(None);
+                    }
+                    _ => {}
+                }
+                let trouble = match failure.trouble() {
+                    Trouble::Disk => walras_replica::Storage::Full,
+                    Trouble::Descriptors => walras_replica::Storage::NoDescriptors,
+                };
+                replica.on_storage(at.time(), trouble);
+            }
+            Attempt::Lost(error) => return Err(Stop::disk(error)),
+        }
+        if let Some(again_ns) = storage.log.next_attempt_ns()
+            && !std::mem::replace(&mut storage.is_retrying, true)
+        {
+            let after_ns = again_ns.saturating_sub(at.now_ns).max(1);
+            out.push(Out::Timer { after_ns, timer: ReplicaTimer::LogAgain });
+        }
+        Ok(None)
     }
 
     /// Ends in good order.
@@ -579,14 +680,15 @@ impl Process {
 
     /// What its log holds in slots that are decided.
     pub(crate) fn decided_slots(&self) -> Result<Vec<SlotEntry>, String> {
-        let held = self.storage.log.slots();
+        let Some(log) = self.storage.log.log() else { return Ok(Vec::new()) };
+        let held = log.slots();
         let end = held.end.min(self.replica.sequencer().status().committed.next());
         let mut entries = Vec::new();
         // What waits to be written may replace what is there.
-        if held.start >= end || !self.storage.jobs.is_empty() {
+        if held.start >= end || self.storage.has_work() {
             return Ok(entries);
         }
-        let mut reader = self.storage.log.read_slots(held.start..end).map_err(|e| e.to_string())?;
+        let mut reader = log.read_slots(held.start..end).map_err(|e| e.to_string())?;
         while let Some(entry) = reader.next().map_err(|e| e.to_string())? {
             entries.push(entry);
         }
@@ -620,6 +722,11 @@ impl Process {
             self.replica.sequencer().waiting(),
             self.members()
         )
+    }
+
+    /// Attempts to write the log that failed, and failures that passed while it ran.
+    pub(crate) fn disk_counts(&self) -> (u64, u64) {
+        (self.disk_failed_count, self.disk_recovered_count)
     }
 
     /// Snapshots written, and gone on from.

@@ -24,7 +24,7 @@ pub(super) fn rules() -> ReleaseRules {
         delay: DelaySettings::Tracking(tracking),
         change_min_ns: 100_000,
         change_every_ns: 400_000_000,
-        stray_apart_max_ns: 50_000_000,
+        outlier_apart_max_ns: 50_000_000,
     }
 }
 
@@ -78,7 +78,7 @@ impl Releases {
     pub(super) fn release(&mut self, clock_ns: u64, checks: &mut Checks) {
         let by_ns = if self.mutation == Some(Mutation::ReleaseEarly) { clock_ns + 1_000_000 } else { clock_ns };
         while let Some(due) = self.hold.release_due(by_ns) {
-            checks.on_piece_released(self.me, due.data, clock_ns);
+            checks.on_publication_released(self.me, due.data, clock_ns);
         }
     }
 

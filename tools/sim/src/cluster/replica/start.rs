@@ -15,9 +15,9 @@ use walras_log_store::{DiskFile, LogError, LogOptions};
 use walras_market_data::MarketData;
 use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, ReplicaLog, SlotReader, SnapshotError};
-use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSettings, StartHalt};
+use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSettings, StartHalt, decode_entry};
 use walras_types::{LogIndex, TimeNs};
-use walras_wire::{AccountEvent, Event};
+use walras_wire::{AccountEvent, Command, Event};
 
 use super::process::{Disk, Moment, Process};
 use super::storage::Storage;
@@ -49,7 +49,7 @@ pub(crate) struct StartFrom<'a> {
     /// Whether orders are stamped at every replica, and sequenced by that.
     pub(crate) is_fair: bool,
     /// Whether then stamps of replicas whose clocks are apart from the others' are discarded.
-    pub(crate) has_strays: bool,
+    pub(crate) has_outliers: bool,
     /// Whether a leader whose clock is far off hands over.
     pub(crate) compares_clocks: bool,
     /// How dense work is.
@@ -135,7 +135,7 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
         retained_slots: RETAINED_SLOTS,
         election_timeout_max_ns: common.election_timeout_min_ns + from.election_spread_ns,
         durability: from.durability,
-        newcomer_quiet_ns: if from.mutation == Some(Mutation::NewcomersTakePart) { 0 } else { common.newcomer_quiet_ns },
+        probation_ns: if from.mutation == Some(Mutation::NoProbation) { 0 } else { common.probation_ns },
         // A forgotten vote shows where several stand at once, which followers that hear of a death at once take care not to do.
         fail_over_on_lost_link: from.mutation != Some(Mutation::ForgetVote),
         ..common
@@ -163,6 +163,28 @@ fn gateway(from: &StartFrom<'_>) -> Gateway {
     let rate = Rate::new(2_000, 2_000).expect("it is not zero");
     let mut gateway =
         Gateway::new(GatewayConfig { key_rate: rate, source_rate: rate, ..GatewayConfig::new(super::STAMPS_FROM_NS) });
+    for key in from.keys {
+        gateway.add_key(key.clone()).expect("each client has a key of its own");
+    }
+    gateway
+}
+
+/// Checks requests that are signed by themselves. Its nonces end with the process, so it takes none that an earlier one may have taken.
+fn signed_gateway(from: &StartFrom<'_>) -> Gateway {
+    let rate = Rate::new(2_000, 2_000).expect("it is not zero");
+    let (clock_ns, ahead_ns) = (from.at.clock_ns, 1_000_000_000);
+    let mut gateway = Gateway::new(GatewayConfig {
+        stamps_from_ns: match from.mutation {
+            Some(Mutation::ForgetNonces) => 0,
+            Some(Mutation::TakeStampsFromStart) => clock_ns,
+            _ => clock_ns + ahead_ns,
+        },
+        stamp_age_ns_max: 2_000_000_000,
+        stamp_ahead_ns_max: ahead_ns,
+        key_rate: rate,
+        source_rate: rate,
+        ..GatewayConfig::new(clock_ns)
+    });
     for key in from.keys {
         gateway.add_key(key.clone()).expect("each client has a key of its own");
     }
@@ -199,6 +221,7 @@ impl Process {
             Some(bytes) => State::decode(&bytes, kept).map_err(broken)?,
         };
         let tail_slots = recovered.entries.len();
+        let last_signed = recovered.entries.iter().rev().find_map(|slot| last_signed(&slot.body));
         spoil(from, &mut recovered, &mut state);
         let mut watch = Watch::new(from.named, from.checks.clone(), from.mutation, from.is_fair);
         watch.clock_ns = from.at.clock_ns;
@@ -210,7 +233,7 @@ impl Process {
         let addresses = from.peers.iter().chain([&from.me]).map(|id| (*id, super::address(*id).into()));
         let settings = ReplicaSettings {
             entry: server_settings(),
-            fair: from.is_fair.then(|| fair::settings(from.seed, from.has_strays)),
+            fair: from.is_fair.then(|| fair::settings(from.seed, from.has_outliers)),
             publish: from
                 .is_fair
                 .then_some(PublishSettings { every_ns: releases::PUBLISH_EVERY_NS, delay_ns_max: releases::DELAY_NS_MAX }),
@@ -218,14 +241,25 @@ impl Process {
             clock_error_ns_max: if from.compares_clocks { CLOCK_ERROR_NS_MAX } else { 0 },
             tick_every_ns: TICK_NS,
             threads: NonZero::<usize>::MIN,
+            snapshot_every_ns: None,
             sequencing,
         };
         let mut replica = Replica::start(from.at.time(), settings, recovered, state, from.seed, (watch, disk))?;
         replica.go_live();
-        let process = Self::new((from.named, from.at), replica, (storage, gateway(from)), from.density, from.mutation);
+        let gateways = [gateway(from), signed_gateway(from)];
+        let mut process = Self::new((from.named, from.at), replica, (storage, gateways), from.density, from.mutation);
+        process.last_signed = last_signed;
         let (snapshot_index, tail_was_torn) = (meta.log_index, report.store.torn_tail.is_some());
         Ok(Started { process, snapshot_index, tail_slots, tail_was_torn })
     }
+}
+
+/// The last order in a slot that was signed by itself.
+fn last_signed(body: &Body) -> Option<Command> {
+    let Body::Pack(bytes) = body else { return None };
+    let pack = walras_consensus::Packed::decode(bytes.clone())?;
+    let commands = pack.entries().filter_map(|bytes| decode_entry(LogIndex(1), bytes).ok()?.content.command().copied());
+    commands.filter(crate::cluster::signed_order::is_signed).last()
 }
 
 /// As the product's replicas do before they open their logs.

@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 
 use walras_consensus::{Durability, Slot, SnapshotMeta, Ticket, Write};
 use walras_replica::engine_hash;
-use walras_replica_log::{ReplicaLog, Snapshots, Upkeep};
+use walras_replica_log::{Attempt, DurableWriter, ReplicaLog, Snapshots, Upkeep};
 use walras_types::LogIndex;
 
-use super::process::Stop;
 use crate::cluster::mutation::Mutation;
 use crate::common::disk::VenueDisk;
 
@@ -19,14 +18,17 @@ pub(super) enum LogJob {
 
 /// The log, the snapshots, and what is asked of them.
 pub(super) struct Storage {
-    pub(super) log: ReplicaLog<VenueDisk>,
+    pub(super) log: DurableWriter<VenueDisk>,
     pub(super) snapshots: Snapshots<VenueDisk>,
+    /// What the log's thread has not heard of yet.
     pub(super) jobs: VecDeque<LogJob>,
     pub(super) durability: Durability,
     /// Written, and being synced: the last ticket of it.
     pub(super) syncing: Option<Ticket>,
     /// Where memory counts: what waits is about to be written.
     pub(super) is_writing: bool,
+    /// An attempt failed, and the next one is planned.
+    pub(super) is_retrying: bool,
     /// States that wait to be written.
     pub(super) states: VecDeque<(SnapshotMeta, Vec<u8>)>,
     pub(super) upkeep: Option<Upkeep<VenueDisk>>,
@@ -41,50 +43,55 @@ impl Storage {
         durability: Durability,
         mutation: Option<Mutation>,
     ) -> Self {
+        let log = DurableWriter::new(log);
         let (jobs, states) = (VecDeque::new(), VecDeque::new());
-        let (syncing, is_writing, upkeep) = (None, false, None);
-        Self { log, snapshots, jobs, durability, syncing, is_writing, states, upkeep, written_count: 0, mutation }
+        let (syncing, is_writing, is_retrying, upkeep) = (None, false, false, None);
+        Self { log, snapshots, jobs, durability, syncing, is_writing, is_retrying, states, upkeep, written_count: 0, mutation }
     }
 
-    /// Hands what waits to the operating system, all at once; the last ticket of it, if there is one.
-    pub(super) fn hand_over(&mut self) -> Result<Option<Ticket>, Stop> {
-        if !self.jobs.is_empty() {
-            // The log would wait for it, and here is nobody else who does it.
-            self.keep_up();
+    /// Whether the log's thread has something to write.
+    pub(super) fn has_work(&self) -> bool {
+        !self.jobs.is_empty() || self.log.is_owing()
+    }
+
+    /// Hands what waits to the operating system, all at once.
+    pub(super) fn hand_over(&mut self, now_ns: u64) -> Attempt {
+        self.take_jobs();
+        self.attempt(now_ns, DurableWriter::flush)
+    }
+
+    /// Makes it durable.
+    pub(super) fn end_sync(&mut self, now_ns: u64) -> Attempt {
+        self.syncing = None;
+        let attempt = self.attempt(now_ns, DurableWriter::sync);
+        if self.upkeep.is_none() {
+            self.upkeep = self.log.upkeep(now_ns);
         }
-        let mut last = None;
-        for job in std::mem::take(&mut self.jobs) {
+        attempt
+    }
+
+    fn take_jobs(&mut self) {
+        for job in self.jobs.drain(..) {
             match job {
-                LogJob::Write(write) => {
-                    last = Some(write.ticket);
-                    self.log.write(&write)
-                }
-                LogJob::LetGo(meta) => self.log.let_go(&meta),
+                LogJob::Write(write) => self.log.take(write),
+                LogJob::LetGo(meta) => self.log.let_go(meta),
             }
-            .map_err(Stop::disk)?;
         }
-        if last.is_some() {
-            self.log.flush().map_err(Stop::disk)?;
-        }
-        Ok(last)
+    }
+
+    fn attempt(&mut self, now_ns: u64, act: impl FnOnce(&mut DurableWriter<VenueDisk>, u64) -> Attempt) -> Attempt {
+        // The log would wait for it, and here is nobody else who does it.
+        self.keep_up();
+        let attempt = act(&mut self.log, now_ns);
+        self.log.attempt_ended(now_ns);
+        attempt
     }
 
     /// Writes what waits and leaves the mark of an orderly stop.
     pub(super) fn close(mut self) -> Result<(), String> {
-        self.hand_over().map_err(|e| e.to_string())?;
+        self.take_jobs();
         self.keep_up();
         self.log.close().map_err(|e| e.to_string())
-    }
-
-    /// Makes it durable.
-    pub(super) fn end_sync(&mut self, now_ns: u64) -> Result<Option<Ticket>, Stop> {
-        let Some(ticket) = self.syncing.take() else { return Ok(None) };
-        self.keep_up();
-        self.log.sync().map_err(Stop::disk)?;
-        if self.upkeep.is_none() {
-            self.upkeep = self.log.upkeep(now_ns);
-        }
-        Ok(Some(ticket))
     }
 
     /// Prepares and removes segments.
@@ -122,7 +129,9 @@ impl Storage {
     /// Removes the snapshots to which the log does not reach back.
     pub(super) fn remove_old(&self) {
         // A failure costs space; the next call tries again.
-        let _ = self.snapshots.remove_before(self.log.oldest_snapshot());
+        if let Some(log) = self.log.log() {
+            let _ = self.snapshots.remove_before(log.oldest_snapshot());
+        }
     }
 
     /// The state of a snapshot.

@@ -20,7 +20,7 @@ pub(super) fn commands() -> Vec<Command> {
         ShardCommand::ConfirmTransfers(TransfersTaken { by_shard: there, first: TransferSeq(1), last: transfer_seq }),
         ShardCommand::ReturnTransfer(TransferPlace { shard: there, transfer_seq }),
         ShardCommand::DoubtTransfers,
-        ShardCommand::CompareTransfers(CompareTransfers { shard: there, before: numbers(1), told: numbers(EXACT_BELOW) }),
+        ShardCommand::CompareTransfers(CompareTransfers { shard: there, before: numbers(1), reported: numbers(EXACT_BELOW) }),
     ];
     all.map(Command::Shard).to_vec()
 }
@@ -82,7 +82,7 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
         "compare_transfers" => ShardCommand::CompareTransfers(CompareTransfers {
             shard: shard(f, "shard"),
             before: read_numbers(f.object("before")),
-            told: read_numbers(f.object("told")),
+            reported: read_numbers(f.object("reported")),
         }),
         _ => return None,
     }))

@@ -1,0 +1,144 @@
+//! What the venue promises of itself, measured: `make bench NAME=promises`.
+//!
+//! Bounded work: how long the longest single entry of the log takes, where an order meets 200,000 others, a trade touches 100,000
+//! stops, or an order that must fill whole can not. Each is applied entry by entry as a leader logs it, and every entry is timed.
+//! What is left out: the log, the network, and what readers of the events do.
+
+use std::time::Instant;
+
+use anyhow::ensure;
+use walras_engine::Engine;
+use walras_types::{AccountId, ClientOrderId, OrderTerms, OrderType, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
+use walras_wire::{Command, Event, NewOrder, OrderCommand, OrderEvent, VenueCommand};
+
+use crate::report::{Figure, Report, Unit};
+use crate::statistics::median;
+use crate::venue::{INSTRUMENT, STREAM_TIME, open};
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Rounds; the figure is the median of each round's longest entry.
+    pub rounds: usize,
+    /// Whether the books are as large as the figures' names say.
+    pub is_full: bool,
+}
+
+/// Those who rest, one who takes, and one whose stops wait.
+const MAKERS: u32 = 64;
+const TAKER: AccountId = AccountId(MAKERS);
+const STOPS: AccountId = AccountId(MAKERS + 1);
+const USERS: u32 = MAKERS + 2;
+
+/// Prices over which resting orders are spread, and the best of them.
+const PRICES: u64 = 500;
+const BEST: i64 = 30_711;
+
+/// Attempts to fill what can not be filled.
+const ATTEMPTS: u64 = 200;
+
+/// Measures.
+pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    report.rounds(config.rounds);
+    let (makers, stops) = if config.is_full { (200_000, 100_000) } else { (2_000, 1_000) };
+    let mut worst = [Vec::new(), Vec::new(), Vec::new()];
+    for round in 1..=config.rounds {
+        let found = [unfillable(makers)?, fills(makers)?, triggered(stops)?];
+        eprintln!("  round {round}: {found:?} us");
+        worst.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
+    }
+    report.check(format!("{makers} orders filled and {stops} stops triggered, each once, in entries of the log"));
+    let names = ["fok_worst_us_at_200k", "fills_200k_longest_hold_us", "stops_100k_longest_hold_us"];
+    for (name, samples) in names.into_iter().zip(worst) {
+        report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
+    }
+    Ok(())
+}
+
+fn lots(size: u64) -> SizeLots {
+    SizeLots::new(size)
+}
+
+fn price(above_best: u64) -> PriceTicks {
+    PriceTicks::saturating(BEST + i64::try_from(above_best).unwrap_or(i64::MAX / 2))
+}
+
+fn order(account: AccountId, id: u64, terms: OrderTerms) -> Command {
+    let client_order_id = ClientOrderId(id);
+    Command::Order(OrderCommand::New(NewOrder { account, instrument: INSTRUMENT, client_order_id, terms }))
+}
+
+/// Applies an entry; its events, and the microseconds that it took.
+fn apply(engine: &mut Engine, command: &Command, events: &mut Vec<Event>) -> f64 {
+    events.clear();
+    let begun = Instant::now();
+    engine.apply(engine.last_applied().next(), STREAM_TIME, command, events);
+    begun.elapsed().as_secs_f64() * 1e6
+}
+
+/// Applies a command and the ticks that go on with it: the longest entry, and how many events of a kind there were.
+fn carry_out(engine: &mut Engine, command: &Command, wanted: impl Fn(&OrderEvent) -> bool) -> (f64, usize) {
+    let mut events = Vec::with_capacity(1 << 14);
+    let (mut longest, mut count) = (apply(engine, command, &mut events), 0);
+    loop {
+        count += events.iter().filter(|event| matches!(event, Event::Order(event) if wanted(event))).count();
+        if !engine.has_work() {
+            return (longest, count);
+        }
+        longest = longest.max(apply(engine, &Command::Venue(VenueCommand::Tick), &mut events));
+    }
+}
+
+/// A venue in which that many offers of one lot rest.
+fn offered(count: u64) -> anyhow::Result<Engine> {
+    let (mut engine, mut events) = (open(USERS), Vec::new());
+    for id in 0..count {
+        let account = AccountId(u32::try_from(id % u64::from(MAKERS))?);
+        apply(&mut engine, &order(account, id, OrderTerms::limit(Side::Sell, price(id % PRICES), lots(1))), &mut events);
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "an offer was refused: {events:?}");
+    }
+    Ok(engine)
+}
+
+/// Orders that must fill whole and want one lot more than there is: of one who rests nothing there, and of one who does.
+fn unfillable(makers: u64) -> anyhow::Result<f64> {
+    let (mut engine, mut events, mut worst) = (offered(makers)?, Vec::new(), 0.0_f64);
+    for attempt in 0..ATTEMPTS {
+        let account = if attempt % 2 == 0 { TAKER } else { AccountId(0) };
+        let terms =
+            OrderTerms { time_in_force: TimeInForce::FillOrKill, ..OrderTerms::limit(Side::Buy, price(PRICES), lots(makers + 1)) };
+        worst = worst.max(apply(&mut engine, &order(account, 1 << 40, terms), &mut events));
+        let is_refused = |event: &Event| {
+            let Event::Rejected(rejected) = event else { return false };
+            matches!(rejected.reason, RejectReason::FillOrKillUnfillable | RejectReason::FillCheckTooDeep)
+        };
+        ensure!(events.iter().all(is_refused), "it was not refused: {events:?}");
+    }
+    Ok(worst)
+}
+
+/// One order that fills them all.
+fn fills(makers: u64) -> anyhow::Result<f64> {
+    let mut engine = offered(makers)?;
+    let taker = order(TAKER, 1, OrderTerms::limit(Side::Buy, price(PRICES), lots(makers)));
+    let (longest, trades) = carry_out(&mut engine, &taker, |event| matches!(event, OrderEvent::Traded(_)));
+    ensure!(trades as u64 == makers, "{trades} trades of {makers}");
+    Ok(longest)
+}
+
+/// One trade that touches that many stops, whose limits rest then.
+fn triggered(stops: u64) -> anyhow::Result<f64> {
+    let (mut engine, mut events) = (offered(10)?, Vec::new());
+    for id in 0..stops {
+        let stop = OrderTerms {
+            order_type: OrderType::StopLimit { trigger: price(0), price: PriceTicks::saturating(BEST - 1) },
+            ..OrderTerms::limit(Side::Buy, price(0), lots(1))
+        };
+        apply(&mut engine, &order(STOPS, id, stop), &mut events);
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "a stop was refused: {events:?}");
+    }
+    let taker = order(TAKER, 1, OrderTerms::limit(Side::Buy, price(0), lots(1)));
+    let (longest, entered) = carry_out(&mut engine, &taker, |event| matches!(event, OrderEvent::Triggered(_)));
+    ensure!(entered as u64 == stops, "{entered} stops of {stops}");
+    Ok(longest)
+}

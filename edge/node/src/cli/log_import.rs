@@ -1,0 +1,147 @@
+//! `walras log import`: a folder of an earlier version, in which a venue on one machine had another kind of log than a replica, becomes one
+//! of a replica that is alone. The state is what the old snapshots and the old log make of it; the old files stay, under another name.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use walras_config::Config;
+use walras_consensus::{HardState, Members, Slot, SnapshotMeta, Term, Ticket, Write};
+use walras_engine::Engine;
+use walras_gateway::session::{ReportSettings, Reports};
+use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_read_only};
+use walras_market_data::{Fills, MarketData};
+use walras_replica::{Derived, State, split_parts};
+use walras_replica_log::{Identity, Options, ReplicaLog};
+use walras_sequencer::decode_entry;
+use walras_terminal::progress::{Slow, while_waiting};
+use walras_types::LogIndex;
+
+use super::log::{REPLICA, is_replica};
+use super::{CliError, Output};
+use crate::runtime::log_options;
+
+/// What the old folders are called afterwards.
+const KEPT: &str = "imported";
+
+fn wrong(path: &Path, what: &str) -> CliError {
+    CliError::Wrong(format!("{} {what}", path.display()))
+}
+
+fn system(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+    let what = format!("could not {what} {}", path.display());
+    move |source| CliError::Io { what, source }
+}
+
+fn kept_as(path: &Path) -> PathBuf {
+    path.with_extension(KEPT)
+}
+
+pub(super) fn run(dir: &Path, config: Option<&Path>) -> Result<Output, CliError> {
+    let config = Config::load(config)?;
+    let consensus = config.cluster_options()?.consensus;
+    let (log, snapshots, target) = (dir.join("log"), dir.join("snapshots"), dir.join(REPLICA));
+    if is_replica(dir) {
+        return Err(wrong(&target, "is there already: this folder needs no import"));
+    }
+    if !log.is_dir() {
+        return Err(wrong(dir, "holds no log of an earlier version: name a venue's data folder"));
+    }
+    for path in [&log, &snapshots].map(|path| kept_as(path)) {
+        if path.exists() {
+            return Err(wrong(&path, "is there already, from an import before: move it away"));
+        }
+    }
+    // Made whole under another name, so that a crash leaves nothing that looks like a replica's folder.
+    let made = dir.join("replica.importing");
+    if made.exists() {
+        std::fs::remove_dir_all(&made).map_err(system("remove what an earlier attempt left in", &made))?;
+    }
+    let (state, replayed) = old_state(&log, &snapshots)?;
+    let (log_index, hash) = (state.engine.last_applied(), state.engine.state_hash());
+    let identity =
+        Identity { cluster_id: consensus.cluster_id, replica: consensus.id, genesis: Members::of_voters([consensus.id]) };
+    let options = Options { log: log_options(&config), ..Options::default() };
+    while_waiting("writing the snapshot", || write(&made, &state, identity, options))?;
+    std::fs::rename(&made, &target).map_err(system("rename the new folder to", &target))?;
+    for path in [&log, &snapshots].into_iter().filter(|path| path.exists()) {
+        std::fs::rename(path, kept_as(path)).map_err(system("rename", path))?;
+    }
+    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let human = format!(
+        "the venue in {} goes on after entry {log_index}, state {hash}: start it\n{replayed} entries of the old log were replayed; the old \
+         files are in {} and {}, and no start reads them\n",
+        dir.display(),
+        kept_as(&log).display(),
+        kept_as(&snapshots).display()
+    );
+    Ok(Output { human, json: json!({"log_index": log_index.to_string(), "entries_replayed": replayed, "state_hash": hash}) })
+}
+
+/// What the newest snapshot and the entries after it make; how many those are.
+fn old_state(log: &Path, snapshots: &Path) -> Result<(State, u64), CliError> {
+    let mut state = State::genesis(ReportSettings::default());
+    if snapshots.is_dir() {
+        let store = SnapshotStore::open_beside(RealDisk, snapshots, LogOptions::default().owner_id)?;
+        store.damaged().iter().for_each(|damaged| eprintln!("walras: {damaged}"));
+        if let Some(newest) = store.indices().last() {
+            let found = while_waiting("reading the newest snapshot", || store.load(*newest))?;
+            let bytes = found.map_err(|damaged| CliError::Damaged(damaged.to_string()))?.bytes;
+            let damaged = |detail| CliError::Damaged(format!("the snapshot of entry {newest} does not restore: {detail}"));
+            state = old_snapshot(&bytes).map_err(damaged)?;
+        }
+    }
+    let from = state.engine.last_applied();
+    // Exclusively: a venue of the earlier version must not run meanwhile.
+    let (mut reader, _lock) = while_waiting("opening the log", || open_read_only(&RealDisk, log, None))?;
+    if reader.first_index() > from.next() {
+        return Err(CliError::Damaged(format!(
+            "the log begins with entry {}, and the newest snapshot holds those up to {from}: restore the snapshots from a backup",
+            reader.first_index()
+        )));
+    }
+    let (mut events, mut deltas, mut replayed) = (Vec::new(), Vec::new(), 0);
+    let mut progress = Slow::new("replaying the log", None);
+    while let Some(stored) = reader.next()?.map(|stored| (stored.index, decode_entry(stored.index, stored.payload))) {
+        let (index, entry) = stored;
+        let damaged = |what: String| CliError::Damaged(format!("entry {index}: {what}"));
+        let entry = entry.map_err(|e| damaged(e.to_string()))?;
+        if index <= from {
+            continue;
+        }
+        let State { engine, derived, .. } = &mut state;
+        events.clear();
+        entry.apply(engine, &mut events);
+        derived.on_entry(engine, &entry, &events, &mut deltas).map_err(|e| damaged(e.to_string()))?;
+        replayed += 1;
+        progress.set(replayed);
+    }
+    progress.finish();
+    Ok((state, replayed))
+}
+
+/// It had no reports: those of a replica's sessions begin with the import.
+fn old_snapshot(bytes: &[u8]) -> Result<State, String> {
+    let [engine, market, fills] = split_parts(bytes)?;
+    let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
+    let market = MarketData::restore(market).map_err(|e| e.to_string())?;
+    let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
+    Ok(State { engine, derived: Derived { market, fills }, reports: Reports::new(ReportSettings::default()) })
+}
+
+/// A replica's folder whose log goes on from this state.
+fn write(dir: &Path, state: &State, identity: Identity, options: Options) -> Result<(), CliError> {
+    let failed = |e: &dyn std::fmt::Display| CliError::Wrong(format!("the new folder {} was not made: {e}", dir.display()));
+    let (members, term) = (identity.genesis.clone(), Term(1));
+    let mut opened = ReplicaLog::open(RealDisk, dir, identity, options).map_err(|e| failed(&e))?;
+    let LogIndex(last) = state.engine.last_applied();
+    let meta = SnapshotMeta { slot: Slot(last.max(1)), term, log_index: LogIndex(last), members };
+    let bytes = State::freeze(&state.engine, &state.derived, &state.reports).encode();
+    let written = opened.snapshots.begin(meta.clone()).and_then(|mut writer| {
+        writer.append(&bytes)?;
+        writer.finish()
+    });
+    written.map_err(|e| failed(&e))?;
+    let hard_state = HardState { term, vote: None, commit: meta.slot };
+    let goes_on = Write { ticket: Ticket(1), hard_state, installed: Some(meta), entries: Vec::new() };
+    opened.log.write(&goes_on).and_then(|()| opened.log.close()).map_err(|e| failed(&e))
+}

@@ -1,0 +1,196 @@
+//! Outliers: gateways whose transit times do not fit the others'.
+//!
+//! A gateway that stamps too early (its clock jumped, drifts or lies) makes its orders look slow, and would drive up the delay for
+//! all. So would a gateway behind a broken link. Each gateway's recent median is compared with the median of all gateways' medians.
+//! A gateway that is further away than allowed, either way, is an outlier until it is back within half of that distance. Meanwhile
+//! its samples steer no delay, and its orders enter [`crate::resequence`] as [`crate::resequence::Stamp::OnArrival`], so that they
+//! wait from their arrival: stamping early gains no more than the allowed distance. The samples are counted, and the operator sees
+//! the gateway's name.
+//!
+//! When all gateways become slow together, none is an outlier. Samples older than [`SILENT_NS_MAX`] say nothing of the present
+//! network.
+
+use crate::sliding::Sliding;
+use crate::{GATEWAYS_MAX, GatewayId};
+
+/// A gateway that is silent for longer is no measure for the others: a minute.
+pub const SILENT_NS_MAX: u64 = 60_000_000_000;
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutlierSettings {
+    /// Gateways, at most [`GATEWAYS_MAX`].
+    pub gateways: u16,
+    /// How far a gateway's median may be from the others'.
+    pub apart_max_ns: u64,
+    /// Samples that a gateway's median is of.
+    pub window: usize,
+    /// Samples of a gateway between two looks at it.
+    pub samples_per_look: u32,
+}
+
+/// Whether a sample may steer a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Fits,
+    /// It may not: its gateway is too far from the others.
+    Outlier,
+}
+
+#[derive(Debug)]
+struct Watched {
+    recent: Sliding,
+    samples: u32,
+    median_ns: Option<i64>,
+    /// When its last sample came.
+    heard_ns: u64,
+    standing: Standing,
+    outlier_samples: u64,
+}
+
+/// Watches all gateways.
+#[derive(Debug)]
+pub struct Outliers {
+    settings: OutlierSettings,
+    gateways: Vec<Watched>,
+}
+
+impl Outliers {
+    /// All fit.
+    ///
+    /// # Panics
+    /// With more than [`GATEWAYS_MAX`] gateways.
+    #[must_use]
+    pub fn new(settings: OutlierSettings) -> Self {
+        assert!(settings.gateways <= GATEWAYS_MAX, "{} gateways, at most {GATEWAYS_MAX}", settings.gateways);
+        let watched = || Watched {
+            recent: Sliding::new(settings.window),
+            samples: 0,
+            median_ns: None,
+            heard_ns: 0,
+            standing: Standing::Fits,
+            outlier_samples: 0,
+        };
+        Self { settings, gateways: (0..settings.gateways).map(|_| watched()).collect() }
+    }
+
+    /// Takes a gateway's sample, and says whether it may steer. Samples of unknown gateways may not.
+    pub fn on_transit(&mut self, now_ns: u64, gateway: GatewayId, transit_ns: i64) -> Standing {
+        let Some(watched) = self.gateways.get_mut(gateway.index()) else { return Standing::Outlier };
+        if now_ns.saturating_sub(watched.heard_ns) > SILENT_NS_MAX {
+            watched.recent.clear();
+            watched.median_ns = None;
+        }
+        watched.heard_ns = now_ns;
+        watched.recent.push(transit_ns);
+        watched.samples += 1;
+        if watched.samples >= self.settings.samples_per_look {
+            watched.samples = 0;
+            watched.median_ns = watched.recent.median();
+            self.look_at(now_ns, gateway);
+        }
+        let watched = &mut self.gateways[gateway.index()];
+        watched.outlier_samples += u64::from(watched.standing == Standing::Outlier);
+        watched.standing
+    }
+
+    fn look_at(&mut self, now_ns: u64, gateway: GatewayId) {
+        let is_there = |watched: &&Watched| now_ns.saturating_sub(watched.heard_ns) <= SILENT_NS_MAX;
+        let mut medians: Vec<i64> = self.gateways.iter().filter(is_there).filter_map(|watched| watched.median_ns).collect();
+        medians.sort_unstable();
+        let common_ns = medians[medians.len() / 2];
+        let watched = &mut self.gateways[gateway.index()];
+        // Of two gateways, either may be the outlier.
+        let apart_ns = watched.median_ns.filter(|_| medians.len() > 2).map_or(0, |median_ns| median_ns.abs_diff(common_ns));
+        watched.standing = match watched.standing {
+            Standing::Fits if apart_ns > self.settings.apart_max_ns => Standing::Outlier,
+            Standing::Outlier if apart_ns <= self.settings.apart_max_ns / 2 => Standing::Fits,
+            standing => standing,
+        };
+    }
+
+    /// Whether a gateway fits; `None` for one that is not configured.
+    #[must_use]
+    pub fn standing(&self, gateway: GatewayId) -> Option<Standing> {
+        self.gateways.get(gateway.index()).map(|watched| watched.standing)
+    }
+
+    /// Samples of a gateway that steered nothing.
+    #[must_use]
+    pub fn outlier_samples(&self, gateway: GatewayId) -> u64 {
+        self.gateways.get(gateway.index()).map_or(0, |watched| watched.outlier_samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: OutlierSettings = OutlierSettings { gateways: 5, apart_max_ns: 100, window: 9, samples_per_look: 3 };
+
+    /// Every gateway's samples, a round of each.
+    fn feed_at(outliers: &mut Outliers, now_ns: u64, rounds: u32, transit_ns: impl Fn(u16) -> i64) {
+        for round in 0..rounds {
+            for gateway in 0..SETTINGS.gateways {
+                outliers.on_transit(now_ns, GatewayId(gateway), transit_ns(gateway) + i64::from(round % 3));
+            }
+        }
+    }
+
+    fn feed(outliers: &mut Outliers, rounds: u32, transit_ns: impl Fn(u16) -> i64) {
+        feed_at(outliers, 1_000, rounds, transit_ns);
+    }
+
+    fn named(outliers: &Outliers) -> Vec<u16> {
+        (0..SETTINGS.gateways).filter(|gateway| outliers.standing(GatewayId(*gateway)) == Some(Standing::Outlier)).collect()
+    }
+
+    #[test]
+    fn who_lies_either_way_is_named_and_comes_back() {
+        let mut outliers = Outliers::new(SETTINGS);
+        feed(&mut outliers, 20, |_| 80);
+        assert_eq!(named(&outliers), []);
+        feed(&mut outliers, 20, |gateway| if gateway == 3 { 300 } else { 80 });
+        assert_eq!(named(&outliers), [3]);
+        assert!(outliers.outlier_samples(GatewayId(3)) > 0 && outliers.outlier_samples(GatewayId(2)) == 0);
+        feed(&mut outliers, 20, |gateway| if gateway == 3 { 150 } else { 80 });
+        assert_eq!(named(&outliers), [3], "not within half");
+        feed(&mut outliers, 20, |_| 80);
+        assert_eq!(named(&outliers), []);
+        feed(&mut outliers, 20, |gateway| if gateway == 0 { -300 } else { 80 });
+        assert_eq!(named(&outliers), [0]);
+    }
+
+    /// What gateways were like that nobody sends by any more says nothing of what the network is like now.
+    #[test]
+    fn who_is_gone_is_no_measure() {
+        let mut outliers = Outliers::new(SETTINGS);
+        feed(&mut outliers, 20, |_| 80);
+        let mut now_ns = 1_000;
+        let slow_for = |outliers: &mut Outliers, now_ns: &mut u64, rounds| {
+            for round in 0..rounds {
+                *now_ns += SILENT_NS_MAX / 100;
+                for gateway in [0, 1] {
+                    outliers.on_transit(*now_ns, GatewayId(gateway), 5_000 + i64::from(round % 3));
+                }
+            }
+        };
+        slow_for(&mut outliers, &mut now_ns, 90);
+        assert_eq!(named(&outliers), [0, 1], "the others may be there and send nothing");
+        slow_for(&mut outliers, &mut now_ns, 20);
+        assert_eq!(named(&outliers), [], "the network is slow for all who are there");
+        // Who is back is a measure again, and so is measured.
+        feed_at(&mut outliers, now_ns, 20, |gateway| if gateway == 4 { 5_000 } else { 80 });
+        assert_eq!(named(&outliers), [4]);
+    }
+
+    #[test]
+    fn when_all_become_slow_none_is_an_outlier_for_long() {
+        let mut outliers = Outliers::new(SETTINGS);
+        feed(&mut outliers, 20, |_| 80);
+        feed(&mut outliers, 20, |_| 5_000);
+        assert_eq!(named(&outliers), []);
+        assert_eq!(outliers.on_transit(1_000, GatewayId(9), 80), Standing::Outlier, "unknown");
+    }
+}
