@@ -164,7 +164,7 @@ fn load(venue: &Running, load: &[&str], seconds: u32) -> anyhow::Result<Seen> {
         p99_us: latency("p99_ns")?,
         p999_us: latency("p999_ns")?,
         // The second of warming up counts in both.
-        cpu_us: spent / number(&seen["latency"]["count"])?,
+        cpu_us: spent / number(&seen["answered"])?,
     })
 }
 

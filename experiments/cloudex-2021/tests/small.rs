@@ -93,6 +93,7 @@ fn measured(offered_per_second: Option<u64>, leader_ns: u64) -> Measured {
         sessions: 48,
         seconds: 1.0,
         acknowledged: 250_000,
+        answered: 250_000,
         rejected: 0,
         acknowledged_per_second: 250_000.0,
         mean_ns: 450_000.0,

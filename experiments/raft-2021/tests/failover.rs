@@ -59,6 +59,7 @@ fn points_are_set_beside_what_was_published() {
         sessions: 4,
         seconds: 1.0,
         acknowledged: 10,
+        answered: 10,
         rejected: 1,
         acknowledged_per_second,
         mean_ns,

@@ -84,8 +84,10 @@ pub struct ClusterReport {
     pub sessions: usize,
     /// How long.
     pub seconds: f64,
-    /// Commands answered.
+    /// Commands answered while it was measured.
     pub acknowledged: u64,
+    /// Commands answered in all: those of warming up, and those answered after the end, count as well.
+    pub answered: u64,
     /// Of them those that changed nothing.
     pub rejected: u64,
     /// Commands answered a second.
@@ -301,7 +303,7 @@ impl ClusterLoad {
         // Those answered until now: what is left to answer is no slower.
         let (acknowledged, seconds) = (self.tally.acknowledged, (now_ns - from_ns) as f64 / 1e9);
         self.drain()?;
-        let Tally { latencies, sum_ns, rejected, reconnects, .. } = &self.tally;
+        let Tally { latencies, sum_ns, answered, rejected, reconnects, .. } = &self.tally;
         let latency = latencies.report();
         let (offered_per_second, outstanding) = match offered {
             Offered::PerSecond(rate) => (Some(rate), None),
@@ -313,6 +315,7 @@ impl ClusterLoad {
             sessions: self.lines.len(),
             seconds,
             acknowledged,
+            answered: *answered,
             rejected: *rejected,
             acknowledged_per_second: acknowledged as f64 / seconds,
             mean_ns: *sum_ns as f64 / latency.count.max(1) as f64,

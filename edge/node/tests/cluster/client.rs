@@ -15,7 +15,7 @@ use walras_types::{
     AccountId, ClientOrderId, InstrumentId, LogIndex, OrderTerms, PriceTicks, RejectReason, SelfTrade, SessionId, SessionSeq, Side,
     SizeLots, TimeInForce,
 };
-use walras_wire::order_entry::ReportsWanted;
+use walras_wire::order_entry::{ByeReason, ReportsWanted};
 use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
 /// Commands that it has unanswered.
@@ -33,8 +33,10 @@ pub(crate) struct Diary {
     pub(crate) reports: Vec<(u64, LogIndex)>,
     pub(crate) reports_missing: u64,
     pub(crate) connections: u64,
-    /// Connections that ended once it had an answer.
-    pub(crate) lost: u64,
+    /// Why connections ended once it had an answer.
+    pub(crate) lost: Vec<String>,
+    /// What the replica said when it closed the last connection.
+    bye: Option<ByeReason>,
     /// Orders that it was told were late.
     pub(crate) late: u64,
     /// How often it was without a connection, once it had an answer. (A replica that has just started does not let everybody in at once.)
@@ -133,8 +135,8 @@ impl Program {
                 self.client.submit(now().0, &command).unwrap();
                 self.diary.sent.push(command);
             }
-            if self.exchange(&mut buffer).is_err() {
-                self.lose();
+            if let Err(why) = self.exchange(&mut buffer) {
+                self.lose(&why);
             }
             answered.store(self.diary.answers.len() as u64, SeqCst);
         }
@@ -147,7 +149,7 @@ impl Program {
         match client.wish(now().0) {
             Wish::Wait if self.stream.is_some() => {}
             Wish::Wait => walras_wait::pause(Duration::from_millis(2)),
-            Wish::Close => self.lose(),
+            Wish::Close => self.lose(&"the client closed it"),
             Wish::Connect(address) => {
                 let address = routes.get(address).map_or(address, String::as_str).to_owned();
                 client.on_connecting();
@@ -177,9 +179,9 @@ impl Program {
         Ok(())
     }
 
-    fn lose(&mut self) {
+    fn lose(&mut self, why: &impl std::fmt::Display) {
         if self.stream.take().is_some() {
-            self.diary.lost += u64::from(!self.diary.answers.is_empty());
+            self.diary.lost.extend((!self.diary.answers.is_empty()).then(|| format!("{why} (bye: {:?})", self.diary.bye)));
         }
         self.client.on_disconnected(now().0);
     }
@@ -219,7 +221,10 @@ impl Diary {
             ClientEvent::Report { report_seq, log_index, .. } => self.reports.push((report_seq, log_index)),
             ClientEvent::ReportsMissing { .. } => self.reports_missing += 1,
             ClientEvent::Late { .. } => self.late += 1,
-            ClientEvent::Disconnected { .. } => self.disconnected += u64::from(!self.answers.is_empty()),
+            ClientEvent::Disconnected { reason } => {
+                self.disconnected += u64::from(!self.answers.is_empty());
+                self.bye = reason;
+            }
             ClientEvent::Ended(error) => panic!("{error}"),
         }
     }

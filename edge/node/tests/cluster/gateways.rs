@@ -85,7 +85,9 @@ fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_con
         cluster.catches_up(leader);
     }
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
-    assert_eq!((diaries[0].lost, diaries[1].lost), (0, 0), "who is at a gateway stays there");
+    for at_gateway in &diaries[..2] {
+        assert_eq!(at_gateway.lost, Vec::<String>::new(), "a participant at a gateway stays there");
+    }
     let end = stop_in_order(&mut cluster, &ALL);
     check_told(&cluster, &ALL, &diaries, end);
 }

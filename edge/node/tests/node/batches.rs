@@ -177,36 +177,20 @@ fn readers_hear_of_blocks_of_demand_and_of_their_own_offers() {
         // More than there is: all of the account's transactions are left out of their batch. It is Bob's second.
         bob.offer(2, USD, BTC, 9_000_000_000_000_000, "0.00333"),
     ];
+    let mut heard = Heard::default();
     for (kept, transaction) in (1..).zip(&transactions) {
         send(&market.operator, "main", std::slice::from_ref(transaction));
         // Each in a batch of its own, or the last one would take Bob's first one with it.
         blocks(&market.operator, kept.min(3));
-    }
-    let (mut seen, mut statuses, mut fills) = (0, Vec::new(), 0);
-    let mut has_demand = false;
-    while !(seen >= 3 && fills >= 1 && statuses.contains(&"open 2".to_owned()) && has_demand) {
-        let message = socket.next().unwrap();
-        match message["type"].as_str().unwrap() {
-            "batch" => {
-                check_named(&document(), "WsBatch", &message);
-                seen += message["blocks"].as_array().unwrap().iter().map(|b| b["transactions"].as_u64().unwrap()).sum::<u64>();
-            }
-            "demand" => {
-                check_named(&document(), "WsDemand", &message);
-                // Alice's first offer traded, and counts as offered in the block that it did in.
-                let points = message["points"].as_array().unwrap();
-                has_demand |= points.len() == 41 && points.last().is_some_and(|last| last["supply"] == "0.1");
-            }
-            "account" => {
-                check_named(&document(), "WsAccount", &message);
-                for update in message["offer_updates"].as_array().unwrap() {
-                    statuses.push(format!("{} {}", update["status"].as_str().unwrap(), update["sequence"].as_str().unwrap()));
-                }
-                fills += message["offer_fills"].as_array().unwrap().len();
-            }
-            other => panic!("{other}"),
+        // A feed sends what holds when it is due, and the next block would take the place of this one.
+        while kept == 2 && !heard.traded_supply {
+            heard.take(&socket.next().unwrap());
         }
     }
+    while !(heard.transactions >= 3 && heard.fills >= 1 && heard.statuses.contains(&"open 2".to_owned())) {
+        heard.take(&socket.next().unwrap());
+    }
+    let statuses = heard.statuses;
     let place = |what: &str| statuses.iter().position(|status| status == what).unwrap_or_else(|| panic!("no {what}: {statuses:?}"));
     assert!(place("open 1") < place("traded 1"), "{statuses:?}");
     let offers = market.alice.signed("GET", "/v1/offers", None).unwrap();
@@ -222,6 +206,43 @@ fn readers_hear_of_blocks_of_demand_and_of_their_own_offers() {
     let [bought, price] = ["bought", "price"].map(|field| sold[field].as_str().unwrap().parse::<f64>().unwrap());
     assert!(price >= 29_000.0 && (bought - 0.1 * price).abs() < 0.01, "{sold}");
     assert_eq!((&waiting["sold"], &waiting["price"], &waiting["standing"]), (&json!("0"), &Value::Null, &json!("0.00001")));
+}
+
+/// What a socket said of blocks, of demand and of an account.
+#[derive(Default)]
+struct Heard {
+    transactions: u64,
+    /// Status and sequence of each offer that changed, oldest first.
+    statuses: Vec<String>,
+    fills: usize,
+    /// Whether the curve counted Alice's first offer, which traded, in the block that it traded in.
+    traded_supply: bool,
+}
+
+impl Heard {
+    fn take(&mut self, message: &Value) {
+        match message["type"].as_str().unwrap() {
+            "batch" => {
+                check_named(&document(), "WsBatch", message);
+                let blocks = message["blocks"].as_array().unwrap();
+                self.transactions += blocks.iter().map(|block| block["transactions"].as_u64().unwrap()).sum::<u64>();
+            }
+            "demand" => {
+                check_named(&document(), "WsDemand", message);
+                let points = message["points"].as_array().unwrap();
+                self.traded_supply |= points.len() == 41 && points.last().is_some_and(|last| last["supply"] == "0.1");
+            }
+            "account" => {
+                check_named(&document(), "WsAccount", message);
+                for update in message["offer_updates"].as_array().unwrap() {
+                    let [status, sequence] = ["status", "sequence"].map(|field| update[field].as_str().unwrap());
+                    self.statuses.push(format!("{status} {sequence}"));
+                }
+                self.fills += message["offer_fills"].as_array().unwrap().len();
+            }
+            other => panic!("{other}"),
+        }
+    }
 }
 
 /// A decimal amount in its last digits, six of them.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::RwLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -339,10 +339,15 @@ impl Socket {
         self.runtime.block_on(self.stream.send(message)).unwrap();
     }
 
-    /// The next message, or the close code.
+    /// The next message, or the close code. Pings do not count: a venue that has nothing to say goes on sending them.
     pub(crate) fn next(&mut self) -> Result<Value, Option<u16>> {
+        self.next_by(Instant::now() + PATIENCE)
+    }
+
+    fn next_by(&mut self, deadline: Instant) -> Result<Value, Option<u16>> {
         loop {
-            let next = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, self.stream.next()).await });
+            let left = deadline.saturating_duration_since(Instant::now());
+            let next = self.runtime.block_on(async { tokio::time::timeout(left, self.stream.next()).await });
             return match next.expect("a message comes in time") {
                 Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(text.as_str()).unwrap()),
                 Some(Ok(Message::Close(frame))) => Err(frame.map(|f| f.code.into())),
@@ -356,8 +361,9 @@ impl Socket {
 
     /// The next message of a type; others are passed over.
     pub(crate) fn next_of(&mut self, kind: &str) -> Value {
+        let deadline = Instant::now() + PATIENCE;
         loop {
-            let message = self.next().unwrap();
+            let message = self.next_by(deadline).unwrap();
             if message["type"] == kind {
                 return message;
             }
