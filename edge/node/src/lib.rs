@@ -13,7 +13,5 @@
 //! *Start reading* at [`runtime`], then [`cli`]. HTTP and WebSocket are in `edge/api`.
 
 pub mod cli;
-pub mod machine;
 pub mod node;
 pub mod runtime;
-pub mod shards;

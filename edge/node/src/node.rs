@@ -17,9 +17,9 @@ use walras_config::{Addresses, ClusterOptions, Config, ConfigError};
 use walras_gateway::{KeyError, Places};
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::VenueHandle;
+use walras_shard_relays::{ShardsError, TransferRelays};
 
 use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue};
-use crate::shards::{ShardsError, TransferRelays};
 
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]

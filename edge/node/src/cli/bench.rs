@@ -7,12 +7,11 @@ use walras_client::cluster::Offered;
 use walras_client::load::LoadOptions;
 use walras_client::{ClientError, cluster, load, read_key};
 use walras_gateway::ClientKey;
+use walras_machine_bench::MachineOptions;
 
 use super::args::{BenchArgs, Cli};
 use super::{CliError, Output};
 use crate::cli::replay::Bars;
-use crate::machine;
-use crate::machine::MachineOptions;
 
 const LOAD_SECONDS: f64 = 10.0;
 const DISK_SECONDS: f64 = 4.0;
@@ -26,9 +25,14 @@ pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
         return Ok(output(&load.run(offered, Duration::from_secs(1), time(LOAD_SECONDS))?));
     }
     let Some(instrument) = &args.instrument else {
-        let options = MachineOptions { commands: args.commands, data: args.data.clone(), disk_time: time(DISK_SECONDS) };
+        let options = MachineOptions {
+            commands: args.commands,
+            data: args.data.clone(),
+            disk_time: time(DISK_SECONDS),
+            commit: walras_api::COMMIT,
+        };
         let mut bars = Bars::default();
-        let report = machine::run(&options, &mut |progress| bars.tell(progress))?;
+        let report = walras_machine_bench::run(&options, &mut |progress| bars.tell(progress))?;
         return Ok(output(&report));
     };
     let report = load::run(&LoadOptions {

@@ -10,9 +10,9 @@ use walras_terminal::table::fields;
 use walras_types::TimeNs;
 
 use super::args::KeysCommand;
-use super::log::{REPLICA, is_replica};
 use super::{CliError, Output};
 use crate::node::NodeError;
+use walras_log_reader::{REPLICA, is_replica};
 
 pub(super) fn run(command: &KeysCommand) -> Result<Output, CliError> {
     match command {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use walras_api::json::log_entry;
+use walras_log_reader::{REPLICA, decided_entries, is_replica};
 use walras_log_store::{LogError, RealDisk, open_whole, verify};
-use walras_replica_log::Dump;
 use walras_sequencer::decode_entry;
 use walras_terminal::progress::{Slow, while_waiting};
 use walras_types::LogIndex;
@@ -20,19 +20,13 @@ pub(super) fn run(command: &LogCommand, is_json: bool) -> Result<(), CliError> {
         LogCommand::Dump { dir, from, limit } => dump(dir, from.map(LogIndex), limit.unwrap_or(u64::MAX), is_json),
         LogCommand::Verify { dir } if is_replica(dir) => check_replica(&dir.join(REPLICA), is_json),
         LogCommand::Verify { dir } => check(&dir.join("log"), is_json),
-        LogCommand::Audit { dir } => audit::run(dir, is_json),
-        LogCommand::Import { dir, config } => {
-            let Output { human, json } = log_import::run(dir, config.as_deref())?;
-            print(&if is_json { format!("{json}\n") } else { human })
-        }
+        LogCommand::Audit { dir } => show(audit::run(dir)?, is_json),
+        LogCommand::Import { dir, config } => show(log_import::run(dir, config.as_deref())?, is_json),
     }
 }
 
-/// A replica's folder in its data folder.
-pub(super) const REPLICA: &str = "replica";
-
-pub(super) fn is_replica(dir: &Path) -> bool {
-    dir.join(REPLICA).exists()
+fn show(Output { human, json }: Output, is_json: bool) -> Result<(), CliError> {
+    print(&if is_json { format!("{json}\n") } else { human })
 }
 
 fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result<(), CliError> {
@@ -59,7 +53,7 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
         }
     };
     if limit > 0 && is_replica(dir) {
-        each_decided(&dir.join(REPLICA), print)?;
+        decided_entries(&dir.join(REPLICA), print)?;
     } else if limit > 0 {
         let begin = from.filter(|_| is_json);
         let (mut reader, _lock) = while_waiting("opening the log", || open_whole(&RealDisk, &dir.join("log"), begin))?;
@@ -72,25 +66,6 @@ fn dump(dir: &Path, from: Option<LogIndex>, limit: u64, is_json: bool) -> Result
     out.flush().map_err(|source| CliError::Io { what: "could not print".into(), source })
 }
 
-/// Calls `each` with every entry that the replica knew to be decided, until it says that this is enough.
-pub(super) fn each_decided(dir: &Path, mut each: impl FnMut(LogIndex, &[u8]) -> Result<bool, CliError>) -> Result<(), CliError> {
-    let damaged = |e: &dyn std::fmt::Display| CliError::Damaged(e.to_string());
-    let dump = while_waiting("opening the log", || Dump::open_whole(&RealDisk, dir)).map_err(|e| damaged(&e))?;
-    let Some(mut decided) = dump.decided().map_err(|e| damaged(&e))? else {
-        return Err(CliError::Damaged(
-            "nothing in the log or beside it says at which entry it begins: a snapshot is missing".into(),
-        ));
-    };
-    while let Some(committed) = decided.next().map_err(|e| damaged(&e))? {
-        for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
-            if !each(log_index, bytes)? {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Checks every byte of a replica's log, and that what it knew to be decided are commands whose times never go back.
 fn check_replica(dir: &Path, is_json: bool) -> Result<(), CliError> {
     let report = verify(&RealDisk, &dir.join("log"))?;
@@ -98,7 +73,7 @@ fn check_replica(dir: &Path, is_json: bool) -> Result<(), CliError> {
         return Err(CliError::Damaged(format!("the log in {} is damaged: {damage}", dir.display())));
     }
     let (mut first, mut last, mut count, mut time) = (0, 0, 0_u64, walras_types::TimeNs(0));
-    each_decided(dir, |log_index, bytes| {
+    decided_entries(dir, |log_index, bytes| {
         let damaged = |what: String| CliError::Damaged(format!("entry {log_index}: {what}"));
         let entry = decode_entry(log_index, bytes).map_err(|e| damaged(e.to_string()))?;
         if entry.time < time {

@@ -8,6 +8,7 @@ use walras_config::Config;
 use walras_consensus::{HardState, Members, Slot, SnapshotMeta, Term, Ticket, Write};
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
+use walras_log_reader::{REPLICA, is_replica};
 use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_read_only};
 use walras_market_data::{Fills, MarketData};
 use walras_replica::{Derived, State, split_parts};
@@ -16,7 +17,6 @@ use walras_sequencer::decode_entry;
 use walras_terminal::progress::{Slow, while_waiting};
 use walras_types::LogIndex;
 
-use super::log::{REPLICA, is_replica};
 use super::{CliError, Output};
 use crate::runtime::log_options;
 

@@ -4,7 +4,6 @@ mod admin;
 mod archive;
 mod args;
 mod audit;
-mod audit_signatures;
 mod batch;
 mod bench;
 mod clear;
@@ -52,7 +51,10 @@ pub enum CliError {
     /// The log can not be read.
     #[error(transparent)]
     Log(#[from] walras_log_store::LogError),
-    /// The log is damaged.
+    /// The log, read from outside.
+    #[error(transparent)]
+    LogReader(#[from] walras_log_reader::LogReadError),
+    /// A file is damaged.
     #[error("{0}")]
     Damaged(String),
     /// The archive.
@@ -72,7 +74,7 @@ pub enum CliError {
     Load(#[from] walras_client::LoadError),
     /// `walras bench` of this machine.
     #[error(transparent)]
-    Machine(#[from] crate::machine::MachineError),
+    Machine(#[from] walras_machine_bench::MachineError),
     /// The keys of a cluster.
     #[error(transparent)]
     ClusterKeys(#[from] walras_peer_link::keys::KeysError),
@@ -112,6 +114,7 @@ impl CliError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         use walras_client::LoadError;
+        use walras_log_reader::LogReadError;
         match self {
             Self::Client(ClientError::Refused { .. })
             | Self::Load(
@@ -130,6 +133,11 @@ impl CliError {
                 | LoadError::Socket { .. },
             ) => 3,
             Self::Damaged(_)
+            | Self::LogReader(
+                LogReadError::Damaged(_)
+                | LogReadError::Entry { .. }
+                | LogReadError::Log(walras_log_store::LogError::Corrupt { .. }),
+            )
             | Self::Log(walras_log_store::LogError::Corrupt { .. })
             | Self::Archive(walras_archive::ArchiveError::Damaged { .. }) => 5,
             Self::Halted(_) => 6,
@@ -140,6 +148,7 @@ impl CliError {
             | Self::LocalCluster(_)
             | Self::Access(_)
             | Self::Log(_)
+            | Self::LogReader(LogReadError::Log(_) | LogReadError::Random(_))
             | Self::Archive(_)
             | Self::Demo(_)
             | Self::Replay(_)

@@ -12,6 +12,5 @@ mod recovery;
 mod replica;
 
 pub use log_history::LogHistory;
-pub(crate) use recovery::engine_of_snapshot;
 pub use recovery::{Recovered, RecoveryError, log_options, snapshot_again};
 pub use replica::{AcceptedLoss, ReloadError, ReplicaVenue, accept_loss};

@@ -3,10 +3,9 @@
 use std::thread::JoinHandle;
 
 use walras_config::Config;
-use walras_engine::Engine;
 use walras_gateway::session::ReportSettings;
 use walras_log_store::{LetGo, LogOptions};
-use walras_replica::{State, split_part};
+use walras_replica::State;
 use walras_sequencer::EntryError;
 use walras_types::{LogIndex, TimeNs};
 
@@ -29,6 +28,9 @@ pub enum RecoveryError {
         /// Why.
         detail: String,
     },
+    /// The log, read for the archive.
+    #[error(transparent)]
+    Log(#[from] walras_log_reader::LogReadError),
     /// A replica's log, snapshots or links are not as they must be.
     #[error("{0}")]
     Replica(String),
@@ -50,12 +52,6 @@ pub struct Recovered {
     pub log_time: TimeNs,
     /// Hash of the state.
     pub state_hash: [u8; 32],
-}
-
-/// The engine's state in a snapshot: its first part.
-pub(crate) fn engine_of_snapshot(bytes: &[u8]) -> Result<Engine, String> {
-    let (engine, _) = split_part(bytes)?;
-    Engine::restore(engine).map_err(|e| e.to_string())
 }
 
 /// Restores a snapshot's state and saves it again. A snapshot that restores gives its own bytes: one state has one encoding.

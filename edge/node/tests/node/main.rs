@@ -22,6 +22,7 @@ mod once;
 mod operator_keys;
 mod page;
 mod recovery;
+mod refill;
 mod replica;
 mod replica_clocks;
 mod schema;

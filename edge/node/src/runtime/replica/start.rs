@@ -16,6 +16,7 @@ use walras_access::Clock;
 use walras_config::{ClusterOptions, Config};
 use walras_consensus::{Members, ReplicaId, Slot};
 use walras_gateway::session::{ReportSettings, ServerSettings};
+use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::{
     ClusterStatus, Doorbell, Feed, HoldStatus, KeyRing, Progress, Queues, ReleaseSource, Request, SharedCatalog, Signatures,
@@ -193,7 +194,7 @@ impl ReplicaVenue {
             options.retained_slots = 0;
         }
         let (note, introductions) = introduce(&disk, &dir, me, (&genesis, !others.is_empty()))?;
-        let refill = archive::refill_of_replica(disk.clone(), dir.clone());
+        let refill = refill::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
         let Opened { log, snapshots: store, recovered, state, report } =
             opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
@@ -223,7 +224,7 @@ impl ReplicaVenue {
         let snapshot_index = recovered.snapshot.log_index;
         let archive = archive::open(config, refill);
         if let Some(service) = &archive.service {
-            let catch_up = || archive::recorder_of_replica(service, &state.engine, &log, recovered.snapshot.slot, &store);
+            let catch_up = || refill::recorder_of_replica(service, &state.engine, &log, recovered.snapshot.slot, &store);
             let recorder = while_waiting("bringing the archive up to date", catch_up)?;
             listeners.archive = Some(recorder);
         }

@@ -17,7 +17,7 @@ use walras_transfer_relay::{Ended, Look, Pace, Pause, Reported, Step, Trouble};
 use walras_types::{RejectReason, ShardId, TransferSeq};
 use walras_wire::Command;
 
-use super::directory;
+use crate::directory;
 
 /// Longest wait for an answer of the other shard.
 const TIMEOUT: Duration = Duration::from_secs(5);

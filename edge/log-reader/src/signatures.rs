@@ -1,8 +1,8 @@
-//! Signatures of batch transactions in a log that is audited: `apply` does not look at them, so whoever could write to the log could have made an
-//! account's transactions up.
+//! Signatures of batch transactions in a log that is audited. `apply` does not check them, so somebody who could write to the log could
+//! have invented an account's transactions.
 //!
-//! Whose key is whose follows from the log, or from the state that its replay begins with. Only transactions that the engine took are checked;
-//! those that it refused changed nothing. They are checked thousands at a time, and the first that does not hold is named.
+//! The accounts' keys follow from the log, or from the state that its replay begins with. Only transactions that the engine accepted are
+//! checked; rejected ones changed nothing. They are checked thousands at a time, and the error names the first that does not hold.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -14,13 +14,13 @@ use walras_types::{AccountId, BatchMarketId, LogIndex, PublicKey, TimeNs, Transa
 use walras_wire::batch::SigningDomain;
 use walras_wire::{AccountEvent, BatchCommand, BatchEvent, BatchMarketEvent, Command, Event, SubmitTransaction};
 
-use super::CliError;
+use crate::LogReadError;
 
-/// A transaction is checked before it is logged, and its account may get another key in between: for so long the one before still counts.
+/// A transaction is checked before it is logged, and its account may get another key in between: for so long the old key counts.
 const KEY_COUNTS_AFTER_NS: u64 = 60_000_000_000;
 
 /// Checks the signatures of a log's transactions, entry by entry.
-pub(super) struct SignatureAudit {
+pub struct SignatureAudit {
     keys: KeyCache,
     /// Keys that were replaced a moment ago, and when.
     replaced: BTreeMap<AccountId, Vec<(PublicKey, TimeNs)>>,
@@ -39,7 +39,7 @@ struct Waiting {
 
 impl SignatureAudit {
     /// For a replay that begins with this state.
-    pub(super) fn from_state(engine: &Engine) -> Result<Self, CliError> {
+    pub fn from_state(engine: &Engine) -> Result<Self, LogReadError> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
         let mut audit = Self {
             keys: KeyCache::default(),
@@ -54,14 +54,14 @@ impl SignatureAudit {
         }
         for account in (0..engine.account_count()).map(AccountId) {
             if let Some(key) = engine.transaction_key(account) {
-                audit.keys.insert(account, key).map_err(|e| CliError::Damaged(e.to_string()))?;
+                audit.keys.insert(account, key).map_err(|e| LogReadError::damaged(&e))?;
             }
         }
         Ok(audit)
     }
 
     /// Takes the next entry and what it did.
-    pub(super) fn on_entry(&mut self, entry: &Entry, events: &[Event]) -> Result<(), CliError> {
+    pub fn on_entry(&mut self, entry: &Entry, events: &[Event]) -> Result<(), LogReadError> {
         for event in events {
             match event {
                 Event::BatchMarket(BatchMarketEvent::Created(spec)) => self.add_market(spec.market, &spec.domain)?,
@@ -78,20 +78,19 @@ impl SignatureAudit {
     }
 
     /// Checks what is left. How many were checked.
-    pub(super) fn finish(mut self) -> Result<u64, CliError> {
+    pub fn finish(mut self) -> Result<u64, LogReadError> {
         self.check()?;
         Ok(self.checked)
     }
 
-    fn add_market(&mut self, market: BatchMarketId, domain: &[u8; 32]) -> Result<(), CliError> {
+    fn add_market(&mut self, market: BatchMarketId, domain: &[u8; 32]) -> Result<(), LogReadError> {
         let verifier = Verifier::new(SigningDomain::new(domain));
-        let what = "the operating system gave no random bytes".to_owned();
-        let verifier = verifier.map_err(|e| CliError::Io { what, source: std::io::Error::other(e.to_string()) })?;
+        let verifier = verifier.map_err(|e| LogReadError::Random(e.to_string()))?;
         self.verifiers.insert(market, verifier);
         Ok(())
     }
 
-    fn set_key(&mut self, account: AccountId, key: PublicKey, time: TimeNs) -> Result<(), CliError> {
+    fn set_key(&mut self, account: AccountId, key: PublicKey, time: TimeNs) -> Result<(), LogReadError> {
         if let Some(old) = self.keys.key(account) {
             // What waits was signed with the old one.
             self.check()?;
@@ -99,10 +98,10 @@ impl SignatureAudit {
             before.retain(|(_, at)| counts_yet(*at, time));
             before.push((old, time));
         }
-        self.keys.insert(account, key).map_err(|e| CliError::Damaged(e.to_string()))
+        self.keys.insert(account, key).map_err(|e| LogReadError::damaged(&e))
     }
 
-    fn collect(&mut self, one: Waiting) -> Result<(), CliError> {
+    fn collect(&mut self, one: Waiting) -> Result<(), LogReadError> {
         let is_of_another = self.waiting.first().is_some_and(|first| first.submit.market() != one.submit.market());
         if is_of_another || self.waiting.len() >= CHUNK_MAX * self.threads.get() {
             self.check()?;
@@ -111,11 +110,11 @@ impl SignatureAudit {
         Ok(())
     }
 
-    fn check(&mut self) -> Result<(), CliError> {
+    fn check(&mut self) -> Result<(), LogReadError> {
         let waiting = std::mem::take(&mut self.waiting);
         let Some(first) = waiting.first() else { return Ok(()) };
         let Some(verifier) = self.verifiers.get(&first.submit.market()) else {
-            return Err(CliError::Damaged(format!("entry {}: its batch market was never created", first.log_index)));
+            return Err(LogReadError::Damaged(format!("entry {}: its batch market was never created", first.log_index)));
         };
         let items: Vec<SignedItem<'_>> = waiting.iter().map(|one| item(&one.submit)).collect();
         let holds = verifier.verify(&self.keys, &items, self.threads);
@@ -149,11 +148,11 @@ fn item(submit: &SubmitTransaction) -> SignedItem<'_> {
     SignedItem { account: submit.account(), transaction_bytes: submit.transaction_bytes(), signature: submit.signature() }
 }
 
-fn forged(one: &Waiting) -> CliError {
+fn forged(one: &Waiting) -> LogReadError {
     let (account, TransactionSeq(sequence)) = (one.submit.account(), one.submit.transaction().sequence);
-    CliError::Damaged(format!(
-        "entry {}: transaction {sequence} of account {account} does not bear that account's signature: the log was changed, or whoever led the \
-         venue took what the account did not sign; `walras log dump` shows the entry",
+    LogReadError::Damaged(format!(
+        "entry {}: transaction {sequence} of account {account} does not bear that account's signature: the log was changed, or a \
+         leader accepted what the account did not sign; `walras log dump` shows the entry",
         one.log_index
     ))
 }

@@ -42,7 +42,7 @@ pub enum MachineError {
     },
 }
 
-/// Rounds of which the median is told.
+/// Rounds; the report has their median.
 const ROUNDS: u32 = 5;
 /// Different entries that are written; after the last comes the first again.
 const ENTRIES: usize = 1 << 16;
@@ -60,6 +60,8 @@ pub struct MachineOptions {
     pub data: PathBuf,
     /// How long the disk is measured.
     pub disk_time: Duration,
+    /// Of this program, for the report.
+    pub commit: &'static str,
 }
 
 /// What was measured.
@@ -146,7 +148,7 @@ pub struct GroupedReport {
     pub sync: LatencyReport,
 }
 
-/// Measures. `progress` is told how far the stream's part is.
+/// Measures. Calls `progress` with how far the stream's part is.
 pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Result<MachineReport, MachineError> {
     let seed = 1;
     let config = ChurnConfig { commands: options.commands, ..ChurnConfig::standard(seed) };
@@ -176,7 +178,7 @@ pub fn run(options: &MachineOptions, progress: &mut dyn FnMut(Progress)) -> Resu
         .collect();
     let log = log_speed(&options.data, &entries, options.disk_time)?;
     Ok(MachineReport {
-        machine: machine(),
+        machine: machine(options.commit),
         load: StreamReport { commands: expected.mix.total(), resting_orders: config.target_orders, trades: expected.trades, seed },
         book: SpeedReport::new(ROUNDS, book),
         engine: SpeedReport::new(ROUNDS, engine),
@@ -193,7 +195,7 @@ fn check(what: &'static str, found: Option<WorkloadReport>, expected: &WorkloadR
 }
 
 /// The machine this runs on.
-fn machine() -> Machine {
+fn machine(commit: &'static str) -> Machine {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu =
         info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map(|(_, name)| name.trim().to_owned());
@@ -201,7 +203,7 @@ fn machine() -> Machine {
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         cpu,
         version: env!("CARGO_PKG_VERSION"),
-        commit: walras_api::COMMIT,
+        commit,
         debug_build: cfg!(debug_assertions),
     }
 }
