@@ -93,8 +93,8 @@ impl Attack {
     pub fn begin(&self, venue: &Venue, percent: usize) -> anyhow::Result<Running> {
         let place = &venue.places[0];
         let key = &venue.participants[venue.participants.len() - 1].key;
-        let (orders, peers) = (place.orders.as_deref().unwrap_or_default(), place.peers.as_deref().unwrap_or_default());
-        let field = Field { http: &place.http, orders, peers, key, percent };
+        let peers = place.peers.as_deref().unwrap_or_default();
+        let field = Field { http: &place.http, orders: &place.orders, peers, key, percent };
         Ok(Running((self.plans)(&field).into_iter().map(Crowd::begin).collect::<Result<_, _>>()?))
     }
 }
@@ -120,7 +120,7 @@ pub const ATTACKS: [Attack; 18] = [
         name: "idle_entry",
         group: Group::Idle,
         about: "1,500 connections to order entry that send nothing",
-        needs_cluster: true,
+        needs_cluster: false,
         plans: |field| vec![Plan::standing(field.orders, field.of(1_500), Vec::new())],
     },
     Attack {
@@ -146,7 +146,7 @@ pub const ATTACKS: [Attack; 18] = [
         name: "slow_entry",
         group: Group::Idle,
         about: "500 logons to order entry that come a byte a second",
-        needs_cluster: true,
+        needs_cluster: false,
         plans: |field| vec![Plan { drip: vec![0; 1_000], ..Plan::standing(field.orders, field.of(500), vec![200, 0]) }],
     },
     Attack {
@@ -186,7 +186,7 @@ pub const ATTACKS: [Attack; 18] = [
         name: "malformed_entry",
         group: Group::Malformed,
         about: "200 connections a second to order entry with bytes that are no message",
-        needs_cluster: true,
+        needs_cluster: false,
         plans: |field| vec![garbage(field.orders, field.rate(200), of_entry())],
     },
     Attack {
@@ -248,7 +248,7 @@ pub const ATTACKS: [Attack; 18] = [
         name: "flood_logon",
         group: Group::Flood,
         about: "200 logons a second to order entry with a key that is none",
-        needs_cluster: true,
+        needs_cluster: false,
         plans: |field| vec![garbage(field.orders, field.rate(200), vec![logon()])],
     },
 ];

@@ -259,10 +259,9 @@ fn afterwards(venue: &Venue, good: Good, before: &[Holdings]) -> anyhow::Result<
     for place in &venue.places {
         ensure!(place.process.is_alive(), "process {} has ended: see {}", place.process.id, place.process.log.display());
         within(RECOVERY, || serves(&place.http)).with_context(|| format!("HTTP on {} does not serve any more", place.http))?;
-        if let Some(orders) = &place.orders {
-            within(RECOVERY, || answers(orders, &logon()))
-                .with_context(|| format!("order entry on {orders} does not answer any more"))?;
-        }
+        let orders = &place.orders;
+        within(RECOVERY, || answers(orders, &logon()))
+            .with_context(|| format!("order entry on {orders} does not answer any more"))?;
         if let Some(peers) = &place.peers {
             let said = request("GET", "/", "", None);
             within(RECOVERY, || answers(peers, &said))

@@ -90,11 +90,9 @@ impl Good {
                 let _ = seen.time(Service::Connect, || connect.served(&asked));
             });
         })?;
-        let orders: Option<Vec<String>> = venue.places.iter().map(|place| place.orders.clone()).collect();
-        if let Some(orders) = orders {
-            let (mut entry, seen) = (Entry::new(orders, entry)?, Arc::clone(watch));
-            good.spawn(move |stop| each(stop, every, || entry.next(&seen)))?;
-        }
+        let orders = venue.places.iter().map(|place| place.orders.clone()).collect();
+        let (mut entry, seen) = (Entry::new(orders, entry)?, Arc::clone(watch));
+        good.spawn(move |stop| each(stop, every, || entry.next(&seen)))?;
         Ok(good)
     }
 

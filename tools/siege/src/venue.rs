@@ -22,9 +22,9 @@ use crate::process::Process;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// One process without consensus.
+    /// One process: a cluster of one, without links.
     Single,
-    /// Three replicas with order entry.
+    /// Three replicas, and the links between them.
     Cluster,
 }
 
@@ -47,8 +47,8 @@ pub struct Place {
     /// Where it serves HTTP and WebSocket.
     pub http: String,
     /// Where it takes binary orders.
-    pub orders: Option<String>,
-    /// Where its peers reach it.
+    pub orders: String,
+    /// Where its peers reach it; `None` where there are none.
     pub peers: Option<String>,
 }
 
@@ -256,11 +256,18 @@ fn start_single(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line)?;
     }
-    let http = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).map(str::to_owned);
-    let http = http.with_context(|| format!("the venue did not start: see {}", log.display()))?;
+    let (http, orders) =
+        addresses(&line).with_context(|| format!("the venue did not say where it is: {line:?}; see {}", log.display()))?;
     let operator = read_key(&operator_key_file(&data))?;
-    let place = Place { process: Process { id: child.id(), log }, http, orders: None, peers: None };
+    let place = Place { process: Process { id: child.id(), log }, http, orders, peers: None };
     Ok((Inner::Single(child), vec![place], operator))
+}
+
+/// Where HTTP and binary order entry are, of the line that a venue prints when it is open.
+fn addresses(line: &str) -> Option<(String, String)> {
+    let http = line.split_once("http://")?.1.split('/').next()?;
+    let orders = line.split_once("takes binary orders at ")?.1.trim_end();
+    Some((http.to_owned(), orders.to_owned()))
 }
 
 fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
@@ -283,8 +290,7 @@ fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place
         let peers = table.get("cluster").and_then(|cluster| cluster.get("listen")).and_then(toml::Value::as_str);
         let process =
             Process { id: replica.process_id().context("a replica that does not run")?, log: replica.dir.join("replica.log") };
-        let place =
-            Place { process, http: replica.http.clone(), orders: Some(replica.orders.clone()), peers: peers.map(str::to_owned) };
+        let place = Place { process, http: replica.http.clone(), orders: replica.orders.clone(), peers: peers.map(str::to_owned) };
         if replica.id == leader { places.insert(0, place) } else { places.push(place) }
     }
     Ok((Inner::Cluster(local), places, operator))

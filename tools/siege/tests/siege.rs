@@ -8,6 +8,7 @@ use walras_siege::attack::{ATTACKS, Attack};
 use walras_siege::campaign::{Ground, Size, run};
 use walras_siege::good::Pace;
 use walras_siege::venue::Shape;
+use walras_siege::watch::Service;
 
 const SIZE: Size = Size {
     percent: 5,
@@ -27,6 +28,8 @@ fn survives(shape: Shape, names: &[&str], descriptors: Option<u32>) {
     for outcome in outcomes {
         assert_eq!(outcome.not_survived, None, "{outcome:#?}");
         assert!(names == ["nothing"] || outcome.attackers.opened > 0, "{outcome:#?}");
+        let entry = outcome.services.iter().find(|seen| seen.service == Service::Entry);
+        assert!(entry.is_some_and(|entry| entry.attacked.served > 0), "binary order entry was not served: {outcome:#?}");
     }
 }
 
@@ -34,14 +37,18 @@ fn survives(shape: Shape, names: &[&str], descriptors: Option<u32>) {
 fn a_venue_on_one_machine_survives() {
     let attacks = [
         "idle_http",
+        "idle_entry",
         "slow_head",
         "slow_body",
+        "slow_entry",
         "silent",
         "deaf",
         "malformed_http",
         "malformed_websocket",
+        "malformed_entry",
         "flood_connect",
         "flood_signed",
+        "flood_logon",
     ];
     survives(Shape::Single, &attacks, None);
 }
