@@ -25,6 +25,12 @@ pub const CLOSE_SILENT: u16 = 4009;
 /// Close code of a connection that neither subscribed nor authenticated for too long.
 pub const CLOSE_IDLE: u16 = 4010;
 
+/// Close code of every connection when the venue stops.
+pub(crate) const CLOSE_GOING_AWAY: u16 = 1001;
+
+/// Close code of a client whose message is larger than the gateway reads.
+pub(crate) const CLOSE_TOO_BIG: u16 = 1009;
+
 /// Close code of a connection whose place another one needs, or that comes while the venue cannot serve it.
 pub const CLOSE_TRY_LATER: u16 = 1013;
 
@@ -55,5 +61,19 @@ pub(crate) async fn upgrade(
             upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(READ_BUFFER_BYTES).on_upgrade(begin)
         }
         Err(e) => ApiError::from(Refusal::new(RejectReason::Malformed, e.body_text())).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_a_row_for_every_close_code() {
+        let document = include_str!("../../../../docs/websocket.md");
+        let rows: Vec<&str> = document.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+        for code in [CLOSE_GOING_AWAY, CLOSE_TOO_BIG, CLOSE_TRY_LATER, CLOSE_SLOW, CLOSE_SILENT, CLOSE_IDLE] {
+            assert!(rows.contains(&code.to_string().as_str()), "docs/websocket.md does not say what close code {code} means");
+        }
     }
 }

@@ -19,13 +19,11 @@ use walras_wire::{Command, VenueCommand};
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
-use super::{CLOSE_IDLE, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TRY_LATER};
+use super::{CLOSE_GOING_AWAY, CLOSE_IDLE, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TOO_BIG, CLOSE_TRY_LATER};
 use crate::http::{App, Place, bound_met, fresh_client_order_id, stopped};
 use crate::json::outcome::{self, Subject};
 use crate::json::views;
 
-const CLOSE_GOING_AWAY: u16 = 1001;
-const CLOSE_TOO_BIG: u16 = 1009;
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// Of what waits for a reader, so much goes into one write before its other messages are looked at again.
 const WRITE_BYTES: usize = 64 << 10;
