@@ -114,7 +114,7 @@ async function says(browser: Browser, fake: Running, address: string): Promise<v
   assert.match(await text(page, "#fair-unfair"), /% of 1\s%$/);
   const row = async (gateway: number): Promise<string> => (await page.locator("#gateways-table tbody tr").nth(gateway - 1).textContent()) ?? "";
   assert.match(await row(1), /^1 here, leads.*Good, ± 18\.4\sµs.*Count/);
-  assert.match(await row(2), /^2.*Off by 2\.31\sµs of late/);
+  assert.match(await row(2), /^2.*Recently off by 2\.31\sµs/);
   assert.equal(await page.locator("#gateways-table a").first().getAttribute("href"), "http://venue-2.example:7070/#fair");
 
   // The masthead stays one line with three views and a key of any length.

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { FakeFair } from "./fake/fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 
 interface Size {
@@ -63,6 +64,7 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   await at("a notice covers nothing that it speaks of, and a ticket forgets what is over", [WIDE, { width: 1280, height: 720 }], speaksInPlace, { batch: true });
   await at("the batch ticket looks at what there is before it signs", [WIDE], looksBeforeItSigns, { batch: true });
   await at("an auction shows where the curves cross, in words too", SIZES, showsAuction);
+  await at("what a view is about is said whole", [WIDE, { width: 1280, height: 720 }, { width: 1100, height: 900 }], saysWhatItIs, { before: (fake) => { fake.venue.fair = new FakeFair(); } });
   const shifting = { init: COUNTS_SHIFTS, steps: 20 };
   const screens = [...SIZES, { width: 768, height: 1024 }];
   await at("nothing moves while the book is read", screens, standsStill, shifting);
@@ -201,6 +203,16 @@ async function saysWhatIsThere({ page, shoot }: Watched, { venue }: Running, { w
   assert.ok((bar ?? 0) > 0.95 * (whole ?? 1), "the bar is demand's");
   await assertNotCut(page, ".balance-line .words span", "#quote");
   await shoot(`one-side-${width}`);
+}
+
+async function saysWhatItIs({ page }: Watched): Promise<void> {
+  await page.locator("#tab-fair").waitFor();
+  for (const view of ["book", "batch", "fair"]) {
+    await page.locator(`#tab-${view}`).click();
+    await page.locator(`#view-${view}`).waitFor();
+    const { words, hidden } = await page.locator(".motto").evaluate((line) => ({ words: line.textContent, hidden: line.scrollHeight - line.clientHeight }));
+    assert.ok(hidden <= 1, `${view}: ${hidden} px of "${words}" are cut off`);
+  }
 }
 
 async function warnsOfStops({ page, shoot }: Watched): Promise<void> {

@@ -13,15 +13,15 @@ const VIEWS: View[] = ["book", "batch", "fair"];
 const WORDS: Record<View, { tab: string; motto: string; skip: string; skipWords: string }> = {
   book: {
     tab: "Order book", skip: "#ticket", skipWords: "Skip to the order ticket",
-    motto: "A live exchange. Every offer to buy or sell stands in one open book; the best price trades first.",
+    motto: "One open order book: the best price trades first.",
   },
   batch: {
     tab: "Batch", skip: "#offer", skipWords: "Skip to your offer",
-    motto: "All assets at once. The offers of a batch meet at one set of prices, and nobody is first.",
+    motto: "All offers of a batch clear together, at one set of prices.",
   },
   fair: {
     tab: "Fair access", skip: "#fair-head", skipWords: "Skip to the delays",
-    motto: "Who is first at the venue's edge is first, however near he is, and all see the market at the same instant.",
+    motto: "First at the venue's edge is first, and all see the market at once.",
   },
 };
 

@@ -58,7 +58,7 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
 function clockWords({ clock, isHere }: GatewayRow): string {
   if (clock === null) return isHere ? "–" : "Its own page tells";
   if ("excluded" in clock) return `Excluded: ${clock.excluded}`;
-  if ("offNs" in clock) return `Off by ${showSpan(clock.offNs)} of late`;
+  if ("offNs" in clock) return `Recently off by ${showSpan(clock.offNs)}`;
   return `${CLOCK_WORDS[clock.status]}${clock.boundNs === null ? "" : `, ± ${showSpan(clock.boundNs)}`}`;
 }
 

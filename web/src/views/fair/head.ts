@@ -25,7 +25,7 @@ export function fairHeadView(venue: Venue): void {
     h("div.picker", {}, who, h("span.sub", {}, does)),
     h("div.price", {}, h("span", {}, h("span.sr", {}, "Orders wait "), delay), under),
     h("dl.facts", {},
-      fact("Unfair orders", facts.unfair, "Of late, the share of orders that left the hold after one with a later stamp"),
+      fact("Unfair orders", facts.unfair, "Share of recent orders that left the hold after one with a later stamp"),
       fact("Held now", facts.held, "Orders in the hold"),
       fact("Market data waits", facts.release, "From the making of an entry until every replica shows what it changed, d_h"),
       fact("Late data", facts.late, "Share of the last publications that came after their release time: to any replica, where this one leads; else here"),
@@ -35,7 +35,7 @@ export function fairHeadView(venue: Venue): void {
 
   const draw = (): void => {
     trouble.hidden = desk.trouble.value === null;
-    setText(trouble, desk.trouble.value === null ? "" : `No answer of late, so these figures stand still: ${desk.trouble.value}`);
+    setText(trouble, desk.trouble.value === null ? "" : `No recent answer, so these figures stand still: ${desk.trouble.value}`);
     const look = desk.look.value;
     if (!look) return;
     const { fair: { clock, sequencer, release, is_sequencing }, cluster } = look;
@@ -44,7 +44,7 @@ export function fairHeadView(venue: Venue): void {
     setText(does, doesWords(look));
     setText(delay, sequencer ? showSpan(sequencer.delay_ns) : "Off");
     setText(under, sequencer
-      ? is_sequencing ? "orders wait so long after their stamps, d_s: who is first at any gateway is first" : "was d_s when this replica led last"
+      ? is_sequencing ? "hold of orders after their stamps (d_s): the first at any gateway goes first" : "was d_s when this replica led last"
       : "orders are taken as they come");
     setText(facts.unfair, sequencer ? withTarget(sequencer.unfair_recent_ppm, sequencer.target_ppm) : "–");
     setText(facts.held, sequencer ? group(String(sequencer.held)) : "–");
@@ -71,7 +71,7 @@ function explain({ fair: { sequencer, release, is_sequencing }, cluster: { leade
   const say = (...parts: (string | Node)[]): void => void said.push(...parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part)));
   if (sequencer && !is_sequencing) {
     const page = replicas.find(({ replica }) => replica === leader)?.http;
-    say("What stands here of orders is from when this replica led last. ");
+    say("Figures of orders are from when this replica led last. ");
     if (leader !== null) say("Now ", page ? h("a", { href: `http://${page}/#fair` }, `replica ${leader}`) : `replica ${leader}`, " sequences them. ");
   }
   if (sequencer?.target_ppm === null) say("d_s is fixed. ");

@@ -9,7 +9,7 @@ import { Rows, table } from "../rows.ts";
 const STAGES: Record<StageName, [name: string, words: string]> = {
   receive: ["Receive", "read, checked, stamped here"],
   transit: ["Transit", "from the stamp to the leader"],
-  hold: ["Hold", "so earlier stamps can come"],
+  hold: ["Hold", "for orders stamped earlier"],
   log: ["Log", "until a majority holds it"],
   apply: ["Apply", "behind those before it"],
   answer: ["Answer", "until it is on its way back"],
@@ -51,7 +51,7 @@ function update(tr: HTMLTableRowElement, { p50_ns, p90_ns, p99_ns, p999_ns, ns_m
     const cell = tr.cells[index + 2];
     if (cell) setText(cell, show(ns));
   });
-  tr.title = `${group(String(recent))} of late, ${group(String(count))} in all; 90 of 100 within ${show(p90_ns)}, the longest ${show(ns_max)}`;
+  tr.title = `${group(String(recent))} recently, ${group(String(count))} in all; 90 of 100 within ${show(p90_ns)}, the longest ${show(ns_max)}`;
   const image = tr.querySelector("svg");
   if (!image) return;
   image.toggleAttribute("hidden", p50_ns === null);
