@@ -88,6 +88,14 @@ mutations! {
     IgnoreFailedSync,
     /// After a failed write or sync nothing is written any more, as if the log were never opened again.
     NeverReopen,
+    /// Every engine: a cancel frees neither the order nor what it reserved.
+    ForgetCancel,
+    /// Every engine: a deposit credits twice what the log says.
+    CreditTwice,
+    /// Entries are stamped by the leader's clock alone, which may go back.
+    StampBackwards,
+    /// Market data does not hear of the last event of an entry that has several.
+    LoseLastEvent,
     /// One replica: senders of orders whose outcome is unknown are answered that they were refused.
     RefuseInDoubt,
     /// One replica: the last order of the log is submitted again after a start.

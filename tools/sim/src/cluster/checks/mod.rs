@@ -47,7 +47,7 @@ use walras_gateway::session::{ClientError, ClientEvent};
 use walras_replica::Origin;
 use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
 use walras_testkit::Readers;
-use walras_types::{AccountId, LogIndex, Ordinal, SessionId};
+use walras_types::{AccountId, LogIndex, Ordinal, SessionId, TimeNs};
 use walras_wire::Command;
 
 use crate::cluster::mutation::Mutation;
@@ -85,6 +85,8 @@ pub(crate) struct Checks {
     readers: BTreeMap<LogIndex, Vec<u8>>,
     /// Notices of late commands.
     late: u64,
+    /// For [`Mutation::StampBackwards`]: by the last entry of each pack, what the leader's clock showed when it proposed the pack.
+    proposed_at: BTreeMap<LogIndex, TimeNs>,
 }
 
 /// What is checked besides, and how.
@@ -123,6 +125,7 @@ impl Checks {
             is_set_back: false,
             readers: BTreeMap::new(),
             late: 0,
+            proposed_at: BTreeMap::new(),
         }
     }
 
@@ -330,6 +333,17 @@ impl Checks {
         if let Some(holds) = &mut self.holds {
             holds.on_made(replica, made);
         }
+    }
+
+    /// A leader has proposed entries up to this one when its clock showed this: see [`Mutation::StampBackwards`].
+    pub(crate) fn on_proposed_at(&mut self, made: LogIndex, clock: TimeNs) {
+        self.proposed_at.insert(made, clock);
+    }
+
+    /// What the leader's clock showed when it proposed an entry, or the stamp that the entry had where it was applied first.
+    pub(crate) fn proposed_at(&self, log_index: LogIndex) -> Option<TimeNs> {
+        let known = self.history.replay().get(log_index).map(|replayed| replayed.entry.time);
+        known.or_else(|| self.proposed_at.range(log_index..).next().map(|(_, clock)| *clock))
     }
 
     /// Whether a leader is to say how many of its orders left out of sequence.

@@ -8,6 +8,7 @@ mod start;
 mod storage;
 mod streams;
 mod watch;
+mod wrong;
 
 pub(crate) use process::{Fate, Moment, Out, Process, ReplicaTimer, Stop};
 pub(crate) use start::{StartError, StartFrom, Started, holds, report_settings};

@@ -10,10 +10,11 @@ use walras_fair_access::publications::ReleaseTime;
 use walras_replica::{Applied, Derived, PassedOn, Probe, Publication, Route};
 use walras_sequencer::{AppliedEntry, GatewayMessage, GatewayTime};
 use walras_testkit::Readers;
-use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId};
+use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, TimeNs};
 
 use super::fair;
 use super::releases::Releases;
+use super::wrong::{WrongPart, stamped_by};
 use crate::cluster::checks::Checks;
 use crate::cluster::mutation::Mutation;
 
@@ -30,6 +31,8 @@ pub(super) struct Watch {
     pub(super) releases: Option<Releases>,
     /// What planted faults act on.
     pub(super) taken: Vec<Taken>,
+    /// What a planted fault shows in the place of a part of the replica.
+    wrong: Option<WrongPart>,
     /// States from other replicas that it went on from.
     pub(super) installed_count: u64,
 }
@@ -46,7 +49,7 @@ pub(super) enum Taken {
 impl Watch {
     pub(super) fn new(me: ReplicaId, checks: Rc<RefCell<Checks>>, mutation: Option<Mutation>, is_fair: bool) -> Self {
         let releases = is_fair.then(|| Releases::new(me, mutation));
-        Self { me, checks, mutation, clock_ns: 0, readers: None, releases, taken: Vec::new(), installed_count: 0 }
+        Self { me, checks, mutation, clock_ns: 0, readers: None, releases, taken: Vec::new(), wrong: None, installed_count: 0 }
     }
 }
 
@@ -93,7 +96,11 @@ impl Probe for Watch {
     }
 
     fn proposed(&mut self, made: LogIndex) {
-        self.checks.borrow_mut().on_made(self.me, made);
+        let mut checks = self.checks.borrow_mut();
+        checks.on_made(self.me, made);
+        if self.mutation == Some(Mutation::StampBackwards) {
+            checks.on_proposed_at(made, TimeNs(self.clock_ns));
+        }
     }
 
     fn role(&mut self, change: RoleChange) {
@@ -107,14 +114,25 @@ impl Probe for Watch {
             // Whether they could follow is for the checkers to see.
             let _ = readers.on_applied(engine, &mut derived.market, log_index, entry.events);
         }
-        let mut events = entry.events.to_vec();
+        if let Some(wrong) = &mut self.wrong {
+            wrong.on_applied(engine, entry.entry, entry.events);
+        }
+        let mut checks = self.checks.borrow_mut();
+        let (mut shown, mut events, mut market) = (*engine, entry.events.to_vec(), (&derived.market, self.readers.as_ref()));
+        match &self.wrong {
+            Some(WrongPart::Engine(wrong)) => (shown, events) = (&wrong.engine, wrong.events.clone()),
+            Some(WrongPart::Market(listener)) => market = (&listener.market, Some(&listener.readers)),
+            None => {}
+        }
         if let Some(mutation) = self.mutation {
             mutation.spoil(log_index, &mut events);
         }
+        let restamped = (self.mutation == Some(Mutation::StampBackwards))
+            .then(|| stamped_by(checks.proposed_at(log_index), entry.entry));
         let AppliedEntry { entry, numbered, origin, ahead_ns, .. } = **entry;
+        let entry = restamped.as_ref().unwrap_or(entry);
         let seen = AppliedEntry { entry, numbered, origin, events: &events, ahead_ns };
-        let mut checks = self.checks.borrow_mut();
-        checks.on_applied(self.me, engine, (&derived.market, self.readers.as_ref()), &seen);
+        checks.on_applied(self.me, shown, market, &seen);
         if let Some(fair) = fair
             && checks.wants_count(self.me)
         {
@@ -141,6 +159,7 @@ impl Probe for Watch {
         if self.readers.is_none() && derived.market.log_index() == LogIndex(0) {
             self.readers = Some(Readers::default());
         }
+        self.wrong = if engine.last_applied() == LogIndex(0) { WrongPart::of(self.mutation) } else { None };
         if self.releases.is_some() {
             self.checks.borrow_mut().on_begin_from(self.me, engine.time().0);
         }
