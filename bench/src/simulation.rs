@@ -1,15 +1,15 @@
 //! Whole venues with faults, from seeds: how much of a venue's life a core simulates, and how much of it had no violation.
 //!
 //! Each round runs seeds that no other has, one after the other in one thread, for so many seconds of each kind: the cluster as seeds decide
-//! (calm or a storm, one to five replicas, what counts on disks or in memory, disks that are lost), calm clusters, clusters in a storm, and one machine
-//! without consensus. The seeds of the three kinds of cluster are the same, each kind from 1 on. A violation fails the bench with the line that shows it
+//! (calm or a storm, one to five replicas, what counts on disks or in memory, disks that are lost), calm clusters, clusters in a storm, and clusters
+//! of one replica. The seeds of all kinds are the same, from 1 on. A violation fails the bench with the line that shows it
 //! again; then no figure is recorded.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use walras_sim::cluster::Tempo;
-use walras_sim::{Trace, Violation, cluster, single};
+use walras_sim::cluster::{Settings, Tempo};
+use walras_sim::{Trace, Violation, cluster};
 
 use crate::report::{Figure, Report, Unit};
 
@@ -30,15 +30,15 @@ const SIMULATED_S_PER_S_MIN: f64 = 200.0;
 struct Seen {
     simulated_ns: u64,
     crashes: u64,
-    /// Of a cluster: all that went wrong.
-    faults: Option<u64>,
+    /// All that went wrong.
+    faults: u64,
 }
 
 impl Seen {
     fn add(&mut self, other: Self) {
         self.simulated_ns += other.simulated_ns;
         self.crashes += other.crashes;
-        self.faults = other.faults.map(|faults| faults + self.faults.unwrap_or(0)).or(self.faults);
+        self.faults += other.faults;
     }
 
     fn hours(self) -> f64 {
@@ -98,21 +98,22 @@ impl Kind {
         let mut per_hour = |what: &str, count: u64| {
             report.figure(Figure::new(format!("{name}_{what}_per_simulated_hour"), count as f64 / hours, Unit::Count));
         };
-        if let Some(faults) = seen.faults {
-            per_hour("faults", faults);
-        }
+        per_hour("faults", seen.faults);
         per_hour("crashes", seen.crashes);
     }
 }
 
-fn of_cluster(seed: u64, tempo: Option<Tempo>) -> Result<Seen, Violation> {
-    let report = cluster::simulate(seed, &cluster::Settings { tempo, ..cluster::Settings::default() }, &Trace::off())?;
-    Ok(Seen { simulated_ns: report.simulated_ns, crashes: report.crashes, faults: Some(report.faults) })
+fn see(seed: u64, settings: &Settings) -> Result<Seen, Violation> {
+    let report = cluster::simulate(seed, settings, &Trace::off())?;
+    Ok(Seen { simulated_ns: report.simulated_ns, crashes: report.crashes, faults: report.faults })
 }
 
-fn of_single(seed: u64) -> Result<Seen, Violation> {
-    let report = single::simulate(seed, &single::Settings::default(), &Trace::off())?;
-    Ok(Seen { simulated_ns: report.simulated_ns, crashes: report.crashes, faults: None })
+fn of_tempo(seed: u64, tempo: Tempo) -> Result<Seen, Violation> {
+    see(seed, &Settings { tempo: Some(tempo), ..Settings::default() })
+}
+
+fn alone(seed: u64) -> Result<Seen, Violation> {
+    see(seed, &Settings { replicas: Some(1), ..Settings::default() })
 }
 
 /// Simulates, and fails on a violation.
@@ -120,11 +121,11 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.rounds(config.rounds);
     let length = Duration::from_secs(config.seconds.into());
     let mut kinds = [
-        Kind::new("cluster", "--cluster", |seed| of_cluster(seed, None)).bar(SIMULATED_S_PER_S_MIN),
+        Kind::new("cluster", "--cluster", |seed| see(seed, &Settings::default())).bar(SIMULATED_S_PER_S_MIN),
         // Crashes as often as the simulation of raft-rs alone that the bar is held against had (0.7 a simulated second).
-        Kind::new("calm_cluster", "--cluster --tempo calm", |seed| of_cluster(seed, Some(Tempo::Calm))).bar(SIMULATED_S_PER_S_MIN),
-        Kind::new("storm_cluster", "--cluster --tempo storm", |seed| of_cluster(seed, Some(Tempo::Storm))),
-        Kind::new("single", "--single", of_single).bar(SIMULATED_S_PER_S_MIN),
+        Kind::new("calm_cluster", "--cluster --tempo calm", |seed| of_tempo(seed, Tempo::Calm)).bar(SIMULATED_S_PER_S_MIN),
+        Kind::new("storm_cluster", "--cluster --tempo storm", |seed| of_tempo(seed, Tempo::Storm)),
+        Kind::new("alone", "--replicas 1", alone),
     ];
     for round in 1..=config.rounds {
         for kind in &mut kinds {

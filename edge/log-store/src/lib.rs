@@ -1,4 +1,4 @@
-//! The durable log of a venue on one machine, and the snapshots that let its old parts go.
+//! A durable log on one machine's disk, and the snapshots that let its old parts go.
 //!
 //! Opaque entries, each with an index (1, 2, 3, ...), appended by one writer to preallocated segment files; a group of entries costs
 //! one write and one sync. Entries are addressed by index, and a prefix or a suffix can be removed, so that a Raft log fits on top.
@@ -33,8 +33,6 @@
 //! 4. No byte of a segment is written twice in the segment's life, and no sync writes to a block that holds synced bytes.
 //! 5. After a failed write or sync the writer takes nothing more. What failed before it began ([`LogError::is_retryable`]) changed nothing.
 //! 6. After a crash the entries of one [`LogWriter::sync`] or [`LogWriter::flush`] are all there or none of them is.
-//! 7. What a [`LogKeeper`] answers is [`Written::Undone`] is in no later log; what is [`Written::InDoubt`] is, at most, until the next
-//!    [`Written::Durable`].
 //!
 //! # The format
 //!
@@ -116,12 +114,12 @@
 //! written, because all segments that a group needs are made first. The same call may be made again, and [`hold_descriptors`] keeps
 //! some back, so that a server full of connections is not short of the one that its log needs.
 //!
-//! [`LogKeeper`] does that: it answers for each group of entries whether it is durable, undone or in doubt, and goes on as soon as the
-//! disk lets it. It is what the node runs and what the simulator drives.
+//! `walras-replica-log` does that: its `DurableWriter` keeps what is not durable, and goes on as soon as the disk lets it. It is what the
+//! node runs and what the simulator drives.
 //!
-//! *Start reading* at [`LogKeeper`] and [`LogWriter`], then `format.rs`, `scan.rs` (one segment) and `plan.rs` (all of them); the seam below is
+//! *Start reading* at [`LogWriter`], then `format.rs`, `scan.rs` (one segment) and `plan.rs` (all of them); the seam below is
 //! [`disk`], and [`sim_disk`] is the disk of the tests and of the simulator. `tests/model.rs` holds invariants 1, 2 and 6 against a
-//! naive model, `tests/keeper_model.rs` invariant 7.
+//! naive model.
 //!
 //! *Sources*: Pillai and others, "All File Systems Are Not Created Equal", OSDI 2014, and "Protocol-Aware Recovery for Consensus-Based
 //! Storage", FAST 2018 (Alagappan and others), for telling a crash from corruption; the fsync paper above.
@@ -133,7 +131,6 @@ mod error;
 mod format;
 pub mod history;
 mod identity;
-mod keeper;
 mod maintenance;
 mod open;
 mod options;
@@ -158,7 +155,6 @@ pub use disk::{Disk, DiskFile, LockKind};
 pub use error::{LogError, is_out_of_descriptors};
 pub use format::FORMAT_VERSION;
 pub use history::{HISTORY_FOLDER, LetGo};
-pub use keeper::{Failure, LogKeeper, Upkeep, Written};
 pub use maintenance::Maintenance;
 pub use options::LogOptions;
 pub use pace::Pace;

@@ -175,13 +175,6 @@ impl Pending {
         self.place.offset = self.place.segment_end;
     }
 
-    /// Forgets what is not on disk, and goes on with `next_index` behind what is.
-    pub(crate) fn discard(&mut self, place: Place, next_segment_id: u64, next_index: LogIndex) {
-        self.open = None;
-        self.clear();
-        (self.place, self.next_segment_id, self.next_index) = (place, next_segment_id, next_index);
-    }
-
     /// Whether not even an empty group fits where the next one goes, so that it begins a segment.
     pub(crate) fn is_at_end(&self) -> bool {
         self.place.offset + round_up(GROUP_HEADER_BYTES as u64, self.place.block_bytes) > self.place.segment_end

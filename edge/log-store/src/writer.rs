@@ -9,7 +9,7 @@ use crate::maintenance::{Chores, Coming, Maintenance, Trim};
 use crate::open;
 use crate::options::LogOptions;
 use crate::pace::Pace;
-use crate::pending::{Pending, Place};
+use crate::pending::Pending;
 use crate::reader::LogReader;
 use crate::report::Recovery;
 use crate::scan::note;
@@ -272,23 +272,6 @@ impl<D: Disk> LogWriter<D> {
         self.spent = kept;
         surplus.extend(self.spent.drain(..self.spent.len().saturating_sub(spent_files_max)));
         surplus
-    }
-
-    /// Lets go of what was buffered since the last [`sync`](Self::sync) that succeeded. Allowed only where nothing of it was written: after
-    /// an error that is retryable, or before any call that writes.
-    pub(crate) fn discard_pending(&mut self) {
-        let place = Place {
-            segment_id: self.active.layout.segment_id,
-            block_bytes: self.active.layout.block_bytes,
-            segment_end: self.active.layout.end,
-            offset: self.active.end_offset,
-        };
-        self.pending.discard(place, self.next_segment_id, self.active.end_index);
-    }
-
-    /// Whether an earlier failure ended this writer.
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.poisoned
     }
 
     /// Runs `work` unless an earlier one failed; a failure is the last thing that happens, unless it came before any change.

@@ -7,7 +7,7 @@ use common::*;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use walras_log_store::sim_disk::{SimDisk, SimFaults};
-use walras_log_store::{LogError, LogKeeper, LogOptions, LogWriter, RealDisk, Written, verify};
+use walras_log_store::{LogError, LogOptions, LogWriter, RealDisk, verify};
 use walras_types::LogIndex;
 
 fn assert_poisoned(log: &mut LogWriter<SimDisk>) {
@@ -141,31 +141,6 @@ fn without_descriptors_nothing_is_written_nothing_is_lost_and_the_same_call_succ
         disk.crash();
         assert_holds(&open(&disk, tiny(6)).unwrap().0, 1..end.0 + 30);
     }
-}
-
-#[test]
-fn a_keeper_goes_on_after_a_shortage_without_opening_its_log() {
-    let disk = sim(6);
-    let mut keeper = LogKeeper::new(open(&disk, tiny(6)).unwrap().0);
-    let (mut next, mut undone) = (1, 0);
-    disk.set_more_descriptors(Some(0));
-    while undone < 3 {
-        match keeper.write(0, LogIndex(next), [entry(next).as_slice()]) {
-            Written::Durable { .. } => next += 1,
-            Written::Undone(Some(failure)) => {
-                assert!(failure.error.is_retryable(), "{failure}");
-                assert_eq!(failure.is_first, undone == 0);
-                undone += 1;
-            }
-            other => panic!("{other:?}"),
-        }
-        assert!(keeper.log().is_some_and(|log| log.next_index() == LogIndex(next)), "what was undone is not kept for later");
-    }
-    disk.set_more_descriptors(None);
-    assert!(matches!(keeper.write(0, LogIndex(next), [entry(next).as_slice()]), Written::Durable { was_failing: true }));
-    drop(keeper);
-    disk.crash();
-    assert_holds(&open(&disk, tiny(6)).unwrap().0, 1..next + 1);
 }
 
 #[test]

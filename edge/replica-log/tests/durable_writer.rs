@@ -376,3 +376,33 @@ fn planted_bugs_are_found() {
         assert!(!matches!(found, Ok(Ok(_))), "{bug:?} is not found");
     }
 }
+
+/// Where the last group of the log begins, and its file.
+fn last_group(disk: &SimDisk) -> (std::path::PathBuf, usize) {
+    let offset = |path: &std::path::PathBuf| disk.bytes_of(path)?.windows(4).rposition(|bytes| bytes == b"WGRP");
+    let mut segments: Vec<_> = disk.paths().into_iter().filter(|path| path.extension().is_some_and(|end| end == "seg")).collect();
+    segments.reverse();
+    segments.iter().find_map(|path| Some((path.clone(), offset(path)?))).unwrap()
+}
+
+/// Damage to the last writes looks like a crash to a start that knows nothing. A replica that runs knows what was durable, and stops.
+#[test]
+fn what_was_durable_must_be_there_when_the_log_is_opened_again() {
+    let disk = sim(3);
+    let mut writer = DurableWriter::new(open(&disk, &tiny(8, 0)).unwrap().log);
+    for slot in 1..=2 {
+        writer.take(write(slot, 1, slot, vec![slot_entry(slot, 1, 20)]));
+        assert!(matches!(writer.sync(0), Attempt::Done { .. }));
+    }
+    let (path, at) = last_group(&disk);
+    disk.flip(&path, at + 60, 1);
+    disk.set_faults(SimFaults { gone_in_ops: Some(0), ..SimFaults::default() });
+    writer.take(write(3, 1, 3, vec![slot_entry(3, 1, 20)]));
+    assert!(matches!(writer.sync(0), Attempt::Failed(_)));
+    writer.attempt_ended(0);
+    disk.set_faults(SimFaults::default());
+    match writer.sync(10_000 * MS) {
+        Attempt::Lost(error) => assert!(error.to_string().contains("restore"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+}

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use walras_consensus::{HardState, Members, Slot, Term, Ticket, Write};
-use walras_log_store::sim_disk::SimDisk;
+use walras_log_store::sim_disk::{SimDisk, SimFaults};
 use walras_log_store::{LogError, LogOptions, LogWriter};
 use walras_replica_log::{Dump, Identity, OpenError, Options, ReplicaLog, ReplicaLogError, SnapshotError, SnapshotInfo, Stop};
 use walras_types::LogIndex;
@@ -120,6 +120,23 @@ fn a_log_in_use_is_refused_also_by_upkeep_that_is_out() {
     assert!(matches!(open(&disk, &options()), Err(OpenError::Store(LogError::Locked { .. }))));
     upkeep.run().unwrap();
     drop(open(&disk, &options()).unwrap());
+}
+
+#[test]
+fn upkeep_that_fails_or_is_dropped_is_handed_out_again_after_a_second() {
+    const MS: u64 = 1_000_000;
+    let disk = sim(8);
+    let mut log = open(&disk, &options()).unwrap().log;
+    let first = log.upkeep(0).expect("there is no spare segment yet");
+    assert!(log.upkeep(2_000 * MS).is_none(), "one at a time");
+    disk.set_faults(SimFaults { gone_in_ops: Some(0), ..SimFaults::default() });
+    assert!(matches!(first.run(), Err(LogError::Io { .. })));
+    assert!(log.upkeep(999 * MS).is_none(), "it failed");
+    drop(log.upkeep(1_000 * MS).unwrap());
+    assert!(log.upkeep(1_999 * MS).is_none(), "it was dropped");
+    disk.set_faults(SimFaults::default());
+    log.upkeep(2_000 * MS).unwrap().run().unwrap();
+    assert!(log.upkeep(2_001 * MS).is_none(), "nothing is due");
 }
 
 #[test]

@@ -8,8 +8,7 @@ use walras_engine::Engine;
 use walras_types::LogIndex;
 use walras_wire::{Checkpoint, Command, Event, VenueCommand};
 
-use crate::entry::{Content, Entry};
-use crate::sequencer::LogGap;
+use crate::entry::{Content, Entry, LogGap};
 
 /// What speaks against a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

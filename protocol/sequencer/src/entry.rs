@@ -48,6 +48,19 @@ impl From<BlockProposal> for Content {
     }
 }
 
+/// An entry whose index or time does not follow the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "log entry {found} does not follow {last}: the log and the snapshot do not belong together, or entries are missing; \
+     restore both from the same backup"
+)]
+pub struct LogGap {
+    /// Last entry applied.
+    pub last: LogIndex,
+    /// The one that came.
+    pub found: LogIndex,
+}
+
 /// The id of an API key: 1 to 32 visible ASCII characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyName {

@@ -1,29 +1,30 @@
-//! Puts commands in order, has them logged, applies what is durable.
+//! Puts commands in order, has them decided and logged, applies what is decided.
 //!
-//! A command gets its log index and time when it is submitted, waits until the log holds it durably, and only then reaches the engine:
-//! so nothing that anybody sees, an answer, an event or a query, can be lost by a crash. While the log makes one batch durable the
-//! next one collects, and while the engine applies one the log writes the next: group commit without a timer.
+//! A command gets its time when the leader takes it and its log index when the consensus places it. It reaches the engine only once the
+//! consensus has decided it. So nothing that anybody sees, an answer, an event or a query, can be lost by a crash. While the log makes
+//! one pack durable the next one collects, and while the engine applies one the log writes the next: group commit without a timer.
 //!
-//! There are two of them. [`Sequencer`] stands on the log of one machine. [`ReplicatedSequencer`] stands on a cluster's consensus, which it drives:
-//! every replica has one, the leader's orders and stamps, and commands that belong to a session are applied exactly once however often they are sent.
+//! [`ReplicatedSequencer`] stands on the consensus, which it drives: every replica has one, the leader's orders and stamps. Commands that
+//! belong to a session are applied exactly once however often they are sent. A venue on one machine is a cluster of one.
 //!
 //! Fair access switched on, orders reach the sequencer through an [`Intake`] at the leader, which holds them and puts them in the order in
 //! which they reached the venue's edge; every replica takes orders from participants then, and passes them on ([`FairAccess`]).
 //!
 //! Batch markets are driven from here too ([`BatchDriver`]): who takes commands closes their batches in time and has them solved.
 //!
-//! *Deliberately absent*: the search for prices (a [`SolveJob`] goes out, a [`Solved`] comes back); clocks, threads, sockets and disks. `now` is an argument; the log is whoever takes [`Batch`]es and calls
-//! [`Sequencer::on_durable`] or [`Sequencer::on_log_failed`]; a replica's surroundings are a [`Host`]. What a session remembers is the engine's.
+//! *Deliberately absent*: the search for prices (a [`SolveJob`] goes out, a [`Solved`] comes back); clocks, threads, sockets and disks.
+//! `now` is an argument; a replica's sockets, disk and participants are a [`Host`]. What a session remembers is the engine's.
 //!
 //! *Invariants*
 //! - Log indexes are dense and times never decrease, over restarts and changes of the leader too.
-//! - The engine has applied exactly the durable prefix; entries are applied once and in order.
-//! - A command that the log did not take is handed back to its sender and leaves no trace.
-//! - Whoever is answered by what a command did is answered after a majority holds it, and everybody is answered alike.
+//! - The engine has applied exactly the decided prefix; entries are applied once and in order.
+//! - A command that was not taken is handed back to its sender and leaves no trace.
+//! - An answer that says what a command did is given after a majority holds the command, and every replica answers alike.
 //! - A session's commands leave the intake in the order of their places, each once.
 //! - A replica whose state differs from that of the others stops.
 //!
-//! *Start reading* at [`Sequencer`], then [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`]; for fair access [`FairAccess`], then [`Intake`].
+//! *Start reading* at [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`]; for fair access [`FairAccess`],
+//! then [`Intake`].
 //!
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions); Ghalayini et al.
 //! (CloudEx), `HotOS` 2021, sections 2 and 3 (the hold, replicated order submission).
@@ -35,11 +36,10 @@ pub mod entry;
 mod gateway;
 mod intake;
 mod replicated;
-mod sequencer;
 
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
-pub use entry::{Content, Entry, EntryError, KeyName, decode_entry, encode_clearing, encode_entry, encode_keyed};
+pub use entry::{Content, Entry, EntryError, KeyName, LogGap, decode_entry, encode_clearing, encode_entry, encode_keyed};
 pub use gateway::{
     FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack, RemoteOpening,
 };
@@ -50,4 +50,3 @@ pub use replicated::{
     AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReleaseCounts,
     ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, is_of_consensus,
 };
-pub use sequencer::{Applied, Batch, LogGap, Refused, Sequencer};

@@ -9,6 +9,8 @@ mod batches;
 mod clocks;
 #[path = "replicated/liars.rs"]
 mod liars;
+#[path = "replicated/starts.rs"]
+mod starts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

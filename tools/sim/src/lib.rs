@@ -1,7 +1,7 @@
-//! Whole venues in one thread, each from one seed: [`cluster`], the replicated one, [`shards`], several of those with transfers
-//! between them, and [`single`], one machine without consensus.
+//! Whole venues in one thread, each from one seed: [`cluster`], of one to five replicas, and [`shards`], several of those with
+//! transfers between them. A venue on one machine is a cluster of one.
 //!
-//! State machines, logs, snapshots and keepers are the product's, unchanged; the disks are
+//! State machines, logs and snapshots are the product's, unchanged; the disks are
 //! [`walras_log_store::sim_disk::SimDisk`]s; what stands in for threads, sockets and links is as thin as it can be. First a *safety
 //! phase*: power failures and kills at any operation of a disk, also during recovery and while a snapshot is received, failed
 //! writes and syncs, full disks and disks that are gone, slow disks and processes that stand still, clocks that jump and drift,
@@ -12,10 +12,10 @@
 //! time. How dense all this is differs from seed to seed of a cluster: a *storm*, in which several faults strike each second, or
 //! *calm*, in which one strikes every few seconds and leaders last (`cluster/tempo.rs`).
 //!
-//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs`, `shards/checks.rs` and `single/checks/mod.rs`
-//! list them; `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail is shown by
-//! planted faults ([`cluster::Mutation`], [`shards::Mutation`], [`single::Mutation`]), each of which has to be found within some
-//! seeds by the checkers that are there for it.
+//! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `shards/checks.rs` list them;
+//! `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail is shown by planted faults
+//! ([`cluster::Mutation`], [`shards::Mutation`]), each of which has to be found within some seeds by the checkers that are there
+//! for it.
 //!
 //! *What a simulated replica shares with the node*: the replica itself (`walras-replica`) with all below it: order entry, fair
 //! access, the sequencer with its consensus and batches, the engine, market data, reports, requests that wait, the order of steps;
@@ -46,7 +46,6 @@
 pub mod cluster;
 mod common;
 pub mod shards;
-pub mod single;
 
 pub use common::checks::Violation;
 pub use common::trace::Trace;

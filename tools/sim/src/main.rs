@@ -7,30 +7,28 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use walras_consensus::Durability;
-use walras_sim::{Trace, Violation, cluster, shards, single};
+use walras_sim::{Trace, Violation, cluster, shards};
 
-const USAGE: &str = "usage: walras-sim [--cluster | --shards | --single] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation \
-NAME] [--json FILE]
+const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME]
+                  [--json FILE]
                   [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
                   [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--forks yes | no]                (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
-                  [--steps EVENTS]                  (--single)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
 a venue of R replicas (1 to 5; the seed decides) in calm, with rare faults and long rests, or in a storm (the seed decides), for S simulated seconds
 (60 of calm, 15 of a storm), acknowledging what is on a majority's disks or in its memory, with disks that are lost for good or without, with reports
 kept in their thousands or a few (the seed decides); with --shards so many of those
 (2 to 4; the seed decides) for S simulated seconds (8), between which funds are sent, one of them set back to an old backup afterwards or none
-(the seed decides); with --single one machine for EVENTS events (4000).
+(the seed decides). A venue on one machine is --replicas 1.
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
 --json writes what all seeds saw to FILE, and the violation if there is one.";
 
 enum World {
     Cluster(cluster::Settings),
     Shards(shards::Settings),
-    Single(single::Settings),
 }
 
 struct Arguments {
@@ -43,13 +41,12 @@ struct Arguments {
 
 fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
     let mut words: Vec<String> = words.collect();
-    let is_of = |kind: &str| words.iter().any(|word| word == kind);
-    let world = match (is_of("--single"), is_of("--shards")) {
-        (true, _) => World::Single(single::Settings::default()),
-        (false, true) => World::Shards(shards::Settings::default()),
-        (false, false) => World::Cluster(cluster::Settings::default()),
+    let world = if words.iter().any(|word| word == "--shards") {
+        World::Shards(shards::Settings::default())
+    } else {
+        World::Cluster(cluster::Settings::default())
     };
-    words.retain(|word| !["--single", "--shards", "--cluster"].contains(&word.as_str()));
+    words.retain(|word| !["--shards", "--cluster"].contains(&word.as_str()));
     let mut arguments = Arguments { seeds: 100, first: 1, trace: false, json: None, world };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -65,7 +62,6 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--json", _) => arguments.json = Some(value.into()),
             ("--mutation", World::Cluster(settings)) => settings.mutation = Some(value.parse()?),
             ("--mutation", World::Shards(settings)) => settings.mutation = Some(value.parse()?),
-            ("--mutation", World::Single(settings)) => settings.mutation = Some(value.parse()?),
             ("--replicas", World::Cluster(settings)) => settings.replicas = Some(within(&word, number()?, 1..=5)?),
             ("--replicas", World::Shards(settings)) => settings.replicas = Some(within(&word, number()?, 1..=5)?),
             ("--count", World::Shards(settings)) => settings.count = Some(within(&word, number()?, 2..=4)?),
@@ -108,13 +104,10 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             }
             ("--tempo", World::Cluster(settings)) => settings.tempo = Some(value.parse()?),
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
-            ("--steps", World::Single(settings)) => settings.steps = number()?,
-            ("--replicas" | "--seconds", World::Single(_)) => return Err(format!("{word} goes with --cluster and --shards")),
             ("--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks", _) => {
                 return Err(format!("{word} goes with --cluster"));
             }
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
-            ("--steps", _) => return Err(format!("{word} goes with --single")),
             _ => return Err(format!("no option {word}")),
         }
     }
@@ -188,10 +181,6 @@ fn main() -> ExitCode {
             };
             plan.run(simulate, &again)
         }
-        World::Single(settings) => {
-            let simulate = |seed, trace: &Trace| single::simulate(seed, &settings, trace);
-            plan.run(simulate, &format!("--single --steps {}", settings.steps))
-        }
     }
 }
 
@@ -237,37 +226,6 @@ impl Sum for shards::Report {
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         self.fields()
-    }
-}
-
-impl Sum for single::Report {
-    fn simulated_ns(&self) -> u64 {
-        self.simulated_ns
-    }
-
-    fn faults(&self) -> (&'static str, u64) {
-        ("crashes", self.crashes)
-    }
-
-    fn progress(&self, elapsed: Duration) -> String {
-        single_progress(self, elapsed)
-    }
-
-    fn counts(&self) -> Vec<(&'static str, u64)> {
-        vec![
-            ("simulated_ns", self.simulated_ns),
-            ("events", self.events),
-            ("attempts", self.attempts),
-            ("acknowledged", self.acknowledged),
-            ("refused", self.refused),
-            ("in_doubt", self.in_doubt),
-            ("replayed", self.replayed),
-            ("entries", self.entries),
-            ("crashes", self.crashes),
-            ("failed_starts", self.failed_starts),
-            ("torn_tails", self.torn_tails),
-            ("snapshots", self.snapshots),
-        ]
     }
 }
 
@@ -346,26 +304,6 @@ impl Plan {
 
 fn per_second(simulated_ns: u64, elapsed: Duration) -> (u64, u128) {
     (simulated_ns / 1_000_000_000, u128::from(simulated_ns) / elapsed.as_nanos().max(1))
-}
-
-fn single_progress(sum: &single::Report, elapsed: Duration) -> String {
-    let (simulated_s, speed) = per_second(sum.simulated_ns, elapsed);
-    format!(
-        "{simulated_s} simulated s ({speed} a second), {} requests, {} acknowledged, {} refused, {} in doubt, {} replayed, {} \
-         entries, \
-         {} blocks, {} crashes, {} failed starts, {} torn tails, {} snapshots",
-        sum.attempts,
-        sum.acknowledged,
-        sum.refused,
-        sum.in_doubt,
-        sum.replayed,
-        sum.entries,
-        sum.blocks,
-        sum.crashes,
-        sum.failed_starts,
-        sum.torn_tails,
-        sum.snapshots
-    )
 }
 
 fn shards_progress(sum: &shards::Report, elapsed: Duration) -> String {

@@ -20,8 +20,8 @@ fn run(name: &str, args: &[&str]) -> (bool, String, Value) {
 fn what_seeds_saw_is_written_for_each_kind_of_venue() {
     for (name, args) in [
         ("cluster", &["--seconds", "2"][..]),
+        ("alone", &["--replicas", "1", "--seconds", "2"]),
         ("shards", &["--shards", "--seconds", "2"]),
-        ("single", &["--single", "--steps", "500"]),
     ] {
         let (is_well, said, json) = run(name, &[args, &["--seeds", "2"]].concat());
         assert!(is_well, "{said}");

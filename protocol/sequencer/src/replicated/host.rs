@@ -137,7 +137,7 @@ pub enum Halt {
     },
     /// An entry stands where it can not.
     #[error(transparent)]
-    Gap(#[from] crate::sequencer::LogGap),
+    Gap(#[from] crate::entry::LogGap),
     /// A snapshot from the leader does not restore.
     #[error(
         "the snapshot at log entry {log_index} that was received does not restore ({detail}); run the same version on all replicas"

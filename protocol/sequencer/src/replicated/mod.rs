@@ -30,8 +30,7 @@ use walras_wire::batch::BlockProposal;
 use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardCommand, VenueCommand};
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
-use crate::entry::{Content, Entry, KeyName, decode_entry};
-use crate::sequencer::LogGap;
+use crate::entry::{Content, Entry, KeyName, LogGap, decode_entry};
 use agreement::{Agreement, Odd};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
 use introductions::Greeting;

@@ -69,7 +69,7 @@ fn block(job: &SolveJob, trades: Vec<PairTradeWire>) -> Solved {
 
 impl World {
     /// Time passes and everything arrives, until something is so.
-    fn run_until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
+    pub(super) fn run_until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
         for _ in 0..4_000 {
             if is_so(self) {
                 return;
@@ -91,7 +91,7 @@ impl World {
         panic!("it did not come to this: {what}");
     }
 
-    fn leader(&self) -> Option<usize> {
+    pub(super) fn leader(&self) -> Option<usize> {
         (0..REPLICAS).find(|n| self.nodes[*n].sequencer.as_ref().is_some_and(|sequencer| sequencer.is_leading()))
     }
 

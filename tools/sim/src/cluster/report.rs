@@ -106,6 +106,8 @@ report! {
     publications,
     /// Starts that did not succeed.
     failed_starts,
+    /// Starts from a snapshot.
+    from_snapshot,
     /// Starts that cut a torn tail.
     torn_tails,
     /// Snapshots written.

@@ -3,16 +3,13 @@
 /// Simulated time begins here, in nanoseconds since the Unix epoch.
 pub(crate) const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 
-/// How far the clock of a venue on one machine may be set back. Its requests carry nonces, of which a restart remembers nothing: less than
-/// the gateway lets stamps lie ahead, or a restart could take one again (see `GatewayConfig::stamps_from_ns`). A cluster's clients have sessions,
-/// which the log remembers; its clocks may be set back as far as forward.
-pub(crate) const BEHIND_NS_MAX: i64 = 800_000_000;
+/// How far a clock may be set back where orders are signed by themselves. Their requests carry nonces, of which a restart remembers
+/// nothing: less than the gateway lets stamps lie ahead, or a restart could take one again (see `GatewayConfig::stamps_from_ns`).
+/// Clients with sessions, which the log remembers, allow as much as forward.
+const BEHIND_NS_MAX: i64 = 800_000_000;
 
-/// How far a clock may be set forward.
-pub(crate) const AHEAD_NS_MAX: i64 = 3_600_000_000_000;
-
-/// How far the clock of a cluster's machine may be set, forward or back.
-pub(crate) const FAR_NS_MAX: i64 = AHEAD_NS_MAX;
+/// How far a clock may be set, forward or back.
+pub(crate) const FAR_NS_MAX: i64 = 3_600_000_000_000;
 
 /// A machine's clock: it counts, perhaps too fast or too slow, and shows the time of day, perhaps a wrong one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,9 +56,9 @@ impl Clock {
         (self.count_at_since_ns, self.since_ns, self.fast_ppm) = (self.count(now_ns), now_ns, fast_ppm);
     }
 
-    /// Jumps, forward or as far back as a venue on one machine allows.
+    /// Jumps, forward or as far back as orders that are signed by themselves allow.
     pub(crate) fn jump(&mut self, by_ns: i64) {
-        self.offset_ns = (self.offset_ns + by_ns).clamp(-BEHIND_NS_MAX, AHEAD_NS_MAX);
+        self.offset_ns = (self.offset_ns + by_ns).clamp(-BEHIND_NS_MAX, FAR_NS_MAX);
     }
 
     /// Jumps, as far forward as back.

@@ -9,7 +9,6 @@ pub(crate) mod faults;
 pub(crate) mod network;
 pub(crate) mod operator;
 pub(crate) mod panics;
-pub(crate) mod parts;
 pub(crate) mod planted;
 pub(crate) mod schedule;
 pub(crate) mod trace;

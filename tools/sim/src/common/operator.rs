@@ -4,22 +4,15 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{
-    AccountId, Amount, AssetId, BatchPhase, InstrumentId, InstrumentSpec, ShardId, Symbol, TradingPhase, TransferId,
-};
+use walras_types::{AccountId, Amount, AssetId, InstrumentId, InstrumentSpec, ShardId, Symbol, TradingPhase, TransferId};
 use walras_wire::{
-    AccountCommand, AccountStatus, AddBatchAsset, AssetSpec, BatchMarketCommand, CollectFees, Command, InstrumentCommand,
-    InstrumentShard, SetAccountKey, SetAccountStatus, SetBatchPhase, SetTradingPhase, ShardCommand, ShardPlace, Transfer,
-    VenueCommand,
+    AccountCommand, AccountStatus, AssetSpec, CollectFees, Command, InstrumentCommand, InstrumentShard, SetAccountStatus,
+    SetTradingPhase, ShardCommand, ShardPlace, Transfer, VenueCommand,
 };
-
-use super::batches;
 
 #[derive(Debug)]
 pub(crate) struct Script {
     setup: VecDeque<Command>,
-    /// Whether there is a batch market.
-    has_batches: bool,
     next_transfer: u64,
     next_step: VecDeque<Command>,
 }
@@ -34,7 +27,7 @@ impl Script {
                 phase,
             })));
         }
-        Self { setup, has_batches: false, next_transfer: 1_000, next_step: VecDeque::new() }
+        Self { setup, next_transfer: 1_000, next_step: VecDeque::new() }
     }
 
     /// The same for one of several shards, among which the instruments are shared out. The first has an asset that the others do not have.
@@ -66,23 +59,6 @@ impl Script {
         script
     }
 
-    /// The same, with a batch market that is open.
-    pub(crate) fn with_batches(c: &mut Choices<'_>, interval_ns: u64) -> Self {
-        let mut script = Self { has_batches: true, ..Self::new(c) };
-        let market = batches::MARKET;
-        script.setup.push_back(Command::BatchMarket(BatchMarketCommand::Create(batches::spec(interval_ns))));
-        for asset in (0..batches::ASSETS as u32).map(AssetId) {
-            script.setup.push_back(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })));
-        }
-        script
-            .setup
-            .push_back(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open })));
-        for account in (0..batches::ACCOUNTS).map(AccountId) {
-            script.setup.push_back(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key: batches::key(account) })));
-        }
-        script
-    }
-
     pub(crate) fn is_setting_up(&self) -> bool {
         !self.setup.is_empty()
     }
@@ -90,9 +66,6 @@ impl Script {
     pub(crate) fn next_command(&mut self, c: &mut Choices<'_>) -> Option<Command> {
         if let Some(command) = self.setup.pop_front().or_else(|| self.next_step.pop_front()) {
             return Some(command);
-        }
-        if self.has_batches && c.one_in(12) {
-            return Some(batches::account_fee(|n| c.below(n)));
         }
         let account = AccountId(c.below(u64::from(commands::ACCOUNTS)) as u32);
         let asset = AssetId(c.below(u64::from(commands::ASSETS)) as u32);

@@ -131,6 +131,7 @@ impl History {
                 return Err(Violation::new("replay", format!("at the end the state of replica {replica} is not that of a replay")));
             }
         }
+        self.replay.check_by_other_engine()?;
         self.conservation.check(head, &self.replay)
     }
 }

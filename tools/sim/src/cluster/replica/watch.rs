@@ -127,8 +127,8 @@ impl Probe for Watch {
         if let Some(mutation) = self.mutation {
             mutation.spoil(log_index, &mut events);
         }
-        let restamped = (self.mutation == Some(Mutation::StampBackwards))
-            .then(|| stamped_by(checks.proposed_at(log_index), entry.entry));
+        let restamped =
+            (self.mutation == Some(Mutation::StampBackwards)).then(|| stamped_by(checks.proposed_at(log_index), entry.entry));
         let AppliedEntry { entry, numbered, origin, ahead_ns, .. } = **entry;
         let entry = restamped.as_ref().unwrap_or(entry);
         let seen = AppliedEntry { entry, numbered, origin, events: &events, ahead_ns };

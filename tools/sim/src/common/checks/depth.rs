@@ -3,17 +3,12 @@
 
 use walras_engine::Engine;
 use walras_market_data::MarketData;
-use walras_testkit::{Listener, Readers};
+use walras_testkit::Readers;
 
 use super::{Checked, Violation};
 
 /// Market data, and its readers where they are known.
 pub(crate) type Market<'a> = (&'a MarketData, Option<&'a Readers>);
-
-/// Of one who has both.
-pub(crate) fn of(listener: &Listener) -> Market<'_> {
-    (&listener.market, Some(&listener.readers))
-}
 
 pub(crate) fn check(engine: &Engine, (market, readers): Market<'_>) -> Checked {
     let violation = |detail| Violation::new("depth", format!("after entry {}: {detail}", engine.last_applied()));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use walras_engine::{Engine, Numbered};
+use walras_order_book::Art;
 use walras_sequencer::Entry;
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::Event;
@@ -27,13 +28,9 @@ pub(crate) struct Replay {
     kept_bytes: usize,
     /// The hashes of those before.
     hashes: BTreeMap<LogIndex, [u8; 32]>,
-    asked: u64,
 }
 
 const CHECK: &str = "replay";
-
-/// A look at the whole of the node's state costs as much as everything else, so it is taken now and then.
-const TRIED_EVERY: u64 = 8;
 
 /// Bytes of the states that are kept whole.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -41,7 +38,7 @@ const KEPT_BYTES_MAX: usize = 4 << 20;
 impl Replay {
     pub(crate) fn new(kept_every: u64) -> Self {
         let (kept, hashes) = (VecDeque::new(), BTreeMap::new());
-        Self { engine: Engine::new(), entries: Vec::new(), kept_every, kept, kept_bytes: 0, hashes, asked: 0 }
+        Self { engine: Engine::new(), entries: Vec::new(), kept_every, kept, kept_bytes: 0, hashes }
     }
 
     pub(crate) fn on_entry(&mut self, entry: &Entry) {
@@ -108,11 +105,6 @@ impl Replay {
         Err(Violation::new(CHECK, detail))
     }
 
-    pub(crate) fn check_state_sometimes(&mut self, engine: &Engine) -> Checked {
-        self.asked += 1;
-        if self.asked.is_multiple_of(TRIED_EVERY) { self.check_state(engine) } else { Ok(()) }
-    }
-
     pub(crate) fn check_state(&self, engine: &Engine) -> Checked {
         let applied = engine.last_applied();
         if applied.0 == 0 {
@@ -126,6 +118,19 @@ impl Replay {
             return Err(Violation::new(CHECK, format!("after entry {applied} the state is not that of a replay")));
         }
         Ok(())
+    }
+
+    /// The whole log again, by an engine with the other price index and other hashes: it ends in the same state.
+    pub(crate) fn check_by_other_engine(&self) -> Checked {
+        let (mut engine, mut events) = (Engine::<Art>::with_hash_seed(0x5eed), Vec::new());
+        for Replayed { entry, .. } in &self.entries {
+            entry.apply(&mut engine, &mut events);
+            events.clear();
+        }
+        if engine.state_hash() == self.engine.state_hash() {
+            return Ok(());
+        }
+        Err(Violation::new(CHECK, "a replay of the whole log by an engine with the other price index ends in another state"))
     }
 
     /// Whether an engine's state is that of the replay after the same entry; `None` where that was not kept.
@@ -176,5 +181,17 @@ mod tests {
             );
         }
         assert_eq!(replay.is_state(&engines[0]), None, "nobody kept it");
+    }
+
+    #[test]
+    fn another_end_by_the_other_engine_is_found() {
+        let mut replay = Replay::new(1);
+        for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
+            let log_index = LogIndex(replay.len() + 1);
+            replay.on_entry(&Entry { log_index, time: TimeNs(1), ordinal: None, key: None, content: command.into() });
+        }
+        assert!(replay.check_by_other_engine().is_ok());
+        replay.entries.last_mut().expect("there are some").entry.time = TimeNs(2);
+        assert!(replay.check_by_other_engine().is_err());
     }
 }
