@@ -2,8 +2,9 @@
 
 use walras_consensus::{MemberChange, ReadToken};
 
+use super::event::{Event, Phase};
 use super::machine::{Machine, place_of, replica_id};
-use super::world::{Event, Phase, World};
+use super::world::World;
 use crate::common::checks::Violation;
 
 impl World {

@@ -4,12 +4,13 @@ use walras_consensus::{Role, RoleChange};
 use walras_sequencer::Halt;
 
 use super::client::Doing;
+use super::event::{Event, Phase};
 use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
 use super::replica::{Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId};
-use super::shard::{Heard, NUMBERS_FROM};
+use super::shard_place::{Heard, NUMBERS_FROM};
 use super::strikes::SHORT_RESTART_NS;
-use super::world::{Event, Phase, World};
+use super::world::World;
 use crate::common::checks::Violation;
 
 /// How long a client tries to connect where nobody answers.

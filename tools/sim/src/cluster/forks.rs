@@ -9,70 +9,19 @@
 //! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and when the first one is back it is told. The folder
 //! of the later one is the replica's from then on.
 
-use std::collections::BTreeMap;
-
-use walras_consensus::{Durability, Life, Lives, ReplicaId};
+use walras_consensus::{Life, ReplicaId};
 use walras_log_store::sim_disk::SimFaults;
 use walras_sequencer::is_of_consensus;
 
+use super::event::{Event, Phase};
 use super::machine::{place_of, replica_id};
-use super::mutation::Mutation;
 use super::replica::{Moment, Out, Process, ReplicaTimer, Stop};
-use super::world::{Event, Phase, World};
+use super::under_way::{Fork, ForkEvent, LinkOf, Peer, Side, stamp};
+use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 use crate::common::disk::VenueDisk;
 use crate::common::network::NetworkQuality;
-
-/// Which of the two processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    First,
-    Later,
-}
-
-pub(super) enum ForkEvent {
-    /// A folder is copied, and the copy is started.
-    Begin,
-    /// For the later process of that fork.
-    Timer(u64, ReplicaTimer),
-    /// One of the two calls one of the others, or looks whether it is still linked with it.
-    Call { fork: u64, side: Side, peer: usize },
-    /// Between one of the others and one of the two.
-    Message { fork: u64, link: LinkOf, to_peer: bool, bytes: Vec<u8> },
-}
-
-/// A link of one of the others with one of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LinkOf {
-    peer: usize,
-    side: Side,
-    number: u64,
-}
-
-/// What one of the others knows of the two.
-struct Peer {
-    generation: u64,
-    lives: Lives,
-    linked: Option<Side>,
-    /// Of links that it had.
-    number: u64,
-    /// Refusals in a row.
-    refusals: u32,
-}
-
-pub(super) struct Fork {
-    number: u64,
-    of: usize,
-    /// The first one reaches nobody before.
-    parted_until_ns: u64,
-    is_parted: bool,
-    disk: VenueDisk,
-    process: Process,
-    peers: BTreeMap<usize, Peer>,
-    /// The next deadline planned for it.
-    wake_ns: Option<u64>,
-}
 
 const FORK_NS: u64 = 3_000_000_000;
 /// Until somebody who is not linked calls again, and who is linked looks again.
@@ -85,42 +34,6 @@ const PARTED_NS: u64 = 1_200_000_000;
 const LATER_NS: u64 = 20_000_000;
 /// Under such numbers the checkers know later processes.
 const NAMES_FROM: u64 = 1_000;
-
-impl Fork {
-    /// The disk of the one that takes part as this replica in place of the other, if that is the later one.
-    pub(super) fn disk_in_place_of(&self, replica: usize) -> Option<&VenueDisk> {
-        (self.is_parted && self.of == replica).then_some(&self.disk)
-    }
-}
-
-impl Peer {
-    fn new(generation: u64, linked: Option<Side>) -> Self {
-        let mut lives = Lives::default();
-        if let Some(side) = linked {
-            lives.greets(stamp(side));
-        }
-        Self { generation, lives, linked, number: 0, refusals: 0 }
-    }
-}
-
-fn stamp(side: Side) -> u64 {
-    match side {
-        Side::First => 1,
-        Side::Later => 2,
-    }
-}
-
-/// Whether a venue has forks, where it may: nobody looks after one that is lost, and gateways are not modelled for the second process.
-pub(super) fn may_fork(
-    replicas: usize,
-    durability: Durability,
-    loses_disks: bool,
-    is_fair: bool,
-    mutation: Option<Mutation>,
-) -> bool {
-    let is_for_it = matches!(mutation, None | Some(Mutation::NoProbation | Mutation::FormerGoesOn));
-    is_for_it && replicas >= 3 && durability == Durability::Disk && !loses_disks && !is_fair
-}
 
 impl World {
     pub(super) fn plan_fork(&mut self) {

@@ -1,9 +1,10 @@
 //! Links between replicas, as far as their ends are told: messages pass as the network lets them (`net.rs`), and whoever had a connection to a
 //! process that was killed learns of it from the dead one's system. A machine whose power fails says nothing.
 
+use super::event::{Event, Phase};
 use super::machine::replica_id;
 use super::net::End;
-use super::world::{Event, Phase, World};
+use super::world::World;
 use crate::common::checks::Violation;
 
 /// Links break this often in a storm, on average.

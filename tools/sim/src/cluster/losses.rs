@@ -11,21 +11,16 @@ use std::collections::BTreeSet;
 use walras_consensus::{Durability, MemberChange, Members, ReplicaId};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 
+use super::event::{Event, Phase};
 use super::faults::Fault;
 use super::machine::{Fortune, replica_id};
 use super::mutation::Mutation;
 use super::replica::Process;
-use super::world::{Event, Phase, World};
+use super::under_way::Replacement;
+use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::downtime_ns;
-
-/// One that is lost, and one that comes in its place.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Replacement {
-    lost: usize,
-    new: usize,
-}
 
 /// A new replica that lacks no more entries than this has caught up.
 const CAUGHT_UP: u64 = 32;

@@ -5,9 +5,10 @@ use walras_replica::{Kept, NoOutcome, Number, WaiterAnswer};
 use walras_types::{Ordinal, RejectReason, TimeNs};
 use walras_wire::{Command, Event as VenueEvent, OpenSession, SessionCommand, SessionEvent, content_digest};
 
+use super::event::{Event, Phase};
 use super::mutation::Mutation;
 use super::requester::ACCOUNT;
-use super::world::{Event, Phase, World};
+use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 

@@ -6,41 +6,20 @@ use std::rc::Rc;
 use walras_consensus::{Durability, ReadToken};
 use walras_engine::Engine;
 use walras_log_store::sim_disk::{SimDisk, SimFaults};
-use walras_testkit::Random;
-use walras_wire::{Command, ShardPlace};
+use walras_wire::Command;
 
 use super::checks::{Checks, Options};
+use super::event::Event;
 use super::machine::Fortune;
 use super::replica::Process;
 use super::report::{Report, Settings};
+use super::shard_place::{Heard, NUMBERS_FROM, OfShards};
 use super::strikes::SHORT_RESTART_NS;
-use super::world::{Event, World};
+use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::checks::replay::Replay;
 use crate::common::disk::VenueDisk;
 use crate::common::trace::Trace;
-
-pub(crate) use super::replica::Fate;
-
-/// Which shard a cluster is.
-#[derive(Debug)]
-pub(crate) struct OfShards {
-    pub(crate) place: ShardPlace,
-    /// What its operator sets up, which is the same at all of them but for funds.
-    pub(crate) setup: Random,
-}
-
-/// Numbers under which somebody of the venue waits for something here are not below this one.
-pub(crate) const NUMBERS_FROM: u64 = 1 << 32;
-
-/// What whoever waits under a number hears.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// The state of the replica that was asked has all that was acknowledged before.
-    Read(u64),
-    /// What came of a command.
-    Fate(u64, Fate),
-}
 
 /// The disks of all replicas at one moment.
 pub(crate) struct Backup(Vec<VenueDisk>);

@@ -8,8 +8,9 @@ use walras_gateway::Request;
 use walras_replica::{NoOutcome, WaiterAnswer};
 use walras_types::RejectReason;
 
+use super::event::{Event, Phase};
 use super::signed_order::{METHOD, PATH, Signed};
-use super::world::{Event, Phase, World};
+use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 

@@ -3,11 +3,12 @@
 use walras_consensus::ReplicaId;
 use walras_log_store::sim_disk::SimFaults;
 
+use super::event::{Event, Phase};
 use super::faults::{Fault, Lasting};
 use super::machine::{Fortune, replica_id};
 use super::net::End;
 use super::replica::{Moment, Process, StartError, StartFrom, Started};
-use super::world::{Event, Phase, World};
+use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::{downtime_ns, draw_for_recovery};

@@ -3,24 +3,12 @@
 use bytes::Bytes;
 use walras_replica_log::{IncomingId, SnapshotInfo};
 
+use super::event::Event;
 use super::machine::replica_id;
 use super::net::End;
-use super::world::{Event, World};
+use super::under_way::Transfer;
+use super::world::World;
 use crate::common::checks::Violation;
-
-/// A snapshot on its way.
-pub(super) struct Transfer {
-    from: usize,
-    from_generation: u64,
-    pub(super) to: usize,
-    to_generation: u64,
-    info: SnapshotInfo,
-    /// What announces it to the consensus.
-    message: Bytes,
-    state: Vec<u8>,
-    /// Bytes that have come; `None` before it begins.
-    come: Option<usize>,
-}
 
 const PIECE_BYTES: usize = 4_096;
 

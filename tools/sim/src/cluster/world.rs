@@ -14,19 +14,18 @@ use walras_types::{AccountId, LogIndex};
 
 use super::checks::{self, Checks};
 use super::client::Client;
-use super::faults::{self, Lasting};
-use super::forks::{self, Fork, ForkEvent};
-use super::losses::Replacement;
+use super::event::{Event, Phase, Wait};
+use super::faults;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
-use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM, StreamId};
+use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM};
 use super::report::{Report, Settings};
 use super::requester::Requester;
-use super::shard::{Heard, OfShards};
-use super::signed_order::{self, Signed, Signer};
+use super::shard_place::{Heard, OfShards};
+use super::signed_order::{self, Signer};
 use super::tempo::{Density, Tempo};
-use super::transfers::Transfer;
+use super::under_way::{Fork, Replacement, Transfer, may_fork};
 use crate::common::checks::Violation;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::pause_ns;
@@ -38,101 +37,6 @@ use crate::common::trace::Trace;
 /// Runs a venue from a seed: the safety phase, then the healing phase. A panic of the product counts as a violation.
 pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report, Violation> {
     panics::as_violations(|| World::new(seed, settings, trace.clone(), None).run())
-}
-
-pub(super) enum Event {
-    Message {
-        from: usize,
-        to: usize,
-        bytes: Vec<u8>,
-    },
-    /// For the process of that generation; a later one has its own.
-    Timer {
-        replica: usize,
-        generation: u64,
-        timer: ReplicaTimer,
-    },
-    Stream(StreamId, Direction),
-    Connect {
-        client: usize,
-        line: usize,
-        replica: usize,
-    },
-    Connected {
-        client: usize,
-        line: usize,
-        stream: StreamId,
-    },
-    NotConnected {
-        client: usize,
-        line: usize,
-    },
-    Client(usize),
-    /// The next piece of a snapshot arrives.
-    Piece(u64),
-    /// The sender of a snapshot hears what became of it.
-    Fate {
-        from: usize,
-        generation: u64,
-        to: usize,
-        arrived: bool,
-    },
-    Start(usize),
-    Fault,
-    /// What a fault left behind passes.
-    Passes(Lasting),
-    /// A process is killed and comes back at once.
-    Blink(usize),
-    NetworkHeals,
-    DiskHasRoom(usize),
-    DiskIsBack(usize),
-    /// A replica hears that its link to another one was closed or broke.
-    LinkLost {
-        at: usize,
-        generation: u64,
-        peer: usize,
-    },
-    /// A link between two replicas breaks.
-    LinkBreaks,
-    /// A disk is lost.
-    LoseDisk,
-    /// The operator looks after replicas that are lost.
-    Repair,
-    Read,
-    /// The program without a connection sends something.
-    Request,
-    /// The program that signs each order by itself sends something.
-    Sign,
-    /// Somebody sends a recorded request of that again.
-    Replay {
-        replica: usize,
-        signed: Signed,
-    },
-    Fork(ForkEvent),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    Safety,
-    Healing { since_ns: u64 },
-}
-
-/// What the end of a run waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// A client is not logged on, or lacks answers.
-    Client(usize),
-    NoLeader,
-    /// A batch of the market at this leader is not closed, or not cleared.
-    Batch(usize),
-    /// Members do not have all entries.
-    Lagging,
-    /// A client has not heard all reports.
-    Reports,
-    /// The program without a connection lacks an answer.
-    Requester,
-    /// The program that signs each order by itself lacks one.
-    Signer,
 }
 
 /// Simulated time in which everybody must be answered once faults have stopped.
@@ -237,7 +141,7 @@ impl World {
         let has_copies = may_copy && settings.has_copies.unwrap_or(drawn);
         let mut forks = Choices::of_random(random.fork(10));
         let drawn = forks.one_in(2);
-        let may_fork = forks::may_fork(replicas, durability, loses_disks, is_fair, settings.mutation);
+        let may_fork = may_fork(replicas, durability, loses_disks, is_fair, settings.mutation);
         let has_forks = may_fork && settings.has_forks.unwrap_or(drawn);
         let mut of_tempo = Choices::of_random(random.fork(11));
         let drawn = if of_tempo.one_in(2) && settings.mutation.is_none() { Tempo::Calm } else { Tempo::Storm };

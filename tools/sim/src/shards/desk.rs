@@ -8,7 +8,7 @@ use super::checks::shard_id;
 use super::mutation::Mutation;
 use super::relays::Office;
 use super::venue::{Event, Venue, Waits};
-use crate::cluster::shard::Fate;
+use crate::cluster::Fate;
 use crate::common::checks::Violation;
 
 /// A request of a transfer relay to another shard.

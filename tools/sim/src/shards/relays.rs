@@ -9,7 +9,7 @@ use super::checks::shard_id;
 use super::desk::{Body, Letter, Reply};
 use super::mutation::Mutation;
 use super::venue::{Event, Venue, Waits};
-use crate::cluster::shard::Fate;
+use crate::cluster::Fate;
 use crate::common::checks::Violation;
 
 /// Where a transfer relay is.

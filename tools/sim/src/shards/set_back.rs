@@ -8,8 +8,9 @@ use walras_wire::{Command, ShardCommand, TransferNumbers, TransferOut};
 
 use super::checks::{SET_BACK, shard_id};
 use super::venue::{Event, Stage, Venue, Waits};
+use crate::cluster::Fate;
 use crate::cluster::HEALING_NS;
-use crate::cluster::shard::{Backup, Fate, State};
+use crate::cluster::shard::{Backup, State};
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 

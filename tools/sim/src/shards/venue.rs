@@ -15,7 +15,7 @@ use super::relays::{Office, Post};
 use super::report::{Report, Settings};
 use super::set_back::{Copied, SetBackRun};
 use crate::cluster;
-use crate::cluster::shard::{Heard, NUMBERS_FROM, OfShards};
+use crate::cluster::shard_place::{Heard, NUMBERS_FROM, OfShards};
 use crate::cluster::{HEALING_NS, World};
 use crate::common::checks::Violation;
 use crate::common::faults::pause_ns;
