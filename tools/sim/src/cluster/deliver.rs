@@ -116,7 +116,7 @@ impl World {
                         .line(self.now_ns, || format!("replica {}: its clock is far off, {to} is to lead", replica_id(replica)));
                     self.report.clock_handovers += 1;
                 }
-                Out::Told(number, fate) => self.told.push((replica, Heard::Fate(number, fate))),
+                Out::CommandDone(number, disposition) => self.told.push((replica, Heard::Command(number, disposition))),
             }
         }
         self.outs = outs;

@@ -37,7 +37,7 @@ pub(super) enum Event {
     /// The next piece of a snapshot arrives.
     Piece(u64),
     /// The sender of a snapshot hears what became of it.
-    Fate {
+    TransferEnded {
         from: usize,
         generation: u64,
         to: usize,

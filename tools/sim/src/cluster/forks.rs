@@ -316,7 +316,7 @@ impl World {
                 | Out::ReadReady(_)
                 | Out::Requested(..)
                 | Out::HandsOver(_)
-                | Out::Told(..) => {}
+                | Out::CommandDone(..) => {}
             }
         }
         if let Err(why) = done {

@@ -34,7 +34,7 @@ mod under_way;
 mod world;
 
 pub use mutation::Mutation;
-pub(crate) use replica::Fate;
+pub(crate) use replica::Disposition;
 pub use report::{Report, Settings};
 pub use tempo::Tempo;
 pub use world::simulate;

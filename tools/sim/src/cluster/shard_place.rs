@@ -3,7 +3,7 @@
 use walras_testkit::Random;
 use walras_wire::ShardPlace;
 
-use super::replica::Fate;
+use super::replica::Disposition;
 
 /// Which shard a cluster is.
 #[derive(Debug)]
@@ -22,5 +22,5 @@ pub(crate) enum Heard {
     /// The state of the replica that was asked has all that was acknowledged before.
     Read(u64),
     /// What came of a command.
-    Fate(u64, Fate),
+    Command(u64, Disposition),
 }

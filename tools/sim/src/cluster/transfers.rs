@@ -44,7 +44,7 @@ impl World {
         if !passes || !is_there || self.network.breaks() {
             self.report.cut_transfers += 1;
             self.report.faults += 1;
-            self.tell_fate(&transfer, false);
+            self.report_transfer(&transfer, false);
             return match is_there && transfer.come.is_some() {
                 true => self.with_process(to, |process, at| process.give_up_snapshot(at, id, transfer.message)),
                 false => Ok(()),
@@ -74,7 +74,7 @@ impl World {
                 })?;
                 // The word of it may be lost: then it counts as not arrived.
                 let is_told = self.reaches(End::Replica(to), End::Replica(from)) && !self.network.breaks();
-                self.tell_fate(&transfer, arrived && is_told);
+                self.report_transfer(&transfer, arrived && is_told);
                 return Ok(());
             }
         }
@@ -84,9 +84,9 @@ impl World {
         Ok(())
     }
 
-    fn tell_fate(&mut self, transfer: &Transfer, arrived: bool) {
+    fn report_transfer(&mut self, transfer: &Transfer, arrived: bool) {
         let Transfer { from, from_generation: generation, to, .. } = *transfer;
         let delay_ns = self.network.delay_ns();
-        self.schedule.at(self.now_ns + delay_ns, Event::Fate { from, generation, to, arrived });
+        self.schedule.at(self.now_ns + delay_ns, Event::TransferEnded { from, generation, to, arrived });
     }
 }

@@ -485,7 +485,7 @@ impl World {
                 Ok(())
             }
             Event::Piece(transfer) => self.piece(transfer),
-            Event::Fate { from, generation, to, arrived } => {
+            Event::TransferEnded { from, generation, to, arrived } => {
                 if self.machines[from].generation != generation {
                     return Ok(());
                 }
@@ -545,7 +545,7 @@ impl World {
         let replica = match event {
             Event::Message { to, .. } => *to,
             Event::Timer { replica, .. } | Event::Connect { replica, .. } => *replica,
-            Event::Fate { from, .. } => *from,
+            Event::TransferEnded { from, .. } => *from,
             Event::LinkLost { at, .. } => *at,
             Event::Stream(stream, Direction::ToReplica) => self.network.stream(*stream)?.replica,
             Event::Piece(transfer) => self.transfers.get(transfer)?.to,

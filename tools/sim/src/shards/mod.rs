@@ -12,7 +12,7 @@
 //! *Start reading* at `venue.rs`, then `relays.rs` and `checks.rs`.
 
 mod checks;
-mod desk;
+mod handlers;
 mod faults;
 mod mutation;
 mod relays;

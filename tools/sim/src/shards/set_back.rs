@@ -8,7 +8,7 @@ use walras_wire::{Command, ShardCommand, TransferNumbers, TransferOut};
 
 use super::checks::{SET_BACK, shard_id};
 use super::venue::{Event, Stage, Venue, Waits};
-use crate::cluster::Fate;
+use crate::cluster::Disposition;
 use crate::cluster::HEALING_NS;
 use crate::cluster::shard::{Backup, State};
 use crate::common::checks::Violation;
@@ -104,14 +104,14 @@ impl Venue {
     }
 
     /// What came of such a transfer. When the first has been sent, in doubt, the leader dies that took it.
-    pub(super) fn probe_done(&mut self, was_found: bool, fate: Fate) -> Result<(), Violation> {
+    pub(super) fn probe_done(&mut self, was_found: bool, disposition: Disposition) -> Result<(), Violation> {
         let Stage::SetBack(run) = &mut self.stage else { return Ok(()) };
-        match fate {
-            Fate::Done(None) if was_found => {
+        match disposition {
+            Disposition::Done(None) if was_found => {
                 let detail = format!("shard {} sends transfers although it was found to have been set back", run.shard);
                 return Err(Violation::new(SET_BACK, detail));
             }
-            Fate::Done(None) => {
+            Disposition::Done(None) => {
                 self.report.sent_in_doubt += 1;
                 if !std::mem::replace(&mut run.has_lost_its_leader, true) {
                     let shard = run.shard;
@@ -119,8 +119,8 @@ impl Venue {
                     self.shards[shard].kill_leader();
                 }
             }
-            Fate::Done(Some(RejectReason::TransfersStopped)) => self.report.stopped += 1,
-            Fate::Done(Some(_)) | Fate::Unknown => {}
+            Disposition::Done(Some(RejectReason::TransfersStopped)) => self.report.stopped += 1,
+            Disposition::Done(Some(_)) | Disposition::Unknown => {}
         }
         Ok(())
     }

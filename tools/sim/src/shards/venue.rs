@@ -8,10 +8,10 @@ use walras_types::ClientTransferId;
 use walras_wire::{Command, ShardCommand, ShardPlace, TransferOut};
 
 use super::checks::{self, Checks, IN_TRANSIT, shard_id};
-use super::desk::{Incoming, Letter, Reply};
+use super::handlers::{Incoming, RelayRequest, Reply};
 use super::faults::{self, Fault, Ways};
 use super::mutation::Mutation;
-use super::relays::{Office, Post};
+use super::relays::{RelayId, RunningRelay};
 use super::report::{Report, Settings};
 use super::set_back::{Copied, SetBackRun};
 use crate::cluster;
@@ -33,13 +33,13 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 /// What happens between shards.
 pub(super) enum Event {
     /// A transfer relay's next round.
-    Wake(Office, u64),
+    Wake(RelayId, u64),
     /// A request of a transfer relay arrives.
-    Letter(Letter),
+    RelayRequest(RelayRequest),
     /// An answer to it arrives.
-    Reply(Office, u64, usize, Reply),
+    Reply(RelayId, u64, usize, Reply),
     /// A transfer relay has waited long enough for one.
-    OutOfPatience(Office, u64, usize),
+    OutOfPatience(RelayId, u64, usize),
     Fault,
     WaysHeal,
     /// Somebody copies the disks of a whole shard.
@@ -50,8 +50,8 @@ pub(super) enum Event {
 
 /// Who waits for something at a shard.
 pub(super) enum Waits {
-    Command(Office, u64),
-    Directory(Letter),
+    Command(RelayId, u64),
+    Directory(RelayRequest),
     /// One of those that were delivered together.
     Transfer(u64),
     /// Whoever sends transfers from a shard that was set back; whether it had been found by then.
@@ -82,7 +82,7 @@ pub(super) struct Venue {
     pub(super) shards: Vec<World>,
     /// How often processes had begun and ended when transfer relays were looked after.
     pub(super) generations: Vec<u64>,
-    pub(super) posts: BTreeMap<Office, Post>,
+    pub(super) relays: BTreeMap<RelayId, RunningRelay>,
     pub(super) waits: BTreeMap<u64, Waits>,
     pub(super) incoming: BTreeMap<u64, Incoming>,
     next_number: u64,
@@ -129,7 +129,7 @@ impl Venue {
             schedule: Schedule::new(),
             shards: (0..count).map(shard).collect(),
             generations: vec![0; count],
-            posts: BTreeMap::new(),
+            relays: BTreeMap::new(),
             waits: BTreeMap::new(),
             incoming: BTreeMap::new(),
             next_number: NUMBERS_FROM,
@@ -189,10 +189,10 @@ impl Venue {
             return Ok(());
         }
         match event {
-            Event::Wake(office, task) => self.wake(office, task),
-            Event::Letter(letter) => self.on_letter(letter),
-            Event::Reply(office, task, attempt, reply) => self.on_reply(office, task, attempt, reply),
-            Event::OutOfPatience(office, task, attempt) => self.out_of_patience(office, task, attempt),
+            Event::Wake(relay_id, task) => self.wake(relay_id, task),
+            Event::RelayRequest(request) => self.on_request(request),
+            Event::Reply(relay_id, task, attempt, reply) => self.on_reply(relay_id, task, attempt, reply),
+            Event::OutOfPatience(relay_id, task, attempt) => self.out_of_patience(relay_id, task, attempt),
             Event::Fault => {
                 self.strike();
                 Ok(())
@@ -212,8 +212,8 @@ impl Venue {
     /// For events at a process that does nothing now.
     fn paused_until(&self, event: &Event) -> Option<u64> {
         let (shard, replica) = match event {
-            Event::Wake(office, _) | Event::Reply(office, ..) | Event::OutOfPatience(office, ..) => (office.shard, office.replica),
-            Event::Letter(letter) => (letter.from.to, letter.replica),
+            Event::Wake(relay_id, _) | Event::Reply(relay_id, ..) | Event::OutOfPatience(relay_id, ..) => (relay_id.shard, relay_id.replica),
+            Event::RelayRequest(request) => (request.from.to, request.replica),
             Event::Fault | Event::WaysHeal | Event::BackUp | Event::Probe => return None,
         };
         let until_ns = self.shards[shard].stands_still_until(replica);
@@ -256,13 +256,13 @@ impl Venue {
                     has_heard = true;
                     match heard {
                         Heard::Read(number) => {
-                            if let Some(Waits::Directory(letter)) = self.waits.remove(&number) {
-                                self.tell_directory(&letter);
+                            if let Some(Waits::Directory(request)) = self.waits.remove(&number) {
+                                self.send_directory(&request);
                             }
                         }
-                        Heard::Fate(number, fate) => {
+                        Heard::Command(number, disposition) => {
                             if let Some(waits) = self.waits.remove(&number) {
-                                self.on_fate(waits, fate)?;
+                                self.on_disposition(waits, disposition)?;
                             }
                         }
                     }

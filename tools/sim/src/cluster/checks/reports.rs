@@ -16,7 +16,7 @@ struct Expected {
 }
 
 /// What accounts should hear, and how far each client has heard.
-pub(super) struct Told {
+pub(super) struct ExecutionReports {
     reports: Reports,
     expected: Vec<Vec<Expected>>,
     /// How many of an account replicas keep.
@@ -27,7 +27,7 @@ pub(super) struct Told {
 
 const CHECK: &str = "reports";
 
-impl Told {
+impl ExecutionReports {
     pub(super) fn new(clients: usize, kept: u32) -> Self {
         let (reports, expected) = (Reports::new(report_settings(kept)), Vec::new());
         Self { reports, expected, kept: kept.into(), missing: 0, heard: vec![(None, 0); clients] }

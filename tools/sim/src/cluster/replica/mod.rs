@@ -10,7 +10,7 @@ mod streams;
 mod watch;
 mod wrong;
 
-pub(crate) use process::{Fate, Moment, Out, Process, ReplicaTimer, Stop};
+pub(crate) use process::{Disposition, Moment, Out, Process, ReplicaTimer, Stop};
 pub(crate) use start::{StartError, StartFrom, Started, holds, report_settings};
 
 use crate::common::clock::EPOCH_NS;

@@ -96,7 +96,7 @@ pub(crate) enum Out {
     Members(Members),
     ReadReady(ReadToken),
     /// Whoever waits under this number is told.
-    Told(u64, Fate),
+    CommandDone(u64, Disposition),
     /// A request of the program that has no connection is answered.
     Requested(u64, WaiterAnswer),
     /// A leader whose clock is far off most others' hands over.
@@ -105,7 +105,7 @@ pub(crate) enum Out {
 
 /// What came of a command that somebody of one of several shards has submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     /// The log has it. Why it was refused, if it was.
     Done(Option<RejectReason>),
     /// Nobody knows.
@@ -407,7 +407,7 @@ impl Process {
         }
     }
 
-    /// Submits a command of no session; whether it was taken. [`Out::Told`] says what came of it.
+    /// Submits a command of no session; whether it was taken. [`Out::CommandDone`] says what came of it.
     pub(crate) fn submit(&mut self, at: Moment, command: &Command, number: u64) -> bool {
         let is_leading = self.is_leading();
         if is_leading {
@@ -521,8 +521,8 @@ impl Process {
                 self.out.push(Out::Requested(request, answer));
             }
             Effect::Answer { waiter: WaiterId(number), answer } => match answer {
-                WaiterAnswer::Command(Ok(outcome)) => self.out.push(Out::Told(number, Fate::Done(outcome.rejected()))),
-                WaiterAnswer::Command(Err(_)) => self.out.push(Out::Told(number, Fate::Unknown)),
+                WaiterAnswer::Command(Ok(outcome)) => self.out.push(Out::CommandDone(number, Disposition::Done(outcome.rejected()))),
+                WaiterAnswer::Command(Err(_)) => self.out.push(Out::CommandDone(number, Disposition::Unknown)),
                 WaiterAnswer::Read => self.out.push(Out::ReadReady(ReadToken(number))),
                 WaiterAnswer::Numbered(_) => unreachable!("nobody sends commands under numbers beside sessions"),
             },

@@ -6,15 +6,15 @@ use walras_wire::{Command, ShardCommand, TransferIn};
 
 use super::checks::shard_id;
 use super::mutation::Mutation;
-use super::relays::Office;
+use super::relays::RelayId;
 use super::venue::{Event, Venue, Waits};
-use crate::cluster::Fate;
+use crate::cluster::Disposition;
 use crate::common::checks::Violation;
 
 /// A request of a transfer relay to another shard.
 #[derive(Clone, Debug)]
-pub(super) struct Letter {
-    pub(super) from: Office,
+pub(super) struct RelayRequest {
+    pub(super) from: RelayId,
     pub(super) task: u64,
     /// Which of its attempts at that it is.
     pub(super) attempt: usize,
@@ -42,7 +42,7 @@ pub(super) enum Reply {
 
 /// Transfers that were delivered, and are not all answered by the log.
 pub(super) struct Incoming {
-    letter: Letter,
+    request: RelayRequest,
     from: ShardId,
     delivered: Vec<TransferSeq>,
     left: usize,
@@ -50,60 +50,60 @@ pub(super) struct Incoming {
 
 impl Venue {
     /// A request of a transfer relay arrives.
-    pub(super) fn on_letter(&mut self, letter: Letter) -> Result<(), Violation> {
-        let (shard, replica) = (letter.from.to, letter.replica);
+    pub(super) fn on_request(&mut self, request: RelayRequest) -> Result<(), Violation> {
+        let (shard, replica) = (request.from.to, request.replica);
         if self.shards[shard].generation(replica).is_none() {
-            self.reply(&letter, Reply::Refused);
+            self.reply(&request, Reply::Refused);
             return Ok(());
         }
-        match &letter.body {
-            Body::Directory => self.ask_for_directory(letter),
+        match &request.body {
+            Body::Directory => self.ask_for_directory(request),
             Body::Transfers(transfers) => {
                 let transfers = transfers.clone();
-                self.take_in(letter, &transfers)
+                self.take_in(request, &transfers)
             }
         }
     }
 
-    fn ask_for_directory(&mut self, letter: Letter) -> Result<(), Violation> {
+    fn ask_for_directory(&mut self, request: RelayRequest) -> Result<(), Violation> {
         if self.settings.mutation == Some(Mutation::StaleDirectory) {
-            self.tell_directory(&letter);
+            self.send_directory(&request);
             return Ok(());
         }
-        let (shard, replica, number) = (letter.from.to, letter.replica, self.number());
-        self.waits.insert(number, Waits::Directory(letter.clone()));
+        let (shard, replica, number) = (request.from.to, request.replica, self.number());
+        self.waits.insert(number, Waits::Directory(request.clone()));
         self.shards[shard].is_now(self.now_ns);
         if !self.shards[shard].read(replica, number)? {
             self.waits.remove(&number);
-            self.reply(&letter, Reply::Refused);
+            self.reply(&request, Reply::Refused);
         }
         Ok(())
     }
 
     /// The replica that was asked has all that was acknowledged before.
-    pub(super) fn tell_directory(&mut self, letter: &Letter) {
-        let (shard, replica) = (letter.from.to, letter.replica);
+    pub(super) fn send_directory(&mut self, request: &RelayRequest) {
+        let (shard, replica) = (request.from.to, request.replica);
         let reply = self.shards[shard].engine(replica).map_or(Reply::Refused, |engine| {
-            let numbers = engine.transfer_numbers(shard_id(letter.from.shard));
+            let numbers = engine.transfer_numbers(shard_id(request.from.shard));
             Reply::Directory(Directory { own: engine.shard_place().own, numbers })
         });
-        self.reply(letter, reply);
+        self.reply(request, reply);
     }
 
     /// Each has to be answered by the log before anything is said of any.
-    fn take_in(&mut self, letter: Letter, transfers: &[TransferIn]) -> Result<(), Violation> {
-        let (shard, replica) = (letter.from.to, letter.replica);
+    fn take_in(&mut self, request: RelayRequest, transfers: &[TransferIn]) -> Result<(), Violation> {
+        let (shard, replica) = (request.from.to, request.replica);
         let Some(engine) = self.shards[shard].leading_engine(replica) else {
-            self.reply(&letter, Reply::Refused);
+            self.reply(&request, Reply::Refused);
             return Ok(());
         };
-        let from = shard_id(letter.from.shard);
+        let from = shard_id(request.from.shard);
         let mut next = engine.next_transfer_from(from);
         self.report.delivered_again +=
             transfers.iter().filter(|transfer| next.is_some_and(|next| transfer.transfer_seq < next)).count() as u64;
         let delivered: Vec<TransferSeq> = transfers.iter().map(|transfer| transfer.transfer_seq).collect();
         let place = self.number();
-        self.incoming.insert(place, Incoming { letter, from, delivered, left: transfers.len() });
+        self.incoming.insert(place, Incoming { request, from, delivered, left: transfers.len() });
         for transfer in transfers {
             let mut transfer = *transfer;
             if let (Some(Mutation::ReceiverForgets), Some(seq)) = (self.settings.mutation, &mut next) {
@@ -127,16 +127,16 @@ impl Venue {
         if incoming.left > 0 {
             return;
         }
-        let Some(Incoming { letter, from, delivered, .. }) = self.incoming.remove(&place) else { return };
+        let Some(Incoming { request, from, delivered, .. }) = self.incoming.remove(&place) else { return };
         // What was taken stays so, whatever failed behind it.
-        let engine = self.shards[letter.from.to].engine(letter.replica);
+        let engine = self.shards[request.from.to].engine(request.replica);
         let told = engine.map_or_else(Vec::new, |engine| outcomes(engine, from, &delivered));
         let reply = if told.is_empty() { Reply::Refused } else { Reply::Outcomes(told) };
-        self.reply(&letter, reply);
+        self.reply(&request, reply);
     }
 
-    fn reply(&mut self, letter: &Letter, reply: Reply) {
-        let Letter { from, task, attempt, .. } = *letter;
+    fn reply(&mut self, request: &RelayRequest, reply: Reply) {
+        let RelayRequest { from, task, attempt, .. } = *request;
         let passage = self.ways.pass(self.now_ns, from.to, from.shard);
         for at_ns in [passage.original_ns, passage.replay_ns].into_iter().flatten() {
             self.schedule.at(at_ns, Event::Reply(from, task, attempt, reply.clone()));
@@ -153,14 +153,14 @@ impl Venue {
         Ok(is_taken)
     }
 
-    pub(super) fn on_fate(&mut self, waits: Waits, fate: Fate) -> Result<(), Violation> {
+    pub(super) fn on_disposition(&mut self, waits: Waits, disposition: Disposition) -> Result<(), Violation> {
         match waits {
-            Waits::Command(office, task) => self.command_done(office, task, fate),
+            Waits::Command(relay_id, task) => self.command_done(relay_id, task, disposition),
             Waits::Transfer(place) => {
                 self.transfer_done(place);
                 Ok(())
             }
-            Waits::Probe(is_after) => self.probe_done(is_after, fate),
+            Waits::Probe(is_after) => self.probe_done(is_after, disposition),
             Waits::Again | Waits::Directory(_) => Ok(()),
         }
     }
