@@ -80,7 +80,7 @@ pub enum HandoverReason {
         /// How many.
         error_ns: i128,
     },
-    /// Its log can not be written.
+    /// Its log cannot be written.
     Storage,
     /// Every block of this batch market in its term was set aside as a whole.
     IdleMarket(BatchMarketId),

@@ -10,12 +10,12 @@ use crate::WaiterId;
 use crate::effect::{Effect, WaiterAnswer};
 use crate::outcome::{NoOutcome, Number, NumberedOutcome, Outcome};
 
-/// Those that wait until the log holds their command, or this replica can not say.
+/// Those that wait until the log holds their command, or this replica cannot say.
 #[derive(Debug, Default)]
 pub(crate) struct NumberedWaiters(BTreeMap<Ordinal, Vec<(ContentDigest, WaiterId)>>);
 
 impl NumberedWaiters {
-    /// One more, besides others perhaps that sent the same, or something else under the same number.
+    /// One more request. Others may have sent the same, or something else under the same number.
     pub(crate) fn wait(&mut self, number: Number, waiter: WaiterId) {
         self.0.entry(number.ordinal).or_default().push((number.content, waiter));
     }

@@ -80,7 +80,7 @@ pub trait Probe {
         let _ = (engine, derived, known_from);
     }
 
-    /// The state was replaced by a later one. What is derived from entries beside it begins again. `known_from` is as for
+    /// The state was replaced by a later one. What the observer derives from entries begins again. `known_from` is as for
     /// [`begun`](Self::begun).
     fn installed(&mut self, engine: &Engine, derived: &Derived, known_from: Option<ReleaseTime>) {
         let _ = (engine, derived, known_from);

@@ -90,7 +90,7 @@ pub trait ReplicaDisk {
     /// The disk's, in words.
     fn read_snapshot(&mut self, meta: &SnapshotMeta) -> Result<Vec<u8>, String>;
 
-    /// Makes this durable now, in the place of what was kept so before, beside the log. After an error it is asked again.
+    /// Makes this durable now, in the place of what was kept before, next to the log. After an error it is called again.
     ///
     /// # Errors
     /// The disk's, in words.
@@ -273,7 +273,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         }
     }
 
-    /// Tells the leader how long what was published was on its way, and as the leader goes by what others tell.
+    /// Reports to the leader how long each publication was on its way; as the leader, follows what others report.
     fn steer_release(&mut self, at: GatewayTime, leader_time: impl FnOnce() -> Option<LeaderTime>) {
         let Self { sequencer, host, .. } = self;
         let mut published = host.publishing.as_mut().map(|publishing| std::mem::take(&mut publishing.made)).unwrap_or_default();
@@ -284,7 +284,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             publishing.made = published;
         }
         if sequencer.is_clock_wanted(at.now_ns) {
-            sequencer.tell_clock(at.now_ns, leader_time(), host);
+            sequencer.report_clock(at.now_ns, leader_time(), host);
         }
         let sequencing_ns = host.fair.as_ref().map_or(0, |fair| fair.delay_ns());
         sequencer.steer_release(at.now_ns, at.now, sequencing_ns);
@@ -358,14 +358,14 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// While the log can not be written: nobody waits for long, and a leader hands over to a replica that keeps up.
+    /// While the log cannot be written: no request waits for long, and a leader hands over to a replica that keeps up.
     fn follow_storage(&mut self, at: GatewayTime) -> Result<(), Halt> {
         let Self { sequencer, host, storage, .. } = self;
         if let Some(reason) = storage.gives_up(at.now_ns) {
             sequencer.give_up_waiting(reason, host);
             host.numbered.lose_all(reason, &mut host.effects);
             if host.fair.is_some() && !sequencer.is_leading() {
-                // What participants pass on here may well be in the log, and this replica can not tell them.
+                // What participants pass on here may be in the log, and this replica cannot answer them.
                 host.entry.refuse_all(reason);
             }
         }
@@ -498,8 +498,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.sequencer.on_persisted(ticket, &mut self.host)
     }
 
-    /// The log can not be written now, or can be again: whenever that changes, after what it means for writes was reported. While it
-    /// can not, commands and logons are refused, and what waits is soon answered: its outcome is unknown.
+    /// The log cannot be written now, or can be again: whenever that changes, after what it means for writes was reported. While it
+    /// cannot, commands and logons are refused, and what waits is soon answered: its outcome is unknown.
     pub fn on_storage(&mut self, at: GatewayTime, storage: Storage) {
         self.host.at = at;
         self.storage.on_storage(at.now_ns, storage);

@@ -19,7 +19,7 @@ pub struct State {
     pub reports: Reports,
 }
 
-/// What a venue derives from events beside reports.
+/// What a venue derives from events, apart from reports.
 #[derive(Clone, Debug, Default)]
 pub struct Derived {
     /// What is published.

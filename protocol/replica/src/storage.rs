@@ -1,4 +1,4 @@
-//! A log that can not be written for a while: what participants hear meanwhile, and who is to lead.
+//! A log that cannot be written for a while: how participants are answered meanwhile, and which replica should lead.
 
 use walras_types::RejectReason;
 
@@ -42,7 +42,7 @@ impl Storage {
     }
 }
 
-/// What is due while the log can not be written.
+/// What is due while the log cannot be written.
 #[derive(Debug)]
 pub(crate) struct StorageWatch {
     storage: Storage,
@@ -56,7 +56,7 @@ impl StorageWatch {
         Self { storage: Storage::Ok, give_up_ns: u64::MAX, offer_ns: u64::MAX }
     }
 
-    /// The log can be written, or can not.
+    /// The log can be written, or cannot.
     pub(crate) fn on_storage(&mut self, now_ns: u64, storage: Storage) {
         match (self.storage.refusal(), storage.refusal()) {
             (_, None) => *self = Self::new(),

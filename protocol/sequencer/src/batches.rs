@@ -1,11 +1,11 @@
-//! Drives batch markets from whoever takes commands: closes their batches in time, has closed ones solved, and sees that they are cleared.
+//! Drives batch markets at the leader: closes their batches in time, has closed ones solved, and sees that they are cleared.
 //!
 //! ```text
 //! collecting --interval passed--> CloseBatch --applied--> closed --Solve--> a solver --BlockProposal--> applied: cleared
 //!                                                           ^------ rejected, unsolved or lost: after a pause ------+
 //! ```
 //!
-//! It keeps nothing that must not be lost: what it asked for and did not see happen it asks for again, and whoever leads next begins with the
+//! It keeps nothing that must not be lost: it asks again for what it did not see happen, and the next leader begins with the
 //! state alone. Asking twice does no harm, for a close and a clearing say which block they are for.
 
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl BatchDriver {
         Self::default()
     }
 
-    /// Another leads, or this one anew: what was asked for is forgotten, and begun again from the state.
+    /// Another replica leads, or this one in a new term: what was asked for is forgotten, and begun again from the state.
     pub fn start_over(&mut self) {
         self.markets.clear();
         self.idle_blocks.clear();
@@ -151,7 +151,7 @@ impl BatchDriver {
         looks(engine).map(|look| self.deadline_ns(&look)).min().unwrap_or(u64::MAX)
     }
 
-    /// A solver is done. What is to be submitted, if it is still wanted: then tell it to [`Self::drive`]'s state by applying it.
+    /// A solver is done. What is to be submitted, if it is still wanted: then apply it, so that [`Self::drive`] sees it in the state.
     pub fn on_solved<I: PriceIndex>(&mut self, now_ns: u64, solved: Solved, engine: &Engine<I>) -> Option<Box<BlockProposal>> {
         let Solved { market, block, proposal } = solved;
         let solving = self.markets.get_mut(&market)?.solving.as_mut().filter(|solving| solving.block == block)?;

@@ -44,7 +44,7 @@ pub use gateway::{
     FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack, RemoteOpening,
 };
 pub use intake::{
-    Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Place, TIMED_ONE_OF, Timed, Told, is_timed,
+    Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Notice, Place, TIMED_ONE_OF, Timed, is_timed,
 };
 pub use replicated::{
     AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReleaseCounts,

@@ -12,7 +12,7 @@ use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand, decode_command, encode_command};
 
 use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack};
-use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Place, Timed, Told};
+use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Notice, Place, Timed};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
 
 /// What is needed of a replica's links and participants. `O` says who waits for a command here.
@@ -30,7 +30,7 @@ pub trait GatewayHost<O> {
     /// A command of a session that is served here was not taken.
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason);
 
-    /// A session that somebody waits for here can not be opened.
+    /// A session that a connection waits for here cannot be opened.
     fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason);
 
     /// A command of a session that is served here was late. It is taken.
@@ -39,13 +39,13 @@ pub trait GatewayHost<O> {
     /// Connections of this session that logged on before that have lost it.
     fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64);
 
-    /// A command that somebody waits for here is not taken.
+    /// A command that a local request waits for is not taken.
     fn not_taken(&mut self, origin: O, why: NotTaken);
 
     /// The operator should know that two copies differ: once for a session and term.
     fn differs(&mut self, gateway: GatewayId, ordinal: Ordinal);
 
-    /// The sequencer here has taken an order that is timed. Whoever does not measure need not listen.
+    /// The sequencer here has taken an order that is timed. Of use to a host that measures.
     fn timed(&mut self, timed: Timed) {
         let _ = timed;
     }
@@ -99,7 +99,7 @@ enum To {
 /// Sessions that wait for this replica to catch up. Beyond it a logon is sent again later.
 const OPENED_MAX: usize = 4_096;
 
-/// The leader tells this often that it takes orders: a gateway that missed it sends nothing.
+/// The leader announces this often that it takes orders: a gateway that missed it sends nothing.
 const BEACON_NS: u64 = 200_000_000;
 
 /// A replica's part in fair access.
@@ -108,7 +108,7 @@ pub struct FairAccess<O> {
     me: ReplicaId,
     forwards: Forwards,
     intake: Intake<O>,
-    told: Vec<Told<O>>,
+    notices: Vec<Notice<O>>,
     /// From participants here.
     for_leader: Vec<GatewayMessage>,
     for_gateways: Vec<(To, GatewayMessage)>,
@@ -128,7 +128,7 @@ impl<O> FairAccess<O> {
             me,
             forwards: Forwards::new(forwards),
             intake: Intake::new(intake),
-            told: Vec::new(),
+            notices: Vec::new(),
             for_leader: Vec::new(),
             for_gateways: Vec::new(),
             opened: Vec::new(),
@@ -187,7 +187,7 @@ impl<O> FairAccess<O> {
         let time_ns = self.hold_time_ns(at);
         let (gateway, stamp, content) = (gateway_of(self.me), Stamp::OnArrival, &self.scratch[..]);
         let arrives = Arrives { gateway, stamp, place: Place::Alone, command, content, origin };
-        self.intake.on_arrival(time_ns, arrives, None, &mut self.told);
+        self.intake.on_arrival(time_ns, arrives, None, &mut self.notices);
     }
 
     /// A message, or several as one, that came by the link of `from`, if [`GatewayMessage::is_one`]. Then call [`FairAccess::settle`].
@@ -286,10 +286,10 @@ impl<O> FairAccess<O> {
         let expected = if let Place::Ordinal(ordinal) = place { sequencer.next_of(ordinal.session) } else { None };
         let arrives = Arrives { gateway, stamp, place, command, content, origin: None };
         let time_ns = self.hold_time_ns(at);
-        self.intake.on_arrival(time_ns, arrives, expected, &mut self.told);
+        self.intake.on_arrival(time_ns, arrives, expected, &mut self.notices);
     }
 
-    /// Everything that follows from what came: passes on, releases what is due, tells. Call it after every input, before
+    /// Everything that follows from what came: passes on, releases what is due, sends notices. Call it after every input, before
     /// [`ReplicatedSequencer::propose`], and when it is due.
     pub fn settle(&mut self, at: GatewayTime, sequencer: &mut ReplicatedSequencer<O>, host: &mut impl GatewayHost<O>) {
         let again = self.forwards.on_timer(at.now_ns);
@@ -316,10 +316,10 @@ impl<O> FairAccess<O> {
         if sequencer.is_leading() {
             let time_ns = self.hold_time_ns(at);
             let submit = |ordinal: Option<Ordinal>, command: &Command, origin| sequencer.submit(at.now, ordinal, command, origin);
-            self.intake.release(time_ns, submit, &mut self.told);
+            self.intake.release(time_ns, submit, &mut self.notices);
             self.intake.take_timed().for_each(|timed| host.timed(timed));
         }
-        self.tell(host);
+        self.send_notices(host);
         self.send_gateways(at, sequencer, host);
         self.begin_sessions(sequencer.engine(), host);
     }
@@ -365,7 +365,7 @@ impl<O> FairAccess<O> {
             }
             if forwards.is_opening(*open, *logged_on_ns) {
                 forwards.give_up_opening(*open);
-                // Whoever told of it, the state says whose session it is.
+                // Whichever replica reported it, the state says whose session it is.
                 match engine.session(*session).filter(|view| (view.account, view.token) == (open.account, open.token)) {
                     Some(view) => host.opened(open, *session, view.next),
                     None => host.opening_refused(open, RejectReason::UnknownSession),
@@ -375,19 +375,19 @@ impl<O> FairAccess<O> {
         });
     }
 
-    fn tell(&mut self, host: &mut impl GatewayHost<O>) {
-        for told in self.told.drain(..) {
-            match told {
-                Told::Late { gateway, ordinal, late_ns } => {
+    fn send_notices(&mut self, host: &mut impl GatewayHost<O>) {
+        for notice in self.notices.drain(..) {
+            match notice {
+                Notice::Late { gateway, ordinal, late_ns } => {
                     let to = replica_of(gateway).map(|id| (To::One(id), GatewayMessage::Late { ordinal, late_ns }));
                     self.for_gateways.extend(to);
                 }
-                Told::Refused { gateway, ordinal, reason } => {
+                Notice::Refused { gateway, ordinal, reason } => {
                     let to = replica_of(gateway).map(|id| (To::One(id), GatewayMessage::Refused { ordinal, reason }));
                     self.for_gateways.extend(to);
                 }
-                Told::NotTaken { origin, why } => host.not_taken(origin, why),
-                Told::Differs { gateway, ordinal } => host.differs(gateway, ordinal),
+                Notice::NotTaken { origin, why } => host.not_taken(origin, why),
+                Notice::Differs { gateway, ordinal } => host.differs(gateway, ordinal),
             }
         }
     }
@@ -405,12 +405,12 @@ impl<O> FairAccess<O> {
         self.for_leader.extend(again);
     }
 
-    /// A peer is linked, again perhaps: what it should know is told at once.
+    /// A peer is linked, again perhaps: what it should know is sent at once.
     pub fn on_linked(&mut self) {
         self.next_beacon_ns = 0;
     }
 
-    /// From now on participants here are refused for this reason, as this replica's log can not be written; or they are not. What was
+    /// From now on participants here are refused for this reason, because this replica's log cannot be written; or they are not. What was
     /// passed on before stays so.
     pub fn refuse(&mut self, refusal: Option<RejectReason>) {
         self.forwards.refuse(refusal);
@@ -451,7 +451,7 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway is told. Without copies, those that have
+    /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway gets a notice. Without copies, those that have
     /// the session from before lose it.
     pub fn on_opened(&mut self, opening: RemoteOpening, log_index: LogIndex, outcome: Result<SessionId, RejectReason>) {
         let RemoteOpening { gateway, open, logged_on_ns, has_copies } = opening;
@@ -467,7 +467,7 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// The state is another one: what it says to be done is not passed on any more. What participants were told does not follow from it, so
+    /// The state is another one: what it says to be done is not passed on any more. What participants were answered does not follow from it, so
     /// their connections are to be ended.
     pub fn on_installed(&mut self, engine: &Engine) {
         self.forwards.forget_cancels();
@@ -481,10 +481,10 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// How long nothing is due, from this moment on; `None` for ever.
+    /// How long nothing is due, from this moment on; `None` without limit.
     #[must_use]
     pub fn wait_ns(&self, at: GatewayTime) -> Option<u64> {
-        if !(self.for_leader.is_empty() && self.for_gateways.is_empty() && self.told.is_empty()) {
+        if !(self.for_leader.is_empty() && self.for_gateways.is_empty() && self.notices.is_empty()) {
             return Some(0);
         }
         let look_ns = self.forwards.next_look_ns();

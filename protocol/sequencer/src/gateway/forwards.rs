@@ -41,7 +41,7 @@ pub struct ForwardCounts {
     pub overloaded: u64,
     /// Refused by the leader.
     pub refused: u64,
-    /// Late, as the leader told.
+    /// Late, as the leader reported.
     pub late: u64,
 }
 
@@ -233,7 +233,7 @@ impl Forwards {
         self.cancels.remove(&session);
     }
 
-    /// The leader does not take a command, nor those after it; whether that is to be told: it is from who leads, and the command is not
+    /// The leader does not take a command, nor those after it; whether that is to be reported: it is from the leader, and the command is not
     /// answered meanwhile. What follows one that is answered is on its way, and nobody would send it again.
     pub fn on_refused(&mut self, from: ReplicaId, ordinal: Ordinal, reason: RejectReason) -> bool {
         let is_waiting = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
@@ -267,7 +267,7 @@ impl Forwards {
         messages
     }
 
-    /// There is a later term: whoever led before takes no orders.
+    /// There is a later term: its earlier leader takes no orders.
     pub fn on_term(&mut self, term: Term) {
         self.leader = self.leader.filter(|leader| leader.term >= term);
     }

@@ -1,4 +1,4 @@
-//! What gateways and the leader say to each other, beside what sequencers do (`replicated/peer.rs`).
+//! Messages between gateways and the leader. Those between sequencers are in `replicated/peer.rs`.
 //!
 //! ```text
 //! to the leader    stamp | session u64 | session_seq u64 | command | 2        a session's command
@@ -87,7 +87,7 @@ pub enum GatewayMessage {
         logged_on_ns: u64,
     },
     /// To a gateway: the log has opened a session for a logon there. It begins when the gateway has applied that entry: a state before it
-    /// may lack what the client was told elsewhere.
+    /// may lack what another replica answered the client.
     Opened {
         /// What was asked for.
         open: OpenSession,

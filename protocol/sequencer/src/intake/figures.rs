@@ -6,7 +6,7 @@ use walras_fair_access::delay::Ppm;
 use walras_fair_access::outliers::Standing;
 use walras_fair_access::resequence::GatewayCounts;
 
-/// What came of one gateway's copies, beside what the hold counts.
+/// Outcomes of one gateway's copies, in addition to what the hold counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntakeCounts {
     /// Copies that came, counted in one of the figures below or in those of the hold.

@@ -4,7 +4,7 @@
 //! ```text
 //! gateways --Arrives--> copies --> line of the session --> hold (t_g + d_s) --> ReplicatedSequencer::submit       at the leader
 //!                         |               | waits for the one before            |
-//!                       dropped         refused after a while                 late: told its gateway
+//!                       dropped         refused after a while                 late: notice to its gateway
 //! ```
 //!
 //! The hold alone would order a session's commands by stamps, and copies through several gateways may be stamped in another order than
@@ -63,13 +63,13 @@ pub struct Arrives<'a, O> {
     pub command: Command,
     /// Its bytes, by which copies are compared.
     pub content: &'a [u8],
-    /// Who waits for it here; never set with [`Place::Ordinal`], whose answer goes to whoever serves the session.
+    /// Who waits for it here; never set with [`Place::Ordinal`], whose answer goes to the connection that serves the session.
     pub origin: Option<O>,
 }
 
-/// What somebody is to be told.
+/// A notice to a gateway, to a local waiter or to the operator.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Told<O> {
+pub enum Notice<O> {
     /// A gateway: an order missed d_s, or one with a later stamp left before it. It was taken all the same.
     Late {
         /// Which gateway.
@@ -88,7 +88,7 @@ pub enum Told<O> {
         /// Why.
         reason: RejectReason,
     },
-    /// Whoever waits here: the command is not taken.
+    /// To the local waiter: the command is not taken.
     NotTaken {
         /// Who.
         origin: O,
@@ -107,7 +107,7 @@ pub enum Told<O> {
 /// Orders of sessions are timed where their number is a multiple of this: the same ones at every stage, and few enough to cost nothing.
 pub const TIMED_ONE_OF: u64 = 16;
 
-/// Times kept for whoever asks.
+/// Most times kept until they are read.
 const TIMED_MAX: usize = 4_096;
 
 /// Whether an order is one of those that are timed.
@@ -150,7 +150,7 @@ pub struct Intake<O> {
     early: VecDeque<(u64, Ordinal)>,
     counts: Vec<IntakeCounts>,
     queueing: Queueing,
-    /// Of those that left since somebody asked.
+    /// Of those that left since the last call.
     timed: Vec<Timed>,
 }
 
@@ -178,15 +178,15 @@ impl<O> Intake<O> {
 
     /// Takes a command in. `expected` is [`ReplicatedSequencer::next_of`](crate::ReplicatedSequencer::next_of) of its session. Then call
     /// [`Intake::release`].
-    pub fn on_arrival(&mut self, now_ns: u64, arrives: Arrives<'_, O>, expected: Option<SessionSeq>, told: &mut Vec<Told<O>>) {
+    pub fn on_arrival(&mut self, now_ns: u64, arrives: Arrives<'_, O>, expected: Option<SessionSeq>, notices: &mut Vec<Notice<O>>) {
         let Some(counts) = self.counts.get_mut(arrives.gateway.index()) else {
             // A link's gateway is configured: whoever calls made sure of it.
-            return hand_back(arrives.origin, RejectReason::Overloaded, told);
+            return hand_back(arrives.origin, RejectReason::Overloaded, notices);
         };
         counts.copies += 1;
         match arrives.place {
-            Place::Ordinal(ordinal) => self.on_numbered(now_ns, &arrives, ordinal, expected, told),
-            Place::After(_) | Place::Alone => self.on_unnumbered(now_ns, arrives, told),
+            Place::Ordinal(ordinal) => self.on_numbered(now_ns, &arrives, ordinal, expected, notices),
+            Place::After(_) | Place::Alone => self.on_unnumbered(now_ns, arrives, notices),
         }
     }
 
@@ -196,13 +196,13 @@ impl<O> Intake<O> {
         arrives: &Arrives<'_, O>,
         ordinal: Ordinal,
         expected: Option<SessionSeq>,
-        told: &mut Vec<Told<O>>,
+        notices: &mut Vec<Notice<O>>,
     ) {
         let Ordinal { session, session_seq } = ordinal;
         let gateway = arrives.gateway;
-        let Some(expected) = expected else { return self.refuse(gateway, ordinal, RejectReason::UnknownSession, told) };
+        let Some(expected) = expected else { return self.refuse(gateway, ordinal, RejectReason::UnknownSession, notices) };
         if !self.lines.contains_key(&session) && !self.open(now_ns, session, expected) {
-            return self.refuse(gateway, ordinal, RejectReason::Overloaded, told);
+            return self.refuse(gateway, ordinal, RejectReason::Overloaded, notices);
         }
         let digest = self.duplicates.digest(arrives.content);
         let mut copy = self.duplicates.judge(session, session_seq, digest);
@@ -212,18 +212,18 @@ impl<O> Intake<O> {
             copy = self.duplicates.judge(session, session_seq, digest);
         }
         match copy {
-            duplicates::Copy::First => self.line_up(now_ns, arrives, ordinal, told),
+            duplicates::Copy::First => self.line_up(now_ns, arrives, ordinal, notices),
             duplicates::Copy::Duplicate | duplicates::Copy::TooOld => self.counts[gateway.index()].duplicates += 1,
             duplicates::Copy::Differs => {
                 self.counts[gateway.index()].differing += 1;
                 let line = self.lines.get_mut(&session).expect("it was opened above");
                 if !std::mem::replace(&mut line.has_differed, true) {
-                    told.push(Told::Differs { gateway, ordinal });
+                    notices.push(Notice::Differs { gateway, ordinal });
                 }
-                told.push(Told::Refused { gateway, ordinal, reason: RejectReason::SessionSeqReused });
+                notices.push(Notice::Refused { gateway, ordinal, reason: RejectReason::SessionSeqReused });
             }
             duplicates::Copy::TooFarAhead | duplicates::Copy::UnknownSession => {
-                self.refuse(gateway, ordinal, RejectReason::SessionSeqGap, told);
+                self.refuse(gateway, ordinal, RejectReason::SessionSeqGap, notices);
             }
         }
     }
@@ -249,7 +249,7 @@ impl<O> Intake<O> {
     }
 
     /// Into the hold, if it is the session's turn.
-    fn line_up(&mut self, now_ns: u64, arrives: &Arrives<'_, O>, ordinal: Ordinal, told: &mut Vec<Told<O>>) {
+    fn line_up(&mut self, now_ns: u64, arrives: &Arrives<'_, O>, ordinal: Ordinal, notices: &mut Vec<Notice<O>>) {
         let Arrives { gateway, command, .. } = *arrives;
         let (stamp, steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
         let early_max = self.settings.early_per_session_max;
@@ -259,7 +259,7 @@ impl<O> Intake<O> {
         if ordinal.session_seq != line.next {
             if line.early.len() >= early_max {
                 self.duplicates.take_back(ordinal.session, ordinal.session_seq);
-                return self.refuse(gateway, ordinal, RejectReason::Overloaded, told);
+                return self.refuse(gateway, ordinal, RejectReason::Overloaded, notices);
             }
             self.counts[gateway.index()].early += 1;
             line.early.insert(ordinal.session_seq, lined);
@@ -268,7 +268,7 @@ impl<O> Intake<O> {
         }
         let mut next = Some((lined, steers));
         while let Some((lined, steers)) = next {
-            if !self.hold(now_ns, ordinal.session, lined, steers, told) {
+            if !self.hold(now_ns, ordinal.session, lined, steers, notices) {
                 return;
             }
             let line = self.lines.get_mut(&ordinal.session).expect("it was there a moment ago");
@@ -276,8 +276,8 @@ impl<O> Intake<O> {
         }
     }
 
-    /// Whether the hold took it; else its gateway is told.
-    fn hold(&mut self, now_ns: u64, session: SessionId, lined: Lined, steers: bool, told: &mut Vec<Told<O>>) -> bool {
+    /// Whether the hold took it; else its gateway gets a notice.
+    fn hold(&mut self, now_ns: u64, session: SessionId, lined: Lined, steers: bool, notices: &mut Vec<Notice<O>>) -> bool {
         let line = self.lines.get_mut(&session).expect("whoever calls has looked at it");
         let Lined { gateway, stamp, command, .. } = lined;
         let (session_seq, generation) = (line.next, line.generation);
@@ -293,13 +293,13 @@ impl<O> Intake<O> {
             }
             Err(Refused::Full(_) | Refused::UnknownGateway(_)) => {
                 self.duplicates.take_back(session, session_seq);
-                self.refuse(gateway, ordinal, RejectReason::Overloaded, told);
+                self.refuse(gateway, ordinal, RejectReason::Overloaded, notices);
                 false
             }
         }
     }
 
-    fn on_unnumbered(&mut self, now_ns: u64, arrives: Arrives<'_, O>, told: &mut Vec<Told<O>>) {
+    fn on_unnumbered(&mut self, now_ns: u64, arrives: Arrives<'_, O>, notices: &mut Vec<Notice<O>>) {
         let Arrives { gateway, place, command, origin, .. } = arrives;
         let (stamp, steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
         let session = if let Place::After(session) = place { session } else { SessionId(0) };
@@ -313,7 +313,7 @@ impl<O> Intake<O> {
             (Ok(_), None) => {}
             (Err(Refused::Full(order) | Refused::UnknownGateway(order)), _) => {
                 self.counts[gateway.index()].refused += 1;
-                hand_back(order.origin, RejectReason::Overloaded, told);
+                hand_back(order.origin, RejectReason::Overloaded, notices);
             }
         }
     }
@@ -331,9 +331,9 @@ impl<O> Intake<O> {
         }
     }
 
-    fn refuse(&mut self, gateway: GatewayId, ordinal: Ordinal, reason: RejectReason, told: &mut Vec<Told<O>>) {
+    fn refuse(&mut self, gateway: GatewayId, ordinal: Ordinal, reason: RejectReason, notices: &mut Vec<Notice<O>>) {
         self.counts[gateway.index()].refused += 1;
-        told.push(Told::Refused { gateway, ordinal, reason });
+        notices.push(Notice::Refused { gateway, ordinal, reason });
     }
 
     /// What is due goes to the sequencer: `submit` is [`ReplicatedSequencer::submit`](crate::ReplicatedSequencer::submit). Call it after
@@ -342,12 +342,12 @@ impl<O> Intake<O> {
         &mut self,
         now_ns: u64,
         mut submit: impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
-        told: &mut Vec<Told<O>>,
+        notices: &mut Vec<Notice<O>>,
     ) {
         while let Some(released) = self.hold.pop_due(now_ns) {
-            self.let_go(now_ns, released, &mut submit, told);
+            self.let_go(now_ns, released, &mut submit, notices);
         }
-        self.give_up_early(now_ns, told);
+        self.give_up_early(now_ns, notices);
     }
 
     fn let_go(
@@ -355,7 +355,7 @@ impl<O> Intake<O> {
         now_ns: u64,
         released: Released<Held<O>>,
         submit: &mut impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
-        told: &mut Vec<Told<O>>,
+        notices: &mut Vec<Notice<O>>,
     ) {
         let Released { gateway, late_ns, sequence, stamp_ns, arrived_ns, order, .. } = released;
         self.queueing.record(now_ns.saturating_sub(arrived_ns));
@@ -365,7 +365,7 @@ impl<O> Intake<O> {
         }
         let Place::Ordinal(ordinal) = order.place else {
             if let Err((why, Some(origin))) = submit(None, &order.command, order.origin) {
-                told.push(Told::NotTaken { origin, why });
+                notices.push(Notice::NotTaken { origin, why });
             }
             return;
         };
@@ -387,12 +387,12 @@ impl<O> Intake<O> {
             Sequence::Broken { .. } | Sequence::Kept => late_ns,
         };
         match taken {
-            Ok(()) if late_ns > 0 => told.push(Told::Late { gateway, ordinal, late_ns }),
+            Ok(()) if late_ns > 0 => notices.push(Notice::Late { gateway, ordinal, late_ns }),
             // What was done or is on its way is answered by the log; where another replica leads, the gateways send to it.
             Ok(()) | Err((NotTaken::Repeated(_) | NotTaken::OnItsWay | NotTaken::NotLeader { .. }, _)) => {}
             Err((NotTaken::Refused(reason), _)) => {
                 self.give_up(ordinal.session, ordinal.session_seq);
-                self.refuse(gateway, ordinal, reason, told);
+                self.refuse(gateway, ordinal, reason, notices);
             }
         }
     }
@@ -411,7 +411,7 @@ impl<O> Intake<O> {
     }
 
     /// Those whose predecessor has not come for too long: the client sends it again, with all after it.
-    fn give_up_early(&mut self, now_ns: u64, told: &mut Vec<Told<O>>) {
+    fn give_up_early(&mut self, now_ns: u64, notices: &mut Vec<Notice<O>>) {
         while let Some(&(since_ns, ordinal)) = self.early.front()
             && since_ns.saturating_add(self.settings.early_max_ns) <= now_ns
         {
@@ -421,7 +421,7 @@ impl<O> Intake<O> {
             let is_it = line.early.get(&session_seq).is_some_and(|early| early.since_ns == since_ns);
             if is_it && let Some(early) = line.early.remove(&session_seq) {
                 self.duplicates.take_back(session, session_seq);
-                self.refuse(early.gateway, ordinal, RejectReason::VenueNotReady, told);
+                self.refuse(early.gateway, ordinal, RejectReason::VenueNotReady, notices);
             }
         }
     }
@@ -445,7 +445,7 @@ impl<O> Intake<O> {
         }
     }
 
-    /// Another replica leads: what waits is dropped, since the gateways send it again; those who wait here are told.
+    /// Another replica leads: what waits is dropped, since the gateways send it again; local waiters are answered.
     pub fn clear(&mut self, mut hand_back: impl FnMut(O)) {
         self.hold.drain().filter_map(|held| held.origin).for_each(&mut hand_back);
         for session in std::mem::take(&mut self.lines).into_keys() {
@@ -501,9 +501,9 @@ impl<O> Intake<O> {
     }
 }
 
-fn hand_back<O>(origin: Option<O>, reason: RejectReason, told: &mut Vec<Told<O>>) {
+fn hand_back<O>(origin: Option<O>, reason: RejectReason, notices: &mut Vec<Notice<O>>) {
     if let Some(origin) = origin {
-        told.push(Told::NotTaken { origin, why: NotTaken::Refused(reason) });
+        notices.push(Notice::NotTaken { origin, why: NotTaken::Refused(reason) });
     }
 }
 

@@ -21,7 +21,7 @@ pub struct IntakeSettings {
     pub held_per_gateway_max: u32,
     /// Sessions whose places are remembered. One more forgets the one that was used longest ago.
     pub sessions_max: usize,
-    /// Makes digests of copies unforeseeable: from the machine's randomness, anew at each start.
+    /// Makes digests of copies unforeseeable: from the machine's randomness, different at each start.
     pub digest_key: u64,
     /// Orders of a session that may wait for one before them.
     pub early_per_session_max: usize,

@@ -1,7 +1,7 @@
-//! Do all replicas have the same state? Each tells the others the hash of its state at certain entries, and compares.
+//! Do all replicas have the same state? Each sends the others the hash of its state at certain entries, and compares.
 //!
-//! A replica whose hash differs from one that a majority has stops itself: it is the odd one, be it the leader. Where no majority can
-//! be found (a machine is away, and the others differ), a follower that differs from its leader stops: better no service than two truths.
+//! A replica whose hash differs from one that a majority has stops itself: even where it leads. Where no majority can
+//! be found (a machine is away, and the others differ), a follower that differs from its leader stops: no service is better than two states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +23,9 @@ pub(super) struct Agreement {
     agreed: LogIndex,
 }
 
-/// This replica is the odd one.
+/// This replica has another state than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Odd {
+pub(super) struct Differs {
     pub(super) agreed: LogIndex,
     pub(super) log_index: LogIndex,
     pub(super) others: usize,
@@ -45,7 +45,7 @@ impl Agreement {
         hash: StateHash,
         members: &Members,
         leader: Option<ReplicaId>,
-    ) -> Result<(), Odd> {
+    ) -> Result<(), Differs> {
         let oldest = self.points.first_key_value().map(|(at, _)| *at);
         if self.points.len() >= POINTS_MAX && oldest.is_some_and(|oldest| at < oldest) {
             return Ok(());
@@ -57,7 +57,7 @@ impl Agreement {
         self.judge(at, members, leader)
     }
 
-    fn judge(&mut self, at: LogIndex, members: &Members, leader: Option<ReplicaId>) -> Result<(), Odd> {
+    fn judge(&mut self, at: LogIndex, members: &Members, leader: Option<ReplicaId>) -> Result<(), Differs> {
         let Some(hashes) = self.points.get(&at) else { return Ok(()) };
         let Some(mine) = hashes.get(&self.me) else { return Ok(()) };
         let with = |hash: &StateHash| hashes.iter().filter(|(_, h)| *h == hash).map(|(id, _)| *id).collect::<BTreeSet<_>>();
@@ -69,7 +69,7 @@ impl Agreement {
         let majority = others.clone().find(|(_, hash)| members.is_majority(&with(hash)));
         let of_leader = leader.and_then(|leader| others.clone().find(|(id, _)| **id == leader));
         let Some((_, hash)) = majority.or(of_leader) else { return Ok(()) };
-        Err(Odd { agreed: self.agreed, log_index: at, others: with(hash).len(), voters: members.voters.len() })
+        Err(Differs { agreed: self.agreed, log_index: at, others: with(hash).len(), voters: members.voters.len() })
     }
 }
 
@@ -100,7 +100,11 @@ mod tests {
             odd.on_hash(id(n), LogIndex(20), hash, &members(), None).unwrap();
         }
         let found = odd.on_hash(id(3), LogIndex(20), GOOD, &members(), None);
-        assert_eq!(found, Err(Odd { agreed: LogIndex(10), log_index: LogIndex(20), others: 2, voters: 3 }), "it leads, and is odd");
+        assert_eq!(
+            found,
+            Err(Differs { agreed: LogIndex(10), log_index: LogIndex(20), others: 2, voters: 3 }),
+            "it leads, and is odd"
+        );
         for (n, hash) in [(3, GOOD), (2, GOOD), (1, BAD)] {
             good.on_hash(id(n), LogIndex(20), hash, &members(), Some(id(1))).unwrap();
         }

@@ -1,4 +1,4 @@
-//! The seam to whoever runs a replica: what it is told, in the order in which it happens.
+//! The interface to the host of a replica: its calls, in the order in which things happen.
 
 use walras_consensus::{Members, ReadToken, ReplicaId, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
@@ -10,7 +10,8 @@ use crate::entry::Entry;
 
 /// Sockets, disk and participants of a replica. `O` says who sent a command; it is only carried.
 ///
-/// Nothing here waits: what takes long is begun, and its end is told to the [`super::ReplicatedSequencer`] by the method that each names.
+/// Nothing here waits. What takes long is begun, and its end is reported to the [`super::ReplicatedSequencer`] by the method that each
+/// call names.
 pub trait Host<O> {
     /// Send these bytes. They may be lost, doubled and overtaken.
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>);
@@ -18,13 +19,13 @@ pub trait Host<O> {
     /// Make this durable after the writes before it, then say `on_persisted`.
     fn persist(&mut self, write: Write);
 
-    /// The entries of a pack are decided, and are applied next. Whoever does not measure need not listen.
+    /// The entries of a pack are decided, and are applied next. Of use to a host that measures.
     fn decided(&mut self) {}
 
     /// An entry was applied. `origin` is who sent it to this very replica, if anybody did.
     fn applied(&mut self, engine: &Engine, applied: AppliedEntry<'_, O>);
 
-    /// Find prices and amounts for a closed batch, then say `on_solved`. Asked of whoever leads.
+    /// Find prices and amounts for a closed batch, then say `on_solved`. Asked of the leader only.
     fn solve(&mut self, job: SolveJob);
 
     /// A command that was taken will not be applied under this name here; the reason says what its sender can do.
@@ -52,7 +53,7 @@ pub trait Host<O> {
     /// Others belong to the cluster from here on.
     fn members(&mut self, members: &Members);
 
-    /// Make this durable now, in the place of what was kept so before, beside the log; it goes into
+    /// Make this durable now, in the place of what was kept before, next to the log; it goes into
     /// [`super::Introductions::decode`] at the next start. Asked a few times in a replica's life, and again after an error.
     fn keep_introductions(&mut self, bytes: &[u8]) -> Result<(), String>;
 
@@ -71,12 +72,12 @@ pub struct AppliedEntry<'a, O> {
     pub origin: Option<O>,
     /// What happened.
     pub events: &'a [Event],
-    /// How far the clock that stamped it was ahead of the venue's time, as its leader told ([`super::ReplicatedSequencer::tell_clock`]). The same on
+    /// How far the clock that stamped it was ahead of the venue's time, as its leader reported ([`super::ReplicatedSequencer::report_clock`]). The same on
     /// all replicas that heard it.
     pub ahead_ns: Option<i64>,
 }
 
-/// Why the outcome of a command that was taken is not told.
+/// Why the outcome of a command that was taken is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unresolved {
     /// It is not in the log and never will be: send it again, to `leader` if that is known.
@@ -84,9 +85,9 @@ pub enum Unresolved {
         /// Who leads, as far as it is known.
         leader: Option<ReplicaId>,
     },
-    /// This replica's log can not be written now, for this reason: it may be in the log, and may yet be applied.
+    /// This replica's log cannot be written now, for this reason: it may be in the log, and may yet be applied.
     Unwritten(RejectReason),
-    /// A snapshot took its place: it may have been applied. Whoever sent it under an ordinal asks again under the same one.
+    /// A snapshot took its place: it may have been applied. A sender with an ordinal asks again under the same one.
     InDoubt,
 }
 
@@ -102,7 +103,7 @@ pub enum NotTaken {
     Repeated(walras_types::Answer),
     /// The same ordinal is on its way: its answer comes with the entry that holds it.
     OnItsWay,
-    /// It can not be taken, and leaves no trace.
+    /// It cannot be taken, and leaves no trace.
     Refused(RejectReason),
 }
 
@@ -135,7 +136,7 @@ pub enum Halt {
         /// Why.
         source: crate::entry::EntryError,
     },
-    /// An entry stands where it can not.
+    /// An entry does not follow the one before it.
     #[error(transparent)]
     Gap(#[from] crate::entry::LogGap),
     /// A snapshot from the leader does not restore.

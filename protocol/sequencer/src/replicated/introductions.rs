@@ -6,10 +6,10 @@
 //! knows that no other disk ever did so under its id:
 //!
 //! - *Founders*, with whom the cluster began. Each notes the disks of all founders, *endorses* that table, once and durably, and is settled when it has heard
-//!   that every founder endorses the same one, or from a settled one that the table has its own disk. Two tables can not both be settled unless all founders lost
-//!   their disks: whoever is in both would have endorsed both. So a cluster begins only when all its founders are there, and a founder with another disk is never
+//!   that every founder endorses the same one, or from a settled one that the table has its own disk. Two tables cannot both be settled unless all founders lost
+//!   their disks: a founder in both would have endorsed both. So a cluster begins only when all its founders are there, and a founder with another disk is never
 //!   settled again.
-//! - *Those who came later* are settled when a majority of the voters, as settled replicas tell who they are, have noted their disk. Notes are passed on, so that a later
+//! - *Those who came later* are settled when a majority of the voters, as settled replicas name them, have noted their disk. Notes are passed on, so that a later
 //!   voter knows the disks of those that it has not met.
 //!
 //! A replica that is not settled and hears that its id belongs to another disk has to stop ([`OtherDisk`]). One that is not settled neither sends nor takes messages
@@ -69,11 +69,11 @@ struct Heard {
 pub struct Introductions {
     me: ReplicaId,
     founders: BTreeSet<ReplicaId>,
-    /// Of everybody, itself too.
+    /// Of all replicas, itself too.
     known: BTreeMap<ReplicaId, Noted>,
     stage: Stage,
     heard: BTreeMap<ReplicaId, Heard>,
-    /// The newest voters that a settled replica told of.
+    /// The newest voters that a settled replica reported.
     voters: (Slot, BTreeSet<ReplicaId>),
     is_dirty: bool,
 }
@@ -123,7 +123,7 @@ pub enum BadStart {
         /// Which.
         id: ReplicaId,
     },
-    /// What was kept beside the log is of another replica, or of another version.
+    /// What was kept next to the log is of another replica, or of another version.
     #[error(
         "what is kept beside the log about the cluster's disks is not of replica {id}, or of another version of this program: check venue.data and cluster.replica"
     )]
@@ -169,7 +169,7 @@ impl Introductions {
         Self { stage: Stage::Settled, ..Self::new(me, disk, place, founders) }
     }
 
-    /// As a replica starts: `kept` is what [`super::Host::keep_introductions`] kept last, `has_log` whether there is a log beside it, `disk` a new number for a folder
+    /// As a replica starts: `kept` is what [`super::Host::keep_introductions`] kept last, `has_log` whether there is a log next to it, `disk` a new number for a folder
     /// that has none yet. What comes out must be kept before a log is made.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl Introductions {
         })
     }
 
-    /// To be kept beside the log: [`super::Host::keep_introductions`].
+    /// To be kept next to the log: [`super::Host::keep_introductions`].
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION, encode_stage(self.stage)];
@@ -248,7 +248,7 @@ impl Introductions {
         self.is_dirty
     }
 
-    /// What is said to anybody. What it tells must be durable first.
+    /// The greeting for any replica. What it says must be durable first.
     pub(super) fn greeting(&self, cluster_id: u64, asks: bool, slot: Slot, voters: &BTreeSet<ReplicaId>) -> Greeting {
         let voters = if self.is_settled() { (slot, voters.clone()) } else { (Slot(0), BTreeSet::new()) };
         let founders = Some(self.founders.clone());

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! submit --> collecting --propose--> on their way --decided--> apply, answer          at the leader
-//!                                                --decided--> apply                   at everybody
+//!                                                --decided--> apply                   at every replica
 //! ```
 //!
-//! A command that belongs to a session is known by its ordinal. What the state knows to be done is answered from it; what is on its way in this
-//! term is not proposed again; what is neither may be new, or a retry of something that an earlier leader lost: it is proposed, and
-//! when it is applied the state has the last word. So nothing is applied twice whatever the leader remembers.
+//! A command that belongs to a session is known by its ordinal. If the state has it, it is answered from the state. If it is on its way in
+//! this term, it is not proposed again. Otherwise it is new, or a retry of one that an earlier leader lost: it is proposed, and the state
+//! decides when it is applied. So nothing is applied twice, whatever the leader remembers.
 
 mod agreement;
 mod host;
@@ -31,12 +31,12 @@ use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardC
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
 use crate::entry::{Content, Entry, KeyName, LogGap, decode_entry};
-use agreement::{Agreement, Odd};
+use agreement::{Agreement, Differs};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
 use introductions::Greeting;
 pub use introductions::{BadStart, DiskId, Introductions, OtherDisk, OtherGenesis};
 pub use leader_clocks::LeaderTime;
-use leader_clocks::{LeaderClocks, TELL_EVERY_NS};
+use leader_clocks::{LeaderClocks, REPORT_EVERY_NS};
 use peer::PeerMessage;
 pub use peer::is_of_consensus;
 use proposals::{Collecting, OnTheirWay};
@@ -47,7 +47,7 @@ pub use release::{ReleaseCounts, ReleaseRules};
 const NAMES_AHEAD: usize = 8;
 const ORDERS_AHEAD: usize = 4;
 
-/// Checkpoints whose hashes are waited for, at most: those of states that a host left out are not waited for for ever.
+/// Most checkpoints whose hashes are waited for. A host may leave out a state, and its hash then never comes.
 const UNHASHED_MAX: usize = 16;
 
 /// How a replica paces itself.
@@ -129,8 +129,8 @@ pub struct ReplicatedSequencer<O> {
     /// The replicas whose link was lost and is not up again.
     unlinked: BTreeSet<ReplicaId>,
     leader_clocks: LeaderClocks,
-    /// When it tells of its clock next, where it leads.
-    next_telling_ns: u64,
+    /// When it next reports its clock, where it leads.
+    next_clock_report_ns: u64,
     /// Why it takes no commands, while that is so.
     refusal: Option<RejectReason>,
 }
@@ -180,7 +180,7 @@ impl<O> ReplicatedSequencer<O> {
             release: None,
             unlinked: BTreeSet::new(),
             leader_clocks: LeaderClocks::default(),
-            next_telling_ns: 0,
+            next_clock_report_ns: 0,
             refusal: None,
         };
         sequencer.settle(host)?;
@@ -253,14 +253,14 @@ impl<O> ReplicatedSequencer<O> {
         Ok(self.collecting.as_mut().expect("it was there a moment ago"))
     }
 
-    /// From now on commands are refused for this reason, as this replica's log can not be written; or they are not. Those taken before
-    /// stay on their way.
+    /// Refuses commands for this reason from now on, because this replica's log cannot be written; `None` takes them again. Commands
+    /// taken before stay on their way.
     pub fn refuse(&mut self, refusal: Option<RejectReason>) {
         self.refusal = refusal;
     }
 
-    /// Those who wait here for a command that was taken wait no more: this replica's log can not be written, for this reason. The
-    /// commands stay on their way.
+    /// Answers those who wait here for a command that was taken: this replica's log cannot be written, for this reason. The commands
+    /// stay on their way.
     pub fn give_up_waiting(&mut self, reason: RejectReason, host: &mut impl Host<O>) {
         let collecting = self.collecting.as_mut().into_iter().flat_map(Collecting::take_origins);
         let waiting = self.on_their_way.take_origins().chain(collecting);
@@ -273,7 +273,7 @@ impl<O> ReplicatedSequencer<O> {
         self.replica.heir()
     }
 
-    /// Where it leads: closes batches whose time has come, and has those that are closed solved by the host. Call it after every input, before
+    /// Where it leads: closes batches whose time has come, and hands closed ones to the host's solver. Call it after every input, before
     /// [`propose`](Self::propose). `now` is the time of day, for what is submitted.
     pub fn drive_batches(&mut self, now_ns: u64, now: TimeNs, host: &mut impl Host<O>) {
         if self.collecting.is_none() {
@@ -314,8 +314,8 @@ impl<O> ReplicatedSequencer<O> {
         }
     }
 
-    /// Where it leads: has a change of how long market data is held logged, when one is due. Call it after every input, before
-    /// [`propose`](Self::propose). `sequencing_ns` is how long orders wait now: the entry tells that too.
+    /// Where it leads: proposes `SetAccessDelays` when the release delay should change. Call it after every input, before
+    /// [`propose`](Self::propose). `sequencing_ns` is how long orders wait now: the entry has that too.
     pub fn steer_release(&mut self, now_ns: u64, now: TimeNs, sequencing_ns: u64) {
         if let Some(release) = &mut self.release
             && let Some(delays) = release.wanted(now_ns, self.engine.access_delays(), sequencing_ns)
@@ -325,27 +325,27 @@ impl<O> ReplicatedSequencer<O> {
         }
     }
 
-    /// Whether [`tell_clock`](Self::tell_clock) is due: where it leads and market data is held, from time to time. Ask after every input, before
+    /// Whether [`report_clock`](Self::report_clock) is due: where it leads and market data is held, from time to time. Ask after every input, before
     /// [`propose`](Self::propose).
     #[must_use]
     pub fn is_clock_wanted(&self, now_ns: u64) -> bool {
-        self.release.is_some() && now_ns >= self.next_telling_ns
+        self.release.is_some() && now_ns >= self.next_clock_report_ns
     }
 
-    /// Tells the other replicas how far this leader's clock, which stamps entries, is ahead of the venue's time; `None` while that is not known here:
-    /// then what was told last goes on to hold.
-    pub fn tell_clock(&mut self, now_ns: u64, time: Option<LeaderTime>, host: &mut impl Host<O>) {
-        self.next_telling_ns = now_ns.saturating_add(TELL_EVERY_NS);
+    /// Reports to the other replicas how far this leader's clock, which stamps entries, is ahead of the venue's time. `time` is `None` while that is not known:
+    /// then the last report goes on to apply.
+    pub fn report_clock(&mut self, now_ns: u64, time: Option<LeaderTime>, host: &mut impl Host<O>) {
+        self.next_clock_report_ns = now_ns.saturating_add(REPORT_EVERY_NS);
         let (Some(collecting), Some(time)) = (&self.collecting, time) else { return };
         // Where the log is ahead of this leader's clock, entries are stamped by the log.
-        let told = self.leader_clocks.tell(collecting.term, LeaderTime { now: time.now.max(collecting.time()), ..time });
+        let report = self.leader_clocks.report(collecting.term, LeaderTime { now: time.now.max(collecting.time()), ..time });
         let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
-        let said = peer::clock(cluster_id, me, &told);
+        let said = peer::clock(cluster_id, me, &report);
         let others = self.members.voters.union(&self.members.learners).filter(|id| **id != me);
         others.for_each(|id| host.send(*id, said.clone()));
     }
 
-    /// How far off what the leader of this term told of its clock may be; `None` where it has told nothing.
+    /// The bound of the last clock report of this term's leader; `None` where there is none.
     #[must_use]
     pub fn leader_clock_bound_ns(&self) -> Option<u64> {
         self.leader_clocks.bound_ns(self.replica.status().term)
@@ -425,10 +425,10 @@ impl<O> ReplicatedSequencer<O> {
                 }
                 Ok(())
             }
-            Some(PeerMessage::Clock { cluster_id, from, told }) if cluster_id == self.settings.consensus.cluster_id => {
+            Some(PeerMessage::Clock { cluster_id, from, report }) if cluster_id == self.settings.consensus.cluster_id => {
                 // Nobody else stamps entries of this term. Who does not know the leader yet hears it again.
-                if told.term == self.replica.status().term && self.leader() == Some(from) {
-                    self.leader_clocks.hear(told);
+                if report.term == self.replica.status().term && self.leader() == Some(from) {
+                    self.leader_clocks.hear(report);
                 }
                 Ok(())
             }
@@ -451,7 +451,7 @@ impl<O> ReplicatedSequencer<O> {
         self.introductions.as_ref().is_none_or(Introductions::is_settled)
     }
 
-    /// Somebody introduces himself.
+    /// A replica introduces itself.
     fn on_greeting(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host<O>) -> Result<(), Halt> {
         let cluster_id = self.settings.consensus.cluster_id;
         let was_settled = self.is_settled();
@@ -463,7 +463,7 @@ impl<O> ReplicatedSequencer<O> {
         let is_asked = introductions.on_greeting(greeting)?;
         let has_changed = introductions.is_dirty();
         if !self.keep_introductions(host) {
-            // What is not durable is neither told nor acted on. Others greet again.
+            // What is not durable is neither sent nor acted on. Others greet again.
             self.introductions = Some(before);
             return Ok(());
         }
@@ -552,7 +552,7 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// The state that [`Host::snapshot`] was to take after this entry has this hash ([`Engine::state_hash`]). Told before the snapshot is durable, or if it
+    /// The state that [`Host::snapshot`] was to take after this entry has this hash ([`Engine::state_hash`]). ClockReport before the snapshot is durable, or if it
     /// never will be.
     pub fn on_state_hashed(&mut self, at: LogIndex, hash: [u8; 32], host: &mut impl Host<O>) -> Result<(), Halt> {
         while self.unhashed.front().is_some_and(|earlier| *earlier < at) {
@@ -600,9 +600,9 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// A link with another replica is up, again perhaps ([`walras_consensus::Replica::on_linked`]): a leader tells it at once what it tells all.
+    /// A link with another replica is up, again perhaps ([`walras_consensus::Replica::on_linked`]): a leader sends it at once what it sends to all.
     pub fn on_linked(&mut self, now_ns: u64, peer: ReplicaId) {
-        self.next_telling_ns = 0;
+        self.next_clock_report_ns = 0;
         self.unlinked.remove(&peer);
         if let Some(release) = &mut self.release {
             release.on_linked(peer);
@@ -766,7 +766,7 @@ impl<O> ReplicatedSequencer<O> {
                 let (members, unlinked) = (&self.members, &self.unlinked);
                 let linked = || members.voters.union(&members.learners).filter(|id| !unlinked.contains(id)).copied();
                 self.release = self.settings.release.map(|rules| ReleaseSteering::new(rules, in_force_ns, linked()));
-                self.next_telling_ns = 0;
+                self.next_clock_report_ns = 0;
                 host.leading(term);
             }
             Effect::ReadReady { token } => host.read_ready(token),
@@ -782,7 +782,7 @@ impl<O> ReplicatedSequencer<O> {
         if self.collecting.as_ref().is_some_and(|collecting| change.role != Role::Leader || collecting.term != change.term)
             && let Some(collecting) = self.collecting.take()
         {
-            // These were never proposed. Those on their way are told when their slots are decided.
+            // These were never proposed. Those on their way are answered when their slots are decided.
             let leader = self.leader();
             collecting.into_origins().for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
             self.release = None;
@@ -875,7 +875,7 @@ impl<O> ReplicatedSequencer<O> {
         let leader = self.leader().filter(|leader| *leader != self.settings.consensus.id);
         self.agreement
             .on_hash(from, at, hash, &self.members, leader)
-            .map_err(|Odd { agreed, log_index, others, voters }| Halt::Diverged { agreed, log_index, others, voters })
+            .map_err(|Differs { agreed, log_index, others, voters }| Halt::Diverged { agreed, log_index, others, voters })
     }
 
     fn snapshot(&mut self, slot: walras_consensus::Slot, host: &mut impl Host<O>) {

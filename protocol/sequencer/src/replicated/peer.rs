@@ -22,7 +22,7 @@ use walras_types::{LogIndex, TimeNs};
 
 use super::agreement::StateHash;
 use super::introductions::Greeting;
-use super::leader_clocks::Told;
+use super::leader_clocks::ClockReport;
 
 const CONSENSUS: u8 = 0;
 const HASH: u8 = 1;
@@ -37,11 +37,11 @@ pub(super) enum PeerMessage {
     Hash { cluster_id: u64, from: ReplicaId, at: LogIndex, hash: StateHash },
     Arrival { cluster_id: u64, from: ReplicaId, at: LogIndex, transit_ns: i64 },
     Greeting(Bytes),
-    Clock { cluster_id: u64, from: ReplicaId, told: Told },
+    Clock { cluster_id: u64, from: ReplicaId, report: ClockReport },
 }
 
 impl PeerMessage {
-    /// A message that came by the link of `from`. `None` for what is no message, and for what somebody else is said to have sent.
+    /// A message that came by the link of `from`. `None` for what is no message, and for one that names another sender.
     pub(super) fn of(from: ReplicaId, bytes: Bytes) -> Option<Self> {
         let message = Self::decode(bytes)?;
         let said = match &message {
@@ -75,8 +75,8 @@ impl PeerMessage {
                 let fields: &[u8; 48] = bytes.as_ref().try_into().ok()?;
                 let word = |at: usize| u64::from_le_bytes(*fields[at..].first_chunk().expect("48 bytes are six words"));
                 let (term, from) = (Term(word(16)), TimeNs(word(24)));
-                let told = Told { term, from, ahead_ns: word(32).cast_signed(), bound_ns: word(40) };
-                Some(Self::Clock { cluster_id: word(0), from: ReplicaId::new(word(8))?, told })
+                let report = ClockReport { term, from, ahead_ns: word(32).cast_signed(), bound_ns: word(40) };
+                Some(Self::Clock { cluster_id: word(0), from: ReplicaId::new(word(8))?, report })
             }
             _ => None,
         }
@@ -120,9 +120,9 @@ pub(super) fn arrival(cluster_id: u64, from: ReplicaId, at: LogIndex, transit_ns
     bytes
 }
 
-pub(super) fn clock(cluster_id: u64, from: ReplicaId, told: &Told) -> Vec<u8> {
+pub(super) fn clock(cluster_id: u64, from: ReplicaId, report: &ClockReport) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(49);
-    let Told { term, from: holds_from, ahead_ns, bound_ns } = *told;
+    let ClockReport { term, from: holds_from, ahead_ns, bound_ns } = *report;
     for word in [cluster_id, from.get(), term.0, holds_from.0, ahead_ns.cast_unsigned(), bound_ns] {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
@@ -155,9 +155,9 @@ mod tests {
         for cut in 1..said.len() {
             assert_eq!(PeerMessage::decode(said[cut..].to_vec().into()), None, "cut at the front");
         }
-        let told = Told { term: Term(6), from: TimeNs(7), ahead_ns: -8, bound_ns: 10 };
-        let said = clock(9, from, &told);
-        assert_eq!(PeerMessage::decode(said.clone().into()), Some(PeerMessage::Clock { cluster_id: 9, from, told }));
+        let report = ClockReport { term: Term(6), from: TimeNs(7), ahead_ns: -8, bound_ns: 10 };
+        let said = clock(9, from, &report);
+        assert_eq!(PeerMessage::decode(said.clone().into()), Some(PeerMessage::Clock { cluster_id: 9, from, report }));
         for cut in 1..said.len() {
             assert_eq!(PeerMessage::decode(said[cut..].to_vec().into()), None, "cut at the front");
         }
@@ -176,7 +176,7 @@ mod tests {
         let all = [
             hash(9, sender, LogIndex(5), &[4; 32]),
             arrival(9, sender, LogIndex(5), -7),
-            clock(9, sender, &Told { term: Term(6), from: TimeNs(7), ahead_ns: -8, bound_ns: 10 }),
+            clock(9, sender, &ClockReport { term: Term(6), from: TimeNs(7), ahead_ns: -8, bound_ns: 10 }),
             consensus(of_consensus),
             greeting(introduction),
         ];

@@ -186,7 +186,7 @@ impl<O> OnTheirWay<O> {
         gone.into_iter().flat_map(|proposed| proposed.origins).flatten()
     }
 
-    /// A snapshot took the place of the slots up to this one: what stood in them is not told.
+    /// A snapshot took the place of the slots up to this one: their outcomes are not reported.
     pub(super) fn skip_to(&mut self, slot: Slot) -> impl Iterator<Item = O> {
         let (gone, left): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.packs).into_iter().partition(|p| p.slot <= slot);
         self.packs = left;

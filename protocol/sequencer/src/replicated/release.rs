@@ -1,6 +1,6 @@
-//! How long market data is held: what gateways tell of its way becomes d_h, which goes into the log.
+//! How long market data is held: gateways report how long it was on its way, and d_h, which goes into the log, follows from that.
 //!
-//! Every replica publishes at the same entries, and tells the leader how long after its making a publication was there. The slowest
+//! Every replica publishes at the same entries, and reports to the leader how long after its making a publication was there. The slowest
 //! counts: a publication is unfair when it came to any gateway after its release time. So the leader steers d_h to the share that
 //! the operator named, and has each change logged, since all have to release by the same.
 
@@ -66,7 +66,7 @@ pub(super) struct ReleaseSteering {
     /// Of the publications under way the entry, the number and how long they are held, oldest first.
     made: VecDeque<(LogIndex, u64, u64)>,
     next_change_ns: u64,
-    /// When somebody asked last what is wanted, which is all the time.
+    /// When [`wanted`](Self::wanted) was last called, which happens all the time.
     now_ns: u64,
 }
 
@@ -135,14 +135,14 @@ impl ReleaseSteering {
         }
     }
 
-    /// A replica can tell again.
+    /// A replica can report again.
     pub(super) fn on_linked(&mut self, replica: ReplicaId) {
         if let Some(gateway) = gateway_of(replica) {
             self.margins.on_linked(gateway);
         }
     }
 
-    /// A replica can not tell: what waits for its word alone is judged without it.
+    /// A replica cannot report: what waits only for its report is judged without it.
     pub(super) fn on_link_lost(&mut self, replica: ReplicaId) {
         if let Some(gateway) = gateway_of(replica) {
             self.margins.on_lost(gateway).into_iter().for_each(|judged| self.judge(judged));
@@ -158,7 +158,7 @@ impl ReleaseSteering {
         self.control.on_verdict((judged.transit_ns_max > i64::try_from(delay_ns).unwrap_or(i64::MAX)).into());
     }
 
-    /// What is to be in force from now on, if that is worth an entry, which then tells how long orders wait as well.
+    /// What is to be in force from now on, if that is worth an entry. The entry also has how long orders wait.
     pub(super) fn wanted(&mut self, now_ns: u64, in_force: AccessDelays, sequencing_ns: u64) -> Option<AccessDelays> {
         self.now_ns = now_ns;
         let release_ns = self.control.delay_ns();
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(steering.wanted(1_000, wanted, 0), None);
     }
 
-    /// A replica's clock jumps ahead, so that all it tells of looks late: others' market data does not wait for it.
+    /// A replica's clock jumps ahead, so that all it reports looks late: others' market data does not wait for it.
     #[test]
     fn a_clock_that_is_wrong_delays_nobody() {
         let settled_ns = |wrong_ns: i64| {

@@ -11,9 +11,9 @@ fn copies_that_differ_are_a_breach_and_the_first_counts() {
     world.runs_until(u64::MAX);
     assert_eq!(world.venue.taken(), [Some(ordinal(1, 1))]);
     let (gateway, ordinal) = (GatewayId(2), ordinal(1, 1));
-    let refused = || Told::Refused { gateway, ordinal, reason: RejectReason::SessionSeqReused };
-    let told = [Told::Differs { gateway, ordinal }, refused(), refused()];
-    assert_eq!(world.told(), told, "the operator once for a session, the sender each time");
+    let refused = || Notice::Refused { gateway, ordinal, reason: RejectReason::SessionSeqReused };
+    let expected = [Notice::Differs { gateway, ordinal }, refused(), refused()];
+    assert_eq!(world.notices(), expected, "the operator once for a session, the sender each time");
     let figures = world.figures();
     assert_eq!(figures.gateways.iter().map(|g| (g.gateway.0, g.copies.differing)).collect::<Vec<_>>(), [(1, 0), (2, 2)]);
 }
@@ -25,7 +25,7 @@ fn stamps_from_the_future_and_from_long_ago_reach_no_further_than_they_may() {
     world.comes(10_000, 1, Stamp::Gateway(u64::MAX), ordinal(1, 1), 1);
     world.comes(10_000, 2, Stamp::Gateway(0), ordinal(2, 1), 1);
     assert_eq!(world.venue.taken, [(10_000, Some(ordinal(2, 1)))], "it leaves at once, and is late");
-    assert_eq!(world.told(), [Told::Late { gateway: GatewayId(2), ordinal: ordinal(2, 1), late_ns: 400 }]);
+    assert_eq!(world.notices(), [Notice::Late { gateway: GatewayId(2), ordinal: ordinal(2, 1), late_ns: 400 }]);
     // The next order of who stamped the future is behind it; those of others are not.
     world.comes(10_010, 1, Stamp::Gateway(10_010), ordinal(1, 2), 2);
     world.comes(10_010, 3, Stamp::Gateway(10_009), ordinal(3, 1), 1);
@@ -71,13 +71,13 @@ fn a_gateway_apart_from_the_others_may_not_stamp() {
 fn a_session_that_is_not_open_is_refused() {
     let mut world = World::new(settings(100), 1);
     world.comes(1_000, 1, Stamp::Gateway(1_000), ordinal(2, 1), 1);
-    assert_eq!(world.told(), [refused(1, ordinal(2, 1), RejectReason::UnknownSession)]);
+    assert_eq!(world.notices(), [refused(1, ordinal(2, 1), RejectReason::UnknownSession)]);
     // It is closed while its command is held.
     world.comes(1_000, 1, Stamp::Gateway(1_000), ordinal(1, 1), 1);
     world.venue.expected.clear();
     world.intake.forget(SessionId(1));
     world.runs_until(u64::MAX);
-    assert_eq!(world.told(), [refused(1, ordinal(1, 1), RejectReason::UnknownSession)]);
+    assert_eq!(world.notices(), [refused(1, ordinal(1, 1), RejectReason::UnknownSession)]);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_gateway_with_too_many_orders_waits_alone() {
     for n in 1..=3 {
         world.comes(1_000, 1, Stamp::Gateway(1_000), ordinal(1, n), n as u8);
     }
-    assert_eq!(world.told(), [refused(1, ordinal(1, 3), RejectReason::Overloaded)]);
+    assert_eq!(world.notices(), [refused(1, ordinal(1, 3), RejectReason::Overloaded)]);
     world.comes(1_000, 2, Stamp::Gateway(1_000), ordinal(2, 1), 1);
     world.runs_until(5_000);
     assert_eq!(world.venue.taken.len(), 3);
@@ -101,11 +101,11 @@ fn an_order_does_not_wait_for_ever_nor_do_many() {
     for n in 2..=4 {
         world.comes(1_000 + n, 1, Stamp::Gateway(1_000), ordinal(1, n), n as u8);
     }
-    assert_eq!(world.told(), [refused(1, ordinal(1, 4), RejectReason::Overloaded)]);
+    assert_eq!(world.notices(), [refused(1, ordinal(1, 4), RejectReason::Overloaded)]);
     world.runs_until(1_502);
-    assert_eq!(world.told(), [refused(1, ordinal(1, 2), RejectReason::VenueNotReady)]);
+    assert_eq!(world.notices(), [refused(1, ordinal(1, 2), RejectReason::VenueNotReady)]);
     world.runs_until(u64::MAX);
-    assert_eq!((world.told(), world.figures().early), (vec![refused(1, ordinal(1, 3), RejectReason::VenueNotReady)], 0));
+    assert_eq!((world.notices(), world.figures().early), (vec![refused(1, ordinal(1, 3), RejectReason::VenueNotReady)], 0));
     for n in 1..=4 {
         world.comes(3_000, 1, Stamp::Gateway(3_000), ordinal(1, n), n as u8);
     }
@@ -121,7 +121,7 @@ fn what_the_sequencer_does_not_take_is_taken_when_it_is_sent_again() {
     }
     world.venue.refuses = Some(RejectReason::Overloaded);
     world.runs_until(1_101);
-    assert_eq!(world.told(), [refused(1, ordinal(1, 1), RejectReason::Overloaded)]);
+    assert_eq!(world.notices(), [refused(1, ordinal(1, 1), RejectReason::Overloaded)]);
     world.venue.refuses = None;
     // Those behind it are still held; they are dropped, and those that come again are not taken for their copies.
     for n in 1..=3 {
@@ -129,7 +129,7 @@ fn what_the_sequencer_does_not_take_is_taken_when_it_is_sent_again() {
     }
     world.runs_until(u64::MAX);
     assert_eq!(world.venue.taken(), [1, 2, 3].map(|n| Some(ordinal(1, n))));
-    assert_eq!(world.told(), []);
+    assert_eq!(world.notices(), []);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn more_sessions_than_may_be_remembered_push_out_idle_ones_only() {
     world.comes(1_000, 1, Stamp::Gateway(1_000), ordinal(1, 1), 1);
     world.comes(1_010, 1, Stamp::Gateway(1_010), ordinal(2, 1), 1);
     world.comes(1_020, 1, Stamp::Gateway(1_020), ordinal(3, 1), 1);
-    assert_eq!(world.told(), [refused(1, ordinal(3, 1), RejectReason::Overloaded)], "both have orders in the hold");
+    assert_eq!(world.notices(), [refused(1, ordinal(3, 1), RejectReason::Overloaded)], "both have orders in the hold");
     world.runs_until(1_105);
     world.comes(1_106, 1, Stamp::Gateway(1_106), ordinal(3, 1), 1);
     world.runs_until(u64::MAX);

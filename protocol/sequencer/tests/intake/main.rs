@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped};
 use walras_fair_access::resequence::Stamp;
-use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Place, Timed, Told};
+use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Notice, Place, Timed};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::{Command, VenueCommand};
 
@@ -59,7 +59,7 @@ impl Venue {
 struct World {
     intake: Intake<Waiter>,
     venue: Venue,
-    told: Vec<Told<Waiter>>,
+    notices: Vec<Notice<Waiter>>,
 }
 
 const GATEWAYS: u16 = 4;
@@ -74,7 +74,7 @@ fn ordinal(session: u64, session_seq: u64) -> Ordinal {
 
 impl World {
     fn new(settings: IntakeSettings, sessions: u64) -> Self {
-        Self { intake: Intake::new(settings), venue: Venue::with_sessions(sessions), told: Vec::new() }
+        Self { intake: Intake::new(settings), venue: Venue::with_sessions(sessions), notices: Vec::new() }
     }
 
     /// A copy comes, with that content; what is due leaves.
@@ -83,7 +83,7 @@ impl World {
         let place = Place::Ordinal(ordinal);
         let (gateway, command) = (GatewayId(gateway), Command::Venue(VenueCommand::Tick));
         let arrives = Arrives { gateway, stamp, place, command, content: &[content], origin: None };
-        self.intake.on_arrival(now_ns, arrives, expected, &mut self.told);
+        self.intake.on_arrival(now_ns, arrives, expected, &mut self.notices);
         self.passes(now_ns);
     }
 
@@ -97,14 +97,14 @@ impl World {
             content: &[0],
             origin: Some(waiter),
         };
-        self.intake.on_arrival(now_ns, arrives, None, &mut self.told);
+        self.intake.on_arrival(now_ns, arrives, None, &mut self.notices);
         self.passes(now_ns);
     }
 
     /// What is due now leaves.
     fn passes(&mut self, now_ns: u64) {
-        let Self { intake, venue, told } = self;
-        intake.release(now_ns, |ordinal, _, origin| venue.submit(now_ns, ordinal).map_err(|why| (why, origin)), told);
+        let Self { intake, venue, notices } = self;
+        intake.release(now_ns, |ordinal, _, origin| venue.submit(now_ns, ordinal).map_err(|why| (why, origin)), notices);
     }
 
     /// Time goes on until then; everything leaves when it is due.
@@ -118,8 +118,8 @@ impl World {
         self.intake.figures()
     }
 
-    fn told(&mut self) -> Vec<Told<Waiter>> {
-        std::mem::take(&mut self.told)
+    fn notices(&mut self) -> Vec<Notice<Waiter>> {
+        std::mem::take(&mut self.notices)
     }
 }
 
@@ -136,7 +136,7 @@ fn one_of_sixteen_is_timed_from_its_stamp_to_its_leaving() {
     let timed: Vec<Timed> = world.intake.take_timed().collect();
     assert_eq!(timed[0], Timed { ordinal: ordinal(1, 16), transit_ns: Some(70), held_ns: 930 });
     assert_eq!((timed.len(), timed[1].ordinal, timed[1].transit_ns), (2, ordinal(1, 32), None));
-    assert_eq!(world.intake.take_timed().count(), 0, "each is told once");
+    assert_eq!(world.intake.take_timed().count(), 0, "each is reported once");
     // What the sequencer does not take is not timed until it comes again.
     (34..=47).for_each(|place| world.comes(20_000, 1, Stamp::OnArrival, ordinal(1, place), 1));
     world.runs_until(30_000);
@@ -148,8 +148,8 @@ fn one_of_sixteen_is_timed_from_its_stamp_to_its_leaving() {
     }
 }
 
-fn refused(gateway: u16, ordinal: Ordinal, reason: RejectReason) -> Told<Waiter> {
-    Told::Refused { gateway: GatewayId(gateway), ordinal, reason }
+fn refused(gateway: u16, ordinal: Ordinal, reason: RejectReason) -> Notice<Waiter> {
+    Notice::Refused { gateway: GatewayId(gateway), ordinal, reason }
 }
 
 #[test]
@@ -160,19 +160,19 @@ fn orders_leave_in_the_order_of_stamps_after_the_delay() {
     world.comes(10_600, 3, Stamp::Gateway(10_200), ordinal(3, 1), 1);
     world.runs_until(u64::MAX);
     assert_eq!(world.venue.taken, [(11_100, Some(ordinal(2, 1))), (11_200, Some(ordinal(3, 1))), (11_300, Some(ordinal(1, 1)))]);
-    assert_eq!(world.told(), []);
+    assert_eq!(world.notices(), []);
     let figures = world.figures();
     assert_eq!((figures.judged, figures.unfair, figures.held, figures.queueing_ns_max / 10), (3, 0, 0, 90));
 }
 
 #[test]
-fn a_late_order_leaves_at_once_and_its_gateway_is_told_by_how_much() {
+fn a_late_order_leaves_at_once_and_its_gateway_hears_by_how_much() {
     let mut world = World::new(settings(1_000), 2);
     world.comes(20_000, 1, Stamp::Gateway(19_500), ordinal(1, 1), 1);
     world.runs_until(20_500);
     world.comes(21_000, 2, Stamp::Gateway(19_000), ordinal(2, 1), 1);
     assert_eq!(world.venue.taken, [(20_500, Some(ordinal(1, 1))), (21_000, Some(ordinal(2, 1)))]);
-    assert_eq!(world.told(), [Told::Late { gateway: GatewayId(2), ordinal: ordinal(2, 1), late_ns: 1_000 }]);
+    assert_eq!(world.notices(), [Notice::Late { gateway: GatewayId(2), ordinal: ordinal(2, 1), late_ns: 1_000 }]);
     let figures = world.figures();
     let hold = figures.gateways.iter().find(|gateway| gateway.gateway == GatewayId(2)).unwrap().hold;
     assert_eq!((hold.late, hold.unfair, figures.unfair), (1, 1, 1));
@@ -180,18 +180,18 @@ fn a_late_order_leaves_at_once_and_its_gateway_is_told_by_how_much() {
 
 /// The delay was shorter a moment ago, and by that a later one has left: by the delay of now this one is on time, and still it is out of sequence.
 #[test]
-fn an_order_that_was_overtaken_while_the_delay_was_shorter_is_told_by_how_much() {
+fn an_order_that_was_overtaken_while_the_delay_was_shorter_is_reported_with_by_how_much() {
     let bounds = DelayBounds { min_ns: 100, max_ns: 5_000, start_ns: 100 };
     let stepped = Stepped { bounds, target: Ppm(0), window: 1, step_ns: 1_000, samples_per_step: 1 };
     let mut world = World::new(IntakeSettings::new(GATEWAYS, DelaySettings::Stepped(stepped), 7), 2);
     world.comes(20_000, 1, Stamp::Gateway(20_000), ordinal(1, 1), 1);
     world.runs_until(20_100);
     world.comes(20_150, 2, Stamp::Gateway(19_900), ordinal(2, 1), 1);
-    let late = |session_seq, late_ns| Told::Late { gateway: GatewayId(2), ordinal: ordinal(2, session_seq), late_ns };
-    assert_eq!((world.told(), world.intake.delay_ns()), (vec![late(1, 150)], 1_100));
+    let late = |session_seq, late_ns| Notice::Late { gateway: GatewayId(2), ordinal: ordinal(2, session_seq), late_ns };
+    assert_eq!((world.notices(), world.intake.delay_ns()), (vec![late(1, 150)], 1_100));
     world.comes(20_160, 2, Stamp::Gateway(19_950), ordinal(2, 2), 1);
     assert_eq!(world.venue.taken.last(), Some(&(20_160, Some(ordinal(2, 2)))), "waiting would help nobody");
-    assert_eq!(world.told(), [late(2, 50)]);
+    assert_eq!(world.notices(), [late(2, 50)]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn what_has_no_number_waits_too_and_stays_behind_its_session() {
     world.venue.refuses = Some(RejectReason::Overloaded);
     world.comes_alone(20_000, Place::Alone, Stamp::OnArrival, 7);
     world.runs_until(u64::MAX);
-    assert_eq!(world.told(), [Told::NotTaken { origin: 7, why: NotTaken::Refused(RejectReason::Overloaded) }]);
+    assert_eq!(world.notices(), [Notice::NotTaken { origin: 7, why: NotTaken::Refused(RejectReason::Overloaded) }]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ proptest! {
         let taken: Vec<_> = world.venue.taken.iter().map(|(at_ns, ordinal)| (*at_ns, ordinal.unwrap())).collect();
         let expected: Vec<_> = expected.iter().map(|(stamp_ns, _, n, session)| (stamp_ns + 1_000_000, ordinal(*session, *n))).collect();
         prop_assert_eq!(taken, expected);
-        prop_assert_eq!(world.told, vec![]);
+        prop_assert_eq!(world.notices, vec![]);
         prop_assert_eq!(world.intake.figures().unfair, 0);
     }
 
@@ -119,8 +119,8 @@ proptest! {
             }
         }
         prop_assert_eq!(taken.len(), stamps.len());
-        let late = world.told.iter().filter(|told| matches!(told, Told::Late { .. })).count() as u64;
+        let late = world.notices.iter().filter(|notices| matches!(notices, Notice::Late { .. })).count() as u64;
         prop_assert_eq!(late, world.intake.figures().gateways.iter().map(|gateway| gateway.hold.late).sum::<u64>());
-        prop_assert_eq!(late as usize, world.told.len());
+        prop_assert_eq!(late as usize, world.notices.len());
     }
 }

@@ -84,7 +84,7 @@ impl Venue {
             let mut is_taken = false;
             self.world.with(n, |sequencer, around| {
                 if sequencer.is_clock_wanted(now_ns) {
-                    sequencer.tell_clock(now_ns, machine.leader_time(now_ns), around);
+                    sequencer.report_clock(now_ns, machine.leader_time(now_ns), around);
                 }
                 is_taken =
                     sequencer.submit(time, None, &Command::Account(AccountCommand::Create(AccountId(account))), Some(None)).is_ok();

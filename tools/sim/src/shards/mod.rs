@@ -12,8 +12,8 @@
 //! *Start reading* at `venue.rs`, then `relays.rs` and `checks.rs`.
 
 mod checks;
-mod handlers;
 mod faults;
+mod handlers;
 mod mutation;
 mod relays;
 mod report;

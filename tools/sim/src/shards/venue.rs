@@ -8,8 +8,8 @@ use walras_types::ClientTransferId;
 use walras_wire::{Command, ShardCommand, ShardPlace, TransferOut};
 
 use super::checks::{self, Checks, IN_TRANSIT, shard_id};
-use super::handlers::{Incoming, RelayRequest, Reply};
 use super::faults::{self, Fault, Ways};
+use super::handlers::{Incoming, RelayRequest, Reply};
 use super::mutation::Mutation;
 use super::relays::{RelayId, RunningRelay};
 use super::report::{Report, Settings};
@@ -212,7 +212,9 @@ impl Venue {
     /// For events at a process that does nothing now.
     fn paused_until(&self, event: &Event) -> Option<u64> {
         let (shard, replica) = match event {
-            Event::Wake(relay_id, _) | Event::Reply(relay_id, ..) | Event::OutOfPatience(relay_id, ..) => (relay_id.shard, relay_id.replica),
+            Event::Wake(relay_id, _) | Event::Reply(relay_id, ..) | Event::OutOfPatience(relay_id, ..) => {
+                (relay_id.shard, relay_id.replica)
+            }
             Event::RelayRequest(request) => (request.from.to, request.replica),
             Event::Fault | Event::WaysHeal | Event::BackUp | Event::Probe => return None,
         };

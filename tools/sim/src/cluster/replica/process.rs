@@ -521,7 +521,9 @@ impl Process {
                 self.out.push(Out::Requested(request, answer));
             }
             Effect::Answer { waiter: WaiterId(number), answer } => match answer {
-                WaiterAnswer::Command(Ok(outcome)) => self.out.push(Out::CommandDone(number, Disposition::Done(outcome.rejected()))),
+                WaiterAnswer::Command(Ok(outcome)) => {
+                    self.out.push(Out::CommandDone(number, Disposition::Done(outcome.rejected())))
+                }
                 WaiterAnswer::Command(Err(_)) => self.out.push(Out::CommandDone(number, Disposition::Unknown)),
                 WaiterAnswer::Read => self.out.push(Out::ReadReady(ReadToken(number))),
                 WaiterAnswer::Numbered(_) => unreachable!("nobody sends commands under numbers beside sessions"),
