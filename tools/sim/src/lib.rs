@@ -34,7 +34,7 @@
 //!
 //! *Invariants*
 //! - The same seed and settings give the same run, to the byte: no clock, no thread, no hash order.
-//! - A checker learns from outside the product (what clients asked and were told, what replicas hand out, what disks hold), never
+//! - A checker learns from outside the product (what clients asked and were answered, what replicas hand out, what disks hold), never
 //!   from the product's own books.
 //!
 //! *Start reading* at [`cluster::simulate`], then `cluster/world.rs`, `cluster/replica/process.rs` and `cluster/checks/mod.rs`;

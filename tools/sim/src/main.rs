@@ -240,7 +240,7 @@ struct Plan {
 impl Plan {
     fn run<R: Sum>(&self, simulate: impl Fn(u64, &Trace) -> Result<R, Violation>, again: &str) -> ExitCode {
         let begun = Instant::now();
-        let (mut sum, mut told, mut failed) = (R::default(), begun, None);
+        let (mut sum, mut shown, mut failed) = (R::default(), begun, None);
         let mut count = 0;
         for (done, seed) in (1..=self.seeds).zip(self.first..) {
             let trace = if self.shows_trace { Trace::on() } else { Trace::off() };
@@ -255,8 +255,8 @@ impl Plan {
                     break;
                 }
             }
-            if told.elapsed().as_secs() >= 2 || done == self.seeds {
-                told = Instant::now();
+            if shown.elapsed().as_secs() >= 2 || done == self.seeds {
+                shown = Instant::now();
                 println!("{done}/{} seeds, {}", self.seeds, sum.progress(begun.elapsed()));
             }
         }
@@ -271,7 +271,7 @@ impl Plan {
         if let Some(path) = &self.json {
             let text = format!("{:#}\n", self.document(count, &sum, elapsed, failed.as_ref(), again));
             if let Err(error) = std::fs::write(path, text) {
-                eprintln!("walras-sim: {} can not be written: {error}; name another file with --json", path.display());
+                eprintln!("walras-sim: {} cannot be written: {error}; name another file with --json", path.display());
                 return ExitCode::FAILURE;
             }
         }

@@ -305,7 +305,7 @@ fn cut_at_any_write(lag: u64) {
         venue.engine.check_invariants();
         venue.run(&steps, |_| ()).unwrap();
         assert_eq!(venue.engine.state_hash(), *hashes.last().unwrap(), "lag {lag}, cut at operation {op}: another end");
-        // Those that the newest snapshot held are not told again.
+        // Those that the newest snapshot held do not come again.
         assert!(
             blocks.ends_with(&venue.blocks),
             "lag {lag}, cut at operation {op}: blocks {:?} are not the last of {blocks:?}",

@@ -51,7 +51,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("venues in memory", sum.in_memory),
         ("orderly stops", sum.orderly_stops),
         ("disks lost", sum.lost_disks),
-        ("emptied disks told", sum.emptied_told),
+        ("emptied disks found", sum.emptied_found),
         ("replicas replaced", sum.replaced),
         ("joint changes", sum.joint_changes),
         ("reports that were not kept", sum.missing_reports),
@@ -97,7 +97,7 @@ fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() 
     }
 }
 
-/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no harm and is told. Or the first one reaches
+/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no harm and is stopped. Or the first one reaches
 /// nobody meanwhile: then the later one goes on.
 #[test]
 fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
@@ -403,7 +403,7 @@ fn faults_of_a_disk_are_found_with_one_replica_alone() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// A client that says something else under a number that it has used is told so by the venue, and not what came of its first command.
+/// A client that says something else under a number that it has used is refused by the venue, and does not get the answer to its first command.
 #[test]
 fn a_repeat_with_other_content_is_refused() {
     let settings = Settings { mutation: Some(Mutation::RetryAltered), ..PLAIN };

@@ -67,7 +67,7 @@ fn a_seed_does_the_same_again() {
 
 /// Seeds that failed, and why. They are kept: what they found may come back.
 const FAILED_ONCE: &[(u64, &str)] =
-    &[(175, "a backup from before the shard was told that it is one was believed to have moved when it was told")];
+    &[(175, "a backup from before the shard was configured as one was believed to have moved when it was configured")];
 
 #[test]
 fn seeds_that_failed_once_pass() {

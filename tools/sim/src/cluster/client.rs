@@ -1,4 +1,4 @@
-//! A client: the product's end of a session, what its user asks, and what that user is told.
+//! A client: the product's end of a session, what its user asks, and how that user is answered.
 
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClient, SessionClient, Wish};
@@ -245,7 +245,7 @@ impl Client {
         let Self { end, number, account, mutation, .. } = self;
         end.on_bytes(line, clock_ns, bytes, &mut |event: ClientEvent| {
             if let Some(event) = arrives(*mutation, event) {
-                checks.on_told(*number, *account, &event);
+                checks.on_client_event(*number, *account, &event);
             }
         });
     }
@@ -254,7 +254,7 @@ impl Client {
     pub(super) fn act(&mut self, now_ns: u64, line: usize, checks: &mut Checks) -> Doing {
         let clock_ns = self.clock_ns(now_ns);
         let Self { end, number, account, .. } = self;
-        end.on_timer(clock_ns, &mut |event: ClientEvent| checks.on_told(*number, *account, &event));
+        end.on_timer(clock_ns, &mut |event: ClientEvent| checks.on_client_event(*number, *account, &event));
         match end.wish(line, clock_ns) {
             Wish::Wait => Doing::Waits,
             Wish::Close => Doing::HangsUp,

@@ -8,7 +8,7 @@ use super::event::{Event, Phase};
 use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
 use super::replica::{Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId};
-use super::shard_place::{Heard, NUMBERS_FROM};
+use super::shard_place::{NUMBERS_FROM, Notice};
 use super::strikes::SHORT_RESTART_NS;
 use super::world::World;
 use crate::common::checks::Violation;
@@ -107,7 +107,7 @@ impl World {
                     self.trace.line(self.now_ns, || format!("replica {}: members are {members:?}", replica_id(replica)));
                     self.note_members(replica, members);
                 }
-                Out::ReadReady(token) if token.0 >= NUMBERS_FROM => self.told.push((replica, Heard::Read(token.0))),
+                Out::ReadReady(token) if token.0 >= NUMBERS_FROM => self.notices.push((replica, Notice::Read(token.0))),
                 Out::ReadReady(token) => self.read_ready(replica, token),
                 Out::Requested(request, answer) if request >= SIGNED_FROM => self.on_signed_answer(request, answer)?,
                 Out::Requested(request, answer) => self.on_requested(request, answer)?,
@@ -116,7 +116,7 @@ impl World {
                         .line(self.now_ns, || format!("replica {}: its clock is far off, {to} is to lead", replica_id(replica)));
                     self.report.clock_handovers += 1;
                 }
-                Out::CommandDone(number, disposition) => self.told.push((replica, Heard::Command(number, disposition))),
+                Out::CommandDone(number, disposition) => self.notices.push((replica, Notice::Command(number, disposition))),
             }
         }
         self.outs = outs;

@@ -28,11 +28,11 @@ pub(super) enum Fault {
     ClockJump { by_ns: i64 },
     /// The clock counts too fast or too slow.
     ClockDrift { fast_ppm: i64 },
-    /// The time of day is set right, by whoever then starts the process anew if it was far off.
+    /// The time of day is set right, and the operator starts the process again if it was far off.
     ClockSetRight,
     /// The network gets worse or better.
     Network(NetworkQuality),
-    /// Those of whom the mask's bit is set do not reach the others, in one direction or both, until the network heals.
+    /// The replicas whose bit in the mask is set do not reach the others, in one direction or both, until the network heals.
     Partition { mask: u64, cuts_out: bool, cuts_in: bool, for_ns: u64 },
     /// A client's connection is cut.
     CutStream,

@@ -4,9 +4,9 @@
 //! new one takes the place of the one before, and that one calls again. Who has to stop they find as the product does ([`Lives`]).
 //!
 //! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the network is good and no other
-//! fault strikes. Whatever the later one does, all checkers hold, the first one goes on, and the later one is told within a second.
+//! fault strikes. Whatever the later one does, all checkers hold, the first one goes on, and the later one is stopped within a second.
 //!
-//! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and when the first one is back it is told. The folder
+//! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and when the first one is back it is stopped. The folder
 //! of the later one is the replica's from then on.
 
 use walras_consensus::{Life, ReplicaId};
@@ -26,7 +26,7 @@ use crate::common::network::NetworkQuality;
 const FORK_NS: u64 = 3_000_000_000;
 /// Until somebody who is not linked calls again, and who is linked looks again.
 const CALL_NS: u64 = 10_000_000;
-/// Within which one of the two must have been told.
+/// Within this, one of the two must have been stopped.
 const TOLD_NS: u64 = 1_000_000_000;
 /// Longest time that the first one is cut off from all others: longer than a probation.
 const PARTED_NS: u64 = 1_200_000_000;
@@ -95,7 +95,7 @@ impl World {
         let of = self.forks.pick(&running);
         self.next_fork += 1;
         let number = self.next_fork;
-        // Whoever has not met the first one can not know it again.
+        // A peer that has not met the first one cannot recognise it.
         let is_parted = running.len() == self.machines.len() && self.forks.one_in(2);
         let parted_ns = if is_parted { self.forks.within(PARTED_NS / 2, PARTED_NS) } else { 0 };
         self.trace.line(self.now_ns, || {
@@ -162,7 +162,7 @@ impl World {
             return Ok(());
         }
         if self.now_ns > fork.parted_until_ns + TOLD_NS {
-            let what = format!("two processes run as replica {} for a second, and none is told", replica_id(of));
+            let what = format!("two processes run as replica {} for a second, and neither is stopped", replica_id(of));
             return Err(Violation::new("identity", what));
         }
         let is_parted = fork.is_parted;
@@ -183,7 +183,7 @@ impl World {
         }
         match (life, side) {
             (Life::LaterOfTwo | Life::Outlived, Side::Later) | (Life::FirstOfTwo, Side::First) => {
-                self.end_fork("it is told so");
+                self.end_fork("its peers say so");
                 self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
             }
             (Life::Outlived, Side::First) if is_parted => {
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    /// The first process has to stop. Whoever looks after the replica keeps the folder of the other one, which is started again there.
+    /// The first process has to stop. The operator keeps the folder of the other one, which is started again there.
     fn later_goes_on(&mut self) {
         let Some(fork) = self.fork.take() else { return };
         self.trace.line(self.now_ns, || format!("replica {}: its first process is told to stop", replica_id(fork.of)));
@@ -213,7 +213,7 @@ impl World {
         self.report.outlived += 1;
     }
 
-    /// What the ends of a new link are told, and those of the one whose place it took.
+    /// Reports a new link to its ends, and the loss of the one whose place it took.
     fn linked(&mut self, side: Side, former: Option<Side>, peer: usize, of: usize) -> Result<(), Violation> {
         let (id, peer_id) = (replica_id(of), replica_id(peer));
         if let Some(former) = former {

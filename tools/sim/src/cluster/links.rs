@@ -1,4 +1,4 @@
-//! Links between replicas, as far as their ends are told: messages pass as the network lets them (`net.rs`), and whoever had a connection to a
+//! Links between replicas, as far as their ends are reported: messages pass as the network lets them (`net.rs`), and a replica that had a connection to a
 //! process that was killed learns of it from the dead one's system. A machine whose power fails says nothing.
 
 use super::event::{Event, Phase};
@@ -32,8 +32,8 @@ impl World {
         if one != other {
             self.trace.line(self.now_ns, || format!("the link between {} and {} breaks", replica_id(one), replica_id(other)));
             self.report.faults += 1;
-            self.tell_lost(one, other);
-            self.tell_lost(other, one);
+            self.report_lost(one, other);
+            self.report_lost(other, one);
         }
     }
 
@@ -43,13 +43,13 @@ impl World {
         if self.links_close {
             for other in 0..self.machines.len() {
                 if other != replica {
-                    self.tell_lost(other, replica);
+                    self.report_lost(other, replica);
                 }
             }
         }
     }
 
-    fn tell_lost(&mut self, at: usize, peer: usize) {
+    fn report_lost(&mut self, at: usize, peer: usize) {
         if self.machines[at].process.is_some() && self.network.reaches(End::Replica(peer), End::Replica(at)) {
             let generation = self.machines[at].generation;
             let delay_ns = 20_000 + self.links.below(self.network.quality.delay_ns_max.max(1));

@@ -123,7 +123,7 @@ impl World {
         self.start_later(replica);
     }
 
-    /// The clock was far off and is right again: the process starts anew.
+    /// The clock was far off and is right again: the process starts again.
     pub(super) fn end_for_the_clock(&mut self, replica: usize) {
         match self.durability {
             Durability::Disk => self.kill(replica),
@@ -157,7 +157,7 @@ impl World {
         if self.settings.mutation == Some(Mutation::RejoinWithEmptyDisk) {
             self.start_later(replica);
         } else if self.losses.one_in(2) {
-            // Whoever runs it does not know better.
+            // The operator does not know better.
             self.machines[replica].fortune = Fortune::Emptied;
             self.start_later(replica);
         } else {
@@ -165,11 +165,11 @@ impl World {
         }
     }
 
-    /// One with an emptied disk was told so: the operator reads it, and does what it says.
+    /// The others stopped one with an emptied disk: the operator reads the message, and does what it says.
     pub(super) fn told_of_its_disk(&mut self, replica: usize) {
         self.take_process(replica);
         self.machines[replica].disk.device.kill();
-        self.report.emptied_told += 1;
+        self.report.emptied_found += 1;
         self.replace(replica);
     }
 

@@ -17,7 +17,7 @@ pub(super) enum Fortune {
     Doomed,
     /// Its process has ended so. When it starts it finds that out.
     Lost,
-    /// Its disk was lost, and somebody starts it again under its id with an empty one: the others must tell it.
+    /// Its disk was lost, and somebody starts it again under its id with an empty one: the others must stop it.
     Emptied,
     /// The replica is no more.
     Gone,
@@ -30,7 +30,7 @@ pub(super) struct Machine {
     pub(super) has_taken_part: bool,
     pub(super) disk: VenueDisk,
     pub(super) clock: Clock,
-    /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start anew.
+    /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start again.
     pub(super) clock_was_far: bool,
     pub(super) process: Option<Process>,
     /// Of the process; a later one has its own timers.

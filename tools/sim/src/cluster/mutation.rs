@@ -9,7 +9,7 @@ use crate::common::planted::mutations;
 mutations! {
     /// A command is answered when the leader takes it.
     AcknowledgeBeforeCommit,
-    /// The consensus is told that a write is durable when it was handed to the operating system.
+    /// A write is reported durable to the consensus when it was handed to the operating system.
     PersistedBeforeSync,
     /// The disk does not sync segments.
     SkipLogSync,
@@ -34,7 +34,7 @@ mutations! {
     ForgetEndOfTail,
     /// One replica's state is not what the log makes of it, after a restart from a snapshot.
     Diverge,
-    /// Reports are numbered anew after a restart from a snapshot.
+    /// Reports are numbered from 1 again after a restart from a snapshot.
     ReportsForgotten,
     /// A report is lost between two others.
     LoseReport,
@@ -46,7 +46,7 @@ mutations! {
     TakeHalfASnapshot,
     /// The leader never hears what became of a snapshot that it sent.
     ForgetSnapshotSent,
-    /// Reads are answered at once by whoever is asked.
+    /// Reads are answered at once by the replica that is asked.
     ReadAtOnce,
     /// A replica starts with the members that the cluster began with.
     ForgetMembers,
@@ -66,7 +66,7 @@ mutations! {
     OfferUnpaid,
     /// Every engine: the second in a queue trades before the first.
     JumpTheQueue,
-    /// Every engine: some fees that are told are not those that were taken.
+    /// Every engine: some fees in events are not those that were taken.
     MisstateFee,
     /// What a block does depends on how many threads share it.
     ThreadsMatter,
@@ -115,7 +115,7 @@ impl Mutation {
         matches!(self, Self::RefuseInDoubt | Self::ReplayTwice | Self::SubmitTwice | Self::ForgetNonces | Self::TakeStampsFromStart)
     }
 
-    /// What a wrong engine tells of an entry.
+    /// Changes the events of an entry to those of a wrong engine.
     pub(super) fn spoil(self, log_index: LogIndex, events: &mut [Event]) {
         let is_hit = log_index.0.is_multiple_of(5);
         match self {

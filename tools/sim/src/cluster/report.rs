@@ -48,9 +48,9 @@ report! {
     entries,
     /// Commands answered, each once.
     answers,
-    /// Reports told.
+    /// Reports delivered.
     reports,
-    /// Reports of which clients were told that they are not kept any more.
+    /// Reports that clients learned are no longer kept.
     missing_reports,
     /// Blocks of batch markets cleared.
     blocks,
@@ -58,7 +58,7 @@ report! {
     reads,
     /// Terms with a leader.
     elections,
-    /// Ends of links that were told.
+    /// Ends of links that were reported.
     lost_links,
     /// Processes that ended other than in good order: power failed, or they were killed.
     crashes,
@@ -70,13 +70,13 @@ report! {
     orderly_stops,
     /// Disks that were lost with all that was on them.
     lost_disks,
-    /// Replicas that began again under their ids with an empty disk, and were told by the others that they may not.
-    emptied_told,
+    /// Replicas that began again under their ids with an empty disk, and were stopped by the others.
+    emptied_found,
     /// Second processes that were started under the id of a replica that runs, on a copy of its folder.
     forks,
     /// Of these, such as were started while the first one reached nobody.
     parted_forks,
-    /// Of these, such as took its place: the first one was told to stop.
+    /// Of these, such as took its place: the first one was stopped.
     outlived,
     /// Replicas in whose place another one came, under a new id.
     replaced,
@@ -136,7 +136,7 @@ report! {
     replayed,
     /// Answers to them that the outcome is unknown.
     in_doubt,
-    /// Answers to them that the log can not be written.
+    /// Answers to them that the log cannot be written.
     refused_by_storage,
     /// Notices to clients that a command was late for its place in the order of stamps.
     late,

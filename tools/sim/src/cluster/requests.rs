@@ -79,7 +79,7 @@ impl World {
                 if let Some(session) = session {
                     requester.session = Some(session);
                     let logged_on = ClientEvent::LoggedOn { session };
-                    self.checks.borrow_mut().on_told(requester.number, Some(ACCOUNT), &logged_on);
+                    self.checks.borrow_mut().on_client_event(requester.number, Some(ACCOUNT), &logged_on);
                 }
             }
             (WaiterAnswer::Numbered(Ok(outcome)), Some(session_seq)) => {
@@ -93,7 +93,7 @@ impl World {
                 }
                 let Kept { log_index, rejected } = kept;
                 let event = ClientEvent::Answer { session_seq, log_index, time: None, rejected };
-                self.checks.borrow_mut().on_told(requester.number, Some(ACCOUNT), &event);
+                self.checks.borrow_mut().on_client_event(requester.number, Some(ACCOUNT), &event);
                 requester.answered.insert(session_seq, kept);
                 requester.pending = None;
                 requester.next = session_seq.next();

@@ -13,7 +13,7 @@ use super::event::Event;
 use super::machine::Fortune;
 use super::replica::Process;
 use super::report::{Report, Settings};
-use super::shard_place::{Heard, NUMBERS_FROM, OfShards};
+use super::shard_place::{NUMBERS_FROM, Notice, OfShards};
 use super::strikes::SHORT_RESTART_NS;
 use super::world::World;
 use crate::common::checks::Violation;
@@ -78,8 +78,8 @@ impl World {
         Ref::map(self.log_checks.borrow(), Checks::replay)
     }
 
-    pub(crate) fn take_told(&mut self) -> Vec<(usize, Heard)> {
-        std::mem::take(&mut self.told)
+    pub(crate) fn take_notices(&mut self) -> Vec<(usize, Notice)> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Places of replicas.
@@ -168,7 +168,7 @@ impl World {
     }
 
     /// All replicas stop, and begin again after a while on other disks; those that they had are given back. With an older state clients rest: what
-    /// they were told is not so there.
+    /// they were answered is not so there.
     pub(crate) fn begin_from(&mut self, backup: Backup, state: State) -> Backup {
         assert!(self.durability == Durability::Disk, "who counts on memory does not begin from an older disk");
         self.trace.line(self.now_ns, || format!("all replicas stop, and begin again from their {state:?} state"));

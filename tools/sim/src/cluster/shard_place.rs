@@ -16,9 +16,9 @@ pub(crate) struct OfShards {
 /// Numbers under which somebody of the venue waits for something here are not below this one.
 pub(crate) const NUMBERS_FROM: u64 = 1 << 32;
 
-/// What whoever waits under a number hears.
+/// An answer to what was asked under a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Notice {
     /// The state of the replica that was asked has all that was acknowledged before.
     Read(u64),
     /// What came of a command.

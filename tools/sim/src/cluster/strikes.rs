@@ -149,7 +149,7 @@ impl World {
         self.start_at(self.now_ns + after_ns, replica);
     }
 
-    /// Somebody votes: perhaps its power fails when that has just become durable and was told.
+    /// A replica votes: perhaps its power fails when the vote has just become durable and was sent.
     pub(super) fn disturb_voter(&mut self, replica: usize) {
         if self.phase == Phase::Safety && self.faults.one_in(3) {
             let after_ns = self.faults.within(220_000, 1_500_000);

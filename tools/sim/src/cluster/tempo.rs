@@ -1,7 +1,7 @@
 //! How dense faults and work are, which differs from seed to seed: a storm, in which no leader lasts, or calm, in which leaders last for long, logs grow
 //! between snapshots, and a fault meets a venue that had come to rest.
 //!
-//! Neither finds all that the other finds. In a storm faults meet each other, and what takes long never comes to its end. So a calm venue is drawn anew in each
+//! Neither finds all that the other finds. In a storm faults meet each other, and what takes long never comes to its end. So a calm venue is drawn again in each
 //! seed: how rare faults are, which kinds of them there are at all, who asks how often, and after how many entries states are kept (Groce, Zhang, Eide,
 //! Chen, Regehr, "Swarm Testing", ISSTA 2012).
 

@@ -73,8 +73,8 @@ impl World {
                     Ok(())
                 })?;
                 // The word of it may be lost: then it counts as not arrived.
-                let is_told = self.reaches(End::Replica(to), End::Replica(from)) && !self.network.breaks();
-                self.report_transfer(&transfer, arrived && is_told);
+                let is_reported = self.reaches(End::Replica(to), End::Replica(from)) && !self.network.breaks();
+                self.report_transfer(&transfer, arrived && is_reported);
                 return Ok(());
             }
         }

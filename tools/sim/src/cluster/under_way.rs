@@ -99,7 +99,7 @@ impl Peer {
     }
 }
 
-/// By which those who are linked with both tell them apart.
+/// The number by which a peer that is linked with both distinguishes them.
 pub(super) fn stamp(side: Side) -> u64 {
     match side {
         Side::First => 1,

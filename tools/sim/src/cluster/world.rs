@@ -22,7 +22,7 @@ use super::net::{Direction, End, Network};
 use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM};
 use super::report::{Report, Settings};
 use super::requester::Requester;
-use super::shard_place::{Heard, OfShards};
+use super::shard_place::{Notice, OfShards};
 use super::signed_order::{self, Signer};
 use super::tempo::{Density, Tempo};
 use super::under_way::{Fork, Replacement, Transfer, may_fork};
@@ -104,8 +104,8 @@ pub(crate) struct World {
     /// Events since the last millisecond began.
     in_this_ms: u64,
     /// As one of several shards: who waits for something, and what they heard.
-    pub(super) told: Vec<(usize, Heard)>,
-    /// Clients do nothing, since the replicas have not the state that they were told of.
+    pub(super) notices: Vec<(usize, Notice)>,
+    /// Clients do nothing, since the replicas lack the state that clients know of.
     pub(super) clients_rest: bool,
     /// What replicas and clients are held to: `log_checks`, but where replicas were set back to an older state.
     pub(super) checks: Rc<RefCell<Checks>>,
@@ -256,7 +256,7 @@ impl World {
             replacements: Vec::new(),
             durable_checked: 0,
             in_this_ms: 0,
-            told: Vec::new(),
+            notices: Vec::new(),
             clients_rest: false,
             checks: Rc::clone(&checks),
             log_checks: checks,
@@ -592,7 +592,7 @@ impl World {
 
     pub(super) fn note_members(&mut self, replica: usize, members: Members) {
         let process = self.machines[replica].process.as_ref();
-        // Those who lag behind tell of members of long ago.
+        // Those who lag behind report members of long ago.
         let is_latest = process.is_none_or(|process| process.engine().last_applied().0 == self.checks.borrow().entry_count());
         if is_latest && self.members.last() != Some(&members) {
             self.members.push(members);

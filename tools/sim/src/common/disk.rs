@@ -1,4 +1,4 @@
-//! The simulated disk, which may be told to lie about syncs.
+//! The simulated disk, which may be set to lie about syncs.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The last things that happened, for whoever has to find out why.
+//! The last things that happened, from which an engineer finds out why.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -60,7 +60,7 @@ pub(super) struct Counts {
     pub(super) stopped: u64,
 }
 
-/// The last names that were sent, for whoever wants to send them again.
+/// The last names that were sent, to send them again.
 pub(super) type Sent = Vec<(usize, TransferOut)>;
 
 impl Checks {

@@ -130,8 +130,8 @@ impl Venue {
         let Some(Incoming { request, from, delivered, .. }) = self.incoming.remove(&place) else { return };
         // What was taken stays so, whatever failed behind it.
         let engine = self.shards[request.from.to].engine(request.replica);
-        let told = engine.map_or_else(Vec::new, |engine| outcomes(engine, from, &delivered));
-        let reply = if told.is_empty() { Reply::Refused } else { Reply::Outcomes(told) };
+        let reported = engine.map_or_else(Vec::new, |engine| outcomes(engine, from, &delivered));
+        let reply = if reported.is_empty() { Reply::Refused } else { Reply::Outcomes(reported) };
         self.reply(&request, reply);
     }
 

@@ -5,7 +5,7 @@ use crate::common::planted::mutations;
 mutations! {
     /// A relay makes up numbers of the other shard that agree with its own.
     NeverAsks,
-    /// Directories are told as the replica that is asked has them, without asking whether it is behind.
+    /// Directories are sent as the replica that is asked has them, without asking whether it is behind.
     StaleDirectory,
     /// A relay that gets no answer to a delivery reports the transfers as taken.
     SilenceIsTaken,

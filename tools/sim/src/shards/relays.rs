@@ -137,13 +137,13 @@ impl Venue {
                 let step = running.relay.on_directory(directory);
                 self.act(relay_id, step)
             }
-            Reply::Outcomes(told) => self.outcomes(relay_id, told),
+            Reply::Outcomes(reported) => self.outcomes(relay_id, reported),
         }
     }
 
-    fn outcomes(&mut self, relay_id: RelayId, mut told: Vec<Reported>) -> Result<(), Violation> {
+    fn outcomes(&mut self, relay_id: RelayId, mut reported: Vec<Reported>) -> Result<(), Violation> {
         let is_unlucky = self.settings.mutation == Some(Mutation::TakenIsRefused) && self.choices.one_in(10);
-        for (_, outcome) in &mut told {
+        for (_, outcome) in &mut reported {
             match self.settings.mutation {
                 Some(Mutation::RefusedIsTaken) => *outcome = TransferOutcome::Taken,
                 _ if is_unlucky => *outcome = TransferOutcome::Refused,
@@ -152,7 +152,7 @@ impl Venue {
         }
         let Some(running) = self.relays.get_mut(&relay_id) else { return Ok(()) };
         running.asks = None;
-        let step = running.relay.on_outcomes(told);
+        let step = running.relay.on_outcomes(reported);
         self.act(relay_id, step)
     }
 
@@ -165,8 +165,8 @@ impl Venue {
             return Ok(());
         }
         if let (Some(Mutation::SilenceIsTaken), Body::Transfers(transfers)) = (mutation, body) {
-            let told = transfers.iter().map(|transfer| (transfer.transfer_seq, TransferOutcome::Taken)).collect();
-            return self.outcomes(relay_id, told);
+            let reported = transfers.iter().map(|transfer| (transfer.transfer_seq, TransferOutcome::Taken)).collect();
+            return self.outcomes(relay_id, reported);
         }
         self.try_next(relay_id)
     }

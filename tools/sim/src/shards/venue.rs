@@ -15,7 +15,7 @@ use super::relays::{RelayId, RunningRelay};
 use super::report::{Report, Settings};
 use super::set_back::{Copied, SetBackRun};
 use crate::cluster;
-use crate::cluster::shard_place::{Heard, NUMBERS_FROM, OfShards};
+use crate::cluster::shard_place::{NUMBERS_FROM, Notice, OfShards};
 use crate::cluster::{HEALING_NS, World};
 use crate::common::checks::Violation;
 use crate::common::faults::pause_ns;
@@ -54,7 +54,7 @@ pub(super) enum Waits {
     Directory(RelayRequest),
     /// One of those that were delivered together.
     Transfer(u64),
-    /// Whoever sends transfers from a shard that was set back; whether it had been found by then.
+    /// The sender of transfers from a shard that was set back; whether it had been found by then.
     Probe(bool),
     /// Nobody: a transfer that is sent twice.
     Again,
@@ -248,21 +248,21 @@ impl Venue {
         }
     }
 
-    /// Whoever waits at a shard hears what came.
+    /// Answers those who wait at a shard.
     fn hear(&mut self) -> Result<(), Violation> {
         let mut has_heard = true;
         while has_heard {
             has_heard = false;
             for shard in 0..self.shards.len() {
-                for (_, heard) in self.shards[shard].take_told() {
+                for (_, heard) in self.shards[shard].take_notices() {
                     has_heard = true;
                     match heard {
-                        Heard::Read(number) => {
+                        Notice::Read(number) => {
                             if let Some(Waits::Directory(request)) = self.waits.remove(&number) {
                                 self.send_directory(&request);
                             }
                         }
-                        Heard::Command(number, disposition) => {
+                        Notice::Command(number, disposition) => {
                             if let Some(waits) = self.waits.remove(&number) {
                                 self.on_disposition(waits, disposition)?;
                             }

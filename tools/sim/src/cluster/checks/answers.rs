@@ -49,7 +49,7 @@ impl Answers {
             return violation(format!("entry {log_index} is {:?}", replayed.numbered));
         };
         if answer.rejected != rejected || time.is_some_and(|time| time != replayed.entry.time) {
-            return violation(format!("it is told {rejected:?} at {time:?}, and entry {log_index} is {:?}", replayed.entry));
+            return violation(format!("it is answered {rejected:?} at {time:?}, and entry {log_index} is {:?}", replayed.entry));
         }
         Ok(())
     }

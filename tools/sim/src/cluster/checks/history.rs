@@ -82,7 +82,7 @@ impl History {
         Ok(true)
     }
 
-    /// What a wrong engine would have told of the last entry is what is checked from here on.
+    /// From here on the last entry's events are those of a wrong engine.
     pub(super) fn spoil_last(&mut self, index: LogIndex) {
         if let (Some(mutation), Some(events)) = (self.mutation, self.replay.last_events_mut()) {
             mutation.spoil(index, events);

@@ -42,7 +42,7 @@ impl Limits {
     }
 
     fn take(&mut self, command: Option<&Command>, events: &[Event]) -> Result<(), String> {
-        // What each order that comes in leaves standing is told before its trades.
+        // The event of an order that comes in, with what it leaves open, precedes its trades.
         let mut left = Vec::new();
         for event in events {
             match event {

@@ -7,7 +7,7 @@ use walras_types::{LogIndex, SessionSeq};
 
 use crate::common::checks::{Checked, Violation};
 
-/// By client and command: the last entry of which anybody had been told when it was asked.
+/// By client and command: the last entry that any client had an answer of when it was asked.
 #[derive(Debug)]
 pub(super) struct Linear {
     floors: Vec<Vec<LogIndex>>,
@@ -25,7 +25,7 @@ impl Linear {
         self.floors[client].push(self.answered);
     }
 
-    /// The last entry of which anybody was told.
+    /// The last entry that any client has an answer of.
     pub(super) fn answered(&self) -> LogIndex {
         self.answered
     }

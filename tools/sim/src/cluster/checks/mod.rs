@@ -1,4 +1,4 @@
-//! The checkers of the cluster: one file for each thing that must hold, fed by what replicas hand out and what clients ask and are told.
+//! The checkers of the cluster: one file for each thing that must hold, fed by what replicas hand out, what clients ask and how they are answered.
 //!
 //! | file | what must hold |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
 //! | `signed.rs` | an order that its sender signed, without a number, is in the log no oftener than it was sent, and not after it was refused |
-//! | `reports.rs` | each account is told what a replay of the log tells it, without a gap but for reports that nobody keeps any more, which it is told are missing |
+//! | `reports.rs` | each account gets the execution reports of a replay of the log, without a gap but for those that are no longer kept, which it learns are missing |
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
 //! | `priority.rs` | orders trade in the order of the queue |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
@@ -185,7 +185,7 @@ impl Checks {
         self.reports.count()
     }
 
-    /// Reports that clients were told are not kept any more.
+    /// Reports that clients learned are no longer kept.
     pub(crate) fn missing_report_count(&self) -> u64 {
         self.reports.missing_count()
     }
@@ -205,7 +205,7 @@ impl Checks {
         self.releases.count()
     }
 
-    /// Whether a client was told all that concerns its account.
+    /// Whether a client got all reports of its account.
     pub(crate) fn has_heard_all(&self, client: usize) -> bool {
         self.reports.has_heard_all(client)
     }
@@ -403,8 +403,8 @@ impl Checks {
         self.note(checked);
     }
 
-    /// What a client's user is told.
-    pub(crate) fn on_told(&mut self, client: usize, account: Option<AccountId>, event: &ClientEvent) {
+    /// What the session of a client hands to its user.
+    pub(crate) fn on_client_event(&mut self, client: usize, account: Option<AccountId>, event: &ClientEvent) {
         let Self { answers, sessions, linear, reports, history, late, .. } = self;
         let checked = match event {
             ClientEvent::LoggedOn { session } => sessions.on_logged_on(client, *session),
@@ -444,12 +444,12 @@ impl Checks {
     ) -> Checked {
         self.result()?;
         self.sessions.check_all_done()?;
-        self.reports.check_all_told(traders)?;
+        self.reports.check_all_delivered(traders)?;
         self.history.on_end(replicas)
     }
 }
 
 fn ended(client: usize, error: &ClientError) -> Violation {
     let check = if matches!(error, ClientError::ReportsWentBack { .. }) { "reports" } else { "session" };
-    Violation::new(check, format!("client {client} can not go on: {error}"))
+    Violation::new(check, format!("client {client} cannot go on: {error}"))
 }

@@ -42,7 +42,7 @@ impl Priority {
     }
 
     fn take(&mut self, events: &[Event]) -> Result<(), String> {
-        // Those that came in with this entry: whoever else trades as a taker does so in an auction.
+        // Those that came in with this entry: any other taker trades in an auction.
         let mut incoming = BTreeSet::new();
         for event in events {
             match event {

@@ -2,7 +2,7 @@
 
 use crate::common::checks::{Checked, Violation};
 
-/// `waiting` tells of those who still wait, `replicas` how it stands with each.
+/// `waiting` describes those who still wait, `replicas` the state of each replica.
 pub(crate) fn check(waiting: &[String], replicas: &[String]) -> Checked {
     if waiting.is_empty() {
         return Ok(());

@@ -124,7 +124,7 @@ mod tests {
         }
         assert!(releases.on_published(replica, LogIndex(3), 3 * EVERY).is_err(), "it is not the first of its interval");
         releases.on_begin_from(begun, 3 * EVERY - 1);
-        assert!(releases.on_published(begun, LogIndex(4), 3 * EVERY).is_err(), "it can not know that nothing is held for longer");
+        assert!(releases.on_published(begun, LogIndex(4), 3 * EVERY).is_err(), "it cannot know that nothing is held for longer");
         releases.on_published(begun, LogIndex(4), 3 * EVERY - 1 + DELAY_NS_MAX).unwrap();
         assert_eq!(releases.count(), 6);
     }

@@ -1,5 +1,5 @@
-//! Each account is told what a replay of the log tells it, without a gap. Who was away for so long that an account's reports are not kept any
-//! more is told which are missing: that is no gap, if there were more than are kept.
+//! Each account gets the execution reports of a replay of the log, without a gap. A client that was away for so long that some are no longer
+//! kept learns which are missing: that is no gap, if there were more than are kept.
 
 use walras_gateway::session::Reports;
 use walras_types::{AccountId, LogIndex, TimeNs};
@@ -62,7 +62,7 @@ impl ExecutionReports {
         time: TimeNs,
         event: &ReportEvent,
     ) -> Checked {
-        let violation = |text: String| Err(Violation::new(CHECK, format!("client {client} is told report {report_seq}: {text}")));
+        let violation = |text: String| Err(Violation::new(CHECK, format!("client {client} gets report {report_seq}: {text}")));
         let Some(account) = account else { return violation("it has no account".to_owned()) };
         let heard = &mut self.heard[client];
         *heard = (Some(account), heard.1 + 1);
@@ -79,19 +79,19 @@ impl ExecutionReports {
         }
     }
 
-    /// A client is told that the reports from one on to before another are not kept any more.
+    /// A client learns that the reports from one on to before another are not kept any more.
     pub(super) fn on_missing(&mut self, client: usize, account: Option<AccountId>, from: u64, next: u64) -> Checked {
-        let told = account.and_then(|account| self.expected.get(account.0 as usize)).map_or(0, Vec::len) as u64;
+        let expected = account.and_then(|account| self.expected.get(account.0 as usize)).map_or(0, Vec::len) as u64;
         let heard = &mut self.heard[client];
         // As many as are kept, but for the oldest piece of some dozens, which goes whole when there is one more.
-        if heard.1 + 1 == from && from < next && next <= told + 1 && told > self.kept {
+        if heard.1 + 1 == from && from < next && next <= expected + 1 && expected > self.kept {
             self.missing += next - from;
             *heard = (account, next - 1);
             return Ok(());
         }
         let kept = self.kept;
         let detail =
-            format!("client {client}, who has heard {}, misses {from} to before {next} of {told}; {kept} are kept", heard.1);
+            format!("client {client}, who has heard {}, misses {from} to before {next} of {expected}; {kept} are kept", heard.1);
         Err(Violation::new(CHECK, detail))
     }
 
@@ -107,7 +107,7 @@ impl ExecutionReports {
     }
 
     /// At the end each client has heard all.
-    pub(super) fn check_all_told(&self, clients: &[usize]) -> Checked {
+    pub(super) fn check_all_delivered(&self, clients: &[usize]) -> Checked {
         match clients.iter().find(|client| !self.has_heard_all(**client)) {
             None => Ok(()),
             Some(&client) => {

@@ -31,7 +31,7 @@ pub(super) fn settings(seed: u64, has_outliers: bool) -> (ForwardSettings, Intak
     (ForwardSettings { unanswered_max: 40, resend_ns: 300_000_000 }, intake)
 }
 
-/// What is handed over of messages that reach the leader, and what the checkers are told of them.
+/// What is handed over of messages that reach the leader, and what the checkers see of them.
 pub(super) fn heard(
     bytes: Bytes,
     me: ReplicaId,

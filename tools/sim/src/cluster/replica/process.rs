@@ -95,7 +95,7 @@ pub(crate) enum Out {
     Voted,
     Members(Members),
     ReadReady(ReadToken),
-    /// Whoever waits under this number is told.
+    /// What came of the command that was submitted under this number.
     CommandDone(u64, Disposition),
     /// A request of the program that has no connection is answered.
     Requested(u64, WaiterAnswer),
@@ -526,7 +526,7 @@ impl Process {
                 }
                 WaiterAnswer::Command(Err(_)) => self.out.push(Out::CommandDone(number, Disposition::Unknown)),
                 WaiterAnswer::Read => self.out.push(Out::ReadReady(ReadToken(number))),
-                WaiterAnswer::Numbered(_) => unreachable!("nobody sends commands under numbers beside sessions"),
+                WaiterAnswer::Numbered(_) => unreachable!("no command has a number without a session"),
             },
             Effect::Role(change) => self.out.push(Out::Role(change)),
             Effect::Members(members) => self.out.push(Out::Members(members)),

@@ -70,7 +70,7 @@ impl Releases {
 
     fn hold(&mut self, log_index: LogIndex, release_ns: u64, clock_ns: u64, checks: &mut Checks) {
         checks.on_published(self.me, log_index, release_ns);
-        // What is not taken, since a clock is far off, is lost to all readers here, who connect anew.
+        // What is not taken, since a clock is far off, is lost to all readers here, who connect again.
         let _ = self.hold.push(clock_ns, release_ns, log_index);
     }
 

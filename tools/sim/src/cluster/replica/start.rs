@@ -1,4 +1,4 @@
-//! A start: the log and the snapshots beside it, then the sequencer.
+//! A start: the log and its snapshots, then the sequencer.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ pub(crate) enum StartError {
     /// A new replica takes its place.
     #[error("it did not stop in good order, and may have forgotten what it promised")]
     MayHaveForgotten,
-    #[error("the note beside the log: {0}")]
+    #[error("the note next to the log: {0}")]
     Note(#[from] std::io::Error),
     #[error(transparent)]
     Introductions(#[from] BadStart),
@@ -334,7 +334,7 @@ fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_ses
     engine
 }
 
-/// Whether a replica would have an entry if its power failed now. `None` where that can not be said: its disk would not open.
+/// Whether a replica would have an entry if its power failed now. `None` where that is unknown: its disk would not open.
 ///
 /// The product reads of a copy of the disk what it reads at a start; but states of snapshots only where nothing else has the entry,
 /// since all else of them is in their headers.
@@ -343,7 +343,7 @@ pub(crate) fn holds(disk: &SimDisk, me: ReplicaId, entry: &Entry) -> Option<bool
     copy.crash();
     let dump = match Dump::open(&copy, dir()) {
         Ok(dump) => dump,
-        // It would begin anew.
+        // It would begin again.
         Err(OpenError::NoReplicaLog { .. } | OpenError::Store(LogError::NotFound { .. })) => return Some(false),
         Err(_) => return None,
     };
@@ -432,12 +432,12 @@ mod tests {
         let mut writer = opened.snapshots.begin(meta).unwrap();
         writer.append(&[7; 3_000]).unwrap();
         writer.finish().unwrap();
-        check("beside a snapshot");
+        check("next to a snapshot");
         assert_eq!(holds(&disk, me, &Entry { time: TimeNs(9), ..entry(2) }), Some(true), "a snapshot does not say which it was");
         let path = disk.paths().into_iter().find(|path| path.extension().is_some_and(|end| end == "snap")).unwrap();
         disk.flip(&path, 5_000, 1);
         assert_eq!(holds(&disk, me, &Entry { time: TimeNs(9), ..entry(2) }), Some(false), "the snapshot is damaged");
-        check("beside a damaged snapshot");
+        check("next to a damaged snapshot");
         assert_eq!(holds(&disk, ReplicaId::new(1).unwrap(), &entry(1)), None, "it is another's");
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads beside the replica's own do: one writes and syncs the log, one writes snapshots.
+//! The work of the threads that the node has next to the replica's own: one writes and syncs the log, one writes snapshots.
 
 use std::collections::VecDeque;
 

@@ -25,7 +25,7 @@ pub(super) struct Watch {
     pub(super) mutation: Option<Mutation>,
     /// The time of day when the input came.
     pub(super) clock_ns: u64,
-    /// Readers of what happens; `None` where the state came from a disk of which nobody knows.
+    /// Readers of what happens; `None` where the state came from a disk that no reader followed.
     pub(super) readers: Option<Readers>,
     /// Market data that waits for its time, with fair access.
     pub(super) releases: Option<Releases>,

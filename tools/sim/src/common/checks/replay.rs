@@ -23,7 +23,7 @@ pub(crate) struct Replay {
     entries: Vec<Replayed>,
     /// The state is kept after each so many entries.
     kept_every: u64,
-    /// The bytes of the states that were kept last: whoever has just applied these entries is held against them, which costs a fraction of a hash.
+    /// The bytes of the states that were kept last: a replica that has just applied these entries is compared with them, which costs a fraction of a hash.
     kept: VecDeque<(LogIndex, Vec<u8>)>,
     kept_bytes: usize,
     /// The hashes of those before.
@@ -66,7 +66,7 @@ impl Replay {
         self.kept.push_back((index, bytes));
     }
 
-    /// The events of the last entry, for whoever plants a fault in them.
+    /// The events of the last entry, to plant a fault in them.
     pub(crate) fn last_events_mut(&mut self) -> Option<&mut Vec<Event>> {
         self.entries.last_mut().map(|replayed| &mut replayed.events)
     }
