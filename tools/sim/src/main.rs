@@ -13,14 +13,16 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--json FILE]
                   [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
                   [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
-                  [--forks yes | no]                (--cluster)
+                  [--mesh yes | no] [--forks yes | no] [--keep-by-time yes | no]
+                                                    (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
 a venue of R replicas (1 to 5; the seed decides) in calm, with rare faults and long rests, or in a storm (the seed decides), for S simulated seconds
 (60 of calm, 15 of a storm), acknowledging what is on a majority's disks or in its memory, with disks that are lost for good or without, with reports
-kept in their thousands or a few (the seed decides); with --shards so many of those
+kept in their thousands or a few, with a mesh by which machines know the venue's time or without, and with states kept from time to time or by
+their number alone (the seed decides); with --shards so many of those
 (2 to 4; the seed decides) for S simulated seconds (8), between which funds are sent, one of them set back to an old backup afterwards or none
 (the seed decides). A venue on one machine is --replicas 1.
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
@@ -65,11 +67,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--replicas", World::Cluster(settings)) => settings.replicas = Some(within(&word, number()?, 1..=5)?),
             ("--replicas", World::Shards(settings)) => settings.replicas = Some(within(&word, number()?, 1..=5)?),
             ("--count", World::Shards(settings)) => settings.count = Some(within(&word, number()?, 2..=4)?),
-            ("--set-back", World::Shards(settings)) => {
-                let sets_back = value == "yes";
-                settings.sets_back =
-                    Some(if sets_back || value == "no" { sets_back } else { return Err(format!("{word} wants yes or no")) });
-            }
+            ("--set-back", World::Shards(settings)) => settings.sets_back = Some(yes_or_no(&word, &value)?),
             ("--seconds", World::Shards(settings)) => settings.safety_ns = number()?.saturating_mul(1_000_000_000),
             ("--durability", World::Cluster(settings)) => {
                 settings.durability = Some(match value.as_str() {
@@ -78,40 +76,41 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
                     _ => return Err(format!("{word} wants disk or memory")),
                 });
             }
-            ("--lose-disks", World::Cluster(settings)) => {
-                let is_lossy = value == "yes";
-                settings.loses_disks =
-                    Some(if is_lossy || value == "no" { is_lossy } else { return Err(format!("{word} wants yes or no")) });
-            }
-            ("--fair", World::Cluster(settings)) => {
-                let is_fair = value == "yes";
-                settings.is_fair =
-                    Some(if is_fair || value == "no" { is_fair } else { return Err(format!("{word} wants yes or no")) });
-            }
-            ("--copies", World::Cluster(settings)) => {
-                let has_copies = value == "yes";
-                settings.has_copies =
-                    Some(if has_copies || value == "no" { has_copies } else { return Err(format!("{word} wants yes or no")) });
-            }
-            ("--forks", World::Cluster(settings)) => {
-                let has_forks = value == "yes";
-                settings.has_forks =
-                    Some(if has_forks || value == "no" { has_forks } else { return Err(format!("{word} wants yes or no")) });
-            }
+            ("--lose-disks", World::Cluster(settings)) => settings.loses_disks = Some(yes_or_no(&word, &value)?),
+            ("--fair", World::Cluster(settings)) => settings.is_fair = Some(yes_or_no(&word, &value)?),
+            ("--copies", World::Cluster(settings)) => settings.has_copies = Some(yes_or_no(&word, &value)?),
+            ("--mesh", World::Cluster(settings)) => settings.has_mesh = Some(yes_or_no(&word, &value)?),
+            ("--forks", World::Cluster(settings)) => settings.has_forks = Some(yes_or_no(&word, &value)?),
+            ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
                 settings.reports_kept = Some(kept.ok_or_else(|| format!("{word} wants a number from 1 on"))?);
             }
             ("--tempo", World::Cluster(settings)) => settings.tempo = Some(value.parse()?),
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
-            ("--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--forks", _) => {
-                return Err(format!("{word} goes with --cluster"));
-            }
+            (
+                "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
+                | "--keep-by-time",
+                _,
+            ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
             _ => return Err(format!("no option {word}")),
         }
     }
     Ok(Some(arguments))
+}
+
+fn yes_or_no(word: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("{word} wants yes or no")),
+    }
+}
+
+/// The option as it was given, if it was.
+fn again_of(word: &str, value: Option<bool>) -> String {
+    value.map_or_else(String::new, |is_so| format!(" {word} {}", if is_so { "yes" } else { "no" }))
 }
 
 /// A small number, if it is one of these.
@@ -146,27 +145,17 @@ fn main() -> ExitCode {
                 Some(Durability::Disk) => " --durability disk",
                 Some(Durability::Memory) => " --durability memory",
             };
-            again += match settings.loses_disks {
-                None => "",
-                Some(false) => " --lose-disks no",
-                Some(true) => " --lose-disks yes",
-            };
+            again += &again_of("--lose-disks", settings.loses_disks);
             again += &settings.reports_kept.map_or_else(String::new, |kept| format!(" --reports-kept {kept}"));
-            again += match settings.is_fair {
-                None => "",
-                Some(false) => " --fair no",
-                Some(true) => " --fair yes",
-            };
-            again += match settings.has_copies {
-                None => "",
-                Some(false) => " --copies no",
-                Some(true) => " --copies yes",
-            };
-            again += match settings.has_forks {
-                None => "",
-                Some(false) => " --forks no",
-                Some(true) => " --forks yes",
-            };
+            for (word, value) in [
+                ("--fair", settings.is_fair),
+                ("--copies", settings.has_copies),
+                ("--mesh", settings.has_mesh),
+                ("--forks", settings.has_forks),
+                ("--keep-by-time", settings.keeps_by_time),
+            ] {
+                again += &again_of(word, value);
+            }
             plan.run(simulate, &again)
         }
         World::Shards(settings) => {
@@ -174,11 +163,7 @@ fn main() -> ExitCode {
             let mut again = format!("--shards --seconds {}", settings.safety_ns / 1_000_000_000);
             again += &settings.count.map_or_else(String::new, |count| format!(" --count {count}"));
             again += &settings.replicas.map_or_else(String::new, |replicas| format!(" --replicas {replicas}"));
-            again += match settings.sets_back {
-                None => "",
-                Some(false) => " --set-back no",
-                Some(true) => " --set-back yes",
-            };
+            again += &again_of("--set-back", settings.sets_back);
             plan.run(simulate, &again)
         }
     }

@@ -58,6 +58,9 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("venues with fair access", sum.fair),
         ("orders whose sequence was checked", sum.held),
         ("publications held", sum.publications),
+        ("venues with a mesh", sum.with_mesh),
+        ("releases whose true time was checked", sum.timed_releases),
+        ("venues that keep states from time to time", sum.by_time),
         ("notices of late commands", sum.late),
         ("leaders that handed over for their clock", sum.clock_handovers),
     ] {
@@ -80,7 +83,8 @@ fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() 
         match simulate(seed, &settings, &Trace::off()) {
             Ok(report) => sum += report,
             Err(violation) => {
-                let again = "--fair yes --copies yes --durability disk --lose-disks no --reports-kept 4096";
+                let again =
+                    "--fair yes --copies yes --mesh no --keep-by-time no --durability disk --lose-disks no --reports-kept 4096";
                 panic!("seed {seed}: {violation}; see `walras-sim {again} --seeds 1 --seed {seed}`")
             }
         }
@@ -107,7 +111,7 @@ fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
         match simulate(seed, &settings, &Trace::off()) {
             Ok(report) => sum += report,
             Err(violation) => {
-                let again = "--fair no --forks yes --durability disk --lose-disks no --reports-kept 4096";
+                let again = "--fair no --forks yes --keep-by-time no --durability disk --lose-disks no --reports-kept 4096";
                 panic!("seed {seed}: {violation}; see `walras-sim {again} --seeds 1 --seed {seed}`")
             }
         }
@@ -250,6 +254,8 @@ const PLAIN: Settings = Settings {
     is_fair: Some(false),
     has_copies: Some(false),
     has_forks: Some(false),
+    has_mesh: Some(false),
+    keeps_by_time: Some(false),
     mutation: None,
 };
 
@@ -310,6 +316,9 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ReleaseAfresh => (&["release"], 1..=20),
         Mutation::ForgetCancel | Mutation::CreditTwice => (&["replay"], 1..=5),
         Mutation::StampBackwards => (&["log time"], 1..=20),
+        Mutation::LeaderClockUnreported => (&["release"], 1..=20),
+        // The replica itself finds that the state is not the one that its name says.
+        Mutation::StaleState => (&["halt", "recovery"], 1..=20),
         Mutation::LoseLastEvent => (&["depth"], 1..=5),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
         Mutation::IgnoreFailedSync => (&["durable first", "recovery", "log equality"], 1..=40),
@@ -340,6 +349,7 @@ fn every_planted_fault_is_found() {
                 | Mutation::ReleaseByOldDelay
                 | Mutation::ReleaseEarly
                 | Mutation::ReleaseAfresh
+                | Mutation::LeaderClockUnreported
         );
         let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
         let is_alone = matches!(
@@ -352,8 +362,20 @@ fn every_planted_fault_is_found() {
         );
         let replicas = is_alone.then_some(1);
         let has_forks = Some(matches!(mutation, Mutation::NoProbation | Mutation::FormerGoesOn));
-        let planted =
-            Settings { replicas, durability, loses_disks, is_fair, has_copies, has_forks, mutation: Some(mutation), ..PLAIN };
+        let has_mesh = Some(mutation == Mutation::LeaderClockUnreported);
+        let keeps_by_time = Some(mutation == Mutation::StaleState);
+        let planted = Settings {
+            replicas,
+            durability,
+            loses_disks,
+            is_fair,
+            has_copies,
+            has_forks,
+            has_mesh,
+            keeps_by_time,
+            mutation: Some(mutation),
+            ..PLAIN
+        };
         let settings = if mutation == Mutation::ForgetEndOfTail {
             Settings { safety_ns: None, tempo: Some(Tempo::Calm), ..planted }
         } else {

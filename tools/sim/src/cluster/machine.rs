@@ -3,7 +3,7 @@
 use walras_consensus::ReplicaId;
 
 use super::replica::{Moment, Process};
-use crate::common::clock::Clock;
+use crate::common::clock::{Clock, EPOCH_NS};
 use crate::common::disk::VenueDisk;
 
 /// What may become of a machine.
@@ -30,6 +30,10 @@ pub(super) struct Machine {
     pub(super) has_taken_part: bool,
     pub(super) disk: VenueDisk,
     pub(super) clock: Clock,
+    /// When its clock was last set, by the true time of day.
+    pub(super) clock_moved_ns: u64,
+    /// With a mesh: how far off the venue's time is that it knows.
+    pub(super) venue_error_ns: Option<i64>,
     /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start again.
     pub(super) clock_was_far: bool,
     pub(super) process: Option<Process>,
@@ -56,6 +60,8 @@ impl Machine {
             has_taken_part: false,
             disk,
             clock: Clock::default(),
+            clock_moved_ns: 0,
+            venue_error_ns: None,
             clock_was_far: false,
             process: None,
             generation: 0,
@@ -87,7 +93,16 @@ impl Machine {
     }
 
     pub(super) fn at(&self, now_ns: u64) -> Moment {
-        Moment { now_ns: self.clock.count(now_ns), clock_ns: self.clock.read(now_ns), slow: self.slow, is_quiet: self.is_quiet }
+        let true_ns = EPOCH_NS + now_ns;
+        Moment {
+            now_ns: self.clock.count(now_ns),
+            clock_ns: self.clock.read(now_ns),
+            venue_ns: self.venue_error_ns.map(|error_ns| true_ns.saturating_add_signed(error_ns)),
+            true_ns,
+            clock_moved_ns: self.clock_moved_ns,
+            slow: self.slow,
+            is_quiet: self.is_quiet,
+        }
     }
 }
 

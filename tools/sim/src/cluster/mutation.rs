@@ -84,6 +84,10 @@ mutations! {
     ReleaseEarly,
     /// Fair access: a replica that begins from a snapshot publishes and releases as if nothing had come before it.
     ReleaseAfresh,
+    /// Fair access with a mesh: leaders report of their clocks that they show the venue's time.
+    LeaderClockUnreported,
+    /// A state that is kept from time to time is the one before it under a new name.
+    StaleState,
     /// A failed write or sync of the log counts as done.
     IgnoreFailedSync,
     /// After a failed write or sync nothing is written any more, as if the log were never opened again.

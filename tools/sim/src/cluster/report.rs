@@ -31,6 +31,11 @@ pub struct Settings {
     /// Whether folders of replicas that run are copied and second processes started on the copies; `None` for what the seed decides, as one of two does. Only
     /// where three replicas or more hold commands on disks that are not lost, without fair access.
     pub has_forks: Option<bool>,
+    /// Whether, with fair access, a probe mesh gives every machine the venue's time, whatever its own clock shows; `None` for what the seed decides, as
+    /// one of two does.
+    pub has_mesh: Option<bool>,
+    /// Whether states are also kept as snapshots from time to time, as in production; `None` for what the seed decides, as one of two does.
+    pub keeps_by_time: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -96,6 +101,12 @@ report! {
     fair,
     /// Of these, such as have clients that send each command by two replicas.
     with_copies,
+    /// Of the venues with fair access, such as know the venue's time by a mesh.
+    with_mesh,
+    /// Venues that also keep states from time to time.
+    by_time,
+    /// Publications whose true release time was checked.
+    timed_releases,
     /// Orders whose sequence was checked.
     held,
     /// Of these, left the leader's hold in another order than they came.

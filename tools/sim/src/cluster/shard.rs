@@ -184,7 +184,15 @@ impl World {
             State::Own => Rc::clone(&self.log_checks),
             State::Old => {
                 let (clients, reports_kept, has_outliers) = (self.clients.len() + 1, self.reports_kept, self.has_outliers);
-                let options = Options { clients, unwatched: None, reports_kept, has_threads: false, has_outliers, mutation: None };
+                let options = Options {
+                    clients,
+                    unwatched: None,
+                    reports_kept,
+                    has_threads: false,
+                    has_outliers,
+                    has_mesh: false,
+                    mutation: None,
+                };
                 Rc::new(RefCell::new(Checks::of_the_set_back(options)))
             }
         };

@@ -10,6 +10,7 @@ use super::net::End;
 use super::replica::{Moment, Process, StartError, StartFrom, Started};
 use super::world::World;
 use crate::common::checks::Violation;
+use crate::common::clock::EPOCH_NS;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::{downtime_ns, draw_for_recovery};
 use crate::common::network::NetworkQuality;
@@ -258,6 +259,7 @@ impl World {
                 } else {
                     machine.clock.jump_far(by_ns);
                 }
+                machine.clock_moved_ns = EPOCH_NS + self.now_ns;
                 machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
                 self.plan_end_of(Lasting::WrongClock(replica));
             }
@@ -290,6 +292,8 @@ impl World {
     }
 
     fn clock_counts(&mut self, replica: usize, fast_ppm: i64) -> Result<(), Violation> {
+        // A mesh takes for granted that clocks are quartzes.
+        let fast_ppm = if self.has_mesh { fast_ppm / 1_000 } else { fast_ppm };
         self.machines[replica].clock.set_rate(self.now_ns, fast_ppm);
         // What was planned was planned at another rate.
         self.with_process(replica, |_, _| Ok(()))
@@ -299,6 +303,7 @@ impl World {
         let machine = &mut self.machines[replica];
         machine.clock_was_far |= machine.clock.error_ns(self.now_ns) > FAR_NS;
         machine.clock.set_right(self.now_ns);
+        machine.clock_moved_ns = EPOCH_NS + self.now_ns;
         if machine.clock_was_far && machine.process.is_some() {
             self.end_for_the_clock(replica);
         }

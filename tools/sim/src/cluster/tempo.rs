@@ -67,6 +67,8 @@ pub(crate) struct Density {
     pub(super) batch_interval_ns: u64,
     /// Entries between two states that are compared and kept.
     pub(super) checkpoint_every: u64,
+    /// States are also kept this often; `None` for by the count of entries alone.
+    pub(super) state_every_ns: Option<u64>,
     /// Entries after which what was decided is looked for on the disks. A look reads whole logs, which are several times as long where states are kept seldom.
     pub(super) durable_every: u64,
 }
@@ -82,6 +84,7 @@ impl Density {
         batch_pause_ns: 10_000_000,
         batch_interval_ns: 25_000_000,
         checkpoint_every: 48,
+        state_every_ns: None,
         durable_every: 40,
     };
 
@@ -100,6 +103,7 @@ impl Density {
             batch_pause_ns: Self::STORM.batch_pause_ns * c.pick(&[6, 12, 24]),
             batch_interval_ns: Self::STORM.batch_interval_ns * c.pick(&[4, 8, 16]),
             checkpoint_every: c.within(48, 512),
+            state_every_ns: None,
             durable_every: 120,
         }
     }

@@ -19,7 +19,7 @@ use super::faults;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
-use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM};
+use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM, VENUE_BOUND_NS};
 use super::report::{Report, Settings};
 use super::requester::Requester;
 use super::shard_place::{Notice, OfShards};
@@ -27,6 +27,7 @@ use super::signed_order::{self, Signer};
 use super::tempo::{Density, Tempo};
 use super::under_way::{Fork, Replacement, Transfer, may_fork};
 use crate::common::checks::Violation;
+use crate::common::clock::EPOCH_NS;
 use crate::common::disk::VenueDisk;
 use crate::common::faults::pause_ns;
 use crate::common::network::NetworkQuality;
@@ -41,6 +42,8 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 
 /// Simulated time in which everybody must be answered once faults have stopped.
 pub(crate) const HEALING_NS: u64 = 20_000_000_000;
+/// Where states are also kept by time, so often, or up to ten times as often.
+const STATE_EVERY_NS: u64 = 3_000_000_000;
 /// Reads are asked for this often in a storm, on average.
 const READ_NS: u64 = 150_000_000;
 /// More events in a simulated millisecond than a venue of this size has.
@@ -86,6 +89,8 @@ pub(crate) struct World {
     /// Whether gateways whose clocks are apart from the others' lose their stamps.
     pub(super) has_outliers: bool,
     has_copies: bool,
+    /// Whether every machine knows the venue's time, by the probe mesh.
+    pub(super) has_mesh: bool,
     /// Whether folders are copied, and links modelled as far as that takes.
     pub(super) has_forks: bool,
     pub(super) forks: Choices<'static>,
@@ -147,14 +152,29 @@ impl World {
         let drawn = if of_tempo.one_in(2) && settings.mutation.is_none() { Tempo::Calm } else { Tempo::Storm };
         let tempo = settings.tempo.unwrap_or(drawn);
         // The first account has two clients, and the operator is one.
-        let density = Density::draw(tempo, &mut of_tempo, ACCOUNTS as usize + 2);
+        let mut density = Density::draw(tempo, &mut of_tempo, ACCOUNTS as usize + 2);
+        let may_draw = settings.mutation.is_none() && of_shards.is_none();
+        let mut of_states = Choices::of_random(random.fork(12));
+        let drawn = of_states.one_in(2) && may_draw;
+        if settings.keeps_by_time.unwrap_or(drawn) {
+            density.state_every_ns = Some(of_states.within(STATE_EVERY_NS / 10, STATE_EVERY_NS));
+        }
+        if settings.mutation == Some(Mutation::StaleState) {
+            density.checkpoint_every = 0;
+        }
+        let mut of_mesh = Choices::of_random(random.fork(13));
+        let drawn = of_mesh.one_in(2) && may_draw;
+        let has_mesh = is_fair && settings.has_mesh.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
                 let config = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
                 let device = SimDisk::new(random.fork(50 + at as u64).next_u64(), config);
                 let fortune = if at <= replicas { Fortune::Sound } else { Fortune::Unused };
-                Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)), fortune)
+                let mut machine = Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)), fortune);
+                machine.venue_error_ns =
+                    has_mesh.then(|| of_mesh.below(2 * VENUE_BOUND_NS).cast_signed() - VENUE_BOUND_NS.cast_signed());
+                machine
             })
             .collect();
         let genesis = Members::of_voters((0..replicas).map(replica_id));
@@ -203,6 +223,7 @@ impl World {
             reports_kept,
             has_threads,
             has_outliers,
+            has_mesh,
             mutation,
         });
         let checks = Rc::new(RefCell::new(checks));
@@ -245,6 +266,7 @@ impl World {
             is_fair,
             has_outliers,
             has_copies,
+            has_mesh,
             has_forks,
             forks,
             fork: None,
@@ -265,6 +287,8 @@ impl World {
                 in_memory: u64::from(durability == Durability::Memory),
                 alone: u64::from(replicas == 1),
                 threaded: u64::from(has_threads),
+                with_mesh: u64::from(has_mesh),
+                by_time: u64::from(density.state_every_ns.is_some()),
                 ..Report::default()
             },
         }
@@ -445,6 +469,7 @@ impl World {
         (self.report.held, self.report.reordered, self.report.out_of_sequence) =
             (held.judged, held.reordered, held.out_of_sequence);
         self.report.publications = checks.publication_count();
+        self.report.timed_releases = checks.timed_release_count();
         self.report.late = checks.late_count();
         self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);
         self.report.entries = checks.entry_count();
@@ -620,6 +645,7 @@ impl World {
             }
             machine.clock.set_rate(self.now_ns, 0);
             machine.clock.set_right(self.now_ns);
+            machine.clock_moved_ns = EPOCH_NS + self.now_ns;
             if machine.clock_was_far && machine.process.is_some() {
                 self.end_for_the_clock(at);
             } else if machine.process.is_some() {

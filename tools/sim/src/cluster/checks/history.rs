@@ -47,6 +47,11 @@ impl History {
         self.replay.len()
     }
 
+    /// The last entry that a replica has applied, as far as it was seen.
+    pub(super) fn applied_by(&self, replica: ReplicaId) -> LogIndex {
+        self.next.get(&replica).map_or(LogIndex(0), |next| LogIndex(next.0 - 1))
+    }
+
     pub(super) fn replay(&self) -> &Replay {
         &self.replay
     }

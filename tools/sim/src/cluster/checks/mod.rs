@@ -13,6 +13,7 @@
 //! | `priority.rs` | orders trade in the order of the queue |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
 //! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
+//! | `instants.rs` | with fair access and the venue's time known, nobody releases market data before t_M + d_h by the true time, however wrong the leader's clock is |
 //! | `funds.rs` | after every entry each account has what the events gave it, nobody less than nothing, and of each asset there is what came in |
 //! | `threads.rs` | engines with two and eight threads give the events and states of one with one (in the seeds that decide so) |
 //! | `leaders.rs` | one leader a term |
@@ -26,6 +27,7 @@ mod durable;
 mod funds;
 mod history;
 mod hold;
+mod instants;
 mod leaders;
 mod limits;
 mod linear;
@@ -58,6 +60,7 @@ use crate::common::checks::{Checked, Violation};
 
 pub(crate) use durable::check as check_durable;
 pub(crate) use hold::HoldCounts;
+pub(crate) use instants::Proposal;
 pub(crate) use progress::check as check_progress;
 
 /// Everything that is checked.
@@ -85,8 +88,10 @@ pub(crate) struct Checks {
     readers: BTreeMap<LogIndex, Vec<u8>>,
     /// Notices of late commands.
     late: u64,
-    /// For [`Mutation::StampBackwards`]: by the last entry of each pack, what the leader's clock showed when it proposed the pack.
-    proposed_at: BTreeMap<LogIndex, TimeNs>,
+    instants: instants::Instants,
+    mutation: Option<Mutation>,
+    /// Whether every machine knows the venue's time.
+    has_mesh: bool,
 }
 
 /// What is checked besides, and how.
@@ -100,12 +105,14 @@ pub(crate) struct Options {
     pub(crate) has_threads: bool,
     /// Whether stamps of gateways whose clocks are apart are discarded.
     pub(crate) has_outliers: bool,
+    /// Whether every machine knows the venue's time.
+    pub(crate) has_mesh: bool,
     pub(crate) mutation: Option<Mutation>,
 }
 
 impl Checks {
     pub(crate) fn new(options: Options) -> Self {
-        let Options { clients, unwatched, reports_kept, has_threads, has_outliers, mutation } = options;
+        let Options { clients, unwatched, reports_kept, has_threads, has_outliers, has_mesh, mutation } = options;
         Self {
             violation: None,
             history: history::History::new(has_threads.then(|| threads::Threads::new(mutation)), mutation),
@@ -125,7 +132,9 @@ impl Checks {
             is_set_back: false,
             readers: BTreeMap::new(),
             late: 0,
-            proposed_at: BTreeMap::new(),
+            instants: instants::Instants::default(),
+            mutation,
+            has_mesh,
         }
     }
 
@@ -205,6 +214,11 @@ impl Checks {
         self.releases.count()
     }
 
+    /// Publications whose true release time was checked.
+    pub(crate) fn timed_release_count(&self) -> u64 {
+        self.instants.count()
+    }
+
     /// Whether a client got all reports of its account.
     pub(crate) fn has_heard_all(&self, client: usize) -> bool {
         self.reports.has_heard_all(client)
@@ -255,6 +269,9 @@ impl Checks {
                 }
                 self.reports.on_entry(replayed);
                 self.releases.on_entry(replayed);
+                if self.has_mesh {
+                    self.instants.on_entry(replayed);
+                }
                 self.history.spoil_last(applied.entry.log_index);
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it is there still");
                 self.limits.on_entry(replayed)?;
@@ -335,15 +352,18 @@ impl Checks {
         }
     }
 
-    /// A leader has proposed entries up to this one when its clock showed this: see [`Mutation::StampBackwards`].
-    pub(crate) fn on_proposed_at(&mut self, made: LogIndex, clock: TimeNs) {
-        self.proposed_at.insert(made, clock);
+    /// A leader has proposed entries up to this one.
+    pub(crate) fn on_proposed(&mut self, made: LogIndex, proposal: Proposal) {
+        if self.has_mesh || self.mutation == Some(Mutation::StampBackwards) {
+            self.instants.on_proposed(made, self.history.applied_by(proposal.leader), proposal);
+        }
     }
 
-    /// What the leader's clock showed when it proposed an entry, or the stamp that the entry had where it was applied first.
-    pub(crate) fn proposed_at(&self, log_index: LogIndex) -> Option<TimeNs> {
+    /// For [`Mutation::StampBackwards`]: what the leader's clock showed when it proposed an entry, or the stamp that the entry had where
+    /// it was applied first.
+    pub(crate) fn clock_at_proposal(&self, log_index: LogIndex) -> Option<TimeNs> {
         let known = self.history.replay().get(log_index).map(|replayed| replayed.entry.time);
-        known.or_else(|| self.proposed_at.range(log_index..).next().map(|(_, clock)| *clock))
+        known.or_else(|| self.instants.proposal_of(log_index).map(|proposal| TimeNs(proposal.clock_ns)))
     }
 
     /// Whether a leader is to say how many of its orders left out of sequence.
@@ -363,7 +383,8 @@ impl Checks {
     }
 
     /// A replica holds what an entry published until then.
-    pub(crate) fn on_published(&mut self, replica: ReplicaId, log_index: LogIndex, release_ns: u64) {
+    /// Where the log says until when: `None` where that depends on clocks too.
+    pub(crate) fn on_published(&mut self, replica: ReplicaId, log_index: LogIndex, release_ns: Option<u64>) {
         let checked = self.releases.on_published(replica, log_index, release_ns);
         self.note(checked);
     }
@@ -372,6 +393,15 @@ impl Checks {
     pub(crate) fn on_publication_released(&mut self, replica: ReplicaId, log_index: LogIndex, clock_ns: u64) {
         let checked = self.releases.on_released(replica, log_index, clock_ns);
         self.note(checked);
+    }
+
+    /// The same where the venue's time is known. It knew how far the leader's clock was ahead, or did not.
+    pub(crate) fn on_released_by_mesh(&mut self, replica: ReplicaId, log_index: LogIndex, true_ns: u64, knows_leader_clock: bool) {
+        self.releases.count_released();
+        if knows_leader_clock {
+            let checked = self.instants.on_released(replica, log_index, true_ns);
+            self.note(checked);
+        }
     }
 
     /// A replica's log holds this in slots that are decided.

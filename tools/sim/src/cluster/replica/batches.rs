@@ -8,7 +8,7 @@ use walras_wire::{
     AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, Command, SetAccountKey, SetBatchPhase, SubmitTransaction,
 };
 
-use super::Moment;
+use super::moment::Moment;
 use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, account_fee, key, new_account, operation, spec};
 
 /// Transactions at a time, at most.

@@ -2,6 +2,7 @@
 
 mod batches;
 mod fair;
+mod moment;
 mod process;
 pub(crate) mod releases;
 mod start;
@@ -10,7 +11,8 @@ mod streams;
 mod watch;
 mod wrong;
 
-pub(crate) use process::{Disposition, Moment, Out, Process, ReplicaTimer, Stop};
+pub(crate) use moment::{Moment, VENUE_BOUND_NS};
+pub(crate) use process::{Disposition, Out, Process, ReplicaTimer, Stop};
 pub(crate) use start::{StartError, StartFrom, Started, holds, report_settings};
 
 use crate::common::clock::EPOCH_NS;

@@ -7,16 +7,16 @@ use walras_consensus::{
     Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry, SnapshotMeta, Term, Ticket,
 };
 use walras_engine::{BatchMarketView, Engine};
-use walras_fair_access::clock::ClockStatus;
 use walras_gateway::{Gateway, Permission, Request, SourceId};
 use walras_market_data::MarketData;
 use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
 use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SolveJob};
 use walras_testkit::Readers;
-use walras_types::{Answer, LogIndex, RejectReason, TimeNs};
+use walras_types::{Answer, LogIndex, RejectReason};
 use walras_wire::{Command, decode_command};
 
+use super::moment::Moment;
 use super::storage::{LogJob, Storage};
 use super::streams::Streams;
 use super::watch::{Taken, Watch};
@@ -26,27 +26,6 @@ use crate::cluster::signed_order::{METHOD, PATH, Signed};
 use crate::cluster::tempo::Density;
 use crate::common::batches::solve;
 use crate::common::disk::VenueDisk;
-
-/// When something happens to a process, by its own machine.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    /// What its clock has counted.
-    pub(crate) now_ns: u64,
-    /// The time of day as it has it.
-    pub(crate) clock_ns: u64,
-    /// How many times longer its disk takes.
-    pub(crate) slow: u64,
-    /// Faults have stopped, and nobody sends transactions of batch markets any more.
-    pub(crate) is_quiet: bool,
-}
-
-impl Moment {
-    /// The same for the replica. Every clock says that it is right, those too that are not.
-    pub(super) fn time(self) -> GatewayTime {
-        let Self { now_ns, clock_ns, .. } = self;
-        GatewayTime { now_ns, now: TimeNs(clock_ns), time_ns: clock_ns, status: ClockStatus::Good }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplicaTimer {
@@ -144,6 +123,8 @@ pub(crate) struct Process {
     signed_gateway: Gateway,
     /// For [`Mutation::ReplayTwice`]: the last such order in the log that it began from.
     pub(super) last_signed: Option<Command>,
+    /// For [`Mutation::StaleState`]: the last state that was to be written.
+    last_state: Vec<u8>,
     streams: Streams,
     /// Snapshots that come.
     incoming: Incoming<VenueDisk>,
@@ -194,6 +175,7 @@ impl Process {
             gateway,
             signed_gateway,
             last_signed: None,
+            last_state: Vec::new(),
             streams: Streams::default(),
             incoming: Incoming::new(),
             solving: VecDeque::new(),
@@ -218,7 +200,7 @@ impl Process {
     /// Before anything happens.
     pub(crate) fn at(&mut self, at: Moment) {
         self.now = at.time();
-        self.replica.observe().0.clock_ns = at.clock_ns;
+        self.replica.observe().0.at = at;
     }
 
     pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
@@ -456,13 +438,14 @@ impl Process {
         {
             self.replica.submit(at.time(), command, None, None);
         }
-        self.replica.round(at.time(), || None)?;
+        let mutation = self.mutation;
+        self.replica.round(at.time(), || at.leader_time(mutation))?;
         self.carry_out(at)?;
         self.write(at)?;
         self.carry_out(at)?;
         let Watch { releases, checks, .. } = self.replica.observe().0;
         if let Some(releases) = releases {
-            releases.release(at.clock_ns, &mut checks.borrow_mut());
+            releases.release(at, &mut checks.borrow_mut());
         }
         self.flush(at);
         // What was written to nobody any more may have ended a session.
@@ -497,7 +480,12 @@ impl Process {
                 self.storage.jobs.push_back(LogJob::Write(write));
             }
             Effect::Snapshot { meta, state } => {
-                self.storage.take_state(meta, state.encode());
+                let mut bytes = state.encode();
+                if self.mutation == Some(Mutation::StaleState) {
+                    let stale = std::mem::replace(&mut self.last_state, bytes.clone());
+                    bytes = if stale.is_empty() { bytes } else { stale };
+                }
+                self.storage.take_state(meta, bytes);
                 self.out.push(Out::Timer { after_ns: SNAPSHOT_NS * at.slow, timer: ReplicaTimer::SnapshotWritten });
             }
             Effect::LetGo(meta) => self.storage.jobs.push_back(LogJob::LetGo(meta)),
@@ -632,7 +620,8 @@ impl Process {
 
     /// When [`ReplicaTimer::Deadline`] has something to do.
     pub(crate) fn deadline_ns(&self) -> u64 {
-        let released_ns = self.replica.probe().releases.as_ref().and_then(|releases| releases.wait_ns(self.now.now.0));
+        let Watch { releases, at, .. } = self.replica.probe();
+        let released_ns = releases.as_ref().and_then(|releases| releases.wait_ns(*at));
         let released_ns = released_ns.map_or(u64::MAX, |wait_ns| self.now.now_ns.saturating_add(wait_ns));
         self.replica.deadline_ns(self.now).min(released_ns)
     }

@@ -19,7 +19,8 @@ use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, Replicat
 use walras_types::{LogIndex, TimeNs};
 use walras_wire::{AccountEvent, Command, Event};
 
-use super::process::{Disk, Moment, Process};
+use super::moment::Moment;
+use super::process::{Disk, Process};
 use super::storage::Storage;
 use super::watch::Watch;
 use super::{fair, releases};
@@ -223,8 +224,7 @@ impl Process {
         let tail_slots = recovered.entries.len();
         let last_signed = recovered.entries.iter().rev().find_map(|slot| last_signed(&slot.body));
         spoil(from, &mut recovered, &mut state);
-        let mut watch = Watch::new(from.named, from.checks.clone(), from.mutation, from.is_fair);
-        watch.clock_ns = from.at.clock_ns;
+        let watch = Watch::new(from.named, from.at, from.checks.clone(), from.mutation, from.is_fair);
         let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);
         from.checks.borrow_mut().on_decided(from.named, &recovered.entries[..decided]);
         let readers = from.checks.borrow().readers_after(meta.log_index);
@@ -241,7 +241,7 @@ impl Process {
             clock_error_ns_max: if from.compares_clocks { CLOCK_ERROR_NS_MAX } else { 0 },
             tick_every_ns: TICK_NS,
             threads: NonZero::<usize>::MIN,
-            snapshot_every_ns: None,
+            snapshot_every_ns: from.density.state_every_ns.and_then(NonZero::new),
             sequencing,
         };
         let mut replica = Replica::start(from.at.time(), settings, recovered, state, from.seed, (watch, disk))?;

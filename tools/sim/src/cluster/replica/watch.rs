@@ -4,27 +4,33 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use walras_consensus::{ReplicaId, RoleChange};
+use walras_consensus::{ReplicaId, Role, RoleChange};
 use walras_engine::Engine;
 use walras_fair_access::publications::ReleaseTime;
 use walras_replica::{Applied, Derived, PassedOn, Probe, Publication, Route};
 use walras_sequencer::{AppliedEntry, GatewayMessage, GatewayTime};
 use walras_testkit::Readers;
-use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, TimeNs};
+use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId};
 
 use super::fair;
+use super::moment::Moment;
 use super::releases::Releases;
 use super::wrong::{WrongPart, stamped_by};
-use crate::cluster::checks::Checks;
+use crate::cluster::checks::{Checks, Proposal};
 use crate::cluster::mutation::Mutation;
+
+/// A leader whose clock was moved so shortly before it began to lead may have stamped by what it showed before.
+const STEADY_NS: u64 = 1_000_000_000;
 
 /// See the module's documentation.
 pub(super) struct Watch {
     pub(super) me: ReplicaId,
     pub(super) checks: Rc<RefCell<Checks>>,
     pub(super) mutation: Option<Mutation>,
-    /// The time of day when the input came.
-    pub(super) clock_ns: u64,
+    /// When the input came.
+    pub(super) at: Moment,
+    /// Since when it leads, or did last, by the true time.
+    leads_since_ns: u64,
     /// Readers of what happens; `None` where the state came from a disk that no reader followed.
     pub(super) readers: Option<Readers>,
     /// Market data that waits for its time, with fair access.
@@ -47,9 +53,10 @@ pub(super) enum Taken {
 }
 
 impl Watch {
-    pub(super) fn new(me: ReplicaId, checks: Rc<RefCell<Checks>>, mutation: Option<Mutation>, is_fair: bool) -> Self {
+    pub(super) fn new(me: ReplicaId, at: Moment, checks: Rc<RefCell<Checks>>, mutation: Option<Mutation>, is_fair: bool) -> Self {
         let releases = is_fair.then(|| Releases::new(me, mutation));
-        Self { me, checks, mutation, clock_ns: 0, readers: None, releases, taken: Vec::new(), wrong: None, installed_count: 0 }
+        let (readers, taken, wrong) = (None, Vec::new(), None);
+        Self { me, checks, mutation, at, leads_since_ns: 0, readers, releases, taken, wrong, installed_count: 0 }
     }
 }
 
@@ -98,12 +105,15 @@ impl Probe for Watch {
     fn proposed(&mut self, made: LogIndex) {
         let mut checks = self.checks.borrow_mut();
         checks.on_made(self.me, made);
-        if self.mutation == Some(Mutation::StampBackwards) {
-            checks.on_proposed_at(made, TimeNs(self.clock_ns));
-        }
+        let Moment { clock_ns, true_ns, clock_moved_ns, .. } = self.at;
+        let is_steady = clock_moved_ns + STEADY_NS < self.leads_since_ns;
+        checks.on_proposed(made, Proposal { leader: self.me, clock_ns, true_ns, is_steady });
     }
 
     fn role(&mut self, change: RoleChange) {
+        if change.role == Role::Leader {
+            self.leads_since_ns = self.at.true_ns;
+        }
         self.checks.borrow_mut().on_role(self.me, change);
     }
 
@@ -128,7 +138,7 @@ impl Probe for Watch {
             mutation.spoil(log_index, &mut events);
         }
         let restamped =
-            (self.mutation == Some(Mutation::StampBackwards)).then(|| stamped_by(checks.proposed_at(log_index), entry.entry));
+            (self.mutation == Some(Mutation::StampBackwards)).then(|| stamped_by(checks.clock_at_proposal(log_index), entry.entry));
         let AppliedEntry { entry, numbered, origin, ahead_ns, .. } = **entry;
         let entry = restamped.as_ref().unwrap_or(entry);
         let seen = AppliedEntry { entry, numbered, origin, events: &events, ahead_ns };
@@ -139,14 +149,14 @@ impl Probe for Watch {
             checks.on_counted(self.me, fair::out_of_sequence(fair, self.mutation));
         }
         if let Some(releases) = &mut self.releases {
-            releases.on_applied(engine, time, self.clock_ns, &mut checks);
+            releases.on_applied(engine, time, self.at, &mut checks);
         }
     }
 
     fn publish(&mut self, publication: Publication<'_>) -> Option<i64> {
         let releases = self.releases.as_mut()?;
-        let Publication { engine, known_from, .. } = publication;
-        Some(releases.publish(engine, known_from, self.clock_ns, &mut self.checks.borrow_mut()))
+        let Publication { engine, known_from, ahead_ns, .. } = publication;
+        Some(releases.publish(engine, (known_from, ahead_ns), self.at, &mut self.checks.borrow_mut()))
     }
 
     fn installed(&mut self, engine: &Engine, derived: &Derived, known_from: Option<ReleaseTime>) {
