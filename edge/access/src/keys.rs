@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use walras_gateway::session::LogonRequest;
 use walras_gateway::{
-    Algorithm, Allowance, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyRecord, Permission, Permissions,
-    Principal, Rate, Request, SourceId,
+    Algorithm, Allowance, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyJournal, KeyRecord, Permission,
+    Permissions, Principal, Rate, Request, SourceId,
 };
 use walras_log_store::is_out_of_descriptors;
 use walras_types::{AccountId, RejectReason, TimeNs};
@@ -101,12 +101,10 @@ struct KeyNews {
     revoked: BTreeSet<String>,
 }
 
-/// What has changed since this process began, for replicas that know what was there before.
+/// What happened to keys, and their names.
 #[derive(Debug, Default)]
 struct Journal {
-    revoked: BTreeSet<String>,
-    /// Ids, added or revoked.
-    changed: Vec<String>,
+    ids: KeyJournal,
     /// By key id.
     names: BTreeMap<String, String>,
 }
@@ -198,7 +196,7 @@ impl Access {
             gateway.add_key(record_of(entry).map_err(invalid)?).map_err(|e| invalid(e.to_string()))?;
         }
         let accepts_timestamps_from = TimeNs(config.stamps_from_ns);
-        let journal = Mutex::new(Journal { revoked, changed: Vec::new(), names });
+        let journal = Mutex::new(Journal { ids: KeyJournal::new(revoked), names });
         Ok(Self { gateway: RwLock::new(gateway), clock, accepts_timestamps_from, path, audit, writing: Mutex::new(()), journal })
     }
 
@@ -342,7 +340,7 @@ impl Access {
         check_name(name)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (key_id, entry) = (record.key_id(), entry_of(&record));
-        if self.journal().revoked.contains(&entry.key_id) {
+        if self.journal().ids.is_revoked(&entry.key_id) {
             return Err(Refusal::new(
                 RejectReason::Malformed,
                 "this key was revoked, and a revoked key does not come back: make a new one",
@@ -361,7 +359,7 @@ impl Access {
             self.gateway().remove_key(key_id);
             self.journal().names.remove(&entry.key_id);
         })?;
-        self.journal().changed.push(entry.key_id);
+        self.journal().ids.changed([entry.key_id]);
         Ok(())
     }
 
@@ -391,8 +389,8 @@ impl Access {
         self.gateway().remove_key(id);
         let mut journal = self.journal();
         journal.names.remove(key_id);
-        journal.revoked.insert(key_id.to_owned());
-        journal.changed.push(key_id.to_owned());
+        journal.ids.revoke(key_id);
+        journal.ids.changed([key_id.to_owned()]);
         drop(journal);
         self.save()
     }
@@ -414,7 +412,7 @@ impl Access {
 
     /// How many changes there were since this process began: the place from which [`Access::news_since`] goes on.
     pub fn change_count(&self) -> usize {
-        self.journal().changed.len()
+        self.journal().ids.change_count()
     }
 
     /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted
@@ -423,7 +421,7 @@ impl Access {
         let keys = self.entries(|_| true);
         let mut messages: Vec<KeyNews> =
             keys.chunks(SHARED_AT_ONCE).map(|keys| KeyNews { keys: keys.to_vec(), revoked: BTreeSet::new() }).collect();
-        let revoked: Vec<String> = self.journal().revoked.iter().cloned().collect();
+        let revoked: Vec<String> = self.journal().ids.revoked().iter().cloned().collect();
         for revoked in revoked.chunks(SHARED_AT_ONCE) {
             messages.push(KeyNews { keys: Vec::new(), revoked: revoked.iter().cloned().collect() });
         }
@@ -432,12 +430,7 @@ impl Access {
 
     /// What has changed since so many changes, as a message to another replica.
     pub fn news_since(&self, count: usize) -> Vec<u8> {
-        let (changed, revoked): (BTreeSet<String>, BTreeSet<String>) = {
-            let journal = self.journal();
-            let changed: BTreeSet<String> = journal.changed.iter().skip(count).cloned().collect();
-            let revoked = changed.intersection(&journal.revoked).cloned().collect();
-            (changed, revoked)
-        };
+        let (changed, revoked) = self.journal().ids.since(count);
         let keys = self.entries(|id| changed.contains(id));
         encode_news(&KeyNews { keys, revoked })
     }
@@ -447,21 +440,19 @@ impl Access {
         let news: KeyNews = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let had_operator = self.has_operator();
-        let mut changed = Vec::new();
-        for id in news.revoked {
-            if self.journal().revoked.insert(id.clone()) {
-                if let Some(key_id) = KeyId::new(&id) {
-                    self.gateway().remove_key(key_id);
-                }
-                self.journal().names.remove(&id);
-                changed.push(id);
+        let ids: Vec<String> = news.keys.iter().map(|entry| entry.key_id.clone()).collect();
+        let known: BTreeSet<String> = self.gateway().keys().map(|known| known.key_id().to_string()).collect();
+        let new = self.journal().ids.learn(&ids, news.revoked, |id| known.contains(id));
+        for id in &new.revoked {
+            if let Some(key_id) = KeyId::new(id) {
+                self.gateway().remove_key(key_id);
             }
+            self.journal().names.remove(id);
         }
-        for entry in news.keys {
+        let mut changed = new.revoked;
+        let mut added: BTreeSet<String> = new.added.into_iter().collect();
+        for entry in news.keys.into_iter().filter(|entry| added.remove(&entry.key_id)) {
             let id = entry.key_id.clone();
-            if self.journal().revoked.contains(&id) || self.gateway().keys().any(|known| known.key_id().as_str() == id) {
-                continue;
-            }
             let name = entry.name.clone();
             check_name(name.as_deref()).map_err(|e| format!("key {id}: {}", e.detail.unwrap_or_default()))?;
             let record = record_of(entry).map_err(|detail| format!("key {id}: {detail}"))?;
@@ -480,12 +471,12 @@ impl Access {
         }
         let count = changed.len();
         let heard = changed.iter().map(|id| {
-            let event = if self.journal().revoked.contains(id) { KeyEvent::HeardRevoked } else { KeyEvent::Heard };
+            let event = if self.journal().ids.is_revoked(id) { KeyEvent::HeardRevoked } else { KeyEvent::Heard };
             KeyChange { event, key_id: id, account: None, permissions: &[], by: None }
         });
         self.note(heard.collect::<Vec<_>>()).map_err(|_| "they are known now, and could not be noted: see the disk".to_owned())?;
         // Replicas that are not linked with the sender learn it from here.
-        self.journal().changed.extend(changed);
+        self.journal().ids.changed(changed);
         self.save().map_err(|_| "they are known now, and could not be written to the key file: see the disk".to_owned())?;
         Ok(count)
     }
@@ -510,7 +501,7 @@ impl Access {
 
     fn save(&self) -> Result<(), Refusal> {
         let keys = self.entries(|_| true);
-        let revoked = self.journal().revoked.clone();
+        let revoked = self.journal().ids.revoked().clone();
         let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys, revoked };
         let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
         write_secret(&self.path, text.as_bytes()).map_err(|e| {

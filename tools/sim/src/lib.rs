@@ -23,8 +23,9 @@
 //! end of order entry and authorisation (`walras-gateway`). *What it does not*: the node's driver of these,
 //! `edge/node/src/runtime/replica`, in whose place `cluster/replica` carries out the same effects with timers and queues; the links
 //! of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a
-//! program that sends commands under numbers stands for the former); leader clocks; who solves batches and who checks their
-//! signatures. A gateway is part of each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`.
+//! program that sends commands under numbers stands for the former); the probe mesh, in whose place machines know the venue's time
+//! within a bound; the messages and files of API keys; the solver of batches and the check of their signatures. A gateway is part of
+//! each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`.
 //! Between shards the transfer relays are `walras-transfer-relay`, as in the node; their threads, clients and the handlers that
 //! answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
 //!

@@ -13,15 +13,15 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--json FILE]
                   [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
                   [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
-                  [--mesh yes | no] [--forks yes | no] [--keep-by-time yes | no]
-                                                    (--cluster)
+                  [--mesh yes | no] [--forks yes | no] [--share-keys yes | no]
+                  [--keep-by-time yes | no]         (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
 Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
 a venue of R replicas (1 to 5; the seed decides) in calm, with rare faults and long rests, or in a storm (the seed decides), for S simulated seconds
 (60 of calm, 15 of a storm), acknowledging what is on a majority's disks or in its memory, with disks that are lost for good or without, with reports
-kept in their thousands or a few, with a mesh by which machines know the venue's time or without, and with states kept from time to time or by
+kept in their thousands or a few, with a mesh by which machines know the venue's time or without, with keys that replicas share or without, and with states kept from time to time or by
 their number alone (the seed decides); with --shards so many of those
 (2 to 4; the seed decides) for S simulated seconds (8), between which funds are sent, one of them set back to an old backup afterwards or none
 (the seed decides). A venue on one machine is --replicas 1.
@@ -81,6 +81,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--copies", World::Cluster(settings)) => settings.has_copies = Some(yes_or_no(&word, &value)?),
             ("--mesh", World::Cluster(settings)) => settings.has_mesh = Some(yes_or_no(&word, &value)?),
             ("--forks", World::Cluster(settings)) => settings.has_forks = Some(yes_or_no(&word, &value)?),
+            ("--share-keys", World::Cluster(settings)) => settings.shares_keys = Some(yes_or_no(&word, &value)?),
             ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
@@ -90,7 +91,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
             (
                 "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
-                | "--keep-by-time",
+                | "--share-keys" | "--keep-by-time",
                 _,
             ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -152,6 +153,7 @@ fn main() -> ExitCode {
                 ("--copies", settings.has_copies),
                 ("--mesh", settings.has_mesh),
                 ("--forks", settings.has_forks),
+                ("--share-keys", settings.shares_keys),
                 ("--keep-by-time", settings.keeps_by_time),
             ] {
                 again += &again_of(word, value);

@@ -61,6 +61,8 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("venues with a mesh", sum.with_mesh),
         ("releases whose true time was checked", sum.timed_releases),
         ("venues that keep states from time to time", sum.by_time),
+        ("venues whose replicas share keys", sum.shares_keys),
+        ("keys tried", sum.keys_tried),
         ("notices of late commands", sum.late),
         ("leaders that handed over for their clock", sum.clock_handovers),
     ] {
@@ -256,6 +258,7 @@ const PLAIN: Settings = Settings {
     has_forks: Some(false),
     has_mesh: Some(false),
     keeps_by_time: Some(false),
+    shares_keys: Some(false),
     mutation: None,
 };
 
@@ -317,6 +320,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ForgetCancel | Mutation::CreditTwice => (&["replay"], 1..=5),
         Mutation::StampBackwards => (&["log time"], 1..=20),
         Mutation::LeaderClockUnreported => (&["release"], 1..=20),
+        Mutation::RevokedForgotten => (&["keys", "progress"], 1..=40),
         // The replica itself finds that the state is not the one that its name says.
         Mutation::StaleState => (&["halt", "recovery"], 1..=20),
         Mutation::LoseLastEvent => (&["depth"], 1..=5),
@@ -364,6 +368,7 @@ fn every_planted_fault_is_found() {
         let has_forks = Some(matches!(mutation, Mutation::NoProbation | Mutation::FormerGoesOn));
         let has_mesh = Some(mutation == Mutation::LeaderClockUnreported);
         let keeps_by_time = Some(mutation == Mutation::StaleState);
+        let shares_keys = Some(mutation == Mutation::RevokedForgotten);
         let planted = Settings {
             replicas,
             durability,
@@ -373,6 +378,7 @@ fn every_planted_fault_is_found() {
             has_forks,
             has_mesh,
             keeps_by_time,
+            shares_keys,
             mutation: Some(mutation),
             ..PLAIN
         };

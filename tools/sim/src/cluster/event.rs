@@ -4,7 +4,7 @@ use super::faults::Lasting;
 use super::net::Direction;
 use super::replica::{ReplicaTimer, StreamId};
 use super::signed_order::Signed;
-use super::under_way::ForkEvent;
+use super::under_way::{ForkEvent, KeyNews};
 
 pub(super) enum Event {
     Message {
@@ -75,6 +75,14 @@ pub(super) enum Event {
         signed: Signed,
     },
     Fork(ForkEvent),
+    /// Replicas look for keys to share.
+    ShareKeys,
+    /// A replica hears of keys, if its process is still that one.
+    KeyNews {
+        to: usize,
+        generation: u64,
+        news: KeyNews,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,4 +107,6 @@ pub(super) enum Wait {
     Requester,
     /// The program that signs each order by itself lacks one.
     Signer,
+    /// A replica does not know which keys there are.
+    Keys(usize),
 }

@@ -14,6 +14,7 @@ mod deliver;
 mod event;
 mod faults;
 mod forks;
+mod keys;
 mod links;
 mod losses;
 mod machine;

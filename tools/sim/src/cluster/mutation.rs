@@ -86,6 +86,8 @@ mutations! {
     ReleaseAfresh,
     /// Fair access with a mesh: leaders report of their clocks that they show the venue's time.
     LeaderClockUnreported,
+    /// A replica forgets at a start which keys were revoked.
+    RevokedForgotten,
     /// A state that is kept from time to time is the one before it under a new name.
     StaleState,
     /// A failed write or sync of the log counts as done.

@@ -36,6 +36,9 @@ pub struct Settings {
     pub has_mesh: Option<bool>,
     /// Whether states are also kept as snapshots from time to time, as in production; `None` for what the seed decides, as one of two does.
     pub keeps_by_time: Option<bool>,
+    /// Whether an operator makes and revokes keys, which replicas share; `None` for what the seed decides, as one of two does. Only where several replicas
+    /// keep their disks.
+    pub shares_keys: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -105,6 +108,10 @@ report! {
     with_mesh,
     /// Venues that also keep states from time to time.
     by_time,
+    /// Venues whose replicas share keys.
+    shares_keys,
+    /// Requests that were signed with such a key, and of which the replica said whether it knows it.
+    keys_tried,
     /// Publications whose true release time was checked.
     timed_releases,
     /// Orders whose sequence was checked.

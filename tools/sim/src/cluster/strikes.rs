@@ -75,6 +75,7 @@ impl World {
                 machine.wake_ns = None;
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
+                self.begin_with_keys(replica);
                 self.report.from_snapshot += u64::from(snapshot_index.0 > 0);
                 self.report.torn_tails += u64::from(tail_was_torn);
                 self.report.long_tails += u64::from(tail_slots >= LONG_TAIL_SLOTS);

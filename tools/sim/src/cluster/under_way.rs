@@ -1,10 +1,11 @@
-//! What is under way in a cluster: snapshots from one replica to another, replicas in the place of lost ones, second processes on copies
+//! What is under way in a cluster: snapshots and keys from one replica to another, replicas in the place of lost ones, second processes on copies
 //! of a folder.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use walras_consensus::{Durability, Lives};
+use walras_gateway::KeyRecord;
 use walras_replica_log::SnapshotInfo;
 
 use super::mutation::Mutation;
@@ -23,6 +24,13 @@ pub(super) struct Transfer {
     pub(super) state: Vec<u8>,
     /// Bytes that have come; `None` before it begins.
     pub(super) come: Option<usize>,
+}
+
+/// What one replica sends another of API keys.
+pub(super) struct KeyNews {
+    pub(super) keys: Vec<KeyRecord>,
+    /// Ids.
+    pub(super) revoked: Vec<String>,
 }
 
 /// One that is lost, and one that comes in its place.

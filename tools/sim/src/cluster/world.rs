@@ -16,6 +16,7 @@ use super::checks::{self, Checks};
 use super::client::Client;
 use super::event::{Event, Phase, Wait};
 use super::faults;
+use super::keys::SharedKeys;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{Direction, End, Network};
@@ -73,6 +74,8 @@ pub(crate) struct World {
     pub(super) requester: Option<Requester>,
     /// A program that signs each order by itself.
     pub(super) signer: Option<Signer>,
+    /// Keys that replicas share, besides those that all have from the beginning.
+    pub(super) shared_keys: Option<SharedKeys>,
     pub(super) network: Network,
     pub(super) faults: Choices<'static>,
     pub(super) transfers: BTreeMap<u64, Transfer>,
@@ -237,6 +240,11 @@ impl World {
             random.fork(1_001 + u64::from(signed_order::ACCOUNT.0)).fill(&mut entropy);
             Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, SIGNED_FROM)
         });
+        // With machines that keep their key files, each with one process.
+        let drawn = Choices::of_random(random.fork(16)).one_in(2) && may_draw;
+        let may_share = replicas > 1 && !loses_disks && durability == Durability::Disk && !has_forks;
+        let shares_keys = may_share && settings.shares_keys.unwrap_or(drawn);
+        let shared_keys = shares_keys.then(|| SharedKeys::new(machines.len(), &random, mutation));
         Self {
             settings: *settings,
             tempo,
@@ -253,6 +261,7 @@ impl World {
             keys,
             requester,
             signer,
+            shared_keys,
             network: Network::new(Choices::of_random(random.fork(2))),
             faults,
             transfers: BTreeMap::new(),
@@ -288,6 +297,7 @@ impl World {
                 alone: u64::from(replicas == 1),
                 threaded: u64::from(has_threads),
                 with_mesh: u64::from(has_mesh),
+                shares_keys: u64::from(shares_keys),
                 by_time: u64::from(density.state_every_ns.is_some()),
                 ..Report::default()
             },
@@ -335,6 +345,9 @@ impl World {
         }
         if self.signer.is_some() {
             self.schedule.at(READ_NS, Event::Sign);
+        }
+        if self.shared_keys.is_some() {
+            self.schedule.at(READ_NS, Event::ShareKeys);
         }
     }
 
@@ -385,6 +398,10 @@ impl World {
         if self.signer.as_ref().is_some_and(|signer| !signer.is_content()) {
             return Some(Wait::Signer);
         }
+        let unshared = |keys: &SharedKeys| keys.unshared(|at| self.machines[at].process.is_some());
+        if let Some(at) = self.shared_keys.as_ref().and_then(unshared) {
+            return Some(Wait::Keys(at));
+        }
         let Some(members) = self.leaders_members() else { return Some(Wait::NoLeader) };
         let is_unfinished = |machine: &Machine| {
             let leading = machine.process.as_ref().filter(|process| process.is_leading());
@@ -414,6 +431,7 @@ impl World {
             }
             Some(Wait::Requester) => vec!["a program without a connection waits for an answer".to_owned()],
             Some(Wait::Signer) => vec!["a program that signs each order by itself waits for an answer".to_owned()],
+            Some(Wait::Keys(at)) => vec![format!("replica {} does not know which keys there are", replica_id(at))],
             Some(Wait::Reports) => vec!["a client has not heard all reports".to_owned()],
         }
     }
@@ -443,6 +461,7 @@ impl World {
             self.count_snapshots(at);
             self.leads_no_more(at);
         }
+        self.check_keys()?;
         let traders: Vec<usize> = self.clients.iter().filter(|c| c.account.is_some()).map(|c| c.number).collect();
         let members = self.leaders_members().expect("a healed world has a leader");
         let running = self.machines.iter().enumerate().filter_map(|(at, machine)| {
@@ -558,6 +577,8 @@ impl World {
             }
             Event::Repair => self.repair(),
             Event::Fork(event) => self.on_fork(event),
+            Event::ShareKeys => self.share_keys(),
+            Event::KeyNews { to, generation, news } => self.hear_of_keys(to, generation, news),
             Event::Request => self.request(),
             Event::Sign => self.sign(),
             Event::Replay { replica, signed } => self.repeat(replica, &signed),

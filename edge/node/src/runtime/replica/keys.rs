@@ -1,15 +1,16 @@
-//! API keys among the replicas: whatever one of them learns of keys, the others know a moment later.
+//! API keys among the replicas (`walras_gateway::KeyJournal`, `walras_gateway::KeyLinks`): the messages on links, and the thread that
+//! writes the key file.
 //!
 //! They are not in the log, where secrets would stay for ever (ADR 4). Whoever is linked is told all keys once, then what changes; what
 //! somebody hears that is new to him he tells the others. Links are encrypted and certified, and whoever has a certificate of the cluster could lead it anyway.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use tracing::{info, warn};
 use walras_consensus::ReplicaId;
+use walras_gateway::{KeyLinks, KeysLacking};
 
 use super::peer_links::PeerLinks;
 use super::snapshot_transfer::SharedAccess;
@@ -23,21 +24,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(super) struct KeyShare {
     access: SharedAccess,
     news: Sender<Bytes>,
-    /// Up to which change those who are linked know; `None` for nothing yet.
-    linked: BTreeMap<ReplicaId, Option<usize>>,
+    linked: KeyLinks,
 }
 
 impl KeyShare {
     pub(super) fn new(access: SharedAccess, news: Sender<Bytes>) -> Self {
-        Self { access, news, linked: BTreeMap::new() }
+        Self { access, news, linked: KeyLinks::default() }
     }
 
     pub(super) fn on_connected(&mut self, id: ReplicaId) {
-        self.linked.insert(id, None);
+        self.linked.on_connected(id.get());
     }
 
     pub(super) fn on_lost(&mut self, id: ReplicaId) {
-        self.linked.remove(&id);
+        self.linked.on_lost(id.get());
     }
 
     /// Takes a message if it is about keys.
@@ -54,18 +54,18 @@ impl KeyShare {
     pub(super) fn share(&mut self, links: &mut PeerLinks) {
         let Some(access) = self.access.get() else { return };
         let count = access.change_count();
-        for (id, known) in &mut self.linked {
-            let messages = match *known {
-                Some(known) if known == count => continue,
-                Some(known) => vec![access.news_since(known)],
-                None => access.all_news(),
+        let lacking: Vec<(u64, KeysLacking)> = self.linked.lacking(count).collect();
+        for (peer, lacking) in lacking {
+            let Some(id) = ReplicaId::new(peer) else { continue };
+            let messages = match lacking {
+                KeysLacking::All => access.all_news(),
+                KeysLacking::Since(known) => vec![access.news_since(known)],
             };
             let sent = messages.into_iter().try_for_each(|mut message| {
                 message.push(KEYS);
-                links.send(*id, message)
+                links.send(id, message)
             });
-            // Where there was no room all is told again.
-            *known = sent.is_ok().then_some(count);
+            self.linked.on_sent(peer, count, sent.is_ok());
         }
     }
 }

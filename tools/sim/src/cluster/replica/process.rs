@@ -7,7 +7,7 @@ use walras_consensus::{
     Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry, SnapshotMeta, Term, Ticket,
 };
 use walras_engine::{BatchMarketView, Engine};
-use walras_gateway::{Gateway, Permission, Request, SourceId};
+use walras_gateway::{AuthFields, Gateway, KeyId, KeyRecord, Permission, Request, SourceId};
 use walras_market_data::MarketData;
 use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
@@ -417,6 +417,26 @@ impl Process {
                 let answer = WaiterAnswer::Command(Err(NoOutcome::Refused(reason)));
                 self.out.extend(request.map(|request| Out::Requested(request, answer)));
             }
+        }
+    }
+
+    /// The process learns a key.
+    pub(crate) fn add_key(&mut self, record: KeyRecord) {
+        self.gateway.add_key(record).expect("a key has an id of its own");
+    }
+
+    /// A key was revoked.
+    pub(crate) fn remove_key(&mut self, key_id: KeyId) {
+        self.gateway.remove_key(key_id);
+    }
+
+    /// Whether the key of a request is known; `None` where it is refused for something else.
+    pub(crate) fn try_key(&mut self, at: Moment, request: &Request<'_>, fields: &AuthFields) -> Option<bool> {
+        let source = SourceId::of([127, 0, 0, 2].into());
+        match self.gateway.authorize(at.clock_ns, source, request, Some(fields), Permission::Trade) {
+            Ok(_) => Some(true),
+            Err(refusal) if refusal.reason == RejectReason::UnknownKey => Some(false),
+            Err(_) => None,
         }
     }
 
