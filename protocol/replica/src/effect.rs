@@ -19,8 +19,8 @@ pub enum Effect {
         /// What.
         bytes: Vec<u8>,
     },
-    /// Make this durable after the writes before it: [`crate::Replica::on_persisted`]. A write is owed until that is so, whatever the
-    /// disk does meanwhile: [`crate::Replica::on_storage`].
+    /// Make this durable after the writes before it: [`crate::Replica::on_persisted`]. A write is owed until that is so, whatever
+    /// the disk does meanwhile: [`crate::Replica::on_storage`].
     Persist(Write),
     /// Make this state's bytes: [`crate::Replica::on_state_hashed`]; then make them durable:
     /// [`crate::Replica::on_snapshot_written`].

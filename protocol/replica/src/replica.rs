@@ -242,8 +242,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// Has the state as it is now written as a snapshot, unless as new a one is durable. What the log holds before two snapshots is not
-    /// needed for a start.
+    /// Has the state as it is now written as a snapshot, unless as new a one is durable. What the log holds before two snapshots is
+    /// not needed for a start.
     pub fn keep_state(&mut self, at: GatewayTime) -> KeptState {
         self.host.at = at;
         let before = self.host.writing;
@@ -298,8 +298,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// Where nothing else is logged, the time is: so that it goes on, so that the last change of market data is published, and so that a
-    /// command that is carried out in steps goes on.
+    /// Where nothing else is logged, the time is: so that it goes on, so that the last change of market data is published, and so
+    /// that a command that is carried out in steps goes on.
     fn tick(&mut self, at: GatewayTime) -> Result<(), Halt> {
         let mut is_due = at.now_ns >= self.next_tick_ns;
         if is_due {
@@ -320,7 +320,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// When a tick is to be logged because a book goes on with what an earlier entry left, and too few entries are on their way to it.
+    /// When a tick is to be logged because a book goes on with what an earlier entry left, and too few entries are on their way to
+    /// it.
     fn work_deadline_ns(&self) -> u64 {
         let sequencer = &self.sequencer;
         let wants_one = sequencer.is_leading() && sequencer.engine().has_work() && sequencer.waiting() < WORK_TICKS_AHEAD;

@@ -1,6 +1,6 @@
-//! Replays a log from its beginning, or from a state that is trusted, and compares the states on the way with those that the venue had: a
-//! checkpoint in the log holds the hash of the leader's state after an earlier entry, and snapshots beside it are such states. So the log is
-//! read twice, first for its checkpoints.
+//! Replays a log from its beginning, or from a state that is trusted, and compares the states on the way with those that the venue
+//! had: a checkpoint in the log holds the hash of the leader's state after an earlier entry, and snapshots beside it are such
+//! states. So the log is read twice, first for its checkpoints.
 
 use std::collections::BTreeSet;
 

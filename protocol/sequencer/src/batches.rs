@@ -30,8 +30,8 @@ const PAUSE_NS_MIN: u64 = 20_000_000;
 /// ... up to this.
 const PAUSE_NS_MAX: u64 = 10_000_000_000;
 
-/// A leader in whose term a market was set aside as a whole in so many blocks in a row hands over: its solver, or its operator, keeps the
-/// market from trading.
+/// A leader in whose term a market was set aside as a whole in so many blocks in a row hands over: its solver, or its operator,
+/// keeps the market from trading.
 const IDLE_BLOCKS_MAX: u32 = 8;
 
 /// A closed batch for which prices and amounts are wanted.
@@ -151,7 +151,8 @@ impl BatchDriver {
         looks(engine).map(|look| self.deadline_ns(&look)).min().unwrap_or(u64::MAX)
     }
 
-    /// A solver is done. What is to be submitted, if it is still wanted: then apply it, so that [`Self::drive`] sees it in the state.
+    /// A solver is done. What is to be submitted, if it is still wanted: then apply it, so that [`Self::drive`] sees it in the
+    /// state.
     pub fn on_solved<I: PriceIndex>(&mut self, now_ns: u64, solved: Solved, engine: &Engine<I>) -> Option<Box<BlockProposal>> {
         let Solved { market, block, proposal } = solved;
         let solving = self.markets.get_mut(&market)?.solving.as_mut().filter(|solving| solving.block == block)?;

@@ -1,5 +1,5 @@
-//! What a log entry holds: the time it was stamped with, whose command it is in which session, then the command; or a proposed clearing
-//! of a batch.
+//! What a log entry holds: the time it was stamped with, whose command it is in which session, then the command; or a proposed
+//! clearing of a batch.
 //!
 //! ```text
 //! time u64 | 0 u8 | command                                  a command outside of sessions
@@ -20,8 +20,8 @@ use walras_wire::{Command, DecodeError, Event, decode_command, encode_command};
 pub enum Content {
     /// A command.
     Command(Command),
-    /// A proposed clearing: it may be as long as a market has pairs, so it is elsewhere in memory. Of no session, for it can be proposed
-    /// again until one is accepted.
+    /// A proposed clearing: it may be as long as a market has pairs, so it is elsewhere in memory. Of no session, for it can be
+    /// proposed again until one is accepted.
     Clearing(Box<BlockProposal>),
 }
 
@@ -118,8 +118,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Applies it to the state that it follows, and appends what happened to `events`. For a session's command it says what it was to its
-    /// session: done, repeated or refused.
+    /// Applies it to the state that it follows, and appends what happened to `events`. For a session's command it says what it was
+    /// to its session: done, repeated or refused.
     pub fn apply<I: PriceIndex>(&self, engine: &mut Engine<I>, events: &mut Vec<Event>) -> Option<Numbered> {
         let Self { log_index, time, ordinal, key: _, content } = self;
         match (content, ordinal) {

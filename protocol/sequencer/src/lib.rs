@@ -1,19 +1,23 @@
 //! Puts commands in order, has them decided and logged, applies what is decided.
 //!
-//! A command gets its time when the leader takes it and its log index when the consensus places it. It reaches the engine only once the
-//! consensus has decided it. So nothing that anybody sees, an answer, an event or a query, can be lost by a crash. While the log makes
-//! one pack durable the next one collects, and while the engine applies one the log writes the next: group commit without a timer.
+//! A command gets its time when the leader takes it and its log index when the consensus places it. It reaches the engine only once
+//! the consensus has decided it. So nothing that anybody sees, an answer, an event or a query, can be lost by a crash. While the
+//! log makes one pack durable the next one collects, and while the engine applies one the log writes the next: group commit without
+//! a timer.
 //!
-//! [`ReplicatedSequencer`] stands on the consensus, which it drives: every replica has one, the leader's orders and stamps. Commands that
-//! belong to a session are applied exactly once however often they are sent. A venue on one machine is a cluster of one.
+//! [`ReplicatedSequencer`] stands on the consensus, which it drives: every replica has one, the leader's orders and stamps.
+//! Commands that belong to a session are applied exactly once however often they are sent. A venue on one machine is a cluster of
+//! one.
 //!
-//! Fair access switched on, orders reach the sequencer through an [`Intake`] at the leader, which holds them and puts them in the order in
-//! which they reached the venue's edge; every replica takes orders from participants then, and passes them on ([`FairAccess`]).
+//! Fair access switched on, orders reach the sequencer through an [`Intake`] at the leader, which holds them and puts them in the
+//! order in which they reached the venue's edge; every replica takes orders from participants then, and passes them on
+//! ([`FairAccess`]).
 //!
 //! Batch markets are driven from here too ([`BatchDriver`]): who takes commands closes their batches in time and has them solved.
 //!
-//! *Deliberately absent*: the search for prices (a [`SolveJob`] goes out, a [`Solved`] comes back); clocks, threads, sockets and disks.
-//! `now` is an argument; a replica's sockets, disk and participants are a [`Host`]. What a session remembers is the engine's.
+//! *Deliberately absent*: the search for prices (a [`SolveJob`] goes out, a [`Solved`] comes back); clocks, threads, sockets and
+//! disks. `now` is an argument; a replica's sockets, disk and participants are a [`Host`]. What a session remembers is the
+//! engine's.
 //!
 //! *Invariants*
 //! - Log indexes are dense and times never decrease, over restarts and changes of the leader too.
@@ -23,11 +27,11 @@
 //! - A session's commands leave the intake in the order of their places, each once.
 //! - A replica whose state differs from that of the others stops.
 //!
-//! *Start reading* at [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`]; for fair access [`FairAccess`],
-//! then [`Intake`].
+//! *Start reading* at [`entry`] for what stands in the log, then [`ReplicatedSequencer`] and [`Host`]; for fair access
+//! [`FairAccess`], then [`Intake`].
 //!
-//! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions); Ghalayini et al.
-//! (CloudEx), `HotOS` 2021, sections 2 and 3 (the hold, replicated order submission).
+//! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.3 (linearizable semantics by sessions); Ghalayini
+//! et al. (CloudEx), `HotOS` 2021, sections 2 and 3 (the hold, replicated order submission).
 #![deny(clippy::float_arithmetic)]
 
 mod audit;

@@ -1,6 +1,6 @@
-//! A small cluster in one thread, driven by random choices: messages are lost, doubled and reordered, replicas crash and lose what was not
-//! synced, clients retry under the same ordinals at any replica. Then everything heals, and everybody must be answered. The whole venue,
-//! with disks and clocks, is `tools/sim`'s.
+//! A small cluster in one thread, driven by random choices: messages are lost, doubled and reordered, replicas crash and lose what
+//! was not synced, clients retry under the same ordinals at any replica. Then everything heals, and everybody must be answered. The
+//! whole venue, with disks and clocks, is `tools/sim`'s.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 #[path = "replicated/batches.rs"]

@@ -24,10 +24,10 @@
 //! `edge/node/src/runtime/replica`, in whose place `cluster/replica` carries out the same effects with timers and queues; the links
 //! of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a
 //! program that sends commands under numbers stands for the former); the probe mesh, in whose place machines know the venue's time
-//! within a bound; the messages and files of API keys; the solver of batches and the check of their signatures. A gateway is part of
-//! each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`.
-//! Between shards the transfer relays are `walras-transfer-relay`, as in the node; their threads, clients and the handlers that
-//! answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
+//! within a bound; the messages and files of API keys; the solver of batches and the check of their signatures. A gateway is part
+//! of each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`. Between shards the transfer relays
+//! are `walras-transfer-relay`, as in the node; their threads, clients and the handlers that answer them are done again
+//! (`edge/node/tests/node/shards.rs` has the real ones).
 //!
 //! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that
 //! depends on how the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority,
@@ -35,8 +35,8 @@
 //!
 //! *Invariants*
 //! - The same seed and settings give the same run, to the byte: no clock, no thread, no hash order.
-//! - A checker learns from outside the product (what clients asked and were answered, what replicas hand out, what disks hold), never
-//!   from the product's own books.
+//! - A checker learns from outside the product (what clients asked and were answered, what replicas hand out, what disks hold),
+//!   never from the product's own books.
 //!
 //! *Start reading* at [`cluster::simulate`], then `cluster/world.rs`, `cluster/replica/process.rs` and `cluster/checks/mod.rs`;
 //! `common` is what both worlds share.

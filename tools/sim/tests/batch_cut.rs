@@ -1,6 +1,7 @@
-//! A disk whose power fails at each single write and sync while batches are collected, closed and cleared: what was acknowledged is there
-//! again, hashes and blocks are those of a run that nothing cut, and it goes on to the same end. So too where a snapshot is written later than its
-//! state was kept, as it is in life, where a thread of its own makes and writes it while batches are closed and cleared.
+//! A disk whose power fails at each single write and sync while batches are collected, closed and cleared: what was acknowledged is
+//! there again, hashes and blocks are those of a run that nothing cut, and it goes on to the same end. So too where a snapshot is
+//! written later than its state was kept, as it is in life, where a thread of its own makes and writes it while batches are closed
+//! and cleared.
 #![allow(clippy::unwrap_used, reason = "the helpers of a test")]
 
 use std::path::Path;

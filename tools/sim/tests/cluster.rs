@@ -1,5 +1,5 @@
-//! The replicated venue: a fixed budget of seeds, the same on every machine (`WALRAS_SIM_SEEDS` asks for more), and planted faults, each of
-//! which is found by the checkers that are there for it: so they can fail.
+//! The replicated venue: a fixed budget of seeds, the same on every machine (`WALRAS_SIM_SEEDS` asks for more), and planted faults,
+//! each of which is found by the checkers that are there for it: so they can fail.
 
 use std::ops::RangeInclusive;
 
@@ -103,8 +103,8 @@ fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() 
     }
 }
 
-/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no harm and is stopped. Or the first one reaches
-/// nobody meanwhile: then the later one goes on.
+/// Somebody copies the folder of a replica that runs and starts the copy under its id: the first one goes on, the later one does no
+/// harm and is stopped. Or the first one reaches nobody meanwhile: then the later one goes on.
 #[test]
 fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
     let settings = Settings { has_forks: Some(true), ..PLAIN };
@@ -122,7 +122,8 @@ fn of_two_processes_on_copies_of_a_folder_the_later_one_does_no_harm() {
     assert!(sum.parted_forks * 8 >= sum.forks && sum.outlived * 2 >= sum.parted_forks, "{sum:#?}");
 }
 
-/// In calm, leaders last, logs grow for long between snapshots, and a fault meets a venue at rest: what storms hardly ever come to. Faults are rare there, and still there.
+/// In calm, leaders last, logs grow for long between snapshots, and a fault meets a venue at rest: what storms hardly ever come to.
+/// Faults are rare there, and still there.
 #[test]
 fn calm_venues_come_to_what_storms_do_not() {
     let run = |tempo, seeds: u64| {
@@ -431,7 +432,8 @@ fn faults_of_a_disk_are_found_with_one_replica_alone() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// A client that says something else under a number that it has used is refused by the venue, and does not get the answer to its first command.
+/// A client that says something else under a number that it has used is refused by the venue, and does not get the answer to its
+/// first command.
 #[test]
 fn a_repeat_with_other_content_is_refused() {
     let settings = Settings { mutation: Some(Mutation::RetryAltered), ..PLAIN };

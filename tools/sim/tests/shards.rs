@@ -1,5 +1,5 @@
-//! A venue of several shards: a fixed budget of seeds, the same on every machine (`WALRAS_SIM_SEEDS` asks for more), and planted faults, each of
-//! which is found by the checkers that are there for it: so they can fail.
+//! A venue of several shards: a fixed budget of seeds, the same on every machine (`WALRAS_SIM_SEEDS` asks for more), and planted
+//! faults, each of which is found by the checkers that are there for it: so they can fail.
 
 use std::ops::RangeInclusive;
 
@@ -46,7 +46,8 @@ fn funds_arrive_once_whatever_fails() {
     assert!(sum.delivered_again * 2 >= seed_count(), "{} transfers that came again test little", sum.delivered_again);
 }
 
-/// Of a whole shard an old backup is put in place of what it acknowledged: it trades on, loses its leader, is reached, and found by all.
+/// Of a whole shard an old backup is put in place of what it acknowledged: it trades on, loses its leader, is reached, and found by
+/// all.
 #[test]
 fn a_shard_that_was_set_back_is_found_and_nothing_moves_until_it_has_its_state() {
     let seeds = seed_count() / 2;

@@ -1,5 +1,5 @@
-//! Fair access at a replica: what participants send here is stamped and passed on; where this replica leads, what all gateways send is held
-//! and sequenced.
+//! Fair access at a replica: what participants send here is stamped and passed on; where this replica leads, what all gateways send
+//! is held and sequenced.
 
 use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term};
@@ -138,8 +138,8 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// The time by which orders are held: the venue's, but where that stands still because the clock was set back it goes on at half the pace,
-    /// or nothing would leave the hold until the clock has caught up.
+    /// The time by which orders are held: the venue's, but where that stands still because the clock was set back it goes on at
+    /// half the pace, or nothing would leave the hold until the clock has caught up.
     fn hold_time_ns(&mut self, at: GatewayTime) -> u64 {
         let (time_ns, now_ns) = self.held_until;
         let least_ns = if time_ns == 0 { 0 } else { time_ns.saturating_add(at.now_ns.saturating_sub(now_ns) / 2) };
@@ -190,7 +190,8 @@ impl<O> FairAccess<O> {
         self.intake.on_arrival(time_ns, arrives, None, &mut self.notices);
     }
 
-    /// A message, or several as one, that came by the link of `from`, if [`GatewayMessage::is_one`]. Then call [`FairAccess::settle`].
+    /// A message, or several as one, that came by the link of `from`, if [`GatewayMessage::is_one`]. Then call
+    /// [`FairAccess::settle`].
     pub fn on_message(
         &mut self,
         at: GatewayTime,
@@ -392,7 +393,8 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// Another term, role or leader: what is held is for who leads now, and the gateways send it there. Those who wait here are handed back.
+    /// Another term, role or leader: what is held is for who leads now, and the gateways send it there. Those who wait here are
+    /// handed back.
     pub fn on_role(&mut self, term: Term, hand_back: impl FnMut(O)) {
         self.forwards.on_term(term);
         self.intake.clear(hand_back);
@@ -410,8 +412,8 @@ impl<O> FairAccess<O> {
         self.next_beacon_ns = 0;
     }
 
-    /// From now on participants here are refused for this reason, because this replica's log cannot be written; or they are not. What was
-    /// passed on before stays so.
+    /// From now on participants here are refused for this reason, because this replica's log cannot be written; or they are not.
+    /// What was passed on before stays so.
     pub fn refuse(&mut self, refusal: Option<RejectReason>) {
         self.forwards.refuse(refusal);
     }
@@ -451,8 +453,8 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway gets a notice. Without copies, those that have
-    /// the session from before lose it.
+    /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway gets a notice. Without copies,
+    /// those that have the session from before lose it.
     pub fn on_opened(&mut self, opening: RemoteOpening, log_index: LogIndex, outcome: Result<SessionId, RejectReason>) {
         let RemoteOpening { gateway, open, logged_on_ns, has_copies } = opening;
         let message = match outcome {
@@ -467,8 +469,8 @@ impl<O> FairAccess<O> {
         }
     }
 
-    /// The state is another one: what it says to be done is not passed on any more. What participants were answered does not follow from it, so
-    /// their connections are to be ended.
+    /// The state is another one: what it says to be done is not passed on any more. What participants were answered does not follow
+    /// from it, so their connections are to be ended.
     pub fn on_installed(&mut self, engine: &Engine) {
         self.forwards.forget_cancels();
         let unanswered: Vec<Ordinal> = self.forwards.ordinals().collect();
@@ -525,7 +527,8 @@ impl<O> FairAccess<O> {
     }
 }
 
-/// A buffer that was dealt with serves again, unless something came meanwhile: it may be large, and is filled thousands of times a second.
+/// A buffer that was dealt with serves again, unless something came meanwhile: it may be large, and is filled thousands of times a
+/// second.
 fn reuse<T>(mut done: Vec<T>, next: &mut Vec<T>) {
     if next.is_empty() {
         done.clear();

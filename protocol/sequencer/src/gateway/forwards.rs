@@ -13,7 +13,8 @@ use super::GatewayMessage;
 /// Bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardSettings {
-    /// Commands that are unanswered at a time, of all sessions. Beyond it they are refused. (Of one session a connection's window bounds them.)
+    /// Commands that are unanswered at a time, of all sessions. Beyond it they are refused. (Of one session a connection's window
+    /// bounds them.)
     pub unanswered_max: usize,
     /// What is unanswered for so long is sent again.
     pub resend_ns: u64,
@@ -77,7 +78,8 @@ struct Leader {
 /// Whose session a logon asks for.
 type OpeningKey = (Option<AccountId>, u64);
 
-/// What a gateway has passed on and the log has not answered. Messages are for [`Forwards::leader`]; there are none while that is not known.
+/// What a gateway has passed on and the log has not answered. Messages are for [`Forwards::leader`]; there are none while that is
+/// not known.
 #[derive(Debug)]
 pub struct Forwards {
     settings: ForwardSettings,
@@ -190,8 +192,9 @@ impl Forwards {
         self.openings.remove(&(open.account, open.token));
     }
 
-    /// A participant is lost, who wanted his orders cancelled then: what to send now, if anything. It goes to every new leader until the log
-    /// holds it or he is back, and not oftener: it has no number, and a second one might cancel what he has ordered since.
+    /// A participant is lost, who wanted his orders cancelled then: what to send now, if anything. It goes to every new leader
+    /// until the log holds it or he is back, and not oftener: it has no number, and a second one might cancel what he has ordered
+    /// since.
     pub fn cancel_behind(&mut self, stamp: Stamp, session: SessionId, cancel: MassCancel) -> Option<GatewayMessage> {
         let behind = Behind { stamp, cancel };
         self.cancels.insert(session, behind);
@@ -233,8 +236,8 @@ impl Forwards {
         self.cancels.remove(&session);
     }
 
-    /// The leader does not take a command, nor those after it; whether that is to be reported: it is from the leader, and the command is not
-    /// answered meanwhile. What follows one that is answered is on its way, and nobody would send it again.
+    /// The leader does not take a command, nor those after it; whether that is to be reported: it is from the leader, and the
+    /// command is not answered meanwhile. What follows one that is answered is on its way, and nobody would send it again.
     pub fn on_refused(&mut self, from: ReplicaId, ordinal: Ordinal, reason: RejectReason) -> bool {
         let is_waiting = self.sessions.get(&ordinal.session).is_some_and(|places| places.contains_key(&ordinal.session_seq));
         if !is_waiting || self.leader.is_none_or(|leader| leader.id != from) {

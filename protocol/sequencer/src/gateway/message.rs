@@ -13,7 +13,8 @@
 //! either way       (bytes u16 | a message of these)... | 11                   several as one
 //! ```
 //!
-//! A stamp is 0 (none that counts), or 1 and nanoseconds u64. All little-endian; the kind stands last, as in the sequencers' messages.
+//! A stamp is 0 (none that counts), or 1 and nanoseconds u64. All little-endian; the kind stands last, as in the sequencers'
+//! messages.
 
 use bytes::Bytes;
 use walras_consensus::Term;
@@ -86,8 +87,8 @@ pub enum GatewayMessage {
         /// When the one that has it logged on, by its own clock.
         logged_on_ns: u64,
     },
-    /// To a gateway: the log has opened a session for a logon there. It begins when the gateway has applied that entry: a state before it
-    /// may lack what another replica answered the client.
+    /// To a gateway: the log has opened a session for a logon there. It begins when the gateway has applied that entry: a state
+    /// before it may lack what another replica answered the client.
     Opened {
         /// What was asked for.
         open: OpenSession,

@@ -1,7 +1,9 @@
-//! Fair access at every replica ([`FairAccess`]): it takes orders in, stamps them, and passes them on to the leader's [`crate::Intake`].
+//! Fair access at every replica ([`FairAccess`]): it takes orders in, stamps them, and passes them on to the leader's
+//! [`crate::Intake`].
 //!
-//! What is passed on is kept until the log answers it ([`Forwards`]): it is sent again, with its first stamp, to another leader, after the
-//! link was lost, and when no answer comes. The answer itself needs no message: the gateway applies the entry like every replica.
+//! What is passed on is kept until the log answers it ([`Forwards`]): it is sent again, with its first stamp, to another leader,
+//! after the link was lost, and when no answer comes. The answer itself needs no message: the gateway applies the entry like every
+//! replica.
 
 mod access;
 mod forwards;

@@ -1,5 +1,5 @@
-//! Where orders come in, fair access switched on: copies are dropped, the rest wait until d_s after their stamps, and go to the sequencer in
-//! the order of stamps.
+//! Where orders come in, fair access switched on: copies are dropped, the rest wait until d_s after their stamps, and go to the
+//! sequencer in the order of stamps.
 //!
 //! ```text
 //! gateways --Arrives--> copies --> line of the session --> hold (t_g + d_s) --> ReplicatedSequencer::submit       at the leader
@@ -7,11 +7,13 @@
 //!                       dropped         refused after a while                 late: notice to its gateway
 //! ```
 //!
-//! The hold alone would order a session's commands by stamps, and copies through several gateways may be stamped in another order than
-//! they are numbered. So each session has a line: its commands go into the hold by their places, each with a stamp later than that of the one before.
+//! The hold alone would order a session's commands by stamps, and copies through several gateways may be stamped in another order
+//! than they are numbered. So each session has a line: its commands go into the hold by their places, each with a stamp later than
+//! that of the one before.
 //!
-//! *Deliberately absent*: who may send what (the gateways'), exactly-once (the engine's), resending (a gateway's [`crate::Forwards`]). What is
-//! here is a leader's and of one term: another leader begins with nothing, and the gateways send again what is unanswered.
+//! *Deliberately absent*: who may send what (the gateways'), exactly-once (the engine's), resending (a gateway's
+//! [`crate::Forwards`]). What is here is a leader's and of one term: another leader begins with nothing, and the gateways send
+//! again what is unanswered.
 //!
 //! *Invariants*
 //! - A session's commands leave in the order of their places, whatever their stamps and however their copies come.
@@ -104,7 +106,8 @@ pub enum Notice<O> {
     },
 }
 
-/// Orders of sessions are timed where their number is a multiple of this: the same ones at every stage, and few enough to cost nothing.
+/// Orders of sessions are timed where their number is a multiple of this: the same ones at every stage, and few enough to cost
+/// nothing.
 pub const TIMED_ONE_OF: u64 = 16;
 
 /// Most times kept until they are read.
@@ -176,8 +179,8 @@ impl<O> Intake<O> {
         }
     }
 
-    /// Takes a command in. `expected` is [`ReplicatedSequencer::next_of`](crate::ReplicatedSequencer::next_of) of its session. Then call
-    /// [`Intake::release`].
+    /// Takes a command in. `expected` is [`ReplicatedSequencer::next_of`](crate::ReplicatedSequencer::next_of) of its session. Then
+    /// call [`Intake::release`].
     pub fn on_arrival(&mut self, now_ns: u64, arrives: Arrives<'_, O>, expected: Option<SessionSeq>, notices: &mut Vec<Notice<O>>) {
         let Some(counts) = self.counts.get_mut(arrives.gateway.index()) else {
             // A link's gateway is configured: whoever calls made sure of it.
@@ -336,8 +339,8 @@ impl<O> Intake<O> {
         notices.push(Notice::Refused { gateway, ordinal, reason });
     }
 
-    /// What is due goes to the sequencer: `submit` is [`ReplicatedSequencer::submit`](crate::ReplicatedSequencer::submit). Call it after
-    /// every arrival, and at [`Intake::next_due_ns`].
+    /// What is due goes to the sequencer: `submit` is [`ReplicatedSequencer::submit`](crate::ReplicatedSequencer::submit). Call it
+    /// after every arrival, and at [`Intake::next_due_ns`].
     pub fn release(
         &mut self,
         now_ns: u64,

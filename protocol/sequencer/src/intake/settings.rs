@@ -39,8 +39,8 @@ const OUTLIER_WINDOW: usize = 200;
 const SAMPLES_PER_LOOK: u32 = 20;
 
 impl IntakeSettings {
-    /// For so many gateways with this delay: stamps up to 1 ms ahead and 100 ms behind, 65,535 orders of a gateway, 4,096 sessions, orders that
-    /// wait 200 ms for one before them, gateways 1 ms apart from the others.
+    /// For so many gateways with this delay: stamps up to 1 ms ahead and 100 ms behind, 65,535 orders of a gateway, 4,096 sessions,
+    /// orders that wait 200 ms for one before them, gateways 1 ms apart from the others.
     #[must_use]
     pub fn new(gateways: u16, delay: DelaySettings, digest_key: u64) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! Do all replicas have the same state? Each sends the others the hash of its state at certain entries, and compares.
 //!
-//! A replica whose hash differs from one that a majority has stops itself: even where it leads. Where no majority can
-//! be found (a machine is away, and the others differ), a follower that differs from its leader stops: no service is better than two states.
+//! A replica whose hash differs from one that a majority has stops itself: even where it leads. Where no majority can be found (a
+//! machine is away, and the others differ), a follower that differs from its leader stops: no service is better than two states.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,8 +10,8 @@ use crate::entry::Entry;
 
 /// Sockets, disk and participants of a replica. `O` says who sent a command; it is only carried.
 ///
-/// Nothing here waits. What takes long is begun, and its end is reported to the [`super::ReplicatedSequencer`] by the method that each
-/// call names.
+/// Nothing here waits. What takes long is begun, and its end is reported to the [`super::ReplicatedSequencer`] by the method that
+/// each call names.
 pub trait Host<O> {
     /// Send these bytes. They may be lost, doubled and overtaken.
     fn send(&mut self, to: ReplicaId, bytes: Vec<u8>);
@@ -31,8 +31,8 @@ pub trait Host<O> {
     /// A command that was taken will not be applied under this name here; the reason says what its sender can do.
     fn unresolved(&mut self, origin: O, why: Unresolved);
 
-    /// Take the state as it is now. In the background, make its bytes and say `on_state_hashed`; then make it durable under this name and say
-    /// `on_snapshot_durable`. Where earlier ones are still being written it may be left out.
+    /// Take the state as it is now. In the background, make its bytes and say `on_state_hashed`; then make it durable under this
+    /// name and say `on_snapshot_durable`. Where earlier ones are still being written it may be left out.
     fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta);
 
     /// The log before this snapshot, which is durable, is needed no more.
@@ -72,8 +72,8 @@ pub struct AppliedEntry<'a, O> {
     pub origin: Option<O>,
     /// What happened.
     pub events: &'a [Event],
-    /// How far the clock that stamped it was ahead of the venue's time, as its leader reported ([`super::ReplicatedSequencer::report_clock`]). The same on
-    /// all replicas that heard it.
+    /// How far the clock that stamped it was ahead of the venue's time, as its leader reported
+    /// ([`super::ReplicatedSequencer::report_clock`]). The same on all replicas that heard it.
     pub ahead_ns: Option<i64>,
 }
 

@@ -1,19 +1,19 @@
 //! Who a replica is, beyond its id: the number of its disk, by which the others know it again.
 //!
-//! A replica that comes back with an empty disk, or a second process on a folder of its own, has an id and none of what was promised under it. If it
-//! voted, or counted as holding a slot, something acknowledged could be lost. So every data folder has a number of its own ([`DiskId`]), made with it; replicas
-//! introduce themselves with it, note durably under which number they met each other, and a replica takes part (it is *settled*) only when it
-//! knows that no other disk ever did so under its id:
+//! A replica that comes back with an empty disk, or a second process on a folder of its own, has an id and none of what was
+//! promised under it. If it voted, or counted as holding a slot, something acknowledged could be lost. So every data folder has a
+//! number of its own ([`DiskId`]), made with it; replicas introduce themselves with it, note durably under which number they met
+//! each other, and a replica takes part (it is *settled*) only when it knows that no other disk ever did so under its id:
 //!
-//! - *Founders*, with whom the cluster began. Each notes the disks of all founders, *endorses* that table, once and durably, and is settled when it has heard
-//!   that every founder endorses the same one, or from a settled one that the table has its own disk. Two tables cannot both be settled unless all founders lost
-//!   their disks: a founder in both would have endorsed both. So a cluster begins only when all its founders are there, and a founder with another disk is never
-//!   settled again.
-//! - *Those who came later* are settled when a majority of the voters, as settled replicas name them, have noted their disk. Notes are passed on, so that a later
-//!   voter knows the disks of those that it has not met.
+//! - *Founders*, with whom the cluster began. Each notes the disks of all founders, *endorses* that table, once and durably, and is
+//!   settled when it has heard that every founder endorses the same one, or from a settled one that the table has its own disk. Two
+//!   tables cannot both be settled unless all founders lost their disks: a founder in both would have endorsed both. So a cluster
+//!   begins only when all its founders are there, and a founder with another disk is never settled again.
+//! - *Those who came later* are settled when a majority of the voters, as settled replicas name them, have noted their disk. Notes
+//!   are passed on, so that a later voter knows the disks of those that it has not met.
 //!
-//! A replica that is not settled and hears that its id belongs to another disk has to stop ([`OtherDisk`]). One that is not settled neither sends nor takes messages
-//! of the consensus; it asks the others until it is settled. After that, restarts need nobody.
+//! A replica that is not settled and hears that its id belongs to another disk has to stop ([`OtherDisk`]). One that is not settled
+//! neither sends nor takes messages of the consensus; it asks the others until it is settled. After that, restarts need nobody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,8 +169,8 @@ impl Introductions {
         Self { stage: Stage::Settled, ..Self::new(me, disk, place, founders) }
     }
 
-    /// As a replica starts: `kept` is what [`super::Host::keep_introductions`] kept last, `has_log` whether there is a log next to it, `disk` a new number for a folder
-    /// that has none yet. What comes out must be kept before a log is made.
+    /// As a replica starts: `kept` is what [`super::Host::keep_introductions`] kept last, `has_log` whether there is a log next to
+    /// it, `disk` a new number for a folder that has none yet. What comes out must be kept before a log is made.
     ///
     /// # Errors
     /// What was kept belongs to a log that is gone, or is not this replica's.

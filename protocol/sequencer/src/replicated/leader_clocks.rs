@@ -1,8 +1,8 @@
 //! How far the clock that stamps entries is ahead of the venue's time, as each leader reports of its own.
 //!
-//! A leader reports it every so often, since the two drift apart. All replicas must use the same figure for the same entry. So a report
-//! that is sent while entries are under way applies only to those stamped a while later, when all replicas have it. The first report of
-//! a term applies to the whole term.
+//! A leader reports it every so often, since the two drift apart. All replicas must use the same figure for the same entry. So a
+//! report that is sent while entries are under way applies only to those stamped a while later, when all replicas have it. The
+//! first report of a term applies to the whole term.
 
 use std::collections::VecDeque;
 
@@ -66,8 +66,8 @@ impl LeaderClocks {
         self.reports.push_back(report);
     }
 
-    /// How far the clock that stamped an entry was ahead. If the first reports of the term were lost, the earliest that is known applies.
-    /// `None` where there is none.
+    /// How far the clock that stamped an entry was ahead. If the first reports of the term were lost, the earliest that is known
+    /// applies. `None` where there is none.
     pub(super) fn ahead_ns(&self, term: Term, time: TimeNs) -> Option<i64> {
         let mut first = None;
         for report in self.reports.iter().rev().skip_while(|report| report.term > term).take_while(|report| report.term == term) {

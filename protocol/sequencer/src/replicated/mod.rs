@@ -5,9 +5,9 @@
 //!                                                --decided--> apply                   at every replica
 //! ```
 //!
-//! A command that belongs to a session is known by its ordinal. If the state has it, it is answered from the state. If it is on its way in
-//! this term, it is not proposed again. Otherwise it is new, or a retry of one that an earlier leader lost: it is proposed, and the state
-//! decides when it is applied. So nothing is applied twice, whatever the leader remembers.
+//! A command that belongs to a session is known by its ordinal. If the state has it, it is answered from the state. If it is on its
+//! way in this term, it is not proposed again. Otherwise it is new, or a retry of one that an earlier leader lost: it is proposed,
+//! and the state decides when it is applied. So nothing is applied twice, whatever the leader remembers.
 
 mod agreement;
 mod host;
@@ -59,10 +59,11 @@ pub struct ReplicatedSettings {
     pub waiting_max: usize,
     /// Packs that may be on their way; further commands collect meanwhile.
     pub packs_max: usize,
-    /// While one is on its way, the next one leaves no sooner after it than this: each costs every replica a message, a write and a sync, so
-    /// that under load many small ones are slower than few large ones. With none on its way a command leaves at once.
+    /// While one is on its way, the next one leaves no sooner after it than this: each costs every replica a message, a write and a
+    /// sync, so that under load many small ones are slower than few large ones. With none on its way a command leaves at once.
     pub propose_every_ns: u64,
-    /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for never.
+    /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for
+    /// never.
     pub checkpoint_every: u64,
     /// How long market data is held; `None`: it is not. The same on all replicas.
     pub release: Option<ReleaseRules>,
@@ -136,8 +137,8 @@ pub struct ReplicatedSequencer<O> {
 }
 
 impl<O> ReplicatedSequencer<O> {
-    /// Goes on from what was recovered: `engine` is the state of its snapshot. Entries that are known to be decided are applied at once.
-    /// `seed` should differ from start to start.
+    /// Goes on from what was recovered: `engine` is the state of its snapshot. Entries that are known to be decided are applied at
+    /// once. `seed` should differ from start to start.
     pub fn start(
         now_ns: u64,
         settings: ReplicatedSettings,
@@ -253,14 +254,14 @@ impl<O> ReplicatedSequencer<O> {
         Ok(self.collecting.as_mut().expect("it was there a moment ago"))
     }
 
-    /// Refuses commands for this reason from now on, because this replica's log cannot be written; `None` takes them again. Commands
-    /// taken before stay on their way.
+    /// Refuses commands for this reason from now on, because this replica's log cannot be written; `None` takes them again.
+    /// Commands taken before stay on their way.
     pub fn refuse(&mut self, refusal: Option<RejectReason>) {
         self.refusal = refusal;
     }
 
-    /// Answers those who wait here for a command that was taken: this replica's log cannot be written, for this reason. The commands
-    /// stay on their way.
+    /// Answers those who wait here for a command that was taken: this replica's log cannot be written, for this reason. The
+    /// commands stay on their way.
     pub fn give_up_waiting(&mut self, reason: RejectReason, host: &mut impl Host<O>) {
         let collecting = self.collecting.as_mut().into_iter().flat_map(Collecting::take_origins);
         let waiting = self.on_their_way.take_origins().chain(collecting);
@@ -273,8 +274,8 @@ impl<O> ReplicatedSequencer<O> {
         self.replica.heir()
     }
 
-    /// Where it leads: closes batches whose time has come, and hands closed ones to the host's solver. Call it after every input, before
-    /// [`propose`](Self::propose). `now` is the time of day, for what is submitted.
+    /// Where it leads: closes batches whose time has come, and hands closed ones to the host's solver. Call it after every input,
+    /// before [`propose`](Self::propose). `now` is the time of day, for what is submitted.
     pub fn drive_batches(&mut self, now_ns: u64, now: TimeNs, host: &mut impl Host<O>) {
         if self.collecting.is_none() {
             return;
@@ -298,8 +299,8 @@ impl<O> ReplicatedSequencer<O> {
         self.driver.take_idle_market()
     }
 
-    /// This replica has published what an entry changed, to be held so long after the entry was made, and had it so long after that: `None` where its
-    /// clock is not good enough to say. Call it for the same entries on every replica.
+    /// This replica has published what an entry changed, to be held so long after the entry was made, and had it so long after
+    /// that: `None` where its clock is not good enough to say. Call it for the same entries on every replica.
     pub fn published(&mut self, at: LogIndex, held_ns: u64, transit_ns: Option<i64>, host: &mut impl Host<O>) {
         let (me, cluster_id) = (self.settings.consensus.id, self.settings.consensus.cluster_id);
         if let Some(release) = &mut self.release {
@@ -325,15 +326,15 @@ impl<O> ReplicatedSequencer<O> {
         }
     }
 
-    /// Whether [`report_clock`](Self::report_clock) is due: where it leads and market data is held, from time to time. Ask after every input, before
-    /// [`propose`](Self::propose).
+    /// Whether [`report_clock`](Self::report_clock) is due: where it leads and market data is held, from time to time. Ask after
+    /// every input, before [`propose`](Self::propose).
     #[must_use]
     pub fn is_clock_wanted(&self, now_ns: u64) -> bool {
         self.release.is_some() && now_ns >= self.next_clock_report_ns
     }
 
-    /// Reports to the other replicas how far this leader's clock, which stamps entries, is ahead of the venue's time. `time` is `None` while that is not known:
-    /// then the last report goes on to apply.
+    /// Reports to the other replicas how far this leader's clock, which stamps entries, is ahead of the venue's time. `time` is
+    /// `None` while that is not known: then the last report goes on to apply.
     pub fn report_clock(&mut self, now_ns: u64, time: Option<LeaderTime>, host: &mut impl Host<O>) {
         self.next_clock_report_ns = now_ns.saturating_add(REPORT_EVERY_NS);
         let (Some(collecting), Some(time)) = (&self.collecting, time) else { return };
@@ -405,8 +406,9 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// A message that came by the link of another replica. One that announces a snapshot may be handed over only when the state itself is durable here
-    /// ([`announced_snapshot`](Self::announced_snapshot)). What is no message, or says that somebody else sent it, is dropped.
+    /// A message that came by the link of another replica. One that announces a snapshot may be handed over only when the state
+    /// itself is durable here ([`announced_snapshot`](Self::announced_snapshot)). What is no message, or says that somebody else
+    /// sent it, is dropped.
     pub fn on_message(&mut self, now_ns: u64, from: ReplicaId, bytes: Bytes, host: &mut impl Host<O>) -> Result<(), Halt> {
         match PeerMessage::of(from, bytes) {
             Some(PeerMessage::Greeting(bytes)) => self.on_greeting(now_ns, &bytes, host),
@@ -531,8 +533,8 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// When [`on_timer`](Self::on_timer), [`drive_batches`](Self::drive_batches) or [`propose`](Self::propose) has something to do. Ask again
-    /// after every input.
+    /// When [`on_timer`](Self::on_timer), [`drive_batches`](Self::drive_batches) or [`propose`](Self::propose) has something to do.
+    /// Ask again after every input.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         let waits = self.collecting.as_ref().is_some_and(|collecting| collecting.len() > 0) && self.replica.may_propose();
@@ -552,8 +554,8 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// The state that [`Host::snapshot`] was to take after this entry has this hash ([`Engine::state_hash`]). ClockReport before the snapshot is durable, or if it
-    /// never will be.
+    /// The state that [`Host::snapshot`] was to take after this entry has this hash ([`Engine::state_hash`]). ClockReport before
+    /// the snapshot is durable, or if it never will be.
     pub fn on_state_hashed(&mut self, at: LogIndex, hash: [u8; 32], host: &mut impl Host<O>) -> Result<(), Halt> {
         while self.unhashed.front().is_some_and(|earlier| *earlier < at) {
             self.unhashed.pop_front();
@@ -600,7 +602,8 @@ impl<O> ReplicatedSequencer<O> {
         self.settle(host)
     }
 
-    /// A link with another replica is up, again perhaps ([`walras_consensus::Replica::on_linked`]): a leader sends it at once what it sends to all.
+    /// A link with another replica is up, again perhaps ([`walras_consensus::Replica::on_linked`]): a leader sends it at once what
+    /// it sends to all.
     pub fn on_linked(&mut self, now_ns: u64, peer: ReplicaId) {
         self.next_clock_report_ns = 0;
         self.unlinked.remove(&peer);
@@ -858,8 +861,9 @@ impl<O> ReplicatedSequencer<O> {
         Ok(())
     }
 
-    /// At the first slot whose entries reach a multiple of `checkpoint_every`, which is the same one everywhere: keep the state, and compare it once its
-    /// hash is known. To make that here would stop everything for as long as it takes, on all replicas at once.
+    /// At the first slot whose entries reach a multiple of `checkpoint_every`, which is the same one everywhere: keep the state,
+    /// and compare it once its hash is known. To make that here would stop everything for as long as it takes, on all replicas at
+    /// once.
     fn checkpoint(&mut self, before: LogIndex, host: &mut impl Host<O>) {
         let (every, now) = (self.settings.checkpoint_every, self.engine.last_applied());
         if every > 0 && before.0 / every != now.0 / every {

@@ -1,5 +1,5 @@
-//! What sequencers of one cluster say to each other: the consensus's messages, the hashes of their states, how long market data was on its
-//! way, how far the leader's clock is ahead of the venue's time, and who they are.
+//! What sequencers of one cluster say to each other: the consensus's messages, the hashes of their states, how long market data was
+//! on its way, how far the leader's clock is ahead of the venue's time, and who they are.
 //!
 //! ```text
 //! a message of the consensus | 0 u8
@@ -11,10 +11,11 @@
 //!
 //! A kind that a replica does not know, as those of another version, is dropped.
 //!
-//! Some say who sends them. That counts for nothing but a check: a message is of the replica by whose link it came, and one that says otherwise is dropped.
+//! Some say who sends them. That counts for nothing but a check: a message is of the replica by whose link it came, and one that
+//! says otherwise is dropped.
 //!
-//! Kinds from 2 on are those between gateways and the leader (`gateway/message.rs`); those from 240 on are the hosts' own, and dropped here. The kind
-//! stands last, so that marking a long message moves none of its bytes.
+//! Kinds from 2 on are those between gateways and the leader (`gateway/message.rs`); those from 240 on are the hosts' own, and
+//! dropped here. The kind stands last, so that marking a long message moves none of its bytes.
 
 use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term, said_sender};

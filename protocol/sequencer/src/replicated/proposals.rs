@@ -37,8 +37,8 @@ pub(super) struct Collecting<O> {
     time: TimeNs,
     pack: Pack,
     origins: Vec<Option<O>>,
-    /// The place that follows the last one taken in this term, by session. Begins empty with every term: what an earlier leader took may
-    /// be lost, so only the state says what counts.
+    /// The place that follows the last one taken in this term, by session. Begins empty with every term: what an earlier leader
+    /// took may be lost, so only the state says what counts.
     next: BTreeMap<SessionId, SessionSeq>,
     scratch: Vec<u8>,
 }
@@ -174,11 +174,11 @@ impl<O> OnTheirWay<O> {
         decided
     }
 
-    /// This replica leads `term`, and has handed out all that was decided before. What it proposed in an earlier term and was not decided
-    /// is not in its log, whose end is of this term: no later leader will have it either, since terms ascend in every log.
+    /// This replica leads `term`, and has handed out all that was decided before. What it proposed in an earlier term and was not
+    /// decided is not in its log, whose end is of this term: no later leader will have it either, since terms ascend in every log.
     ///
-    /// Without this, packs beyond the end of the log would count as on their way until something is proposed for their slots; and nothing
-    /// would be, when there are as many of them as may be on their way.
+    /// Without this, packs beyond the end of the log would count as on their way until something is proposed for their slots; and
+    /// nothing would be, when there are as many of them as may be on their way.
     pub(super) fn lose_before(&mut self, term: Term) -> impl Iterator<Item = O> {
         let (gone, left): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.packs).into_iter().partition(|p| p.term < term);
         self.packs = left;

@@ -1,8 +1,8 @@
 //! How long market data is held: gateways report how long it was on its way, and d_h, which goes into the log, follows from that.
 //!
-//! Every replica publishes at the same entries, and reports to the leader how long after its making a publication was there. The slowest
-//! counts: a publication is unfair when it came to any gateway after its release time. So the leader steers d_h to the share that
-//! the operator named, and has each change logged, since all have to release by the same.
+//! Every replica publishes at the same entries, and reports to the leader how long after its making a publication was there. The
+//! slowest counts: a publication is unfair when it came to any gateway after its release time. So the leader steers d_h to the
+//! share that the operator named, and has each change logged, since all have to release by the same.
 
 use std::collections::VecDeque;
 

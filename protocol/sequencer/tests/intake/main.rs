@@ -178,7 +178,8 @@ fn a_late_order_leaves_at_once_and_its_gateway_hears_by_how_much() {
     assert_eq!((hold.late, hold.unfair, figures.unfair), (1, 1, 1));
 }
 
-/// The delay was shorter a moment ago, and by that a later one has left: by the delay of now this one is on time, and still it is out of sequence.
+/// The delay was shorter a moment ago, and by that a later one has left: by the delay of now this one is on time, and still it is
+/// out of sequence.
 #[test]
 fn an_order_that_was_overtaken_while_the_delay_was_shorter_is_reported_with_by_how_much() {
     let bounds = DelayBounds { min_ns: 100, max_ns: 5_000, start_ns: 100 };

@@ -155,8 +155,8 @@ fn replicas_whose_clocks_differ_release_together_where_they_know_the_venues_time
     let (apart_ns, count) = venue.apart_ns();
     assert!(apart_ns <= 2 * BOUND_NS && count > 200, "{apart_ns} ns apart in {count} publications");
 
-    // And as long after they were made as the log says, but for what a leader's clock drifts between two tellings. The second one's clock is behind:
-    // the log's time stands still for as long, and so do releases.
+    // And as long after they were made as the log says, but for what a leader's clock drifts between two tellings. The second one's
+    // clock is behind: the log's time stands still for as long, and so do releases.
     let entries = &venue.world.nodes[0].around.entries;
     let slack_ns = 50_000;
     let mut waited = 0;

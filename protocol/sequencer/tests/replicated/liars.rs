@@ -12,8 +12,8 @@ use walras_wire::OpenSession;
 
 use super::{CHECKPOINT_EVERY, World, id};
 
-/// A replica of the cluster says things in the name of others: that their states are other ones, that they lead later terms. It is heard as itself or not
-/// at all: the others go on as if it had said nothing.
+/// A replica of the cluster says things in the name of others: that their states are other ones, that they lead later terms. It is
+/// heard as itself or not at all: the others go on as if it had said nothing.
 #[test]
 fn what_a_replica_says_in_the_name_of_another_is_not_heard() {
     let mut world = World::new(1, None);
@@ -50,7 +50,8 @@ fn what_a_replica_says_in_the_name_of_another_is_not_heard() {
     };
     tell(&mut world, id(leader));
     assert!(world.nodes[other].halted.is_none() && world.sequencer(other).status() == before, "it has heard nothing");
-    // In its own name it is heard, and a later term counts. Two voters whose states are equal, and not its own, would have stopped it: this is one.
+    // In its own name it is heard, and a later term counts. Two voters whose states are equal, and not its own, would have stopped
+    // it: this is one.
     tell(&mut world, id(liar));
     assert_eq!(world.nodes[other].halted, None);
     assert_eq!(world.sequencer(other).status().term.0, before.term.0 + 5);

@@ -25,8 +25,8 @@ impl World {
         Ok(())
     }
 
-    /// Somebody who stands by joins; who learns votes, or leaves, or takes a voter's place in one change; who is one too many leaves. As many as
-    /// began it stay.
+    /// Somebody who stands by joins; who learns votes, or leaves, or takes a voter's place in one change; who is one too many
+    /// leaves. As many as began it stay.
     pub(super) fn change_members(&mut self) -> Result<(), Violation> {
         let Some(leader) = self.leader() else { return Ok(()) };
         let Some(process) = &self.machines[leader].process else { return Ok(()) };

@@ -69,8 +69,8 @@ pub(super) enum Doing {
 }
 
 impl Client {
-    /// Client 0 is the operator; each account has two others. `founders` are the first of the replicas; `has_copies` where clients may send by
-    /// several of them at once, `is_hasty` where they ask in bursts.
+    /// Client 0 is the operator; each account has two others. `founders` are the first of the replicas; `has_copies` where clients
+    /// may send by several of them at once, `is_hasty` where they ask in bursts.
     pub(super) fn new(
         number: usize,
         account: Option<AccountId>,

@@ -1,13 +1,15 @@
 //! Two processes on copies of one folder: somebody copies the folder of a replica that runs, and starts the copy under the same id.
 //!
-//! For as long as both run, links are modelled as far as they matter here (elsewhere messages pass without): each of the others is linked with one process under an id at a time, a
-//! new one takes the place of the one before, and that one calls again. Who has to stop they find as the product does ([`Lives`]).
+//! For as long as both run, links are modelled as far as they matter here (elsewhere messages pass without): each of the others is
+//! linked with one process under an id at a time, a new one takes the place of the one before, and that one calls again. Who has to
+//! stop they find as the product does ([`Lives`]).
 //!
 //! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the network is good and no other
-//! fault strikes. Whatever the later one does, all checkers hold, the first one goes on, and the later one is stopped within a second.
+//! fault strikes. Whatever the later one does, all checkers hold, the first one goes on, and the later one is stopped within a
+//! second.
 //!
-//! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and when the first one is back it is stopped. The folder
-//! of the later one is the replica's from then on.
+//! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and
+//! when the first one is back it is stopped. The folder of the later one is the replica's from then on.
 
 use walras_consensus::{Life, ReplicaId};
 use walras_log_store::sim_disk::SimFaults;

@@ -1,7 +1,7 @@
 //! API keys that an operator makes and revokes at any replica, and that replicas share, while they die and do not reach each other.
 //!
-//! What is shared and with whom is the product's (`walras_gateway::KeyJournal`, `walras_gateway::KeyLinks`). Its messages and its key
-//! file are the node's (`edge/access`); in their place records are passed on, and each machine keeps its own.
+//! What is shared and with whom is the product's (`walras_gateway::KeyJournal`, `walras_gateway::KeyLinks`). Its messages and its
+//! key file are the node's (`edge/access`); in their place records are passed on, and each machine keeps its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 

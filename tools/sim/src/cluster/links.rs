@@ -1,5 +1,5 @@
-//! Links between replicas, as far as their ends are reported: messages pass as the network lets them (`net.rs`), and a replica that had a connection to a
-//! process that was killed learns of it from the dead one's system. A machine whose power fails says nothing.
+//! Links between replicas, as far as their ends are reported: messages pass as the network lets them (`net.rs`), and a replica that
+//! had a connection to a process that was killed learns of it from the dead one's system. A machine whose power fails says nothing.
 
 use super::event::{Event, Phase};
 use super::machine::replica_id;

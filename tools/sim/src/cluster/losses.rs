@@ -1,10 +1,10 @@
-//! Replicas that are lost for good, and what an operator does about them: another one, under a new id and on an empty disk, takes the
-//! place of each.
+//! Replicas that are lost for good, and what an operator does about them: another one, under a new id and on an empty disk, takes
+//! the place of each.
 //!
-//! A replica is lost with its disk. Where what is in a majority's memory counts ([`Durability::Memory`]) it is also lost when its process ends
-//! other than in good order, since it may have forgotten what it promised; it finds that out when it starts, as the product's does.
-//! `docs/cluster.md` promises that the loss of a minority loses nothing: so as many are lost at a time, and no more, and all
-//! other checkers hold the venue to it.
+//! A replica is lost with its disk. Where what is in a majority's memory counts ([`Durability::Memory`]) it is also lost when its
+//! process ends other than in good order, since it may have forgotten what it promised; it finds that out when it starts, as the
+//! product's does. `docs/cluster.md` promises that the loss of a minority loses nothing: so as many are lost at a time, and no
+//! more, and all other checkers hold the venue to it.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +70,8 @@ impl World {
         if machine.fortune != Fortune::Sound {
             return machine.is_in_use();
         }
-        // Before all founders have met the cluster has not begun: nothing can be lost, and without one of them nothing goes on either.
+        // Before all founders have met the cluster has not begun: nothing can be lost, and without one of them nothing goes on
+        // either.
         if !self.is_set_up {
             return false;
         }
@@ -191,8 +192,8 @@ impl World {
         }
     }
 
-    /// What the operator does next for each that is lost: the new one learns, votes, and the lost one leaves; or it votes and the other leaves in
-    /// one change.
+    /// What the operator does next for each that is lost: the new one learns, votes, and the lost one leaves; or it votes and the
+    /// other leaves in one change.
     pub(super) fn repair(&mut self) -> Result<(), Violation> {
         // For ever: one that is lost may yet become a member, by a change that was on its way.
         let after_ns = self.losses.within(10_000_000, 150_000_000);

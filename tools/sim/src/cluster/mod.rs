@@ -1,5 +1,5 @@
-//! The replicated venue: three to five replicas, a spare one, clients that retry at any of them, an operator, and somebody who hands
-//! leadership over and changes the members.
+//! The replicated venue: three to five replicas, a spare one, clients that retry at any of them, an operator, and somebody who
+//! hands leadership over and changes the members.
 //!
 //! Replicas are the product's (`walras_replica::Replica`), on the product's log and snapshots in a simulated disk each, with
 //! order entry, reports and market data. Clients talk the binary session protocol over byte streams that are cut anywhere;

@@ -11,8 +11,8 @@ use crate::common::counts::report;
 pub struct Settings {
     /// Replicas that begin the cluster, 1 to 5; `None` for a number that the seed decides, mostly 3. One more stands by.
     pub replicas: Option<usize>,
-    /// How dense faults and work are; `None` for what the seed decides, one of two being calm. Planted faults are looked for in storms, unless it says
-    /// otherwise.
+    /// How dense faults and work are; `None` for what the seed decides, one of two being calm. Planted faults are looked for in
+    /// storms, unless it says otherwise.
     pub tempo: Option<Tempo>,
     /// Simulated time with faults; `None` for 15 seconds of a storm, 60 of calm.
     pub safety_ns: Option<u64>,
@@ -22,22 +22,24 @@ pub struct Settings {
     pub loses_disks: Option<bool>,
     /// Reports of an account that replicas keep; `None` for what the seed decides: the product's number, or a few.
     pub reports_kept: Option<u32>,
-    /// Whether orders are sequenced by the time at which they reached a replica, any of them; `None` for what the seed decides, as one of
-    /// three does.
+    /// Whether orders are sequenced by the time at which they reached a replica, any of them; `None` for what the seed decides, as
+    /// one of three does.
     pub is_fair: Option<bool>,
-    /// Whether, with fair access, most clients send each command by two replicas; `None` for what the seed decides, as one of two does. Not where
-    /// replicas are lost for good.
+    /// Whether, with fair access, most clients send each command by two replicas; `None` for what the seed decides, as one of two
+    /// does. Not where replicas are lost for good.
     pub has_copies: Option<bool>,
-    /// Whether folders of replicas that run are copied and second processes started on the copies; `None` for what the seed decides, as one of two does. Only
-    /// where three replicas or more hold commands on disks that are not lost, without fair access.
+    /// Whether folders of replicas that run are copied and second processes started on the copies; `None` for what the seed
+    /// decides, as one of two does. Only where three replicas or more hold commands on disks that are not lost, without fair
+    /// access.
     pub has_forks: Option<bool>,
-    /// Whether, with fair access, a probe mesh gives every machine the venue's time, whatever its own clock shows; `None` for what the seed decides, as
-    /// one of two does.
+    /// Whether, with fair access, a probe mesh gives every machine the venue's time, whatever its own clock shows; `None` for what
+    /// the seed decides, as one of two does.
     pub has_mesh: Option<bool>,
-    /// Whether states are also kept as snapshots from time to time, as in production; `None` for what the seed decides, as one of two does.
+    /// Whether states are also kept as snapshots from time to time, as in production; `None` for what the seed decides, as one of
+    /// two does.
     pub keeps_by_time: Option<bool>,
-    /// Whether an operator makes and revokes keys, which replicas share; `None` for what the seed decides, as one of two does. Only where several replicas
-    /// keep their disks.
+    /// Whether an operator makes and revokes keys, which replicas share; `None` for what the seed decides, as one of two does. Only
+    /// where several replicas keep their disks.
     pub shares_keys: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,

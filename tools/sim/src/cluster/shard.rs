@@ -33,7 +33,8 @@ pub(crate) enum State {
     Old,
 }
 
-/// Longer than any message is on its way: none from before reaches a replica that was set back, as no connection outlives its process.
+/// Longer than any message is on its way: none from before reaches a replica that was set back, as no connection outlives its
+/// process.
 const QUIET_NS: u64 = 3_000_000_000;
 
 impl World {
@@ -167,8 +168,8 @@ impl World {
         Backup(self.machines.iter().map(|machine| copy(&machine.disk.device)).collect())
     }
 
-    /// All replicas stop, and begin again after a while on other disks; those that they had are given back. With an older state clients rest: what
-    /// they were answered is not so there.
+    /// All replicas stop, and begin again after a while on other disks; those that they had are given back. With an older state
+    /// clients rest: what they were answered is not so there.
     pub(crate) fn begin_from(&mut self, backup: Backup, state: State) -> Backup {
         assert!(self.durability == Durability::Disk, "who counts on memory does not begin from an older disk");
         self.trace.line(self.now_ns, || format!("all replicas stop, and begin again from their {state:?} state"));

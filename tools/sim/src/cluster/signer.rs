@@ -1,8 +1,8 @@
-//! A program that signs each order by itself and numbers none, as over HTTP without a session: a retry is another order, and only the
-//! gateway's nonces keep a recorded request from being taken again.
+//! A program that signs each order by itself and numbers none, as over HTTP without a session: a retry is another order, and only
+//! the gateway's nonces keep a recorded request from being taken again.
 //!
-//! Nonces live as long as a process, so this is for venues whose clocks are not set back further than a gateway lets stamps lie ahead
-//! (`GatewayConfig::stamps_from_ns`), and a recorded request is repeated where it was sent.
+//! Nonces live as long as a process, so this is for venues whose clocks are not set back further than a gateway lets stamps lie
+//! ahead (`GatewayConfig::stamps_from_ns`), and a recorded request is repeated where it was sent.
 
 use walras_gateway::Request;
 use walras_replica::{NoOutcome, WaiterAnswer};

@@ -1,9 +1,9 @@
-//! How dense faults and work are, which differs from seed to seed: a storm, in which no leader lasts, or calm, in which leaders last for long, logs grow
-//! between snapshots, and a fault meets a venue that had come to rest.
+//! How dense faults and work are, which differs from seed to seed: a storm, in which no leader lasts, or calm, in which leaders
+//! last for long, logs grow between snapshots, and a fault meets a venue that had come to rest.
 //!
-//! Neither finds all that the other finds. In a storm faults meet each other, and what takes long never comes to its end. So a calm venue is drawn again in each
-//! seed: how rare faults are, which kinds of them there are at all, who asks how often, and after how many entries states are kept (Groce, Zhang, Eide,
-//! Chen, Regehr, "Swarm Testing", ISSTA 2012).
+//! Neither finds all that the other finds. In a storm faults meet each other, and what takes long never comes to its end. So a calm
+//! venue is drawn again in each seed: how rare faults are, which kinds of them there are at all, who asks how often, and after how
+//! many entries states are kept (Groce, Zhang, Eide, Chen, Regehr, "Swarm Testing", ISSTA 2012).
 
 use std::str::FromStr;
 
@@ -16,7 +16,8 @@ use super::faults::{self, FaultWeights};
 pub enum Tempo {
     /// Several faults a second, of all kinds, some of which last; clients that hardly think.
     Storm,
-    /// A fault every few seconds, of the kinds that the seed decides; what they leave behind passes. Clients think, and states are kept after up to 512 entries.
+    /// A fault every few seconds, of the kinds that the seed decides; what they leave behind passes. Clients think, and states are
+    /// kept after up to 512 entries.
     Calm,
 }
 
@@ -69,7 +70,8 @@ pub(crate) struct Density {
     pub(super) checkpoint_every: u64,
     /// States are also kept this often; `None` for by the count of entries alone.
     pub(super) state_every_ns: Option<u64>,
-    /// Entries after which what was decided is looked for on the disks. A look reads whole logs, which are several times as long where states are kept seldom.
+    /// Entries after which what was decided is looked for on the disks. A look reads whole logs, which are several times as long
+    /// where states are kept seldom.
     pub(super) durable_every: u64,
 }
 
@@ -123,7 +125,8 @@ mod tests {
         assert!("breeze".parse::<Tempo>().unwrap_err().contains("calm and storm"));
     }
 
-    /// Storms take nothing from what a seed draws, and are all alike; in calm each kind of fault is in some venues and not in others, and always one.
+    /// Storms take nothing from what a seed draws, and are all alike; in calm each kind of fault is in some venues and not in
+    /// others, and always one.
     #[test]
     fn storms_are_alike_and_calm_venues_differ() {
         let (mut present, mut absent) = ([0; faults::WEIGHTS.len()], [0; faults::WEIGHTS.len()]);

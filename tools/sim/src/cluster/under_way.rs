@@ -1,5 +1,5 @@
-//! What is under way in a cluster: snapshots and keys from one replica to another, replicas in the place of lost ones, second processes on copies
-//! of a folder.
+//! What is under way in a cluster: snapshots and keys from one replica to another, replicas in the place of lost ones, second
+//! processes on copies of a folder.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,8 @@ pub(super) fn stamp(side: Side) -> u64 {
     }
 }
 
-/// Whether a venue has forks, where it may: nobody looks after one that is lost, and gateways are not modelled for the second process.
+/// Whether a venue has forks, where it may: nobody looks after one that is lost, and gateways are not modelled for the second
+/// process.
 pub(super) fn may_fork(
     replicas: usize,
     durability: Durability,

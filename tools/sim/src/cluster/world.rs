@@ -386,7 +386,8 @@ impl World {
         format!("replica {}: {}", replica_id(at), process.map_or_else(|| "down".to_owned(), |process| process.describe()))
     }
 
-    /// Who still waits for something. Asked after every event once faults have stopped, so words are found only when they are needed.
+    /// Who still waits for something. Asked after every event once faults have stopped, so words are found only when they are
+    /// needed.
     pub(super) fn first_wait(&self) -> Option<Wait> {
         let content = |client: &Client| client.is_content() && client.end.is_logged_on();
         if let Some(client) = self.clients.iter().position(|client| !content(client)) {

@@ -30,7 +30,8 @@ impl Script {
         Self { setup, next_transfer: 1_000, next_step: VecDeque::new() }
     }
 
-    /// The same for one of several shards, among which the instruments are shared out. The first has an asset that the others do not have.
+    /// The same for one of several shards, among which the instruments are shared out. The first has an asset that the others do
+    /// not have.
     pub(crate) fn of_shard(c: &mut Choices<'_>, place: ShardPlace) -> Self {
         let mut script = Self::new(c);
         let common = std::mem::take(&mut script.setup);

@@ -34,7 +34,8 @@ impl Trades {
         self.other_shards = (0..place.count).map(ShardId).filter(|shard| *shard != place.own).collect();
     }
 
-    /// Funds for another shard. Two programs of one account may give names in another order than they are taken: then the later one is refused.
+    /// Funds for another shard. Two programs of one account may give names in another order than they are taken: then the later one
+    /// is refused.
     fn transfer(&self, c: &mut Choices<'_>, now: TimeNs) -> Command {
         let amount = Amount::new(c.within(1, 400)).expect("it is small");
         let (asset, to_shard) = (AssetId(c.below(ASSETS_SENT) as u32), c.pick(&self.other_shards));

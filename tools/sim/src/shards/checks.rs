@@ -1,5 +1,5 @@
-//! What must hold over all shards, from the events and states of their logs alone (each shard's own checkers, `cluster/checks/mod.rs`, hold
-//! that log and its replicas to the rest):
+//! What must hold over all shards, from the events and states of their logs alone (each shard's own checkers,
+//! `cluster/checks/mod.rs`, hold that log and its replicas to the rest):
 //!
 //! | checker | what must hold |
 //! | --- | --- |

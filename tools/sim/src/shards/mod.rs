@@ -6,8 +6,8 @@
 //! events: asking for a directory behind a read barrier, submitting what is delivered at the replica that leads, answering from its
 //! state.
 //!
-//! In some runs a whole shard is then set back to an old backup, trades on in doubt, loses its leader, and has to be found by all, before anything
-//! moves; with its own state restored all has to go on.
+//! In some runs a whole shard is then set back to an old backup, trades on in doubt, loses its leader, and has to be found by all,
+//! before anything moves; with its own state restored all has to go on.
 //!
 //! *Start reading* at `venue.rs`, then `relays.rs` and `checks.rs`.
 

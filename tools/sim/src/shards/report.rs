@@ -13,8 +13,8 @@ pub struct Settings {
     pub replicas: Option<usize>,
     /// Simulated time with faults.
     pub safety_ns: u64,
-    /// Whether a shard is set back to an old backup once all has healed, and gets its own state again; `None` for what the seed decides, as one of
-    /// two does. Not where too little moved since the backup to notice it.
+    /// Whether a shard is set back to an old backup once all has healed, and gets its own state again; `None` for what the seed
+    /// decides, as one of two does. Not where too little moved since the backup to notice it.
     pub sets_back: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,

@@ -1,6 +1,7 @@
-//! A shard that is set back to an old backup. It begins again from disks that were copied before transfers which it and others acknowledged, cut off from
-//! the others at first; whoever asks sends transfers from it under numbers that it gives again, and its leader dies. When it is reached both sides
-//! have to find it, and nothing may have moved. Then it gets its own disks again, and all has to go on.
+//! A shard that is set back to an old backup. It begins again from disks that were copied before transfers which it and others
+//! acknowledged, cut off from the others at first; whoever asks sends transfers from it under numbers that it gives again, and its
+//! leader dies. When it is reached both sides have to find it, and nothing may have moved. Then it gets its own disks again, and
+//! all has to go on.
 
 use walras_engine::TransferStanding;
 use walras_types::{AccountId, Amount, AssetId, ClientTransferId, RejectReason, TransferSeq};
@@ -176,7 +177,8 @@ impl Venue {
     }
 }
 
-/// Whether anything was taken, confirmed or given back. What is sent waits. An old state may not even know of shards: then nothing ever moved.
+/// Whether anything was taken, confirmed or given back. What is sent waits. An old state may not even know of shards: then nothing
+/// ever moved.
 fn has_moved(before: &[Option<TransferNumbers>], now: &[Option<TransferNumbers>]) -> bool {
     const NONE: (TransferSeq, TransferSeq) = (TransferSeq(1), TransferSeq(1));
     let fixed = |of: &Option<TransferNumbers>| of.map_or(NONE, |numbers| (numbers.oldest_out, numbers.next_in));

@@ -24,8 +24,8 @@ use crate::common::panics;
 use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
 
-/// Runs a venue of several shards from a seed: the safety phase, the healing phase, and perhaps a shard that is set back. A panic of the product
-/// counts as a violation.
+/// Runs a venue of several shards from a seed: the safety phase, the healing phase, and perhaps a shard that is set back. A panic
+/// of the product counts as a violation.
 pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report, Violation> {
     panics::as_violations(|| Venue::new(seed, settings, trace.clone()).run())
 }

@@ -7,8 +7,8 @@ use walras_sequencer::Entry;
 
 use crate::common::checks::{Checked, Violation};
 
-/// `holds` says of a replica whether it would have the entry; `members` are the latest ones, since an entry may have been decided by
-/// those of a moment ago.
+/// `holds` says of a replica whether it would have the entry; `members` are the latest ones, since an entry may have been decided
+/// by those of a moment ago.
 pub(crate) fn check(entry: &Entry, members: &[Members], holds: impl Fn(ReplicaId) -> bool) -> Checked {
     let everybody: BTreeSet<ReplicaId> =
         members.iter().flat_map(|members| members.voters.union(&members.outgoing)).copied().collect();

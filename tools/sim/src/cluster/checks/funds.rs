@@ -1,5 +1,5 @@
-//! After every entry each account has what the events gave it, nobody has less than nothing, and of each asset there is what came in:
-//! from the events alone, and the same as in the engine's ledger.
+//! After every entry each account has what the events gave it, nobody has less than nothing, and of each asset there is what came
+//! in: from the events alone, and the same as in the engine's ledger.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,14 @@
-//! Fair access: no order leaves the leader's hold before one with an earlier stamp that is in it, and one that leaves after one with a later
-//! stamp is counted.
+//! Fair access: no order leaves the leader's hold before one with an earlier stamp that is in it, and one that leaves after one
+//! with a later stamp is counted.
 //!
-//! What is known from outside: the stamps in the messages that reach the leader, or that it makes itself, and when; in which of its rounds
-//! each entry of the log was made, by how many wait for the log before and after; and what it refuses. From that a naive hold is kept here: a
-//! session's orders enter it by their numbers, the first copy of each counts, and each counts as later than the one before it.
+//! What is known from outside: the stamps in the messages that reach the leader, or that it makes itself, and when; in which of its
+//! rounds each entry of the log was made, by how many wait for the log before and after; and what it refuses. From that a naive
+//! hold is kept here: a session's orders enter it by their numbers, the first copy of each counts, and each counts as later than
+//! the one before it.
 //!
-//! Where that does not say for certain what a stamp counts as, the order is not judged: the leader's clock was set back, the stamp is near the
-//! bounds of what is believed, or not later than what came before it in its session may count as, or the session was refused something.
+//! Where that does not say for certain what a stamp counts as, the order is not judged: the leader's clock was set back, the stamp
+//! is near the bounds of what is believed, or not later than what came before it in its session may count as, or the session was
+//! refused something.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
-//! Fair access where every machine knows the venue's time: no replica releases market data before t_M + d_h by the true time, however
-//! wrong the clock of the leader is that stamped the entry. Judged where that clock was not moved while it led: a leader reports of its
-//! clock from time to time, so that a jump shows a moment later.
+//! Fair access where every machine knows the venue's time: no replica releases market data before t_M + d_h by the true time,
+//! however wrong the clock of the leader is that stamped the entry. Judged where that clock was not moved while it led: a leader
+//! reports of its clock from time to time, so that a jump shows a moment later.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,8 @@ const SLACK_NS: u64 = 300_000;
 const COLLECTED_NS_MAX: u64 = 500_000_000;
 
 impl Instants {
-    /// A leader that has applied the entries up to `applied` proposes those up to `made`. What others proposed for their places is lost.
+    /// A leader that has applied the entries up to `applied` proposes those up to `made`. What others proposed for their places is
+    /// lost.
     pub(super) fn on_proposed(&mut self, made: LogIndex, applied: LogIndex, proposal: Proposal) {
         self.proposals.retain(|last, earlier| *last <= applied || earlier.leader == proposal.leader);
         self.proposals.insert(made, proposal);

@@ -1,5 +1,5 @@
-//! No order trades at a price worse than its limit or for more than was asked, and no offer of a batch market for less than it asked:
-//! from the log's commands and events alone.
+//! No order trades at a price worse than its limit or for more than was asked, and no offer of a batch market for less than it
+//! asked: from the log's commands and events alone.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use crate::common::checks::{Checked, Violation};
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     side: Side,
-    /// As its owner wrote it; of an order without one (a market order, a stop that became one) the collar that the venue put around it.
+    /// As its owner wrote it; of an order without one (a market order, a stop that became one) the collar that the venue put around
+    /// it.
     limit: Option<PriceTicks>,
     /// May still trade.
     open: SizeLots,

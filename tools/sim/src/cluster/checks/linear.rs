@@ -1,5 +1,5 @@
-//! What is asked after an answer was had comes after it in the log, and a read sees all that was answered before it. The log is one order,
-//! which everybody applies; with this it is one in which each command lies between its question and its answer.
+//! What is asked after an answer was had comes after it in the log, and a read sees all that was answered before it. The log is one
+//! order, which everybody applies; with this it is one in which each command lies between its question and its answer.
 
 use walras_consensus::ReplicaId;
 use walras_engine::Engine;

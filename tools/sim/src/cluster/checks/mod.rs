@@ -1,4 +1,5 @@
-//! The checkers of the cluster: one file for each thing that must hold, fed by what replicas hand out, what clients ask and how they are answered.
+//! The checkers of the cluster: one file for each thing that must hold, fed by what replicas hand out, what clients ask and how
+//! they are answered.
 //!
 //! | file | what must hold |
 //! | --- | --- |
@@ -359,8 +360,8 @@ impl Checks {
         }
     }
 
-    /// For [`Mutation::StampBackwards`]: what the leader's clock showed when it proposed an entry, or the stamp that the entry had where
-    /// it was applied first.
+    /// For [`Mutation::StampBackwards`]: what the leader's clock showed when it proposed an entry, or the stamp that the entry had
+    /// where it was applied first.
     pub(crate) fn clock_at_proposal(&self, log_index: LogIndex) -> Option<TimeNs> {
         let known = self.history.replay().get(log_index).map(|replayed| replayed.entry.time);
         known.or_else(|| self.instants.proposal_of(log_index).map(|proposal| TimeNs(proposal.clock_ns)))

@@ -1,5 +1,5 @@
-//! Orders trade in the order of the queue: the best price first, what is displayed before what is hidden, then who came first. From the
-//! events alone, by a naive book that looks through all of its orders for each trade.
+//! Orders trade in the order of the queue: the best price first, what is displayed before what is hidden, then who came first. From
+//! the events alone, by a naive book that looks through all of its orders for each trade.
 //!
 //! Where an instrument's rule shares a level out, only its prices have an order; in an auction all have, whatever the rule.
 

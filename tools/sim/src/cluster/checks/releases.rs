@@ -1,6 +1,7 @@
-//! Fair access: market data is published at the same entries and released at the same instants at all replicas, by what the log says of both: at
-//! t_M + d_h, and not before what came earlier; and at none before its clock shows that. A replica that begins from a state, which does not say
-//! how long what led there is held, may release later until the greatest delay is over; never sooner.
+//! Fair access: market data is published at the same entries and released at the same instants at all replicas, by what the log
+//! says of both: at t_M + d_h, and not before what came earlier; and at none before its clock shows that. A replica that begins
+//! from a state, which does not say how long what led there is held, may release later until the greatest delay is over; never
+//! sooner.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Each account gets the execution reports of a replay of the log, without a gap. A client that was away for so long that some are no longer
-//! kept learns which are missing: that is no gap, if there were more than are kept.
+//! Each account gets the execution reports of a replay of the log, without a gap. A client that was away for so long that some are
+//! no longer kept learns which are missing: that is no gap, if there were more than are kept.
 
 use walras_gateway::session::Reports;
 use walras_types::{AccountId, LogIndex, TimeNs};

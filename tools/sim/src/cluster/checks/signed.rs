@@ -1,5 +1,5 @@
-//! An order that its sender signed, without a number, is in the log no oftener than it was sent, and not after its sender heard that
-//! it was refused; and where it is said to be.
+//! An order that its sender signed, without a number, is in the log no oftener than it was sent, and not after its sender heard
+//! that it was refused; and where it is said to be.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The number of threads changes nothing: engines whose blocks are shared among two and eight give the events and states of the replay's,
-//! which has one.
+//! The number of threads changes nothing: engines whose blocks are shared among two and eight give the events and states of the
+//! replay's, which has one.
 
 use std::num::NonZero;
 

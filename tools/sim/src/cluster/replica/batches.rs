@@ -1,5 +1,5 @@
-//! Batch markets in the simulation: the operator who declares one and those who trade in it, all at whatever replica leads; a solver takes a
-//! while. What a leader that dies was asked to do is lost, and the next one begins from the state.
+//! Batch markets in the simulation: the operator who declares one and those who trade in it, all at whatever replica leads; a
+//! solver takes a while. What a leader that dies was asked to do is lost, and the next one begins from the state.
 
 use walras_engine::Engine;
 use walras_types::{AccountId, AssetId, BatchPhase, BatchTransaction};
@@ -14,8 +14,8 @@ use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, account_fee, key, new_acc
 /// Transactions at a time, at most.
 const TRANSACTIONS_MAX: u64 = 3;
 
-/// What is sent now: the next step of declaring the market, which closes a batch so often, or some transactions, and now and then what accounts are
-/// to cost.
+/// What is sent now: the next step of declaring the market, which closes a batch so often, or some transactions, and now and then
+/// what accounts are to cost.
 pub(super) fn commands(engine: &Engine, at: Moment, interval_ns: u64) -> Vec<Command> {
     if let Some(step) = declare(engine, interval_ns) {
         return vec![step];

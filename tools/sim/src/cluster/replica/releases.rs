@@ -68,8 +68,8 @@ impl Releases {
         }
     }
 
-    /// The replica publishes the state after an entry, which may be known from then on; `ahead_ns` of the clock that stamped the entry.
-    /// How long after its making.
+    /// The replica publishes the state after an entry, which may be known from then on; `ahead_ns` of the clock that stamped the
+    /// entry. How long after its making.
     pub(super) fn publish(
         &mut self,
         engine: &Engine,

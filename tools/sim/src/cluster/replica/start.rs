@@ -170,7 +170,8 @@ fn gateway(from: &StartFrom<'_>) -> Gateway {
     gateway
 }
 
-/// Checks requests that are signed by themselves. Its nonces end with the process, so it takes none that an earlier one may have taken.
+/// Checks requests that are signed by themselves. Its nonces end with the process, so it takes none that an earlier one may have
+/// taken.
 fn signed_gateway(from: &StartFrom<'_>) -> Gateway {
     let rate = Rate::new(2_000, 2_000).expect("it is not zero");
     let (clock_ns, ahead_ns) = (from.at.clock_ns, 1_000_000_000);

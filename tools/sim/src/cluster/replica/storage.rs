@@ -116,7 +116,8 @@ impl Storage {
         Some((meta.log_index, engine_hash(state)?))
     }
 
-    /// Writes the state that has waited longest; `None` when that fails, which costs only that the log keeps what it would have replaced.
+    /// Writes the state that has waited longest; `None` when that fails, which costs only that the log keeps what it would have
+    /// replaced.
     pub(super) fn write_state(&mut self) -> Option<SnapshotMeta> {
         let (meta, state) = self.states.pop_front()?;
         let mut writer = self.snapshots.begin(meta.clone()).ok()?;

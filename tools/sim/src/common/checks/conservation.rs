@@ -1,5 +1,5 @@
-//! Of every asset there is what was deposited and not withdrawn, and what came from other shards less what went there: in accounts, reserved or
-//! not, in collected fees, and in transit to other shards.
+//! Of every asset there is what was deposited and not withdrawn, and what came from other shards less what went there: in accounts,
+//! reserved or not, in collected fees, and in transit to other shards.
 
 use std::collections::BTreeMap;
 

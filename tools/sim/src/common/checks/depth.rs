@@ -1,5 +1,5 @@
-//! A reader of the events alone, and one of what market data publishes, hold the engine's books; market data has its phases and last
-//! prices.
+//! A reader of the events alone, and one of what market data publishes, hold the engine's books; market data has its phases and
+//! last prices.
 
 use walras_engine::Engine;
 use walras_market_data::MarketData;

@@ -23,7 +23,8 @@ pub(crate) struct Replay {
     entries: Vec<Replayed>,
     /// The state is kept after each so many entries.
     kept_every: u64,
-    /// The bytes of the states that were kept last: a replica that has just applied these entries is compared with them, which costs a fraction of a hash.
+    /// The bytes of the states that were kept last: a replica that has just applied these entries is compared with them, which
+    /// costs a fraction of a hash.
     kept: VecDeque<(LogIndex, Vec<u8>)>,
     kept_bytes: usize,
     /// The hashes of those before.
