@@ -10,7 +10,7 @@ use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 use super::checks::Checks;
 use super::mutation::Mutation;
 use super::replica::{StreamId, address};
-use super::shard::OfShards;
+use super::shard_place::OfShards;
 use crate::common::clock::EPOCH_NS;
 use crate::common::operator::Script;
 use crate::common::trader::Trades;

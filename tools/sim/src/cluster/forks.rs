@@ -17,6 +17,7 @@ use walras_sequencer::is_of_consensus;
 
 use super::event::{Event, Phase};
 use super::machine::{place_of, replica_id};
+use super::mutation::Mutation;
 use super::replica::{Moment, Out, Process, ReplicaTimer, Stop};
 use super::under_way::{Fork, ForkEvent, LinkOf, Peer, Side, stamp};
 use super::world::World;

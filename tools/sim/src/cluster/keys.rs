@@ -267,7 +267,8 @@ impl World {
     /// The run is over: every replica that runs takes the keys that were not revoked, and no others.
     pub(super) fn check_keys(&mut self) -> Result<(), Violation> {
         let Some(mut shared) = self.shared_keys.take() else { return Ok(()) };
-        for at in (0..self.machines.len()).filter(|at| self.machines[*at].process.is_some()) {
+        let running: Vec<usize> = (0..self.machines.len()).filter(|at| self.machines[*at].process.is_some()).collect();
+        for at in running {
             for number in 0..shared.keys.len() {
                 let taken = self.try_key(&mut shared, at, number)?;
                 let SharedKey { key, is_revoked, .. } = &shared.keys[number];

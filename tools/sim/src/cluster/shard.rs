@@ -13,7 +13,7 @@ use super::event::Event;
 use super::machine::Fortune;
 use super::replica::Process;
 use super::report::{Report, Settings};
-use super::shard_place::{NUMBERS_FROM, Notice, OfShards};
+use super::shard_place::{Notice, OfShards};
 use super::strikes::SHORT_RESTART_NS;
 use super::world::World;
 use crate::common::checks::Violation;
