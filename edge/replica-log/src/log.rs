@@ -105,15 +105,16 @@ impl<D: Disk> ReplicaLog<D> {
         })
     }
 
-    /// The state at `snapshot` is durable. Slots before the snapshot before it go, as far as they fill whole segments, but for
-    /// [`Options::retained_slots`] behind the new one. Costs nothing, or three syncs where segments go, however many.
+    /// The state at `snapshot` is durable. Slots before the snapshot before it go, as far as they fill whole segments. With
+    /// other members, [`Options::retained_slots`] before the new one stay, for those that are behind. Costs nothing, or three syncs where segments go, however many.
     pub fn let_go(&mut self, snapshot: &SnapshotMeta) -> Result<(), ReplicaLogError> {
         self.guarded(|log| {
             if snapshot.slot <= log.newest.slot {
                 return Ok(());
             }
             let oldest = log.newest.slot;
-            let retained = Slot(snapshot.slot.0.saturating_sub(log.options.retained_slots));
+            let retained_slots = if snapshot.members.is_one() { 0 } else { log.options.retained_slots };
+            let retained = Slot(snapshot.slot.0.saturating_sub(retained_slots));
             if let Some(record) = log.content.record_at(oldest.min(retained)) {
                 log.release(record)?;
             }

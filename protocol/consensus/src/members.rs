@@ -44,6 +44,12 @@ impl Members {
         [&self.voters, &self.learners, &self.outgoing, &self.next_learners].iter().any(|set| set.contains(&id))
     }
 
+    /// Whether there is only one member: nobody else needs its log.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        self.all().len() <= 1
+    }
+
     /// Whether a change of several members at once is under way.
     #[must_use]
     pub fn is_joint(&self) -> bool {

@@ -339,7 +339,8 @@ impl Replica {
     /// Returns where in the log it stands, for [`crate::DurableLog::let_go`]; `None` when a newer one is known.
     pub fn on_snapshot_produced(&mut self, slot: Slot, effects: &mut Vec<Effect>) -> Option<SnapshotMeta> {
         let meta = self.snapshot_meta(slot)?;
-        self.node.mut_store().let_go(meta.clone(), self.settings.retained_slots);
+        let retained = if meta.members.is_one() { 0 } else { self.settings.retained_slots };
+        self.node.mut_store().let_go(meta.clone(), retained);
         self.forget_before(slot);
         self.settle(effects);
         Some(meta)

@@ -757,5 +757,5 @@ impl<D: Disk> ReplicaThread<D> {
 
 /// Alone, a replica may wait for its disk.
 fn writer_of(members: &Members) -> Writer {
-    if members.voters.len() + members.learners.len() <= 1 { Writer::Either } else { Writer::Thread }
+    if members.is_one() { Writer::Either } else { Writer::Thread }
 }

@@ -188,11 +188,7 @@ impl ReplicaVenue {
         let dir: PathBuf = data.join("replica");
         refuse_old_log(data, &dir)?;
         let others: BTreeSet<ReplicaId> = addresses.keys().copied().filter(|id| *id != me).collect();
-        let mut options = Options { log: log_options(config), ..Options::default() };
-        if others.is_empty() {
-            // There are no slow followers. Those who join later begin with a snapshot.
-            options.retained_slots = 0;
-        }
+        let options = Options { log: log_options(config), ..Options::default() };
         let (note, introductions) = introduce(&disk, &dir, me, (&genesis, !others.is_empty()))?;
         let refill = refill::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
