@@ -7,6 +7,7 @@ use walras_clock_sync::{ClockView, MeshView};
 use walras_fair_access::clock::ClockStatus;
 use walras_types::RejectReason;
 
+use super::exposition::{Exposition, Kind};
 use super::{Answer, App, ok};
 
 pub(super) async fn clock(State(app): State<App>) -> Answer {
@@ -63,81 +64,49 @@ fn mesh(mesh: &MeshView) -> Value {
     })
 }
 
-/// Figures for Prometheus. What is not known is left out, as is usual there.
-pub(super) fn metrics(view: &ClockView) -> String {
+/// Appends the metrics of the clock. What is not known is left out.
+pub(super) fn metrics(view: &ClockView, text: &mut Exposition) {
     let seconds = |ns: f64| ns / 1e9;
     let status = match view.status {
-        ClockStatus::Unknown => 0.0,
-        ClockStatus::Wide => 1.0,
-        ClockStatus::Good => 2.0,
+        ClockStatus::Unknown => 0,
+        ClockStatus::Wide => 1,
+        ClockStatus::Good => 2,
     };
-    let mut figures = vec![
-        (
-            "walras_clock_status",
-            "gauge",
-            "2 when the clock is good enough to stamp, 1 when its bound is too wide, 0 without one",
-            vec![(String::new(), status)],
-        ),
-        (
-            "walras_clock_bound_max_seconds",
-            "gauge",
-            "the widest bound that stamps",
-            vec![(String::new(), seconds(view.bound_max_ns as f64))],
-        ),
-    ];
+    let help = "2 when the clock is good enough to stamp, 1 when its bound is too wide, 0 without one";
+    text.one(("walras_clock_status", Kind::Gauge, help), status);
+    let bound_max = seconds(view.bound_max_ns as f64);
+    text.one(("walras_clock_bound_max_seconds", Kind::Gauge, "the widest bound that stamps"), bound_max);
     if let Some(reading) = view.reading {
-        let bound = vec![(String::new(), seconds(reading.bound_ns as f64))];
-        figures.push(("walras_clock_bound_seconds", "gauge", "how far the clock may be off", bound));
+        let bound = seconds(reading.bound_ns as f64);
+        text.one(("walras_clock_bound_seconds", Kind::Gauge, "how far the clock may be off"), bound);
     }
     if let Some(ahead_ns) = view.system_ahead_ns {
-        let ahead = vec![(String::new(), seconds(ahead_ns as f64))];
-        figures.push(("walras_clock_system_ahead_seconds", "gauge", "the system's clock less the venue's time", ahead));
+        let help = "the system's clock less the venue's time";
+        text.one(("walras_clock_system_ahead_seconds", Kind::Gauge, help), seconds(ahead_ns as f64));
     }
-    if let Some(mesh) = &view.mesh {
-        let peers = mesh.peers.iter();
-        let residuals =
-            peers.filter_map(|peer| Some((format!("{{peer=\"{}\"}}", peer.node.0), seconds(peer.residual_ns? as f64)))).collect();
-        let one = |value: f64| vec![(String::new(), value)];
-        let refused = &mesh.refused;
-        let causes = [
-            ("malformed", refused.malformed),
-            ("unauthenticated", refused.unauthenticated),
-            ("misplaced", refused.misplaced),
-            ("late", refused.late),
-        ];
-        let refused = causes.map(|(cause, count)| (format!("{{cause=\"{cause}\"}}"), count as f64)).to_vec();
-        figures.extend([
-            ("walras_clock_mesh_residual_seconds", "gauge", "what the edge to a peer left open in the last window", residuals),
-            (
-                "walras_clock_mesh_loop_error_seconds",
-                "gauge",
-                "what edges leave open in their loops, as a deviation",
-                one(seconds(mesh.loop_error_ns as f64)),
-            ),
-            (
-                "walras_clock_mesh_noise_seconds",
-                "gauge",
-                "the same of the change from window to window",
-                one(seconds(mesh.noise_ns as f64)),
-            ),
-            (
-                "walras_clock_mesh_excluded",
-                "gauge",
-                "nodes whose clocks are excluded, as far as this node knows",
-                one(mesh.excluded.len() as f64),
-            ),
-            ("walras_clock_mesh_refused_total", "counter", "datagrams and reports that were not taken, by cause", refused),
-        ]);
-    }
-    let mut text = String::new();
-    for (name, kind, help, values) in figures {
-        if values.is_empty() {
-            continue;
-        }
-        text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (labels, value) in values {
-            text += &format!("{name}{labels} {value}\n");
+    let Some(mesh) = &view.mesh else { return };
+    let help = "what the edge to a peer left open in the last window";
+    let mut residuals = text.family("walras_clock_mesh_residual_seconds", Kind::Gauge, help);
+    for peer in &mesh.peers {
+        if let Some(residual_ns) = peer.residual_ns {
+            residuals.sample([("peer", &peer.node.0)], seconds(residual_ns as f64));
         }
     }
-    text
+    let help = "what edges leave open in their loops, as a deviation";
+    text.one(("walras_clock_mesh_loop_error_seconds", Kind::Gauge, help), seconds(mesh.loop_error_ns as f64));
+    let help = "the same of the change from window to window";
+    text.one(("walras_clock_mesh_noise_seconds", Kind::Gauge, help), seconds(mesh.noise_ns as f64));
+    let help = "nodes whose clocks are excluded, as far as this node knows";
+    text.one(("walras_clock_mesh_excluded", Kind::Gauge, help), mesh.excluded.len());
+    let refused = &mesh.refused;
+    let help = "datagrams and reports that were not taken, by cause";
+    let mut causes = text.family("walras_clock_mesh_refused_total", Kind::Counter, help);
+    for (cause, count) in [
+        ("malformed", refused.malformed),
+        ("unauthenticated", refused.unauthenticated),
+        ("misplaced", refused.misplaced),
+        ("late", refused.late),
+    ] {
+        causes.sample([("cause", &cause)], count);
+    }
 }

@@ -11,6 +11,7 @@ use walras_ports::{FairAccessView, HoldView};
 use walras_sequencer::{GatewayFigures, IntakeFigures, ReleaseCounts};
 use walras_types::RejectReason;
 
+use super::exposition::{Exposition, Kind};
 use super::{Answer, ApiError, App, ok};
 
 pub(super) async fn status(State(app): State<App>) -> Answer {
@@ -173,7 +174,7 @@ fn counts(figures: &GatewayFigures) -> [(&'static str, &'static str, u64); 16] {
 }
 
 /// Appends the metrics of fair access.
-pub(super) fn metrics(app: &App, text: &mut String) {
+pub(super) fn metrics(app: &App, text: &mut Exposition) {
     let Some(Looks { orders, data, .. }) = of(app) else { return };
     if let Some(data) = data {
         release_metrics(&data, text);
@@ -183,100 +184,97 @@ pub(super) fn metrics(app: &App, text: &mut String) {
     }
 }
 
-type Figure = (&'static str, &'static str, &'static str, u64);
-
-fn write(figures: impl IntoIterator<Item = Figure>, text: &mut String) {
-    for (name, kind, help, value) in figures {
-        *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-    }
-}
-
-fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Released, text: &mut String) {
+fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Released, text: &mut Exposition) {
     let [p50, p99, p999] = here.overshoot_ns;
     let held = [
-        ("walras_release_delay_ns", "gauge", "how long market data waits before anybody sees it, d_h", *delay_ns),
+        ("walras_release_delay_ns", Kind::Gauge, "how long market data waits before anybody sees it, d_h", *delay_ns),
         (
             "walras_release_clock_bound_ns",
-            "gauge",
+            Kind::Gauge,
             "how far release times may be from those of other replicas by the venue's clock; 0 where this machine's own counts",
             *clock_bound_ns,
         ),
         (
             "walras_release_publications_total",
-            "counter",
+            Kind::Counter,
             "publications of market data held here until their time",
             here.publications,
         ),
-        ("walras_release_late_total", "counter", "of them, came after their release time: unfair", here.late),
-        ("walras_release_late_max_ns", "gauge", "the latest of them", here.late_ns_max),
+        ("walras_release_late_total", Kind::Counter, "of them, came after their release time: unfair", here.late),
+        ("walras_release_late_max_ns", Kind::Gauge, "the latest of them", here.late_ns_max),
         (
             "walras_release_refused_total",
-            "counter",
+            Kind::Counter,
             "publications not held, after which all readers had to connect again",
             here.refused,
         ),
-        ("walras_release_overshoot_p50_ns", "gauge", "how long after their time held publications left: the median", p50),
-        ("walras_release_overshoot_p99_ns", "gauge", "the same, percentile 99", p99),
-        ("walras_release_overshoot_p999_ns", "gauge", "the same, percentile 99.9", p999),
+        ("walras_release_overshoot_p50_ns", Kind::Gauge, "how long after their time held publications left: the median", p50),
+        ("walras_release_overshoot_p99_ns", Kind::Gauge, "the same, percentile 99", p99),
+        ("walras_release_overshoot_p999_ns", Kind::Gauge, "the same, percentile 99.9", p999),
     ];
-    write(held, text);
+    text.all(held);
     let Some(judged) = judged else { return };
     let judged = [
         (
             "walras_release_judged_total",
-            "counter",
+            Kind::Counter,
             "publications whose arrival at all replicas this leader knows",
             judged.publications,
         ),
-        ("walras_release_unfair_total", "counter", "of them, came to some replica too late", judged.unfair),
-        ("walras_release_unfair_recent_ppm", "gauge", "of the last window, the share in millionths", judged.recent_ppm.into()),
+        ("walras_release_unfair_total", Kind::Counter, "of them, came to some replica too late", judged.unfair),
+        ("walras_release_unfair_recent_ppm", Kind::Gauge, "of the last window, the share in millionths", judged.recent_ppm.into()),
         (
             "walras_release_outlier_reports_total",
-            "counter",
+            Kind::Counter,
             "reports that did not count, because their replica's differ from the others'",
             judged.outlier_samples,
         ),
     ];
-    write(judged, text);
+    text.all(judged);
 }
 
-fn order_metrics(view: &FairAccessView, text: &mut String) {
+fn order_metrics(view: &FairAccessView, text: &mut Exposition) {
     let FairAccessView { clock, unanswered, forwards, intake, .. } = view;
     let figures = [
-        ("walras_clock_good", "gauge", "1 when the clock stamps orders", u64::from(clock.status == ClockStatus::Good)),
-        ("walras_clock_bound_ns", "gauge", "how far it is off at most; 0 when nobody knows", clock.bound_ns.unwrap_or(0)),
-        ("walras_gateway_unanswered", "gauge", "commands passed on and unanswered", *unanswered as u64),
-        ("walras_gateway_orders_total", "counter", "commands passed on", forwards.orders),
-        ("walras_gateway_unstamped_total", "counter", "of them, orders without a stamp that counts", forwards.unstamped),
-        ("walras_gateway_resent_total", "counter", "commands sent once more", forwards.resent),
-        ("walras_gateway_differing_total", "counter", "commands not passed on since their number was used", forwards.differing),
-        ("walras_gateway_overloaded_total", "counter", "commands refused because too many were unanswered", forwards.overloaded),
-        ("walras_gateway_refused_total", "counter", "commands that the leader refused", forwards.refused),
-        ("walras_gateway_late_total", "counter", "commands that the leader had too late", forwards.late),
-        ("walras_sequencing_delay_ns", "gauge", "how long orders are held after their stamps, d_s", intake.delay_ns),
-        ("walras_sequencing_held", "gauge", "orders held", intake.held as u64),
-        ("walras_sequencing_early", "gauge", "orders that wait for one before them", intake.early as u64),
-        ("walras_sequencing_queueing_p50_ns", "gauge", "how long orders were held, median", intake.queueing_p50_ns),
-        ("walras_sequencing_queueing_p99_ns", "gauge", "the same, 99th percentile", intake.queueing_p99_ns),
-        ("walras_sequencing_queueing_ns_max", "gauge", "the same, the longest", intake.queueing_ns_max),
-        ("walras_sequencing_judged_total", "counter", "orders whose sequence was judged", intake.judged),
-        ("walras_sequencing_unfair_total", "counter", "of them, orders out of sequence", intake.unfair),
+        ("walras_clock_good", Kind::Gauge, "1 when the clock stamps orders", u64::from(clock.status == ClockStatus::Good)),
+        ("walras_clock_bound_ns", Kind::Gauge, "how far it is off at most; 0 when nobody knows", clock.bound_ns.unwrap_or(0)),
+        ("walras_gateway_unanswered", Kind::Gauge, "commands passed on and unanswered", *unanswered as u64),
+        ("walras_gateway_orders_total", Kind::Counter, "commands passed on", forwards.orders),
+        ("walras_gateway_unstamped_total", Kind::Counter, "of them, orders without a stamp that counts", forwards.unstamped),
+        ("walras_gateway_resent_total", Kind::Counter, "commands sent once more", forwards.resent),
+        ("walras_gateway_differing_total", Kind::Counter, "commands not passed on since their number was used", forwards.differing),
+        (
+            "walras_gateway_overloaded_total",
+            Kind::Counter,
+            "commands refused because too many were unanswered",
+            forwards.overloaded,
+        ),
+        ("walras_gateway_refused_total", Kind::Counter, "commands that the leader refused", forwards.refused),
+        ("walras_gateway_late_total", Kind::Counter, "commands that the leader had too late", forwards.late),
+        ("walras_sequencing_delay_ns", Kind::Gauge, "how long orders are held after their stamps, d_s", intake.delay_ns),
+        ("walras_sequencing_held", Kind::Gauge, "orders held", intake.held as u64),
+        ("walras_sequencing_early", Kind::Gauge, "orders that wait for one before them", intake.early as u64),
+        ("walras_sequencing_queueing_p50_ns", Kind::Gauge, "how long orders were held, median", intake.queueing_p50_ns),
+        ("walras_sequencing_queueing_p99_ns", Kind::Gauge, "the same, 99th percentile", intake.queueing_p99_ns),
+        ("walras_sequencing_queueing_ns_max", Kind::Gauge, "the same, the longest", intake.queueing_ns_max),
+        ("walras_sequencing_judged_total", Kind::Counter, "orders whose sequence was judged", intake.judged),
+        ("walras_sequencing_unfair_total", Kind::Counter, "of them, orders out of sequence", intake.unfair),
         (
             "walras_sequencing_unfair_recent_ppm",
-            "gauge",
+            Kind::Gauge,
             "of the last window, the share in millionths",
             intake.unfair_recent.0.into(),
         ),
     ];
-    write(figures, text);
+    text.all(figures);
     let gateways: Vec<_> = intake.gateways.iter().map(|gateway| (gateway.gateway, counts(gateway))).collect();
     let Some((_, names)) = gateways.first() else { return };
     for (place, (name, help, _)) in names.iter().enumerate() {
-        let (suffix, kind) = if *name == "late_ns_max" { ("", "gauge") } else { ("_total", "counter") };
+        let (suffix, kind) = if *name == "late_ns_max" { ("", Kind::Gauge) } else { ("_total", Kind::Counter) };
         let metric = format!("walras_sequencing_gateway_{name}{suffix}");
-        *text += &format!("# HELP {metric} {help}\n# TYPE {metric} {kind}\n");
+        let mut family = text.family(&metric, kind, help);
         for (gateway, counts) in &gateways {
-            *text += &format!("{metric}{{gateway=\"{gateway}\"}} {}\n", counts[place].2);
+            family.sample([("gateway", gateway)], counts[place].2);
         }
     }
 }

@@ -18,6 +18,7 @@ use walras_market_data::PublicTrade;
 use walras_ports::InstrumentScale;
 use walras_types::{RejectReason, TimeNs};
 
+use super::exposition::{Exposition, Kind};
 use super::market::{at_most, of_path, query};
 use super::{Answer, ApiError, App, ok};
 use crate::json::views;
@@ -184,26 +185,24 @@ pub(super) async fn file(State(app): State<App>, Path((day, name)): Path<(String
 pub(super) const PARQUET: &str = "application/vnd.apache.parquet";
 
 /// What the archive says of itself, for Prometheus.
-pub(super) fn metrics(app: &App, text: &mut String) {
+pub(super) fn metrics(app: &App, text: &mut Exposition) {
     let Some(status) = app.venue.archive().map(Status::view) else { return };
     let figures = [
-        ("walras_archive_log_index", "gauge", "last log entry that is in the archive for good", status.durable.0),
-        ("walras_archive_missing_total", "counter", "log entries found missing in the archive since the start", status.missing),
+        ("walras_archive_log_index", Kind::Gauge, "last log entry that is in the archive for good", status.durable.0),
+        ("walras_archive_missing_total", Kind::Counter, "log entries found missing in the archive since the start", status.missing),
         (
             "walras_archive_refilled_total",
-            "counter",
+            Kind::Counter,
             "log entries that its queue had no room for, read again from the log",
             status.refilled,
         ),
-        ("walras_archive_days_closed_total", "counter", "days that the archive closed since the start", status.closed),
+        ("walras_archive_days_closed_total", Kind::Counter, "days that the archive closed since the start", status.closed),
         (
             "walras_archive_in_trouble",
-            "gauge",
+            Kind::Gauge,
             "1 when the archive does not go on; the market does",
             u64::from(status.trouble.is_some()),
         ),
     ];
-    for (name, kind, help, value) in figures {
-        *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-    }
+    text.all(figures);
 }

@@ -5,6 +5,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use walras_ports::{QUANTILES, RECENT, StageView, TIMED_ONE_OF};
 
+use super::exposition::{Exposition, Kind};
 use super::{App, ok};
 
 pub(super) async fn latency(State(app): State<App>) -> Response {
@@ -29,23 +30,17 @@ fn stage(view: &StageView) -> Value {
 }
 
 /// Appends the metrics of latency: a summary.
-pub(super) fn metrics(app: &App, text: &mut String) {
-    const NAME: &str = "walras_stage_seconds";
-    let views = app.venue.stages().view();
-    if views.is_empty() {
-        return;
-    }
+pub(super) fn metrics(app: &App, text: &mut Exposition) {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    *text += &format!(
-        "# HELP {NAME} how long a stage of orders or market data takes; quantiles of the last minute at most\n# TYPE {NAME} summary\n"
-    );
-    for StageView { stage, count, sum_ns, recent, percentiles_ns, .. } in views {
+    let help = "how long a stage of orders or market data takes; quantiles of the last minute at most";
+    let mut family = text.family("walras_stage_seconds", Kind::Summary, help);
+    for StageView { stage, count, sum_ns, recent, percentiles_ns, .. } in app.venue.stages().view() {
         let stage = stage.name();
         for (quantile, ns) in QUANTILES.into_iter().zip(percentiles_ns) {
             let value = if recent > 0 { seconds(ns) } else { f64::NAN };
-            *text += &format!("{NAME}{{stage=\"{stage}\",quantile=\"{quantile}\"}} {value}\n");
+            family.sample([("stage", &stage), ("quantile", &quantile)], value);
         }
-        let sum = seconds(sum_ns);
-        *text += &format!("{NAME}_sum{{stage=\"{stage}\"}} {sum}\n{NAME}_count{{stage=\"{stage}\"}} {count}\n");
+        family.part("_sum", [("stage", &stage)], seconds(sum_ns));
+        family.part("_count", [("stage", &stage)], count);
     }
 }

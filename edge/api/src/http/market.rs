@@ -12,6 +12,7 @@ use walras_market_data::{Candle, Interval, PublicTrade};
 use walras_ports::{Catalog, InstrumentScale, Storage, View};
 use walras_types::{RejectReason, Side, TradeId};
 
+use super::exposition::{Exposition, Kind, MEDIA_TYPE};
 use super::{Answer, ApiError, App, ok};
 use crate::json::views;
 
@@ -163,52 +164,49 @@ pub(super) async fn candles(
 pub(super) async fn metrics(State(app): State<App>) -> Response {
     let status = app.venue.status();
     let progress = status.progress();
-    let figures: [(&str, &str, &str, u64); 15] = [
-        ("walras_up", "gauge", "1 when commands are taken", u64::from(status.ready())),
-        ("walras_storage_full", "gauge", "1 when the log cannot be written", u64::from(status.storage() != Storage::Ok)),
-        ("walras_log_index", "gauge", "last log entry applied", progress.log_index.0),
+    let figures = [
+        ("walras_up", Kind::Gauge, "1 when commands are taken", u64::from(status.ready())),
+        ("walras_storage_full", Kind::Gauge, "1 when the log cannot be written", u64::from(status.storage() != Storage::Ok)),
+        ("walras_log_index", Kind::Gauge, "last log entry applied", progress.log_index.0),
         (
             "walras_log_history_bytes",
-            "gauge",
+            Kind::Gauge,
             "bytes of segments that the log has let go of and that are kept",
             status.history_bytes(),
         ),
-        ("walras_log_history_segments", "gauge", "how many they are", status.history_segments()),
-        ("walras_log_time_ns", "gauge", "its time, nanoseconds since the Unix epoch", progress.time.0),
-        ("walras_accounts", "gauge", "accounts", status.accounts()),
-        ("walras_connections", "gauge", "open connections", status.connections()),
-        ("walras_commands_total", "counter", "commands applied since the start", status.commands_total()),
-        ("walras_rejects_total", "counter", "commands rejected since the start", status.rejects_total()),
-        ("walras_trades_total", "counter", "trades since the log began", progress.trades_total),
-        ("walras_snapshots_total", "counter", "snapshots written since the start", status.snapshots_total()),
-        ("walras_dropped_readers_total", "counter", "slow readers dropped since the start", status.dropped_readers_total()),
+        ("walras_log_history_segments", Kind::Gauge, "how many they are", status.history_segments()),
+        ("walras_log_time_ns", Kind::Gauge, "its time, nanoseconds since the Unix epoch", progress.time.0),
+        ("walras_accounts", Kind::Gauge, "accounts", status.accounts()),
+        ("walras_connections", Kind::Gauge, "open connections", status.connections()),
+        ("walras_commands_total", Kind::Counter, "commands applied since the start", status.commands_total()),
+        ("walras_rejects_total", Kind::Counter, "commands rejected since the start", status.rejects_total()),
+        ("walras_trades_total", Kind::Counter, "trades since the log began", progress.trades_total),
+        ("walras_snapshots_total", Kind::Counter, "snapshots written since the start", status.snapshots_total()),
+        ("walras_dropped_readers_total", Kind::Counter, "slow readers dropped since the start", status.dropped_readers_total()),
         (
             "walras_feed_messages_total",
-            "counter",
+            Kind::Counter,
             "messages of feeds sent to readers since the start",
             status.feed_messages_total(),
         ),
         (
             "walras_feed_encoded_total",
-            "counter",
+            Kind::Counter,
             "messages of feeds encoded since the start, each for all its readers",
             status.feed_encoded_total(),
         ),
     ];
-    let mut text = String::new();
-    for (name, kind, help, value) in figures {
-        text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-    }
+    let mut text = Exposition::default();
+    text.all(figures);
     if let Some(free) = status.disk_free_bytes() {
-        text += "# HELP walras_disk_free_bytes bytes free on the log's disk\n# TYPE walras_disk_free_bytes gauge\n";
-        text += &format!("walras_disk_free_bytes {free}\n");
+        text.one(("walras_disk_free_bytes", Kind::Gauge, "bytes free on the log's disk"), free);
     }
     super::fair_access::metrics(&app, &mut text);
     super::latency::metrics(&app, &mut text);
     super::shards::metrics(&app, &mut text).await;
     super::history::metrics(&app, &mut text);
     if let Some(clock) = &app.clock {
-        text += &super::clock::metrics(&clock.view());
+        super::clock::metrics(&clock.view(), &mut text);
     }
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], text.into_text()).into_response()
 }

@@ -9,6 +9,7 @@ mod clock;
 mod cluster;
 mod consistency;
 mod error;
+mod exposition;
 mod fair_access;
 mod health;
 mod history;

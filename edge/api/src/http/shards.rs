@@ -12,6 +12,7 @@ use walras_types::{AccountId, InstrumentId, RejectReason, ShardId, TimeNs, Trans
 use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace, TransferNumbers, TransferOut};
 
 use super::admin::apply;
+use super::exposition::{Exposition, Kind};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::names;
@@ -216,31 +217,31 @@ pub(super) async fn with_address(app: &App, reason: RejectReason, instrument: In
 }
 
 /// Appends the metrics of shards.
-pub(super) async fn metrics(app: &App, text: &mut String) {
+pub(super) async fn metrics(app: &App, text: &mut Exposition) {
     let Some(shards) = &app.shards else { return };
     let Ok((place, transits, _)) = look(app).await else { return };
     let now = app.venue.clock().now();
     let others: Vec<_> = (0..).map(ShardId).zip(&transits).filter(|(shard, _)| *shard != place.own).collect();
     let age = |transit: &Transit| transit.oldest.map_or(0, |sent| now.0.saturating_sub(sent.0));
     let report = |shard: ShardId| shards.report(shard).unwrap_or_default();
-    type Figure<'a> = (&'a str, &'a str, &'a str, &'a dyn Fn(ShardId, &Transit) -> u64);
+    type Figure<'a> = (&'a str, Kind, &'a str, &'a dyn Fn(ShardId, &Transit) -> u64);
     let figures: [Figure<'_>; 4] = [
-        ("walras_transfers_in_transit", "gauge", "transfers on their way to another shard", &|_, transit| transit.count as u64),
-        ("walras_transfers_oldest_ns", "gauge", "how long the oldest of them is on its way", &|_, transit| age(transit)),
+        ("walras_transfers_in_transit", Kind::Gauge, "transfers on their way to another shard", &|_, transit| transit.count as u64),
+        ("walras_transfers_oldest_ns", Kind::Gauge, "how long the oldest of them is on its way", &|_, transit| age(transit)),
         (
             "walras_transfers_delivered_total",
-            "counter",
+            Kind::Counter,
             "transfers that the other shard took or refused, since the start",
             &|shard, _| report(shard).delivered,
         ),
-        ("walras_transfer_relay_failures_total", "counter", "failed rounds of the relay since the start", &|shard, _| {
+        ("walras_transfer_relay_failures_total", Kind::Counter, "failed rounds of the relay since the start", &|shard, _| {
             report(shard).failures
         }),
     ];
     for (name, kind, help, figure) in figures {
-        *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        let mut family = text.family(name, kind, help);
         for (shard, transit) in &others {
-            *text += &format!("{name}{{shard=\"{shard}\"}} {}\n", figure(*shard, transit));
+            family.sample([("shard", shard)], figure(*shard, transit));
         }
     }
 }
