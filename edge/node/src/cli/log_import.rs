@@ -9,7 +9,7 @@ use walras_consensus::{HardState, Members, Slot, SnapshotMeta, Term, Ticket, Wri
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_reader::{REPLICA, is_replica};
-use walras_log_store::{LogOptions, RealDisk, SnapshotStore, open_read_only};
+use walras_log_store::{Disk, LogOptions, RealDisk, SnapshotStore, open_read_only};
 use walras_market_data::{Fills, MarketData};
 use walras_replica::{Derived, State, split_parts};
 use walras_replica_log::{Identity, Options, ReplicaLog};
@@ -62,10 +62,8 @@ pub(super) fn run(dir: &Path, config: Option<&Path>) -> Result<Output, CliError>
         Identity { cluster_id: consensus.cluster_id, replica: consensus.id, genesis: Members::of_voters([consensus.id]) };
     let options = Options { log: log_options(&config), ..Options::default() };
     while_waiting("writing the snapshot", || write(&made, &state, identity, options))?;
-    std::fs::rename(&made, &target).map_err(system("rename the new folder to", &target))?;
-    for path in [&log, &snapshots].into_iter().filter(|path| path.exists()) {
-        std::fs::rename(path, kept_as(path)).map_err(system("rename", path))?;
-    }
+    let old: Vec<&Path> = [log.as_path(), &snapshots].into_iter().filter(|path| path.exists()).collect();
+    put_in_place(&RealDisk, dir, &made, &old)?;
     let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     let human = format!(
         "the venue in {} goes on after entry {log_index}, state {hash}: start it\n{replayed} entries of the old log were replayed; the old \
@@ -75,6 +73,18 @@ pub(super) fn run(dir: &Path, config: Option<&Path>) -> Result<Output, CliError>
         kept_as(&snapshots).display()
     );
     Ok(Output { human, json: json!({"log_index": log_index.to_string(), "entries_replayed": replayed, "state_hash": hash}) })
+}
+
+/// Gives the new folder its name, and then the old ones theirs. The first must be durable before the others: after a power failure that kept
+/// only these, the folder would hold no venue at all, and a start would begin an empty one.
+fn put_in_place<D: Disk>(disk: &D, dir: &Path, made: &Path, old: &[&Path]) -> Result<(), CliError> {
+    let target = dir.join(REPLICA);
+    disk.rename(made, &target).map_err(system("rename the new folder to", &target))?;
+    disk.sync_dir(dir).map_err(system("sync", dir))?;
+    for path in old {
+        disk.rename(path, &kept_as(path)).map_err(system("rename", path))?;
+    }
+    disk.sync_dir(dir).map_err(system("sync", dir))
 }
 
 /// What the newest snapshot and the entries after it make; how many those are.
@@ -144,4 +154,50 @@ fn write(dir: &Path, state: &State, identity: Identity, options: Options) -> Res
     let hard_state = HardState { term, vote: None, commit: meta.slot };
     let goes_on = Write { ticket: Ticket(1), hard_state, installed: Some(meta), entries: Vec::new() };
     opened.log.write(&goes_on).and_then(|()| opened.log.close()).map_err(|e| failed(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
+
+    use super::*;
+
+    /// A folder counts as a file here: only its name matters.
+    fn before_the_renames(seed: u64) -> SimDisk {
+        let disk = SimDisk::new(seed, SimDiskConfig::default());
+        for name in ["log", "snapshots", "replica.importing"] {
+            disk.create(&Path::new("venue").join(name)).unwrap();
+        }
+        disk.sync_dir(Path::new("venue")).unwrap();
+        disk
+    }
+
+    #[test]
+    fn a_power_failure_at_any_rename_leaves_the_old_log_or_the_new_folder() {
+        let dir = Path::new("venue");
+        let old = [dir.join("log"), dir.join("snapshots")];
+        let old: Vec<&Path> = old.iter().map(PathBuf::as_path).collect();
+        let mut left = BTreeSet::new();
+        for seed in 0..64 {
+            // The last of them comes after all is done.
+            for crash_in_ops in 0..6 {
+                let disk = before_the_renames(seed);
+                disk.set_faults(SimFaults { crash_in_ops: Some(crash_in_ops), ..SimFaults::default() });
+                let done = put_in_place(&disk, dir, &dir.join("replica.importing"), &old).is_ok();
+                disk.crash();
+                let names: BTreeSet<PathBuf> = disk.paths().into_iter().collect();
+                let (is_old, is_new) = (old.iter().all(|path| names.contains(*path)), names.contains(&dir.join(REPLICA)));
+                assert!(is_old || is_new, "seed {seed}, operation {crash_in_ops}: {names:?}");
+                if done {
+                    let kept = old.iter().all(|path| names.contains(&kept_as(path)));
+                    assert!(is_new && kept, "seed {seed}: it was done, and is not: {names:?}");
+                }
+                left.insert((is_old, is_new, done));
+            }
+        }
+        let all = [(true, false, false), (true, true, false), (false, true, false), (false, true, true)];
+        assert_eq!(left, all.into_iter().collect(), "the power fails before, between and after the renames");
+    }
 }
