@@ -13,12 +13,12 @@
 mod entries;
 mod line;
 mod market;
+mod reached;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde_json::Value;
 use walras_access::now;
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientSettings, CopiedClient, SessionClient};
@@ -37,6 +37,7 @@ use crate::latency::LatencyReport;
 use line::{Line, Tally};
 pub use market::account_key;
 use market::{is_market, options, rename, settings};
+pub use reached::{Reached, ReplicaAddress, replicas};
 
 /// Commands that are made; then they begin again.
 const FLOW_COMMANDS: u64 = 400_000;
@@ -54,15 +55,6 @@ const GRAIN_NS: u64 = 100_000;
 const TIMERS_EVERY_NS: u64 = 10_000_000;
 /// Longest wait for what should come at once.
 const PATIENCE_NS: u64 = 20_000_000_000;
-
-/// Where a replica is.
-#[derive(Clone, Debug)]
-pub struct ReplicaAddress {
-    /// Its HTTP server, such as `http://127.0.0.1:7070`.
-    pub url: String,
-    /// Its order entry, such as `127.0.0.1:7272`.
-    pub orders: String,
-}
 
 /// How much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,17 +106,6 @@ impl std::fmt::Display for ClusterReport {
         }
         Ok(())
     }
-}
-
-/// Replicas by what one of them says.
-pub fn replicas(client: &Client) -> Result<Vec<ReplicaAddress>, LoadError> {
-    let said = client.get("/v1/cluster")?;
-    let one = |row: &Value| {
-        let text = |field: &str| row[field].as_str().map(str::to_owned);
-        Some(ReplicaAddress { url: format!("http://{}", text("http")?), orders: text("order_entry")? })
-    };
-    let replicas: Vec<_> = said["replicas"].as_array().into_iter().flatten().filter_map(one).collect();
-    if replicas.is_empty() { Err(LoadError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(replicas) }
 }
 
 /// What is sent.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use walras_client::cluster::Offered;
+use walras_client::cluster::{Offered, Reached};
 use walras_client::load::LoadOptions;
 use walras_client::{ClientError, cluster, load, read_key};
 use walras_gateway::ClientKey;
@@ -19,7 +19,10 @@ const DISK_SECONDS: f64 = 4.0;
 pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
     let time = |default: f64| Duration::from_secs_f64(args.seconds.unwrap_or(default));
     if args.cluster {
-        let replicas = cluster::replicas(&super::client(cli)?)?;
+        let Reached { replicas, left_out } = cluster::replicas(&super::client(cli)?)?;
+        for id in left_out {
+            eprintln!("walras: replica {id} is not linked to the one that was asked: the load goes on without it");
+        }
         let mut load = cluster::ClusterLoad::prepare(&replicas, &key(cli)?, args.sessions, 1)?;
         let offered = args.offered.map_or(Offered::Outstanding(args.outstanding), Offered::PerSecond);
         return Ok(output(&load.run(offered, Duration::from_secs(1), time(LOAD_SECONDS))?));

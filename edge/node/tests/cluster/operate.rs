@@ -89,6 +89,23 @@ fn a_replica_is_ready_where_it_follows_a_leader_and_not_without_a_majority() {
 }
 
 #[test]
+fn a_load_is_put_on_a_cluster_of_which_a_replica_is_down() {
+    let mut cluster = Cluster::start(0);
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    cluster.kill(leader);
+    let left = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let url = cluster.local.replicas[left as usize - 1].url();
+    let key = cluster.local.operator_key();
+    until("a load of a moment is answered", || {
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_walras"));
+        bench.args(["bench", "--cluster", "--json", "--seconds", "0.2", "--sessions", "2", "--outstanding", "16"]);
+        let done = bench.args(["--url", &url, "--key-file"]).arg(&key).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        done.status.success() && said.contains(&format!("replica {leader} is not linked"))
+    });
+}
+
+#[test]
 fn an_operator_looks_hands_over_and_changes_members_from_the_command_line() {
     let mut cluster = Cluster::start(1);
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
