@@ -198,6 +198,10 @@ mod tests {
         };
         let mut now = Instant::now();
         assert_eq!(declared.step(now, &engine, &catalog), None, "there are no assets");
+        let mut waits = Declared::new(std::slice::from_ref(&section));
+        assert_eq!((waits.step(now, &engine, &catalog), &waits.told[0]), (None, &None), "they may be created any moment");
+        assert_eq!(waits.step(now + 2 * WAITS_AFTER, &engine, &catalog), None);
+        assert!(waits.told[0].as_ref().is_some_and(|told| told.contains("no asset USD, EUR: create it")), "{:?}", waits.told);
         for (id, name) in [(0, "USD"), (1, "EUR")] {
             let spec = AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals: 6 };
             apply(&mut engine, &Command::Venue(VenueCommand::CreateAsset(spec)));
