@@ -106,6 +106,9 @@ pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
             return refuse(option, advice);
         }
     }
+    if !is_in(WITHOUT_VENUE) && !measures_here {
+        check_addresses(matches)?;
+    }
     if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) {
         return refuse(JSON.1, "it belongs to commands that print a result, such as `walras status`; leave it out");
     }
@@ -117,6 +120,22 @@ pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
         }
     }
     Ok(())
+}
+
+/// Refuses an address that no request could be sent to, wherever it was given.
+fn check_addresses(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let given = matches.get_one::<String>(URL.0).map_or("", String::as_str);
+    let is_address = |url: &str| {
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+    };
+    let mut addresses = given.split(',').map(str::trim).filter(|url| !url.is_empty()).peekable();
+    let wrong = if addresses.peek().is_none() { Some(given) } else { addresses.find(|url| !is_address(url)) };
+    let Some(wrong) = wrong else { return Ok(()) };
+    let message = format!(
+        "{wrong:?} is no address of a venue: begin with http:// or https://, as in http://127.0.0.1:7070 (--url or WALRAS_URL)\n"
+    );
+    Err(Cli::command().error(ErrorKind::ValueValidation, message))
 }
 
 /// The names of the command that was given, and what was given to it.
@@ -199,6 +218,21 @@ mod tests {
     fn refusal(line: &str) -> Option<String> {
         let matches = command().try_get_matches_from(line.split_whitespace()).unwrap();
         check_options(&matches).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_asked_is_refused_with_how_it_begins() {
+        for url in ["127.0.0.1:7070", "venue.example", "ftp://a", "http://", "http:///v1", "http://a,b:7070", ",", ""] {
+            let line = ["walras", "status", "--url", url];
+            let matches = command().try_get_matches_from(line).unwrap();
+            let said = check_options(&matches).map_err(|error| error.to_string()).expect_err(url);
+            assert!(said.contains("begin with http://"), "{url:?}: {said}");
+        }
+        for line in
+            ["walras status --url http://a:7070/", "walras status --url https://a,http://b:1", "walras status", "walras serve"]
+        {
+            assert_eq!(refusal(line), None, "{line}");
+        }
     }
 
     #[test]
