@@ -23,6 +23,12 @@ pub enum LogReadError {
 }
 
 impl LogReadError {
+    /// Whether the log or a snapshot is damaged, so that reading it again fails again.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Entry { .. } | Self::Log(walras_log_store::LogError::Corrupt { .. }))
+    }
+
     pub(crate) fn damaged(why: &impl ToString) -> Self {
         Self::Damaged(why.to_string())
     }

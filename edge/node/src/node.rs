@@ -53,6 +53,14 @@ pub enum NodeError {
     Threads(std::io::Error),
 }
 
+impl NodeError {
+    /// Whether the log or its snapshots are damaged, so that the same start fails again.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Recovery(error) if error.is_damage())
+    }
+}
+
 /// A running node.
 #[derive(Debug)]
 pub struct Node {

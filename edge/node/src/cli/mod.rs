@@ -114,7 +114,6 @@ impl CliError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         use walras_client::LoadError;
-        use walras_log_reader::LogReadError;
         match self {
             Self::Client(ClientError::Refused { .. })
             | Self::Load(
@@ -140,6 +139,8 @@ impl CliError {
             )
             | Self::Log(walras_log_store::LogError::Corrupt { .. })
             | Self::Archive(walras_archive::ArchiveError::Damaged { .. }) => 5,
+            Self::Node(error) if error.is_damage() => 5,
+            Self::LogReader(error) if error.is_damage() => 5,
             Self::Halted(_) => 6,
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
             | Self::Config(_)
@@ -148,7 +149,7 @@ impl CliError {
             | Self::LocalCluster(_)
             | Self::Access(_)
             | Self::Log(_)
-            | Self::LogReader(LogReadError::Log(_) | LogReadError::Random(_))
+            | Self::LogReader(_)
             | Self::Archive(_)
             | Self::Demo(_)
             | Self::Replay(_)

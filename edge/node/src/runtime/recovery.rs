@@ -4,22 +4,14 @@ use std::thread::JoinHandle;
 
 use walras_config::Config;
 use walras_gateway::session::ReportSettings;
-use walras_log_store::{LetGo, LogOptions};
+use walras_log_store::{LetGo, LogError, LogOptions};
 use walras_replica::State;
-use walras_sequencer::EntryError;
+use walras_replica_log::OpenError;
 use walras_types::{LogIndex, TimeNs};
 
 /// Why a venue did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
-    /// An entry of the log is not one.
-    #[error("log entry {index}: {source}; see `walras log verify`, and restore the folder from a backup")]
-    Entry {
-        /// Which.
-        index: LogIndex,
-        /// Why.
-        source: EntryError,
-    },
     /// The newest snapshot does not restore.
     #[error("the snapshot of entry {index} does not restore: {detail}; move it away to start from the one before and the log")]
     Snapshot {
@@ -30,13 +22,34 @@ pub enum RecoveryError {
     },
     /// The log, read for the archive.
     #[error(transparent)]
-    Log(#[from] walras_log_reader::LogReadError),
-    /// A replica's log, snapshots or links are not as they must be.
+    LogReader(#[from] walras_log_reader::LogReadError),
+    /// A replica's log does not open.
+    #[error(transparent)]
+    Log(#[from] OpenError),
+    /// A replica's folder, log or links are not as they must be.
     #[error("{0}")]
     Replica(String),
     /// A thread could not be started.
     #[error("could not start a thread: {0}; raise the limit on threads of this user")]
     Thread(std::io::Error),
+}
+
+impl RecoveryError {
+    /// Whether a log or its snapshots are damaged, so that the same start fails again.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Snapshot { .. } => true,
+            Self::Log(
+                OpenError::Store(LogError::Corrupt { .. })
+                | OpenError::Misfit { .. }
+                | OpenError::LogLost { .. }
+                | OpenError::SnapshotMissing { .. },
+            ) => true,
+            Self::LogReader(error) => error.is_damage(),
+            Self::Log(_) | Self::Replica(_) | Self::Thread(_) => false,
+        }
+    }
 }
 
 /// What recovery found.

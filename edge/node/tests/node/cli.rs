@@ -162,7 +162,9 @@ fn the_log_is_dumped_and_verified_while_the_venue_runs_and_afterwards() {
     bytes[symbol] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     assert_eq!(cli.fails(&["log", "verify", dir.to_str().unwrap()]).0, 5);
-    assert_eq!(cli.fails(&["serve", "--data", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]).0, 4, "no venue starts on it");
+    let (status, said) = cli.fails(&["serve", "--data", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+    assert_eq!(status, 5, "no venue starts on it, and a service manager does not try again: {said}");
+    assert!(said.contains("is damaged at byte") && said.contains("restore it from a backup"), "{said}");
 }
 
 /// Memory that any replay may take.

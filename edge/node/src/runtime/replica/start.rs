@@ -192,8 +192,7 @@ impl ReplicaVenue {
         let (note, introductions) = introduce(&disk, &dir, me, (&genesis, !others.is_empty()))?;
         let refill = refill::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
-        let Opened { log, snapshots: store, recovered, state, report } =
-            opened.map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        let Opened { log, snapshots: store, recovered, state, report } = opened?;
         report.damaged_snapshots.iter().for_each(|path| warn!("the snapshot {} is damaged", path.display()));
         // One that never took part has promised nothing.
         if introductions.is_settled() && !report.has_all_promises(durability) {
