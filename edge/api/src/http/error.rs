@@ -70,7 +70,11 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let Refusal { reason, detail } = &self.refusal;
         let status = self.status.unwrap_or_else(|| status_of(*reason));
-        let body = json!({"error": views::error(*reason, detail.as_deref())}).to_string();
+        let mut error = views::error(*reason, detail.as_deref());
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            error["message"] = "This address takes other methods: see which ones in the API's description, /openapi.yaml.".into();
+        }
+        let body = json!({"error": error}).to_string();
         let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE || status == StatusCode::TOO_MANY_REQUESTS {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));

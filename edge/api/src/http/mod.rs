@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
@@ -181,8 +181,8 @@ routes! {
 pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
     routes(socket)
         .fallback(page::serve)
-        .method_not_allowed_fallback(async || {
-            let refusal = Refusal::new(RejectReason::NotFound, "this address takes other methods: see /openapi.yaml");
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
+            let refusal = Refusal::new(RejectReason::NotFound, format!("{method} {}", uri.path()));
             ApiError::with_status(refusal, StatusCode::METHOD_NOT_ALLOWED)
         })
         .layer(axum::middleware::from_fn_with_state(app.clone(), hold_public))

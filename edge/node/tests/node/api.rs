@@ -513,6 +513,9 @@ fn the_errors_body_is_documented() {
     check_named(&document(), "Error", &answer.json());
     let answer = Raw { method: "PUT", path: "/v1/orders", body: b"", key: None }.send(&venue.url());
     assert_eq!((answer.status, answer.code()), (405, 109));
+    let said = &answer.json()["error"];
+    assert!(said["message"].as_str().is_some_and(|message| message.contains("takes other methods")), "{said}");
+    assert_eq!(said["detail"], "PUT /v1/orders");
 }
 
 #[test]
