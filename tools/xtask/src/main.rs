@@ -12,6 +12,7 @@ mod layers;
 mod map;
 mod site;
 mod sizes;
+mod toolchain;
 mod words;
 
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ const GUARDS: &[Guard] = &[
     ("map: ARCHITECTURE.md names paths that exist, and every crate", map::check),
     ("site: its pages link to each other and to files", site::check),
     ("sizes: no source file outgrows its idea", sizes::check),
+    ("toolchain: pages name the one of the manifests, and no dependency needs a newer one", toolchain::check),
     ("words: nothing that must not be committed", words::check),
 ];
 
