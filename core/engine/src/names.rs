@@ -1,24 +1,41 @@
-//! Which names an account has given to its open orders, so that finding all of them does not mean walking the whole book.
+//! Which names an account has given to its open orders, so that finding some or all of them does not mean walking the whole book.
 //!
 //! Only adding is noted: a name whose order is gone stays until its account's list is full, and is then swept out. So the path of an
 //! order costs one append, and a list is at most twice as long as its account ever had orders open at once, or [`SWEEP_FROM`].
+//!
+//! Orders are added as they enter, hence by ascending id: a list can be searched for an id, and read on from there.
 
 use walras_order_book::{OpenOrder, OrderBook, OwnerId, PriceIndex};
-use walras_types::{AccountId, ClientOrderId};
+use walras_types::{AccountId, ClientOrderId, OrderId};
 
 /// A list shorter than this is not worth sweeping.
 const SWEEP_FROM: usize = 32;
 
-/// By account, the names of its open orders among others.
+/// An order that was entered, and may be open still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Named {
+    order_id: OrderId,
+    name: ClientOrderId,
+}
+
+impl Named {
+    /// The order as it stands, unless it is gone: its name may lead to a later one.
+    fn open<I: PriceIndex>(self, book: &OrderBook<I>, account: AccountId) -> Option<OpenOrder> {
+        let order = book.view(book.find(OwnerId(account.0), self.name)?);
+        (order.order_id == self.order_id).then_some(order)
+    }
+}
+
+/// By account, its open orders among others, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    lists: Vec<Vec<ClientOrderId>>,
+    lists: Vec<Vec<Named>>,
 }
 
 impl Names {
-    /// Notes that an account has an order of that name open in `book`.
+    /// Notes that an account has an order of that name open in `book`. Its id is above those noted before.
     #[inline]
-    pub(crate) fn add<I: PriceIndex>(&mut self, book: &OrderBook<I>, account: AccountId, name: ClientOrderId) {
+    pub(crate) fn add<I: PriceIndex>(&mut self, book: &OrderBook<I>, account: AccountId, order_id: OrderId, name: ClientOrderId) {
         let index = account.0 as usize;
         if index >= self.lists.len() {
             self.lists.resize_with(index + 1, Vec::new);
@@ -27,27 +44,32 @@ impl Names {
         if list.len() == list.capacity() {
             sweep(list, book, account);
         }
-        list.push(name);
+        debug_assert!(list.last().is_none_or(|last| last.order_id < order_id), "orders are noted as they enter");
+        list.push(Named { order_id, name });
     }
 
-    /// An account's open orders, in the order in which they were entered.
-    pub(crate) fn open_orders<I: PriceIndex>(&self, book: &OrderBook<I>, account: AccountId) -> Vec<OpenOrder> {
-        let names = self.lists.get(account.0 as usize).map_or(&[][..], Vec::as_slice);
-        let found = names.iter().filter_map(|&name| book.find(OwnerId(account.0), name));
-        let mut orders: Vec<OpenOrder> = found.map(|handle| book.view(handle)).collect();
-        orders.sort_unstable_by_key(|order| order.order_id);
-        // A name that was used again is listed again.
-        orders.dedup_by_key(|order| order.order_id);
-        orders
+    /// An account's open orders behind `after`, by id. Looks at `looks` entries at most; the id of the last one, if there are more.
+    pub(crate) fn open_orders<I: PriceIndex>(
+        &self,
+        book: &OrderBook<I>,
+        account: AccountId,
+        after: Option<OrderId>,
+        looks: usize,
+        mut found: impl FnMut(&OpenOrder),
+    ) -> Option<OrderId> {
+        let list = self.lists.get(account.0 as usize).map_or(&[][..], Vec::as_slice);
+        let first = after.map_or(0, |after| list.partition_point(|named| named.order_id <= after));
+        let rest = &list[first..];
+        let seen = &rest[..rest.len().min(looks)];
+        seen.iter().filter_map(|named| named.open(book, account)).for_each(|order| found(&order));
+        if seen.len() < rest.len() { seen.last().map(|named| named.order_id).or(after) } else { None }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn sweep<I: PriceIndex>(list: &mut Vec<ClientOrderId>, book: &OrderBook<I>, account: AccountId) {
-    list.retain(|&name| book.find(OwnerId(account.0), name).is_some());
-    list.sort_unstable();
-    list.dedup();
+fn sweep<I: PriceIndex>(list: &mut Vec<Named>, book: &OrderBook<I>, account: AccountId) {
+    list.retain(|named| named.open(book, account).is_some());
     list.reserve(list.len().max(SWEEP_FROM));
 }
 
@@ -93,14 +115,27 @@ mod tests {
                 trigger: None,
             };
             book.submit(&entry, Band::OPEN, &mut Deaf).unwrap();
-            names.add(&book, account, name);
+            names.add(&book, account, OrderId(round + 1), name);
             if round % 3 == 0 {
                 book.cancel(book.find(OwnerId(3), name).unwrap());
             }
         }
         assert!(names.lists[3].len() <= 2 * 700, "{}", names.lists[3].len());
-        let open = names.open_orders(&book, account);
+        let mut open = Vec::new();
+        assert_eq!(names.open_orders(&book, account, None, usize::MAX, |order| open.push(*order)), None);
         assert_eq!(open.len(), book.order_count());
         assert!(open.windows(2).all(|pair| pair[0].order_id < pair[1].order_id));
+        for looks in [1, 7, 100, 10_000] {
+            let (mut joined, mut after) = (Vec::new(), None);
+            loop {
+                let before = joined.len();
+                after = names.open_orders(&book, account, after, looks, |order| joined.push(*order));
+                assert!(joined.len() - before <= looks);
+                if after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(joined, open, "pages of {looks} joined are the whole");
+        }
     }
 }

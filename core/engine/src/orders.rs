@@ -156,7 +156,7 @@ impl<I: PriceIndex> Market<I> {
                     accepted.resting = resting;
                 }
                 if !resting.open.is_zero() {
-                    self.names.add(&self.book, account, entry.client_order_id);
+                    self.names.add(&self.book, account, entry.order_id, entry.client_order_id);
                 }
                 self.after_matching(ledger, trades_before, &placed, events);
                 Ok(())
@@ -321,8 +321,9 @@ impl<I: PriceIndex> Market<I> {
         if self.state.exposure(account).open_orders == 0 {
             return Vec::new();
         }
-        let mut orders = self.names.open_orders(&self.book, account);
-        orders.retain(|order| side.is_none_or(|side| side == order.side));
+        let mut orders = Vec::new();
+        let is_wanted = |order: &OpenOrder| side.is_none_or(|side| side == order.side);
+        self.names.open_orders(&self.book, account, None, usize::MAX, |order| orders.extend(is_wanted(order).then_some(*order)));
         orders
     }
 

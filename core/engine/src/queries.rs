@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, DepthLevel, PriceIndex, Rank, Trigger, Uncross};
+use walras_order_book::{Becomes, DepthLevel, OwnerId, PriceIndex, Rank, Trigger, Uncross};
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase, TransferId,
@@ -196,13 +196,37 @@ impl<I: PriceIndex> Engine<I> {
         Some((band.low, band.high))
     }
 
-    /// Appends an account's open orders in an instrument, in the order in which they were entered.
+    /// Appends an account's open orders in an instrument, in the order in which they were entered. Costs O(those and as many that
+    /// are gone): who serves others reads [`Self::open_orders_after`] instead.
     pub fn open_orders(&self, account: AccountId, instrument: InstrumentId, orders: &mut Vec<OpenOrder>) {
-        let Some(market) = self.markets.get(instrument.0 as usize) else { return };
+        self.open_orders_after(account, instrument, None, usize::MAX, orders);
+    }
+
+    /// Appends an account's open orders in an instrument that were entered after another one, in the order in which they were
+    /// entered. Looks at `looks` orders at most, of which some may be gone; where it goes on, if there may be more. Costs O(looks).
+    ///
+    /// An order that is open from the first of such calls to the last is found once. One that comes or goes between them may be.
+    pub fn open_orders_after(
+        &self,
+        account: AccountId,
+        instrument: InstrumentId,
+        after: Option<OrderId>,
+        looks: usize,
+        orders: &mut Vec<OpenOrder>,
+    ) -> Option<OrderId> {
+        let market = self.markets.get(instrument.0 as usize)?;
         if market.state.exposure(account).open_orders == 0 {
-            return;
+            return None;
         }
-        orders.extend(market.names.open_orders(&market.book, account).iter().map(open_order));
+        market.names.open_orders(&market.book, account, after, looks, |order| orders.push(open_order(order)))
+    }
+
+    /// An account's open order of that name.
+    #[must_use]
+    pub fn open_order(&self, account: AccountId, instrument: InstrumentId, name: ClientOrderId) -> Option<OpenOrder> {
+        let book = &self.markets.get(instrument.0 as usize)?.book;
+        let handle = book.find(OwnerId(account.0), name)?;
+        Some(open_order(&book.view(handle)))
     }
 
     /// Checks the whole state.

@@ -294,7 +294,12 @@ impl<I: PriceIndex> Engine<I> {
             }
         }
         let orders = list(r, order)?;
-        let named: Vec<_> = orders.iter().map(|order| (AccountId(order.owner.0), order.client_order_id)).collect();
+        let mut named: Vec<_> =
+            orders.iter().map(|order| (order.order_id, AccountId(order.owner.0), order.client_order_id)).collect();
+        named.sort_unstable();
+        if named.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(RestoreError::Contradiction("two orders of one id"));
+        }
         for order in &orders {
             let account = AccountId(order.owner.0);
             let sized = SizeLots::order_size(order.open.get()).is_some();
@@ -307,8 +312,8 @@ impl<I: PriceIndex> Engine<I> {
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
         let book = book.with_step_max(self.meetings_max);
         let mut names = Names::default();
-        for (account, name) in named {
-            names.add(&book, account, name);
+        for (order_id, account, name) in named {
+            names.add(&book, account, order_id, name);
         }
         let mut market = Market { book, names, state };
         if market.book.has_paused() && !market.is_continuous() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use walras_engine::{Engine, InstrumentView, Uncross};
+use walras_engine::{Engine, InstrumentView, OpenOrder, Uncross};
 use walras_order_book::Ladder;
 use walras_types::*;
 use walras_wire::*;
@@ -39,6 +39,7 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             assert_eq!(position.net_lots, market.net.get(&account).copied().unwrap_or(0));
             let mut orders = Vec::new();
             engine.open_orders(account, view.spec.instrument, &mut orders);
+            assert_pages(engine, account, view.spec.instrument, &orders);
             let mut has: Vec<_> = orders.iter().map(|o| (o.order_id, o.open.get(), o.shown.get())).collect();
             has.sort_unstable();
             let mine = market.orders.iter().filter(|o| o.account == account);
@@ -48,6 +49,26 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             assert_eq!(has, expected, "open orders of account {account}");
             assert_eq!(position.open_orders as usize, expected.len());
         }
+    }
+}
+
+/// Pages of any length joined are all open orders, each found by its name, by ascending id.
+fn assert_pages(engine: &Engine, account: AccountId, instrument: InstrumentId, orders: &[OpenOrder]) {
+    assert!(orders.is_sorted_by(|one, next| one.order_id < next.order_id), "{orders:?}");
+    for order in orders {
+        assert_eq!(engine.open_order(account, instrument, order.client_order_id), Some(*order));
+    }
+    for looks in [1, 2, 5] {
+        let (mut joined, mut after) = (Vec::new(), None);
+        loop {
+            let before = joined.len();
+            after = engine.open_orders_after(account, instrument, after, looks, &mut joined);
+            assert!(joined.len() - before <= looks);
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(joined, orders, "pages of {looks} joined are the whole");
     }
 }
 
