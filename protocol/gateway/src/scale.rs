@@ -6,6 +6,9 @@ use walras_types::{Amount, InstrumentSpec, PriceTicks, RejectReason, SizeLots};
 use crate::decimal::{Decimal, Fault, parse_scaled};
 use crate::limits::{TICK_DECIMALS_MAX, TICK_MANTISSA_MAX};
 
+/// Decimals of a tick to which an average price is written.
+const AVERAGE_DECIMALS: u32 = 6;
+
 /// What a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
@@ -191,6 +194,20 @@ impl InstrumentScale {
         self.tick.size()
     }
 
+    /// The average price of trades, of which price in ticks times size in lots adds up to `tick_lots`, and size to `lots`. Rounded
+    /// down to a millionth of a tick, or to as little of one as can be written. `None` where nothing traded.
+    #[must_use]
+    pub fn average_price(&self, tick_lots: u128, lots: SizeLots) -> Option<Decimal> {
+        let lots = u128::from(lots.get());
+        if tick_lots.checked_rem(lots)? == 0 {
+            return Some(Decimal::new((tick_lots / lots).checked_mul(self.tick.mantissa)?, self.tick.decimals));
+        }
+        (0..=AVERAGE_DECIMALS).rev().find_map(|decimals| {
+            let average = tick_lots.checked_mul(10_u128.pow(decimals))? / lots;
+            Some(Decimal::new(average.checked_mul(self.tick.mantissa)?, self.tick.decimals + decimals).minimal())
+        })
+    }
+
     /// One lot, in base.
     #[must_use]
     pub fn lot_size(&self) -> Decimal {
@@ -321,6 +338,26 @@ mod tests {
         assert_eq!(sizes(5, 1, 0, 0), texts("5", "1"));
         // Lots of three are fine where three ticks make one.
         assert_eq!(sizes(6, 3, 0, 2), texts("0.02", "3"));
+    }
+
+    #[test]
+    fn an_average_price_is_rounded_down_to_a_millionth_of_a_tick() {
+        let average = |scale: (u64, u64, u8, u8), trades: &[(u64, u64)]| {
+            let scale = InstrumentScale::new(scale.0, scale.1, scale.2, scale.3).unwrap();
+            let tick_lots = trades.iter().map(|(ticks, lots)| u128::from(*ticks) * u128::from(*lots)).sum();
+            let lots = SizeLots::new(trades.iter().map(|(_, lots)| lots).sum());
+            scale.average_price(tick_lots, lots).map(|price| price.to_string())
+        };
+        let cents = (1, 10_000, 8, 6);
+        assert_eq!(average(cents, &[]), None);
+        assert_eq!(average(cents, &[(3_000_000, 7)]).as_deref(), Some("30000.00"), "as prices are written");
+        assert_eq!(average(cents, &[(3_000_000, 1), (3_000_001, 1)]).as_deref(), Some("30000.005"));
+        assert_eq!(average(cents, &[(1, 1), (2, 2)]).as_deref(), Some("0.01666666"));
+        assert_eq!(average((5, 1, 0, 0), &[(2, 4), (3, 1)]).as_deref(), Some("11"));
+        // Ticks so large that fewer decimals fit.
+        let most = PRICE_TICKS_MAX.unsigned_abs();
+        let large = average((UNITS_MAX, 1, 9, 0), &[(most, SIZE_LOTS_MAX), (most - 1, 1)]).unwrap();
+        assert!(large.len() > 30, "{large}");
     }
 
     #[test]

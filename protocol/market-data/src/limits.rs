@@ -9,6 +9,8 @@
 //! of their headers, and 24 bytes for each offer that traded in the last block, of those that stood before. Per standing offer 40
 //! bytes, per account up to the last that had one 72, [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most, and [`OUTCOMES_MAX`]
 //! transactions of 40 bytes (2.6 KB) at most.
+//!
+//! Per open order: its history, under 80 bytes.
 
 /// Trades that a tape remembers.
 pub const TRADES_MAX: usize = 10_000;

@@ -393,6 +393,13 @@ impl Offers {
         self.account(account).into_iter().flat_map(|of| of.standing.iter().map(Standing::unpack))
     }
 
+    /// An account's standing offers with numbers from this one on, oldest first. Found in O(log offers).
+    pub fn from(&self, account: AccountId, first: TransactionSeq) -> impl Iterator<Item = StandingOffer> {
+        let standing = self.account(account).map_or(&[][..], |of| of.standing.as_slice());
+        let first = standing.partition_point(|offer| offer.name.sequence() < first);
+        standing[first..].iter().map(Standing::unpack)
+    }
+
     /// The stated limit of an account's standing offer, and its amount.
     pub(crate) fn stood(&self, account: AccountId, sequence: TransactionSeq) -> Option<(BatchPrice, Amount)> {
         let of = self.account(account)?;
@@ -570,6 +577,8 @@ mod tests {
         assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(8), left: amount(2), limit: None }), 0);
         let left = offers.of(account).next().unwrap();
         assert_eq!((left.amount, Some(left.limit)), (amount(2), effective_limit(stated, amount(2))));
+        let from = |first| offers.from(account, TransactionSeq(first)).map(|offer| offer.sequence.0).collect::<Vec<_>>();
+        assert_eq!([from(0), from(9), from(10), from(11)], [vec![9, 10], vec![9, 10], vec![10], vec![]]);
         assert_ne!(left.limit, offer(sequence).limit, "two units can not be honoured as finely as ten");
         assert_eq!(offers.apply(account, &OfferChange::Traded { fill: fill(2), left: Amount::ZERO, limit: None }), -1);
         let cancelled = OfferChange::Cancelled { market, sequence: TransactionSeq(10), sell: AssetId(0), amount: amount(10) };

@@ -308,6 +308,11 @@ impl AccountView {
         Self { open: open.into_iter().map(|order| (order.order_id, order)).collect(), passing: None }
     }
 
+    /// Adds an open order that the engine reports, as it stands after the last delta.
+    pub fn add(&mut self, order: OrderView) {
+        self.open.entry(order.order_id).or_insert(order);
+    }
+
     /// Open orders, oldest first.
     pub fn open_orders(&self) -> impl Iterator<Item = &OrderView> {
         self.open.values()

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use walras_engine::{DepthLevel, Engine};
-use walras_market_data::{AccountView, BookChanges, BookFeed, BookLevel, FeedBook, MarketData, OrderView, PublicBooks};
+use walras_market_data::{
+    AccountView, BookChanges, BookFeed, BookLevel, FeedBook, MarketData, OrderHistories, OrderHistory, OrderView, PublicBooks,
+};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
     OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
@@ -14,7 +16,7 @@ use walras_types::{
 };
 use walras_wire::{
     AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, MassCancel, NewOrder,
-    OrderCommand, SetAccountStatus, SetTradingPhase, Transfer, VenueCommand,
+    OrderCommand, OrderEvent, SetAccountStatus, SetTradingPhase, Transfer, VenueCommand,
 };
 
 const INSTRUMENT: InstrumentId = InstrumentId(0);
@@ -38,6 +40,9 @@ struct Venue {
     feed: BookFeed,
     reader: FeedBook,
     views: Vec<AccountView>,
+    histories: OrderHistories,
+    /// What each order that ever was asked, when, and what it traded: the naive model of histories.
+    pasts: BTreeMap<u64, OrderHistory>,
     time: TimeNs,
 }
 
@@ -50,6 +55,8 @@ impl Venue {
             feed: BookFeed::default(),
             reader: FeedBook::new(INSTRUMENT),
             views: (0..ACCOUNTS).map(|_| AccountView::default()).collect(),
+            histories: OrderHistories::default(),
+            pasts: BTreeMap::new(),
             time: TimeNs(1_000),
         };
         for (asset, symbol) in [(0, "BTC"), (1, "USD")] {
@@ -95,9 +102,25 @@ impl Venue {
         let log_index = self.engine.last_applied().next();
         let mut events = Vec::new();
         self.engine.apply(log_index, self.time, command, &mut events);
+        self.remember(log_index, command, &events);
         self.listen(log_index, &events);
         self.publish();
         self.compare(command, &events);
+    }
+
+    fn remember(&mut self, log_index: LogIndex, command: &Command, events: &[Event]) {
+        if let Command::Order(OrderCommand::New(new)) = command {
+            let past = OrderHistory { size: new.terms.size, entered: self.time, filled: SizeLots::ZERO, filled_tick_lots: 0 };
+            self.pasts.insert(log_index.0, past);
+        }
+        for event in events {
+            let Event::Order(OrderEvent::Traded(trade)) = event else { continue };
+            for id in [trade.maker.order_id, trade.taker.order_id] {
+                let past = self.pasts.get_mut(&id.0).unwrap();
+                past.filled += trade.size;
+                past.filled_tick_lots += u128::try_from(trade.price.get()).unwrap() * u128::from(trade.size.get());
+            }
+        }
     }
 
     fn listen(&mut self, log_index: LogIndex, events: &[Event]) {
@@ -107,6 +130,7 @@ impl Venue {
         for event in events {
             self.market.on_event(log_index, self.time, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
             self.books.on_event(log_index, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
+            self.histories.on_event(self.time, event);
             self.market.private_deltas(event, &mut deltas);
         }
         for level in self.engine.changed_levels() {
@@ -154,9 +178,11 @@ impl Venue {
             assert_eq!(ours, theirs, "{side:?} after {command:?} {events:#?}");
         }
         let mut shown_orders = BTreeMap::new();
+        let mut histories = BTreeMap::new();
         for (account, view) in (0..).map(AccountId).zip(&self.views) {
             let mut open = Vec::new();
             self.engine.open_orders(account, INSTRUMENT, &mut open);
+            histories.extend(open.iter().map(|o| (o.order_id, self.pasts[&o.order_id.0])));
             shown_orders.extend(open.iter().filter(|o| !o.shown.is_zero()).map(|o| (o.order_id, o.shown)));
             let theirs: BTreeMap<_, _> = open.iter().map(|o| (o.order_id, (o.client_order_id, o.price, o.open, o.shown))).collect();
             let told = |o: &OrderView| (o.order_id, (o.client_order_id, o.price, o.open, o.shown));
@@ -165,6 +191,8 @@ impl Venue {
         }
         let ours: BTreeMap<_, _> = book.orders().iter().map(|o| (o.order_id, o.shown)).collect();
         assert_eq!(ours, shown_orders);
+        let ours: BTreeMap<_, _> = self.histories.iter().copied().collect();
+        assert_eq!(ours, histories, "histories after {command:?} {events:#?}");
     }
 }
 

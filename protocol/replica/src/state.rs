@@ -2,7 +2,7 @@
 
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
-use walras_market_data::{AccountDelta, Fills, Inconsistency, MarketData};
+use walras_market_data::{AccountDelta, Fills, Inconsistency, MarketData, OrderHistories};
 use walras_sequencer::Entry;
 use walras_types::AccountId;
 use walras_wire::{BatchEvent, Event};
@@ -13,7 +13,7 @@ use crate::frozen::{FrozenState, split_parts};
 pub struct State {
     /// Books, balances, sessions.
     pub engine: Engine,
-    /// Market data and each account's fills.
+    /// Market data, each account's fills and each open order's past.
     pub derived: Derived,
     /// Each account's reports.
     pub reports: Reports,
@@ -26,6 +26,8 @@ pub struct Derived {
     pub market: MarketData,
     /// Each account's last trades.
     pub fills: Fills,
+    /// What the engine does not keep of open orders.
+    pub histories: OrderHistories,
 }
 
 impl Derived {
@@ -46,6 +48,7 @@ impl Derived {
         deltas.clear();
         for event in events {
             done = done.and(self.market.on_event(log_index, time, event));
+            self.histories.on_event(time, event);
             if let Event::Batch(BatchEvent::Cleared(cleared)) = event
                 && let Some(last) = engine.batch_market(cleared.market).and_then(|view| view.last)
             {
@@ -76,22 +79,65 @@ impl State {
     /// As it is now, to be made into a snapshot's bytes.
     #[must_use]
     pub fn freeze(engine: &Engine, derived: &Derived, reports: &Reports) -> FrozenState {
-        let (fills, reports) = (derived.fills.clone(), reports.clone());
-        let others: Vec<crate::frozen::WritePart> =
-            vec![Box::new(move |out| fills.snapshot(out)), Box::new(move |out| reports.snapshot(out))];
+        let (fills, histories, reports) = (derived.fills.clone(), derived.histories.clone(), reports.clone());
+        let others: Vec<crate::frozen::WritePart> = vec![
+            Box::new(move |out| fills.snapshot(out)),
+            Box::new(move |out| reports.snapshot(out)),
+            Box::new(move |out| histories.snapshot(out)),
+        ];
         FrozenState::new(engine, &derived.market, others)
     }
 
-    /// Out of a snapshot's bytes.
+    /// Out of a snapshot's bytes. Those of the version before have no histories: nothing is known of what its open orders were.
     ///
     /// # Errors
     /// They are none of this version's.
     pub fn decode(bytes: &[u8], settings: ReportSettings) -> Result<Self, String> {
-        let [engine, market, fills, reports] = split_parts(bytes)?;
+        let [engine, market, fills, reports, histories] = match split_parts(bytes) {
+            Ok(parts) => parts,
+            Err(_) => {
+                let [engine, market, fills, reports] = split_parts(bytes)?;
+                [engine, market, fills, reports, &[0; 8]]
+            }
+        };
         let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
         let market = MarketData::restore(market).map_err(|e| e.to_string())?;
         let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
         let reports = Reports::restore(reports, settings).map_err(|e| e.to_string())?;
-        Ok(Self { engine, derived: Derived { market, fills }, reports })
+        let histories = OrderHistories::restore(histories).map_err(|e| e.to_string())?;
+        Ok(Self { engine, derived: Derived { market, fills, histories }, reports })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_types::{OrderId, SizeLots, TimeNs};
+    use walras_wire::{OrderAccepted, OrderEvent, Resting};
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_of_the_version_before_has_no_histories() {
+        let settings = ReportSettings::default();
+        let State { engine, mut derived, reports } = State::genesis(settings);
+        let bytes_of = |derived: &Derived| State::freeze(&engine, derived, &reports).encode();
+        let without = bytes_of(&derived);
+        let accepted = OrderAccepted {
+            instrument: walras_types::InstrumentId(0),
+            account: AccountId(0),
+            client_order_id: walras_types::ClientOrderId(1),
+            order_id: OrderId(9),
+            side: walras_types::Side::Buy,
+            size: SizeLots::new(5),
+            price: None,
+            resting: Resting { open: SizeLots::new(5), shown: SizeLots::ZERO },
+        };
+        derived.histories.on_event(TimeNs(3), &Event::Order(OrderEvent::Accepted(accepted)));
+        let with = State::decode(&bytes_of(&derived), settings).unwrap();
+        assert_eq!(with.derived.histories.get(OrderId(9)).map(|history| history.entered), Some(TimeNs(3)));
+        // Its last part is a length and a count of none.
+        let before = State::decode(&without[..without.len() - 16], settings).unwrap();
+        assert_eq!(before.derived.histories, OrderHistories::default());
+        assert!(State::decode(&without[..without.len() - 8], settings).is_err(), "a part is cut short");
     }
 }

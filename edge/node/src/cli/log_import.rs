@@ -10,7 +10,7 @@ use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_reader::{REPLICA, is_replica};
 use walras_log_store::{Disk, LogOptions, RealDisk, SnapshotStore, open_read_only};
-use walras_market_data::{Fills, MarketData};
+use walras_market_data::{Fills, MarketData, OrderHistories};
 use walras_replica::{Derived, State, split_parts};
 use walras_replica_log::{Identity, Options, ReplicaLog};
 use walras_sequencer::decode_entry;
@@ -129,13 +129,17 @@ fn old_state(log: &Path, snapshots: &Path) -> Result<(State, u64), CliError> {
     Ok((state, replayed))
 }
 
-/// It had no reports: those of a replica's sessions begin with the import.
+/// It had no reports: those of a replica's sessions begin with the import. Of its open orders nothing more is known than how they stand.
 fn old_snapshot(bytes: &[u8]) -> Result<State, String> {
     let [engine, market, fills] = split_parts(bytes)?;
     let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
     let market = MarketData::restore(market).map_err(|e| e.to_string())?;
     let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
-    Ok(State { engine, derived: Derived { market, fills }, reports: Reports::new(ReportSettings::default()) })
+    Ok(State {
+        engine,
+        derived: Derived { market, fills, histories: OrderHistories::default() },
+        reports: Reports::new(ReportSettings::default()),
+    })
 }
 
 /// A replica's folder whose log goes on from this state.
