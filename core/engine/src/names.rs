@@ -48,21 +48,22 @@ impl Names {
         list.push(Named { order_id, name });
     }
 
-    /// An account's open orders behind `after`, by id. Looks at `looks` entries at most; the id of the last one, if there are more.
+    /// An account's open orders above `after`, by id. Looks at `looks` entries at most, and at one at least, and takes off how many
+    /// that were. The id of the last one, if there are more.
     pub(crate) fn open_orders<I: PriceIndex>(
         &self,
         book: &OrderBook<I>,
         account: AccountId,
-        after: Option<OrderId>,
-        looks: usize,
+        after: OrderId,
+        looks: &mut usize,
         mut found: impl FnMut(&OpenOrder),
     ) -> Option<OrderId> {
         let list = self.lists.get(account.0 as usize).map_or(&[][..], Vec::as_slice);
-        let first = after.map_or(0, |after| list.partition_point(|named| named.order_id <= after));
-        let rest = &list[first..];
-        let seen = &rest[..rest.len().min(looks)];
+        let rest = &list[list.partition_point(|named| named.order_id <= after)..];
+        let seen = &rest[..rest.len().min((*looks).max(1))];
+        *looks = looks.saturating_sub(seen.len());
         seen.iter().filter_map(|named| named.open(book, account)).for_each(|order| found(&order));
-        if seen.len() < rest.len() { seen.last().map(|named| named.order_id).or(after) } else { None }
+        seen.last().map(|named| named.order_id).filter(|_| seen.len() < rest.len())
     }
 }
 
@@ -121,19 +122,16 @@ mod tests {
             }
         }
         assert!(names.lists[3].len() <= 2 * 700, "{}", names.lists[3].len());
-        let mut open = Vec::new();
-        assert_eq!(names.open_orders(&book, account, None, usize::MAX, |order| open.push(*order)), None);
+        let (mut open, mut looks) = (Vec::new(), usize::MAX);
+        assert_eq!(names.open_orders(&book, account, OrderId(0), &mut looks, |order| open.push(*order)), None);
         assert_eq!(open.len(), book.order_count());
         assert!(open.windows(2).all(|pair| pair[0].order_id < pair[1].order_id));
         for looks in [1, 7, 100, 10_000] {
-            let (mut joined, mut after) = (Vec::new(), None);
-            loop {
-                let before = joined.len();
-                after = names.open_orders(&book, account, after, looks, |order| joined.push(*order));
-                assert!(joined.len() - before <= looks);
-                if after.is_none() {
-                    break;
-                }
+            let (mut joined, mut next) = (Vec::new(), Some(OrderId(0)));
+            while let Some(after) = next {
+                let (before, mut left) = (joined.len(), looks);
+                next = names.open_orders(&book, account, after, &mut left, |order| joined.push(*order));
+                assert!(joined.len() - before <= looks - left && (next.is_none() || left == 0));
             }
             assert_eq!(joined, open, "pages of {looks} joined are the whole");
         }

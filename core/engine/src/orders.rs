@@ -321,9 +321,11 @@ impl<I: PriceIndex> Market<I> {
         if self.state.exposure(account).open_orders == 0 {
             return Vec::new();
         }
-        let mut orders = Vec::new();
+        let (mut orders, mut looks) = (Vec::new(), usize::MAX);
         let is_wanted = |order: &OpenOrder| side.is_none_or(|side| side == order.side);
-        self.names.open_orders(&self.book, account, None, usize::MAX, |order| orders.extend(is_wanted(order).then_some(*order)));
+        self.names.open_orders(&self.book, account, OrderId(0), &mut looks, |order| {
+            orders.extend(is_wanted(order).then_some(*order))
+        });
         orders
     }
 

@@ -199,19 +199,20 @@ impl<I: PriceIndex> Engine<I> {
     /// Appends an account's open orders in an instrument, in the order in which they were entered. Costs O(those and as many that
     /// are gone): who serves others reads [`Self::open_orders_after`] instead.
     pub fn open_orders(&self, account: AccountId, instrument: InstrumentId, orders: &mut Vec<OpenOrder>) {
-        self.open_orders_after(account, instrument, None, usize::MAX, orders);
+        let mut looks = usize::MAX;
+        self.open_orders_after(account, instrument, OrderId(0), &mut looks, orders);
     }
 
-    /// Appends an account's open orders in an instrument that were entered after another one, in the order in which they were
-    /// entered. Looks at `looks` orders at most, of which some may be gone; where it goes on, if there may be more. Costs O(looks).
+    /// Appends an account's open orders in an instrument whose ids are above `after`, by id. Looks at `looks` orders at most, and at one
+    /// at least, of which some may be gone, and takes off how many that were. Where it goes on, if there may be more. Costs O(looks).
     ///
     /// An order that is open from the first of such calls to the last is found once. One that comes or goes between them may be.
     pub fn open_orders_after(
         &self,
         account: AccountId,
         instrument: InstrumentId,
-        after: Option<OrderId>,
-        looks: usize,
+        after: OrderId,
+        looks: &mut usize,
         orders: &mut Vec<OpenOrder>,
     ) -> Option<OrderId> {
         let market = self.markets.get(instrument.0 as usize)?;

@@ -59,14 +59,11 @@ fn assert_pages(engine: &Engine, account: AccountId, instrument: InstrumentId, o
         assert_eq!(engine.open_order(account, instrument, order.client_order_id), Some(*order));
     }
     for looks in [1, 2, 5] {
-        let (mut joined, mut after) = (Vec::new(), None);
-        loop {
-            let before = joined.len();
-            after = engine.open_orders_after(account, instrument, after, looks, &mut joined);
-            assert!(joined.len() - before <= looks);
-            if after.is_none() {
-                break;
-            }
+        let (mut joined, mut next) = (Vec::new(), Some(OrderId(0)));
+        while let Some(after) = next {
+            let (before, mut left) = (joined.len(), looks);
+            next = engine.open_orders_after(account, instrument, after, &mut left, &mut joined);
+            assert!(joined.len() - before <= looks - left && (next.is_none() || left == 0));
         }
         assert_eq!(joined, orders, "pages of {looks} joined are the whole");
     }
