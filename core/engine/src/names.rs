@@ -5,7 +5,7 @@
 //!
 //! Orders are added as they enter, hence by ascending id: a list can be searched for an id, and read on from there.
 
-use walras_order_book::{OpenOrder, OrderBook, OwnerId, PriceIndex};
+use walras_order_book::{Handle, OpenOrder, OrderBook, OwnerId, PriceIndex};
 use walras_types::{AccountId, ClientOrderId, OrderId};
 
 /// A list shorter than this is not worth sweeping.
@@ -19,10 +19,9 @@ struct Named {
 }
 
 impl Named {
-    /// The order as it stands, unless it is gone: its name may lead to a later one.
-    fn open<I: PriceIndex>(self, book: &OrderBook<I>, account: AccountId) -> Option<OpenOrder> {
-        let order = book.view(book.find(OwnerId(account.0), self.name)?);
-        (order.order_id == self.order_id).then_some(order)
+    /// The order, unless it is gone: its name may lead to a later one.
+    fn find<I: PriceIndex>(self, book: &OrderBook<I>, account: AccountId) -> Option<Handle> {
+        book.find(OwnerId(account.0), self.name).filter(|handle| book.order_id(*handle) == self.order_id)
     }
 }
 
@@ -62,7 +61,7 @@ impl Names {
         let rest = &list[list.partition_point(|named| named.order_id <= after)..];
         let seen = &rest[..rest.len().min((*looks).max(1))];
         *looks = looks.saturating_sub(seen.len());
-        seen.iter().filter_map(|named| named.open(book, account)).for_each(|order| found(&order));
+        seen.iter().filter_map(|named| named.find(book, account)).for_each(|handle| found(&book.view(handle)));
         seen.last().map(|named| named.order_id).filter(|_| seen.len() < rest.len())
     }
 }
@@ -70,7 +69,7 @@ impl Names {
 #[cold]
 #[inline(never)]
 fn sweep<I: PriceIndex>(list: &mut Vec<Named>, book: &OrderBook<I>, account: AccountId) {
-    list.retain(|named| named.open(book, account).is_some());
+    list.retain(|named| named.find(book, account).is_some());
     list.reserve(list.len().max(SWEEP_FROM));
 }
 

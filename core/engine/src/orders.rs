@@ -323,9 +323,8 @@ impl<I: PriceIndex> Market<I> {
         }
         let (mut orders, mut looks) = (Vec::new(), usize::MAX);
         let is_wanted = |order: &OpenOrder| side.is_none_or(|side| side == order.side);
-        self.names.open_orders(&self.book, account, OrderId(0), &mut looks, |order| {
-            orders.extend(is_wanted(order).then_some(*order))
-        });
+        self.names
+            .open_orders(&self.book, account, OrderId(0), &mut looks, |order| orders.extend(is_wanted(order).then_some(*order)));
         orders
     }
 

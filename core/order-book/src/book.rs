@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{Allocation, ClientOrderId, Display, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
+use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::{
     Amended, Band, Becomes, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal, RemovalCause,
@@ -428,6 +428,13 @@ impl<I: PriceIndex> OrderBook<I> {
     #[must_use]
     pub fn view(&self, handle: Handle) -> OpenOrder {
         self.order_at(handle.0.slot)
+    }
+
+    /// The venue's name for an open order: all that some need of [`OrderBook::view`].
+    #[inline]
+    #[must_use]
+    pub fn order_id(&self, handle: Handle) -> OrderId {
+        self.arena[handle.0.slot].order_id
     }
 
     /// As [`OrderBook::view`], of the order at `slot`.
