@@ -243,6 +243,20 @@ impl Client {
         }
     }
 
+    /// A signed question whose answer comes in pages: the first one's, with what all of them have under `list`.
+    pub fn signed_pages(&self, path: &str, list: &str) -> Result<Value, ClientError> {
+        let mut all = self.signed("GET", path, None)?;
+        let separator = if path.contains('?') { '&' } else { '?' };
+        while let Some(next) = all["next"].as_str() {
+            let mut page = self.signed("GET", &format!("{path}{separator}cursor={next}"), None)?;
+            all["next"] = page["next"].take();
+            if let (Value::Array(all), Value::Array(more)) = (&mut all[list], page[list].take()) {
+                all.extend(more);
+            }
+        }
+        Ok(all)
+    }
+
     /// A signed question whose answer has all that was acknowledged before it, by whichever replica.
     pub fn signed_latest(&self, path: &str) -> Result<Value, ClientError> {
         self.signed_with("GET", path, None, Some(("walras-consistency", "linearizable")))

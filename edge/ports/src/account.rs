@@ -1,12 +1,16 @@
 //! The private channel: what changed for an account since its readers last heard.
+//!
+//! A reader is sent the account's orders part by part (`visits.rs`), and hears what happens to those that it was sent and to new ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use walras_engine::{Balance, Engine, OpenOrder, Position};
+use walras_engine::{Balance, Engine, Position};
 use walras_market_data::{AccountDelta, AccountView, Fill, OfferChange, OfferFill, OrderStatus, OrderView, StandingOffer};
 use walras_types::{AccountId, AssetId, InstrumentId, OrderId, OrderTerms};
 use walras_wire::{CancelReason, Command, OrderCommand};
+
+use crate::visits::{ListedOrder, is_position};
 
 /// An order that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,22 +23,36 @@ pub struct OrderUpdate {
     pub cancelled: Option<CancelReason>,
 }
 
+/// What a message of a private channel is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccountPart {
+    /// Balances, positions, fills, and the first orders and offers.
+    Snapshot,
+    /// More orders and offers of the snapshot, and nothing else.
+    More,
+    /// What changed.
+    #[default]
+    Update,
+}
+
 /// What a private channel's reader gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountPush {
-    /// Whether `orders` is everything that is open.
-    pub snapshot: bool,
+    /// What it is.
+    pub part: AccountPart,
+    /// Whether more of the snapshot follows, once its reader goes on.
+    pub has_more: bool,
     /// All balances that are not zero.
     pub balances: Vec<(AssetId, Balance)>,
     /// All positions that are not empty.
     pub positions: Vec<(InstrumentId, Position)>,
-    /// Open orders, in a snapshot.
-    pub orders: Vec<(InstrumentId, OpenOrder)>,
+    /// Open orders, in a snapshot and more of it.
+    pub orders: Vec<ListedOrder>,
     /// Orders that changed, in an update.
     pub order_updates: Vec<OrderUpdate>,
     /// Trades: the last ones in a snapshot (newest first), the new ones in an update (oldest first).
     pub fills: Vec<Fill>,
-    /// Standing offers of batch markets, in a snapshot.
+    /// Standing offers of batch markets, likewise.
     pub offers: Vec<StandingOffer>,
     /// What became of offers and transactions since, in an update, oldest first.
     pub offer_changes: Vec<OfferChange>,
@@ -49,26 +67,14 @@ pub fn balances(engine: &Engine, account: AccountId) -> Vec<(AssetId, Balance)> 
 }
 
 /// All positions that are not empty.
-pub fn positions(engine: &Engine, account: AccountId) -> Vec<(InstrumentId, Position)> {
+pub(crate) fn positions(engine: &Engine, account: AccountId) -> Vec<(InstrumentId, Position)> {
     let all = engine.instruments().map(|i| (i.spec.instrument, engine.position(account, i.spec.instrument)));
-    all.filter(|(_, p)| p.net_lots != 0 || p.open_orders != 0).collect()
-}
-
-/// All open orders, or those of one instrument.
-pub fn open_orders(engine: &Engine, account: AccountId, only: Option<InstrumentId>) -> Vec<(InstrumentId, OpenOrder)> {
-    let mut orders = Vec::new();
-    let mut some = Vec::new();
-    for instrument in engine.instruments().map(|i| i.spec.instrument).filter(|i| only.is_none_or(|o| o == *i)) {
-        some.clear();
-        engine.open_orders(account, instrument, &mut some);
-        orders.extend(some.drain(..).map(|order| (instrument, order)));
-    }
-    orders
+    all.filter(|(_, position)| is_position(position)).collect()
 }
 
 /// An account that somebody listens to, and what happened to it since the last flush. Bounded by what can happen in that time.
-#[derive(Debug)]
-struct Watched {
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
     readers: usize,
     view: AccountView,
     terms: BTreeMap<OrderId, OrderTerms>,
@@ -79,25 +85,25 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(open: &[(InstrumentId, OpenOrder)]) -> Self {
-        let view = |(instrument, order): &(InstrumentId, OpenOrder)| OrderView {
-            instrument: *instrument,
-            order_id: order.order_id,
-            client_order_id: order.client_order_id,
-            side: order.terms.side,
-            price: order.price,
-            open: order.open,
-            shown: order.shown,
-            status: if order.price.is_none() { OrderStatus::WaitingTrigger } else { OrderStatus::Resting },
-        };
-        Self {
-            readers: 0,
-            view: AccountView::new(open.iter().map(view)),
-            terms: open.iter().map(|(_, order)| (order.order_id, order.terms)).collect(),
-            has_news: false,
-            changed: BTreeMap::new(),
-            fills: Vec::new(),
-            offer_changes: Vec::new(),
+    /// Orders that a reader is sent: what happens to them from here on is told.
+    fn add(&mut self, open: &[ListedOrder]) {
+        for ListedOrder { instrument, order, history } in open {
+            let has_traded = history.is_some_and(|history| !history.filled.is_zero());
+            self.terms.insert(order.order_id, order.terms);
+            self.view.add(OrderView {
+                instrument: *instrument,
+                order_id: order.order_id,
+                client_order_id: order.client_order_id,
+                side: order.terms.side,
+                price: order.price,
+                open: order.open,
+                shown: order.shown,
+                status: match order.price {
+                    None => OrderStatus::WaitingTrigger,
+                    Some(_) if has_traded => OrderStatus::PartiallyFilled,
+                    Some(_) => OrderStatus::Resting,
+                },
+            });
         }
     }
 
@@ -148,18 +154,23 @@ impl AccountWatch {
         self.accounts.is_empty()
     }
 
-    /// Another reader; `open` are the account's open orders now.
-    pub(crate) fn add_reader(&mut self, account: AccountId, open: &[(InstrumentId, OpenOrder)]) {
-        self.accounts.entry(account).or_insert_with(|| Watched::new(open)).readers += 1;
+    /// Another reader.
+    pub(crate) fn add_reader(&mut self, account: AccountId) {
+        self.accounts.entry(account).or_default().readers += 1;
     }
 
-    pub(crate) fn remove_reader(&mut self, account: AccountId) {
+    /// A reader is sent these orders of the account, as they stand now.
+    pub(crate) fn add_orders(&mut self, account: AccountId, open: &[ListedOrder]) {
         if let Some(watched) = self.accounts.get_mut(&account) {
-            watched.readers -= 1;
-            if watched.readers == 0 {
-                self.accounts.remove(&account);
-            }
+            watched.add(open);
         }
+    }
+
+    /// A reader is gone. What was known for the last one of its account, to be dropped where it holds nobody up.
+    pub(crate) fn remove_reader(&mut self, account: AccountId) -> Option<Watched> {
+        let watched = self.accounts.get_mut(&account)?;
+        watched.readers -= 1;
+        if watched.readers == 0 { self.accounts.remove(&account) } else { None }
     }
 
     /// Notes what happened to an account by an entry, which may hold a command, if anybody listens.
@@ -176,15 +187,12 @@ impl AccountWatch {
                 continue;
             }
             let update = AccountPush {
-                snapshot: false,
                 balances: balances(engine, account),
                 positions: positions(engine, account),
-                orders: Vec::new(),
                 order_updates: std::mem::take(&mut watched.changed).into_values().collect(),
                 fills: std::mem::take(&mut watched.fills),
-                offers: Vec::new(),
                 offer_changes: std::mem::take(&mut watched.offer_changes),
-                offer_fills: Vec::new(),
+                ..AccountPush::default()
             };
             push(account, Arc::new(update));
         }

@@ -94,6 +94,12 @@ impl InstrumentScale {
         if size.is_zero() { "0".to_owned() } else { self.size_decimal(size).to_string() }
     }
 
+    /// The average price of trades, see [`walras_gateway::InstrumentScale::average_price`].
+    #[must_use]
+    pub fn average_price(&self, tick_lots: u128, lots: SizeLots) -> Option<Decimal> {
+        self.steps.average_price(tick_lots, lots)
+    }
+
     /// A net position as text.
     #[must_use]
     pub fn position(&self, lots: i64) -> String {

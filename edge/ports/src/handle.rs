@@ -68,6 +68,12 @@ impl VenueHandle {
         Ok(outcome)
     }
 
+    /// How many commands wait for the thread that applies them.
+    #[must_use]
+    pub fn commands_waiting(&self) -> usize {
+        self.0.commands.len()
+    }
+
     fn queue(&self, command: Command, asker: Asker, key: Option<KeyName>) -> Result<(), RejectReason> {
         match self.0.commands.try_send(Inbound { command, asker: Some(asker), key }) {
             Ok(()) => {
@@ -183,7 +189,7 @@ impl VenueHandle {
         transactions.iter().enumerate().map(submit).collect()
     }
 
-    /// Looks at the state between two commands.
+    /// Looks at the state between two commands. A look is short, whatever is in the state: see [`View`].
     pub async fn read<R: Send + 'static>(&self, question: impl FnOnce(&View<'_>) -> R + Send + 'static) -> Result<R, RejectReason> {
         self.ask(question)?.await.map_err(|_| RejectReason::VenueNotReady)
     }
@@ -225,6 +231,11 @@ impl VenueHandle {
     /// Starts a feed with a snapshot.
     pub fn subscribe(&self, connection: ConnectionId, subscription: Subscription) -> Result<(), RejectReason> {
         self.request(Request::Subscribe { connection, subscription })
+    }
+
+    /// Asks for the next part of an account's snapshot, once the one before was taken.
+    pub fn go_on(&self, connection: ConnectionId) -> Result<(), RejectReason> {
+        self.request(Request::GoOn { connection })
     }
 
     /// Ends a feed.

@@ -8,6 +8,8 @@
 //! *Deliberately absent*: HTTP and JSON (`edge/api`); the threads that order, log and apply (`edge/node`).
 //!
 //! *Invariants*
+//! - A look at the state costs no more than some thousand instructions, whatever is in it (`visits.rs`), and a round of the thread
+//!   that applies commands has few of them.
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - What is public is given out at its release time, not before.
 //! - A publication is encoded once, however many connections it goes to.
@@ -30,8 +32,9 @@ mod shards;
 mod signatures;
 mod stages;
 mod status;
+mod visits;
 
-pub use account::{AccountPush, AccountWatch, OrderUpdate, balances, open_orders, positions};
+pub use account::{AccountPart, AccountPush, AccountWatch, OrderUpdate, balances};
 pub use account_fee::fee_in_units;
 pub use batches::{
     BatchLook, BatchPush, DemandCurve, TransactionStage, batch_look, check_transaction, demand_curve, transaction_outcomes,
@@ -51,4 +54,8 @@ pub use shards::{RelayHandle, RelayReport, Shards, TRANSFERS_AT_ONCE};
 pub use signatures::{Changes, KeyRing, Signatures};
 pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
 pub use status::{DemoStatus, Progress, Status};
+pub use visits::{
+    INSTRUMENTS_PER_VISIT, ListedOrder, NoCursor, OFFERS_PER_VISIT, ORDERS_PER_VISIT, OrderCursor, RoundOfVisits, VISITS_PER_ROUND,
+    instruments_from, is_position, offers_from, orders_from,
+};
 pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, Outcome, Storage};

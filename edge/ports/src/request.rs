@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use walras_config::{Addresses, LinkOptions};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_engine::Engine;
-use walras_market_data::{Fills, MarketData};
+use walras_market_data::{Fills, MarketData, OrderHistories};
 use walras_peer_link::LinkFaults;
 use walras_sequencer::KeyName;
 use walras_types::{LogIndex, RejectReason};
@@ -16,7 +16,8 @@ use walras_wire::Command;
 use crate::feed::{ConnectionId, Indicatives, Shared, Subscription};
 use crate::numbered::Asker;
 
-/// What a reader may look at, between two commands.
+/// What a reader may look at, between two commands. One look costs no more than some ten microseconds, whatever is in the state: what
+/// would cost more is read in several (`visits.rs`).
 pub struct View<'a> {
     /// Books, balances, positions, open orders.
     pub engine: &'a Engine,
@@ -24,6 +25,8 @@ pub struct View<'a> {
     pub market: &'a MarketData,
     /// Each account's last trades.
     pub fills: &'a Fills,
+    /// What the engine does not keep of open orders.
+    pub histories: &'a OrderHistories,
     /// What uncrosses would trade.
     pub indicatives: &'a Indicatives,
 }
@@ -48,6 +51,11 @@ pub enum Request {
         connection: ConnectionId,
         /// Which feed.
         subscription: Subscription,
+    },
+    /// A connection has taken a part of its account's snapshot, and takes the next.
+    GoOn {
+        /// The connection.
+        connection: ConnectionId,
     },
     /// A feed ends.
     Unsubscribe {

@@ -178,7 +178,7 @@ impl Venue {
     /// When one is missing.
     pub fn has_orders(&self, acknowledged: &[u64]) -> anyhow::Result<()> {
         let client = self.client(&self.places[0], &self.participants[2].key);
-        let answer = client.signed("GET", "/v1/orders", None)?;
+        let answer = client.signed_pages("/v1/orders", "orders")?;
         let open: Vec<u64> = answer["orders"]
             .as_array()
             .into_iter()

@@ -8,12 +8,13 @@ use std::path::Path;
 use walras_archive::{Files, Keeper, Settings};
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
-use walras_market_data::{Fill, FillRole, Fills};
+use walras_market_data::{Fill, FillRole, Fills, OrderHistories};
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::smoke::seed_folder;
 use walras_testkit_edge::archive;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_wire::{Event, OrderAccepted, OrderEvent, Resting, TradeParty, Traded};
 
 fn fill(number: u64, side: Side, role: FillRole) -> Fill {
     Fill {
@@ -31,6 +32,39 @@ fn fill(number: u64, side: Side, role: FillRole) -> Fill {
     }
 }
 
+/// Of two orders, one of which has traded in part.
+fn histories() -> OrderHistories {
+    let mut histories = OrderHistories::default();
+    let (instrument, lots) = (InstrumentId(0), SizeLots::new);
+    for id in [8, 12] {
+        histories.on_event(
+            TimeNs(id),
+            &Event::Order(OrderEvent::Accepted(OrderAccepted {
+                instrument,
+                account: AccountId(0),
+                client_order_id: ClientOrderId(id),
+                order_id: OrderId(id),
+                side: Side::Buy,
+                size: lots(9),
+                price: Some(PriceTicks::saturating(30_000)),
+                resting: Resting { open: lots(9), shown: lots(9) },
+            })),
+        );
+    }
+    let party = |id, open| TradeParty {
+        account: AccountId(0),
+        client_order_id: ClientOrderId(id),
+        order_id: OrderId(id),
+        open: lots(open),
+        fee: 0,
+    };
+    let (price, size) = (PriceTicks::saturating(30_000), lots(4));
+    let (trade_id, maker, taker) = (TradeId(1), party(8, 5), party(13, 0));
+    let traded = Traded { instrument, trade_id, price, size, taker_side: Side::Sell, maker, taker };
+    histories.on_event(TimeNs(13), &Event::Order(OrderEvent::Traded(traded)));
+    histories
+}
+
 fn main() {
     let mut fills = Fills::default();
     fills.push(AccountId(0), fill(1, Side::Buy, FillRole::Maker));
@@ -42,7 +76,10 @@ fn main() {
         fills.snapshot(&mut of_fills);
         let (mut bytes, mut of_reports) = (Vec::new(), Vec::new());
         Reports::new(ReportSettings::default()).snapshot(&mut of_reports);
-        for part in [part("engine_restore"), part("market_data_restore"), of_fills, of_reports] {
+        let mut of_histories = Vec::new();
+        let histories = if fills == Fills::default() { OrderHistories::default() } else { histories() };
+        histories.snapshot(&mut of_histories);
+        for part in [part("engine_restore"), part("market_data_restore"), of_fills, of_reports, of_histories] {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(&part);
         }

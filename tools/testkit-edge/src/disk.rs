@@ -31,9 +31,16 @@ pub fn restores(bytes: &[u8]) -> Result<(), String> {
     snapshot_again(&whole).map(|_| ())
 }
 
+/// A part of eight bytes: a count of zero.
+const NO_HISTORIES: [u8; 16] = [8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
 fn snapshot_whole(bytes: &[u8]) {
     match snapshot_again(bytes) {
-        Ok(again) => assert!(again == bytes, "one state has one encoding"),
+        // Those of the version before lack the histories of orders, the last part: there it holds none.
+        Ok(again) => {
+            let is_older = || again.strip_suffix(&NO_HISTORIES).is_some_and(|older| older == bytes);
+            assert!(again == bytes || is_older(), "one state has one encoding");
+        }
         Err(why) => assert!(!why.is_empty(), "an error without a reason"),
     }
 }

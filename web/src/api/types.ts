@@ -156,6 +156,11 @@ export interface OpenOrder {
   shown: string;
   time_in_force: TimeInForce;
   display?: Display;
+  /** What was asked when it entered, what it has traded since and at what price, and when it entered: unless it changed since. */
+  original_size?: string | null;
+  filled?: string | null;
+  average_price?: string | null;
+  entered_at_ns?: string | null;
 }
 
 /** What became of an order: its new state, or some of it, and a status. */
@@ -182,7 +187,9 @@ export interface Fill {
 
 export interface AccountMessage {
   type: "account";
-  kind: "snapshot" | "update";
+  /** After a snapshot that has more come messages with the rest of its orders and offers. */
+  kind: "snapshot" | "more" | "update";
+  has_more?: boolean;
   balances?: Balance[];
   positions?: Position[];
   orders?: OpenOrder[];

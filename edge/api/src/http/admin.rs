@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::{Grant, Refusal};
 use walras_engine::Engine;
+use walras_ports::View;
 use walras_sequencer::KeyName;
 use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
 use walras_wire::{AccountCommand, AccountEvent, AccountStatus, Command, Event};
@@ -14,7 +15,7 @@ use super::account::describe;
 use super::market::query;
 use super::shards::check_place;
 use super::signed::Signed;
-use super::{Answer, ApiError, App, ok};
+use super::{Answer, ApiError, App, ok, visits};
 use crate::json::requests::{
     AccountRequest, AccountStatusRequest, AssetRequest, FeesRequest, InstrumentRequest, LimitsRequest, PhaseRequest,
     TransferRequest, parse,
@@ -62,17 +63,10 @@ pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, sign
         id.parse().map_err(|_| Refusal::new(RejectReason::Malformed, format!("account_id: {id:?} is no number below 2^32")))?;
     match describe(&app, AccountId(id)).await? {
         Some(mut body) => {
-            let (limits, last) = app
-                .venue
-                .read(move |v| {
-                    let account = AccountId(id);
-                    let limits = v.engine.instruments().map(|view| {
-                        let instrument = view.spec.instrument;
-                        (instrument, v.engine.risk_limits(account, instrument))
-                    });
-                    (limits.collect::<Vec<_>>(), v.engine.last_transfer(account))
-                })
-                .await?;
+            let account = AccountId(id);
+            let limits_in = move |v: &View<'_>, instrument| Some((instrument, v.engine.risk_limits(account, instrument)));
+            let limits = visits::of_instruments(&app, limits_in).await?;
+            let last = app.venue.read(move |v| v.engine.last_transfer(account)).await?;
             let catalog = app.venue.catalog();
             let of = |(instrument, limits): &(InstrumentId, Option<RiskLimits>)| {
                 let scale = catalog.instrument(*instrument)?;

@@ -18,9 +18,10 @@ use walras_types::{
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
+use super::account::cursor;
 use super::market::{at_most, query};
 use super::signed::Signed;
-use super::{Answer, ApiError, App, ok};
+use super::{Answer, ApiError, App, ok, visits};
 use crate::json::batches::{self, hex, unhex};
 use crate::json::{requests, views};
 
@@ -29,6 +30,9 @@ const BLOCKS_MAX: usize = 1_000;
 
 /// Transactions in one request.
 const TRANSACTIONS_MAX: usize = 1_000;
+
+/// Of these, checked in one visit to the state.
+const CHECKED_PER_VISIT: usize = 128;
 
 /// Bytes of a request of so many, with room for spaces.
 const BODY_BYTES_MAX: usize = 1_024 + TRANSACTIONS_MAX * (2 * (TRANSACTION_BYTES_MAX + SIGNATURE_BYTES) + 8);
@@ -51,8 +55,14 @@ fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<AssetId, ApiErr
 }
 
 pub(super) async fn list(State(app): State<App>) -> Answer {
-    let looks = app.venue.read(|v| v.engine.batch_markets().map(|view| batch_look(&view, v.market)).collect::<Vec<_>>()).await?;
     let catalog = app.venue.catalog();
+    let mut looks = Vec::new();
+    // A look goes through a market's blocks.
+    for market in (0..).map(BatchMarketId) {
+        let look = app.venue.read(move |v| v.engine.batch_market(market).map(|view| batch_look(&view, v.market))).await?;
+        let Some(look) = look else { break };
+        looks.push(look);
+    }
     Ok(ok(&json!({"batches": looks.iter().map(|look| batches::batch(&catalog, look)).collect::<Vec<_>>()})))
 }
 
@@ -179,15 +189,20 @@ async fn checked(
     market: BatchMarketId,
     read: Vec<Result<SignedTransaction, Refusal>>,
 ) -> Result<Vec<Result<SignedTransaction, Refusal>>, ApiError> {
-    let check = move |v: &walras_ports::View<'_>| {
-        let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
-            let signed = one?;
-            check_transaction(v.engine, market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
-            Ok(signed)
+    let (mut checked, mut rest) = (Vec::with_capacity(read.len()), read);
+    while !rest.is_empty() {
+        let (some, first) = (rest.drain(..rest.len().min(CHECKED_PER_VISIT)).collect::<Vec<_>>(), checked.len());
+        let check = move |v: &walras_ports::View<'_>| {
+            let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
+                let signed = one?;
+                check_transaction(v.engine, market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
+                Ok(signed)
+            };
+            (first..).zip(some).map(check).collect::<Vec<_>>()
         };
-        read.into_iter().enumerate().map(check).collect()
-    };
-    Ok(app.venue.read(check).await?)
+        checked.extend(app.venue.read(check).await?);
+    }
+    Ok(checked)
 }
 
 /// The signature is the authority: no key is needed.
@@ -228,11 +243,25 @@ pub(super) async fn submit(State(app): State<App>, Path(name): Path<String>, req
     Ok(ok(&json!({"results": results.collect::<Vec<_>>()})))
 }
 
-pub(super) async fn offers(State(app): State<App>, signed: Signed) -> Answer {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Offers {
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+/// Offers in one answer.
+const OFFERS_MAX: usize = 1_000;
+
+pub(super) async fn offers(State(app): State<App>, asked: Result<Query<Offers>, QueryRejection>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let offers = app.venue.read(move |v| v.market.offers().of(account).collect::<Vec<_>>()).await?;
+    let Offers { limit, cursor: from } = query(asked)?;
+    let limit = at_most("limit", limit, OFFERS_MAX, OFFERS_MAX)?.max(1);
+    let from = cursor(from.as_deref())?.map_or(TransactionSeq(0), TransactionSeq);
+    let (offers, next) = visits::offers(&app, account, from, limit).await?;
     let catalog = app.venue.catalog();
-    Ok(ok(&json!({"offers": offers.iter().filter_map(|offer| batches::offer(&catalog, offer)).collect::<Vec<_>>()})))
+    let offers: Vec<_> = offers.iter().filter_map(|offer| batches::offer(&catalog, offer)).collect();
+    Ok(ok(&json!({"offers": offers, "next": next.map(|next| next.0.to_string())})))
 }
 
 #[derive(Deserialize)]

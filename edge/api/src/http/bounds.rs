@@ -76,9 +76,7 @@ fn amended(
     instrument: InstrumentId,
     client_order_id: ClientOrderId,
 ) -> Option<(Side, Option<PriceTicks>)> {
-    let mut orders = Vec::new();
-    engine.open_orders(account, instrument, &mut orders);
-    let order = orders.iter().find(|order| order.client_order_id == client_order_id)?;
+    let order = engine.open_order(account, instrument, client_order_id)?;
     let trigger = match order.terms.order_type {
         OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger),
         OrderType::Limit { .. } | OrderType::Market => None,

@@ -7,13 +7,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use walras_access::Refusal;
-use walras_engine::InstrumentView;
 use walras_market_data::{Candle, Interval, PublicTrade};
 use walras_ports::{Catalog, InstrumentScale, Storage, View};
 use walras_types::{RejectReason, Side, TradeId};
 
 use super::exposition::{Exposition, Kind, MEDIA_TYPE};
-use super::{Answer, ApiError, App, ok};
+use super::{Answer, ApiError, App, ok, visits};
 use crate::json::views;
 
 /// Levels of a side in one answer.
@@ -38,11 +37,11 @@ pub(super) async fn assets(State(app): State<App>) -> Answer {
 
 pub(super) async fn instruments(State(app): State<App>) -> Answer {
     let catalog = app.venue.catalog();
-    let look = |v: &View<'_>| {
-        let uncross = |view: &InstrumentView| v.market.instrument(view.spec.instrument).and_then(|feed| feed.ticker().last_uncross);
-        v.engine.instruments().map(|view| (view, uncross(&view))).collect::<Vec<_>>()
+    let look = |v: &View<'_>, instrument| {
+        let uncross = v.market.instrument(instrument).and_then(|feed| feed.ticker().last_uncross);
+        Some((v.engine.instrument(instrument)?, uncross))
     };
-    let views = app.venue.read(look).await?;
+    let views = visits::of_instruments(&app, look).await?;
     let shown = catalog.instruments().iter().zip(&views);
     let instruments: Vec<_> = shown.map(|(scale, (view, uncross))| views::instrument(scale, view, *uncross)).collect();
     Ok(ok(&json!({"instruments": instruments})))
@@ -178,6 +177,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         ("walras_log_time_ns", Kind::Gauge, "its time, nanoseconds since the Unix epoch", progress.time.0),
         ("walras_accounts", Kind::Gauge, "accounts", status.accounts()),
         ("walras_connections", Kind::Gauge, "open connections", status.connections()),
+        ("walras_commands_waiting", Kind::Gauge, "commands that wait for their turn", app.venue.commands_waiting() as u64),
         ("walras_commands_total", Kind::Counter, "commands applied since the start", status.commands_total()),
         ("walras_rejects_total", Kind::Counter, "commands rejected since the start", status.rejects_total()),
         ("walras_trades_total", Kind::Counter, "trades since the log began", progress.trades_total),

@@ -23,6 +23,7 @@ mod server;
 mod sessions;
 mod shards;
 mod signed;
+mod visits;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace, Transfer
 use super::admin::apply;
 use super::exposition::{Exposition, Kind};
 use super::signed::Signed;
-use super::{Answer, ApiError, App, ok};
+use super::{Answer, ApiError, App, ok, visits};
 use crate::json::names;
 use crate::json::requests::{InstrumentShardRequest, TransferOutRequest, TransfersInRequest, parse};
 
@@ -41,15 +41,13 @@ fn transit(engine: &Engine, shard: ShardId) -> Transit {
 
 /// The place, what is in transit to each shard, and whose each instrument is.
 async fn look(app: &App) -> Result<(ShardPlace, Vec<Transit>, BTreeMap<InstrumentId, ShardId>), RejectReason> {
-    app.venue
-        .read(|v| {
-            let place = v.engine.shard_place();
-            let transits = (0..place.count).map(|shard| transit(v.engine, ShardId(shard))).collect();
-            let ids = v.engine.instruments().map(|view| view.spec.instrument);
-            let owners = ids.filter_map(|id| Some((id, v.engine.shard_of(id)?))).collect();
-            (place, transits, owners)
-        })
-        .await
+    let places = app.venue.read(|v| {
+        let place = v.engine.shard_place();
+        (place, (0..place.count).map(|shard| transit(v.engine, ShardId(shard))).collect())
+    });
+    let (place, transits) = places.await?;
+    let owners = visits::of_instruments(app, |v, id| Some((id, v.engine.shard_of(id)?))).await?;
+    Ok((place, transits, owners.into_iter().collect()))
 }
 
 pub(super) async fn directory(State(app): State<App>) -> Answer {
@@ -105,14 +103,24 @@ fn waits(waits: &InTransit, catalog: &Catalog) -> Option<Value> {
     }))
 }
 
-fn in_transit_of(engine: &Engine, account: AccountId) -> Vec<InTransit> {
-    let all = (0..engine.shard_place().count).flat_map(|to| engine.transfers_in_transit(ShardId(to)));
-    all.filter(|waits| waits.transfer.account == account).take(TRANSFERS_SHOWN_MAX).collect()
+/// An account's transfers, read shard by shard: a visit looks through all that are in transit to one.
+async fn in_transit_of(app: &App, account: AccountId) -> Result<Vec<InTransit>, RejectReason> {
+    let (count, mut found) = (app.venue.read(|v| v.engine.shard_place().count).await?, Vec::new());
+    for to in (0..count).map(ShardId) {
+        let room = TRANSFERS_SHOWN_MAX.saturating_sub(found.len());
+        let some = app.venue.read(move |v| {
+            let own = v.engine.transfers_in_transit(to).filter(|waits| waits.transfer.account == account);
+            own.take(room).collect::<Vec<_>>()
+        });
+        found.extend(some.await?);
+    }
+    Ok(found)
 }
 
 pub(super) async fn transfers(State(app): State<App>, signed: Signed) -> Answer {
     let account = signed.reader()?;
-    let (all, last) = app.venue.read(move |v| (in_transit_of(v.engine, account), v.engine.last_client_transfer(account))).await?;
+    let all = in_transit_of(&app, account).await?;
+    let last = app.venue.read(move |v| v.engine.last_client_transfer(account)).await?;
     let catalog = app.venue.catalog();
     let all: Vec<Value> = all.iter().filter_map(|one| waits(one, &catalog)).collect();
     Ok(ok(&json!({"transfers": all, "last_client_transfer_id": last.map(|id| id.0.to_string())})))

@@ -2,10 +2,10 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
-use walras_engine::{Balance, DepthLevel, InstrumentView, OpenOrder, Position, Uncross};
+use walras_engine::{Balance, DepthLevel, InstrumentView, Position, Uncross};
 use walras_gateway::Decimal;
 use walras_market_data::{BookLevel, Candle, Fill, FillRole, OfferChange, OrderStatus, PublicTrade};
-use walras_ports::{AccountPush, AssetScale, Catalog, InstrumentScale, OrderUpdate, Status, TickerPush};
+use walras_ports::{AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedOrder, OrderUpdate, Status, TickerPush};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
     RiskLimits, SizeLots, TimeInForce, TimeNs,
@@ -263,7 +263,10 @@ pub fn positions(catalog: &Catalog, positions: &[(InstrumentId, Position)]) -> V
 
 /// An open order.
 #[must_use]
-pub fn order(scale: &InstrumentScale, order: &OpenOrder) -> Value {
+pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
+    let ListedOrder { instrument: _, order, history } = listed;
+    let has_traded = history.is_some_and(|history| !history.filled.is_zero());
+    let average = history.and_then(|history| scale.average_price(history.filled_tick_lots, history.filled));
     let mut body = terms(scale, &order.terms);
     body["order_id"] = order.order_id.0.to_string().into();
     body["client_order_id"] = order.client_order_id.0.to_string().into();
@@ -272,7 +275,16 @@ pub fn order(scale: &InstrumentScale, order: &OpenOrder) -> Value {
     }
     body["open"] = scale.size(order.open).into();
     body["shown"] = scale.size(order.shown).into();
-    body["status"] = if order.price.is_none() { "waiting_trigger" } else { "resting" }.into();
+    body["original_size"] = history.map(|history| scale.size(history.size)).into();
+    body["filled"] = history.map(|history| scale.size(history.filled)).into();
+    body["average_price"] = average.map(|price| price.to_string()).into();
+    body["entered_at_ns"] = history.map(|history| history.entered.0.to_string()).into();
+    let status = match order.price {
+        None => OrderStatus::WaitingTrigger,
+        Some(_) if has_traded => OrderStatus::PartiallyFilled,
+        Some(_) => OrderStatus::Resting,
+    };
+    body["status"] = status_of(status).0.into();
     body
 }
 
@@ -331,45 +343,57 @@ pub fn fills<'a>(catalog: &Catalog, fills: impl IntoIterator<Item = &'a Fill>) -
 
 /// Open orders, in the order given.
 #[must_use]
-pub fn orders(catalog: &Catalog, orders: &[(InstrumentId, OpenOrder)]) -> Value {
-    orders.iter().filter_map(|(id, o)| Some(order(catalog.instrument(*id)?, o))).collect()
+pub fn orders(catalog: &Catalog, orders: &[ListedOrder]) -> Value {
+    orders.iter().filter_map(|listed| Some(order(catalog.instrument(listed.instrument)?, listed))).collect()
 }
 
 /// A private channel's message.
 #[must_use]
 pub fn account_push(catalog: &Catalog, push: &AccountPush) -> Value {
-    let mut message = json!({
-        "type": "account",
-        "kind": if push.snapshot { "snapshot" } else { "update" },
-        "balances": balances(catalog, &push.balances),
-        "positions": positions(catalog, &push.positions),
-        "fills": fills(catalog, &push.fills),
-    });
-    if push.snapshot {
-        message["orders"] = orders(catalog, &push.orders);
-        message["offers"] = push.offers.iter().filter_map(|offer| batches::offer(catalog, offer)).collect();
-        message["offer_fills"] = push.offer_fills.iter().filter_map(|fill| batches::offer_fill(catalog, fill)).collect();
-    } else {
+    let kind = match push.part {
+        AccountPart::Snapshot => "snapshot",
+        AccountPart::More => "more",
+        AccountPart::Update => "update",
+    };
+    let mut message = json!({"type": "account", "kind": kind});
+    if push.part != AccountPart::More {
+        message["balances"] = balances(catalog, &push.balances);
+        message["positions"] = positions(catalog, &push.positions);
+        message["fills"] = fills(catalog, &push.fills);
+    }
+    if push.part == AccountPart::Update {
         let changes = push.offer_changes.iter();
         message["offer_updates"] = changes.clone().filter_map(|change| batches::offer_update(catalog, change)).collect();
         let fill = |change: &OfferChange| if let OfferChange::Traded { fill, .. } = change { Some(*fill) } else { None };
         message["offer_fills"] = changes.filter_map(fill).filter_map(|fill| batches::offer_fill(catalog, &fill)).collect();
         message["order_updates"] = push.order_updates.iter().filter_map(|u| order_update(catalog, u)).collect();
+        return message;
+    }
+    message["has_more"] = push.has_more.into();
+    message["orders"] = orders(catalog, &push.orders);
+    message["offers"] = push.offers.iter().filter_map(|offer| batches::offer(catalog, offer)).collect();
+    if push.part == AccountPart::Snapshot {
+        message["offer_fills"] = push.offer_fills.iter().filter_map(|fill| batches::offer_fill(catalog, fill)).collect();
     }
     message
 }
 
-fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
-    let OrderUpdate { order, terms: says, cancelled } = update;
-    let scale = catalog.instrument(order.instrument)?;
-    let (status, gone) = match order.status {
+/// A status' name, and whether the order is gone.
+fn status_of(status: OrderStatus) -> (&'static str, bool) {
+    match status {
         OrderStatus::WaitingTrigger => ("waiting_trigger", false),
         OrderStatus::Resting => ("resting", false),
         OrderStatus::PartiallyFilled => ("partially_filled", false),
         OrderStatus::Filled => ("filled", true),
         // An order that came in and is neither traded nor cancelled in the same entry is gone all the same.
         OrderStatus::Cancelled | OrderStatus::Entered => ("cancelled", true),
-    };
+    }
+}
+
+fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
+    let OrderUpdate { order, terms: says, cancelled } = update;
+    let scale = catalog.instrument(order.instrument)?;
+    let (status, gone) = status_of(order.status);
     let mut body = match says {
         Some(says) => terms(scale, says),
         None => json!({"instrument": scale.spec.symbol.as_str(), "side": names::side(order.side)}),

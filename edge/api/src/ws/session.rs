@@ -235,9 +235,10 @@ impl Session {
     /// Sends this and what waits behind it, in one write as far as that goes. A client that does not take it in time counts as
     /// gone.
     async fn on_pushes(&mut self, first: Shared, queue: &mut mpsc::Receiver<Shared>) -> Result<(), End> {
-        let (mut next, mut count, mut bytes) = (Some(first), 0, 0);
+        let (mut next, mut count, mut bytes, mut goes_on) = (Some(first), 0, 0, false);
         let sent = timeout(self.write_timeout, async {
             while let Some(publication) = next.take() {
+                goes_on |= matches!(publication.push(), Push::Account(account) if account.has_more);
                 if let Some(text) = self.text_of(&publication) {
                     count += 1;
                     bytes += text.len();
@@ -250,6 +251,12 @@ impl Session {
         let sent = sent.await;
         self.app.venue.status().add_feed_messages(count);
         match sent {
+            // The client has taken this part of its account's snapshot.
+            Ok(Ok(())) if goes_on => self
+                .app
+                .venue
+                .go_on(self.connection)
+                .map_err(|_| End::Close(CLOSE_TRY_LATER, "the venue is starting, stopping or overloaded: try again")),
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }

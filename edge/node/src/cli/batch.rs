@@ -188,7 +188,7 @@ pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCom
         OfferCommand::Sell(args) => sell(&Desk::open(client, key, &args.batch)?, args),
         OfferCommand::Cancel { sequence, batch } => {
             let desk = Desk::open(client, key, batch)?;
-            let offers = client.signed("GET", "/v1/offers", None)?;
+            let offers = client.signed_pages("/v1/offers", "offers")?;
             let digits = sequence.to_string();
             let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"].as_str() == Some(&digits));
             let found = found
@@ -204,7 +204,7 @@ pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCom
             desk.send(BatchOperation::CancelOffer(CancelOffer { market: desk.market, sell, buy, limit, tie, sequence }))
         }
         OfferCommand::List => {
-            let json = client.signed("GET", "/v1/offers", None)?;
+            let json = client.signed_pages("/v1/offers", "offers")?;
             let columns = [
                 ("batch", "batch"),
                 ("number", "sequence"),

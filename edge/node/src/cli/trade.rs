@@ -199,7 +199,7 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
                 Some(symbol) => format!("/v1/orders?instrument={}", in_path(symbol)),
                 None => "/v1/orders".to_owned(),
             };
-            let json = client.signed("GET", &path, None)?;
+            let json = client.signed_pages(&path, "orders")?;
             let columns = [
                 ("instrument", "instrument"),
                 ("yours", "client_order_id"),
@@ -209,6 +209,10 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
                 ("trigger", "trigger"),
                 ("open", "open"),
                 ("shown", "shown"),
+                ("of", "original_size"),
+                ("filled", "filled"),
+                ("average", "average_price"),
+                ("entered", "entered_at_ns"),
                 ("tif", "time_in_force"),
                 ("status", "status"),
             ];

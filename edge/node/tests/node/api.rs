@@ -430,6 +430,7 @@ fn batches(walk: &mut Walk) {
     assert_eq!(outcomes["transactions"][0]["status"], "cleared", "{outcomes}");
     walk.trade(400, "get", "/v1/transactions?limit=65", &Value::Null);
     walk.get(401, "/v1/transactions");
+    walk.trade(400, "get", "/v1/offers?cursor=x", &Value::Null);
     let offers = walk.trade(200, "get", "/v1/offers", &Value::Null);
     let offer = &offers["offers"][0];
     assert_eq!((&offer["sequence"], &offer["stated_price"], &offer["amount"]), (&json!("2"), &json!("90000"), &json!("0.1")));

@@ -21,6 +21,7 @@ mod log_import;
 mod once;
 mod operator_keys;
 mod page;
+mod reads;
 mod recovery;
 mod refill;
 mod replica;

@@ -173,7 +173,7 @@ fn kill_9_under_load_loses_nothing_acknowledged_and_doubles_nothing() {
         let restarted = Process::start(dir.path());
         for (account, key) in [&market.alice_key, &market.bob_key].into_iter().enumerate() {
             let client = Client::new(&restarted.url, Some(key.clone()));
-            let orders = client.signed("GET", "/v1/orders", None).unwrap()["orders"].clone();
+            let orders = client.signed_pages("/v1/orders", "orders").unwrap()["orders"].clone();
             let mut found = BTreeMap::new();
             for order in orders.as_array().unwrap() {
                 let id: u64 = order["client_order_id"].as_str().unwrap().parse().unwrap();

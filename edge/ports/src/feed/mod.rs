@@ -8,6 +8,7 @@
 mod hold;
 mod indicative;
 mod outbox;
+mod parts;
 mod publication;
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,8 +18,9 @@ use tokio::sync::mpsc;
 use walras_engine::{DepthLevel, Engine, Uncross};
 use walras_fair_access::publications::ReleaseTime;
 use walras_market_data::{
-    BatchFeed, BookChanges, BookLevel, Candle, Fills, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
+    BatchFeed, BookChanges, BookLevel, Candle, InstrumentFeed, Interval, LevelChange, MarketData, PublicTrade,
 };
+use walras_replica::Derived;
 use walras_types::{
     AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
 };
@@ -28,16 +30,16 @@ pub use hold::{HoldStatus, HoldView};
 pub use indicative::Indicatives;
 use indicative::News;
 use outbox::{Item, Outbox};
+use parts::Rest;
 pub use publication::{Publication, Shared};
 
-use crate::account::{AccountPush, AccountWatch, balances, open_orders, positions};
+use crate::account::{AccountPush, AccountWatch};
 use crate::batches::{BatchPush, DemandCurve, batch_push, demand_curve};
 use crate::status::{Progress, Status};
 
-/// Trades in a tape's snapshot, candles in a chart's, fills in an account's.
+/// Trades in a tape's snapshot, candles in a chart's.
 const SNAPSHOT_TRADES: usize = 100;
 const SNAPSHOT_CANDLES: usize = 500;
-const SNAPSHOT_FILLS: usize = 100;
 const DAY_NS: u64 = 86_400_000_000_000;
 
 /// How far to either side of the last price the demand curves of a feed go, in parts per million.
@@ -178,6 +180,8 @@ pub struct Feed {
     sent_batches: Vec<(LogIndex, u64)>,
     indicatives: Indicatives,
     accounts: AccountWatch,
+    /// Snapshots of accounts that are not whole yet: whose, and where each goes on.
+    unfinished: HashMap<ConnectionId, (AccountId, Rest)>,
     changes: Vec<LevelChange>,
     status: Status,
 }
@@ -201,7 +205,8 @@ impl Feed {
         let gate = Gate::start(held, Outbox::new(status.clone()))?;
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
         let indicatives = Indicatives::default();
-        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, changes: Vec::new(), status })
+        let (unfinished, changes) = (HashMap::new(), Vec::new());
+        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, unfinished, changes, status })
     }
 
     /// Of all instruments.
@@ -305,6 +310,7 @@ impl Feed {
     }
 
     fn forget_connection(&mut self, id: ConnectionId) {
+        self.unfinished.remove(&id);
         for subscription in self.connections.remove(&id).into_iter().flatten() {
             self.forget(subscription);
         }
@@ -312,7 +318,10 @@ impl Feed {
 
     fn forget(&mut self, subscription: Subscription) {
         if let Subscription::Account(account) = subscription {
-            self.accounts.remove_reader(account);
+            // It may hold very many orders.
+            if let Some(watched) = self.accounts.remove_reader(account) {
+                self.pass(Item::Discard(Box::new(watched)));
+            }
         }
     }
 
@@ -327,15 +336,23 @@ impl Feed {
         }
     }
 
-    /// Starts a feed: a snapshot now, updates from the next flush on. Subscribing twice gives another snapshot.
-    pub fn subscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine, market: &MarketData, fills: &Fills) {
-        let Some(subscriptions) = self.connections.get_mut(&id) else { return };
-        let Some(snapshot) = snapshot(subscription, engine, market, fills, &mut self.indicatives) else { return };
-        if !subscriptions.contains(&subscription) {
-            subscriptions.push(subscription);
-            if let (Subscription::Account(account), Push::Account(now)) = (subscription, &snapshot) {
-                self.accounts.add_reader(account, &now.orders);
+    /// Starts a feed: a snapshot now, updates from the next flush on. Subscribing twice gives another snapshot. That of an account may
+    /// be its first part, see [`Self::go_on`].
+    pub fn subscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine, derived: &Derived) {
+        let Some(subscriptions) = self.connections.get(&id) else { return };
+        let is_new = !subscriptions.contains(&subscription);
+        let snapshot = match subscription {
+            Subscription::Account(account) => {
+                if is_new {
+                    self.accounts.add_reader(account);
+                }
+                Some(Push::Account(Arc::new(self.account_snapshot(id, account, engine, derived))))
             }
+            public => snapshot(public, engine, &derived.market, &mut self.indicatives),
+        };
+        let Some(snapshot) = snapshot else { return };
+        if is_new && let Some(subscriptions) = self.connections.get_mut(&id) {
+            subscriptions.push(subscription);
         }
         self.give(is_public(subscription), Item::Start { id, subscription, snapshot: Publication::new(snapshot) });
     }
@@ -515,13 +532,8 @@ pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> Tic
     }
 }
 
-fn snapshot(
-    subscription: Subscription,
-    engine: &Engine,
-    market: &MarketData,
-    fills: &Fills,
-    indicatives: &mut Indicatives,
-) -> Option<Push> {
+/// What there is so far of what everybody may see.
+fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, indicatives: &mut Indicatives) -> Option<Push> {
     Some(match subscription {
         Subscription::Book(i) => Push::Book(Arc::new(book(market.instrument(i)?, engine, indicatives.begin(engine, i)))),
         Subscription::Trades(instrument) => {
@@ -534,17 +546,7 @@ fn snapshot(
             Push::Candles { instrument, interval, snapshot: true, candles: all.skip(skip).copied().collect() }
         }
         Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, engine, market.time())),
-        Subscription::Account(account) => Push::Account(Arc::new(AccountPush {
-            snapshot: true,
-            balances: balances(engine, account),
-            positions: positions(engine, account),
-            orders: open_orders(engine, account, None),
-            order_updates: Vec::new(),
-            fills: fills.newest_first(account).take(SNAPSHOT_FILLS).copied().collect(),
-            offers: market.offers().of(account).collect(),
-            offer_changes: Vec::new(),
-            offer_fills: market.offers().fills_newest_first(account).collect(),
-        })),
+        Subscription::Account(_) => return None,
         Subscription::Batch(batch) => Push::Batch(Arc::new(batch_push(engine, market.batch(batch)?, None)?)),
         Subscription::Demand(batch, sell, buy) => {
             Push::Demand(batch, Arc::new(demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)?))

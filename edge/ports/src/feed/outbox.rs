@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::publication::Shared;
 use super::{ConnectionId, Subscription};
+use crate::account::Watched;
 use crate::status::{Progress, Status};
 
 /// Something that becomes known to readers, or changes who they are.
@@ -18,6 +19,10 @@ pub(super) enum Item {
     Disconnect(ConnectionId),
     /// A feed begins, with what there is so far.
     Start { id: ConnectionId, subscription: Subscription, snapshot: Shared },
+    /// More of what a feed began with, for one who listens.
+    More { id: ConnectionId, part: Shared },
+    /// To be dropped here, where it holds nobody up.
+    Discard(Box<Watched>),
     /// A feed ends.
     Stop { id: ConnectionId, subscription: Subscription },
     /// To each who listens to it.
@@ -63,6 +68,13 @@ impl Outbox {
                     dropped(id);
                 }
             }
+            Item::More { id, part } => {
+                if self.connections.get(&id).is_some_and(|connection| connection.queue.try_send(part).is_err()) {
+                    self.connections.remove(&id);
+                    dropped(id);
+                }
+            }
+            Item::Discard(watched) => drop(watched),
             Item::Stop { id, subscription } => {
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.subscriptions.retain(|other| *other != subscription);

@@ -32,7 +32,7 @@ mod waiters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, Sender};
 use mio::{Events, Poll, Token};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
@@ -41,9 +41,10 @@ use walras_consensus::{Members, ReplicaId, Role, SnapshotMeta, Ticket};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_ports::{
-    Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, Status, Storage, View,
+    Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, RoundOfVisits, Status,
+    Storage, View,
 };
-use walras_replica::{Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
+use walras_replica::{Derived, Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt};
 use walras_types::{LogIndex, RejectReason};
@@ -633,25 +634,22 @@ impl<D: Disk> ReplicaThread<D> {
         }
     }
 
+    /// Requests, of which few may look at the state in a round: so readers, however many, keep no order waiting for longer.
     fn take_requests(&mut self) -> Result<(), Halt> {
-        loop {
-            let request = match self.queues.requests.try_recv() {
-                Ok(request) => request,
-                Err(TryRecvError::Empty) => return Ok(()),
-                // Nobody has a handle any more.
-                Err(TryRecvError::Disconnected) => Request::Stop,
-            };
+        let mut visits = RoundOfVisits::default();
+        while let Some(request) = visits.take(&self.queues.requests) {
             let (Feeds { feed, .. }, engine, derived) = self.replica.observe();
             match request {
                 Request::Stop => return self.begin_to_stop(),
                 Request::Read(question) => {
-                    let (market, fills, indicatives) = (&derived.market, &derived.fills, feed.indicatives());
-                    question(&View { engine, market, fills, indicatives });
+                    let Derived { market, fills, histories } = derived;
+                    question(&View { engine, market, fills, histories, indicatives: feed.indicatives() });
                 }
                 Request::Connect { connection, queue } => feed.connect(connection, queue),
                 Request::Subscribe { connection, subscription } => {
-                    feed.subscribe(connection, subscription, engine, &derived.market, &derived.fills);
+                    feed.subscribe(connection, subscription, engine, derived);
                 }
+                Request::GoOn { connection } => feed.go_on(connection, engine, derived),
                 Request::Unsubscribe { connection, subscription } => feed.unsubscribe(connection, subscription),
                 Request::Disconnect { connection } => feed.disconnect(connection),
                 Request::Snapshot(reply) => self.on_snapshot_request(reply),
@@ -665,6 +663,10 @@ impl<D: Disk> ReplicaThread<D> {
                 }
             }
         }
+        if !self.queues.requests.is_empty() {
+            self.doorbell.ring();
+        }
+        Ok(())
     }
 
     /// What was taken is finished, and a leader that is not alone makes another one lead, so that nobody has to wait for an

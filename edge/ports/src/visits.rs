@@ -1,0 +1,222 @@
+//! Reads in visits: what one look at the state costs is bounded, whatever is in it, and so is how many there are in a round of the
+//! thread that applies commands. What a reader wants beyond that is a further visit.
+//!
+//! A list that is read in several visits is not of one moment. What is in it from the first visit to the last is read once; what comes or
+//! goes meanwhile may be.
+
+use std::str::FromStr;
+
+use crossbeam_channel::{Receiver, TryRecvError};
+use walras_engine::{Engine, OpenOrder, Position};
+use walras_market_data::{Offers, OrderHistories, OrderHistory, StandingOffer};
+use walras_types::{AccountId, InstrumentId, OrderId, TransactionSeq};
+
+use crate::request::Request;
+
+/// Orders that a visit looks at: each is some cache misses in a large book.
+pub const ORDERS_PER_VISIT: usize = 128;
+
+/// Standing offers that a visit takes: they lie side by side.
+pub const OFFERS_PER_VISIT: usize = 512;
+
+/// Instruments that a visit looks at.
+pub const INSTRUMENTS_PER_VISIT: u32 = 256;
+
+/// Visits in a round of the thread that applies commands.
+pub const VISITS_PER_ROUND: usize = 4;
+
+/// The requests that a round takes: what looks at the state is counted, and the rest waits for the next round.
+#[derive(Debug)]
+pub struct RoundOfVisits {
+    left: usize,
+}
+
+impl Default for RoundOfVisits {
+    fn default() -> Self {
+        Self { left: VISITS_PER_ROUND }
+    }
+}
+
+impl RoundOfVisits {
+    /// The next request. `None` where there is none, and once this round had its visits: then the requests that wait keep their order.
+    pub fn take(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        if self.left == 0 {
+            return None;
+        }
+        let request = match requests.try_recv() {
+            Ok(request) => request,
+            Err(TryRecvError::Empty) => return None,
+            // Nobody has a handle any more.
+            Err(TryRecvError::Disconnected) => Request::Stop,
+        };
+        match &request {
+            Request::Read(_) | Request::Subscribe { .. } | Request::GoOn { .. } => self.left -= 1,
+            Request::Connect { .. }
+            | Request::Unsubscribe { .. }
+            | Request::Disconnect { .. }
+            | Request::Snapshot(_)
+            | Request::Barrier(_)
+            | Request::Cluster(..)
+            | Request::Stop => {}
+        }
+        Some(request)
+    }
+}
+
+/// An open order, with what the engine does not keep of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedOrder {
+    /// Where.
+    pub instrument: InstrumentId,
+    /// As it stands.
+    pub order: OpenOrder,
+    /// What it was; `None` of one that entered before histories were kept.
+    pub history: Option<OrderHistory>,
+}
+
+/// Where a list of an account's open orders goes on. They are listed by instrument, then in the order in which they entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OrderCursor {
+    /// In this instrument.
+    pub instrument: InstrumentId,
+    /// With the orders above this id.
+    pub after: OrderId,
+}
+
+impl OrderCursor {
+    /// From the first order of an instrument on.
+    #[must_use]
+    pub const fn begin(instrument: InstrumentId) -> Self {
+        Self { instrument, after: OrderId(0) }
+    }
+}
+
+impl std::fmt::Display for OrderCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.instrument.0, self.after.0)
+    }
+}
+
+/// A text is none that [`OrderCursor`] writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoCursor;
+
+impl FromStr for OrderCursor {
+    type Err = NoCursor;
+
+    fn from_str(text: &str) -> Result<Self, NoCursor> {
+        let (instrument, after) = text.split_once('-').ok_or(NoCursor)?;
+        let cursor = Self {
+            instrument: InstrumentId(instrument.parse().map_err(|_| NoCursor)?),
+            after: OrderId(after.parse().map_err(|_| NoCursor)?),
+        };
+        if cursor.to_string() == text { Ok(cursor) } else { Err(NoCursor) }
+    }
+}
+
+/// An account's open orders, or those of `only` one instrument, from a cursor on: as many as `looks` orders and instruments show. Where
+/// the list goes on, if there may be more.
+pub fn orders_from(
+    engine: &Engine,
+    histories: &OrderHistories,
+    account: AccountId,
+    only: Option<InstrumentId>,
+    mut at: OrderCursor,
+    mut looks: usize,
+) -> (Vec<ListedOrder>, Option<OrderCursor>) {
+    let (mut listed, mut some) = (Vec::new(), Vec::new());
+    let is_last = |instrument: InstrumentId| {
+        only.is_some_and(|only| instrument >= only) || instrument.0 as usize + 1 >= engine.instruments().len()
+    };
+    loop {
+        let instrument = at.instrument;
+        // An instrument counts as a look, also one in which the account has nothing.
+        looks = looks.saturating_sub(1);
+        some.clear();
+        let next = engine.open_orders_after(account, instrument, at.after, &mut looks, &mut some);
+        listed.extend(some.iter().map(|order| ListedOrder {
+            instrument,
+            order: *order,
+            history: histories.get(order.order_id).copied(),
+        }));
+        at = match next {
+            Some(after) => OrderCursor { instrument, after },
+            None if is_last(instrument) => return (listed, None),
+            None => OrderCursor::begin(InstrumentId(instrument.0 + 1)),
+        };
+        if looks == 0 {
+            return (listed, Some(at));
+        }
+    }
+}
+
+/// An account's standing offers with numbers from `first` on, at most `max`, oldest first. The number with which the list goes on, if
+/// there are more.
+pub fn offers_from(
+    offers: &Offers,
+    account: AccountId,
+    first: TransactionSeq,
+    max: usize,
+) -> (Vec<StandingOffer>, Option<TransactionSeq>) {
+    let mut rest = offers.from(account, first);
+    let listed = rest.by_ref().take(max).collect();
+    (listed, rest.next().map(|offer| offer.sequence))
+}
+
+/// Instruments from one on, as many as a visit looks at, and the one with which the next visit goes on.
+pub fn instruments_from(engine: &Engine, from: InstrumentId) -> (impl Iterator<Item = InstrumentId> + use<>, Option<InstrumentId>) {
+    let count = u32::try_from(engine.instruments().len()).unwrap_or(u32::MAX);
+    let end = from.0.saturating_add(INSTRUMENTS_PER_VISIT).min(count);
+    ((from.0..end).map(InstrumentId), (end < count).then_some(InstrumentId(end)))
+}
+
+/// Whether an account has something at stake there.
+#[must_use]
+pub fn is_position(position: &Position) -> bool {
+    position.net_lots != 0 || position.open_orders != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::bounded;
+
+    use super::*;
+
+    #[test]
+    fn a_round_takes_its_visits_and_leaves_the_rest_in_order() {
+        let (requests_in, requests) = bounded(1_000);
+        let read = || Request::Read(Box::new(|_| ()));
+        for _ in 0..10 {
+            requests_in.send(read()).unwrap();
+        }
+        // What costs nothing comes with the others, and not before them.
+        requests_in.send(Request::Snapshot(tokio::sync::oneshot::channel().0)).unwrap();
+        requests_in.send(read()).unwrap();
+        requests_in.send(Request::Stop).unwrap();
+        let mut rounds = Vec::new();
+        while !requests.is_empty() {
+            let (mut round, mut taken) = (RoundOfVisits::default(), String::new());
+            while let Some(request) = round.take(&requests) {
+                taken.push(match request {
+                    Request::Read(_) => 'r',
+                    Request::Snapshot(_) => 's',
+                    _ => '.',
+                });
+            }
+            rounds.push(taken);
+        }
+        assert_eq!(rounds, ["rrrr", "rrrr", "rrsr."]);
+        assert!(RoundOfVisits::default().take(&requests).is_none(), "there is nothing");
+        drop(requests_in);
+        assert!(matches!(RoundOfVisits::default().take(&requests), Some(Request::Stop)), "nobody is there");
+    }
+
+    #[test]
+    fn a_cursor_reads_what_it_writes_and_nothing_else() {
+        let cursor = OrderCursor { instrument: InstrumentId(3), after: OrderId(u64::MAX) };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for text in ["", "3", "-", "3-", "-3", "3-4-5", "03-4", "3-+4", " 3-4", "3-18446744073709551616", "x-1"] {
+            assert_eq!(text.parse::<OrderCursor>(), Err(NoCursor), "{text}");
+        }
+    }
+}
