@@ -37,6 +37,15 @@ test("a snapshot after a reconnect replaces what was known", () => {
   assert.deepEqual([...account.balances.value.keys()], ["BTC"]);
 });
 
+test("more of a snapshot adds to it, and an update between its parts stays", () => {
+  const account = new Account(() => 7n);
+  account.apply({ type: "account", kind: "snapshot", has_more: true, orders: [order("1")], balances: [{ asset: "USD", available: "1", reserved: "0" }] });
+  account.apply({ type: "account", kind: "update", order_updates: [{ ...order("1", "0.3"), status: "partially_filled" }] });
+  account.apply({ type: "account", kind: "more", has_more: false, orders: [order("2")], offers: [] });
+  assert.deepEqual(open(account), ["1:0.3", "2:1.0"]);
+  assert.deepEqual([...account.balances.value.keys()], ["USD"]);
+});
+
 test("a fill is counted once, whichever ways it comes, newest first by number", () => {
   const account = new Account(() => 7n);
   assert.equal(account.addFills([fill("9"), fill("10")]).length, 2);
