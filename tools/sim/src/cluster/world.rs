@@ -43,6 +43,8 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 
 /// Simulated time in which everybody must be answered once faults have stopped.
 pub(crate) const HEALING_NS: u64 = 20_000_000_000;
+/// With a mesh, machines' own clocks begin so far off, either way.
+const CLOCK_APART_NS: u64 = 400_000_000;
 /// Where states are also kept by time, so often, or up to ten times as often.
 const STATE_EVERY_NS: u64 = 3_000_000_000;
 /// Reads are asked for this often in a storm, on average.
@@ -175,8 +177,11 @@ impl World {
                 let device = SimDisk::new(random.fork(50 + at as u64).next_u64(), config);
                 let fortune = if at <= replicas { Fortune::Sound } else { Fortune::Unused };
                 let mut machine = Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)), fortune);
-                machine.venue_error_ns =
-                    has_mesh.then(|| of_mesh.below(2 * VENUE_BOUND_NS).cast_signed() - VENUE_BOUND_NS.cast_signed());
+                if has_mesh {
+                    let mut either_way = |ns: u64| of_mesh.below(2 * ns).cast_signed() - ns.cast_signed();
+                    machine.venue_error_ns = Some(either_way(VENUE_BOUND_NS));
+                    machine.clock.jump_far(either_way(CLOCK_APART_NS));
+                }
                 machine
             })
             .collect();
