@@ -132,11 +132,6 @@ impl CliError {
                 | LoadError::Socket { .. },
             ) => 3,
             Self::Damaged(_)
-            | Self::LogReader(
-                LogReadError::Damaged(_)
-                | LogReadError::Entry { .. }
-                | LogReadError::Log(walras_log_store::LogError::Corrupt { .. }),
-            )
             | Self::Log(walras_log_store::LogError::Corrupt { .. })
             | Self::Archive(walras_archive::ArchiveError::Damaged { .. }) => 5,
             Self::Node(error) if error.is_damage() => 5,
