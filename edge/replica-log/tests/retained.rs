@@ -1,5 +1,7 @@
 //! What stays of a log for replicas that are behind, and what goes where there are none.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{id, meta, open, sim, slot_entry, take_snapshot, tiny, write};

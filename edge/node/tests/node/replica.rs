@@ -275,6 +275,8 @@ fn a_write_or_sync_that_fails_once_is_repeated_and_nobody_notices() {
         SimFaults { sync_error_in: Some(1), write_error_in: Some(2), ..SimFaults::default() },
     ];
     for (id, faults) in (1..).zip(faults) {
+        // A moment after the answer: until then an order would be refused.
+        venue.wait_for_storage("ok");
         venue.disk.set_faults(faults);
         assert_eq!(venue.order(id), Ok(()), "{faults:?}");
         expected.push(id);
