@@ -1,6 +1,6 @@
-//! What an order costs the venue's end of a connection: frames in, answers and reports out, each on its own and together.
+//! Measures the cost of an order on the venue's side of a connection: frames in, answers and reports out, separately and together.
 //! `cargo run --release -p walras-gateway --example session_cost`. One thread, everything in memory: no sockets, no log, no engine.
-//! The median batch counts, so that what else the machine does shows little; what is rare (a piece of memory touched first) does neither.
+//! It reports the median batch, which hides other load on the machine and rare costs such as page faults.
 #![allow(clippy::unwrap_used, reason = "a measurement stops where something is wrong")]
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
@@ -128,9 +128,9 @@ fn measure(is_charging: bool) -> [f64; 4] {
     });
     let (mut body, mut input, mut events) = (Vec::new(), Vec::new(), Vec::new());
     let (mut spent, mut report_count) = ([const { Vec::new() }; 4], 0_u64);
-    // Told reports of account 0, to be sent: encoded events end to end with their heads.
-    let mut told: Vec<(u64, LogIndex, usize)> = Vec::new();
-    let mut told_bytes: Vec<u8> = Vec::new();
+    // Reports of account 0 to be sent: their headers, and the encoded events end to end.
+    let mut reported: Vec<(u64, LogIndex, usize)> = Vec::new();
+    let mut reported_bytes: Vec<u8> = Vec::new();
     for batch in 0..ORDERS / BATCH {
         input.clear();
         events.clear();
@@ -139,7 +139,7 @@ fn measure(is_charging: bool) -> [f64; 4] {
             encode_command(&order(number), &mut body);
             encode_client(&ClientMessage::Submit { session_seq: SessionSeq(number), command: &body }, &mut input);
             events.push((LogIndex(number + 1), accepted(number + 1)));
-            // Every second order trades, so that an order has two reports in all: 1 and, of the half, 2 more.
+            // Every second order trades, so there are two reports per order: one each, and two more for every second one.
             if number % 2 == 0 {
                 events.push((LogIndex(number + 1), traded(number + 1)));
             }
@@ -160,22 +160,22 @@ fn measure(is_charging: bool) -> [f64; 4] {
             reports.on_event(*log_index, TimeNs(NOW), event, |account, report| {
                 report_count += 1;
                 if account == AccountId(0) {
-                    told_bytes.extend_from_slice(report.event);
-                    told.push((report.report_seq, report.log_index, report.event.len()));
+                    reported_bytes.extend_from_slice(report.event);
+                    reported.push((report.report_seq, report.log_index, report.event.len()));
                 }
             });
         }
         spent[2].push(start.elapsed().as_nanos());
         let start = Instant::now();
-        let mut rest = &told_bytes[..];
-        for (report_seq, log_index, len) in told.drain(..) {
+        let mut rest = &reported_bytes[..];
+        for (report_seq, log_index, len) in reported.drain(..) {
             let (event, after) = rest.split_at(len);
             rest = after;
             let report = walras_wire::order_entry::Report { report_seq, log_index, time: TimeNs(NOW), event };
             server.report(&report).unwrap();
         }
         spent[3].push(start.elapsed().as_nanos());
-        told_bytes.clear();
+        reported_bytes.clear();
         server.consume(server.output().len());
     }
     assert!(!server.is_over() && server.unanswered_count() == 0, "every order was answered");

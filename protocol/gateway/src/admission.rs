@@ -1,13 +1,13 @@
-//! Who keeps a connection where more want one than there are places.
+//! Admission control for connections: which connection is closed when all places are taken.
 //!
-//! A new connection never waits: if all places are taken, another connection is closed. That one is anonymous, of the source with
-//! the most anonymous connections, and among those the longest idle. So a crowd of connections costs the crowd, and not a client
+//! A new connection never waits: if all places are taken, another connection is closed. It is the longest idle anonymous connection
+//! of the source with the most anonymous connections. So a flood of connections from one source displaces its own, not a client's
 //! from elsewhere. A connection that has shown a key is never closed for an anonymous one.
 //!
 //! *Invariants*
-//! 1. There are never more connections than places, nor more of one source than it may have (operators' aside).
-//! 2. A new connection is always let in, and ends at most one other, which is anonymous.
-//! 3. Connections with a key never take all places: [`Places::newcomers`] are left for those that have not shown one yet.
+//! 1. There are never more connections than places, nor more from one source than its limit (operators do not count).
+//! 2. A new connection is always admitted, and closes at most one other, which is anonymous.
+//! 3. Connections with a key never take all places: [`Places::newcomers`] are reserved for connections that have not shown one yet.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +18,10 @@ use crate::SourceId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionNumber(u64);
 
-/// What a connection has shown of itself.
+/// How far a connection has identified itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Nothing yet.
+    /// No key yet.
     Anonymous,
     /// A participant's key.
     Participant,
@@ -29,27 +29,27 @@ pub enum Standing {
     Operator,
 }
 
-/// How many connections there may be.
+/// Limits on the number of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// In all; at least 2.
+    /// Maximum in total; at least 2.
     pub total: usize,
-    /// Of one source, at most `total`; at least 2. Operators' do not count.
+    /// Maximum per source, up to `total`; at least 2. Operators' connections do not count.
     pub per_source: usize,
 }
 
-/// Of so many places, one is for those who have not shown a key yet.
+/// One of this many places is reserved for connections that have not shown a key yet.
 const NEWCOMER_SHARE: usize = 8;
 
 impl Places {
-    /// At most so many in all and of one source, and at least 2 of either.
+    /// Creates limits, each raised to at least 2.
     #[must_use]
     pub fn new(total: usize, per_source: usize) -> Self {
         let total = total.max(2);
         Self { total, per_source: per_source.clamp(2, total) }
     }
 
-    /// Of so many places, those which connections with a key do not take.
+    /// How many of `of` places are reserved for connections without a key.
     fn newcomers(of: usize) -> usize {
         (of / NEWCOMER_SHARE).max(1)
     }
@@ -68,18 +68,18 @@ impl Places {
 pub struct Admitted {
     /// Its number.
     pub number: ConnectionNumber,
-    /// The connection that ends for it.
+    /// The connection that is closed for it, if any.
     pub leaves: Option<Leaves>,
 }
 
-/// A connection that ends for another one.
+/// A connection that is closed to admit another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaves {
-    /// Its number, which means nothing here any more.
+    /// Its number, which is no longer known here.
     pub number: ConnectionNumber,
     /// Where it came from.
     pub source: SourceId,
-    /// Anonymous connections that this source had, that one included.
+    /// Number of anonymous connections that this source had, including this one.
     pub of_source: usize,
 }
 
@@ -87,11 +87,11 @@ pub struct Leaves {
 struct Connection {
     source: SourceId,
     standing: Standing,
-    /// When it was last heard.
+    /// Time of its last input.
     heard_ns: u64,
 }
 
-/// What the connections of a source are.
+/// The connections of a source.
 #[derive(Clone, Debug, Default)]
 struct OfSource {
     /// Longest idle first.
@@ -100,7 +100,7 @@ struct OfSource {
 }
 
 impl OfSource {
-    /// The source's place among those that lose a connection: the last one does.
+    /// Sort key of a source: the source with the highest key loses a connection.
     fn rank(&self, source: SourceId) -> Option<(usize, Reverse<u64>, SourceId)> {
         self.anonymous.first().map(|(heard_ns, _)| (self.anonymous.len(), Reverse(*heard_ns), source))
     }
@@ -121,7 +121,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Without a connection.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(places: Places) -> Self {
         Self {
@@ -135,30 +135,30 @@ impl Admission {
         }
     }
 
-    /// From now on there are so many places. Where there are more connections, each new one ends another until there are as many.
+    /// Changes the limits. If there are more connections than places, each new one closes another until the limit is met.
     pub fn set_places(&mut self, places: Places) {
         self.places = Places::new(places.total, places.per_source);
     }
 
-    /// Connections now.
+    /// Number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no connections.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// What a connection has shown; `None` when it is not here any more.
+    /// How far a connection has identified itself; `None` if it has ended.
     #[must_use]
     pub fn standing(&self, number: ConnectionNumber) -> Option<Standing> {
         self.connections.get(&number).map(|connection| connection.standing)
     }
 
-    /// Lets a new connection in.
+    /// Admits a new connection.
     pub fn admit(&mut self, now_ns: u64, source: SourceId) -> Admitted {
         let of_source = self.sources.get(&source).map_or(0, |of| of.anonymous.len() + of.participants);
         let leaves = if of_source >= self.places.per_source {
@@ -176,7 +176,7 @@ impl Admission {
         Admitted { number, leaves }
     }
 
-    /// A connection was heard: it is the least idle one now.
+    /// Records input of a connection.
     pub fn touch(&mut self, now_ns: u64, number: ConnectionNumber) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let before_ns = connection.heard_ns;
@@ -195,8 +195,9 @@ impl Admission {
         }
     }
 
-    /// A connection has shown a key. Whether it keeps its place for that: a participant's does unless too many do, and is then
-    /// treated as before; for an operator's a participant's makes way, the longest idle one. A standing is never lowered by this.
+    /// Raises the standing of a connection that has shown a key; a standing is never lowered. `false` if too many participants'
+    /// connections hold places already: the connection then stays anonymous. For an operator, the longest idle participant's
+    /// connection gives way.
     pub fn promote(&mut self, number: ConnectionNumber, standing: Standing) -> bool {
         let Some(connection) = self.connections.get(&number).copied() else { return false };
         match (connection.standing, standing) {
@@ -237,7 +238,7 @@ impl Admission {
         self.participants.len() + self.operator_count
     }
 
-    /// Ends the longest idle anonymous connection of a source.
+    /// Closes the longest idle anonymous connection of a source.
     fn dismiss_of(&mut self, source: SourceId) -> Option<Leaves> {
         let anonymous = &self.sources.get(&source)?.anonymous;
         let (of_source, (_, number)) = (anonymous.len(), *anonymous.first()?);
@@ -245,7 +246,7 @@ impl Admission {
         Some(Leaves { number, source, of_source })
     }
 
-    /// The longest idle participant's connection is as good as an anonymous one from now on.
+    /// Makes the longest idle participant's connection anonymous again.
     fn demote_one(&mut self) -> bool {
         let Some((_, number)) = self.participants.first().copied() else { return false };
         let connection = self.connections[&number];
@@ -279,7 +280,7 @@ impl Admission {
         self.connections.insert(number, Connection { standing, ..connection });
     }
 
-    /// Changes a source and its rank.
+    /// Applies a change to a source and updates its sort key.
     fn with_source(&mut self, source: SourceId, change: impl FnOnce(&mut OfSource)) {
         let of = self.sources.entry(source).or_default();
         let before = of.rank(source);
@@ -323,7 +324,7 @@ mod tests {
         ]
     }
 
-    /// A list, looked through each time.
+    /// A naive model: a list that is searched each time.
     #[derive(Debug)]
     struct Model {
         places: Places,
@@ -437,7 +438,7 @@ mod tests {
             "the longest idle of all, and the only one of its address"
         );
         assert_eq!(admission.standing(trader), Some(Standing::Participant));
-        // Others come in at once.
+        // Connections from other sources are admitted at once.
         let newcomer = admission.admit(10_000, source(10));
         assert_eq!(newcomer.leaves.map(|leaves| (leaves.source, leaves.of_source)), Some((source(9), 98)));
     }

@@ -50,18 +50,18 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// Why a text is no multiple of `10^-decimals`.
+/// Why a text is not a multiple of `10^-decimals`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is not digits with at most one point between them, or has needless leading zeros, or is too long.
+    /// Not digits with at most one point between them, or leading zeros, or too long.
     Malformed,
-    /// It is a number, with more decimals.
+    /// A number with more decimals.
     TooFine,
-    /// It is a number, too large to count.
+    /// A number that is too large.
     TooLarge,
 }
 
-/// `text * 10^decimals`, exactly. Trailing zeros beyond `decimals` are no harm; signs, exponents and spaces are not digits.
+/// Parses `text * 10^decimals`, exactly. Trailing zeros beyond `decimals` are accepted; signs, exponents and spaces are refused.
 pub(crate) fn parse_scaled(text: &str, decimals: u32) -> Result<u128, Fault> {
     let (whole, fraction) = match text.split_once('.') {
         Some((_, "")) => return Err(Fault::Malformed),

@@ -1,4 +1,4 @@
-//! The gate: keys, stamps, signatures, permissions, nonces and throttles, in the order in which a request passes them.
+//! Authorization of requests: keys, timestamps, signatures, permissions, nonces and throttles.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,24 +15,24 @@ use crate::nonce::{Fingerprint, NonceCache, NonceRefusal};
 use crate::signing::{AuthFields, Request, signed_bytes};
 use crate::throttle::{Denied, Rate, Throttle};
 
-/// What the gate is set to.
+/// Settings of the gateway's checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
-    /// Earlier stamps are stale: the nonces that came with them are unknown here. See [`GatewayConfig::following`].
+    /// Earlier stamps are refused as stale, because their nonces are not remembered. See [`GatewayConfig::following`].
     pub stamps_from_ns: u64,
     /// How far a stamp may lie behind the clock.
     pub stamp_age_ns_max: u64,
     /// How far a stamp may lie ahead of the clock.
     pub stamp_ahead_ns_max: u64,
-    /// Signed requests of one key.
+    /// Limit on signed requests of one key.
     pub key_rate: Rate,
-    /// All requests of one source.
+    /// Limit on all requests of one source.
     pub source_rate: Rate,
-    /// Nonces remembered per key.
+    /// Maximum number of remembered nonces per key.
     pub nonces_per_key_max: usize,
-    /// Nonces remembered in all.
+    /// Maximum number of remembered nonces in total.
     pub nonces_max: usize,
-    /// Sources remembered.
+    /// Maximum number of remembered sources.
     pub sources_max: usize,
 }
 
@@ -54,10 +54,11 @@ impl GatewayConfig {
         }
     }
 
-    /// The same for a gateway that follows another one with the same keys, the same `stamp_ahead_ns_max`, and a clock that showed
-    /// no more than `last_ns` when that one took its last request. What that one took is stamped up to `stamp_ahead_ns_max` after
-    /// it, since clients' clocks may be ahead, and its nonces are forgotten: only later stamps are taken. A client who will not
-    /// wait until its clock shows them signs such a stamp ahead of its clock.
+    /// Settings for a gateway that succeeds another one with the same keys and the same `stamp_ahead_ns_max`, for example after a
+    /// restart. `last_ns` is at or after the clock's reading when the former gateway accepted its last request. Clients' clocks may
+    /// be ahead, so that request may be stamped up to `last_ns + stamp_ahead_ns_max`. The former gateway's nonces are lost, so only
+    /// later stamps are accepted. A client that does not want to wait until its clock shows such a stamp may sign one ahead of its
+    /// clock.
     #[must_use]
     pub fn following(self, last_ns: u64) -> Self {
         let unknown_to_ns = last_ns.saturating_add(self.stamp_ahead_ns_max);
@@ -65,7 +66,7 @@ impl GatewayConfig {
     }
 }
 
-/// Where a request comes from, as far as throttling tells sources apart.
+/// The source of a request, as throttling distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(u128);
 
@@ -86,7 +87,7 @@ impl SourceId {
 pub struct Refusal {
     /// The numbered reason, from 100.
     pub reason: RejectReason,
-    /// What exactly, where more can be said.
+    /// Details, if any.
     pub detail: Option<Cow<'static, str>>,
     /// For [`RejectReason::Throttled`]: how long to wait, if waiting helps.
     pub retry_after_ns: Option<u64>,
@@ -106,8 +107,8 @@ impl Refusal {
     }
 }
 
-/// From which allowance a request is paid. Cancels have one of their own, as large as that of all else, so that a participant that has
-/// sent too much can still take its orders out.
+/// The allowance that a request is charged to. Cancels have their own, as large as the other, so that a participant that has sent
+/// too much can still cancel its orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     /// Everything but cancels.
@@ -117,7 +118,7 @@ pub enum Allowance {
 }
 
 impl Allowance {
-    /// What pays for a command.
+    /// The allowance that a command is charged to.
     #[must_use]
     pub const fn of(command: &Command) -> Self {
         match command {
@@ -129,7 +130,7 @@ impl Allowance {
     }
 }
 
-/// A request whose signature is its key's: not yet admitted.
+/// A request with a valid signature that is not yet admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     key_id: KeyId,
@@ -154,7 +155,7 @@ impl Principal {
         self.key_id
     }
 
-    /// The account that it acts for; always there with read or trade permission.
+    /// The account that it acts for; always present with read or trade permission.
     #[must_use]
     pub const fn account(&self) -> Option<AccountId> {
         self.account
@@ -170,11 +171,11 @@ impl Principal {
 #[derive(Clone, Debug)]
 struct Held {
     record: KeyRecord,
-    /// Tells a key from an earlier one of the same name.
+    /// Distinguishes a key from an earlier one of the same name.
     serial: u64,
 }
 
-/// The gate.
+/// API keys, remembered nonces and throttles.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     config: GatewayConfig,
@@ -189,7 +190,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gate without keys.
+    /// Creates a gateway without keys.
     #[must_use]
     pub fn new(config: GatewayConfig) -> Self {
         Self {
@@ -217,7 +218,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Removes a key: from now on its requests, and those of connections that it opened, are refused. `false` when there is none.
+    /// Removes a key: its requests, and those on connections that it opened, are refused from now on. `false` if there is no such
+    /// key.
     pub fn remove_key(&mut self, key_id: KeyId) -> bool {
         match self.keys.remove(&key_id) {
             Some(held) => {
@@ -233,13 +235,13 @@ impl Gateway {
         self.keys.values().map(|held| &held.record)
     }
 
-    /// Nonces and sources remembered now, for metrics.
+    /// Numbers of remembered nonces and sources, for metrics.
     #[must_use]
     pub fn remembered(&self) -> (usize, usize) {
         (self.nonces.len(), self.source_throttles.iter().map(Throttle::len).sum())
     }
 
-    /// All of it: a signed request from `source` that needs `permission`.
+    /// All steps in one: authorizes a signed request from `source` that needs `permission`.
     pub fn authorize(
         &mut self,
         now_ns: u64,
@@ -253,14 +255,15 @@ impl Gateway {
         self.admit(now_ns, &verified, permission, Allowance::Requests)
     }
 
-    /// First of three steps, for every request, signed or not: the source's throttle. `cost` is 1 but for requests that are dear to answer.
+    /// First of three steps, for every request, signed or not: the source's throttle. `cost` is above 1 for requests that are
+    /// expensive to answer.
     pub fn admit_source(&mut self, now_ns: u64, source: SourceId, from: Allowance, cost: u32) -> Result<(), Refusal> {
         let now_ns = self.advance(now_ns);
         let denied = |denied| Refusal::throttled(denied, "This address sends too much.");
         self.source_throttles[from as usize].take(source, now_ns, cost).map_err(denied)
     }
 
-    /// Second of three steps: shape, stamp and signature. It changes nothing, so that many threads may do it at once.
+    /// Second of three steps: format, stamp and signature. It changes no state, so many threads may call it at once.
     pub fn verify(&self, now_ns: u64, request: &Request<'_>, fields: Option<&AuthFields>) -> Result<Verified, Refusal> {
         let fields = fields.ok_or(Refusal::new(RejectReason::Unauthenticated))?;
         let malformed = |detail| Refusal::with(RejectReason::Malformed, detail);
@@ -311,7 +314,8 @@ impl Gateway {
         Ok(principal)
     }
 
-    /// A further request of a connection that `principal` opened: is its key still there, may it, and not too often?
+    /// Authorizes a further request on a connection that `principal` opened: checks that the key still exists, its permission and
+    /// its throttle.
     pub fn charge(
         &mut self,
         now_ns: u64,
@@ -362,7 +366,7 @@ impl Gateway {
     }
 }
 
-/// The text that a signature is checked against. It holds nothing but what came with the request.
+/// The text that a signature must cover, for an error message. It contains only what came with the request.
 fn what_was_signed(signed: &[u8]) -> String {
     let lines: Vec<String> = String::from_utf8_lossy(signed).lines().map(|line| format!("{line:?}")).collect();
     format!(
@@ -391,7 +395,7 @@ fn refuse_nonce(refusal: NonceRefusal) -> Refusal {
     }
 }
 
-/// Digits without leading zeros, so that one number has one text.
+/// Parses digits without leading zeros, so that each number has one representation.
 fn parse_stamp(text: &str) -> Option<u64> {
     let canonical = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if canonical { text.parse().ok() } else { None }
@@ -402,7 +406,7 @@ fn decode_signature(algorithm: Algorithm, text: &str) -> Result<Vec<u8>, Refusal
         Algorithm::Ed25519 => (64, "An ed25519 signature is 64 bytes in base64url without padding (86 characters)."),
         Algorithm::HmacSha256 => (32, "An hmac-sha256 signature is 32 bytes in base64url without padding (43 characters)."),
     };
-    // The length is compared first, so that an overlong text costs nothing.
+    // The length is checked first, so that an overlong text costs nothing.
     let bytes = (text.len() == (len * 4_usize).div_ceil(3)).then(|| Base64UrlUnpadded::decode_vec(text).ok()).flatten();
     bytes.ok_or_else(|| Refusal::with(RejectReason::SignatureInvalid, detail))
 }

@@ -1,4 +1,4 @@
-//! API keys: what the venue keeps of one, and what its holder has.
+//! API keys: the venue's record of a key, and the holder's half.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use data_encoding::HEXLOWER;
@@ -12,17 +12,17 @@ use crate::key_id::KeyId;
 use crate::limits::{HMAC_SECRET_LEN_MAX, HMAC_SECRET_LEN_MIN};
 use crate::signing::{AuthFields, Request, signed_bytes};
 
-/// How a key signs.
+/// The signature algorithm of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Ed25519: the venue holds only the public half.
     Ed25519,
-    /// HMAC-SHA256: the venue and the holder share a secret (what a browser can do everywhere).
+    /// HMAC-SHA256: the venue and the holder share a secret. Every browser supports it.
     HmacSha256,
 }
 
 impl Algorithm {
-    /// What the ids of such keys begin with.
+    /// The prefix of such keys' ids.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Algorithm {
     }
 }
 
-/// Something that a key may do.
+/// A permission of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Permission {
@@ -55,7 +55,7 @@ pub enum Permission {
     Read = 1,
     /// Enter, change and cancel its account's orders.
     Trade = 2,
-    /// Do what the operator may.
+    /// Use the operator's commands.
     Operator = 4,
     /// Deliver another shard's transfers, and nothing else.
     TransferRelay = 8,
@@ -88,19 +88,19 @@ impl Permission {
 pub struct Permissions(u8);
 
 impl Permissions {
-    /// Whether it holds this one.
+    /// Whether the set contains this permission.
     #[must_use]
     pub const fn allow(self, permission: Permission) -> bool {
         self.0 & permission as u8 != 0
     }
 
-    /// Whether it holds none.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those that it holds.
+    /// The permissions of the set.
     pub fn iter(self) -> impl Iterator<Item = Permission> {
         Permission::ALL.into_iter().filter(move |&permission| self.allow(permission))
     }
@@ -112,41 +112,41 @@ impl FromIterator<Permission> for Permissions {
     }
 }
 
-/// Why a key is none.
+/// Why a key is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The id is not one.
+    /// The id is malformed.
     #[error("a key id is ed_ or hm_ and 1 to 29 of A-Z a-z 0-9 _ -: correct it, or create another key")]
     IdInvalid,
-    /// The id's prefix is another algorithm's.
+    /// The id's prefix belongs to another algorithm.
     #[error(
         "the key id does not begin with its algorithm's prefix (ed_ for ed25519, hm_ for hmac-sha256): correct the one or the other"
     )]
     WrongAlgorithm,
-    /// The secret or public part is no base64url, or not as long as it must be.
+    /// The secret or public part is not base64url, or has the wrong length.
     #[error(
         "an ed25519 key is 32 bytes and an hmac-sha256 secret {HMAC_SECRET_LEN_MIN} to {HMAC_SECRET_LEN_MAX}, in base64url without \
          padding: copy the whole key, or create another"
     )]
     MaterialInvalid,
-    /// The public part is no point of the curve that can be trusted.
-    #[error("the ed25519 public key is none, or a weak one that anybody can sign for: create another key")]
+    /// The public part is not a point of the curve, or a weak one.
+    #[error("the ed25519 public key is invalid, or weak, so that anybody could forge its signatures: create another key")]
     PublicKeyInvalid,
-    /// It may do nothing.
+    /// The key has no permission.
     #[error("the key has no permission: give it read, trade, operator or transfer_relay")]
     NoPermission,
-    /// It may trade or read, but for whom?
+    /// The key may trade or read but has no account.
     #[error("a key that may read or trade needs an account: name one, or leave only operator or transfer_relay")]
     NoAccount,
     /// The id is in use.
     #[error("a key with this id exists: choose another id, or remove that key first")]
     DuplicateId,
-    /// The venue holds as many keys as it can.
-    #[error("the venue holds as many API keys as it can ({}): remove some", crate::limits::KEYS_MAX)]
+    /// The venue holds the maximum number of keys.
+    #[error("the venue holds the maximum number of API keys ({}): remove some", crate::limits::KEYS_MAX)]
     TooMany,
 }
 
-/// What checks a key's signatures.
+/// The venue's half of a key, which verifies its signatures.
 #[derive(Clone)]
 pub enum Credential {
     /// The public half.
@@ -202,7 +202,8 @@ impl Credential {
         }
     }
 
-    /// The public key, or the secret, in base64url without padding: for the venue's key file. Who reads an HMAC secret can sign.
+    /// The public key or the secret in base64url without padding, for the venue's key file. Anyone who reads an HMAC secret can
+    /// sign.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(match self {
@@ -220,7 +221,8 @@ impl Credential {
         }
     }
 
-    /// Whether `signature` is this key's of `message`: in constant time, and (Ed25519) with only one signature per message and key.
+    /// Whether `signature` is this key's signature of `message`. Runs in constant time. For Ed25519, accepts only one signature per
+    /// message and key.
     #[must_use]
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match self {
@@ -231,7 +233,7 @@ impl Credential {
     }
 }
 
-/// What the venue keeps of a key.
+/// The venue's record of a key.
 #[derive(Clone, Debug)]
 pub struct KeyRecord {
     key_id: KeyId,
@@ -279,14 +281,14 @@ impl KeyRecord {
         self.permissions
     }
 
-    /// What checks its signatures.
+    /// The half that verifies its signatures.
     #[must_use]
     pub const fn credential(&self) -> &Credential {
         &self.credential
     }
 }
 
-/// What a key's holder has.
+/// The holder's half of a key.
 #[derive(Clone)]
 pub struct ClientKey {
     key_id: KeyId,
@@ -309,8 +311,8 @@ impl ClientKey {
     /// Bytes of entropy that a new key takes.
     pub const ENTROPY_LEN: usize = 44;
 
-    /// A new key. `entropy` comes from a cryptographic source and is used for nothing else: 32 bytes become the secret, 12 the
-    /// name.
+    /// Creates a key. `entropy` must come from a cryptographic source and be used for nothing else: 32 bytes become the secret, 12
+    /// the name.
     #[must_use]
     pub fn generate(algorithm: Algorithm, entropy: &[u8; Self::ENTROPY_LEN]) -> Self {
         let (secret, name) = entropy.split_first_chunk::<32>().expect("44 bytes begin with 32");
@@ -343,7 +345,7 @@ impl ClientKey {
         Self::from_parts(key_id, secret)
     }
 
-    /// Name and secret in one line, `<key id>.<secret base64url>`: what a person copies. Who reads it can sign.
+    /// Name and secret in one line, `<key id>.<secret base64url>`, for copying. Anyone who reads it can sign.
     #[must_use]
     pub fn to_token(&self) -> Zeroizing<String> {
         let secret = match &self.secret {
@@ -359,8 +361,8 @@ impl ClientKey {
         self.key_id
     }
 
-    /// The 32 secret bytes of an Ed25519 key, which may sign its account's transactions too: what is signed of those begins
-    /// otherwise than what is signed of a request.
+    /// The 32 secret bytes of an Ed25519 key. The key may also sign its account's transactions: their signed bytes have another
+    /// prefix than those of a request.
     #[must_use]
     pub fn ed25519_seed(&self) -> Option<Zeroizing<[u8; 32]>> {
         match &self.secret {
@@ -369,7 +371,7 @@ impl ClientKey {
         }
     }
 
-    /// What the venue keeps of it.
+    /// The venue's record of this key.
     pub fn record(&self, account: Option<AccountId>, permissions: Permissions) -> Result<KeyRecord, KeyError> {
         let credential = match &self.secret {
             Secret::Ed25519(key) => Credential::Ed25519(key.verifying_key()),
@@ -535,7 +537,7 @@ mod tests {
         assert_eq!(some.iter().map(Permission::name).collect::<Vec<_>>(), ["read", "trade"]);
         assert!(!some.allow(Permission::Operator) && !some.is_empty());
         assert_eq!(Permission::from_name("admin"), None);
-        // None holds another's bit.
+        // No permission's bit is part of another's.
         for one in Permission::ALL {
             let alone: Permissions = [one].into_iter().collect();
             assert_eq!(alone.iter().collect::<Vec<_>>(), [one]);

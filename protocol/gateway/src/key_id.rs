@@ -3,7 +3,7 @@
 use crate::key::Algorithm;
 use crate::limits::KEY_ID_LEN_MAX;
 
-/// The public name of an API key: `ed_` or `hm_`, which says its algorithm, and then 1 to 29 of `A-Z a-z 0-9 _ -`.
+/// The public name of an API key: `ed_` or `hm_` for its algorithm, then 1 to 29 characters of `A-Z a-z 0-9 _ -`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId {
     bytes: [u8; KEY_ID_LEN_MAX],
@@ -30,7 +30,7 @@ impl KeyId {
         std::str::from_utf8(&self.bytes[..usize::from(self.len)]).expect("a key id holds only ASCII")
     }
 
-    /// What its prefix says.
+    /// The algorithm that its prefix names.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         if self.as_str().starts_with(Algorithm::Ed25519.prefix()) { Algorithm::Ed25519 } else { Algorithm::HmacSha256 }

@@ -1,21 +1,21 @@
-//! The gateway's access control: who keeps a connection, who asks, whether they may, how often; and the exact decimals that people write.
+//! The gateway's access control (connections, authentication, permissions, throttles) and the exact decimals of requests.
 //!
-//! A signed request passes, in this order: its source's throttle, its shape, its stamp against the clock, its signature, its key's
-//! permission, the memory of nonces, its key's throttle. What comes before the signature costs little and changes nothing that belongs to
-//! a key, so nobody can use up another's allowance or nonces; what refuses has changed nothing but the source's throttle, so the same
-//! request may be sent again.
+//! The checks of a signed request, in order: its source's throttle, its format, its stamp against the clock, its signature, its
+//! key's permission, its nonce, its key's throttle. The checks before the signature are cheap and change no state of a key, so
+//! nobody can use up another participant's allowance or nonces. A refused request has changed nothing but its source's throttle, so
+//! it may be sent again unchanged.
 //!
-//! *Deliberately absent*: HTTP, WebSocket, JSON and key files (they are `edge/`'s: here are plain structs), clocks and randomness (time
-//! and entropy are arguments).
+//! *Deliberately absent*: HTTP, WebSocket, JSON and key files (in `edge/`; this crate has plain structs), clocks and randomness
+//! (time and entropy are arguments).
 //!
 //! *Invariants*
-//! - A request is taken at most once: a (key, nonce) is remembered for as long as its stamp is acceptable, and where there is no room
-//!   to remember it the request is refused, never forgotten. A restart forgets
-//!   the nonces; [`GatewayConfig::following`] refuses every stamp that may have come with one of them.
-//! - Time never goes back in here: an earlier `now_ns` than before counts as the latest seen.
+//! - A request is accepted at most once: its (key, nonce) is remembered for as long as its stamp is acceptable. If there is no room
+//!   to remember it, the request is refused. A restart loses the nonces; [`GatewayConfig::following`] refuses every stamp that may
+//!   have come with one of them.
+//! - Time never goes back: an earlier `now_ns` than before counts as the latest seen.
 //! - Signatures and secrets are compared in constant time; secrets are wiped when dropped and never printed by `Debug`.
 //! - Every table is bounded by [`limits`] or by the configuration.
-//! - A decimal converts to ticks, lots or units exactly or not at all; what is printed parses back to the same number. No floats.
+//! - A decimal converts to ticks, lots or units exactly or not at all; printed numbers parse back to the same value. No floats.
 //!
 //! *Start reading* at [`Gateway::authorize`], then [`InstrumentScale`]; order entry is in [`session`].
 //!

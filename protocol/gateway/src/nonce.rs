@@ -1,4 +1,4 @@
-//! Which nonces were used: bounded, and full rather than forgetful.
+//! Used nonces, in bounded memory. A full cache refuses requests; it never forgets a nonce early.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,35 +7,35 @@ use base64ct::{Base64UrlUnpadded, Encoding};
 use crate::key::sha256;
 use crate::key_id::KeyId;
 
-/// A nonce that no other request has, from 16 bytes of a cryptographic source.
+/// Generates a unique nonce from 16 bytes of a cryptographic source.
 #[must_use]
 pub fn generate_nonce(entropy: &[u8; 16]) -> String {
     Base64UrlUnpadded::encode_string(entropy)
 }
 
-/// Half a SHA-256 of key id and nonce: of fixed size, and nobody can find two alike.
+/// Half of the SHA-256 of key id and nonce: fixed size, and collisions cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 16]);
 
 impl Fingerprint {
     pub(crate) fn of(key_id: KeyId, nonce: &str) -> Self {
-        // A key id holds no line feed, so no two pairs have one text.
+        // A key id contains no line feed, so the text is unique for each pair.
         let digest = sha256(format!("{key_id}\n{nonce}").as_bytes());
         Self(*digest.first_chunk().expect("a SHA-256 has 32 bytes"))
     }
 }
 
-/// Why a nonce was not taken.
+/// Why a nonce was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NonceRefusal {
     Used,
-    /// The key has as many as are remembered per key.
+    /// The key has the maximum number of remembered nonces.
     KeyFull,
-    /// All keys together have as many as are remembered.
+    /// All keys together have the maximum number of remembered nonces.
     Full,
 }
 
-/// The nonces of requests whose stamps are still acceptable. Ordered trees throughout: no key can make another's lookups slow.
+/// The nonces of requests whose stamps are still acceptable. They are in ordered trees, so no key can slow down another's lookups.
 #[derive(Clone, Debug)]
 pub(crate) struct NonceCache {
     per_key_max: usize,
@@ -50,7 +50,7 @@ impl NonceCache {
         Self { per_key_max, max, used: BTreeSet::new(), by_expiry: BTreeSet::new(), counts: BTreeMap::new() }
     }
 
-    /// Forgets those that no acceptable stamp can bring back.
+    /// Forgets nonces whose stamps are no longer acceptable.
     pub(crate) fn expire(&mut self, now_ns: u64) {
         while let Some(&(last_ns, fingerprint, key_id)) = self.by_expiry.first()
             && last_ns < now_ns
@@ -78,7 +78,7 @@ impl NonceCache {
         }
     }
 
-    /// Remembers a nonce, up to and including `last_ns`.
+    /// Remembers a nonce until `last_ns`, inclusive.
     pub(crate) fn take(&mut self, key_id: KeyId, fingerprint: Fingerprint, last_ns: u64) -> Result<(), NonceRefusal> {
         self.check(key_id, fingerprint)?;
         self.used.insert(fingerprint);
@@ -108,7 +108,7 @@ mod tests {
         }
         assert_eq!(cache.take(a, of(a, 1), 99), Err(NonceRefusal::Used));
         assert_eq!(cache.take(a, of(a, 3), 99), Err(NonceRefusal::KeyFull));
-        // The same nonce of another key is another.
+        // The same nonce of another key does not count as used.
         cache.take(b, of(b, 1), 5).unwrap();
         assert_eq!(cache.take(b, of(b, 2), 99), Err(NonceRefusal::Full));
         cache.expire(5);

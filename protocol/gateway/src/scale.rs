@@ -1,4 +1,4 @@
-//! Between the decimals that people write and the integers of the core: prices and ticks, sizes and lots, amounts and units.
+//! Conversion between decimals in requests and the core's integers: prices and ticks, sizes and lots, amounts and units.
 
 use walras_types::limits::{ASSET_DECIMALS_MAX, UNITS_MAX};
 use walras_types::{Amount, InstrumentSpec, PriceTicks, RejectReason, SizeLots};
@@ -30,16 +30,16 @@ impl std::fmt::Display for Quantity {
     }
 }
 
-/// Why a text is no quantity of the venue.
+/// Why a text is not a valid quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// It is no plain decimal.
+    /// It is not a plain decimal.
     #[error("the {0} is not a plain decimal: write digits with at most one point between them, such as 30711.25")]
     Malformed(Quantity),
     /// It lies between two steps.
     #[error("the {quantity} is not a whole multiple of {step}")]
     NotOnStep {
-        /// Of what.
+        /// The kind of quantity.
         quantity: Quantity,
         /// The tick size, the lot size, or the asset's smallest unit.
         step: Decimal,
@@ -47,7 +47,7 @@ pub enum QuantityError {
     /// It is too small or too large.
     #[error("the {quantity} is not within {min} and {max}")]
     OutOfRange {
-        /// Of what.
+        /// The kind of quantity.
         quantity: Quantity,
         /// The smallest allowed.
         min: Decimal,
@@ -81,7 +81,7 @@ pub enum ScaleError {
     /// Decimals outside the core's range.
     #[error("an asset has at most {ASSET_DECIMALS_MAX} decimals: correct the asset's definition")]
     DecimalsOutOfRange,
-    /// One tick is no finite decimal, such as a third.
+    /// One tick is not a finite decimal, such as a third.
     #[error(
         "one tick, {tick_value_units}/{lot_units} quote units per base unit, is not a finite decimal: choose lot_units whose only \
          prime factors beyond those of tick_value_units are 2 and 5, such as a power of ten"
@@ -92,7 +92,7 @@ pub enum ScaleError {
         /// As defined.
         lot_units: u64,
     },
-    /// One tick has too many digits to count in.
+    /// One tick has too many digits.
     #[error(
         "one tick has more than {TICK_DECIMALS_MAX} decimals or is above 2^87 of its last: choose a lot_units with fewer factors of 2 and 5"
     )]
@@ -122,7 +122,7 @@ impl Step {
         Decimal::signed(if count < 0 { -magnitude } else { magnitude }, self.decimals)
     }
 
-    /// How many steps `text` is, from `min` to `max`.
+    /// Parses `text` into a number of steps between `min` and `max`.
     fn count(self, quantity: Quantity, text: &str, min: u64, max: u64) -> Result<u64, QuantityError> {
         let out_of_range = QuantityError::OutOfRange { quantity, min: self.times(min).minimal(), max: self.times(max).minimal() };
         let not_on_step = QuantityError::NotOnStep { quantity, step: self.size() };
@@ -177,7 +177,7 @@ impl InstrumentScale {
         if rest != 1 {
             return Err(ScaleError::TickNotDecimal { tick_value_units, lot_units });
         }
-        // The fewest decimals that hold it: 10^decimals is the smallest power of ten that the denominator divides.
+        // The smallest sufficient number: 10^decimals is the smallest power of ten that the denominator divides.
         let decimals = twos.max(fives);
         let mantissa = 2_u128
             .checked_pow(decimals - twos)
@@ -214,19 +214,19 @@ impl InstrumentScale {
         self.lot.size()
     }
 
-    /// Decimals that every price can be written with.
+    /// Number of decimals with which every price can be written.
     #[must_use]
     pub const fn price_decimals(&self) -> u32 {
         self.tick.decimals
     }
 
-    /// Decimals that every size can be written with.
+    /// Number of decimals with which every size can be written.
     #[must_use]
     pub const fn size_decimals(&self) -> u32 {
         self.lot.decimals
     }
 
-    /// The ticks of a price that someone wrote.
+    /// Parses a price into ticks.
     pub fn parse_price(&self, text: &str) -> Result<PriceTicks, QuantityError> {
         let [min, max] = [PriceTicks::MIN, PriceTicks::MAX].map(|price| price.get().unsigned_abs());
         let ticks = self.tick.count(Quantity::Price, text, min, max)?;
@@ -234,7 +234,7 @@ impl InstrumentScale {
         Ok(price.expect("a count within the range of prices is a price"))
     }
 
-    /// The lots of an order's size that someone wrote.
+    /// Parses an order's size into lots.
     pub fn parse_size(&self, text: &str) -> Result<SizeLots, QuantityError> {
         self.lot.count(Quantity::Size, text, 1, walras_types::limits::SIZE_LOTS_MAX).map(SizeLots::new)
     }
@@ -273,7 +273,7 @@ impl AssetScale {
         Ok(Self { unit: Step { mantissa: 1, decimals: u32::from(decimals) } })
     }
 
-    /// The units of an amount that someone wrote; zero is an amount.
+    /// Parses an amount into units; zero is valid.
     pub fn parse(&self, text: &str) -> Result<Amount, QuantityError> {
         let units = self.unit.count(Quantity::Amount, text, 0, Amount::MAX.get())?;
         Ok(Amount::new(units).expect("a count within the range of amounts is an amount"))
@@ -299,7 +299,7 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// What is left of `number` without its factors `prime`, and how many those were.
+/// Divides out all factors `prime`: returns the remaining number and how many factors there were.
 fn divide_out(mut number: u128, prime: u128) -> (u128, u32) {
     let mut count = 0;
     while number.is_multiple_of(prime) {

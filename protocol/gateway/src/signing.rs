@@ -18,7 +18,7 @@ impl Request<'static> {
     pub const WEB_SOCKET: Self = Self { method: "WS", path: "/v1/ws", body: b"" };
 }
 
-/// The four texts that say who sent a request: the headers `Walras-Key`, `Walras-Timestamp`, `Walras-Nonce` and `Walras-Signature`,
+/// The four texts that authenticate a request: the headers `Walras-Key`, `Walras-Timestamp`, `Walras-Nonce` and `Walras-Signature`,
 /// or the fields of an `auth` message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthFields {
@@ -32,9 +32,8 @@ pub struct AuthFields {
     pub signature: String,
 }
 
-/// The bytes that are signed: a version, then method, path, stamp, nonce and the body's SHA-256 in hexadecimal, a line feed between
-/// each. None of the parts before the last may hold a line feed ([`crate::Gateway`] refuses them), so no two requests have the same
-/// bytes.
+/// The bytes that are signed: a version, then method, path, stamp, nonce and the body's SHA-256 in hexadecimal, separated by line
+/// feeds. No part before the last may contain a line feed ([`crate::Gateway`] refuses it), so no two requests have the same bytes.
 #[must_use]
 pub fn signed_bytes(request: &Request<'_>, timestamp: &str, nonce: &str) -> Vec<u8> {
     let body_hash = hex(&sha256(request.body));

@@ -33,7 +33,7 @@ impl Rate {
 /// Too many requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Denied {
-    /// When it would be let through, if nothing else is meanwhile; `None` when it asks for more than a full bucket holds.
+    /// How long until the request would pass, if no other comes first; `None` if it asks for more than a full bucket holds.
     pub retry_after_ns: Option<u64>,
 }
 
@@ -85,16 +85,17 @@ impl TokenBucket {
     }
 }
 
-/// Buckets that a newcomer makes idle ones give way for, at most so many each time.
+/// How many buckets are checked for idleness when a new caller needs one.
 const SWEEP_COUNT: usize = 16;
 
-/// A bucket for each of a bounded number of callers. One that is full again is as good as forgotten, so it gives way to a newcomer.
+/// A bucket for each of a bounded number of callers. A bucket that is full again holds no information, so a new caller may replace
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Throttle<K> {
     rate: Rate,
     max: usize,
     buckets: BTreeMap<K, TokenBucket>,
-    /// Where the sweep goes on.
+    /// Where the next sweep starts.
     swept: Option<K>,
 }
 
@@ -109,7 +110,7 @@ impl<K: Copy + Ord> Throttle<K> {
         }
         self.sweep(now_ns);
         if self.buckets.len() >= self.max {
-            // Everyone whom it remembers is busy. One token's time is the soonest that one of them could be idle.
+            // All remembered callers are active. A bucket can become idle after one token's time at the earliest.
             let retry_after_ns = Some(PARTS.div_ceil(u64::from(self.rate.per_second.get())));
             return Err(Denied { retry_after_ns });
         }
@@ -127,7 +128,7 @@ impl<K: Copy + Ord> Throttle<K> {
         self.buckets.len()
     }
 
-    /// Looks at the next few buckets in a round and forgets the full ones.
+    /// Checks the next few buckets, in rotation, and forgets the full ones.
     fn sweep(&mut self, now_ns: u64) {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = self.swept.map_or(Unbounded, Excluded);

@@ -1,4 +1,4 @@
-//! Requests through the whole gate: each way to be refused, and that a refusal costs nobody else anything.
+//! Requests through all checks: every kind of refusal, and that a refusal never affects other participants.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
 use std::net::IpAddr;
@@ -61,10 +61,10 @@ fn a_signed_request_says_who_sent_it_and_is_taken_once() {
         let principal = setup.send(NOW, &fields).unwrap();
         assert_eq!((principal.account(), principal.key_id()), (Some(AccountId(7)), setup.trader.key_id()));
         assert_eq!(setup.reason(NOW, &fields), Some(RejectReason::NonceReused));
-        // To the last moment that its stamp is acceptable, and after that it is stale.
+        // Refused as reused up to the last moment at which its stamp is acceptable, as stale after that.
         assert_eq!(setup.reason(NOW + 5 * SECOND, &fields), Some(RejectReason::NonceReused));
         assert_eq!(setup.reason(NOW + 5 * SECOND + 1, &fields), Some(RejectReason::TimestampStale));
-        // The same nonce with another stamp is a reuse while it is remembered, and a new one afterwards.
+        // With another stamp, the same nonce counts as reused while it is remembered, and as new afterwards.
         let nonce = fields.nonce.clone();
         let again = setup.trader.sign(&ORDER, NOW + 6 * SECOND, &nonce);
         assert!(setup.send(NOW + 6 * SECOND, &again).is_ok());
@@ -120,16 +120,16 @@ fn a_gateway_that_follows_another_takes_only_what_that_one_cannot_have_taken() {
     for later in [1, 2 * SECOND, 5 * SECOND, 10 * SECOND] {
         assert_eq!(after.reason(NOW + later, &ahead), Some(RejectReason::TimestampStale), "{later}");
     }
-    // Nobody has to wait: the first stamp that is taken is one that may be signed ahead of time.
+    // A client need not wait: it may sign the first acceptable stamp ahead of its clock.
     let mut after = setup_with(Algorithm::Ed25519, GatewayConfig::new(NOW).following(NOW));
     let first = after.trader.sign(&ORDER, NOW + 5 * SECOND + 1, "n");
     assert!(after.send(NOW + 1, &first).is_ok());
-    // Unless the clock went back: then they are told how long.
+    // Unless the clock went back: then the refusal says how long to wait.
     let mut after = setup_with(Algorithm::Ed25519, GatewayConfig::new(NOW - 60 * SECOND).following(NOW));
     let fresh = after.trader.sign(&ORDER, NOW - 60 * SECOND, "n");
     let refusal = after.send(NOW - 60 * SECOND, &fresh).unwrap_err();
     assert!(refusal.to_string().contains("wait 60001 ms and sign"), "{refusal}");
-    // What it follows never brings stamps back that were stale already.
+    // `following` never makes a stale stamp acceptable again.
     assert_eq!(GatewayConfig::new(NOW).following(START - 60 * SECOND).stamps_from_ns, NOW);
 }
 
@@ -154,7 +154,7 @@ fn every_signed_part_matters() {
         ] {
             assert_eq!(setup.reason(NOW, &altered), Some(RejectReason::SignatureInvalid), "{altered:?}");
         }
-        // None of that used up the nonce.
+        // None of these refusals used up the nonce.
         assert!(setup.send(NOW, &fields).is_ok());
     }
 }
@@ -167,7 +167,7 @@ fn another_key_is_not_this_key() {
     assert_eq!(setup.reason(NOW, &fields), Some(RejectReason::UnknownKey));
     let forged = AuthFields { key: setup.trader.key_id().to_string(), ..fields };
     assert_eq!(setup.reason(NOW, &forged), Some(RejectReason::SignatureInvalid));
-    // The other algorithm's signature does not even have the length.
+    // A signature of the other algorithm has another length.
     let hmac = key(Algorithm::HmacSha256, 1).sign(&ORDER, NOW, "n");
     let mixed = AuthFields { key: setup.trader.key_id().to_string(), ..hmac };
     let refusal = setup.send(NOW, &mixed).unwrap_err();
@@ -237,7 +237,7 @@ fn permissions_and_removal_hold_for_requests_and_connections() {
         setup.gateway.admit(NOW, &verified, Permission::Read, Allowance::Requests).unwrap_err().reason,
         RejectReason::UnknownKey
     );
-    // A new key of the same name is not the old one.
+    // A new key of the same name does not inherit the old one's connections.
     let record = setup.trader.record(Some(AccountId(8)), permissions(&[Permission::Read])).unwrap();
     setup.gateway.add_key(record.clone()).unwrap();
     assert_eq!(setup.gateway.add_key(record).unwrap_err(), KeyError::DuplicateId);
@@ -269,13 +269,13 @@ fn throttles_count_keys_and_sources_apart() {
     let third = sign(&trader, 3);
     let refusal = setup.send(NOW, &third).unwrap_err();
     assert_eq!((refusal.reason, refusal.retry_after_ns), (RejectReason::Throttled, Some(SECOND)));
-    // The source has one left, and the other key its own two.
+    // The source has one request left, and the other key has its own two.
     setup.send(NOW, &sign(&other, 0)).unwrap();
     let refusal = setup.send(NOW, &sign(&other, 1)).unwrap_err();
     assert_eq!(refusal.detail.as_deref(), Some("This address sends too much."));
     let elsewhere = source("10.0.0.2");
     assert!(setup.gateway.authorize(NOW, elsewhere, &ORDER, Some(&sign(&other, 1)), Permission::Trade).is_ok());
-    // What was throttled may be sent again as it is.
+    // A throttled request may be sent again unchanged.
     assert!(setup.send(NOW + SECOND, &third).is_ok());
 }
 
@@ -290,12 +290,12 @@ fn cancels_have_an_allowance_of_their_own() {
     let gateway = &mut setup.gateway;
     let mut charge = |allowance| reason(gateway.charge(NOW, &principal, Permission::Trade, allowance, 1));
     assert_eq!([(); 3].map(|()| charge(Allowance::Requests)), [None, Some(RejectReason::Throttled), Some(RejectReason::Throttled)]);
-    // Its orders can still be taken out, as many a second as it could enter; then these are throttled too.
+    // The key can still cancel orders, as many a second as it could enter; then cancels are throttled too.
     assert_eq!([(); 3].map(|()| charge(Allowance::Cancels)), [None, None, Some(RejectReason::Throttled)]);
     let mut admit = |allowance| reason(gateway.admit_source(NOW, from, allowance, 1));
     while admit(Allowance::Requests).is_none() {}
     assert_eq!([(); 4].map(|()| admit(Allowance::Cancels)), [None, None, None, Some(RejectReason::Throttled)]);
-    // The signed request of a cancel is paid for like one on an open connection.
+    // A signed request that cancels is charged to the cancels' allowance, as on an open connection.
     let verified = setup.gateway.verify(NOW, &ORDER, Some(&setup.trader.sign(&ORDER, NOW, "second"))).unwrap();
     let admitted = |gateway: &mut Gateway, now| gateway.admit(now, &verified, Permission::Trade, Allowance::Cancels).map(|_| ());
     assert_eq!(reason(admitted(&mut setup.gateway, NOW)), Some(RejectReason::Throttled));
@@ -313,7 +313,7 @@ fn nobody_uses_up_the_allowance_of_a_key_that_is_not_theirs() {
         assert_eq!(setup.reason(NOW, &forged), Some(RejectReason::SignatureInvalid));
     }
     setup.send(NOW, &good).unwrap();
-    // Replays do not either.
+    // Replays do not use it up either.
     let next = setup.trader.sign(&ORDER, NOW + SECOND, "next");
     for _ in 0..100 {
         assert_eq!(setup.reason(NOW + SECOND, &good), Some(RejectReason::NonceReused));
@@ -364,7 +364,7 @@ fn keys_are_listed_by_id() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is sent, in whatever order and however late: no signed request is taken twice, and nothing panics.
+    /// No signed request is accepted twice and nothing panics, for any requests, order and delay.
     #[test]
     fn no_request_is_taken_twice(
         sends in prop::collection::vec((0u64..12, 0u64..4, 0u64..3_000_000_000, any::<bool>()), 1..60),
@@ -384,7 +384,7 @@ proptest! {
         }
     }
 
-    /// The same across restarts, wherever a restart sets the clock, as long as the gateway before is remembered by its last moment.
+    /// The same across restarts that set the clock to any time, provided that the last moment of the former gateway is known.
     #[test]
     fn no_request_is_taken_twice_by_gateways_that_follow_each_other(
         steps in prop::collection::vec((0u64..3_000_000_000, prop::option::weighted(0.2, 0u64..8_000_000_000), 0u64..12, any::<prop::sample::Index>()), 1..80),

@@ -1,4 +1,4 @@
-//! The page signs in TypeScript: what its tests expect must be what the gateway accepts.
+//! The web page signs in TypeScript: the gateway must accept the signatures that the page's tests expect.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 #![allow(clippy::disallowed_methods, reason = "this test reads a file of another part of the repository")]
 
@@ -10,7 +10,7 @@ fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     object[name].as_str().unwrap_or_else(|| panic!("\"{name}\" is no text in {object}"))
 }
 
-/// Checks every vector of a file: the same bytes, the same signature, and the gate lets it in. Panics with what differs.
+/// Checks every vector of a file: same bytes, same signature, accepted by the gateway. Panics with the difference.
 fn check(file: &Value) {
     let key = ClientKey::from_parts(text(file, "key"), text(file, "secret_base64url")).unwrap();
     let vectors = file["vectors"].as_array().unwrap();

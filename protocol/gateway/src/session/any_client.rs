@@ -1,4 +1,4 @@
-//! A program's end of its session, over one connection at a time or over several at once, for programs that let their users choose.
+//! The client side of a session, over one connection at a time or over several at once, for programs that let their users choose.
 
 use walras_types::SessionSeq;
 use walras_wire::Command;
@@ -7,7 +7,7 @@ use super::client::SessionClient;
 use super::client_settings::{ClientEvent, SubmitError, Wish};
 use super::copied_client::CopiedClient;
 
-/// Either of them. The only stream of [`AnyClient::One`] is the stream 0. What each method does is said there.
+/// Either kind of client. The only stream of [`AnyClient::One`] is stream 0. Each method is documented at the two clients.
 #[derive(Debug)]
 pub enum AnyClient {
     /// One connection at a time.
@@ -17,7 +17,7 @@ pub enum AnyClient {
 }
 
 impl AnyClient {
-    /// Streams.
+    /// Number of streams.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         match self {
@@ -26,7 +26,7 @@ impl AnyClient {
         }
     }
 
-    /// Whether a stream at least is there now.
+    /// Whether at least one stream is logged on.
     #[must_use]
     pub fn is_logged_on(&self) -> bool {
         match self {
@@ -35,7 +35,7 @@ impl AnyClient {
         }
     }
 
-    /// Commands that are not answered.
+    /// Number of unanswered commands.
     #[must_use]
     pub fn unanswered_count(&self) -> usize {
         match self {
@@ -44,7 +44,7 @@ impl AnyClient {
         }
     }
 
-    /// Takes a command, numbers it, and sends it by all streams.
+    /// Numbers a command and sends it over all streams.
     ///
     /// # Errors
     /// Before the first logon, when too many are unanswered, and after the end.
@@ -55,7 +55,7 @@ impl AnyClient {
         }
     }
 
-    /// What the host is to do for a stream.
+    /// What the host must do for a stream now.
     #[must_use]
     pub fn wish(&self, stream: usize, now_ns: u64) -> Wish<'_> {
         match self {
@@ -64,7 +64,7 @@ impl AnyClient {
         }
     }
 
-    /// The host begins to connect a stream as wished.
+    /// The host has started to connect a stream, as [`AnyClient::wish`] asked.
     pub fn on_connecting(&mut self, stream: usize) {
         match self {
             Self::One(client) => client.on_connecting(),
@@ -72,7 +72,7 @@ impl AnyClient {
         }
     }
 
-    /// A stream's connection is there: logs on.
+    /// A stream's connection is established: logs on.
     pub fn on_connected(&mut self, stream: usize, now_ns: u64, nonce: &str) {
         match self {
             Self::One(client) => client.on_connected(now_ns, nonce),
@@ -80,7 +80,7 @@ impl AnyClient {
         }
     }
 
-    /// A stream's connection is lost or closed, or could not be made.
+    /// A stream's connection was lost or closed, or the attempt failed.
     pub fn on_disconnected(&mut self, stream: usize, now_ns: u64) {
         match self {
             Self::One(client) => client.on_disconnected(now_ns),
@@ -88,23 +88,23 @@ impl AnyClient {
         }
     }
 
-    /// Bytes came by a stream.
-    pub fn on_bytes(&mut self, stream: usize, now_ns: u64, bytes: &[u8], tell: &mut impl FnMut(ClientEvent)) {
+    /// Takes bytes received over a stream.
+    pub fn on_bytes(&mut self, stream: usize, now_ns: u64, bytes: &[u8], emit: &mut impl FnMut(ClientEvent)) {
         match self {
-            Self::One(client) => client.on_bytes(now_ns, bytes, tell),
-            Self::Several(client) => client.on_bytes(stream, now_ns, bytes, tell),
+            Self::One(client) => client.on_bytes(now_ns, bytes, emit),
+            Self::Several(client) => client.on_bytes(stream, now_ns, bytes, emit),
         }
     }
 
-    /// Time passed.
-    pub fn on_timer(&mut self, now_ns: u64, tell: &mut impl FnMut(ClientEvent)) {
+    /// Handles timeouts and heartbeats.
+    pub fn on_timer(&mut self, now_ns: u64, emit: &mut impl FnMut(ClientEvent)) {
         match self {
-            Self::One(client) => client.on_timer(now_ns, tell),
-            Self::Several(client) => client.on_timer(now_ns, tell),
+            Self::One(client) => client.on_timer(now_ns, emit),
+            Self::Several(client) => client.on_timer(now_ns, emit),
         }
     }
 
-    /// When [`AnyClient::on_timer`] or [`AnyClient::wish`] has something new.
+    /// When to call [`AnyClient::on_timer`] or [`AnyClient::wish`] next.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         match self {
@@ -122,7 +122,7 @@ impl AnyClient {
         }
     }
 
-    /// So many of them were written.
+    /// Removes `len` bytes that were written.
     pub fn consume(&mut self, stream: usize, len: usize) {
         match self {
             Self::One(client) => client.consume(len),

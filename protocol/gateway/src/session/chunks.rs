@@ -1,15 +1,15 @@
-//! Reports as bytes, in pieces of a few thousand. A piece belongs to one account and is dropped whole; pieces know the next one of
-//! their account and their neighbours in the order in which they were begun.
+//! Encoded reports in pieces of a few thousand bytes. A piece belongs to one account and is dropped as a whole. It links to its
+//! account's next piece and to its neighbours in the order in which all pieces were begun.
 //!
-//! A clone shares all pieces until they change, so it costs a word or two a piece. The first write to a shared piece copies it.
+//! Clones share pieces, so a clone costs a word or two per piece. The first write to a shared piece copies it.
 
 use std::sync::Arc;
 
 use walras_types::{AccountId, LogIndex, TimeNs};
 
-/// A piece of at least this many bytes is full: the next event begins another.
+/// A piece of at least this many bytes is full: the next report begins another one.
 pub(super) const PIECE_BYTES: usize = 4_096;
-/// Before each event: its length, the log index and the time.
+/// Bytes before each event: its length, log index and time.
 pub(super) const HEADER_BYTES: usize = 18;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Piece {
     begun_after: Option<u32>,
 }
 
-/// A report as it is kept.
+/// A retained report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
     pub(super) log_index: LogIndex,
@@ -30,7 +30,7 @@ pub(super) struct Record<'a> {
     pub(super) event: &'a [u8],
 }
 
-/// What was dropped.
+/// A dropped piece.
 pub(super) struct Dropped {
     pub(super) account: AccountId,
     pub(super) count: u32,
@@ -48,7 +48,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Bytes of all pieces.
+    /// Total bytes of all pieces.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -58,7 +58,7 @@ impl Chunks {
         self.oldest
     }
 
-    /// Appends a report to an account's newest piece, or to a new one; says which.
+    /// Appends a report to an account's newest piece, or to a new one if that is full. Returns the piece.
     pub(super) fn append(
         &mut self,
         newest: Option<u32>,
@@ -101,8 +101,7 @@ impl Chunks {
         if let Some(at) = self.free.pop() {
             let piece = &mut self.slab[at as usize];
             let mut bytes = std::mem::take(&mut piece.bytes);
-            // Its bytes keep their memory, unless a clone has them: nothing is allocated once as many pieces are kept as ever will
-            // be.
+            // The buffer is reused unless a clone shares it, so allocations stop once the number of pieces has reached its maximum.
             match Arc::get_mut(&mut bytes) {
                 Some(own) => own.clear(),
                 None => bytes = Arc::default(),
@@ -132,7 +131,7 @@ impl Chunks {
         dropped
     }
 
-    /// The reports of a piece and of those that follow it in its account.
+    /// The reports of a piece and of its account's later pieces.
     pub(super) fn records_from(&self, piece: Option<u32>) -> impl Iterator<Item = Record<'_>> {
         let pieces = std::iter::successors(piece, |&at| self.piece(at).next_of_account);
         pieces.flat_map(|at| Records(&self.piece(at).bytes))
@@ -143,7 +142,7 @@ impl Chunks {
         std::iter::successors(self.oldest, |&at| self.piece(at).begun_after).map(|at| self.piece(at))
     }
 
-    /// Puts a whole piece behind the others.
+    /// Appends a whole piece after all others.
     pub(super) fn restore(&mut self, newest_of_account: Option<u32>, account: AccountId, count: u32, bytes: &[u8]) -> u32 {
         let at = self.begin(newest_of_account, account);
         let piece = &mut self.slab[at as usize];
@@ -153,7 +152,7 @@ impl Chunks {
         at
     }
 
-    /// Bytes of one piece.
+    /// Length of a piece in bytes.
     pub(super) fn bytes_of(&self, at: u32) -> usize {
         self.piece(at).bytes.len()
     }
@@ -169,7 +168,7 @@ impl Piece {
     }
 }
 
-/// The reports of one piece; ends where the bytes are none.
+/// Iterates over the reports of a piece; stops at the first bytes that do not parse.
 pub(super) struct Records<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Records<'a> {

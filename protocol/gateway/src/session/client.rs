@@ -1,4 +1,4 @@
-//! A program's end of its session, over many connections to many replicas.
+//! The client side of an order-entry session. It reconnects, to the same replica or another, and resends unanswered commands.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,8 @@ use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitErr
 use super::stream::{Output, Partial};
 use crate::{ClientKey, Request};
 
-/// A program's end of its session. Its host connects where it wishes, carries bytes, and calls [`SessionClient::on_timer`] in time.
+/// The client side of a session. The host connects where [`SessionClient::wish`] says, carries bytes, and calls
+/// [`SessionClient::on_timer`] at the deadline.
 #[derive(Debug)]
 pub struct SessionClient {
     settings: ClientSettings,
@@ -23,19 +24,19 @@ pub struct SessionClient {
     partial: Partial,
     joined: Vec<u8>,
     output: Output,
-    /// Reused to encode a command.
+    /// Encoding buffer, reused for each command.
     scratch: Vec<u8>,
-    /// Which replica to try; whom one named instead, and whether that one is to be tried next.
+    /// Index of the replica to try; the address that a replica named as the leader; whether to try that address next.
     replica: usize,
     hint: Option<String>,
     is_named: bool,
     session: Option<Numbers>,
-    /// Of the commands that it was given when it joined, those before this one are answered already: they are left out where the
-    /// venue expects a later one.
+    /// For a stream of a session with copies: commands before this number were answered by another stream. They are dropped if the
+    /// venue expects a later number.
     answered_before: Option<SessionSeq>,
-    /// Number of the latest report that the user got; `None` before the first wanted number is known.
-    told: Option<u64>,
-    /// When something came last, was sent last, and when the first unanswered command became that or was sent again.
+    /// Number of the latest report delivered to the user; `None` until the first number is known.
+    last_report: Option<u64>,
+    /// Time of the last input; of the last output; and since when the oldest unanswered command has been waiting.
     heard_ns: u64,
     sent_ns: u64,
     progress_ns: u64,
@@ -53,26 +54,26 @@ enum Link {
     Up {
         idle_timeout_ns: u64,
     },
-    /// To be closed; another one follows.
+    /// To be closed; the client then connects again.
     Broken,
-    /// To be closed if it is not yet, and none follows.
+    /// The session is over. The connection is to be closed if it is still open.
     Ended {
         is_connected: bool,
     },
 }
 
-/// The numbers of a session, which outlive its connections.
+/// The sequence numbers of a session. They outlive its connections.
 #[derive(Debug)]
 struct Numbers {
     session: SessionId,
-    /// Commands from `first` on, each as it was numbered.
+    /// Unanswered commands, numbered from `first`.
     unanswered: VecDeque<Command>,
     first: SessionSeq,
-    /// How many of them were sent on this connection.
+    /// How many of `unanswered` were sent on this connection.
     sent: usize,
-    /// The venue's window.
+    /// Number of unanswered commands that the venue allows.
     window: u32,
-    /// Nothing is sent before.
+    /// Nothing is sent before this time.
     hold_until_ns: u64,
 }
 
@@ -81,17 +82,17 @@ impl Numbers {
         SessionSeq(self.first.0 + self.unanswered.len() as u64)
     }
 
-    /// How many of the unanswered the venue's window lets be sent.
+    /// How many unanswered commands fit the venue's window.
     fn sendable(&self) -> usize {
         self.unanswered.len().min(self.window as usize)
     }
 }
 
 impl SessionClient {
-    /// A session that is not connected yet. `None` when there is no replica's address.
+    /// Creates a session that is not connected yet. `None` if `settings` has no replica's address.
     #[must_use]
     pub fn new(settings: ClientSettings, key: ClientKey, now_ns: u64) -> Option<Self> {
-        let told = match settings.reports {
+        let last_report = match settings.reports {
             ReportsWanted::After(after) => Some(after),
             ReportsWanted::None | ReportsWanted::New => None,
         };
@@ -109,14 +110,14 @@ impl SessionClient {
             is_named: false,
             session: None,
             answered_before: None,
-            told,
+            last_report,
             heard_ns: now_ns,
             sent_ns: now_ns,
             progress_ns: now_ns,
         })
     }
 
-    /// Takes a command, numbers it, and sends it now or as soon as that is possible, as often as needed.
+    /// Numbers a command and sends it as soon as possible, repeatedly if connections are lost.
     pub fn submit(&mut self, now_ns: u64, command: &Command) -> Result<SessionSeq, SubmitError> {
         if matches!(self.link, Link::Ended { .. }) {
             return Err(SubmitError::Ended);
@@ -140,9 +141,10 @@ impl SessionClient {
         self.send_unsent(now_ns);
     }
 
-    /// Takes the next command of a session of several streams; whether this one has kept up with what the venue remembers.
+    /// Adds the next command of a session with several streams. `false` if this stream lags further behind than the venue
+    /// remembers.
     pub(super) fn append(&mut self, now_ns: u64, command: &Command) -> bool {
-        // Before the logon, those that are answered already are among them.
+        // Before the logon the queue also holds commands that other streams have had answered.
         let most = if self.is_logged_on() { UNANSWERED_MAX } else { 2 * UNANSWERED_MAX };
         let keeps_up = self.unanswered_count() < most as usize && !matches!(self.link, Link::Ended { .. });
         if keeps_up {
@@ -151,28 +153,29 @@ impl SessionClient {
         keeps_up
     }
 
-    /// For one of several streams of a session, before it logs on: its last commands, from `first` on (those before
-    /// `answered_before` are answered), and the number of the latest report that the user got.
+    /// Prepares one of several streams of a session for its logon. `unanswered` are the session's last commands, numbered from
+    /// `first`; those before `answered_before` are answered. `last_report` is the number of the latest report delivered to the
+    /// user.
     pub(super) fn join(
         &mut self,
         session: SessionId,
         first: SessionSeq,
         unanswered: VecDeque<Command>,
         answered_before: SessionSeq,
-        told: Option<u64>,
+        last_report: Option<u64>,
     ) {
         let (sent, window, hold_until_ns) = (0, UNANSWERED_MAX, 0);
         self.session = Some(Numbers { session, unanswered, first, sent, window, hold_until_ns });
         self.answered_before = Some(answered_before);
-        self.told = told;
+        self.last_report = last_report;
     }
 
-    /// The number that the next command gets; `None` before the first logon.
+    /// Number of the next command; `None` before the first logon.
     pub(super) fn next(&self) -> Option<SessionSeq> {
         self.session.as_ref().map(Numbers::next)
     }
 
-    /// The connection is to be closed, and another one follows, even after an end.
+    /// Closes the connection and connects again, even if the session has ended.
     pub(super) fn give_up(&mut self) {
         self.link = match self.link {
             Link::Down { retry_ns } => Link::Down { retry_ns },
@@ -180,7 +183,7 @@ impl SessionClient {
         };
     }
 
-    /// What the host is to do.
+    /// What the host must do now.
     #[must_use]
     pub fn wish(&self, now_ns: u64) -> Wish<'_> {
         match self.link {
@@ -194,22 +197,22 @@ impl SessionClient {
         self.hint.as_deref().unwrap_or(&self.settings.replicas[self.replica])
     }
 
-    /// The host begins to connect as wished.
+    /// The host has started to connect, as [`SessionClient::wish`] asked.
     pub fn on_connecting(&mut self) {
         if matches!(self.link, Link::Down { .. }) {
             self.link = Link::Connecting;
         }
     }
 
-    /// The connection is there: logs on. `now_ns` is the time since the Unix epoch, `nonce` new for each logon
+    /// The connection is established: logs on. `now_ns` is the time since the Unix epoch; `nonce` must be new for each logon
     /// ([`crate::generate_nonce`]).
     pub fn on_connected(&mut self, now_ns: u64, nonce: &str) {
         if !matches!(self.link, Link::Down { .. } | Link::Connecting) {
             return;
         }
-        let reports = match (self.settings.reports, self.told) {
+        let reports = match (self.settings.reports, self.last_report) {
             (ReportsWanted::None, _) => ReportsWanted::None,
-            (_, Some(told)) => ReportsWanted::After(told),
+            (_, Some(last_report)) => ReportsWanted::After(last_report),
             (wanted, None) => wanted,
         };
         let ClientSettings { on_disconnect, role, token, version, .. } = self.settings;
@@ -225,7 +228,7 @@ impl SessionClient {
         encode_client(&ClientMessage::Logon(logon), self.output.end());
     }
 
-    /// The connection is lost or closed, or could not be made.
+    /// The connection was lost or closed, or the attempt failed.
     pub fn on_disconnected(&mut self, now_ns: u64) {
         self.partial.clear();
         self.output.clear();
@@ -241,7 +244,7 @@ impl SessionClient {
         }
     }
 
-    /// The replica that was named just now, at once; else the next one, after a while.
+    /// Connects to the replica that was just named as the leader, at once; otherwise to the next in the list, after a delay.
     fn try_another(&mut self, now_ns: u64) {
         let was_named = std::mem::take(&mut self.is_named);
         if !was_named {
@@ -252,8 +255,8 @@ impl SessionClient {
         self.link = Link::Down { retry_ns: now_ns.saturating_add(delay_ns) };
     }
 
-    /// Bytes came, cut anywhere. `tell` gets what they mean, at once and in order.
-    pub fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], tell: &mut impl FnMut(ClientEvent)) {
+    /// Takes received bytes, cut anywhere. Calls `emit` with each event that they complete, in order.
+    pub fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], emit: &mut impl FnMut(ClientEvent)) {
         self.heard_ns = self.heard_ns.max(now_ns);
         let mut joined = std::mem::take(&mut self.joined);
         let mut rest = bytes;
@@ -261,13 +264,13 @@ impl SessionClient {
             let done = match self.partial.next_frame(rest, &mut joined) {
                 Ok((Some(frame), after)) => {
                     rest = after;
-                    decode_venue(frame).and_then(|message| self.on_message(now_ns, &message, tell))
+                    decode_venue(frame).and_then(|message| self.on_message(now_ns, &message, emit))
                 }
                 Ok((None, _)) => break,
                 Err(error) => Err(error),
             };
             if let Err(error) = done {
-                self.end(ClientError::Malformed(error), tell);
+                self.end(ClientError::Malformed(error), emit);
             }
         }
         self.joined = joined;
@@ -277,30 +280,30 @@ impl SessionClient {
         &mut self,
         now_ns: u64,
         message: &VenueMessage<'_>,
-        tell: &mut impl FnMut(ClientEvent),
+        emit: &mut impl FnMut(ClientEvent),
     ) -> Result<(), DecodeError> {
         match message {
-            VenueMessage::LoggedOn(m) => self.on_logged_on(now_ns, m, tell),
-            VenueMessage::Answer(m) => self.on_answer(now_ns, m, tell),
-            VenueMessage::Report(m) => self.on_report(m, tell)?,
+            VenueMessage::LoggedOn(m) => self.on_logged_on(now_ns, m, emit),
+            VenueMessage::Answer(m) => self.on_answer(now_ns, m, emit),
+            VenueMessage::Report(m) => self.on_report(m, emit)?,
             VenueMessage::NotLeader { leader } => {
                 let is_news = !leader.is_empty() && *leader != self.target();
-                // A replica that was named and does not lead must not send the client around without a pause.
+                // Two replicas that name each other as the leader must not make the client reconnect in a tight loop.
                 self.hint = (is_news && self.hint.is_none()).then(|| (*leader).to_owned());
                 self.is_named = self.hint.is_some();
-                self.break_off(None, tell);
+                self.break_off(None, emit);
             }
             VenueMessage::Refused(m) => self.on_refused(now_ns, m),
-            VenueMessage::Late(m) => tell(ClientEvent::Late { session_seq: m.session_seq, late_ns: m.late_ns }),
+            VenueMessage::Late(m) => emit(ClientEvent::Late { session_seq: m.session_seq, late_ns: m.late_ns }),
             VenueMessage::Pong(_) => {}
-            VenueMessage::Bye { reason, .. } => self.on_bye(*reason, tell),
+            VenueMessage::Bye { reason, .. } => self.on_bye(*reason, emit),
         }
         Ok(())
     }
 
-    fn on_logged_on(&mut self, now_ns: u64, m: &LoggedOn, tell: &mut impl FnMut(ClientEvent)) {
+    fn on_logged_on(&mut self, now_ns: u64, m: &LoggedOn, emit: &mut impl FnMut(ClientEvent)) {
         if !matches!(self.link, Link::LoggingOn { .. }) {
-            return self.break_off(None, tell);
+            return self.break_off(None, emit);
         }
         if let (Some(answered_before), Some(numbers)) = (self.answered_before.take(), &mut self.session) {
             while numbers.first < answered_before.min(m.next) && numbers.unanswered.pop_front().is_some() {
@@ -320,11 +323,11 @@ impl SessionClient {
             }
             Some(numbers) if numbers.session != m.session => {
                 let error = ClientError::SessionLost { was: numbers.session, unanswered_from: numbers.first };
-                return self.end(error, tell);
+                return self.end(error, emit);
             }
             Some(numbers) if m.next < numbers.first || m.next > numbers.next() => {
                 let (from, next) = (numbers.first, numbers.next());
-                return self.end(ClientError::OtherNumbers { expected: m.next, from, next }, tell);
+                return self.end(ClientError::OtherNumbers { expected: m.next, from, next }, emit);
             }
             Some(numbers) => {
                 numbers.window = m.window.max(1);
@@ -334,57 +337,59 @@ impl SessionClient {
         self.link = Link::Up { idle_timeout_ns: m.idle_timeout_ns };
         self.hint = None;
         self.progress_ns = now_ns;
-        tell(ClientEvent::LoggedOn { session: m.session });
+        emit(ClientEvent::LoggedOn { session: m.session });
         if self.settings.reports != ReportsWanted::None && self.settings.role == Role::Account {
-            self.begin_reports(m, tell);
+            self.begin_reports(m, emit);
         }
         self.send_unsent(now_ns);
     }
 
-    fn begin_reports(&mut self, m: &LoggedOn, tell: &mut impl FnMut(ClientEvent)) {
+    fn begin_reports(&mut self, m: &LoggedOn, emit: &mut impl FnMut(ClientEvent)) {
         let next = m.reports_from.max(1);
-        match self.told {
-            None => self.told = Some(next - 1),
-            Some(told) if m.report_seq < told => self.end(ClientError::ReportsWentBack { known: m.report_seq, told }, tell),
-            Some(told) => self.skip_reports(told, next, tell),
+        match self.last_report {
+            None => self.last_report = Some(next - 1),
+            Some(last_report) if m.report_seq < last_report => {
+                self.end(ClientError::ReportsWentBack { known: m.report_seq, sent: last_report }, emit)
+            }
+            Some(last_report) => self.skip_reports(last_report, next, emit),
         }
     }
 
-    fn skip_reports(&mut self, told: u64, next: u64, tell: &mut impl FnMut(ClientEvent)) {
-        if next > told.saturating_add(1) {
-            self.told = Some(next - 1);
-            tell(ClientEvent::ReportsMissing { from: told + 1, next });
+    fn skip_reports(&mut self, last_report: u64, next: u64, emit: &mut impl FnMut(ClientEvent)) {
+        if next > last_report.saturating_add(1) {
+            self.last_report = Some(next - 1);
+            emit(ClientEvent::ReportsMissing { from: last_report + 1, next });
         }
     }
 
-    fn on_answer(&mut self, now_ns: u64, m: &Answer, tell: &mut impl FnMut(ClientEvent)) {
-        let Some(numbers) = &mut self.session else { return self.break_off(None, tell) };
+    fn on_answer(&mut self, now_ns: u64, m: &Answer, emit: &mut impl FnMut(ClientEvent)) {
+        let Some(numbers) = &mut self.session else { return self.break_off(None, emit) };
         if m.session_seq < numbers.first {
             return;
         }
         if m.session_seq > numbers.first || numbers.unanswered.is_empty() {
-            // Answers come in order: one is lost, or was never asked for. A new connection brings them again.
-            return self.break_off(None, tell);
+            // Answers come in order, so one was lost or does not belong here. A new connection repeats them.
+            return self.break_off(None, emit);
         }
         numbers.unanswered.pop_front();
         numbers.first = numbers.first.next();
         numbers.sent = numbers.sent.saturating_sub(1);
         self.progress_ns = now_ns;
         let Answer { session_seq, log_index, time, rejected } = *m;
-        tell(ClientEvent::Answer { session_seq, log_index, time, rejected });
+        emit(ClientEvent::Answer { session_seq, log_index, time, rejected });
         self.send_unsent(now_ns);
     }
 
-    fn on_report(&mut self, m: &Report<'_>, tell: &mut impl FnMut(ClientEvent)) -> Result<(), DecodeError> {
-        let told = self.told.unwrap_or(m.report_seq.saturating_sub(1));
-        if m.report_seq <= told {
+    fn on_report(&mut self, m: &Report<'_>, emit: &mut impl FnMut(ClientEvent)) -> Result<(), DecodeError> {
+        let last_report = self.last_report.unwrap_or(m.report_seq.saturating_sub(1));
+        if m.report_seq <= last_report {
             return Ok(());
         }
         let event = decode_report_event(m.event)?;
-        self.skip_reports(told, m.report_seq, tell);
-        self.told = Some(m.report_seq);
+        self.skip_reports(last_report, m.report_seq, emit);
+        self.last_report = Some(m.report_seq);
         let (report_seq, log_index, time) = (m.report_seq, m.log_index, m.time);
-        tell(ClientEvent::Report { report_seq, log_index, time, event });
+        emit(ClientEvent::Report { report_seq, log_index, time, event });
         Ok(())
     }
 
@@ -399,10 +404,10 @@ impl SessionClient {
         }
     }
 
-    fn on_bye(&mut self, reason: ByeReason, tell: &mut impl FnMut(ClientEvent)) {
+    fn on_bye(&mut self, reason: ByeReason, emit: &mut impl FnMut(ClientEvent)) {
         match reason {
             ByeReason::Idle | ByeReason::SlowReader | ByeReason::VenueFault | ByeReason::ShuttingDown => {
-                self.break_off(Some(reason), tell);
+                self.break_off(Some(reason), emit);
             }
             ByeReason::Rejected(
                 RejectReason::TimestampStale
@@ -411,28 +416,28 @@ impl SessionClient {
                 | RejectReason::VenueNotReady
                 | RejectReason::StorageFull
                 | RejectReason::Overloaded,
-            ) => self.break_off(Some(reason), tell),
-            ByeReason::LoggedOut => self.end(ClientError::LoggedOut, tell),
+            ) => self.break_off(Some(reason), emit),
+            ByeReason::LoggedOut => self.end(ClientError::LoggedOut, emit),
             ByeReason::Replaced
             | ByeReason::LogonExpected
             | ByeReason::SessionSeqGap
             | ByeReason::WindowExceeded
             | ByeReason::Malformed
-            | ByeReason::Rejected(_) => self.end(ClientError::Bye(reason), tell),
+            | ByeReason::Rejected(_) => self.end(ClientError::Bye(reason), emit),
         }
     }
 
-    fn break_off(&mut self, reason: Option<ByeReason>, tell: &mut impl FnMut(ClientEvent)) {
+    fn break_off(&mut self, reason: Option<ByeReason>, emit: &mut impl FnMut(ClientEvent)) {
         self.link = Link::Broken;
-        tell(ClientEvent::Disconnected { reason });
+        emit(ClientEvent::Disconnected { reason });
     }
 
-    fn end(&mut self, error: ClientError, tell: &mut impl FnMut(ClientEvent)) {
+    fn end(&mut self, error: ClientError, emit: &mut impl FnMut(ClientEvent)) {
         self.link = Link::Ended { is_connected: true };
-        tell(ClientEvent::Ended(error));
+        emit(ClientEvent::Ended(error));
     }
 
-    /// Sends what was not sent on this connection, as far as the venue's window goes.
+    /// Sends the commands not yet sent on this connection, within the venue's window.
     fn send_unsent(&mut self, now_ns: u64) {
         let (Link::Up { .. }, Some(numbers)) = (self.link, &mut self.session) else { return };
         if now_ns < numbers.hold_until_ns {
@@ -448,30 +453,30 @@ impl SessionClient {
         }
     }
 
-    /// Says that nothing more is wanted. The session stays at the venue; what is unanswered may still be carried out.
-    pub fn log_out(&mut self, tell: &mut impl FnMut(ClientEvent)) {
+    /// Logs out. The session stays open at the venue, and unanswered commands may still be executed.
+    pub fn log_out(&mut self, emit: &mut impl FnMut(ClientEvent)) {
         match self.link {
             Link::Up { .. } => encode_client(&ClientMessage::Logout, self.output.end()),
             Link::Ended { .. } => {}
-            Link::LoggingOn { .. } | Link::Broken => self.end(ClientError::LoggedOut, tell),
+            Link::LoggingOn { .. } | Link::Broken => self.end(ClientError::LoggedOut, emit),
             Link::Down { .. } | Link::Connecting => {
                 let is_connected = self.link == Link::Connecting;
-                self.end(ClientError::LoggedOut, tell);
+                self.end(ClientError::LoggedOut, emit);
                 self.link = Link::Ended { is_connected };
             }
         }
     }
 
-    /// Time passed: see [`SessionClient::deadline_ns`].
-    pub fn on_timer(&mut self, now_ns: u64, tell: &mut impl FnMut(ClientEvent)) {
+    /// Handles timeouts and heartbeats. To be called at [`SessionClient::deadline_ns`].
+    pub fn on_timer(&mut self, now_ns: u64, emit: &mut impl FnMut(ClientEvent)) {
         match self.link {
             Link::LoggingOn { since_ns } if now_ns >= since_ns.saturating_add(self.settings.logon_timeout_ns) => {
-                self.break_off(None, tell);
+                self.break_off(None, emit);
             }
             Link::Up { idle_timeout_ns } => {
                 let is_silent = now_ns >= self.heard_ns.saturating_add(idle_timeout_ns);
                 if is_silent || self.answer_deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
-                    return self.break_off(None, tell);
+                    return self.break_off(None, emit);
                 }
                 self.send_unsent(now_ns);
                 if now_ns >= self.sent_ns.saturating_add(idle_timeout_ns / 3) {
@@ -488,7 +493,8 @@ impl SessionClient {
         waits.then(|| self.progress_ns.saturating_add(self.settings.answer_timeout_ns))
     }
 
-    /// When [`SessionClient::on_timer`] or [`SessionClient::wish`] has something new; `None` when only the host can bring it.
+    /// When to call [`SessionClient::on_timer`] or [`SessionClient::wish`] next; `None` if only the host's input can change
+    /// something.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         match self.link {
@@ -505,13 +511,13 @@ impl SessionClient {
         }
     }
 
-    /// Whether the session is there now.
+    /// Whether the client is logged on.
     #[must_use]
     pub const fn is_logged_on(&self) -> bool {
         matches!(self.link, Link::Up { .. })
     }
 
-    /// Commands that are not answered.
+    /// Number of unanswered commands.
     #[must_use]
     pub fn unanswered_count(&self) -> usize {
         self.session.as_ref().map_or(0, |numbers| numbers.unanswered.len())
@@ -523,7 +529,7 @@ impl SessionClient {
         self.output.unwritten()
     }
 
-    /// So many of them were written.
+    /// Removes `len` bytes that were written.
     pub fn consume(&mut self, len: usize) {
         self.output.consume(len);
     }

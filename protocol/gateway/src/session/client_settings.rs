@@ -1,38 +1,38 @@
-//! What a client's end of a session is set to, and what it tells its user.
+//! Settings of the client side of a session, and the events and errors that it reports to its user.
 
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::DecodeError;
 use walras_wire::order_entry::{ByeReason, EntryVersion, OnDisconnect, ReportEvent, ReportsWanted, Role};
 
-/// What a session is to be.
+/// Settings of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
     /// Addresses of the replicas, at least one, tried in turn.
     pub replicas: Vec<String>,
-    /// The session's name: the same token, the same session. A program that does not know what became of its last commands takes a
-    /// new one.
+    /// Identifies the session: the same token opens the same session. A program that does not know the result of its last commands
+    /// must use a new token.
     pub token: u64,
-    /// Whose session.
+    /// Whether the session is an account's or an operator's.
     pub role: Role,
-    /// What becomes of open orders when the connection is lost.
+    /// Whether open orders stay or are cancelled when the connection is lost.
     pub on_disconnect: OnDisconnect,
-    /// Which reports.
+    /// Which execution reports the client wants.
     pub reports: ReportsWanted,
-    /// Unanswered commands, at most [`super::UNANSWERED_MAX`]; the venue may ask for fewer.
+    /// Maximum number of unanswered commands, up to [`super::UNANSWERED_MAX`]. The venue may set a lower limit.
     pub window: u32,
     /// How long to wait before trying to connect again.
     pub retry_delay_ns: u64,
-    /// How long a logon may take.
+    /// The connection is given up if the logon takes longer.
     pub logon_timeout_ns: u64,
-    /// How long to wait for the next answer before the connection is given up.
+    /// The connection is given up if the next answer takes longer.
     pub answer_timeout_ns: u64,
-    /// The version of the protocol. In the second one the venue notifies of late orders; an older venue refuses it.
+    /// Protocol version. In version 2 the venue notifies the client of late orders. A venue that only knows version 1 refuses it.
     pub version: EntryVersion,
 }
 
 impl ClientSettings {
-    /// An account's session with these replicas: orders stay when the connection is lost, new reports are sent, a try each 100 ms,
-    /// a logon within 5 s, an answer within 10 s.
+    /// Settings of an account's session: orders stay open when the connection is lost, new reports are sent, reconnection every 100
+    /// ms, 5 s for a logon, 10 s for an answer.
     #[must_use]
     pub fn new(replicas: Vec<String>, token: u64) -> Self {
         Self {
@@ -50,129 +50,130 @@ impl ClientSettings {
     }
 }
 
-/// What the host of a client is to do.
+/// What the host of a client must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish<'a> {
-    /// Nothing, until the deadline or until something comes.
+    /// Wait for the deadline or for input.
     Wait,
-    /// Connect to this address, then call `on_connected`, or `on_disconnected` when that fails.
+    /// Connect to this address, then call `on_connected`, or `on_disconnected` if it fails.
     Connect(&'a str),
-    /// Write the output as far as it goes, close the connection, then call `on_disconnected`.
+    /// Write as much of the output as possible, close the connection, then call `on_disconnected`.
     Close,
 }
 
 /// What a client reports to its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
-    /// The session is there, perhaps again. What is unanswered is sent again.
+    /// Logged on, for the first time or after a lost connection. Unanswered commands are sent again.
     LoggedOn {
-        /// Which.
+        /// The session's id.
         session: SessionId,
     },
-    /// What came of a command: once for each, in their order.
+    /// The result of a command. Each command has exactly one, in the order of their numbers.
     Answer {
-        /// Which command.
+        /// The command's number.
         session_seq: SessionSeq,
-        /// Where in the log.
+        /// The command's log index.
         log_index: LogIndex,
-        /// The log's time there; `None` when the venue answered from memory.
+        /// Time of the log entry; `None` if the venue repeated a remembered answer.
         time: Option<TimeNs>,
-        /// Why it changed nothing; `None` when it was carried out.
+        /// Why the command was rejected; `None` if it was executed.
         rejected: Option<RejectReason>,
     },
-    /// Something that concerns the account: once each, in order.
+    /// An execution report. Each is reported once, in order.
     Report {
-        /// Its number.
+        /// The report's number.
         report_seq: u64,
-        /// The log entry in which it happened.
+        /// Log index of the entry that caused it.
         log_index: LogIndex,
-        /// The log's time there.
+        /// Time of that entry.
         time: TimeNs,
         /// What happened.
         event: ReportEvent,
     },
-    /// Reports that are not kept any more and will not come: request the account's open orders and balances again.
+    /// Reports that the venue no longer retains were skipped: request the account's open orders and balances again.
     ReportsMissing {
-        /// The first that is missing.
+        /// The first missing report.
         from: u64,
-        /// The one that comes next.
+        /// The next report that will come.
         next: u64,
     },
-    /// A command reached the sequencer after the time that it waits for orders: those with later stamps may have gone before. Its
-    /// answer comes all the same. Since version 2.
+    /// A command reached the sequencer after its hold time d_s, so orders with later stamps may have been sequenced before it. It
+    /// is still answered. Since version 2.
     Late {
-        /// Which command.
+        /// The command's number.
         session_seq: SessionSeq,
-        /// By how much.
+        /// How much too late it was.
         late_ns: u64,
     },
-    /// The connection is gone; the client tries another one.
+    /// The connection is lost; the client connects again.
     Disconnected {
-        /// What the venue said, if it did.
+        /// The reason that the venue gave, if any.
         reason: Option<ByeReason>,
     },
-    /// The session cannot continue: see the error. Nothing more will come.
+    /// The session cannot continue. This is the last event.
     Ended(ClientError),
 }
 
 /// Why a session cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// The venue ended it.
+    /// The venue ended the session.
     #[error("the venue ended the session: {0}")]
     Bye(ByeReason),
-    /// It logged out.
-    #[error("the client logged out: make another one to go on")]
+    /// The client logged out.
+    #[error("the client logged out: create another client to continue")]
     LoggedOut,
-    /// The session was closed, and another one came in its place.
+    /// The session was closed, and the token now opens another session.
     #[error(
-        "session {was} was closed by the venue, and what came of commands {unanswered_from} and later of it is not known: look at the \
-         account's open orders, then begin a session with a new token"
+        "the venue closed session {was}, and the results of its commands from {unanswered_from} on are not known: check the account's \
+         open orders, then start a session with a new token"
     )]
     SessionLost {
-        /// The one that was.
+        /// The closed session.
         was: SessionId,
-        /// Its first unanswered command.
+        /// Number of its first unanswered command.
         unanswered_from: SessionSeq,
     },
     /// The venue expects a command that this client never numbered.
     #[error(
-        "the venue expects command {expected} and this client has numbered {from} to before {next}: does another program use this token? \
-         Look at the account's open orders, then begin a session with a new token"
+        "the venue expects command {expected}, but this client holds commands {from} up to, not including, {next}: another program may \
+         use this token. Check the account's open orders, then start a session with a new token"
     )]
     OtherNumbers {
-        /// What the venue expects.
+        /// The number that the venue expects.
         expected: SessionSeq,
-        /// The first that this client waits for.
+        /// This client's first unanswered command.
         from: SessionSeq,
-        /// The next that it would number.
+        /// The number of this client's next command.
         next: SessionSeq,
     },
-    /// The venue has fewer reports than it has sent.
+    /// The venue holds fewer reports than it has sent.
     #[error(
-        "the venue knows {known} reports of this account and has sent {told}: it is another venue, or it lost some; ask its operator"
+        "the venue holds {known} reports of this account but has already sent {sent}: it is another venue, or it lost data; ask its \
+         operator"
     )]
     ReportsWentBack {
-        /// What it knows.
+        /// Number of the latest report that the venue holds.
         known: u64,
-        /// The latest number that it sent.
-        told: u64,
+        /// Number of the latest report that it sent.
+        sent: u64,
     },
     /// The venue sent something that cannot be parsed.
-    #[error("the venue sent what is no message of this version: {0}")]
+    #[error("the venue sent a message that this version does not know: {0}")]
     Malformed(DecodeError),
 }
 
-/// Why a command was not taken.
+/// Why a command was not accepted for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// As many as may be are unanswered.
-    #[error("{0} commands are unanswered, as many as may be: wait for an answer")]
+    /// The maximum number of commands is unanswered.
+    #[error("{0} commands are unanswered, which is the limit: wait for an answer")]
     WindowFull(u32),
-    /// There was no logon yet, so it is not known which number comes next.
-    #[error("the session is not there yet: wait until it is logged on")]
+    /// There was no logon yet, so the next number is not known.
+    #[error("the session is not logged on yet: wait for the logon")]
     NotLoggedOnYet,
     /// The session has ended.
-    #[error("the session has ended: begin another one")]
+    #[error("the session has ended: start another one")]
     Ended,
 }

@@ -1,8 +1,8 @@
-//! A program's end of a session over several connections at once, to several replicas: each command goes by all of them, what comes
-//! first counts, and the loss of all but one of them costs nothing but that.
+//! The client side of a session over several connections at once, to several replicas. Each command goes over all of them, and the
+//! first answer counts. The session goes on without interruption while one connection is left.
 //!
-//! The streams are [`SessionClient`]s whose numbers are those of the whole. A stream that has lost its connection, or that lags
-//! behind what is kept, starts over with the last commands, answered ones too: its replica may not have received those.
+//! The streams are [`SessionClient`]s that share the session's sequence numbers. A stream that loses its connection or lags too far
+//! behind starts over with the last commands, answered ones included: its replica may not have received them.
 
 use std::collections::VecDeque;
 
@@ -15,38 +15,38 @@ use super::client::SessionClient;
 use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
 use crate::ClientKey;
 
-/// Unanswered commands, at most: as many answered ones are kept with them, and the venue remembers the answers of no more than
-/// both.
+/// Maximum number of unanswered commands. The same number of answered ones is retained with them, and the venue remembers the
+/// answers to no more than both together.
 const WINDOW_MAX: u32 = UNANSWERED_MAX / 2;
 
-/// A program's end of a session that several connections have.
+/// The client side of a session over several connections.
 #[derive(Debug)]
 pub struct CopiedClient {
     window: usize,
     streams: Vec<Stream>,
     session: Option<SessionId>,
-    /// The last commands, from `first` on.
+    /// The last commands, numbered from `first`.
     kept: VecDeque<Command>,
     first: SessionSeq,
-    /// The first whose answer the user has not got.
+    /// The first command whose answer was not delivered to the user.
     unanswered: SessionSeq,
-    /// Number of the latest report that the user got.
-    told: Option<u64>,
+    /// Number of the latest report delivered to the user.
+    last_report: Option<u64>,
     is_over: bool,
 }
 
 #[derive(Debug)]
 struct Stream {
     client: SessionClient,
-    /// Its numbers are the whole's.
+    /// Whether its sequence numbers are in step with the session's.
     is_joined: bool,
-    /// Its replica does not want it, whatever becomes of the others.
+    /// Its replica ended it for good. The other streams go on.
     is_dead: bool,
 }
 
 impl CopiedClient {
-    /// A session with a stream for each of these addresses of replicas, none connected yet. Orders stay whatever connection is
-    /// lost, and `settings.replicas` are where a stream goes when its own replica is away. `None` without addresses.
+    /// Creates a session with a stream for each address in `gateways`, none connected yet. Orders stay open when a connection is
+    /// lost. A stream whose own replica is away connects to one of `settings.replicas`. `None` if `gateways` is empty.
     #[must_use]
     pub fn new(settings: &ClientSettings, gateways: &[String], key: &ClientKey, now_ns: u64) -> Option<Self> {
         let stream = |gateway: &String| {
@@ -60,7 +60,7 @@ impl CopiedClient {
             Some(Stream { client: SessionClient::new(settings, key.clone(), now_ns)?, is_joined: false, is_dead: false })
         };
         let streams: Vec<Stream> = gateways.iter().map(stream).collect::<Option<_>>()?;
-        let told = if let ReportsWanted::After(after) = settings.reports { Some(after) } else { None };
+        let last_report = if let ReportsWanted::After(after) = settings.reports { Some(after) } else { None };
         (!streams.is_empty()).then(|| Self {
             window: settings.window.clamp(1, WINDOW_MAX) as usize,
             streams,
@@ -68,12 +68,12 @@ impl CopiedClient {
             kept: VecDeque::new(),
             first: SessionSeq(1),
             unanswered: SessionSeq(1),
-            told,
+            last_report,
             is_over: false,
         })
     }
 
-    /// Takes a command, numbers it, and sends it by every stream, now or as soon as that is possible.
+    /// Numbers a command and sends it over every stream as soon as possible.
     ///
     /// # Errors
     /// Before the first logon, when too many are unanswered, and after the end.
@@ -95,7 +95,7 @@ impl CopiedClient {
         }
         for stream in self.streams.iter_mut().filter(|stream| stream.is_joined) {
             if !stream.client.append(now_ns, command) {
-                // It lags behind: it starts over when it can.
+                // The stream lags too far behind: it starts over.
                 stream.is_joined = false;
                 stream.client.give_up();
             }
@@ -107,106 +107,106 @@ impl CopiedClient {
         SessionSeq(self.first.0 + self.kept.len() as u64)
     }
 
-    /// Commands that are not answered.
+    /// Number of unanswered commands.
     #[must_use]
     pub fn unanswered_count(&self) -> usize {
         usize::try_from(self.next().0 - self.unanswered.0).unwrap_or(usize::MAX)
     }
 
-    /// Streams.
+    /// Number of streams.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether one stream at least is there now.
+    /// Whether at least one stream is logged on.
     #[must_use]
     pub fn is_logged_on(&self) -> bool {
         self.streams.iter().any(|stream| stream.client.is_logged_on())
     }
 
-    /// What the host is to do for a stream.
+    /// What the host must do for a stream now.
     #[must_use]
     pub fn wish(&self, stream: usize, now_ns: u64) -> Wish<'_> {
         self.streams[stream].client.wish(now_ns)
     }
 
-    /// The host begins to connect a stream as wished.
+    /// The host has started to connect a stream, as [`CopiedClient::wish`] asked.
     pub fn on_connecting(&mut self, stream: usize) {
         self.streams[stream].client.on_connecting();
     }
 
-    /// A stream's connection is there: logs on. As [`SessionClient::on_connected`].
+    /// A stream's connection is established: logs on. See [`SessionClient::on_connected`].
     pub fn on_connected(&mut self, stream: usize, now_ns: u64, nonce: &str) {
         if let Some(session) = self.session {
             let Stream { client, is_joined, .. } = &mut self.streams[stream];
-            client.join(session, self.first, self.kept.iter().copied().collect(), self.unanswered, self.told);
+            client.join(session, self.first, self.kept.iter().copied().collect(), self.unanswered, self.last_report);
             *is_joined = true;
         }
         self.streams[stream].client.on_connected(now_ns, nonce);
     }
 
-    /// A stream's connection is lost or closed, or could not be made.
+    /// A stream's connection was lost or closed, or the attempt failed.
     pub fn on_disconnected(&mut self, stream: usize, now_ns: u64) {
         let Stream { client, is_joined, .. } = &mut self.streams[stream];
         *is_joined = false;
         client.on_disconnected(now_ns);
     }
 
-    /// Bytes came by a stream. `tell` gets what they mean for the whole, each answer and report once and in order.
-    pub fn on_bytes(&mut self, stream: usize, now_ns: u64, bytes: &[u8], tell: &mut impl FnMut(ClientEvent)) {
+    /// Takes bytes received over a stream. Calls `emit` with each answer and report of the session once, in order.
+    pub fn on_bytes(&mut self, stream: usize, now_ns: u64, bytes: &[u8], emit: &mut impl FnMut(ClientEvent)) {
         let mut events = Vec::new();
         self.streams[stream].client.on_bytes(now_ns, bytes, &mut |event| events.push(event));
-        self.take(stream, events, tell);
+        self.take(stream, events, emit);
     }
 
-    /// Time passed: see [`CopiedClient::deadline_ns`].
-    pub fn on_timer(&mut self, now_ns: u64, tell: &mut impl FnMut(ClientEvent)) {
+    /// Handles timeouts and heartbeats. To be called at [`CopiedClient::deadline_ns`].
+    pub fn on_timer(&mut self, now_ns: u64, emit: &mut impl FnMut(ClientEvent)) {
         for stream in 0..self.streams.len() {
             let mut events = Vec::new();
             self.streams[stream].client.on_timer(now_ns, &mut |event| events.push(event));
-            self.take(stream, events, tell);
+            self.take(stream, events, emit);
         }
     }
 
-    fn take(&mut self, stream: usize, events: Vec<ClientEvent>, tell: &mut impl FnMut(ClientEvent)) {
+    fn take(&mut self, stream: usize, events: Vec<ClientEvent>, emit: &mut impl FnMut(ClientEvent)) {
         for event in events {
             match event {
-                ClientEvent::LoggedOn { session } => self.on_logged_on(stream, session, tell),
+                ClientEvent::LoggedOn { session } => self.on_logged_on(stream, session, emit),
                 ClientEvent::Answer { session_seq, .. } if session_seq == self.unanswered => {
                     self.unanswered = session_seq.next();
-                    tell(event);
+                    emit(event);
                 }
                 ClientEvent::Answer { .. } => {}
                 ClientEvent::Report { report_seq, .. } => {
-                    if self.told.is_none_or(|told| report_seq > told) {
-                        self.told = Some(report_seq);
-                        tell(event);
+                    if self.last_report.is_none_or(|last_report| report_seq > last_report) {
+                        self.last_report = Some(report_seq);
+                        emit(event);
                     }
                 }
                 ClientEvent::ReportsMissing { from, next } => {
-                    let from = self.told.map_or(from, |told| from.max(told + 1));
+                    let from = self.last_report.map_or(from, |last_report| from.max(last_report + 1));
                     if from < next {
-                        self.told = Some(next - 1);
-                        tell(ClientEvent::ReportsMissing { from, next });
+                        self.last_report = Some(next - 1);
+                        emit(ClientEvent::ReportsMissing { from, next });
                     }
                 }
                 ClientEvent::Late { session_seq, .. } => {
                     if session_seq >= self.unanswered {
-                        tell(event);
+                        emit(event);
                     }
                 }
                 ClientEvent::Disconnected { .. } => {
                     if !self.is_logged_on() {
-                        tell(event);
+                        emit(event);
                     }
                 }
-                ClientEvent::Ended(error) => self.on_ended(stream, error, tell),
+                ClientEvent::Ended(error) => self.on_ended(stream, error, emit),
             }
         }
     }
 
-    fn on_logged_on(&mut self, stream: usize, session: SessionId, tell: &mut impl FnMut(ClientEvent)) {
+    fn on_logged_on(&mut self, stream: usize, session: SessionId, emit: &mut impl FnMut(ClientEvent)) {
         let Stream { client, is_joined, .. } = &mut self.streams[stream];
         match self.session {
             None => {
@@ -214,13 +214,14 @@ impl CopiedClient {
                 self.first = client.next().unwrap_or(SessionSeq(1));
                 self.unanswered = self.first;
                 *is_joined = true;
-                tell(ClientEvent::LoggedOn { session });
+                emit(ClientEvent::LoggedOn { session });
             }
             Some(other) if other != session => {
                 let error = ClientError::SessionLost { was: other, unanswered_from: self.unanswered };
-                self.end(error, tell);
+                self.end(error, emit);
             }
-            // It began to log on before the first one had; nothing was numbered meanwhile, or it starts over.
+            // This stream began its logon before the first stream finished. It joins if no command was numbered meanwhile;
+            // otherwise it starts over.
             Some(_) if !*is_joined => {
                 if client.next() == Some(SessionSeq(self.first.0 + self.kept.len() as u64)) && self.unanswered_count() == 0 {
                     self.streams[stream].is_joined = true;
@@ -232,51 +233,51 @@ impl CopiedClient {
         }
     }
 
-    fn on_ended(&mut self, stream: usize, error: ClientError, tell: &mut impl FnMut(ClientEvent)) {
+    fn on_ended(&mut self, stream: usize, error: ClientError, emit: &mut impl FnMut(ClientEvent)) {
         self.streams[stream].is_joined = false;
         match error {
-            // Its replica lags behind all that is kept: later.
+            // The replica is behind all retained commands: try again later.
             ClientError::OtherNumbers { expected, from, .. } if expected < from => self.streams[stream].client.give_up(),
             ClientError::ReportsWentBack { .. } => self.streams[stream].client.give_up(),
             ClientError::Bye(ByeReason::Rejected(RejectReason::SessionSeqTooOld)) => self.streams[stream].client.give_up(),
             ClientError::Bye(ByeReason::Replaced)
             | ClientError::SessionLost { .. }
             | ClientError::OtherNumbers { .. }
-            | ClientError::LoggedOut => self.end(error, tell),
+            | ClientError::LoggedOut => self.end(error, emit),
             ClientError::Bye(_) | ClientError::Malformed(_) => {
                 self.streams[stream].is_dead = true;
                 if self.streams.iter().all(|stream| stream.is_dead) {
-                    self.end(error, tell);
+                    self.end(error, emit);
                 }
             }
         }
     }
 
-    fn end(&mut self, error: ClientError, tell: &mut impl FnMut(ClientEvent)) {
+    fn end(&mut self, error: ClientError, emit: &mut impl FnMut(ClientEvent)) {
         if !std::mem::replace(&mut self.is_over, true) {
             self.streams.iter_mut().for_each(|stream| stream.client.log_out(&mut |_| ()));
-            tell(ClientEvent::Ended(error));
+            emit(ClientEvent::Ended(error));
         }
     }
 
-    /// Says by every stream that nothing more is wanted.
-    pub fn log_out(&mut self, tell: &mut impl FnMut(ClientEvent)) {
-        self.end(ClientError::LoggedOut, tell);
+    /// Logs out on every stream.
+    pub fn log_out(&mut self, emit: &mut impl FnMut(ClientEvent)) {
+        self.end(ClientError::LoggedOut, emit);
     }
 
-    /// When [`CopiedClient::on_timer`] or [`CopiedClient::wish`] has something new.
+    /// When to call [`CopiedClient::on_timer`] or [`CopiedClient::wish`] next.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.streams.iter().filter_map(|stream| stream.client.deadline_ns()).min()
     }
 
-    /// Bytes to write to a stream.
+    /// Bytes to write to a stream's connection.
     #[must_use]
     pub fn output(&self, stream: usize) -> &[u8] {
         self.streams[stream].client.output()
     }
 
-    /// So many of them were written.
+    /// Removes `len` bytes that were written.
     pub fn consume(&mut self, stream: usize, len: usize) {
         self.streams[stream].client.consume(len);
     }

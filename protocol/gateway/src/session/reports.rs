@@ -1,5 +1,5 @@
-//! Execution reports: the events that concern an account, numbered for it. They are kept for a while, so that they can be sent
-//! again after a connection or a replica is lost.
+//! Execution reports: the events of each account, numbered per account. Recent reports are retained, so that they can be resent
+//! after the loss of a connection or a replica.
 
 use std::collections::BTreeMap;
 
@@ -9,70 +9,70 @@ use walras_wire::{AccountEvent, Event, OrderEvent, Resting, SessionEvent, TradeP
 
 use super::chunks::Chunks;
 
-/// How many reports are kept.
+/// How many reports are retained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportSettings {
-    /// Of one account, at most. The oldest go first, some dozens at a time.
+    /// Maximum per account. The oldest are dropped first, some dozens at a time.
     pub per_account_max: u32,
-    /// Bytes of all accounts' reports together, at most (a report has about 80). When they are spent, the piece of any account that
-    /// was begun first goes.
+    /// Maximum bytes over all accounts (a report takes about 80). Beyond this, the piece that was begun first is dropped, whichever
+    /// account it belongs to.
     pub bytes_max: u64,
 }
 
 impl Default for ReportSettings {
-    /// 4,096 of an account; 128 MiB in all.
+    /// 4,096 reports per account; 128 MiB in total.
     fn default() -> Self {
         Self { per_account_max: 4_096, bytes_max: 128 << 20 }
     }
 }
 
-/// The answer to a wish for old reports.
+/// The reply to a resend request.
 #[derive(Debug)]
 pub enum Resend<I> {
-    /// Those after the wished number, in order; none when there are none yet.
+    /// The reports after the requested number, in order. Empty if there are none yet.
     Found(I),
-    /// Some of them are not kept any more.
+    /// Some of the requested reports are no longer retained.
     OlderThanKept {
-        /// The earliest that is, or the next one to come where none is.
+        /// The earliest retained number, or the next number if no report is retained.
         first_kept: u64,
     },
 }
 
-/// The reports that an account has got.
+/// One account's reports.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
-    /// The latest number.
+pub(super) struct AccountReports {
+    /// Number of the latest report; 0 before the first.
     pub(super) report_seq: u64,
-    /// How many are kept.
+    /// Number of retained reports.
     pub(super) kept: u32,
-    /// The pieces in which they are, oldest and newest.
+    /// The oldest and the newest piece that hold them.
     pub(super) pieces: Option<(u32, u32)>,
 }
 
-/// The reports of all accounts: a function of the events alone, and so the same on every replica. Feed it every event, in order. A
-/// clone shares what is kept until it changes.
+/// The reports of all accounts. The caller passes in every event, in order. The state depends on the events alone, so it is the
+/// same on every replica. A clone shares the retained pieces until either copy changes them.
 #[derive(Clone, Debug)]
 pub struct Reports {
     pub(super) settings: ReportSettings,
-    /// By account; an account exists from its creation on.
-    pub(super) told: Vec<Told>,
+    /// Indexed by account number; an entry exists once the account is created.
+    pub(super) accounts: Vec<AccountReports>,
     pub(super) chunks: Chunks,
-    /// Whose a standing order is that shows only a part: its replenishment does not say.
+    /// The owner of each open iceberg: a `Replenished` event does not name the account.
     pub(super) icebergs: BTreeMap<OrderId, AccountId>,
-    /// The entry whose events come now, and the order that came in with it.
+    /// The current log entry, and the order that it brings in, if any.
     entry: LogIndex,
     incoming: Option<OrderId>,
-    /// Reused for each report.
+    /// Encoding buffer, reused for each report.
     scratch: Vec<u8>,
 }
 
 impl Reports {
-    /// No account has any report.
+    /// Creates an empty state: no accounts, no reports.
     #[must_use]
     pub fn new(settings: ReportSettings) -> Self {
         Self {
             settings,
-            told: Vec::new(),
+            accounts: Vec::new(),
             chunks: Chunks::default(),
             icebergs: BTreeMap::new(),
             entry: LogIndex(0),
@@ -81,14 +81,14 @@ impl Reports {
         }
     }
 
-    /// How many are kept.
+    /// How many reports are retained.
     #[must_use]
     pub fn settings(&self) -> ReportSettings {
         self.settings
     }
 
-    /// Takes the next event, and tells `tell` what came of it for whom: nobody, one account, or two.
-    pub fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, mut tell: impl FnMut(AccountId, &Report<'_>)) {
+    /// Applies the next event. Calls `deliver` with each report that the event produces: for no account, one, or two.
+    pub fn on_event(&mut self, log_index: LogIndex, time: TimeNs, event: &Event, mut deliver: impl FnMut(AccountId, &Report<'_>)) {
         if log_index != self.entry {
             self.entry = log_index;
             self.incoming = None;
@@ -96,33 +96,33 @@ impl Reports {
         let at = At { log_index, time };
         match event {
             Event::Order(e) => {
-                self.on_order(at, event, e, &mut tell);
+                self.on_order(at, event, e, &mut deliver);
                 return;
             }
-            // Every new connection opens its session again: that is no news to the account.
+            // Every new connection opens its session again, so this event carries no news for the account.
             Event::Session(SessionEvent::Opened(_)) => return,
             Event::Account(AccountEvent::Created(account)) => self.create(*account),
-            // The command may have named an account that does not exist: that account gets no report.
+            // The command may name an account that does not exist; `report` skips it.
             Event::Rejected(_) => {}
             Event::Account(_) | Event::Session(SessionEvent::Closed(_)) | Event::Batch(_) | Event::Shard(_) => {}
             Event::Instrument(_) | Event::BatchMarket(_) | Event::Venue(_) => {}
         }
         for account in event.accounts().into_iter().flatten() {
-            self.report(at, account, |bytes| encode_event(event, bytes), &mut tell);
+            self.report(at, account, |bytes| encode_event(event, bytes), &mut deliver);
         }
     }
 
-    /// The same for an order's: `order` is what `event` holds.
-    fn on_order(&mut self, at: At, event: &Event, order: &OrderEvent, tell: &mut impl FnMut(AccountId, &Report<'_>)) {
+    /// Applies an order event. `order` is the content of `event`.
+    fn on_order(&mut self, at: At, event: &Event, order: &OrderEvent, deliver: &mut impl FnMut(AccountId, &Report<'_>)) {
         let account = match order {
             OrderEvent::Traded(e) => {
-                self.on_trade(at, e, tell);
+                self.on_trade(at, e, deliver);
                 return;
             }
             OrderEvent::Replenished(e) => self.icebergs.get(&e.order_id).copied(),
             OrderEvent::Accepted(e) => {
                 self.incoming = Some(e.order_id);
-                // A stop that waits shows nothing and is no iceberg yet.
+                // A pending stop displays nothing, so it is not an iceberg yet.
                 self.stands(e.order_id, e.account, if e.price.is_some() { e.resting } else { Resting::default() });
                 Some(e.account)
             }
@@ -148,21 +148,21 @@ impl Reports {
             }
         };
         if let Some(account) = account {
-            self.report(at, account, |bytes| encode_event(event, bytes), tell);
+            self.report(at, account, |bytes| encode_event(event, bytes), deliver);
         }
     }
 
-    /// The latest number of an account; 0 before its first report.
+    /// Number of an account's latest report; 0 before its first.
     #[must_use]
     pub fn report_seq(&self, account: AccountId) -> u64 {
-        self.told_of(account).report_seq
+        self.of_account(account).report_seq
     }
 
-    /// The earliest report of an account that is kept, or the next one to come where none is.
+    /// Number of an account's earliest retained report, or the next number if no report is retained.
     #[must_use]
     pub fn first_kept(&self, account: AccountId) -> u64 {
-        let told = self.told_of(account);
-        told.report_seq - u64::from(told.kept) + 1
+        let account_reports = self.of_account(account);
+        account_reports.report_seq - u64::from(account_reports.kept) + 1
     }
 
     /// The reports of an account after `after`, in order.
@@ -172,7 +172,7 @@ impl Reports {
         if after.saturating_add(1) < first_kept {
             return Resend::OlderThanKept { first_kept };
         }
-        let oldest = self.told_of(account).pieces.map(|(oldest, _)| oldest);
+        let oldest = self.of_account(account).pieces.map(|(oldest, _)| oldest);
         let kept = self.chunks.records_from(oldest).zip(first_kept..);
         // `skip_while` over at most `per_account_max` short records: a resend is rare.
         let reports = kept.map(|(record, report_seq)| Report {
@@ -184,15 +184,16 @@ impl Reports {
         Resend::Found(reports.skip_while(move |report| report.report_seq <= after))
     }
 
-    fn told_of(&self, account: AccountId) -> Told {
-        usize::try_from(account.0).ok().and_then(|at| self.told.get(at)).copied().unwrap_or_default()
+    fn of_account(&self, account: AccountId) -> AccountReports {
+        usize::try_from(account.0).ok().and_then(|at| self.accounts.get(at)).copied().unwrap_or_default()
     }
 
-    /// Accounts are dense, so an account's place is its number, and nobody can make the table larger than the venue is.
+    /// Account numbers are dense, so they serve as indexes, and a participant cannot make the table larger than the number of
+    /// accounts.
     fn create(&mut self, account: AccountId) {
         let len = usize::try_from(account.0).expect("an account's number fits an index") + 1;
-        if self.told.len() < len {
-            self.told.resize(len, Told::default());
+        if self.accounts.len() < len {
+            self.accounts.resize(len, AccountReports::default());
         }
     }
 
@@ -208,14 +209,14 @@ impl Reports {
         self.icebergs.remove(&order_id);
     }
 
-    fn on_trade(&mut self, at: At, e: &Traded, tell: &mut impl FnMut(AccountId, &Report<'_>)) {
+    fn on_trade(&mut self, at: At, e: &Traded, deliver: &mut impl FnMut(AccountId, &Report<'_>)) {
         let is_uncross = self.incoming != Some(e.taker.order_id);
         let (maker_side, maker_role, taker_side, taker_role) = if is_uncross {
             (Side::Buy, TradeRole::Auction, Side::Sell, TradeRole::Auction)
         } else {
             (e.taker_side.opposite(), TradeRole::Maker, e.taker_side, TradeRole::Taker)
         };
-        let mut told = |party: &TradeParty, side, role| {
+        let mut report_fill = |party: &TradeParty, side, role| {
             let filled = Filled {
                 instrument: e.instrument,
                 trade_id: e.trade_id,
@@ -228,14 +229,14 @@ impl Reports {
                 open: party.open,
                 fee: party.fee,
             };
-            self.report(at, party.account, |bytes| encode_filled(&filled, bytes), tell);
+            self.report(at, party.account, |bytes| encode_filled(&filled, bytes), deliver);
         };
-        told(&e.maker, maker_side, maker_role);
-        told(&e.taker, taker_side, taker_role);
+        report_fill(&e.maker, maker_side, maker_role);
+        report_fill(&e.taker, taker_side, taker_role);
         if e.maker.open.is_zero() {
             self.gone(e.maker.order_id);
         }
-        // What an incoming order leaves standing was said before its trades.
+        // The event of an incoming order precedes its trades and already gives the open size that will rest.
         if is_uncross && e.taker.open.is_zero() {
             self.gone(e.taker.order_id);
         }
@@ -246,36 +247,37 @@ impl Reports {
         at: At,
         account: AccountId,
         encode: impl FnOnce(&mut Vec<u8>),
-        tell: &mut impl FnMut(AccountId, &Report<'_>),
+        deliver: &mut impl FnMut(AccountId, &Report<'_>),
     ) {
-        let Some(told) = usize::try_from(account.0).ok().and_then(|index| self.told.get_mut(index)) else { return };
+        let Some(account_reports) = usize::try_from(account.0).ok().and_then(|index| self.accounts.get_mut(index)) else { return };
         self.scratch.clear();
         encode(&mut self.scratch);
-        told.report_seq += 1;
-        told.kept += 1;
-        let oldest = told.pieces.map(|(oldest, _)| oldest);
-        let newest = self.chunks.append(told.pieces.map(|(_, newest)| newest), account, at.log_index, at.time, &self.scratch);
-        told.pieces = Some((oldest.unwrap_or(newest), newest));
-        let (report_seq, log_index, time) = (told.report_seq, at.log_index, at.time);
-        if told.kept > self.settings.per_account_max {
-            let oldest = told.pieces.expect("an account with reports has a piece").0;
+        account_reports.report_seq += 1;
+        account_reports.kept += 1;
+        let oldest = account_reports.pieces.map(|(oldest, _)| oldest);
+        let newest =
+            self.chunks.append(account_reports.pieces.map(|(_, newest)| newest), account, at.log_index, at.time, &self.scratch);
+        account_reports.pieces = Some((oldest.unwrap_or(newest), newest));
+        let (report_seq, log_index, time) = (account_reports.report_seq, at.log_index, at.time);
+        if account_reports.kept > self.settings.per_account_max {
+            let oldest = account_reports.pieces.expect("an account with reports has a piece").0;
             self.drop_piece(oldest);
         }
         while self.chunks.bytes() > self.settings.bytes_max {
             let Some(oldest) = self.chunks.oldest() else { break };
             self.drop_piece(oldest);
         }
-        tell(account, &Report { report_seq, log_index, time, event: &self.scratch });
+        deliver(account, &Report { report_seq, log_index, time, event: &self.scratch });
     }
 
-    /// Drops a piece that is its account's oldest. The oldest piece of all is one.
+    /// Drops a piece, which must be its account's oldest. The oldest piece overall always is.
     fn drop_piece(&mut self, piece: u32) {
         let dropped = self.chunks.drop(piece);
         let index = usize::try_from(dropped.account.0).expect("an account's number fits an index");
-        let told = &mut self.told[index];
-        told.kept -= dropped.count;
-        let newest = told.pieces.expect("a piece belongs to an account that has it").1;
-        told.pieces = dropped.next.map(|next| (next, newest));
+        let account_reports = &mut self.accounts[index];
+        account_reports.kept -= dropped.count;
+        let newest = account_reports.pieces.expect("a piece belongs to an account that has it").1;
+        account_reports.pieces = dropped.next.map(|next| (next, newest));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The reports of all accounts to bytes and back: numbers, then pieces in the order in which they were begun, then icebergs.
+//! Snapshot format of the reports of all accounts: numbers, then pieces in the order in which they were begun, then icebergs.
 
 use walras_types::{AccountId, LogIndex, OrderId};
 use walras_wire::DecodeError;
@@ -6,30 +6,30 @@ use walras_wire::codec::{Reader, Writer};
 use walras_wire::order_entry::decode_report_event;
 
 use super::chunks::{PIECE_BYTES, Record, Records};
-use super::reports::{ReportSettings, Reports, Told};
+use super::reports::{AccountReports, ReportSettings, Reports};
 
-/// Version of these bytes.
+/// Version of the format.
 const REPORTS_VERSION: u16 = 1;
 
-/// Why bytes are no reports.
+/// Why a snapshot of reports cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportsError {
-    /// They do not parse.
+    /// The bytes do not parse.
     #[error("the reports of a snapshot are damaged or of another version: {0}; use another snapshot, or rebuild them from the log")]
     Decode(#[from] DecodeError),
-    /// They parse and contradict themselves.
+    /// The bytes parse, but their content is inconsistent.
     #[error("the reports of a snapshot contradict themselves ({0}): use another snapshot, or rebuild them from the log")]
     Contradiction(&'static str),
 }
 
 impl Reports {
-    /// Appends the state between two log entries: the same bytes on every replica.
+    /// Appends the state after a whole log entry. The bytes are the same on every replica.
     pub fn snapshot(&self, buffer: &mut Vec<u8>) {
         let w = &mut Writer(buffer);
         w.u16(REPORTS_VERSION);
-        w.u32(count(self.told.len()));
-        for told in &self.told {
-            w.u64(told.report_seq);
+        w.u32(count(self.accounts.len()));
+        for account in &self.accounts {
+            w.u64(account.report_seq);
         }
         w.u32(count(self.chunks.pieces().count()));
         for piece in self.chunks.pieces() {
@@ -45,17 +45,18 @@ impl Reports {
         }
     }
 
-    /// The state of [`Reports::snapshot`]. Where `settings` keep less than before, the rest goes with the reports to come.
+    /// Restores the state that [`Reports::snapshot`] wrote. If `settings` retain less than before, the surplus is dropped as new
+    /// reports arrive.
     pub fn restore(bytes: &[u8], settings: ReportSettings) -> Result<Self, ReportsError> {
         let r = &mut Reader::new(bytes);
         let mut reports = Self::new(settings);
         let version = r.u16()?;
         r.checked((version == REPORTS_VERSION).then_some(()), "reports version 1")?;
         for _ in 0..r.u32()? {
-            reports.told.push(Told { report_seq: r.u64()?, ..Told::default() });
+            reports.accounts.push(AccountReports { report_seq: r.u64()?, ..AccountReports::default() });
         }
-        // The last entry that a restored report is of, by account.
-        let mut lasts = vec![LogIndex(0); reports.told.len()];
+        // By account: the log index of its latest restored report.
+        let mut lasts = vec![LogIndex(0); reports.accounts.len()];
         for _ in 0..r.u32()? {
             let (account, count, len) = (AccountId(r.u32()?), r.u32()?, r.u32()?);
             let bytes = r.slice(usize::try_from(len).unwrap_or(usize::MAX), "as many bytes of reports as announced")?;
@@ -72,14 +73,14 @@ impl Reports {
     }
 
     fn index(&self, account: AccountId) -> Option<usize> {
-        usize::try_from(account.0).ok().filter(|&index| index < self.told.len())
+        usize::try_from(account.0).ok().filter(|&index| index < self.accounts.len())
     }
 
     fn restore_piece(&mut self, account: AccountId, count: u32, bytes: &[u8], lasts: &mut [LogIndex]) -> Result<(), ReportsError> {
         let index = self.index(account).ok_or(ReportsError::Contradiction("reports of an account that does not exist"))?;
-        let (told, last) = (&mut self.told[index], &mut lasts[index]);
-        let newest = told.pieces.map(|(_, newest)| newest);
-        // All but the newest piece of an account are full, and were not before their last report.
+        let (account_reports, last) = (&mut self.accounts[index], &mut lasts[index]);
+        let newest = account_reports.pieces.map(|(_, newest)| newest);
+        // A piece is closed by the report that fills it, so all but an account's newest piece are full.
         let is_before_full = newest.is_none_or(|at| self.chunks.bytes_of(at) >= PIECE_BYTES);
         check(is_before_full, "a piece was begun before the one before it was full")?;
         let (mut found, mut len) = (0, 0);
@@ -89,11 +90,11 @@ impl Reports {
             (found, len, *last) = (found + 1, len + record_len(record), record.log_index);
         }
         check(found == count && count > 0 && len == bytes.len(), "a piece with another number of reports than announced")?;
-        told.kept = told.kept.checked_add(count).ok_or(ReportsError::Contradiction("too many reports"))?;
-        check(u64::from(told.kept) <= told.report_seq, "more reports kept than ever told")?;
+        account_reports.kept = account_reports.kept.checked_add(count).ok_or(ReportsError::Contradiction("too many reports"))?;
+        check(u64::from(account_reports.kept) <= account_reports.report_seq, "more reports kept than were ever issued")?;
         let newest = self.chunks.restore(newest, account, count, bytes);
-        let oldest = told.pieces.map_or(newest, |(oldest, _)| oldest);
-        told.pieces = Some((oldest, newest));
+        let oldest = account_reports.pieces.map_or(newest, |(oldest, _)| oldest);
+        account_reports.pieces = Some((oldest, newest));
         Ok(())
     }
 }

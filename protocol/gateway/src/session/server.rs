@@ -1,4 +1,4 @@
-//! The venue's end of one connection.
+//! The venue's side of one connection.
 
 use std::collections::VecDeque;
 
@@ -14,21 +14,21 @@ use super::reports::Reports;
 use super::stream::{Output, Partial};
 use crate::{Allowance, AuthFields, Gateway, Permission, Principal, Refusal, Request, SourceId};
 
-/// What a connection is allowed.
+/// Limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerSettings {
-    /// Unanswered commands, at most [`UNANSWERED_MAX`].
+    /// Maximum number of unanswered commands, up to [`UNANSWERED_MAX`].
     pub window: u32,
-    /// A logged-on connection on which nothing came for so long ends.
+    /// A logged-on connection ends after this time without input.
     pub idle_timeout_ns: u64,
-    /// A connection that is not logged on after so long ends.
+    /// A connection that has not logged on by then ends.
     pub logon_timeout_ns: u64,
-    /// A connection whose output waits to be written beyond this many bytes ends.
+    /// A connection with more unwritten output ends.
     pub output_bytes_max: usize,
 }
 
 impl Default for ServerSettings {
-    /// As many unanswered as can be, 15 s idle, 10 s to log on, 4 MiB of output.
+    /// [`UNANSWERED_MAX`] commands, 15 s idle, 10 s for the logon, 4 MiB of output.
     fn default() -> Self {
         Self {
             window: UNANSWERED_MAX,
@@ -39,26 +39,26 @@ impl Default for ServerSettings {
     }
 }
 
-/// What a connection needs of its surroundings. [`Host::charge`] answers at once; the others only start what is answered later.
+/// What a connection needs of its host. [`Host::charge`] answers at once; the other calls start work whose result comes later.
 pub trait Host {
-    /// Check this logon ([`LogonRequest::authorize`]), then call [`SessionServer::authenticated`].
+    /// Checks a logon ([`LogonRequest::authorize`]), then calls [`SessionServer::authenticated`].
     fn authenticate(&mut self, logon: LogonRequest);
-    /// Open this session in the log, then call [`SessionServer::opened`], [`SessionServer::not_leader`] or [`SessionServer::bye`].
+    /// Opens a session in the log, then calls [`SessionServer::opened`], [`SessionServer::not_leader`] or [`SessionServer::bye`].
     fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted);
-    /// May this key send one more command now? [`Gateway::charge`].
+    /// Checks whether a key may send one more command now ([`Gateway::charge`]).
     fn charge(&mut self, now_ns: u64, principal: &Principal, permission: Permission, from: Allowance) -> Result<(), Refusal>;
-    /// Bring this command into the log, then call [`SessionServer::answer`], [`SessionServer::refused`] or
-    /// [`SessionServer::not_leader`]. `bytes` are the command's. Its result goes to the connection that serves the session by then:
-    /// the sequencer does not forward a command twice that is on its way, though another connection may wait for it.
+    /// Submits a command to the log, then calls [`SessionServer::answer`], [`SessionServer::refused`] or
+    /// [`SessionServer::not_leader`]. `bytes` is the encoded command. The result must go to the connection that serves the session
+    /// by then: the sequencer does not submit a command again while it is in flight, even if another connection waits for it.
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]);
 }
 
-/// A logon whose signature is to be checked.
+/// A logon whose signature must be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogonRequest {
-    /// What it asks for.
+    /// The terms that it requests.
     pub terms: LogonTerms,
-    /// Who says so.
+    /// Key, timestamp, nonce and signature.
     pub fields: AuthFields,
 }
 
@@ -73,7 +73,7 @@ impl LogonRequest {
         Self { terms: logon.terms, fields }
     }
 
-    /// Asks the gate: method `LOGON`, path `/v1/entry`, the terms' bytes as the body.
+    /// Authorizes the logon: method `LOGON`, path `/v1/entry`, the encoded terms as the body.
     pub fn authorize(&self, gateway: &mut Gateway, now_ns: u64, source: SourceId) -> Result<Principal, Refusal> {
         let mut body = Vec::new();
         self.terms.encode(&mut body);
@@ -89,22 +89,22 @@ const fn permission_of(role: Role) -> Permission {
     }
 }
 
-/// What a session begins with on a connection.
+/// The state of a session when a connection opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionStart {
-    /// Which.
+    /// The session's id.
     pub session: SessionId,
-    /// The number of the next new command.
+    /// Number of the next new command.
     pub next: SessionSeq,
-    /// The account's latest report.
+    /// Number of the account's latest report.
     pub report_seq: u64,
-    /// The first report that will be given to [`SessionServer::report`].
+    /// The first report that the host will pass to [`SessionServer::report`].
     pub reports_from: u64,
 }
 
 impl SessionStart {
-    /// How it begins where these are the reports. Those from `reports_from` on are to be given to [`SessionServer::report`] at
-    /// once, before any later one: [`Reports::resend`] after `reports_from - 1`.
+    /// Computes the start of a session from the account's reports. The host must first pass the reports from `reports_from` on to
+    /// [`SessionServer::report`], before any later one: see [`Reports::resend`] after `reports_from - 1`.
     #[must_use]
     pub fn new(session: SessionId, next: SessionSeq, account: Option<AccountId>, wanted: ReportsWanted, reports: &Reports) -> Self {
         let report_seq = account.map_or(0, |account| reports.report_seq(account));
@@ -116,26 +116,26 @@ impl SessionStart {
     }
 }
 
-/// A report was left out: [`Reports::resend`] has those from `expected` on.
+/// A report was skipped: [`Reports::resend`] returns the reports from `expected` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("report {expected} comes next: give the reports from there on again")]
+#[error("report {expected} comes next: pass the reports from there on again")]
 pub struct ReportGap {
-    /// The one that comes next.
+    /// Number of the next report.
     pub expected: u64,
 }
 
-/// The connection is over for the venue: what is left is to write the output and to close it.
+/// How a connection ended. The host still writes the output and closes the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The session that it served.
+    /// The session that the connection served.
     pub session: Option<SessionId>,
-    /// Whose open orders are to be cancelled.
+    /// The account whose open orders must be cancelled, if any.
     pub cancel: Option<AccountId>,
-    /// The reason that the client got; `None` if the connection was lost or another replica leads.
+    /// The reason sent to the client; `None` if the connection was lost or another replica leads.
     pub reason: Option<ByeReason>,
 }
 
-/// The venue's end of one connection.
+/// The venue's side of one connection.
 #[derive(Debug)]
 pub struct SessionServer {
     settings: ServerSettings,
@@ -143,7 +143,7 @@ pub struct SessionServer {
     partial: Partial,
     joined: Vec<u8>,
     output: Output,
-    /// When bytes came last, or the connection began.
+    /// Time of the last input, or of the start of the connection.
     heard_ns: u64,
     ended: Option<Ended>,
 }
@@ -157,7 +157,7 @@ enum State {
     Over,
 }
 
-/// Who is there.
+/// The logged-on client.
 #[derive(Clone, Copy, Debug)]
 struct Client {
     terms: LogonTerms,
@@ -169,11 +169,12 @@ struct Client {
 struct Open {
     client: Client,
     session: SessionId,
-    /// What the log expected when the session was opened: the first command on this connection has this number or a lower one.
+    /// The number that the log expected when the session was opened. The first command on this connection has this number or a
+    /// lower one.
     next: SessionSeq,
-    /// Commands from `unanswered` to before `expected` are on their way; `None` before the first one.
+    /// The commands of this connection; `None` before the first one.
     asked: Option<Asked>,
-    /// The next report.
+    /// Number of the next report.
     report_next: u64,
 }
 
@@ -181,20 +182,20 @@ struct Open {
 struct Asked {
     unanswered: SessionSeq,
     expected: SessionSeq,
-    /// The client has to go back to `expected`: what it already sent after that is dropped.
+    /// The client must resend from `expected` on; later commands that it had already sent are dropped.
     is_set_back: bool,
-    /// What the last commands of this connection said, up to the one before `expected`.
+    /// Digests of the last commands of this connection, up to the one before `expected`.
     contents: VecDeque<ContentDigest>,
-    /// Answers that came before an earlier one: from `unanswered` on, which itself is none.
+    /// Answers that arrived before an earlier command's, indexed from `unanswered`; the first is always `None`.
     early: VecDeque<Option<Answer>>,
 }
 
-/// So many commands are compared with what comes again under their numbers: all that are unanswered, and as many before them as
-/// there is room for.
+/// Number of commands whose digests are retained, to compare them with retries under the same numbers: all unanswered ones, then as
+/// many earlier ones as fit.
 const CONTENTS_MAX: usize = UNANSWERED_MAX as usize;
 
 impl Asked {
-    /// What a command said, if it came by this connection lately.
+    /// Digest of a command, if it arrived on this connection recently.
     fn content(&self, session_seq: SessionSeq) -> Option<ContentDigest> {
         let back = usize::try_from(self.expected.0.checked_sub(session_seq.0)?).ok()?;
         self.contents.get(self.contents.len().checked_sub(back)?).copied()
@@ -202,7 +203,7 @@ impl Asked {
 }
 
 impl SessionServer {
-    /// The venue's end of a connection that was made now.
+    /// Creates the venue's side of a new connection.
     #[must_use]
     pub fn new(settings: ServerSettings, now_ns: u64) -> Self {
         let settings = ServerSettings { window: settings.window.clamp(1, UNANSWERED_MAX), ..settings };
@@ -217,7 +218,7 @@ impl SessionServer {
         }
     }
 
-    /// Bytes came, cut anywhere.
+    /// Takes received bytes, cut anywhere.
     pub fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host) {
         if matches!(self.state, State::Open(_)) {
             self.heard_ns = self.heard_ns.max(now_ns);
@@ -282,7 +283,7 @@ impl SessionServer {
             return self.bye(ByeReason::SessionSeqGap, &text);
         };
         if session_seq > asked.expected && asked.is_set_back {
-            // It was sent before the client knew that it must go back.
+            // Sent before the client learned that it must resend from an earlier number.
             return;
         }
         if session_seq > asked.expected {
@@ -305,7 +306,7 @@ impl SessionServer {
         };
         let content = ContentDigest::of_bytes(bytes);
         if session_seq < asked.expected {
-            // It is on its way, or answered.
+            // In flight or already answered.
             return match asked.content(session_seq) {
                 Some(before) if before != content => self.reused(session_seq),
                 Some(_) | None => {}
@@ -329,13 +330,13 @@ impl SessionServer {
         host.submit(Ordinal { session: open.session, session_seq }, &command, bytes);
     }
 
-    /// A number was used for two commands. The venue cannot know which of them the sender expects an answer for.
+    /// Ends the connection because one number was used for two commands: the venue cannot know which of them the client means.
     fn reused(&mut self, session_seq: SessionSeq) {
         let text = format!("Command {session_seq} differs from the one that had this number before, which counts.");
         self.bye(ByeReason::Rejected(RejectReason::SessionSeqReused), &text);
     }
 
-    /// The gate's verdict on the logon.
+    /// The result of the authorization of the logon.
     pub fn authenticated(&mut self, verdict: Result<Principal, Refusal>, host: &mut impl Host) {
         let State::Authenticating(terms) = self.state else { return };
         match verdict {
@@ -356,7 +357,7 @@ impl SessionServer {
         }
     }
 
-    /// The session is open in the log.
+    /// The session was opened in the log.
     pub fn opened(&mut self, now_ns: u64, start: SessionStart) {
         let State::Opening(client) = self.state else { return };
         self.heard_ns = self.heard_ns.max(now_ns);
@@ -377,8 +378,8 @@ impl SessionServer {
         }));
     }
 
-    /// The result of a command, with the log's time of it if known. Results that this connection does not wait for do no harm: a
-    /// connection may be given all answers of its session.
+    /// The result of a command, with the time of its log entry if known. Results that this connection does not wait for are
+    /// ignored, so a host may pass all answers of the session.
     pub fn answer(&mut self, ordinal: Ordinal, answer: walras_types::Answer, time: Option<TimeNs>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = open.asked.as_mut().filter(|_| ordinal.session == open.session) else { return };
@@ -391,7 +392,7 @@ impl SessionServer {
         }
         let mut answer = Answer { session_seq, log_index: answer.log_index, time, rejected: answer.rejected };
         if session_seq > asked.unanswered {
-            // A retry on this connection and the same command of the one before it may pass each other.
+            // The command from the previous connection and its retry on this one may both be answered, in any order.
             let place = usize::try_from(session_seq.0 - asked.unanswered.0).expect("within the window");
             if asked.early.len() <= place {
                 asked.early.resize(place + 1, None);
@@ -411,32 +412,31 @@ impl SessionServer {
         self.check_output();
     }
 
-    /// A command did not get into the log. If sending it again can help, the client is asked to; else the connection ends. For a
-    /// command that the sequencer lost while it still leads, give [`RejectReason::VenueNotReady`].
+    /// A command was not logged. The client is asked to send it again if that can help; otherwise the connection ends. For a
+    /// command that the sequencer lost while it still leads, pass [`RejectReason::VenueNotReady`].
     pub fn refused(&mut self, ordinal: Ordinal, reason: RejectReason, retry_after_ns: Option<u64>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(asked) = open.asked.as_mut().filter(|_| ordinal.session == open.session) else { return };
         let session_seq = ordinal.session_seq;
         if session_seq < asked.unanswered || session_seq >= asked.expected {
-            // It was answered; or an earlier one was refused, and both will come again.
+            // Already answered; or an earlier command was refused too, and both will be sent again.
             return;
         }
         match reason {
             RejectReason::Throttled | RejectReason::Overloaded | RejectReason::VenueNotReady | RejectReason::StorageFull => {
                 self.set_back(session_seq, reason, retry_after_ns);
             }
-            // One before it was refused and comes again: either this one too, or it has come again already and is on its way behind
-            // that.
+            // The gap is an earlier command that was refused. The client sends both again, or has already done so.
             RejectReason::SessionSeqGap => {}
             _ => self.bye(ByeReason::Rejected(reason), &format!("Command {session_seq}.")),
         }
     }
 
-    /// The sequencer got a command too late to put it in the order of stamps. A client of the first version is not notified.
+    /// The sequencer received a command too late to order it by its stamp. A client of version 1 is not notified.
     pub fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
         let State::Open(open) = &self.state else { return };
-        let is_told = matches!(open.client.terms.version, EntryVersion::Two { .. }) && ordinal.session == open.session;
-        if is_told && open.asked.as_ref().is_some_and(|asked| ordinal.session_seq < asked.expected) {
+        let is_notified = matches!(open.client.terms.version, EntryVersion::Two { .. }) && ordinal.session == open.session;
+        if is_notified && open.asked.as_ref().is_some_and(|asked| ordinal.session_seq < asked.expected) {
             self.put(&VenueMessage::Late(Late { session_seq: ordinal.session_seq, late_ns }));
         }
     }
@@ -452,7 +452,7 @@ impl SessionServer {
         self.put(&VenueMessage::Refused(Refused { session_seq, reason, retry_after_ns }));
     }
 
-    /// Something that concerns the session's account. An earlier one than the next is no harm; a later one is refused.
+    /// Sends an execution report of the session's account. An earlier one than the next is ignored; a later one is refused.
     pub fn report(&mut self, report: &Report<'_>) -> Result<(), ReportGap> {
         let State::Open(open) = &mut self.state else { return Ok(()) };
         if open.client.account.is_none() || open.client.terms.reports == ReportsWanted::None || report.report_seq < open.report_next
@@ -467,7 +467,7 @@ impl SessionServer {
         Ok(())
     }
 
-    /// Another replica leads. Open orders stay: the client is expected there.
+    /// Another replica leads. Open orders stay, because the client will continue there.
     pub fn not_leader(&mut self, leader: &str) {
         if !self.is_over() {
             encode_venue(&VenueMessage::NotLeader { leader }, self.output.end());
@@ -475,19 +475,19 @@ impl SessionServer {
         }
     }
 
-    /// A newer connection has the session. Open orders stay: they are that one's.
+    /// A newer connection took over the session. Open orders stay, because the session continues there.
     pub fn replaced(&mut self) {
         self.bye(ByeReason::Replaced, "");
     }
 
-    /// The connection is lost, or the host closed it.
+    /// The connection was lost, or the host closed it.
     pub fn on_disconnect(&mut self) {
         if !self.is_over() {
             self.end(None, OnDisconnect::Cancel);
         }
     }
 
-    /// Time passed: see [`SessionServer::deadline_ns`].
+    /// Handles timeouts. To be called at [`SessionServer::deadline_ns`].
     pub fn on_timer(&mut self, now_ns: u64) {
         if now_ns < self.deadline_ns().unwrap_or(u64::MAX) {
             return;
@@ -500,7 +500,7 @@ impl SessionServer {
         }
     }
 
-    /// When [`SessionServer::on_timer`] has something to do; `None` when the connection is over.
+    /// When to call [`SessionServer::on_timer`] next; `None` once the connection is over.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         match self.state {
@@ -512,7 +512,7 @@ impl SessionServer {
         }
     }
 
-    /// Tells the client why, and ends the connection.
+    /// Sends the client the reason and ends the connection.
     pub fn bye(&mut self, reason: ByeReason, text: &str) {
         if self.is_over() {
             return;
@@ -543,18 +543,18 @@ impl SessionServer {
         self.partial.clear();
     }
 
-    /// Once, when the connection has ended: what became of it.
+    /// Returns how the connection ended, once.
     pub fn take_ended(&mut self) -> Option<Ended> {
         self.ended.take()
     }
 
-    /// Whether the connection is over: write the output as far as it goes, then close.
+    /// Whether the connection is over. The host then writes as much of the output as possible and closes.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// The session, once it is open and while the connection lasts.
+    /// The open session; `None` before it is open and once the connection is over.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         match &self.state {
@@ -563,7 +563,7 @@ impl SessionServer {
         }
     }
 
-    /// Commands on their way.
+    /// Number of unanswered commands.
     #[must_use]
     pub fn unanswered_count(&self) -> u64 {
         match &self.state {
@@ -578,7 +578,7 @@ impl SessionServer {
         self.output.unwritten()
     }
 
-    /// So many of them were written.
+    /// Removes `len` bytes that were written.
     pub fn consume(&mut self, len: usize) {
         self.output.consume(len);
     }

@@ -1,15 +1,15 @@
-//! Bytes of a connection on their way in and out, in buffers that are used again.
+//! Input and output buffers of a connection.
 
 use walras_wire::DecodeError;
 use walras_wire::order_entry::{FRAME_HEADER_BYTES, frame_len, split_frame};
 
-/// The beginning of a frame whose end has not come yet.
+/// The received part of an incomplete frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partial(Vec<u8>);
 
 impl Partial {
-    /// The next whole frame of what waits and `bytes`, without its length, and what is left of `bytes`. What is no whole frame waits in
-    /// here. A frame that lies whole in `bytes` is not copied; one that had to be put together is in `joined`.
+    /// Returns the next complete frame without its length prefix, and the rest of `bytes`. An incomplete frame is stored until more
+    /// bytes arrive. A frame that lies whole in `bytes` is not copied; one that had to be assembled is in `joined`.
     pub(super) fn next_frame<'f, 'a: 'f>(
         &mut self,
         bytes: &'a [u8],
@@ -34,7 +34,7 @@ impl Partial {
         Ok((Some(&joined[FRAME_HEADER_BYTES..]), rest))
     }
 
-    /// Takes bytes until there are so many; gives back the others.
+    /// Fills the buffer up to `len` bytes; returns the bytes not used.
     fn fill<'a>(&mut self, len: usize, bytes: &'a [u8]) -> &'a [u8] {
         let missing = len.saturating_sub(self.0.len()).min(bytes.len());
         let (taken, rest) = bytes.split_at(missing);
@@ -47,10 +47,10 @@ impl Partial {
     }
 }
 
-/// Memory that an output without bytes keeps, at most.
+/// Maximum capacity that an empty output buffer retains.
 const OUTPUT_KEPT_BYTES: usize = 64 << 10;
 
-/// What waits to be written.
+/// Bytes that wait to be written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,
@@ -62,12 +62,12 @@ impl Output {
         &self.bytes[self.written..]
     }
 
-    /// Where encoders append.
+    /// The buffer to which encoders append.
     pub(super) fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Forgets what was written. Bytes move at most once for each time that as many were written.
+    /// Removes `len` bytes that were written. Moving the rest costs amortised constant time per byte.
     pub(super) fn consume(&mut self, len: usize) {
         self.written += len;
         assert!(self.written <= self.bytes.len(), "more was said to be written than there was");
@@ -82,7 +82,7 @@ impl Output {
 
     pub(super) fn clear(&mut self) {
         if self.bytes.capacity() > OUTPUT_KEPT_BYTES {
-            // A burst is over: a thousand connections that had one each would hold its memory for good.
+            // Frees the memory of a burst; otherwise a thousand connections that each had one would hold it for good.
             self.bytes = Vec::new();
         }
         self.bytes.clear();

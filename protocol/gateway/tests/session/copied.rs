@@ -1,4 +1,4 @@
-//! A session over several connections at once: gateways that follow one log, each as far as it has come, and die.
+//! A session over several connections at once, to gateways that apply one log at different speeds and fail.
 
 use proptest::prelude::*;
 use walras_gateway::Gateway;
@@ -15,14 +15,14 @@ use crate::setup::{Asked, Notes, Random, SECOND, START, gate, key, nonce, order,
 const SESSION: SessionId = SessionId(40);
 const GATEWAYS: usize = 3;
 
-/// What all agree on: the session's commands, in order.
+/// The replicated log: the session's commands, in order.
 #[derive(Default)]
 struct Log {
     commands: Vec<Command>,
 }
 
 impl Log {
-    /// As the sequencer does: the next one is taken, what came before is not, and no gap.
+    /// Appends the next command and ignores repeats, as the sequencer does. There must be no gap.
     fn take(&mut self, session_seq: SessionSeq, command: &Command) {
         let next = self.commands.len() as u64 + 1;
         assert!(session_seq.0 <= next, "{session_seq} came before {next}");
@@ -51,7 +51,7 @@ struct World {
     log: Log,
     replicas: Vec<Replica>,
     client: CopiedClient,
-    told: Vec<ClientEvent>,
+    events: Vec<ClientEvent>,
     now_ns: u64,
     nonces: u64,
     random: Random,
@@ -63,8 +63,8 @@ impl World {
         let addresses: Vec<String> = (0..GATEWAYS).map(|at| at.to_string()).collect();
         let settings = ClientSettings { reports: ReportsWanted::None, window: 16, ..ClientSettings::new(Vec::new(), 7) };
         let client = CopiedClient::new(&settings, &addresses, &key(0), START).unwrap();
-        let (log, told) = (Log::default(), Vec::new());
-        Self { gate: gate(1), log, replicas, client, told, now_ns: START, nonces: 1, random: Random::new(seed) }
+        let (log, events) = (Log::default(), Vec::new());
+        Self { gate: gate(1), log, replicas, client, events, now_ns: START, nonces: 1, random: Random::new(seed) }
     }
 
     fn goes_on(&mut self) {
@@ -76,7 +76,7 @@ impl World {
             75..92 => self.applies(at),
             92..97 => self.now_ns += SECOND / 10,
             97 => self.dies(at),
-            _ => self.told_by_time(),
+            _ => self.fire_timers(),
         }
     }
 
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// What the client has for a gateway gets there.
+    /// Delivers the client's output to a gateway.
     fn talks(&mut self, at: usize) {
         let now_ns = self.now_ns;
         match self.client.wish(at, now_ns) {
@@ -133,19 +133,19 @@ impl World {
         }
     }
 
-    /// What a gateway has for the client gets there.
+    /// Delivers a gateway's output to the client.
     fn listens(&mut self, at: usize) {
         let Some(server) = &mut self.replicas[at].server else { return };
         let bytes = server.output().to_vec();
         server.consume(bytes.len());
         let is_over = server.is_over();
-        self.client.on_bytes(at, self.now_ns, &bytes, &mut |event| self.told.push(event));
+        self.client.on_bytes(at, self.now_ns, &bytes, &mut |event| self.events.push(event));
         if is_over {
             self.dies(at);
         }
     }
 
-    /// A gateway applies one entry more.
+    /// A gateway applies one more entry.
     fn applies(&mut self, at: usize) {
         let Replica { applied, server } = &mut self.replicas[at];
         if *applied < self.log.commands.len() as u64 {
@@ -157,14 +157,14 @@ impl World {
         }
     }
 
-    /// A connection is lost with all that is on its way.
+    /// A connection is lost with everything in flight.
     fn dies(&mut self, at: usize) {
         self.replicas[at].server = None;
         self.client.on_disconnected(at, self.now_ns);
     }
 
-    fn told_by_time(&mut self) {
-        self.client.on_timer(self.now_ns, &mut |event| self.told.push(event));
+    fn fire_timers(&mut self) {
+        self.client.on_timer(self.now_ns, &mut |event| self.events.push(event));
     }
 }
 
@@ -172,12 +172,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_command_is_taken_once_and_answered_once_in_order_whoever_dies(seed in any::<u64>()) {
+    fn each_command_is_logged_once_and_answered_once_in_order_whichever_gateway_fails(seed in any::<u64>()) {
         let mut world = World::new(seed);
         for _ in 0..4_000 {
             world.goes_on();
         }
-        // Nobody dies any more.
+        // From here on no connection is lost.
         for _ in 0..2_000 {
             for at in 0..GATEWAYS {
                 world.talks(at);
@@ -185,10 +185,10 @@ proptest! {
                 world.listens(at);
             }
             world.now_ns += SECOND / 100;
-            world.told_by_time();
+            world.fire_timers();
         }
         prop_assert_eq!(world.client.unanswered_count(), 0);
-        let answered: Vec<u64> = world.told.iter().filter_map(|event| match event {
+        let answered: Vec<u64> = world.events.iter().filter_map(|event| match event {
             ClientEvent::Answer { session_seq, log_index, .. } => {
                 assert_eq!(log_index.0, 1_000 + session_seq.0);
                 Some(session_seq.0)
@@ -197,7 +197,7 @@ proptest! {
         }).collect();
         prop_assert_eq!(answered, (1..=world.log.commands.len() as u64).collect::<Vec<_>>());
         prop_assert!(world.log.commands.len() > 100, "{}", world.log.commands.len());
-        prop_assert!(!world.told.iter().any(|event| matches!(event, ClientEvent::Ended(_))), "{:?}", world.told.last());
+        prop_assert!(!world.events.iter().any(|event| matches!(event, ClientEvent::Ended(_))), "{:?}", world.events.last());
     }
 }
 
@@ -211,6 +211,6 @@ fn a_session_that_somebody_else_takes_ends_all_streams() {
     assert!(world.client.is_logged_on());
     world.replicas[1].server.as_mut().unwrap().replaced();
     world.listens(1);
-    assert_eq!(world.told.last(), Some(&ClientEvent::Ended(ClientError::Bye(ByeReason::Replaced))));
+    assert_eq!(world.events.last(), Some(&ClientEvent::Ended(ClientError::Bye(ByeReason::Replaced))));
     assert_eq!(world.client.submit(START, &order(AccountId(0), 1)), Err(SubmitError::Ended));
 }

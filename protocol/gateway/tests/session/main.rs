@@ -1,4 +1,4 @@
-//! Order-entry sessions: both ends over a stream that breaks, a venue that applies each command once, and bugs planted to be found.
+//! Order-entry sessions: both sides over a stream that breaks, a venue that applies each command once, and planted bugs.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
 mod copied;

@@ -1,4 +1,5 @@
-//! Whatever breaks: each command applied once, each answer told once and in order, no report missing; and planted bugs are found.
+//! Under faults, each command is applied once, each answer is delivered once and in order, and no report is missing. Planted bugs
+//! are found.
 
 use walras_gateway::session::ReportSettings;
 
@@ -27,7 +28,7 @@ fn reports_that_are_not_kept_are_announced_as_missing_and_no_other() {
     }
 }
 
-/// What the checks say of a bug, over some seeds.
+/// The failures that the checks report for a bug, over some seeds.
 fn found(bug: Bug) -> Vec<String> {
     (0..12).filter_map(|seed| World::new(seed, bug, ReportSettings::default()).run(STEPS).err()).collect()
 }
@@ -40,7 +41,7 @@ fn planted_bugs_are_found() {
         (Bug::ReportSkipped, "a report is missing"),
         (Bug::AnswerMixedUp, "another command's"),
         (Bug::DedupeForgotten, "applied twice"),
-        (Bug::ReportsForgotten, "knows"),
+        (Bug::ReportsForgotten, "but has already sent"),
     ] {
         let found = found(bug);
         assert!(found.iter().any(|text| text.contains(violation)), "{bug:?} was found as {found:?}");

@@ -1,4 +1,4 @@
-//! Each way in which a connection goes, by hand.
+//! The course of one connection, case by case.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ struct Line {
     server: SessionServer,
     asked: Vec<Asked>,
     throttled: bool,
-    /// What was submitted first under each number.
+    /// Digest of the first command submitted under each number.
     contents: BTreeMap<u64, ContentDigest>,
     now_ns: u64,
 }
@@ -92,7 +92,7 @@ impl Line {
         self.server.answer(ordinal, answer, Some(TimeNs(START)));
     }
 
-    /// What the client is told, in short.
+    /// The messages sent to the client, abbreviated.
     fn hear(&mut self) -> Vec<String> {
         let bytes = self.server.output().to_vec();
         self.server.consume(bytes.len());
@@ -166,12 +166,12 @@ fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
     let mut line = Line::new(ServerSettings::default());
     line.submit(1);
     assert_eq!(line.hear(), ["Bye LogonExpected"]);
-    // Nothing but the answer follows a logon.
+    // Before the logon is answered, the client may send nothing else.
     let mut line = Line::new(ServerSettings::default());
     line.send(&logon_bytes(&TERMS));
     line.submit(1);
     assert_eq!(line.hear(), ["Bye LogonExpected"]);
-    // Each part of the terms is signed.
+    // The signature covers each part of the terms.
     for changed in [
         LogonTerms { token: 8, ..TERMS },
         LogonTerms { on_disconnect: OnDisconnect::Keep, ..TERMS },
@@ -186,13 +186,13 @@ fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
         line.authenticate();
         assert_eq!(line.hear(), ["Bye Rejected(SignatureInvalid)"], "{changed:?}");
     }
-    // A logon taken once is not taken again.
+    // A logon is accepted only once.
     let mut line = Line::open(ServerSettings::default(), 1);
     line.server = SessionServer::new(ServerSettings::default(), START);
     line.send(&logon_bytes(&TERMS));
     line.authenticate();
     assert_eq!(line.hear(), ["Bye Rejected(NonceReused)"]);
-    // An account's key is no operator's.
+    // An account's key cannot open an operator's session.
     let mut line = Line::new(ServerSettings::default());
     line.send(&logon_bytes(&LogonTerms { role: Role::Operator, ..TERMS }));
     line.authenticate();
@@ -214,7 +214,7 @@ fn numbers_go_without_gaps_from_where_the_log_or_the_client_is() {
     assert_eq!(line.hear(), ["Bye SessionSeqGap"]);
     let mut line = Line::open(ServerSettings::default(), 5);
     [3, 4, 5, 6, 4, 5].into_iter().for_each(|seq| line.submit(seq));
-    assert_eq!(line.submitted(), [3, 4, 5, 6], "what is on its way is not sent twice");
+    assert_eq!(line.submitted(), [3, 4, 5, 6], "commands in flight are not submitted twice");
     line.submit(8);
     assert_eq!(line.hear(), ["Bye SessionSeqGap"]);
 }
@@ -260,8 +260,8 @@ fn answers_go_out_in_order_and_once() {
     assert!(line.hear().is_empty(), "an answer of another session");
 }
 
-/// Another command under a number that was used ends the connection, whether the first one is on its way, answered, or came by another
-/// connection of the session. The same again does not.
+/// A different command under a used number ends the connection, whether the first one is in flight, answered, or came over another
+/// connection of the session. The same command again does not.
 #[test]
 fn another_command_under_a_number_that_was_used_is_refused() {
     let other = |seq: u64| submit_bytes(seq, &order(AccountId(0), 1_000 + seq));
@@ -292,17 +292,17 @@ fn another_command_under_a_number_that_was_used_is_refused() {
     let mut line = opened();
     line.send(&invalid(5, -1));
     assert_eq!(line.hear(), refused, "two prices out of range are two commands");
-    // What was taken back comes again as it likes: it was never in the log.
+    // A refused command was never logged, so its number may be used for another command.
     let mut line = opened();
     line.server.refused(Ordinal { session: SESSION, session_seq: SessionSeq(4) }, RejectReason::Overloaded, None);
     line.send(&other(4));
     assert_eq!((line.hear(), line.submitted()), (vec!["Refused 4 Overloaded".to_owned()], vec![4]));
-    // The log has another command under the number: of the session's connection before, or through another gateway.
+    // The log holds a different command under the number, from the session's previous connection or from another gateway.
     let mut line = opened();
     line.contents.insert(3, ContentDigest(7));
     line.answer(3);
     assert_eq!(line.hear(), refused);
-    // A window and more ago, nobody can tell.
+    // The digests of commands more than a window ago are not retained.
     let mut line = Line::open(ServerSettings::default(), 1);
     for seq in 1..=1_025 {
         line.submit(seq);
@@ -333,7 +333,7 @@ fn a_throttled_session_takes_its_orders_out() {
     line.throttled = true;
     line.submit(2);
     assert_eq!((line.submitted(), line.hear()), (vec![1], vec!["Refused 2 Throttled".to_owned()]));
-    // The number was not used: the client may give it to a cancel.
+    // The number was not used: the client may use it for a cancel.
     let (account, instrument) = (AccountId(0), InstrumentId(0));
     let one = CancelOrder { account, instrument, client_order_id: ClientOrderId(1) };
     line.send(&submit_bytes(2, &Command::Order(OrderCommand::Cancel(one))));
@@ -372,7 +372,7 @@ fn what_is_refused_comes_again_with_all_that_follows() {
     assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"], "sending it again would not help");
 }
 
-/// The command that goes to the log for these bytes under the next number. The connection goes on.
+/// Submits these bytes under the next number; returns the command that is logged. The connection must stay open.
 fn in_the_log(line: &mut Line, session_seq: u64, bytes: &[u8]) -> Command {
     let mut frame = Vec::new();
     encode_client(&ClientMessage::Submit { session_seq: SessionSeq(session_seq), command: bytes }, &mut frame);
@@ -391,8 +391,8 @@ fn command_bytes(command: &Command) -> Vec<u8> {
     bytes
 }
 
-/// Every field of every command that an account's session sends, out of its range: the command is rejected for that, and the connection
-/// goes on. What only the state can judge goes to the log as it is.
+/// Sets every field of every command of an account's session out of its range: the command is rejected with the right reason, and
+/// the connection stays open. Fields that only the state can judge are logged unchanged.
 #[test]
 fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
     use RejectReason::{AmountOutOfRange, DisplayInvalid, Malformed, PriceOutOfRange, TimeInForceInvalid};
@@ -428,7 +428,7 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
         to_shard: ShardId(1),
         client_transfer_id: ClientTransferId(1),
     })));
-    // Which bytes of which command are replaced by what, and why that is rejected; `None` where the state decides.
+    // Name, command, offset and replacement of the bytes, and the reject reason; `None` if the state decides.
     type Replaced<'a> = (&'a str, &'a [u8], usize, Vec<u8>, Option<RejectReason>);
     let table: Vec<Replaced<'_>> = vec![
         ("order: account", &limit, 1, id(u32::MAX), None),
@@ -508,7 +508,7 @@ fn what_is_no_message_ends_the_connection() {
         line.submit(1);
         assert_eq!((line.hear(), line.asked.len()), (vec!["Bye Malformed".to_owned()], 0), "{garbage:?}");
     }
-    // A key that was removed ends its connections with their next command.
+    // After a key is removed, the next command on each of its connections ends the connection.
     let mut line = Line::open(ServerSettings::default(), 1);
     line.gateway.remove_key(key(0).key_id());
     line.submit(1);
@@ -539,7 +539,7 @@ fn orders_are_cancelled_when_the_connection_is_lost_and_only_then() {
     line.server.on_disconnect();
     line.server.on_disconnect();
     assert_eq!(line.cancels(), Some(AccountId(0)));
-    for (end, told) in [
+    for (end, expected) in [
         ((|server| server.replaced()) as fn(&mut SessionServer), "Bye Replaced"),
         (|server| server.not_leader("b:1"), "NotLeader b:1"),
         (|server| server.bye(ByeReason::ShuttingDown, ""), "Bye ShuttingDown"),
@@ -547,7 +547,7 @@ fn orders_are_cancelled_when_the_connection_is_lost_and_only_then() {
         let mut line = open();
         end(&mut line.server);
         line.server.on_disconnect();
-        assert_eq!((line.hear(), line.cancels()), (vec![told.to_owned()], None));
+        assert_eq!((line.hear(), line.cancels()), (vec![expected.to_owned()], None));
     }
     let mut line = open();
     line.send(&client_bytes(&ClientMessage::Logout));
@@ -579,19 +579,19 @@ fn reports_go_out_without_gaps() {
 
 struct User {
     end: SessionClient,
-    told: Vec<ClientEvent>,
+    events: Vec<ClientEvent>,
 }
 
 impl User {
     fn new() -> Self {
         let replicas = vec!["a:1".to_owned(), "b:1".to_owned()];
-        Self { end: SessionClient::new(ClientSettings::new(replicas, 7), key(0), START).unwrap(), told: Vec::new() }
+        Self { end: SessionClient::new(ClientSettings::new(replicas, 7), key(0), START).unwrap(), events: Vec::new() }
     }
 
     fn hear(&mut self, message: &VenueMessage<'_>) {
         let mut bytes = Vec::new();
         encode_venue(message, &mut bytes);
-        self.end.on_bytes(START, &bytes, &mut |event| self.told.push(event));
+        self.end.on_bytes(START, &bytes, &mut |event| self.events.push(event));
     }
 
     fn log_on(&mut self, session: u64, next: u64, report_seq: u64) {
@@ -607,7 +607,7 @@ impl User {
     }
 
     fn last(&self) -> &ClientEvent {
-        self.told.last().expect("something was told")
+        self.events.last().expect("an event was reported")
     }
 
     fn lose(&mut self, now_ns: u64) {
@@ -658,9 +658,9 @@ fn a_client_keeps_to_the_window_and_sends_again_what_is_unanswered() {
     user.end.consume(user.end.output().len());
     user.hear(&answered(11));
     user.hear(&answered(11));
-    let answers = |user: &User| user.told.iter().filter(|event| matches!(event, ClientEvent::Answer { .. })).count();
+    let answers = |user: &User| user.events.iter().filter(|event| matches!(event, ClientEvent::Answer { .. })).count();
     assert_eq!(answers(&user), 1);
-    // Refused: again after the wait, not before.
+    // After a refusal the command is sent again, not before the given wait.
     let refused = Refused { session_seq: SessionSeq(12), reason: RejectReason::Throttled, retry_after_ns: Some(50) };
     user.hear(&VenueMessage::Refused(refused));
     assert_eq!((user.end.output().len(), user.end.deadline_ns()), (0, Some(START + 50)));
@@ -685,7 +685,7 @@ fn a_client_says_when_its_session_can_not_go_on() {
     assert_eq!(lost(9, 1, 5), ClientEvent::Ended(ClientError::SessionLost { was: SessionId(4), unanswered_from: from }));
     let other = ClientError::OtherNumbers { expected: SessionSeq(3), from, next: SessionSeq(2) };
     assert_eq!(lost(4, 3, 5), ClientEvent::Ended(other));
-    assert_eq!(lost(4, 1, 4), ClientEvent::Ended(ClientError::ReportsWentBack { known: 4, told: 5 }));
+    assert_eq!(lost(4, 1, 4), ClientEvent::Ended(ClientError::ReportsWentBack { known: 4, sent: 5 }));
     assert_eq!(lost(4, 1, 7), ClientEvent::ReportsMissing { from: 6, next: 8 });
     let mut user = User::new();
     user.log_on(4, 1, 0);
@@ -696,7 +696,7 @@ fn a_client_says_when_its_session_can_not_go_on() {
     assert_eq!((user.end.wish(u64::MAX), user.end.deadline_ns()), (Wish::Wait, None));
     let mut user = User::new();
     user.log_on(4, 1, 0);
-    user.end.on_bytes(START, &[1, 0, 0, 0, 9], &mut |event| user.told.push(event));
+    user.end.on_bytes(START, &[1, 0, 0, 0, 9], &mut |event| user.events.push(event));
     assert!(matches!(user.last(), ClientEvent::Ended(ClientError::Malformed(_))));
 }
 
@@ -731,7 +731,7 @@ fn two_programs_with_one_token_do_not_fight() {
     newer.log_on(SESSION.0, 1, 0);
     line.server.replaced();
     let bytes = line.server.output().to_vec();
-    older.end.on_bytes(START, &bytes, &mut |event| older.told.push(event));
+    older.end.on_bytes(START, &bytes, &mut |event| older.events.push(event));
     assert_eq!(older.last(), &ClientEvent::Ended(ClientError::Bye(ByeReason::Replaced)));
     assert!(newer.end.is_logged_on());
 }

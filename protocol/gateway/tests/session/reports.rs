@@ -1,4 +1,4 @@
-//! What accounts are told: against a naive list, with small bounds, through snapshots.
+//! Execution reports, compared with a naive list, with small bounds and through snapshots.
 
 use std::collections::BTreeMap;
 
@@ -55,14 +55,14 @@ fn replenished(order_id: u64) -> Event {
     Event::Order(OrderEvent::Replenished(OrderReplenished { instrument: AT, order_id: OrderId(order_id), shown: SizeLots::new(2) }))
 }
 
-/// Feeds one event of an entry; what was told.
+/// Applies one event of an entry; returns the reports.
 fn feed(reports: &mut Reports, log_index: u64, event: &Event) -> Vec<(u32, u64, ReportEvent)> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     reports.on_event(LogIndex(log_index), TimeNs(log_index * 10), event, |account, report| {
         assert_eq!((report.log_index, report.time), (LogIndex(log_index), TimeNs(log_index * 10)));
-        told.push((account.0, report.report_seq, decode_report_event(report.event).unwrap()));
+        reported.push((account.0, report.report_seq, decode_report_event(report.event).unwrap()));
     });
-    told
+    reported
 }
 
 fn with_accounts(count: u32, settings: ReportSettings) -> Reports {
@@ -93,16 +93,16 @@ fn each_party_of_a_trade_is_told_of_its_own_part() {
             fee: party.fee,
         })
     };
-    let told = feed(&mut reports, 6, &traded(maker, taker));
+    let reported = feed(&mut reports, 6, &traded(maker, taker));
     let expected = [(1, 3, filled(&maker, Side::Sell, TradeRole::Maker)), (2, 3, filled(&taker, Side::Buy, TradeRole::Taker))];
-    assert_eq!(told, expected);
-    // Without an order that came in, it is an auction: the maker is the buyer.
-    let told = feed(&mut reports, 7, &traded(maker, taker));
+    assert_eq!(reported, expected);
+    // If no order came in with the entry, the trade is an auction's: the maker is the buyer.
+    let reported = feed(&mut reports, 7, &traded(maker, taker));
     let expected = [(1, 4, filled(&maker, Side::Buy, TradeRole::Auction)), (2, 4, filled(&taker, Side::Sell, TradeRole::Auction))];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     // Both orders of one account: two reports.
-    let told = feed(&mut reports, 8, &traded(party(1, 5, 5), party(1, 8, 0)));
-    assert_eq!(told.iter().map(|(account, seq, _)| (*account, *seq)).collect::<Vec<_>>(), [(1, 5), (1, 6)]);
+    let reported = feed(&mut reports, 8, &traded(party(1, 5, 5), party(1, 8, 0)));
+    assert_eq!(reported.iter().map(|(account, seq, _)| (*account, *seq)).collect::<Vec<_>>(), [(1, 5), (1, 6)]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn deposit(account: u32, transfer_id: u64) -> Event {
     }))
 }
 
-/// Checks against a list of everything: what is resent is its end, and no bound is passed.
+/// Compares with a list of all reports: resent ones are the end of it, and no bound is exceeded.
 fn check(reports: &Reports, all: &BTreeMap<u32, Vec<u64>>, settings: ReportSettings) {
     for (&account, log_indexes) in all {
         let last = log_indexes.len() as u64;
@@ -179,19 +179,19 @@ fn what_is_kept_is_the_end_of_what_was_told_within_both_bounds() {
         let mut random = Random::new(seed);
         let mut kept: Option<(Reports, Vec<u8>)> = None;
         for log_index in 2..4_000 {
-            // Some accounts are busy, some hardly ever told anything.
+            // Some accounts get many reports, others hardly any.
             let account = random.below(6).min(random.below(6)).min(random.below(40)) as u32;
             feed(&mut reports, log_index, &deposit(account, log_index));
             feed(&mut twin, log_index, &deposit(account, log_index));
             all.get_mut(&account).unwrap().push(log_index);
             if log_index % 97 == 0 {
                 check(&reports, &all, settings);
-                // One replica goes on from a snapshot, the other from what it had: the same bytes.
+                // One replica continues from a snapshot, the other from its own state: the bytes must be equal.
                 let (mut bytes, mut of_twin) = (Vec::new(), Vec::new());
                 reports.snapshot(&mut bytes);
                 twin.snapshot(&mut of_twin);
                 assert!(bytes == of_twin, "seed {seed} at {log_index}");
-                // A clone that shared all with the twin, which went on, is what the twin was.
+                // The clone shared all pieces with the twin. The twin has changed since, the clone has not.
                 if let Some((clone, bytes)) = kept.replace((twin.clone(), of_twin)) {
                     let mut of_clone = Vec::new();
                     clone.snapshot(&mut of_clone);

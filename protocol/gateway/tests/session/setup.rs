@@ -74,7 +74,7 @@ pub(crate) fn source() -> SourceId {
     SourceId::of("10.0.0.1".parse().unwrap())
 }
 
-/// What a connection asked of its host.
+/// The requests of a connection to its host.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Authenticate(LogonRequest),
@@ -82,7 +82,7 @@ pub(crate) enum Asked {
     Submit(Ordinal, Command),
 }
 
-/// A host that notes what it is asked.
+/// A host that records its requests.
 pub(crate) struct Notes<'a> {
     pub(crate) gateway: &'a mut Gateway,
     pub(crate) throttled: bool,

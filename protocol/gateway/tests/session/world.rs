@@ -1,4 +1,4 @@
-//! A venue of three replicas with one log, and clients that talk to it over streams that break anywhere.
+//! A venue of three replicas with one log, and clients whose connections break at any byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,25 +16,25 @@ use walras_wire::{AccountEvent, Command, Event, OrderAccepted, OrderCommand, Ord
 
 use crate::setup::{Asked, Notes, Random, START, gate, key, nonce, order, source};
 
-/// A bug put in on purpose.
+/// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
     None,
-    /// A client numbers anew what it sends again.
+    /// A client gives new numbers to resent commands.
     ClientRenumbers,
-    /// The venue's end lets more commands through than the window allows.
+    /// The venue accepts more unanswered commands than the window allows.
     WindowForgotten,
-    /// A report is lost between two others.
+    /// One report is skipped.
     ReportSkipped,
-    /// An answer is another command's.
+    /// An answer carries another command's result.
     AnswerMixedUp,
-    /// The log's state forgets what it has applied.
+    /// The replicated state forgets which commands it has applied.
     DedupeForgotten,
-    /// The reports are numbered anew by a new leader.
+    /// A new leader restarts the numbers of the reports.
     ReportsForgotten,
 }
 
-/// What came of a command.
+/// The result of a command.
 type Outcome = (LogIndex, TimeNs, Option<RejectReason>);
 
 const REPLICAS: usize = 3;
@@ -45,7 +45,7 @@ struct Connection {
     server: SessionServer,
     to_server: VecDeque<u8>,
     to_client: VecDeque<u8>,
-    /// Whether the client's end is still there.
+    /// The client, if its side of the connection is still open.
     client: Option<usize>,
     shift: Option<u64>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct World {
     gateway: Gateway,
     leader: usize,
     log_index: LogIndex,
-    /// What the leader has taken and not decided.
+    /// Commands that the leader has accepted and that are not decided yet.
     pipeline: VecDeque<Item>,
     sessions: BTreeMap<(AccountId, u64), Session>,
     serving: BTreeMap<SessionId, usize>,
@@ -88,9 +88,9 @@ pub(crate) struct World {
     connections: Vec<Option<Connection>>,
     clients: Vec<Client>,
     nonces: u64,
-    /// A leader that lets everything into the log, where repeats and gaps have no effect; the other kinds look before.
+    /// The leader logs every command; the engine ignores repeats and gaps. Other leaders check first.
     is_naive: bool,
-    /// One that lets repeats of what is decided into the log; another kind answers them at once.
+    /// The leader logs repeats of decided commands instead of answering them at once.
     is_forgetful: bool,
     /// There is no room for the next command.
     is_full: bool,
@@ -108,9 +108,9 @@ impl World {
             let replicas = (0..REPLICAS).map(|replica| format!("replica-{replica}")).collect();
             let mut settings = ClientSettings::new(replicas, number);
             settings.reports = ReportsWanted::After(0);
-            // Nothing is lost without a word here, so nothing may be mended by waiting for long.
+            // Losses are always signalled in this test, so recovery must not depend on a timeout.
             settings.answer_timeout_ns = u64::MAX;
-            // The second client trusts the venue to tell it the window.
+            // The second client relies on the window that the venue announces.
             settings.window = if bug == Bug::WindowForgotten || number == 1 { 1_000 } else { WINDOW };
             Client {
                 end: SessionClient::new(settings, key(account.0 as u8), START).unwrap(),
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Faults for a while, then none until all is answered; every promise is checked.
+    /// Runs with faults, then without until all commands are answered. All promises are checked throughout.
     pub(crate) fn run(&mut self, steps: u64) -> Result<(), String> {
         for _ in 0..steps {
             self.step(true)?;
@@ -154,7 +154,7 @@ impl World {
             self.step(false)?;
             patience -= 1;
             if patience == 0 {
-                return Err("no progress: something is never answered or told".to_owned());
+                return Err("no progress: an answer or a report never comes".to_owned());
             }
         }
         self.check()
@@ -198,9 +198,9 @@ impl World {
 
     fn timers(&mut self) -> Result<(), String> {
         for number in 0..self.clients.len() {
-            let mut told = Vec::new();
+            let mut events = Vec::new();
             let client = &mut self.clients[number];
-            client.end.on_timer(self.now_ns, &mut |event| told.push(event));
+            client.end.on_timer(self.now_ns, &mut |event| events.push(event));
             match client.end.wish(self.now_ns) {
                 Wish::Wait => {}
                 Wish::Close => {
@@ -213,7 +213,7 @@ impl World {
                     self.connect(number, replica);
                 }
             }
-            self.hear(number, told)?;
+            self.hear(number, events)?;
         }
         for connection in self.connections.iter_mut().flatten() {
             connection.server.on_timer(self.now_ns);
@@ -235,7 +235,7 @@ impl World {
         ServerSettings { window, ..ServerSettings::default() }
     }
 
-    /// The client's end is gone; the venue may notice now, or only when another connection takes the session.
+    /// The client disconnects. The venue notices now, or only when another connection takes over the session.
     fn hang_up(&mut self, number: usize) {
         let Some(at) = self.clients[number].connection.take() else { return };
         let Some(connection) = &mut self.connections[at] else { return };
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// Another replica leads: what was not decided is lost from some place on.
+    /// Another replica leads: undecided commands are lost from some position on.
     fn change_leader(&mut self) {
         self.faults += 1;
         self.leader = self.random.below(REPLICAS as u64) as usize;
@@ -265,7 +265,7 @@ impl World {
         for connection in self.connections.iter_mut().flatten().filter(|connection| connection.replica != self.leader) {
             connection.server.not_leader(hint);
         }
-        // A leader that leads again knows what it has lost.
+        // A leader that is elected again knows which commands it has lost.
         for item in lost {
             match item {
                 Item::Submit { ordinal, .. } => {
@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// A replica starts from a snapshot: the same bytes again, and the same numbers.
+    /// Restores a replica from a snapshot: its bytes and numbers must be the same.
     fn restore_reports(&mut self) {
         let mut bytes = Vec::new();
         self.reports.snapshot(&mut bytes);
@@ -305,7 +305,7 @@ impl World {
         assert_eq!(bytes, again);
     }
 
-    /// Some bytes of a client arrive at the venue.
+    /// Delivers some bytes of a client to the venue.
     fn arrive_at_venue(&mut self, number: usize) -> Result<(), String> {
         let client = &mut self.clients[number];
         let Some(at) = client.connection else { return Ok(()) };
@@ -356,7 +356,7 @@ impl World {
                 let known = session.answers.get(ordinal.session_seq.0 as usize - 1).filter(|_| self.bug != Bug::DedupeForgotten);
                 let is_known = known.is_some();
                 if let Some(&(log_index, _, rejected)) = known.filter(|_| !self.is_forgetful) {
-                    // What is known already may pass what is being decided.
+                    // Answers that are already known may overtake commands that are being decided.
                     let content = content_digest(&command, &mut Vec::new());
                     connection.server.answer(ordinal, walras_types::Answer { log_index, rejected, content }, None);
                 } else if ordinal.session_seq.0 > next {
@@ -371,7 +371,7 @@ impl World {
         }
     }
 
-    /// The next undecided item is decided, or the queue is found full and it is not.
+    /// Decides the next item, or refuses it because the queue is full.
     fn decide(&mut self, is_full: bool) -> Result<(), String> {
         if is_full && !self.is_naive {
             self.is_full = true;
@@ -478,7 +478,7 @@ impl World {
         Ok((log_index, time, rejected))
     }
 
-    /// Some bytes of the venue arrive at a client; at the end of a connection that the venue closed, its end.
+    /// Delivers some bytes of the venue to a client, then the close if the venue has closed the connection.
     fn arrive_at_client(&mut self, number: usize) -> Result<(), String> {
         let Some(at) = self.clients[number].connection else { return Ok(()) };
         let Some(connection) = &mut self.connections[at] else { return Ok(()) };
@@ -488,20 +488,20 @@ impl World {
         let len = self.random.below(connection.to_client.len() as u64 + 1) as usize;
         let arrived: Vec<u8> = connection.to_client.drain(..len).collect();
         let is_end = connection.server.is_over() && connection.to_client.is_empty();
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let client = &mut self.clients[number];
-        client.end.on_bytes(self.now_ns, &arrived, &mut |event| told.push(event));
+        client.end.on_bytes(self.now_ns, &arrived, &mut |event| events.push(event));
         if is_end {
             client.end.on_disconnected(self.now_ns);
             self.hang_up(number);
         }
-        self.hear(number, told)
+        self.hear(number, events)
     }
 
-    /// What a client's user is told.
-    fn hear(&mut self, number: usize, told: Vec<ClientEvent>) -> Result<(), String> {
+    /// Checks the events that a client reports to its user.
+    fn hear(&mut self, number: usize, events: Vec<ClientEvent>) -> Result<(), String> {
         let client = &mut self.clients[number];
-        for event in told {
+        for event in events {
             match event {
                 ClientEvent::LoggedOn { .. } | ClientEvent::Late { .. } | ClientEvent::Disconnected { .. } => {}
                 ClientEvent::Answer { session_seq, log_index, rejected, .. } => {
@@ -598,7 +598,7 @@ fn spoil_venue(bug: Bug, mut bytes: &[u8], random: &mut Random) -> Vec<u8> {
             VenueMessage::Answer(answer) if bug == Bug::AnswerMixedUp && random.one_in(20) => {
                 answer.log_index = LogIndex(answer.log_index.0 + 1);
             }
-            // Repeats are no bug: the client drops them.
+            // A repeat is not a bug: the client drops it.
             VenueMessage::Answer(_) | VenueMessage::Report(_) if random.one_in(10) => encode_venue(&message, &mut spoiled),
             _ => {}
         }
