@@ -1,20 +1,21 @@
-//! Replicated order submission: a participant sends an order through several gateways, the copy that arrives first counts.
+//! Replicated order submission: a participant sends an order through several gateways, and the first copy to arrive counts.
 //!
-//! Each session has a window of its last places. What a copy costs is a look-up of the session and one of the place. A session that
-//! numbers its orders wildly loses its own orders only; the engine's exactly-once stands behind this and never trusts it.
+//! Each session has a window of its last numbers. A copy costs one look-up of the session and one of the number. A session that
+//! numbers its orders wrongly only loses its own orders. The engine ensures exactly-once by itself; this module only saves it
+//! copies.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 
 use hashbrown::HashMap;
 use walras_types::{SessionId, SessionSeq};
 
-/// Bounds.
+/// Limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DuplicateSettings {
-    /// Sessions at one time.
+    /// Maximum number of open sessions.
     pub sessions_max: usize,
-    /// Places of a session that are remembered; a power of two. More than a session can have under way: orders of a session per
-    /// second times the slowest copy's delay.
+    /// Number of remembered session numbers; a power of two. It must exceed the orders that a session can have in flight: its
+    /// orders per second times the slowest copy's delay.
     pub window: usize,
     /// Makes digests unpredictable: drawn from the system's randomness at each start.
     pub digest_key: u64,
@@ -23,28 +24,28 @@ pub struct DuplicateSettings {
 /// What to do with a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
-    /// The first: pass it on.
+    /// The first copy: pass it on.
     First,
-    /// Another of the same: drop it.
+    /// A further copy of the same order: drop it.
     Duplicate,
-    /// Another that says something else under the same number: drop it. The participant, or a gateway, broke the rules.
+    /// A different order under the same number: drop it. The participant or a gateway broke the protocol.
     Differs,
-    /// So far behind the session's newest that it is forgotten whether it came before: drop it, and tell the participant.
+    /// Too far behind the session's newest number to know whether it came before: drop it and notify the participant.
     TooOld,
-    /// So far ahead of the session's newest that it would push out what may still be under way: drop it, and tell the participant.
+    /// So far ahead of the session's newest number that it would displace orders in flight: drop it and notify the participant.
     TooFarAhead,
     /// The session is not open here: drop it.
     UnknownSession,
 }
 
-/// What came of a session's copies.
+/// Counts of a session's copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyCounts {
-    /// Passed on.
+    /// Copies passed on.
     pub first: u64,
-    /// Dropped: the same again.
+    /// Dropped: further copies of the same order.
     pub duplicates: u64,
-    /// Dropped: something else under the same number.
+    /// Dropped: different orders under the same number.
     pub differing: u64,
     /// Dropped: too old.
     pub too_old: u64,
@@ -68,15 +69,15 @@ impl CopyCounts {
 /// Why a session was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// No room.
-    #[error("as many sessions are open as may be: close some, or raise sessions_max")]
+    /// The maximum number of sessions is open.
+    #[error("the maximum number of sessions is open: close some, or raise sessions_max")]
     Full,
-    /// It is open.
-    #[error("the session is open already: close it first, its window would be lost")]
+    /// The session is already open.
+    #[error("the session is already open: close it first, otherwise its window would be lost")]
     Open,
 }
 
-/// The digest of a place that was filled; places count from 1, so 0 is an empty slot.
+/// A remembered number and its digest. Numbers count from 1, so 0 is an empty slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     session_seq: u64,
@@ -86,12 +87,12 @@ struct Slot {
 #[derive(Debug)]
 struct Session {
     slots: Box<[Slot]>,
-    /// The greatest place that came, or the one before the first.
+    /// The greatest number so far, or the one before the first.
     newest: u64,
     counts: CopyCounts,
 }
 
-/// Multiplies and folds: session ids are dense numbers of our own, never a participant's choice.
+/// Hash by multiplying and folding. This is safe because the venue assigns session ids, densely.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 
@@ -113,7 +114,7 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Which orders came already.
+/// Recognises copies of orders.
 #[derive(Debug)]
 pub struct Duplicates {
     settings: DuplicateSettings,
@@ -123,20 +124,20 @@ pub struct Duplicates {
 }
 
 impl Duplicates {
-    /// No session.
+    /// Starts without sessions.
     ///
     /// # Panics
-    /// When the window is no power of two.
+    /// If the window is not a power of two.
     #[must_use]
     pub fn new(settings: DuplicateSettings) -> Self {
-        assert!(settings.window.is_power_of_two(), "a window of {} places: make it a power of two", settings.window);
+        assert!(settings.window.is_power_of_two(), "a window of {} numbers: make it a power of two", settings.window);
         Self { settings, sessions: HashMap::default(), totals: CopyCounts::default(), unknown_session: 0 }
     }
 
     /// Opens a session whose commands up to `after` are done.
     ///
     /// # Errors
-    /// When as many are open as may be, or this one is.
+    /// If the maximum number of sessions is open, or this one is.
     pub fn open(&mut self, session: SessionId, after: SessionSeq) -> Result<(), OpenError> {
         if self.sessions.contains_key(&session.0) {
             return Err(OpenError::Open);
@@ -145,7 +146,7 @@ impl Duplicates {
             return Err(OpenError::Full);
         }
         let mut slots = vec![Slot::default(); self.settings.window].into_boxed_slice();
-        // What is done is known by number alone: every place of the window that lies before the first says so.
+        // Completed commands are known by number alone, without a digest: their slots are marked as done.
         for back in 0..(self.settings.window as u64).min(after.0) {
             slots[self.slot_index(after.0 - back)].session_seq = after.0 - back;
         }
@@ -153,12 +154,12 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Forgets a session; what came of its copies.
+    /// Closes a session; returns its counts.
     pub fn close(&mut self, session: SessionId) -> Option<CopyCounts> {
         self.sessions.remove(&session.0).map(|session| session.counts)
     }
 
-    /// Judges a copy. `digest` is [`Duplicates::digest`] of what the participant sent, without what the gateway added. O(1).
+    /// Judges a copy. `digest` is [`Duplicates::digest`] of the participant's bytes, without the gateway's additions. O(1).
     pub fn judge(&mut self, session: SessionId, session_seq: SessionSeq, digest: u64) -> Copy {
         let slot_index = self.slot_index(session_seq.0);
         let Some(session) = self.sessions.get_mut(&session.0) else {
@@ -171,7 +172,7 @@ impl Duplicates {
         copy
     }
 
-    /// The copy that counted could not be passed on: the next one of this place counts as the first again.
+    /// The first copy could not be passed on: the next copy of this number counts as the first.
     pub fn take_back(&mut self, session: SessionId, session_seq: SessionSeq) {
         let slot_index = self.slot_index(session_seq.0);
         if let Some(slot) = self.sessions.get_mut(&session.0).map(|session| &mut session.slots[slot_index])
@@ -181,7 +182,7 @@ impl Duplicates {
         }
     }
 
-    /// What tells copies that differ. Unforeseeable without the key.
+    /// The digest that distinguishes different orders. Unpredictable without the key.
     #[must_use]
     pub fn digest(&self, content: &[u8]) -> u64 {
         let mut hasher: DefaultHasher = BuildHasherDefault::default().build_hasher();
@@ -190,19 +191,19 @@ impl Duplicates {
         hasher.finish()
     }
 
-    /// What came of a session's copies.
+    /// Counts of a session's copies.
     #[must_use]
     pub fn counts(&self, session: SessionId) -> Option<&CopyCounts> {
         self.sessions.get(&session.0).map(|session| &session.counts)
     }
 
-    /// Of all sessions since the beginning, closed ones too.
+    /// Counts of all sessions since the start, including closed ones.
     #[must_use]
     pub fn totals(&self) -> &CopyCounts {
         &self.totals
     }
 
-    /// Copies of sessions that were not open.
+    /// Number of copies of sessions that were not open.
     #[must_use]
     pub fn unknown_session_count(&self) -> u64 {
         self.unknown_session
@@ -225,7 +226,7 @@ impl Session {
         }
         let slot = &mut self.slots[slot_index];
         if slot.session_seq == session_seq {
-            // A digest of 0 stands for what was done before the session was opened here.
+            // A digest of 0 marks a command completed before the session was opened here.
             return if slot.digest == digest | 1 || slot.digest == 0 { Copy::Duplicate } else { Copy::Differs };
         }
         *slot = Slot { session_seq, digest: digest | 1 };

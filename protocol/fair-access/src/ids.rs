@@ -1,10 +1,10 @@
-//! Who sends.
+//! Ids of gateways.
 
-/// Gateways of one venue.
+/// Maximum number of gateways of a venue.
 pub const GATEWAYS_MAX: u16 = 64;
 
-/// A gateway, by its place in the venue's configuration, below [`GATEWAYS_MAX`]. It is known from the link that something came by, never
-/// from the message.
+/// A gateway's index in the venue's configuration, below [`GATEWAYS_MAX`]. It is taken from the link on which a message arrived,
+/// never from the message itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GatewayId(pub u16);
 

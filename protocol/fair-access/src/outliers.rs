@@ -1,40 +1,39 @@
 //! Outliers: gateways whose transit times do not fit the others'.
 //!
-//! A gateway that stamps too early (its clock jumped, drifts or lies) makes its orders look slow, and would drive up the delay for
-//! all. So would a gateway behind a broken link. Each gateway's recent median is compared with the median of all gateways' medians.
-//! A gateway that is further away than allowed, either way, is an outlier until it is back within half of that distance. Meanwhile
-//! its samples steer no delay, and its orders enter [`crate::resequence`] as [`crate::resequence::Stamp::OnArrival`], so that they
-//! wait from their arrival: stamping early gains no more than the allowed distance. The samples are counted, and the operator sees
-//! the gateway's name.
+//! A gateway that stamps too early, because its clock jumped, drifts or lies, makes its orders look slow and would raise the delay
+//! for everyone. So would a gateway behind a broken link. Each gateway's recent median is compared with the median of all gateways'
+//! medians. A gateway that differs by more than allowed, in either direction, is an outlier until it differs by less than half of
+//! that. Meanwhile its samples do not steer the delay, and its orders enter [`crate::resequence`] as
+//! [`crate::resequence::Stamp::OnArrival`]. So stamping early gains at most the allowed difference. The samples are counted, and
+//! the operator sees which gateway it is.
 //!
-//! When all gateways become slow together, none is an outlier. Samples older than [`SILENT_NS_MAX`] say nothing of the present
-//! network.
+//! If all gateways become slow together, none is an outlier. Samples older than [`SILENT_NS_MAX`] are ignored.
 
 use crate::sliding::Sliding;
 use crate::{GATEWAYS_MAX, GatewayId};
 
-/// A gateway that is silent for longer is no measure for the others: a minute.
+/// A gateway that was silent for longer is not compared with the others: one minute.
 pub const SILENT_NS_MAX: u64 = 60_000_000_000;
 
-/// Bounds.
+/// Settings of the outlier detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutlierSettings {
-    /// Gateways, at most [`GATEWAYS_MAX`].
+    /// Number of gateways, at most [`GATEWAYS_MAX`].
     pub gateways: u16,
-    /// How far a gateway's median may be from the others'.
+    /// Largest allowed difference of a gateway's median from the others'.
     pub apart_max_ns: u64,
-    /// Samples that a gateway's median is of.
+    /// Number of samples in a gateway's median.
     pub window: usize,
-    /// Samples of a gateway between two looks at it.
+    /// Number of a gateway's samples between two comparisons.
     pub samples_per_look: u32,
 }
 
-/// Whether a sample may steer a delay.
+/// Whether a gateway's samples may steer the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It may.
+    /// They may.
     Fits,
-    /// It may not: its gateway is too far from the others.
+    /// They may not: the gateway differs too much from the others.
     Outlier,
 }
 
@@ -43,13 +42,13 @@ struct Watched {
     recent: Sliding,
     samples: u32,
     median_ns: Option<i64>,
-    /// When its last sample came.
+    /// Time of its last sample.
     heard_ns: u64,
     standing: Standing,
     outlier_samples: u64,
 }
 
-/// Watches all gateways.
+/// Compares all gateways.
 #[derive(Debug)]
 pub struct Outliers {
     settings: OutlierSettings,
@@ -57,7 +56,7 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// All fit.
+    /// Initially no gateway is an outlier.
     ///
     /// # Panics
     /// With more than [`GATEWAYS_MAX`] gateways.
@@ -75,7 +74,7 @@ impl Outliers {
         Self { settings, gateways: (0..settings.gateways).map(|_| watched()).collect() }
     }
 
-    /// Takes a gateway's sample, and says whether it may steer. Samples of unknown gateways may not.
+    /// Takes a gateway's sample; returns whether it may steer the delay. Samples of unknown gateways may not.
     pub fn on_transit(&mut self, now_ns: u64, gateway: GatewayId, transit_ns: i64) -> Standing {
         let Some(watched) = self.gateways.get_mut(gateway.index()) else { return Standing::Outlier };
         if now_ns.saturating_sub(watched.heard_ns) > SILENT_NS_MAX {
@@ -110,13 +109,13 @@ impl Outliers {
         };
     }
 
-    /// Whether a gateway fits; `None` for one that is not configured.
+    /// A gateway's standing; `None` if it is not configured.
     #[must_use]
     pub fn standing(&self, gateway: GatewayId) -> Option<Standing> {
         self.gateways.get(gateway.index()).map(|watched| watched.standing)
     }
 
-    /// Samples of a gateway that steered nothing.
+    /// Number of a gateway's samples that were ignored.
     #[must_use]
     pub fn outlier_samples(&self, gateway: GatewayId) -> u64 {
         self.gateways.get(gateway.index()).map_or(0, |watched| watched.outlier_samples)
@@ -129,7 +128,7 @@ mod tests {
 
     const SETTINGS: OutlierSettings = OutlierSettings { gateways: 5, apart_max_ns: 100, window: 9, samples_per_look: 3 };
 
-    /// Every gateway's samples, a round of each.
+    /// Feeds rounds of one sample per gateway.
     fn feed_at(outliers: &mut Outliers, now_ns: u64, rounds: u32, transit_ns: impl Fn(u16) -> i64) {
         for round in 0..rounds {
             for gateway in 0..SETTINGS.gateways {
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(named(&outliers), [0]);
     }
 
-    /// What gateways were like that nobody sends by any more says nothing of what the network is like now.
+    /// Old samples of gateways that carry no orders any more say nothing about the present network.
     #[test]
     fn who_is_gone_is_no_measure() {
         let mut outliers = Outliers::new(SETTINGS);
@@ -180,7 +179,7 @@ mod tests {
         assert_eq!(named(&outliers), [0, 1], "the others may be there and send nothing");
         slow_for(&mut outliers, &mut now_ns, 20);
         assert_eq!(named(&outliers), [], "the network is slow for all who are there");
-        // Who is back is a measure again, and so is measured.
+        // A gateway that carries orders again is compared again.
         feed_at(&mut outliers, now_ns, 20, |gateway| if gateway == 4 { 5_000 } else { 80 });
         assert_eq!(named(&outliers), [4]);
     }

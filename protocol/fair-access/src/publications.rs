@@ -1,36 +1,34 @@
-//! Which entries of the log publish what changed, and from when on that may be known.
+//! Decides which log entries publish market data, and when it may be released.
 //!
-//! Every replica goes by the log alone, so all of them publish at the same entries and mean the same instants, also one that begins
-//! from a state in the middle of the log:
-//! - The first entry of each interval of the log's time publishes. Which one that is follows from the entry before it, so a state's
-//!   time is enough to go on from.
-//! - What an entry shows may be known from its time + d_h on, and not before what any entry before it shows. When d_h shrinks, that
-//!   depends on entries that a replica which starts from a snapshot does not know: it waits as if all of them had the greatest
-//!   possible delay.
+//! Both depend on the log alone, so all replicas publish at the same entries and release at the same instants, even a replica that
+//! starts from a snapshot in the middle of the log:
+//! - The first entry of each interval of log time publishes. Whether an entry is the first follows from the time of the entry
+//!   before it, so a snapshot's time is enough to continue from.
+//! - The data of an entry is released at its time + d_h, and not before earlier data. When d_h shrinks, this depends on entries
+//!   that a replica started from a snapshot does not have; it waits as if they had the maximum delay.
 //!
-//! The log's time is that of its leader's clock, which may be milliseconds off. Where the venue keeps a time of its own
-//! ([`crate::clock`]), leaders tell how far theirs are ahead of it, and [`ReleaseClock`] waits by the venue's: then replicas
-//! release together whatever their own clocks show.
+//! Log time is the leader's clock, which may be off by milliseconds. If the venue measures its own time ([`crate::clock`]), leaders
+//! report their clock's lead over it, and [`ReleaseClock`] waits by venue time. Replicas then release together, whatever their own
+//! clocks show.
 
-/// An instant by the log's time, and by what that is.
+/// An instant in log time, with the lead of the clock that stamped it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseTime {
-    /// By the clock of the leader that stamped the entry.
+    /// Log time, by the clock of the leader that stamped the entry.
     pub log_ns: u64,
-    /// How far that clock was ahead of the venue's time; `None` where that is not known: then it is taken for this replica's own
-    /// clock.
+    /// That clock's lead over venue time. If unknown (`None`), log time is compared with this replica's own clock.
     pub ahead_ns: Option<i64>,
 }
 
 impl ReleaseTime {
-    /// The same in the venue's time.
+    /// The instant in venue time.
     #[must_use]
     pub fn venue_ns(self) -> Option<u64> {
         self.ahead_ns.map(|ahead_ns| self.log_ns.saturating_add_signed(ahead_ns.saturating_neg()))
     }
 
-    /// How long ago it was, by the venue's time where both that and the leader's clock are known, else by this replica's clock.
-    /// Below 0 for what is to come.
+    /// The time since this instant; negative if it lies in the future. By venue time if both that and the leader's lead are known,
+    /// otherwise by this replica's clock.
     #[must_use]
     pub fn ago_ns(self, system_ns: u64, venue_ns: Option<u64>) -> i64 {
         match (venue_ns, self.venue_ns()) {
@@ -39,7 +37,7 @@ impl ReleaseTime {
         }
     }
 
-    /// How much later it is than another one; below 0 for earlier.
+    /// How much later it is than `other`; negative if earlier.
     fn after_ns(self, other: Self) -> i64 {
         match (self.venue_ns(), other.venue_ns()) {
             (Some(this_ns), Some(other_ns)) => signed_difference(this_ns, other_ns),
@@ -48,34 +46,34 @@ impl ReleaseTime {
     }
 }
 
-/// What a replica publishes, and when.
+/// Decides what a replica publishes and when.
 #[derive(Debug)]
 pub struct Publications {
     every_ns: u64,
     delay_ns_max: u64,
-    /// The first entry from here on publishes.
+    /// The first entry at or after this log time publishes.
     next_ns: u64,
     known_from: ReleaseTime,
 }
 
 impl Publications {
-    /// From the beginning of a log. `every_ns` is the log's time between two publications, `delay_ns_max` the longest d_h that can
-    /// be in force; both the same on all replicas.
+    /// Starts at the beginning of a log. `every_ns` is the log time between two publications; `delay_ns_max` is the longest
+    /// possible d_h. Both must be the same on all replicas.
     #[must_use]
     pub fn new(every_ns: u64, delay_ns_max: u64) -> Self {
         Self { every_ns: every_ns.max(1), delay_ns_max, next_ns: 0, known_from: ReleaseTime::default() }
     }
 
-    /// Goes on from a state of this time, with this delay in force. What led there, in this process or before it, may still be held
-    /// elsewhere.
+    /// Continues from a state at `time_ns`, with d_h = `delay_ns`. Other replicas may still hold the data of entries before that
+    /// state.
     pub fn begin_from(&mut self, time_ns: u64, delay_ns: u64) {
         self.next_ns = self.interval_after(time_ns);
         let log_ns = time_ns.saturating_add(self.delay_ns_max.max(delay_ns));
         self.hold_until(ReleaseTime { log_ns, ahead_ns: None });
     }
 
-    /// An entry of this time was applied, after which this delay is in force; `ahead_ns` of the clock that stamped it. How long
-    /// what it publishes is held, from its time on; `None` when it publishes nothing.
+    /// Called after each applied entry, with its log time, the d_h in force after it, and the lead of the clock that stamped it. If
+    /// the entry publishes, returns how long the data is held, counted from the entry's time.
     pub fn on_entry(&mut self, time_ns: u64, delay_ns: u64, ahead_ns: Option<i64>) -> Option<u64> {
         self.hold_until(ReleaseTime { log_ns: time_ns.saturating_add(delay_ns), ahead_ns });
         if time_ns < self.next_ns {
@@ -86,7 +84,7 @@ impl Publications {
         Some(u64::try_from(held_ns).unwrap_or(0).max(delay_ns))
     }
 
-    /// From when on anybody may know the state after the last entry.
+    /// When the state after the last entry may be released.
     #[must_use]
     pub fn known_from(&self) -> ReleaseTime {
         self.known_from
@@ -103,18 +101,18 @@ impl Publications {
     }
 }
 
-/// The clock by which a replica waits for release times: its own, and from when on it knows the venue's time that one, going on
-/// from what its own showed. So what waits meanwhile waits as long as it would have.
+/// The clock by which a replica waits for release times: its own clock until venue time is known, then venue time, continued from
+/// the last reading without a jump. So data that is already held waits for its original duration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReleaseClock {
-    /// What it shows less the venue's time; `None` before that was ever known.
+    /// Reading minus venue time; `None` until venue time is known.
     base_ns: Option<i64>,
-    /// This replica's own clock less the venue's time, when both were known last.
+    /// This replica's clock minus venue time, when both were last known.
     system_ahead_ns: i64,
 }
 
 impl ReleaseClock {
-    /// What it shows when this replica's own clock shows `system_ns`, and the venue's time is this or not known.
+    /// The reading when this replica's own clock shows `system_ns`. `venue_ns` is the venue time, if known.
     pub fn now_ns(&mut self, system_ns: u64, venue_ns: Option<u64>) -> u64 {
         let Some(venue_ns) = venue_ns else {
             return self
@@ -125,7 +123,7 @@ impl ReleaseClock {
         venue_ns.saturating_add_signed(*self.base_ns.get_or_insert(self.system_ahead_ns))
     }
 
-    /// What it will show at an instant.
+    /// The reading at an instant.
     #[must_use]
     pub fn at_ns(&self, time: ReleaseTime) -> u64 {
         let Some(base_ns) = self.base_ns else { return time.log_ns };
@@ -134,7 +132,7 @@ impl ReleaseClock {
     }
 }
 
-/// `later_ns - earlier_ns`, as far as 64 bits hold it.
+/// `later_ns - earlier_ns`, saturated to 64 bits.
 fn signed_difference(later_ns: u64, earlier_ns: u64) -> i64 {
     let difference = i128::from(later_ns) - i128::from(earlier_ns);
     i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })

@@ -1,8 +1,8 @@
-//! A gateway's hold: market data waits until its release time t_M + d_h.
+//! A gateway's hold for market data: each publication waits until its release time t_M + d_h.
 //!
-//! A publication that comes after its release time leaves at once and is counted unfair. A publication never leaves early: the hold
-//! refuses it when it is full, or when the publication would wait longer than any delay allows. Readers then see a gap in their
-//! feed's numbers.
+//! A publication that arrives after its release time leaves at once and counts as unfair. No publication leaves early. If the hold
+//! is full, or the release time is implausibly far ahead, the publication is refused, and readers see a gap in their feed's
+//! numbers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,67 +11,67 @@ use std::collections::binary_heap::PeekMut;
 /// Bounds of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldSettings {
-    /// Publications held.
+    /// Maximum number of held publications.
     pub held_max: usize,
-    /// How long a publication may have to wait: the greatest d_h and both clocks' bounds.
+    /// Longest plausible wait: the maximum d_h plus both clocks' bounds.
     pub wait_max_ns: u64,
 }
 
-/// Whether a publication came in time.
+/// Whether a publication arrived in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeliness {
-    /// It came so long before its release time.
+    /// It arrived before its release time.
     Early {
-        /// Nanoseconds, 0 at the very moment.
+        /// Time left until its release; may be 0.
         margin_ns: u64,
     },
-    /// So long after: unfair.
+    /// It arrived after its release time: unfair.
     Late {
-        /// Nanoseconds, from 1.
+        /// Time since its release time; at least 1.
         late_ns: u64,
     },
 }
 
-/// Why a publication was not taken.
+/// Why a publication was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// As many are held as may be.
+    /// The hold is full.
     #[error("the hold is full: raise held_max, or lower d_h")]
     Full,
     /// Its release time lies further ahead than any delay allows.
-    #[error("the release time lies further ahead than wait_max_ns: look at both clocks, then at d_h")]
+    #[error("the release time is further ahead than wait_max_ns: check both clocks, then d_h")]
     TooFarAhead,
 }
 
-/// What a hold gives out.
+/// A released publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due<T> {
-    /// When it should be given out.
+    /// Its release time.
     pub release_ns: u64,
-    /// When it came.
+    /// When it arrived.
     pub arrived_ns: u64,
-    /// What was held.
+    /// The held data.
     pub data: T,
 }
 
-/// What came of all publications.
+/// Counts of publications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HoldCounts {
-    /// Taken.
+    /// Publications accepted.
     pub publications: u64,
-    /// Of these, came after their release time.
+    /// Of these, those that arrived after their release time.
     pub late: u64,
-    /// The latest of them.
+    /// The longest time by which one was late.
     pub late_ns_max: u64,
-    /// Refused: the hold was full.
+    /// Refused because the hold was full.
     pub refused_full: u64,
-    /// Refused: too far ahead.
+    /// Refused because the release time was too far ahead.
     pub refused_far: u64,
 }
 
 #[derive(Debug)]
 struct Held<T> {
-    /// Release time, then arrival's number: total.
+    /// Release time, then number of arrival: a total order.
     key: (u64, u64),
     arrived_ns: u64,
     data: T,
@@ -97,7 +97,7 @@ impl<T> Ord for Held<T> {
     }
 }
 
-/// Keeps each publication until its time. What has the same time leaves in the order in which it came.
+/// Holds each publication until its release time. Publications with equal release times leave in order of arrival.
 #[derive(Debug)]
 pub struct Hold<T> {
     settings: HoldSettings,
@@ -107,16 +107,16 @@ pub struct Hold<T> {
 }
 
 impl<T> Hold<T> {
-    /// Holds nothing.
+    /// Creates an empty hold.
     #[must_use]
     pub fn new(settings: HoldSettings) -> Self {
         Self { settings, heap: BinaryHeap::new(), arrivals: 0, counts: HoldCounts::default() }
     }
 
-    /// Takes a publication; [`Hold::release_due`] gives it out. O(log n).
+    /// Adds a publication. O(log n).
     ///
     /// # Errors
-    /// When the hold is full, or the release time too far ahead.
+    /// If the hold is full or the release time is too far ahead.
     pub fn push(&mut self, now_ns: u64, release_ns: u64, data: T) -> Result<Timeliness, Refused> {
         if release_ns > now_ns.saturating_add(self.settings.wait_max_ns) {
             self.counts.refused_far += 1;
@@ -136,13 +136,13 @@ impl<T> Hold<T> {
         Ok(if late_ns > 0 { Timeliness::Late { late_ns } } else { Timeliness::Early { margin_ns } })
     }
 
-    /// When the next publication is to be released; `None` when none is held. It lies in the past when one came late.
+    /// Release time of the next publication; `None` if none is held. It may lie in the past.
     #[must_use]
     pub fn next_release_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(held)| held.key.0)
     }
 
-    /// One publication whose time has come. O(log n).
+    /// Releases one publication that is due. O(log n).
     pub fn release_due(&mut self, now_ns: u64) -> Option<Due<T>> {
         let top = self.heap.peek_mut()?;
         if top.0.key.0 > now_ns {
@@ -152,19 +152,19 @@ impl<T> Hold<T> {
         Some(Due { release_ns, arrived_ns, data })
     }
 
-    /// Publications held.
+    /// Number of held publications.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether none is.
+    /// Whether none is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// What came of all publications.
+    /// Counts of publications.
     #[must_use]
     pub fn counts(&self) -> &HoldCounts {
         &self.counts

@@ -1,10 +1,12 @@
 //! The sequencer's hold: orders wait until d_s after their stamp, and leave in the order of their stamps.
 //!
-//! Stamps are made by gateways, which may lie. What they can reach is bounded:
-//! - A stamp from the future is clamped to [`ResequencerSettings::future_max_ns`] ahead: it delays only the orders of who stamped it.
-//! - A stamp older than [`ResequencerSettings::past_max_ns`] is raised to that. Such an order is late and leaves at once, as it would.
-//! - A gateway that may not stamp (its clock's bound is too wide), and whatever a participant claims, is [`Stamp::OnArrival`].
-//! - Each gateway has room for [`ResequencerSettings::held_per_gateway_max`] orders; what comes beyond is handed back.
+//! Gateways make the stamps, and they may lie. The damage is bounded:
+//! - A stamp in the future is clamped to [`ResequencerSettings::future_max_ns`] ahead. It delays only the lying gateway's orders.
+//! - A stamp older than [`ResequencerSettings::past_max_ns`] is raised to that limit. Such an order is late in any case and leaves
+//!   at once.
+//! - Orders of a gateway that may not stamp, because its clock's bound is too wide, are [`Stamp::OnArrival`]. A participant's own
+//!   times never count.
+//! - Each gateway may have [`ResequencerSettings::held_per_gateway_max`] orders in the hold; further ones are handed back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,16 +16,16 @@ use walras_types::{SessionId, SessionSeq};
 
 use crate::{GATEWAYS_MAX, GatewayId};
 
-/// Bounds.
+/// Limits of the hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResequencerSettings {
-    /// Gateways, at most [`GATEWAYS_MAX`].
+    /// Number of gateways, at most [`GATEWAYS_MAX`].
     pub gateways: u16,
-    /// How far a stamp may lie ahead of the sequencer's clock: the sum of both clocks' bounds.
+    /// Maximum lead of a stamp over the sequencer's clock: the sum of both clocks' bounds.
     pub future_max_ns: u64,
-    /// How far behind: above any delay that is plausible.
+    /// Maximum age of a stamp: above any plausible delay.
     pub past_max_ns: u64,
-    /// Orders held of one gateway.
+    /// Maximum number of held orders per gateway.
     pub held_per_gateway_max: u32,
 }
 
@@ -32,47 +34,48 @@ pub struct ResequencerSettings {
 pub enum Stamp {
     /// By the clock of its gateway, in nanoseconds.
     Gateway(u64),
-    /// Nobody whose clock counts stamped it: it is taken to reach the edge when it arrives.
+    /// No trusted clock stamped it: its arrival at the sequencer counts as its stamp.
     OnArrival,
 }
 
 /// An order as it arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival<T> {
-    /// The gateway at the other end of the link that it came by.
+    /// The gateway whose link it arrived on.
     pub gateway: GatewayId,
     /// The participant's session.
     pub session: SessionId,
-    /// Its place there.
+    /// Its number in the session.
     pub session_seq: SessionSeq,
     /// When it reached the edge.
     pub stamp: Stamp,
-    /// What is held.
+    /// The order itself.
     pub order: T,
 }
 
-/// Why an order was not taken; it is handed back.
+/// Why an order was refused. It is handed back.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused<T> {
     /// The link's gateway is not in the settings.
-    #[error("no gateway of that number is configured: raise the count of gateways, or close the link")]
+    #[error("no gateway with that number is configured: raise the number of gateways, or close the link")]
     UnknownGateway(T),
-    /// As many orders of the gateway are held as may be.
-    #[error("the gateway has as many orders in the hold as it may: let it wait, or raise held_per_gateway_max")]
+    /// The gateway has the maximum number of orders in the hold.
+    #[error("the gateway has the maximum number of orders in the hold: let it wait, or raise held_per_gateway_max")]
     Full(T),
 }
 
 /// Whether an order left in the order of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
-    /// Nothing with a later stamp left before.
+    /// No order with a later stamp left before it.
     Kept,
-    /// Something did.
+    /// An order with a later stamp left before it.
     Broken {
-        /// By how much the stamp of the order that left just before is later; 0 when that is not later (it was itself out of sequence),
-        /// though one before it was.
+        /// By how much the stamp of the order that left immediately before is later; 0 if only an earlier departure had a later
+        /// stamp.
         behind_previous_ns: u64,
-        /// By how much the latest stamp that left is later. 0 when only gateway or place in the session differ.
+        /// By how much the latest stamp that has left is later; 0 if the stamps are equal and only gateway or session number
+        /// differ.
         behind_latest_ns: u64,
     },
 }
@@ -85,53 +88,53 @@ impl Sequence {
     }
 }
 
-/// An order as it leaves.
+/// A released order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Released<T> {
     /// The gateway.
     pub gateway: GatewayId,
     /// The participant's session.
     pub session: SessionId,
-    /// Its place there.
+    /// Its number in the session.
     pub session_seq: SessionSeq,
-    /// The stamp that counted, after clamping.
+    /// The effective stamp, after clamping.
     pub stamp_ns: u64,
     /// When it arrived here.
     pub arrived_ns: u64,
-    /// By how much it missed the delay of that moment; 0 when it was on time.
+    /// How long after the end of its delay it arrived; 0 if it was on time.
     pub late_ns: u64,
     /// Whether it left in the order of stamps.
     pub sequence: Sequence,
-    /// What was held.
+    /// The order itself.
     pub order: T,
 }
 
-/// What came of one gateway's orders.
+/// Counts of one gateway's orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GatewayCounts {
-    /// Taken.
+    /// Orders accepted.
     pub orders: u64,
-    /// Of these, came when their delay was over.
+    /// Of these, those that arrived after the end of their delay.
     pub late: u64,
-    /// The latest of them.
+    /// The longest time by which one was late.
     pub late_ns_max: u64,
-    /// Left after one with a later stamp.
+    /// Orders that left after one with a later stamp.
     pub out_of_sequence: u64,
-    /// Of these, after one that left just before: what [`Sequence::is_unfair`] says.
+    /// Of these, those whose immediate predecessor had the later stamp ([`Sequence::is_unfair`]).
     pub unfair: u64,
-    /// Stamps from the future, clamped.
+    /// Stamps in the future, clamped.
     pub future_stamps: u64,
-    /// Stamps from too long ago, raised.
+    /// Stamps too far in the past, raised.
     pub stale_stamps: u64,
-    /// Stamps earlier than the gateway's own last: its clock went back, or its link reorders.
+    /// Stamps earlier than the gateway's previous one: its clock went back, or its link reorders.
     pub stepped_back: u64,
-    /// Came without a stamp that counts.
+    /// Orders without a trusted stamp.
     pub unstamped: u64,
-    /// Handed back because the hold was full.
+    /// Orders handed back because the gateway had too many in the hold.
     pub refused: u64,
 }
 
-/// Smaller leaves first. The arrival's number makes the order total.
+/// Sort key: the smallest leaves first. The number of arrival makes the order total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     stamp_ns: u64,
@@ -185,14 +188,14 @@ pub struct Resequencer<T> {
     gateways: Vec<Gateway>,
     arrivals: u64,
     unknown_gateway: u64,
-    /// Of the order that left last.
+    /// Key of the order that left last.
     previous: Option<Key>,
-    /// The greatest of all that left.
+    /// Greatest key of all orders that have left.
     latest: Option<Key>,
 }
 
 impl<T> Resequencer<T> {
-    /// An empty hold.
+    /// Creates an empty hold.
     ///
     /// # Panics
     /// With more than [`GATEWAYS_MAX`] gateways.
@@ -211,7 +214,7 @@ impl<T> Resequencer<T> {
         }
     }
 
-    /// Sets d_s, for what is held too.
+    /// Sets d_s, also for orders already held.
     pub fn set_delay_ns(&mut self, delay_ns: u64) {
         self.delay_ns = delay_ns;
     }
@@ -222,40 +225,40 @@ impl<T> Resequencer<T> {
         self.delay_ns
     }
 
-    /// Orders held.
+    /// Number of held orders.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether none is.
+    /// Whether none is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// What came of a gateway's orders; `None` for one that is not configured.
+    /// Counts of a gateway's orders; `None` if it is not configured.
     #[must_use]
     pub fn counts(&self, gateway: GatewayId) -> Option<&GatewayCounts> {
         self.gateways.get(gateway.index()).map(|gateway| &gateway.counts)
     }
 
-    /// Orders by links of gateways that are not configured.
+    /// Number of orders from gateways that are not configured.
     #[must_use]
     pub fn unknown_gateway_count(&self) -> u64 {
         self.unknown_gateway
     }
 
-    /// Takes an order. O(log n).
+    /// Adds an order. O(log n).
     ///
     /// # Errors
-    /// When the gateway is not configured, or has as many orders in the hold as it may.
+    /// If the gateway is not configured or has the maximum number of orders in the hold.
     pub fn push(&mut self, now_ns: u64, arrival: Arrival<T>) -> Result<(), Refused<T>> {
         self.push_after(now_ns, arrival, None).map(|_| ())
     }
 
-    /// Takes an order that may not leave before another one, whose stamp counted as `after_ns`: its own counts as later by 1 ns at least. The
-    /// stamp that counts. O(log n).
+    /// Adds an order that must leave after another one with the effective stamp `after_ns`: its effective stamp is at least 1 ns
+    /// later. Returns the effective stamp. O(log n).
     ///
     /// # Errors
     /// As [`Resequencer::push`].
@@ -283,14 +286,15 @@ impl<T> Resequencer<T> {
         Ok(stamp_ns)
     }
 
-    /// Hands back what is held, in no order, and forgets what left before: another sequencer's orders follow. What was counted stays.
+    /// Hands back all held orders, in no particular order, and forgets the orders that have left, because another sequencer takes
+    /// over. Counts are kept.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         (self.previous, self.latest) = (None, None);
         self.gateways.iter_mut().for_each(|gateway| gateway.held = 0);
         self.heap.drain().map(|Reverse(held)| held.order)
     }
 
-    /// When the next order is due; `None` when none is held. It may lie in the past.
+    /// When the next order is due; `None` if none is held. It may lie in the past.
     #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(held)| due_ns(held, self.delay_ns, self.latest))
@@ -312,7 +316,7 @@ impl<T> Resequencer<T> {
         Some(Released { gateway, session, session_seq, stamp_ns, arrived_ns, late_ns, sequence, order })
     }
 
-    /// Compares with what left before, and notes that this one left.
+    /// Compares an order with those that left before it, and records that it leaves.
     fn pass(&mut self, key: Key) -> Sequence {
         let behind = |other: Option<Key>| other.map_or(0, |other| other.stamp_ns.saturating_sub(key.stamp_ns));
         let broken = Sequence::Broken { behind_previous_ns: behind(self.previous), behind_latest_ns: behind(self.latest) };
@@ -323,7 +327,7 @@ impl<T> Resequencer<T> {
     }
 }
 
-/// Waiting does not help an order that a later one has overtaken already.
+/// When an order is due. An order that a later stamp has already overtaken is due at once.
 fn due_ns<T>(held: &Held<T>, delay_ns: u64, latest: Option<Key>) -> u64 {
     if latest.is_some_and(|latest| held.key < latest) {
         held.arrived_ns
@@ -333,7 +337,7 @@ fn due_ns<T>(held: &Held<T>, delay_ns: u64, latest: Option<Key>) -> u64 {
 }
 
 impl Gateway {
-    /// The stamp that counts.
+    /// The effective stamp.
     fn judge(&mut self, now_ns: u64, stamp: Stamp, settings: &ResequencerSettings) -> u64 {
         let Stamp::Gateway(stamped_ns) = stamp else {
             self.counts.unstamped += 1;

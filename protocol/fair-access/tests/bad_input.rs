@@ -1,4 +1,4 @@
-//! The whole way in, with one gateway that misbehaves: what the others bear.
+//! The whole inbound path with one misbehaving gateway: what it costs the others.
 
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayBounds, DelayControl, DelaySettings, Ppm, Tracking};
@@ -11,7 +11,7 @@ const LIAR: u16 = 5;
 const GAP_NS: u64 = 20_000;
 const ORDERS: u64 = 120_000;
 
-/// What the gateways other than the liar bear.
+/// The cost to the other gateways.
 struct Borne {
     unfair_ppm: u64,
     held_mean_ns: u64,
@@ -62,7 +62,7 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
             }
             if released.gateway.0 != LIAR && number > ORDERS / 2 {
                 orders += 1;
-                // A liar's order in between is its own breach, not a wrong to the order after it: what counts is who left too late.
+                // An order of the lying gateway in between does not wrong the order after it; only orders that left too late count.
                 unfair += u64::from(released.late_ns > 0);
                 held_ns += due_ns - released.arrived_ns;
             } else if number > ORDERS / 2 {
@@ -112,7 +112,7 @@ fn a_clock_that_is_off_costs_its_own_gateway_alone() {
         assert!(borne.held_mean_ns < honest.held_mean_ns + 15_000, "{name}: held {} {}", borne.held_mean_ns, honest.held_mean_ns);
         assert!(borne.delay_ns < honest.delay_ns + 15_000, "{name}: d_s {} {}", borne.delay_ns, honest.delay_ns);
         assert!(borne.unfair_ppm < honest.unfair_ppm + 10_000, "{name}: late {} {}", borne.unfair_ppm, honest.unfair_ppm);
-        // It gains nothing: without stamps that count its orders wait from their arrival.
+        // The lying gateway gains nothing: without trusted stamps its orders wait from their arrival.
         assert!(borne.liar_held_mean_ns >= honest.held_mean_ns, "{name}: {}", borne.liar_held_mean_ns);
         assert!(borne.liar.unstamped > borne.liar.orders / 3, "{name}: {:?}", borne.liar);
     }

@@ -94,7 +94,7 @@ impl Net {
             }
             let mut effects = Vec::new();
             match event {
-                // A timer that was set anew is not this one.
+                // A stale timer: it was set again since.
                 Event::Timer { node, round } if round != self.timer_rounds[node] => {}
                 Event::Timer { node, .. } => {
                     let local_ns = self.local_ns(node, at_ns);

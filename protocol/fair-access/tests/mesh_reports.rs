@@ -1,4 +1,4 @@
-//! What nodes say to the coordinator may be anything.
+//! Nodes may report anything to the coordinator.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -39,7 +39,7 @@ fn any_result() -> impl Strategy<Value = Result<EdgeEstimate, EdgeFault>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A node that says anything of its edges, from the first window on, moves no other clock and gets nobody else excluded.
+    /// A node that reports arbitrary edges from the first window on moves no other clock and gets no other node excluded.
     #[test]
     fn one_node_that_says_anything(liar in 0u32..NODES as u32, said in prop::collection::vec(any_result(), 60)) {
         let schedule = Schedule::rotating(NODES, 10, 3);
@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// When all of them say anything, nothing panics.
+    /// If all nodes report arbitrary edges, nothing panics.
     #[test]
     fn all_nodes_say_anything(said in prop::collection::vec(any_result(), 200), node_count in 0usize..30) {
         let schedule = Schedule::rotating(node_count, 4, 3);

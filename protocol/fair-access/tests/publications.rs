@@ -1,4 +1,5 @@
-//! Replicas that begin in the middle of a log, and replicas with clocks of their own: all publish at the same entries and mean the same instants.
+//! Replicas that start in the middle of a log, or have different clocks, publish at the same entries and release at the same
+//! instants.
 
 use proptest::prelude::*;
 use walras_fair_access::publications::{Publications, ReleaseClock, ReleaseTime};
@@ -21,7 +22,7 @@ fn log() -> impl Strategy<Value = Vec<(u64, u64)>> {
     })
 }
 
-/// Whether each entry publishes, and from when on it may be known, at a replica that begins from the state after so many entries.
+/// Whether each entry publishes and when it may be released, at a replica that starts from the state after `begin` entries.
 fn run(entries: &[(u64, u64)], begin: usize, ahead_ns: Option<i64>) -> Vec<(bool, ReleaseTime)> {
     let mut publications = Publications::new(EVERY_NS, DELAY_NS_MAX);
     if let Some((time_ns, delay_ns)) = begin.checked_sub(1).map(|last| entries[last]) {
@@ -43,7 +44,7 @@ proptest! {
         let all = run(&entries, 0, None);
         let mut latest_ns = 0;
         for ((publishes, known_from), (time_ns, delay_ns)) in all.iter().zip(&entries) {
-            // What a naive look at all entries so far says.
+            // The naive result, from all entries so far.
             latest_ns = latest_ns.max(time_ns + delay_ns);
             prop_assert_eq!(known_from.log_ns, latest_ns);
             prop_assert!(!publishes || known_from.log_ns >= time_ns + delay_ns);
@@ -55,7 +56,7 @@ proptest! {
         }
     }
 
-    /// The replicas' own clocks are apart by whatever they like; the venue's time is known to each within its bound.
+    /// The replicas' own clocks differ arbitrarily; each knows venue time within its bound.
     #[test]
     fn replicas_that_know_the_venues_time_release_together(
         entries in log(),
@@ -73,7 +74,7 @@ proptest! {
             read(&mut clock, START_NS - 10_000, false);
             for (place, (_, known_from)) in all.iter().enumerate() {
                 let due_ns = known_from.log_ns.saturating_add_signed(-ahead_ns);
-                // Some looks find no venue's time: its own clock goes on from there.
+                // At some readings venue time is unknown: the replica's own clock continues from the last one.
                 let is_blind = blind > 0 && (place as u64).is_multiple_of(blind);
                 let at_ns = clock.at_ns(*known_from);
                 prop_assert!(read(&mut clock, due_ns + 300, is_blind) >= at_ns, "released within the bound");
@@ -90,7 +91,7 @@ fn without_the_venues_time_a_replica_goes_by_its_own_clock() {
     for ahead_ns in [None, Some(700)] {
         assert_eq!(clock.at_ns(ReleaseTime { log_ns: 1_400, ahead_ns }), 1_400);
     }
-    // The venue's time is found far away: what waits goes on waiting as long.
+    // Venue time turns out far from the own clock: held data waits for its original duration.
     assert_eq!(clock.now_ns(1_100, Some(900_000)), 1_100);
     assert_eq!(clock.now_ns(7_777, Some(900_050)), 1_150, "the own clock was set");
     assert_eq!(clock.now_ns(7_787, None), 1_160, "on from where it was");
@@ -106,7 +107,8 @@ fn how_long_ago_is_told_by_the_clock_that_is_known() {
     assert_eq!(time(Some(4_000)).ago_ns(5_300, Some(900)), -100);
 }
 
-/// Another leader's clock is 5 ms behind: the log's time stands until it has caught up, and nothing is released before what came before.
+/// A new leader's clock is 5 ms behind: log time stands still until it has caught up, and data is never released before earlier
+/// data.
 #[test]
 fn another_leaders_clock_breaks_no_order() {
     let mut publications = Publications::new(10, 100);
@@ -115,7 +117,7 @@ fn another_leaders_clock_breaks_no_order() {
     assert_eq!(first.venue_ns(), Some(4_000_100));
     publications.on_entry(9_000_000, 100, Some(0));
     assert_eq!(publications.known_from().venue_ns(), Some(9_000_100), "late, at all replicas alike");
-    // One whose clock is ahead: the instant in the venue's time goes on.
+    // A leader whose clock is ahead: release times continue in venue time.
     publications.on_entry(9_000_050, 20, Some(5_000));
     assert_eq!(publications.known_from().venue_ns(), Some(9_000_100));
 }

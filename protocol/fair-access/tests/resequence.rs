@@ -137,7 +137,7 @@ proptest! {
         prop_assert_eq!(refused, naive.refused);
     }
 
-    /// Whatever one gateway stamps, orders of the others that come in time leave in their own order, at their own time.
+    /// Whatever one gateway stamps, the others' orders that arrive in time leave in order and on time.
     #[test]
     fn who_lies_delays_nobody(stamps in prop::collection::vec((0_u64..60, any::<u64>()), 1..60)) {
         const DELAY_NS: u64 = 50;
@@ -177,19 +177,19 @@ fn orders_leave_in_the_order_of_the_edge() {
         stamp,
         order: seq,
     };
-    // The second was at the edge first.
+    // The second order reached the edge first.
     hold.push(1_030, of(0, 1, Stamp::Gateway(1_010))).unwrap();
     hold.push(1_040, of(1, 2, Stamp::Gateway(1_000))).unwrap();
     assert_eq!((hold.next_due_ns(), hold.pop_due(1_049)), (Some(1_050), None));
     let first = hold.pop_due(1_050).unwrap();
     assert_eq!((first.order, first.late_ns, first.sequence), (2, 0, Sequence::Kept));
     assert_eq!(hold.pop_due(1_060).unwrap().order, 1);
-    // One that comes too late leaves at once and is told how late; those behind it keep their time.
+    // A late order leaves at once, with its lateness recorded; later orders keep their release times.
     hold.push(1_070, of(2, 3, Stamp::Gateway(1_005))).unwrap();
     let late = hold.pop_due(1_070).unwrap();
     assert_eq!((late.late_ns, late.sequence.is_unfair()), (15, true));
     assert_eq!(late.sequence, Sequence::Broken { behind_previous_ns: 5, behind_latest_ns: 5 });
-    // Longer delays do not hold what is overtaken already.
+    // A longer delay does not hold orders that are already overtaken.
     hold.set_delay_ns(90);
     hold.push(1_080, of(2, 4, Stamp::Gateway(1_008))).unwrap();
     assert_eq!(hold.pop_due(1_080).unwrap().order, 4);

@@ -1,10 +1,10 @@
-//! What time it is, how far off that may be, and whether it is good enough to stamp with.
+//! The time, its error bound, and whether that is good enough to stamp orders.
 //!
-//! A [`Clock`] takes its time from one of two sources that are fed from outside: [`HostClock`], the host's disciplined clock with the
-//! bound that its daemon reports, or [`VirtualClock`], the host's undisciplined clock corrected by the probe mesh ([`crate::mesh`]).
-//! `local_ns` is always what the host's clock reads; `time_ns` is always the venue's time.
+//! A [`Clock`] takes its time from one of two sources that are fed from outside: [`HostClock`], the host's disciplined clock with
+//! the bound that its daemon reports, or [`VirtualClock`], the host's undisciplined clock corrected by the probe mesh
+//! ([`crate::mesh`]). `local_ns` is always what the host's clock reads; `time_ns` is always the venue's time.
 //!
-//! *Deliberately absent*: who asks the daemon or reads the counter (`edge/` does), UTC (the venue's time is its reference node's).
+//! *Deliberately absent*: reading the daemon or the counter (in `edge/`), UTC (venue time is the reference node's clock).
 
 mod host;
 mod stamping;

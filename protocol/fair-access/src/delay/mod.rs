@@ -1,7 +1,7 @@
-//! What d_s and d_h are: fixed, or steered so that a share of orders (of publications) that the operator names is unfair.
+//! The delays d_s and d_h: fixed, or steered so that the share of unfair orders (or publications) meets the operator's target.
 //!
-//! A longer delay is fairer and slower. Which delay gives which share depends on the network, and changes with it.
-//! - [`DelaySettings::Static`] does not look.
+//! A longer delay is fairer but slower. The relation depends on the network and changes with it.
+//! - [`DelaySettings::Static`] is fixed.
 //! - [`DelaySettings::Stepped`] is `CloudEx`'s dynamic delay parameter (section 3): the share over the last 1,000 samples is above
 //!   the target, 5 us more; else 5 us less. How often it looks is not published: see [`Stepped::samples_per_step`].
 //! - [`DelaySettings::Tracking`] is ours, see [`Tracking`]: less delay for the same share wherever the network moves.
@@ -29,37 +29,37 @@ impl Ppm {
     pub const ONE: Self = Self(1_000_000);
 }
 
-/// What a delay may be.
+/// Range and start of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayBounds {
-    /// At least.
+    /// Minimum.
     pub min_ns: u64,
-    /// At most: what participants bear when the network is at its worst.
+    /// Maximum, which applies when the network is at its worst.
     pub max_ns: u64,
-    /// At the beginning.
+    /// Start value.
     pub start_ns: u64,
 }
 
 /// How a delay is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelaySettings {
-    /// As configured.
+    /// A fixed delay.
     Static {
         /// The delay.
         delay_ns: u64,
     },
-    /// Up or down by a step.
+    /// Moves up or down in steps.
     Stepped(Stepped),
-    /// Level and offset.
+    /// Follows the network's level, plus an offset.
     Tracking(Tracking),
 }
 
 /// Whether an order or a publication was treated fairly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fairness {
-    /// In the order of stamps, or at the release time.
+    /// Sequenced in the order of stamps, or released at the release time.
     Fair,
-    /// Not.
+    /// Out of order, or released late.
     Unfair,
 }
 
@@ -110,7 +110,8 @@ impl DelayControl {
         }
     }
 
-    /// A sample of the transit time from stamp to arrival, given on arrival; negative if clocks disagree by more than the transit.
+    /// Takes the transit time from stamp to arrival, when a message arrives. It is negative if the clocks disagree by more than the
+    /// transit.
     pub fn on_transit(&mut self, transit_ns: i64) {
         match &mut self.control {
             Control::Static { .. } | Control::Stepped(_) => {}
@@ -118,7 +119,7 @@ impl DelayControl {
         }
     }
 
-    /// A sample's verdict, given when the message leaves the hold.
+    /// Takes a message's verdict, when it leaves the hold.
     pub fn on_verdict(&mut self, fairness: Fairness) {
         self.samples += 1;
         self.unfair += u64::from(fairness == Fairness::Unfair);

@@ -25,9 +25,9 @@ pub struct ProberConfig {
 /// A probe to be sent. When it has left, [`Prober::on_sent`] wants to know when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendProbe {
-    /// To whom.
+    /// The receiver.
     pub to: NodeId,
-    /// What.
+    /// The probe.
     pub probe: Probe,
 }
 
@@ -43,8 +43,8 @@ pub enum ProberEffect {
 /// Exchanges of an edge that may be under way; one more forgets the oldest.
 const UNDER_WAY_MAX: usize = 64;
 
-/// The probing side and the answering side of a node. Times are the host's clock, as raw as it can be had: a clock that somebody steers
-/// while it is measured bends the lines.
+/// The probing side and the answering side of a node. Times are the host's clock, as raw as it can be had: a clock that somebody
+/// steers while it is measured bends the lines.
 #[derive(Clone, Debug)]
 pub struct Prober {
     config: ProberConfig,
@@ -139,7 +139,8 @@ impl Prober {
         }
     }
 
-    /// A probe came from a node when the host's clock read `rx_ns`. What does not fit is ignored: a peer can spoil its own edge only.
+    /// A probe came from a node when the host's clock read `rx_ns`. What does not fit is ignored: a peer can spoil its own edge
+    /// only.
     pub fn on_probe(&mut self, from: NodeId, rx_ns: u64, probe: &Probe, effects: &mut Vec<ProberEffect>) {
         match *probe {
             Probe::Ask { exchange, half } => {

@@ -1,7 +1,8 @@
 //! A line moved from the edges of two clouds to their densest parts.
 //!
-//! The line of largest margin hangs on three stamps, the luckiest of hundreds, and so on their noise. Where most probes met no queue,
-//! their stamps lie in a narrow band above the envelope (below, for lower bounds), and the middle of the band is known far better.
+//! The line of largest margin hangs on three stamps, the luckiest of hundreds, and so on their noise. Where most probes met no
+//! queue, their stamps lie in a narrow band above the envelope (below, for lower bounds), and the middle of the band is known far
+//! better.
 #![allow(clippy::float_arithmetic, reason = "an estimator: nothing of it is replicated")]
 
 use super::line::{Line, Point};
@@ -15,9 +16,9 @@ const POINTS_MIN: usize = 32;
 /// Points so many deviations from the middle of the band are left out.
 const REACH_DEVIATIONS: f64 = 2.5;
 
-/// The line through the middle between the bands of `upper` and `lower`, beside which `line` is the one of largest margin. It is `line`
-/// itself where a direction has no band that looks like noise of at most `deviation_ns_max`: its middle some deviations away from its
-/// edge, as queues (which only add) do not have it.
+/// Returns the line halfway between the bands of `upper` and `lower`, starting from `line`, the one of largest margin. Returns
+/// `line` itself if a direction has no band that looks like noise of at most `deviation_ns_max`. A noise band has its middle some
+/// deviations away from its edge; queues, which only add delay, do not.
 pub(super) fn refine(line: Line, upper: &[Point], lower: &[Point], deviation_ns_max: f64) -> Line {
     let mut line = line;
     for _ in 0..3 {

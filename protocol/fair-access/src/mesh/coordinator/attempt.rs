@@ -1,4 +1,4 @@
-//! One solution of a window, with the nodes that are in good standing now.
+//! One attempt to solve a window, with the nodes that are currently trusted.
 #![allow(clippy::float_arithmetic, reason = "an estimator: what leaves the coordinator is rounded to integers")]
 
 use std::cmp::Reverse;
@@ -9,15 +9,15 @@ use super::judge::{BadEdges, middle};
 use super::place::place;
 use super::{Coordinator, EdgeEstimate, EdgeFault, Fault};
 
-/// Where a clock is: `clock - venue's time = base_ns + offset_ns` in the middle of a window, growing by `rate` per time of the
-/// venue.
+/// The estimate of a clock: in the middle of a window, `clock - venue time = base_ns + offset_ns`, growing by `rate` per unit of
+/// venue time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Track {
     /// Whole nanoseconds, so that clocks may be decades apart.
     pub(super) base_ns: i128,
     pub(super) offset_ns: f64,
     pub(super) rate: f64,
-    /// How much the rate grows per ns: temperature.
+    /// Growth of the rate per ns, caused by temperature.
     pub(super) bend: f64,
     /// Windows since an edge last reached it.
     pub(super) missed: u32,
@@ -30,7 +30,7 @@ impl Track {
         self.rate += self.bend * elapsed;
     }
 
-    /// Takes a measured rate in, `elapsed_ns` after the last one. Of what was not foretold a part is noise.
+    /// Updates the rate from a measurement, `elapsed_ns` after the last one. Part of the prediction error is noise.
     fn follow_rate(&mut self, measured: f64, elapsed_ns: u64) {
         let news = measured - self.rate;
         self.rate += RATE_SHARE * news;
@@ -39,35 +39,36 @@ impl Track {
         }
     }
 
-    /// What the clock reads at a time of the venue, to a nanosecond.
+    /// The clock's reading at a venue time, to the nanosecond.
     pub(super) fn local_ns(&self, venue_ns: u64) -> i128 {
         i128::from(venue_ns) + self.base_ns + self.offset_ns.round() as i128
     }
 }
 
-/// How much of an unexpected rate is believed, and how much of it is put down to a rate that grows: found by trial on
-/// clocks that swing over minutes.
+/// Share of a rate's prediction error that corrects the rate; the next constant is the share that corrects its growth. Found by
+/// trial on clocks whose rates swing over minutes.
 pub(super) const RATE_SHARE: f64 = 0.5;
 const BEND_SHARE: f64 = 0.1;
 
-/// What is remembered of pairs that were probed.
+/// What is remembered about the pairs of nodes that were probed.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Memory {
     levels: BTreeMap<(usize, usize), Level>,
-    /// The variance that each window of age adds to a level, in units of a fresh one's.
+    /// Variance that each window of age adds to a level, relative to a fresh level's.
     pub(super) aging: f64,
 }
 
-/// An edge's offset less what the tracks of its nodes say: asymmetry and noise, which stay, as the tracks follow the clocks.
+/// An edge's measured offset minus the one that its nodes' tracks predict. Since the tracks follow the clocks, what stays is path
+/// asymmetry and noise.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Of the pair as its lower node first.
+    /// With the pair's lower node first.
     offset_ns: f64,
     windows: u32,
     window_last: u64,
 }
 
-/// A level is the mean of at most so many windows, so that it follows a path that changes slowly.
+/// A level averages at most this many windows, so that it follows a path that changes slowly.
 const LEVEL_WINDOWS_MAX: u32 = 32;
 
 impl Memory {
@@ -86,31 +87,31 @@ impl Memory {
 pub(super) struct Measured {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// What the clocks differ by, beyond the bases of their tracks.
+    /// Difference of the two clocks, after the bases of their tracks are subtracted.
     pub(super) offset_ns: f64,
     pub(super) rate: f64,
     pub(super) half_trip_ns: f64,
     pub(super) noise_ns: f64,
 }
 
-/// What an edge of this window is good for.
+/// How an edge of this window is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EdgeUse {
-    /// As it was before.
+    /// It agrees with its remembered level.
     Goes,
-    /// What was known of it does not hold any more: its path changed.
+    /// Its path changed: its level starts over.
     Begins,
-    /// It contradicts the others.
+    /// It contradicts the other edges and is not used.
     LeftOut,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
-    /// A node that must go before the window can be solved.
+    /// A node that must be excluded before the window can be solved.
     pub(super) culprit: Option<(usize, Fault)>,
-    /// Where the clocks are; none for nodes that no edge reached or that are excluded.
+    /// The clocks' tracks; `None` for nodes that no edge reached or that are excluded.
     pub(super) tracks: Vec<Option<Track>>,
-    /// How far each moved beyond what was foretold.
+    /// By how much each clock deviated from its prediction.
     pub(super) moved_ns: Vec<f64>,
     pub(super) measured: Vec<Measured>,
     pub(super) uses: Vec<EdgeUse>,
@@ -118,39 +119,39 @@ pub(super) struct Attempt {
     pub(super) edges_bad: u32,
     /// Fresh levels by measured edge, and whether the edge starts over.
     levels_ns: Vec<(f64, bool)>,
-    /// The edges that loops were closed with: levels before closing.
+    /// The edges used to close loops, with their levels before that.
     pub(super) closing: Vec<Difference>,
     pub(super) closed: Robust,
     pub(super) tracking_sigma: f64,
     pub(super) rate_sigma: f64,
-    /// How many more edges measured rates than a tree needs.
+    /// Number of edges with rates beyond those of a spanning tree.
     pub(super) rate_freedom: usize,
-    /// For each node the noise of the edges on the best way to it from the reference.
+    /// For each node, the noise along the best path to it from the reference.
     pub(super) noise_ns: Vec<f64>,
 }
 
-/// Rates are solved for in trillionths; below this a rate is no outlier whatever the others do: half a microsecond a second.
+/// Deviation of a rate below which it never counts as an outlier: half a microsecond per second.
 const RATE_OUTLIER_PPT_MIN: f64 = 500_000.0;
 
-/// What an edge says so many times its noise off may be noise.
+/// A deviation of up to this many times an edge's noise may be noise.
 pub(super) const NOISES: f64 = 2.0;
 
-/// An edge so far from where its nodes are cannot be weighed against others: 100 ms.
+/// An edge that is off its nodes' tracks by more than this (100 ms) is not weighed against others.
 const ABSURD_NS: f64 = 1e8;
 
-/// A line of 1,000 us/s that is read so far off gives 10 ns.
+/// Reading a line of 1,000 us/s this far from its place gives an error of 10 ns.
 const FAR_NS: f64 = 10_000.0;
 
-pub(super) type Told = (usize, usize, Result<EdgeEstimate, EdgeFault>);
+pub(super) type ReportedEdge = (usize, usize, Result<EdgeEstimate, EdgeFault>);
 
 impl Attempt {
-    pub(super) fn solve(state: &Coordinator, window: u64, middle_ns: u64, edges: &[Told]) -> Self {
+    pub(super) fn solve(state: &Coordinator, window: u64, middle_ns: u64, edges: &[ReportedEdge]) -> Self {
         let node_count = state.standings.len();
         let mut bad = BadEdges::new(node_count);
-        let mut told: Vec<(usize, usize, EdgeEstimate)> = Vec::with_capacity(edges.len());
+        let mut measured_edges: Vec<(usize, usize, EdgeEstimate)> = Vec::with_capacity(edges.len());
         for &(from, to, result) in edges.iter().filter(|&&(from, to, _)| !state.is_excluded(from) && !state.is_excluded(to)) {
             match result {
-                Ok(estimate) => told.push((from, to, estimate)),
+                Ok(estimate) => measured_edges.push((from, to, estimate)),
                 Err(EdgeFault::Silent) => continue,
                 Err(EdgeFault::Contradiction { .. } | EdgeFault::Steep { .. }) => bad.count_bad(from, to),
             }
@@ -161,12 +162,12 @@ impl Attempt {
         if attempt.culprit.is_some() {
             return attempt;
         }
-        attempt.tracks = place(state, middle_ns, &told);
-        told.retain(|&(from, to, _)| attempt.tracks[from].is_some() && attempt.tracks[to].is_some());
-        attempt.uses = vec![EdgeUse::Goes; told.len()];
+        attempt.tracks = place(state, middle_ns, &measured_edges);
+        measured_edges.retain(|&(from, to, _)| attempt.tracks[from].is_some() && attempt.tracks[to].is_some());
+        attempt.uses = vec![EdgeUse::Goes; measured_edges.len()];
 
-        attempt.measured = measure(middle_ns, &attempt.tracks, &told);
-        for index in 0..told.len() {
+        attempt.measured = measure(middle_ns, &attempt.tracks, &measured_edges);
+        for index in 0..measured_edges.len() {
             let edge = attempt.measured[index];
             if attempt.off_track_ns(&edge).abs() > ABSURD_NS {
                 bad.count_bad(edge.from, edge.to);
@@ -181,14 +182,13 @@ impl Attempt {
         let noises_ns = attempt.measured.iter().map(|edge| (edge.from, edge.to, edge.noise_ns));
         attempt.noise_ns =
             ways(node_count, state.reference, noises_ns).into_iter().map(|noise_ns| noise_ns.unwrap_or(0.0)).collect();
-        attempt.culprit = attempt.solve_rates(state, &told, &mut bad);
+        attempt.culprit = attempt.solve_rates(state, &measured_edges, &mut bad);
         if attempt.culprit.is_some() {
             return attempt;
         }
-        // Where a clock is decides at which of its times an edge's line is read: nodes that were only just placed take a second
-        // look.
+        // A node's track decides at which of its times an edge's line is read, so nodes that were just placed need further passes.
         for look in 0..3 {
-            attempt.measured = measure(middle_ns, &attempt.tracks, &told);
+            attempt.measured = measure(middle_ns, &attempt.tracks, &measured_edges);
             if look == 0 {
                 attempt.culprit = attempt.follow_clocks(state, &mut bad);
                 if attempt.culprit.is_some() {
@@ -233,14 +233,14 @@ impl Attempt {
         }
     }
 
-    /// Rates from all edges; a node that is too fast or too slow against the middle of all is the culprit.
+    /// Solves for all rates. The culprit is a node that is too fast or too slow compared with the median.
     fn solve_rates(
         &mut self,
         state: &Coordinator,
-        told: &[(usize, usize, EdgeEstimate)],
+        measured_edges: &[(usize, usize, EdgeEstimate)],
         bad: &mut BadEdges,
     ) -> Option<(usize, Fault)> {
-        let differences: Vec<_> = told
+        let differences: Vec<_> = measured_edges
             .iter()
             .zip(&self.uses)
             .map(|(&(from, to, estimate), edge_use)| {
@@ -252,7 +252,7 @@ impl Attempt {
         let solved = solve_robustly(self.tracks.len(), state.reference, &differences, RATE_OUTLIER_PPT_MIN);
         for (index, edge) in differences.iter().enumerate().filter(|&(index, _)| solved.is_outlier[index]) {
             let off_ppt = edge.difference - (solved.potential[edge.to] - solved.potential[edge.from]);
-            if off_ppt.abs() > NOISES * state.rate_noise_ppt(told[index].2.noise_ns as f64) {
+            if off_ppt.abs() > NOISES * state.rate_noise_ppt(measured_edges[index].2.noise_ns as f64) {
                 bad.count_bad(edge.from, edge.to);
             }
             self.uses[index] = EdgeUse::LeftOut;
@@ -262,7 +262,7 @@ impl Attempt {
         }
         let reference_rate = self.tracks[state.reference].map_or(0.0, |track| track.rate);
         let seen: Vec<usize> = (0..self.tracks.len()).filter(|&node| self.tracks[node].is_some()).collect();
-        // Those whom nobody reached in this window drift as they did.
+        // A node that no edge reached in this window keeps its rate.
         let known = |node: usize| state.track(node).map(|track| (track.rate.ln_1p() - reference_rate.ln_1p()) * 1e12);
         let rates = (0..self.tracks.len()).filter_map(|node| match self.tracks[node] {
             Some(_) => Some(solved.potential[node]),
@@ -288,8 +288,8 @@ impl Attempt {
         None
     }
 
-    /// Moves the clocks by what the edges known from before say: asymmetries have not changed, so what has is the clocks. A node
-    /// that moved far against the middle of all is the culprit.
+    /// Moves the tracks by the changes of remembered edges: asymmetries are constant, so any change is the clocks'. The culprit is
+    /// a node that moved far from the median.
     fn follow_clocks(&mut self, state: &Coordinator, bad: &mut BadEdges) -> Option<(usize, Fault)> {
         let known: Vec<(usize, Difference)> = (self.measured.iter().enumerate())
             .filter(|&(index, _)| self.uses[index] == EdgeUse::Goes)
@@ -327,7 +327,7 @@ impl Attempt {
         bad.culprit()
     }
 
-    /// Makes all edges agree around loops: fresh ones with what this window adds to their levels, and those remembered.
+    /// Makes all edges agree around loops: fresh ones, with this window's update of their levels, and remembered ones.
     fn close_loops(&mut self, state: &Coordinator, window: u64) {
         self.levels_ns.clear();
         self.closing.clear();
@@ -354,8 +354,8 @@ impl Attempt {
         self.closed = solve_robustly(self.tracks.len(), state.reference, &self.closing, state.config.disagreement_ns_min as f64);
     }
 
-    /// Moves new nodes to where the loops put them, if that is far: a line must be read at the right time of its clock. Nothing is
-    /// known of their edges that this could upset.
+    /// Moves new nodes to where the loops put them if that is far, because a line must be read at the right time of its clock.
+    /// Their edges have no levels yet that this could invalidate.
     fn replace_new(&mut self, state: &Coordinator) -> bool {
         let mut far = false;
         for (node, track) in self.tracks.iter_mut().enumerate().filter(|&(node, _)| state.track(node).is_none()) {
@@ -367,7 +367,7 @@ impl Attempt {
         far
     }
 
-    /// Moves all nodes to where the loops put them; those that only bad edges reach are nowhere.
+    /// Moves all nodes to where the loops put them. Nodes that only bad edges reach lose their tracks.
     fn move_tracks(&mut self, reference: usize) {
         let good = self.closing.iter().zip(&self.closed.is_outlier).filter(|(edge, out)| edge.weight > 0.0 && !**out);
         let reached = reached(self.tracks.len(), reference, good.map(|(edge, _)| (edge.from, edge.to)));
@@ -380,7 +380,7 @@ impl Attempt {
         }
     }
 
-    /// What an edge measured, less what its nodes' tracks say.
+    /// An edge's measured offset minus the one that its nodes' tracks predict.
     pub(super) fn off_track_ns(&self, edge: &Measured) -> f64 {
         let offset_ns = |node: usize| self.tracks[node].map_or(0.0, |track| track.offset_ns);
         edge.offset_ns - (offset_ns(edge.to) - offset_ns(edge.from))
@@ -388,7 +388,7 @@ impl Attempt {
 }
 
 impl Memory {
-    /// Takes the levels of a solved window over. They are relative to the tracks after loops were closed.
+    /// Stores the levels of a solved window. They are relative to the tracks after loops were closed.
     pub(super) fn commit(&mut self, window: u64, memory_windows: u64, attempt: &Attempt) {
         let shift = |from: usize, to: usize| attempt.closed.potential[to] - attempt.closed.potential[from];
         self.levels.retain(|_, level| window - level.window_last <= memory_windows);
@@ -409,9 +409,10 @@ impl Memory {
     }
 }
 
-/// The edges' lines where the venue's time is `middle_ns`.
-pub(super) fn measure(middle_ns: u64, tracks: &[Option<Track>], told: &[(usize, usize, EdgeEstimate)]) -> Vec<Measured> {
-    told.iter()
+/// Evaluates the edges' lines at the venue time `middle_ns`.
+pub(super) fn measure(middle_ns: u64, tracks: &[Option<Track>], measured_edges: &[(usize, usize, EdgeEstimate)]) -> Vec<Measured> {
+    measured_edges
+        .iter()
         .filter_map(|&(from, to, estimate)| {
             let (first, second) = (tracks[from]?, tracks[to]?);
             let rate = estimate.rate_ppt as f64 * 1e-12;
@@ -425,7 +426,7 @@ pub(super) fn measure(middle_ns: u64, tracks: &[Option<Track>], told: &[(usize, 
         .collect()
 }
 
-/// Which nodes edges join to `start`.
+/// Which nodes are connected to `start`.
 pub(super) fn reached(node_count: usize, start: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut neighbours = vec![Vec::new(); node_count];
     for (a, b) in edges {
@@ -446,11 +447,11 @@ pub(super) fn reached(node_count: usize, start: usize, edges: impl Iterator<Item
     reached
 }
 
-/// For each node the smallest sum over the edges of a way to it from `start` (Dijkstra); none where no way leads.
+/// For each node, the length of the shortest path from `start` (Dijkstra); `None` if there is no path.
 pub(super) fn ways(node_count: usize, start: usize, edges: impl Iterator<Item = (usize, usize, f64)>) -> Vec<Option<f64>> {
     let mut neighbours = vec![Vec::new(); node_count];
     for (a, b, length) in edges {
-        // Whole numbers have an order.
+        // Integers, because floats have no total order.
         let length = length.max(0.0).ceil() as u64;
         neighbours[a].push((b, length));
         neighbours[b].push((a, length));

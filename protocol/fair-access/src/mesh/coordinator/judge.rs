@@ -1,18 +1,18 @@
-//! Whose clock is bad, and whether one that was behaves again.
+//! Decides which clock is bad, and when an excluded clock has recovered.
 #![allow(clippy::float_arithmetic, reason = "an estimator: nothing of it is replicated")]
 
 use super::super::{EdgeEstimate, EdgeFault, NodeId};
 use super::attempt::{Track, measure};
 use super::{Coordinator, Fault, Standing};
 
-/// Edges by node, and how many of them contradict.
+/// Numbers of edges and of contradicting edges, by node.
 #[derive(Clone, Debug)]
 pub(super) struct BadEdges {
     edges: Vec<u32>,
     edges_bad: Vec<u32>,
 }
 
-/// With fewer edges than this nobody can say which end of a bad edge is to blame.
+/// With fewer edges than this, a node cannot be blamed for a bad edge.
 const EDGES_MIN: u32 = 3;
 
 impl BadEdges {
@@ -34,9 +34,9 @@ impl BadEdges {
         self.edges_bad.iter().sum::<u32>() / 2
     }
 
-    /// The node with the largest share of bad edges, if that is more than half. A bad edge speaks against both of its ends, but
-    /// only a bad node has most of its edges bad; one at a time, since a good node next to two bad ones may look bad until they are
-    /// out.
+    /// The node with the largest share of bad edges, if that is more than half. A bad edge counts against both of its ends, but
+    /// only a bad node has mostly bad edges. One node at a time, because a good node next to two bad ones may look bad until they
+    /// are excluded.
     pub(super) fn culprit(&self) -> Option<(usize, Fault)> {
         let share = |node: usize| f64::from(self.edges_bad[node]) / f64::from(self.edges[node].max(1));
         let node = (0..self.edges.len())
@@ -46,7 +46,7 @@ impl BadEdges {
     }
 }
 
-/// The middle value; 0 of none.
+/// The median; 0 if there are no values.
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     if values.is_empty() {
@@ -56,8 +56,8 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The middle of what nodes are off against the reference, itself included at 0. Of two in the middle the one nearer to the
-/// reference's: where half say otherwise than the other half, it is those without the reference.
+/// The median of the nodes' deviations from the reference, which counts as 0. With an even number, the one of the two middle values
+/// that is nearer to 0, so that the half with the reference wins a tie.
 pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -70,8 +70,8 @@ pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Coordinator {
-    /// Looks at the edges between excluded nodes and tracked ones. A node that for long enough says the same to most, at a clock's
-    /// rate and without jumps, is new again.
+    /// Checks the edges between excluded and tracked nodes. An excluded node becomes new again once most of its edges have agreed
+    /// for long enough, at a plausible rate and without jumps.
     pub(super) fn judge_excluded(
         &mut self,
         middle_ns: u64,
@@ -93,7 +93,7 @@ impl Coordinator {
         readmitted
     }
 
-    /// Where most of its neighbours put a node, and whether that is where a good clock would be.
+    /// Where most of its neighbours place a node, and whether that is plausible for a good clock.
     fn look_at(
         &self,
         node: usize,
@@ -107,14 +107,14 @@ impl Coordinator {
             .filter(|&&(from, to, _)| (from == node || to == node) && self.track(other(from, to)).is_some())
             .filter(|(.., result)| *result != Err(EdgeFault::Silent))
             .collect();
-        let told: Vec<_> = near.iter().filter_map(|&&(from, to, result)| Some((from, to, result.ok()?))).collect();
-        let Some(&(from, to, first)) = told.first() else { return (None, false) };
+        let measured_edges: Vec<_> = near.iter().filter_map(|&&(from, to, result)| Some((from, to, result.ok()?))).collect();
+        let Some(&(from, to, first)) = measured_edges.first() else { return (None, false) };
         let sign = if to == node { 1 } else { -1 };
-        let beside = self.track(other(from, to)).map_or(0, |track| track.local_ns(middle_ns));
-        let base_ns = beside + sign * i128::from(first.offset_ns) - i128::from(middle_ns);
+        let neighbour_ns = self.track(other(from, to)).map_or(0, |track| track.local_ns(middle_ns));
+        let base_ns = neighbour_ns + sign * i128::from(first.offset_ns) - i128::from(middle_ns);
         let mut tracks: Vec<_> = (0..self.standings.len()).map(|node| self.track(node)).collect();
         tracks[node] = Some(Track { base_ns, offset_ns: 0.0, rate: 0.0, bend: 0.0, missed: 0 });
-        let seen: Vec<(f64, f64)> = measure(middle_ns, &tracks, &told)
+        let seen: Vec<(f64, f64)> = measure(middle_ns, &tracks, &measured_edges)
             .into_iter()
             .map(|edge| {
                 let sign = if edge.to == node { 1.0 } else { -1.0 };

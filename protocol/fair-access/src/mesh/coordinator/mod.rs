@@ -1,4 +1,4 @@
-//! All edges of a window in, a verdict on every node's clock out.
+//! The coordinator: takes all edges of a window, returns a verdict on every node's clock.
 
 mod attempt;
 mod judge;
@@ -14,26 +14,26 @@ use super::{EdgeEstimate, EdgeFault, NodeId, Schedule};
 use crate::clock::Correction;
 use attempt::{Attempt, Memory, Track};
 
-/// How the coordinator judges.
+/// Settings of the coordinator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoordinatorConfig {
-    /// Who probes whom.
+    /// Which nodes probe each other.
     pub schedule: Schedule,
-    /// How long a window is.
+    /// Length of a window.
     pub window_ns: u64,
-    /// A clock that drifts faster than this against the middle of all is bad.
+    /// A clock that drifts faster than this relative to the median is bad.
     pub rate_ppt_max: u64,
-    /// A clock that moves more than this in one window beyond what its rate foretold has jumped.
+    /// A clock that deviates by more than this from its prediction in one window has jumped.
     pub jump_ns_max: u64,
-    /// An edge whose line may be farther off than this says nothing.
+    /// An edge whose line may have a larger error is ignored.
     pub noise_ns_max: u64,
-    /// An edge that does not close its loops by less than this is no lie, whatever the others do.
+    /// An edge with a smaller loop error never counts as contradicting the others.
     pub disagreement_ns_min: u64,
-    /// Windows without a fault after which an excluded node is taken in again.
+    /// Number of windows without a fault after which an excluded node is readmitted.
     pub probation_windows: u32,
-    /// How long pairs that are no longer probed are remembered.
+    /// How many windows a pair is remembered after it was last probed.
     pub memory_windows: u64,
-    /// How fast temperature may change a rate, until the mesh has seen how fast it does.
+    /// Assumed speed at which temperature changes a rate, until the mesh has measured it.
     pub wander_ppt_per_s: u64,
 }
 
@@ -54,23 +54,23 @@ impl CoordinatorConfig {
     }
 }
 
-/// What the node that an edge belongs to says of it.
+/// An edge's report, by the node that probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeReport {
-    /// Which window.
+    /// The window.
     pub window: u64,
-    /// Who says it.
+    /// The reporting node.
     pub from: NodeId,
     /// The other end.
     pub to: NodeId,
-    /// What was found.
+    /// The estimate, or why there is none.
     pub result: Result<EdgeEstimate, EdgeFault>,
 }
 
-/// A report that is not taken. Nothing of it is kept.
+/// Why a report was refused. It changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ReportError {
-    /// Too late, or of a window that has not come: its node's clock is off by windows.
+    /// The report's window is already closed or not yet open: its node's clock is off by whole windows.
     #[error(
         "a report of window {window}, while windows {next} and the one after are open: set the node's clock to within a second"
     )]
@@ -83,44 +83,44 @@ pub enum ReportError {
     /// The schedule has no such edge.
     #[error("node {} does not probe node {} in this window: check that all nodes have the same schedule", from.0, to.0)]
     Edge {
-        /// Who reported.
+        /// The reporting node.
         from: NodeId,
-        /// About whom.
+        /// The other end.
         to: NodeId,
     },
 }
 
-/// What is wrong with a node's clock, or with what it says of it.
+/// What is wrong with a node's clock or its reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Fault {
-    /// The clock moved otherwise than its rate foretold.
+    /// The clock moved differently from its predicted rate.
     #[error("its clock jumped by {by_ns} ns: find out who sets it")]
     Jumped {
-        /// How far; positive: forward.
+        /// The size of the jump; positive: forward.
         by_ns: i64,
     },
     /// The clock is too fast or too slow.
     #[error("its clock drifts by {rate_ppt} ppt, more than oscillators do: replace it, or find out who steers it")]
     Drifts {
-        /// How fast against the middle of all nodes; positive: fast.
+        /// Rate relative to the median of all nodes; positive: fast.
         rate_ppt: i64,
     },
     /// Most of its edges contradict themselves or do not close their loops.
     #[error("{edges_bad} of its {edges} edges contradict the other nodes: its stamps are wrong, or its clock jumps")]
     Contradicts {
-        /// How many of them.
+        /// Number of contradicting edges.
         edges_bad: u32,
-        /// How many edges it had to nodes in good standing.
+        /// Number of edges to trusted nodes.
         edges: u32,
     },
 }
 
-/// What a window says of one node.
+/// A window's verdict on one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The line of its clock.
+    /// The line for its clock.
     Synced(Correction),
-    /// No edge reached it: it goes on with the line that it has, whose bound grows.
+    /// No edge reached it: it keeps its line, whose bound grows.
     Unreached,
     /// Its clock is bad: it must not stamp.
     Excluded(Fault),
@@ -131,24 +131,24 @@ pub enum Verdict {
 pub struct Quality {
     /// Edges that were measured.
     pub edges: u32,
-    /// Edges, remembered ones included, that loops are closed with.
+    /// Edges, including remembered ones, that were used to close loops.
     pub edges_remembered: u32,
-    /// Edges between nodes in good standing that contradicted themselves or the others and were left out.
+    /// Edges between trusted nodes that were left out because they contradict themselves or the others.
     pub edges_left_out: u32,
-    /// The standard deviation of what an edge leaves open in its loops: path asymmetry, mostly.
+    /// Standard deviation of an edge's loop error: mostly path asymmetry.
     pub loop_error_ns: u64,
-    /// The same of the change from window to window: noise.
+    /// Standard deviation of its change from window to window: noise.
     pub noise_ns: u64,
 }
 
 /// A window's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WindowOutcome {
-    /// Which window.
+    /// The window.
     pub window: u64,
-    /// Whose clock is the venue's time (as its line is, when it took over).
+    /// The node whose clock is the venue time (its line, if it took over from another reference).
     pub reference: NodeId,
-    /// For each node.
+    /// One verdict per node.
     pub verdicts: Vec<Verdict>,
     /// Nodes that this window excluded.
     pub newly_excluded: Vec<(NodeId, Fault)>,
@@ -160,53 +160,54 @@ pub struct WindowOutcome {
     pub residuals: Vec<Residual>,
 }
 
-/// What one edge leaves open.
+/// The residual of one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Residual {
-    /// Who reported the edge.
+    /// The node that reported the edge.
     pub from: NodeId,
     /// Its other end.
     pub to: NodeId,
-    /// Nanoseconds; positive where `to` seems ahead of its line.
+    /// Positive if `to` seems ahead of its line.
     pub residual_ns: i64,
 }
 
-/// What the coordinator knows of a node.
+/// What the coordinator knows about a node.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
-    /// Nothing: it joined, or came back.
+    /// Nothing: it joined or came back.
     New,
-    /// Where its clock is.
+    /// The track of its clock.
     Tracked(Track),
-    /// Its clock is bad. What its edges said last, to see whether it behaves.
+    /// Its clock is bad. `last` is the track that its edges gave last, to see whether it has recovered.
     Excluded { fault: Fault, clean_windows: u32, last: Option<Track> },
 }
 
-/// A window's edges with what was reported of each.
+/// A window's edges with their reports.
 type Reports = BTreeMap<(NodeId, NodeId), Option<Result<EdgeEstimate, EdgeFault>>>;
 
-/// Follows all clocks from window to window. One per mesh; it may run anywhere, and a restart does no harm (virtual clocks slew).
+/// Follows all clocks from window to window. There is one per mesh. It may run anywhere, and it may be restarted: virtual clocks
+/// slew.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     config: CoordinatorConfig,
     standings: Vec<Standing>,
     reference: usize,
     memory: Memory,
-    /// The middle of the last window closed.
+    /// Middle of the last closed window.
     middle_ns_last: Option<u64>,
-    /// From there to the middle of the one being closed.
+    /// Time from there to the middle of the window being closed.
     elapsed_ns: u64,
     window_next: u64,
     open: BTreeMap<u64, Reports>,
     spread: quality::Spread,
 }
 
-/// Windows that are open for reports at one time.
+/// Number of windows open for reports at a time.
 const WINDOWS_OPEN: u64 = 2;
 
 impl Coordinator {
-    /// A coordinator that begins with `window_first`. The venue's time is node 0's clock; should that fail, the next good node
-    /// carries on at the rate that it has.
+    /// Creates a coordinator whose first window is `window_first`. The venue time is node 0's clock. If that node fails, the next
+    /// good node takes over at its current rate.
     pub fn new(config: CoordinatorConfig, window_first: u64) -> Self {
         let node_count = config.schedule.node_count();
         Self {
@@ -222,10 +223,10 @@ impl Coordinator {
         }
     }
 
-    /// Takes a report in; the last one of an edge counts.
+    /// Takes a report. If an edge has several, the last one counts.
     pub fn on_report(&mut self, report: &EdgeReport) -> Result<(), ReportError> {
         let EdgeReport { window, from, to, result } = *report;
-        // A node fits its edges itself, so it can say anything: what no fit finds is a fault.
+        // A node fits its own edges, so it can report anything. A rate that no honest fit returns is a fault.
         let is_steep = |estimate: &EdgeEstimate| estimate.rate_ppt.unsigned_abs() > EDGE_RATE_PPT_MAX.unsigned_abs();
         let result = match result {
             Ok(estimate) if is_steep(&estimate) => Err(EdgeFault::Steep { rate_ppt: estimate.rate_ppt }),
@@ -244,12 +245,12 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Ends a window: all reports that came by now count. Windows before it that were not closed are skipped. None where the window
-    /// was closed before or there are no nodes.
+    /// Closes a window; only reports received so far count. Earlier open windows are skipped. `None` if the window was already
+    /// closed or there are no nodes.
     ///
-    /// Edges that contradict themselves are put aside; rates are solved for; every clock is moved to where its rate foretold and
-    /// then by what the edges known from before say (clocks move, paths do not); then all edges, remembered ones included, are made
-    /// to agree. Whenever that shows a bad node, it is put out and the window is solved again without it.
+    /// Edges that contradict themselves are set aside. Rates are solved for. Every track is moved to its prediction, then by the
+    /// changes of the remembered edges (clocks move, paths do not). Finally all edges, including remembered ones, are made to
+    /// agree. If any step shows a bad node, it is excluded and the window is solved again without it.
     pub fn close_window(&mut self, window: u64) -> Option<WindowOutcome> {
         if window < self.window_next || self.standings.is_empty() {
             return None;
@@ -300,7 +301,7 @@ impl Coordinator {
         matches!(self.standings[node], Standing::Excluded { .. })
     }
 
-    /// Where a node's clock is believed to be.
+    /// The current track of a node.
     fn track(&self, node: usize) -> Option<Track> {
         match self.standings[node] {
             Standing::Tracked(track) => Some(track),

@@ -1,4 +1,4 @@
-//! How far off a solution may be: the bounds that go with the lines.
+//! Error bounds of a solution.
 #![allow(clippy::float_arithmetic, reason = "an estimator: what leaves the coordinator is rounded to integers")]
 
 use walras_random::Random;
@@ -10,27 +10,27 @@ use super::attempt::{Attempt, EdgeUse, Measured, NOISES, RATE_SHARE, Track, ways
 use super::judge::median;
 use super::{Coordinator, Correction, Quality, Residual, Standing, Verdict, WindowOutcome};
 
-/// What is remembered of how well clocks could be foretold and how well the graph ties them.
+/// Statistics of how well clocks are predicted and how tightly the graph connects them.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
     /// The standard deviation of an edge around its loops.
     pub(super) sigma: f64,
-    /// For each node the mean square of what it moved beyond what was foretold, and of how many windows.
+    /// For each node, its mean squared prediction error and the number of windows in it.
     moved: Vec<(f64, u32)>,
-    /// For each node its variance against the reference, an edge's being 1.
+    /// For each node, its variance relative to the reference, in units of an edge's variance.
     variance: Vec<Option<f64>>,
-    /// For each node how far off its rate may be for the noise of the edges that it is from.
+    /// For each node, the error of its rate caused by the noise of its edges.
     rate_noise_ppt: Vec<Option<f64>>,
     random: Random,
 }
 
-/// How many deviations a bound has: 99.9 % of a normal distribution lie within 3.3; asymmetries have longer tails.
+/// Number of standard deviations in a bound: 99.9 % of a normal distribution lie within 3.3, but asymmetries have longer tails.
 const DEVIATIONS: f64 = 4.0;
-/// With fewer edges than this beyond a tree, loops say too little of asymmetry: only the round trips bound it.
+/// With fewer edges than this beyond a spanning tree, loops say too little about asymmetry, and only round trips bound it.
 const FREEDOM_MIN: usize = 8;
-/// Windows after which it is believed how fast a clock wanders.
+/// Number of windows after which a clock's measured wander is trusted.
 const WANDER_WINDOWS: u32 = 8;
-/// Windows without an edge after which a node is new.
+/// Number of windows without an edge after which a node counts as new.
 const MISSED_MAX: u32 = 2;
 
 impl Spread {
@@ -50,10 +50,10 @@ impl Spread {
         self.rate_noise_ppt[node] = None;
     }
 
-    /// The variances of the potentials against the reference's, an edge's being 1.
+    /// The variances of the potentials relative to the reference, in units of an edge's variance.
     ///
-    /// They are the graph's effective resistances. Solved with random right sides that have the edges' variances, the squares of
-    /// the potentials have these as their mean; a few of them each window, averaged over windows, are enough for a bound.
+    /// They are the graph's effective resistances. With random right-hand sides that have the edges' variances, the squared
+    /// potentials have the resistances as their mean. A few solutions per window, averaged over windows, are enough for a bound.
     fn resistances(&mut self, reference: usize, edges: &[Difference]) -> Vec<f64> {
         let node_count = self.variance.len();
         let is_fresh = self.variance.iter().enumerate().any(|(node, known)| known.is_none() && node != reference);
@@ -91,7 +91,7 @@ impl Spread {
 }
 
 impl Coordinator {
-    /// Makes a solution the state, and puts it into words.
+    /// Adopts a solution as the new state and returns the window's outcome.
     pub(super) fn commit(&mut self, window: u64, middle_ns: u64, attempt: Attempt) -> WindowOutcome {
         let node_count = self.standings.len();
         let used: Vec<Difference> = (attempt.closing.iter().zip(&attempt.closed.is_outlier))
@@ -173,7 +173,7 @@ impl Coordinator {
             (Standing::Tracked(track), None) if track.missed < MISSED_MAX => {
                 self.standings[node] = Standing::Tracked(Track { missed: track.missed + 1, ..track });
             }
-            // The reference is its own line at every node.
+            // The reference needs no edge: it defines the venue time.
             (Standing::Tracked(_), None) if node == self.reference => {}
             (Standing::Tracked(_), None) => {
                 self.standings[node] = Standing::New;
@@ -183,9 +183,9 @@ impl Coordinator {
         }
     }
 
-    /// How far off a node's offset may be in the middle of the window.
+    /// Bound on the error of a node's offset in the middle of the window.
     fn bound_ns(&self, attempt: &Attempt, resistance: f64, ties: f64, trip_ns: Option<f64>) -> f64 {
-        // Half of the round trips on the way to the reference: no asymmetry is larger.
+        // Half of the round trips on the path to the reference: no asymmetry can be larger.
         let hard = trip_ns.unwrap_or(f64::INFINITY);
         let freedom = attempt.closed.freedom;
         if freedom < FREEDOM_MIN {
@@ -197,7 +197,7 @@ impl Coordinator {
         statistical.min(hard)
     }
 
-    /// How fast that may grow.
+    /// Bound on the growth of that error.
     fn growth_ppt(&self, node: usize, attempt: &Attempt, ties: f64) -> f64 {
         let of_edges = NOISES * self.spread.rate_noise_ppt[node].unwrap_or(0.0);
         if attempt.rate_freedom < FREEDOM_MIN {
@@ -207,12 +207,12 @@ impl Coordinator {
         statistical.min(of_edges)
     }
 
-    /// How fast a line runs away from where its clock is, that may be so far off when it is used.
+    /// Rate error of a line whose offset may be off by `noise_ns` when it is used.
     pub(super) fn rate_noise_ppt(&self, noise_ns: f64) -> f64 {
         noise_ns / (REACH_SPANS * self.config.window_ns as f64) * 1e12
     }
 
-    /// How fast a node's rate may change: what it moved beyond what was foretold, over half the square of a window.
+    /// Bound on the change of a node's rate: its prediction error over half the square of a window.
     fn wander_ppt_per_s(&self, node: usize, moved_middle: f64) -> f64 {
         let window_s = self.config.window_ns as f64 * 1e-9;
         let (square, windows) = self.spread.moved[node];
@@ -221,17 +221,18 @@ impl Coordinator {
     }
 }
 
-/// A track as a correction, with its bound, the bound's growth and the growth's growth; all rounded up.
+/// Converts a track into a correction with its bound, the bound's growth and the growth of that, all rounded up.
 fn line(middle_ns: u64, window_ns: u64, track: &Track, [bound_ns, growth_ppt, wander_ppt_per_s]: [f64; 3]) -> Correction {
     let local_ns = track.local_ns(middle_ns);
-    // The line is used from half a window after its anchor to one and a half: a chord there is nearest to a rate that grows.
+    // The line is used from half a window to one and a half windows after its anchor; this slope is that of the chord over that
+    // span.
     let rate = track.rate + track.bend * 0.625 * window_ns as f64;
     Correction {
         anchor_local_ns: u64::try_from(local_ns).unwrap_or(0),
         offset_ns: i64::try_from(local_ns - i128::from(middle_ns)).unwrap_or(i64::MAX),
-        // Per time of the node's own clock, which is a little longer or shorter than the venue's.
+        // Per unit of the node's own clock, which is slightly longer or shorter than the venue's.
         rate_ppt: (rate / (1.0 + rate) * 1e12).round() as i64,
-        // One more, since the offset is rounded.
+        // Plus one, because the offset is rounded.
         bound_ns: (bound_ns.ceil() as u64).saturating_add(1),
         bound_growth_ppt: growth_ppt.ceil() as u64,
         bound_growth_ppt_per_s: wander_ppt_per_s.ceil() as u64,
