@@ -1,4 +1,4 @@
-//! Bytes through a socket, in TLS or plain.
+//! The byte stream of a connection, with or without TLS.
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 
@@ -6,9 +6,9 @@ use rustls_pki_types::CertificateDer;
 
 use crate::frame::{Decoder, Outgoing};
 
-/// What lies between the frames and the socket.
+/// The layer between frames and socket.
 pub(crate) enum Channel {
-    /// What leaves is copied here first: this is for tests.
+    /// Output is copied here first; only for tests.
     Plain {
         out: Vec<u8>,
         at: usize,
@@ -21,7 +21,7 @@ impl Channel {
         Self::Plain { out: Vec::new(), at: 0 }
     }
 
-    /// Something waits for the socket.
+    /// Whether output waits for the socket.
     pub(crate) fn wants_write(&self) -> bool {
         match self {
             Self::Plain { out, .. } => !out.is_empty(),
@@ -29,7 +29,7 @@ impl Channel {
         }
     }
 
-    /// Takes all of these, into as few records as they fit in. TLS keeps them until its handshake is done.
+    /// Queues frames, in as few TLS records as possible. TLS buffers them until its handshake is complete.
     pub(crate) fn put(&mut self, frames: &[Outgoing]) -> io::Result<()> {
         match self {
             Self::Plain { out, .. } => {
@@ -75,14 +75,15 @@ impl Channel {
         }
     }
 
-    /// Bytes came from the socket; what is in them goes to the decoder.
+    /// Takes bytes from the socket and passes their content to the decoder.
     pub(crate) fn take(&mut self, mut bytes: &[u8], decoder: &mut Decoder) -> Result<(), rustls::Error> {
         match self {
             Self::Plain { .. } => decoder.push(bytes),
             Self::Tls(tls) => {
                 while !bytes.is_empty() {
                     if matches!(tls.read_tls(&mut Read::by_ref(&mut bytes)), Ok(0) | Err(_)) {
-                        // Behind the end that the other side declared, or more than it takes at once, which draining below rules out.
+                        // Bytes after the end that the other side declared. (The buffer cannot be full, because it is drained
+                        // below.)
                         return Ok(());
                     }
                     let state = tls.process_new_packets()?;
@@ -101,7 +102,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The other side's certificate, once it is checked.
+    /// The peer's certificate, once verified.
     pub(crate) fn certificate(&self) -> Option<&CertificateDer<'static>> {
         match self {
             Self::Plain { .. } => None,
@@ -109,7 +110,7 @@ impl Channel {
         }
     }
 
-    /// Says that nothing more will come.
+    /// Sends the end of the stream.
     pub(crate) fn close(&mut self) {
         if let Self::Tls(tls) = self {
             tls.send_close_notify();

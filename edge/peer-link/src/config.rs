@@ -1,4 +1,4 @@
-//! How links are set up.
+//! Configuration of links.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,40 +10,38 @@ use crate::frame::{FRAME_BYTES_MAX, HEADER_BYTES, Versions};
 use crate::snapshot::SNAPSHOT_CHUNK_BYTES;
 use crate::tls::TlsIdentity;
 
-/// Everything that links need to know.
+/// Configuration of a replica's links.
 #[derive(Debug)]
 pub struct LinkConfig {
     /// This replica.
     pub me: ReplicaId,
     /// Its cluster.
     pub cluster_id: u64,
-    /// Where peers connect; port 0 chooses one.
+    /// The address to listen on; port 0 chooses a free port.
     pub listen: SocketAddr,
     /// The other replicas.
     pub peers: BTreeMap<ReplicaId, PeerAddress>,
-    /// TLS or not.
+    /// Whether links use TLS.
     pub security: Security,
-    /// What this program runs.
+    /// The versions of this program.
     pub versions: Versions,
-    /// A number that no other process has, higher for later starts: the time of the start. It distinguishes two processes under one
-    /// id, and the later one has to stop. If the clocks of two machines differ, that may be the one that an operator would call the
-    /// earlier.
+    /// A unique number that is higher for later starts: the time of the start. It distinguishes two processes under one id; the
+    /// later one has to stop. If the clocks of two machines differ, that may be the process that was in fact started earlier.
     pub incarnation: u64,
-    /// Whether a message of a peer shows that it takes part in the consensus under its id. The process that had its place before
-    /// then has to stop.
+    /// Whether a peer's message shows that it takes part in the consensus. Any process that it superseded must then stop.
     pub counts: fn(&[u8]) -> bool,
-    /// Seed of the times between attempts, and of injected faults.
+    /// Seed for the pauses between attempts and for injected faults.
     pub seed: u64,
-    /// Sizes.
+    /// Size limits.
     pub limits: LinkLimits,
-    /// Times.
+    /// Time limits.
     pub timing: LinkTiming,
     /// Whether [`crate::Links::set_faults`] may inject faults. For tests.
     pub faults_allowed: bool,
 }
 
 impl LinkConfig {
-    /// Without peers, with the usual sizes and times; every message counts.
+    /// A configuration without peers, with default limits; every message counts as taking part.
     #[must_use]
     pub fn new(me: ReplicaId, cluster_id: u64, listen: SocketAddr, security: Security, versions: Versions) -> Self {
         Self {
@@ -68,7 +66,7 @@ impl LinkConfig {
 pub enum PeerAddress {
     /// An address.
     Socket(SocketAddr),
-    /// A name, resolved again for each attempt by a thread that lives as long as that takes.
+    /// A name, resolved for each attempt in a thread of its own.
     Name {
         /// The name.
         host: String,
@@ -77,7 +75,7 @@ pub enum PeerAddress {
     },
 }
 
-/// An address that is none.
+/// An address that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no address of a peer; give an address or a name with a port, such as 10.0.0.3:7171 or replica-3.example:7171")]
 pub struct BadPeerAddress(pub String);
@@ -115,16 +113,16 @@ impl fmt::Display for PeerAddress {
 /// How links are protected.
 #[derive(Debug)]
 pub enum Security {
-    /// Mutual TLS 1.3; each side proves which replica of which cluster it is.
+    /// Mutual TLS 1.3: each side proves its identity as a replica of the cluster.
     Tls(TlsIdentity),
-    /// Anybody is who he says. For tests and measurements, on the addresses of one machine alone.
+    /// No authentication. For tests and measurements, only between addresses of one machine.
     PlainOnLoopback,
-    /// Anybody is who he says, wherever he is. For networks in which each end of each cable is trusted.
+    /// No authentication, from any address. For networks in which every machine is trusted.
     PlainAnywhere,
 }
 
 impl Security {
-    /// The certificates that links show and trust, one after the other: other ones ask for other links. Empty without TLS.
+    /// The certificates that links present and trust, concatenated. If they change, links must be made again. Empty without TLS.
     #[must_use]
     pub fn certificates(&self) -> Vec<u8> {
         match self {
@@ -137,13 +135,13 @@ impl Security {
 /// Sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkLimits {
-    /// Of one message. All replicas need the same.
+    /// Maximum size of a message. Must be the same on all replicas.
     pub message_bytes_max: usize,
-    /// Of messages that wait for one peer. A message that does not fit is refused; those that wait go first.
+    /// Maximum bytes of queued messages for a peer. A message that does not fit is refused; queued ones are kept.
     pub queue_bytes_max: usize,
-    /// Of what is read from one peer before the others have their turn.
+    /// Maximum bytes read from one peer before the others get their turn.
     pub read_bytes_max: usize,
-    /// Connections that have not yet said who they are.
+    /// Maximum number of connections that have not identified themselves.
     pub stranger_count_max: usize,
 }
 
@@ -171,17 +169,17 @@ impl LinkLimits {
 /// Times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTiming {
-    /// From a connection to its greeting.
+    /// Maximum time from a connection to its greeting.
     pub handshake_ns_max: u64,
-    /// Between two attempts, at first.
+    /// Pause between two attempts, at first.
     pub backoff_ns_min: u64,
-    /// Between two attempts, after many.
+    /// Pause between two attempts, after many.
     pub backoff_ns_max: u64,
-    /// A peer that has said nothing for so long is asked.
+    /// A peer is pinged after this time without input.
     pub ping_after_ns: u64,
-    /// A peer that has then said nothing for so long is given up, and connected again.
+    /// A pinged peer that stays silent for this time is given up and connected again.
     pub silence_ns_max: u64,
-    /// A connection that was refused stays for so long, so that the reason reaches the other side.
+    /// A refused connection stays open for this time, so that the reason reaches the other side.
     pub linger_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One connection: its socket, what waits to leave, and what is known of the other side.
+//! One connection: its socket, its output queue, and the state of the peer.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
@@ -13,7 +13,7 @@ use crate::event::LinkEvent;
 use crate::frame::{Decoder, Frame, HELLO_BYTES_MAX, Outgoing};
 use crate::snapshot::{Coming, Leaving, Next, SnapshotFailure, SnapshotId};
 
-/// Encrypted at once: large enough that a system call carries much, small enough that a chunk of a snapshot waits for little.
+/// Bytes encrypted at once: large enough for efficient system calls, small enough not to delay a snapshot's chunk.
 const BATCH_BYTES: usize = 256 << 10;
 const BATCH_FRAMES_MAX: usize = 512;
 
@@ -25,14 +25,14 @@ pub(crate) enum Phase {
     Greeting,
     /// Linked.
     Up(ReplicaId),
-    /// Refused or let go: what is left to say is being said, and what comes is thrown away.
+    /// Refused or closed by this side: remaining output is being sent, and input is discarded.
     Closing,
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// So many bytes, and perhaps there are more.
+    /// This many bytes, and there may be more.
     Bytes(usize),
     /// No more at present.
     Nothing,
@@ -45,27 +45,27 @@ pub(crate) struct Connection {
     pub(crate) remote: SocketAddr,
     pub(crate) channel: Channel,
     pub(crate) decoder: Decoder,
-    /// Whom we called; `None` where we were called.
+    /// The replica that this side called; `None` if the peer called.
     pub(crate) dialled: Option<ReplicaId>,
     pub(crate) phase: Phase,
-    /// Of the handshake, or of lingering.
+    /// Deadline of the handshake, or of lingering.
     pub(crate) deadline_ns: u64,
     pub(crate) last_heard_ns: u64,
     pub(crate) pinged_ns: Option<u64>,
     queue: VecDeque<Outgoing>,
     queued_bytes: usize,
-    /// Of these at most one of each waits, whatever the other side does.
+    /// At most one ping and one pong are queued, whatever the peer does.
     pub(crate) ping_due: bool,
     pub(crate) pong_due: bool,
     credit_due: Option<(SnapshotId, u32)>,
     answer_due: Option<Frame>,
     pub(crate) leaving: Option<Leaving>,
     pub(crate) coming: Option<Coming>,
-    /// Faults hold the snapshot that leaves.
+    /// Whether injected faults hold back the outgoing snapshot.
     pub(crate) holds_snapshot: bool,
-    /// The socket takes no more until it says so.
+    /// Whether the socket must report that it is writable before the next write.
     pub(crate) is_blocked: bool,
-    /// There may be more to read than was.
+    /// Whether unread bytes may be left in the socket.
     pub(crate) has_unread: bool,
     has_shut: bool,
 }
@@ -137,15 +137,15 @@ impl Connection {
         self.answer_due = Some(Frame::Answer { id, accepted: refused.is_none(), why: refused.unwrap_or_default() });
     }
 
-    /// Puts a frame ahead of all that waits. For greetings and refusals.
+    /// Puts a frame ahead of the queue. For greetings and refusals.
     pub(crate) fn put_first(&mut self, frame: Frame) {
         if let Err(e) = self.channel.put(&[frame.into_outgoing()]) {
-            // Only a failed connection takes nothing; the next read from it says why.
+            // Only a failed connection refuses frames; the next read returns the cause.
             debug_assert_eq!(e.kind(), ErrorKind::InvalidData);
         }
     }
 
-    /// One read; what it brings is in the decoder.
+    /// Reads once; the bytes go to the decoder.
     pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Result<Came, ReadError> {
         let read = loop {
             match self.socket.read(scratch) {
@@ -166,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// Writes what the socket takes.
+    /// Writes as much as the socket accepts.
     pub(crate) fn pump(&mut self, buffer: &mut Vec<u8>, events: &mut Vec<LinkEvent>) -> Result<(), LinkError> {
         if self.phase == Phase::Connecting {
             return Ok(());
@@ -197,7 +197,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What leaves next: short answers, messages, and one piece of a snapshot, so that neither stops the other.
+    /// Collects the next output: short replies, messages and one chunk of a snapshot, so that neither starves the other.
     fn fill(&mut self, id: ReplicaId, batch: &mut Vec<Outgoing>, buffer: &mut Vec<u8>, events: &mut Vec<LinkEvent>) {
         if std::mem::take(&mut self.ping_due) {
             batch.push(Frame::Ping.into_outgoing());
@@ -234,7 +234,7 @@ impl Connection {
         }
     }
 
-    /// Says why, if there is something to say, and then no more.
+    /// Sends the reason, if there is one, and then closes.
     pub(crate) fn begin_closing(&mut self, why: Option<&LinkError>, deadline_ns: u64) {
         if let Some(why) = why {
             self.put_first(match why {

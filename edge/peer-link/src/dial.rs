@@ -1,4 +1,4 @@
-//! When a peer is called, and where it is.
+//! When to connect to a peer, and at which address.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,7 +11,7 @@ use walras_random::Random;
 /// Calls to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dial {
-    /// Not our part: the replica with the higher id calls.
+    /// The peer has the higher id, so it connects.
     Theirs,
     /// At this time.
     At(u64),
@@ -21,19 +21,20 @@ pub(crate) enum Dial {
     Busy,
 }
 
-/// Doubles with each failure up to a limit; of that, between one half and all, so that replicas do not call in step.
+/// The pause doubles with each failure, up to a limit, and is drawn between half and all of that, so that replicas do not connect
+/// in step.
 pub(crate) fn backoff_ns(timing: &LinkTiming, failure_count: u32, random: &mut Random) -> u64 {
     let whole = timing.backoff_ns_min.saturating_mul(1 << failure_count.min(30)).min(timing.backoff_ns_max);
     whole / 2 + random.below(whole / 2 + 1)
 }
 
-/// Resolves names without holding anybody up.
+/// Resolves names without blocking the caller.
 pub(crate) struct Resolver {
     sender: Sender<Resolved>,
     receiver: Receiver<Resolved>,
 }
 
-/// An address, or why there is none.
+/// The address, or the reason that there is none.
 pub(crate) type Resolved = (ReplicaId, Result<SocketAddr, String>);
 
 impl Resolver {
@@ -42,7 +43,7 @@ impl Resolver {
         Self { sender, receiver }
     }
 
-    /// One thread for each question, since the system's resolver blocks.
+    /// One thread per request, because the system's resolver blocks.
     pub(crate) fn ask(&self, id: ReplicaId, host: String, port: u16) {
         let sender = self.sender.clone();
         let spawned = std::thread::Builder::new().name("walras-resolve".to_owned()).spawn(move || {
@@ -50,7 +51,7 @@ impl Resolver {
                 Ok(mut addresses) => addresses.next().ok_or_else(|| format!("{host} has no address")),
                 Err(e) => Err(format!("{host}: {e}")),
             };
-            // Nobody waits any more where the links are gone.
+            // Fails if the links were dropped, and then the result is not needed.
             let _ = sender.send((id, found));
         });
         if let Err(e) = spawned {

@@ -13,7 +13,7 @@ pub enum LinkError {
     /// The other side does not speak TLS.
     #[error("the other side does not speak TLS; run it with `tls` as well, and check that its address is a replica's peer address")]
     NotTls,
-    /// The other side speaks TLS, and we do not.
+    /// The other side speaks TLS and this replica does not.
     #[error("the other side speaks TLS and this replica is run without; run all replicas of a cluster the same way, best with TLS")]
     PeerSpeaksTls,
     /// Its certificate is not from the cluster's own authority.
@@ -26,60 +26,60 @@ pub enum LinkError {
     /// Its certificate is no longer valid, or not yet.
     #[error("its certificate is not valid at this time; make a new one, or set the clock of the machine whose clock is wrong")]
     ExpiredCertificate,
-    /// It showed none.
+    /// It presented no certificate.
     #[error("it showed no certificate; only replicas of this cluster may connect to the peer address")]
     NoCertificate,
-    /// Its certificate does not do.
-    #[error("its certificate does not do ({0}); use the files that `walras cluster keys` made")]
+    /// Its certificate is unsuitable.
+    #[error("its certificate is unsuitable ({0}); use the files that `walras cluster keys` made")]
     BadCertificate(String),
-    /// It found something wrong with our certificate.
+    /// It rejected this replica's certificate.
     #[error(
         "it did not accept this replica's certificate ({0}); compare ca.crt and the certificates of both, and the clocks of both \
          machines"
     )]
     OurCertificateRejected(String),
-    /// Another cluster's.
+    /// It belongs to another cluster.
     #[error(
         "it belongs to cluster {found:016x}, not to {expected:016x}; correct the address, or the cluster's id, in the configuration"
     )]
     WrongCluster {
-        /// Ours.
+        /// This replica's cluster.
         expected: u64,
-        /// What it says.
+        /// The cluster in its greeting.
         found: u64,
     },
-    /// Not the one that should be at this address.
+    /// Another replica answers at this address.
     #[error(
         "replica {found} answers at the address of replica {expected}; correct the addresses of the peers in the configuration"
     )]
     WrongReplica {
-        /// Who should be there.
+        /// The expected replica.
         expected: ReplicaId,
-        /// Who is.
+        /// The replica that answers.
         found: ReplicaId,
     },
     /// It belongs to the cluster, but not to the members as this replica knows them.
     #[error("replica {id} is not among the peers; add it with `walras cluster add`, or to the configuration, or stop it")]
     UnknownReplica {
-        /// Who.
+        /// The replica.
         id: ReplicaId,
     },
-    /// It has our id.
+    /// It has this replica's id.
     #[error(
         "it says that it is replica {id}, which is this one; each replica needs an id of its own, and its own files: stop one of \
          the two"
     )]
     OwnId {
-        /// Ours.
+        /// The replica.
         id: ReplicaId,
     },
     /// Two processes take turns under one id.
     #[error("two processes run as replica {id}: one that had been replaced came back; stop one of them before anything else")]
     TwoWithOneId {
-        /// Whose.
+        /// The replica.
         id: ReplicaId,
     },
-    /// The same, and the one that started later has to stop.
+    /// Two processes run under one id, and the one that started later has to stop.
     #[error(
         "two processes run as replica {id}: the one that started first connects from {first}, and another one, which started \
          later and has to stop, from \
@@ -87,14 +87,14 @@ pub enum LinkError {
          one and start it again"
     )]
     LaterOfTwo {
-        /// Whose.
+        /// The replica.
         id: ReplicaId,
-        /// From where the one that started first connects.
+        /// Address of the process that started first.
         first: String,
-        /// And the other one.
+        /// Address of the other process.
         later: String,
     },
-    /// Another process took its place and has taken part since.
+    /// It was superseded by a process that has taken part since.
     #[error(
         "two processes run as replica {id}: while the one that connects from {former} could not be reached, another one, which \
          connects from {current}, took its place and \
@@ -103,55 +103,55 @@ pub enum LinkError {
          one's, which is out of date"
     )]
     Outlived {
-        /// Whose.
+        /// The replica.
         id: ReplicaId,
-        /// From where the former one connects.
+        /// Address of the superseded process.
         former: String,
-        /// And the one that goes on.
+        /// Address of the process that continues.
         current: String,
     },
-    /// This process is the one of two under one id that has to stop, says a peer.
+    /// A peer reports that two processes run under one id and that this one has to stop.
     #[error("a peer says: {0}")]
     Dismissed(String),
-    /// It speaks otherwise.
+    /// It runs an incompatible version.
     #[error("it runs {theirs}, this replica {ours}; run versions that go together (see `walras cluster upgrade-check`)")]
     Versions {
-        /// Of this replica.
+        /// This replica's versions.
         ours: Versions,
-        /// Of the other.
+        /// The other replica's versions.
         theirs: Versions,
     },
-    /// Its greeting says other than its certificate.
+    /// Its greeting contradicts its certificate.
     #[error("it greets as another replica than its certificate names; it is not this program, or its files were mixed up")]
     GreetingDiffers,
-    /// The other side refused us and said why.
+    /// The other side refused the link and gave the reason.
     #[error("it refused the link: {0}")]
     RefusedByPeer(String),
     /// TLS failed in another way.
     #[error("TLS failed ({0}); if it happens again, look at what lies between the two machines")]
     Tls(String),
-    /// Not our frames.
+    /// It sent bytes that are not frames.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// Nobody took the connection.
+    /// The connection was refused or timed out.
     #[error("it could not be reached ({0}); is it running, is the address right, does a firewall stand between?")]
     Unreachable(String),
-    /// Its name stands for no address.
+    /// Its name does not resolve to an address.
     #[error("its name could not be resolved ({0}); correct the name, or give an address")]
     Unresolved(String),
     /// The connection broke.
     #[error("the connection broke ({0}); it will be made again")]
     Broken(String),
-    /// Connected, but no greeting in time.
+    /// It connected but did not greet in time.
     #[error("it did not complete the handshake in time; is it overloaded, or something other than a replica?")]
     HandshakeTooSlow,
-    /// Connected, and ended before its greeting, because too many others were.
+    /// It was disconnected before its greeting, because too many connections had not greeted.
     #[error(
         "it was closed before its handshake, because too many connections wait for theirs; is the peer address open to others than \
          replicas? let only them reach it"
     )]
     CrowdedOut,
-    /// Nothing came for too long, not even an answer.
+    /// It was silent for too long and did not answer a ping.
     #[error("it has not answered for too long; it stands still, or the network does")]
     Silent,
     /// The other side closed.
@@ -160,24 +160,24 @@ pub enum LinkError {
     /// The same replica connected again.
     #[error("it connected again, and the older connection was closed")]
     Replaced,
-    /// It is no peer any more.
+    /// It is no longer a peer.
     #[error("it is no longer among the peers")]
     Removed,
-    /// Without TLS from another machine.
+    /// It connected without TLS from another machine.
     #[error("a connection without TLS came from {0}, another machine; use TLS between machines")]
     PlainFromOutside(SocketAddr),
 }
 
-/// Why something was not taken for sending. It is lost; consensus copes with that.
+/// Why a message was not queued. It is lost, which the consensus tolerates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Not linked at present.
+    /// The replica is not linked.
     #[error("replica {0} is not linked at present; a link is made again by itself")]
     NotLinked(ReplicaId),
-    /// Too much waits for it. What waits is older and goes first.
+    /// Its queue is full. Queued messages are kept.
     #[error("too much waits to be sent to replica {0}; it reads too slowly, and what was refused must be sent again later")]
     QueueFull(ReplicaId),
-    /// Longer than a message may be.
+    /// The message is too long.
     #[error("a message of {bytes} bytes, and {bytes_max} at most; raise `message_bytes_max` of the links, or send less at once")]
     TooLong {
         /// Its length.
@@ -199,17 +199,17 @@ pub enum SetupError {
     /// The address cannot be bound.
     #[error("could not listen for peers at {address}: {source}; choose a free address of this machine")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The system refused something else.
     #[error("could not {what}: {source}")]
     System {
-        /// What was being done.
+        /// The attempted operation.
         what: &'static str,
-        /// What it said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The certificate is another replica's.
@@ -217,18 +217,18 @@ pub enum SetupError {
         "the certificate names {found}, but this is replica {me} of cluster {cluster_id:016x}; use the files made for this replica"
     )]
     NotOurCertificate {
-        /// Who we are.
+        /// This replica.
         me: ReplicaId,
-        /// Our cluster.
+        /// This replica's cluster.
         cluster_id: u64,
-        /// Whom it names.
+        /// The name in the certificate.
         found: String,
     },
-    /// The key, the certificate or the authority is no good.
+    /// The key, the certificate or the authority is unusable.
     #[error(transparent)]
     Identity(#[from] crate::tls::IdentityError),
     /// This replica is its own peer.
-    #[error("replica {0} is this one and stands among its peers; take it out")]
+    #[error("replica {0} is this replica itself, but is listed among its peers; remove it there")]
     OwnPeer(ReplicaId),
     /// No TLS between machines.
     #[error("{0} is not an address of this machine alone, and links without TLS are for tests on one machine; use TLS")]
@@ -236,9 +236,9 @@ pub enum SetupError {
     /// Too few tokens.
     #[error("{have} tokens are too few; give at least {need}")]
     Tokens {
-        /// How many there are.
+        /// Number of tokens given.
         have: usize,
-        /// How many are needed.
+        /// Number of tokens needed.
         need: usize,
     },
     /// Limits that are impossible.

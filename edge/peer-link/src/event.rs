@@ -1,4 +1,4 @@
-//! What the links tell their owner.
+//! Events of the links.
 
 use std::net::SocketAddr;
 
@@ -10,95 +10,95 @@ use crate::frame::Versions;
 use crate::listener::ShortageNews;
 use crate::snapshot::{SnapshotFailure, SnapshotId};
 
-/// News of the links.
+/// An event of the links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// A peer is linked: what is sent from now on is on its way.
+    /// A peer is linked: messages can be sent.
     Connected {
-        /// Who.
+        /// The replica.
         id: ReplicaId,
-        /// What it runs.
+        /// The peer's versions.
         versions: Versions,
     },
-    /// A peer is no longer linked. What had not arrived is lost.
+    /// A peer is no longer linked. Messages that had not arrived are lost.
     Lost {
-        /// Who.
+        /// The replica.
         id: ReplicaId,
-        /// Why.
+        /// The reason.
         why: LinkError,
     },
     /// A link could not be made. Reported once for each cause, not for each attempt; again after a link was up in between.
     Refused {
-        /// Who, if that is known: whom we called, or who the certificate says it is.
+        /// The replica, if known: the one that was called, or the one in the certificate.
         id: Option<ReplicaId>,
-        /// Where, if it has an address.
+        /// The remote address, if there is one.
         remote: Option<SocketAddr>,
-        /// Why.
+        /// The reason.
         why: LinkError,
     },
     /// Connections cannot be accepted, or can be again. Reported once.
     Shortage(ShortageNews),
     /// A message came.
     Message {
-        /// From whom; with TLS, the certificate says so too.
+        /// The sender; with TLS, verified by its certificate.
         from: ReplicaId,
-        /// The message. It shares memory with what came just before and after it.
+        /// The message. It shares a buffer with its neighbours in the stream.
         bytes: Bytes,
     },
     /// A peer begins to send a snapshot.
     SnapshotBegin {
-        /// From whom.
+        /// The sender.
         from: ReplicaId,
         /// Its number on this link.
         id: SnapshotId,
-        /// What the sender says about it.
+        /// The sender's description of it.
         meta: Bytes,
         /// Its length.
         total_bytes: u64,
     },
-    /// The next bytes of it. Say when they are dealt with: [`crate::Links::snapshot_taken`], or no more will come.
+    /// The next bytes of a snapshot. Once they are processed, call [`crate::Links::snapshot_taken`]; otherwise no more will come.
     SnapshotChunk {
-        /// From whom.
+        /// The sender.
         from: ReplicaId,
-        /// Which.
+        /// The snapshot's number on this link.
         id: SnapshotId,
-        /// Where in the snapshot.
+        /// Offset in the snapshot.
         offset: u64,
         /// The bytes.
         bytes: Bytes,
     },
-    /// All of it has come, and its hash is right. Say how it went: [`crate::Links::answer_snapshot`].
+    /// The snapshot is complete and its hash is correct. Reply with [`crate::Links::answer_snapshot`].
     SnapshotEnd {
-        /// From whom.
+        /// The sender.
         from: ReplicaId,
-        /// Which.
+        /// The snapshot's number on this link.
         id: SnapshotId,
         /// BLAKE3 of all its bytes.
         hash: [u8; 32],
     },
-    /// The rest will not come, or what came is not what was sent: forget it.
+    /// The snapshot was interrupted or damaged: discard it.
     SnapshotBroken {
-        /// From whom.
+        /// The sender.
         from: ReplicaId,
-        /// Which.
+        /// The snapshot's number on this link.
         id: SnapshotId,
-        /// Why.
+        /// The reason.
         why: SnapshotFailure,
     },
-    /// The receiver has a snapshot of ours and accepted it.
+    /// The receiver has this replica's snapshot and accepted it.
     SnapshotDelivered {
-        /// Who.
+        /// The receiver.
         to: ReplicaId,
-        /// Which.
+        /// The snapshot's number on this link.
         id: SnapshotId,
     },
-    /// The receiver does not have it, or does not want it.
+    /// The receiver did not get or did not accept this replica's snapshot.
     SnapshotFailed {
-        /// Who.
+        /// The receiver.
         to: ReplicaId,
-        /// Which.
+        /// The snapshot's number on this link.
         id: SnapshotId,
-        /// Why.
+        /// The reason.
         why: SnapshotFailure,
     },
 }

@@ -1,4 +1,4 @@
-//! Frames: how bytes on a link are cut into pieces.
+//! Frames: the units of the byte stream of a link.
 //!
 //! ```text
 //! len u32 | kind u8 | payload        len counts kind and payload; integers are little-endian
@@ -29,33 +29,33 @@ pub const LINK_VERSION: u16 = 1;
 pub(crate) const HEADER_BYTES: usize = 5;
 /// No setting allows longer frames.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
-/// Before the greeting nobody is known to mean well.
+/// Maximum size of a greeting: its sender is not authenticated yet.
 pub(crate) const HELLO_BYTES_MAX: usize = 1 << 10;
-/// Texts are for people.
+/// Maximum length of a text, which is for operators.
 const TEXT_BYTES_MAX: usize = 512;
 const MAGIC: u32 = u32::from_le_bytes(*b"wlrs");
 
 /// What a replica runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versions {
-    /// Of the frames: [`LINK_VERSION`]. Must be equal.
+    /// Version of the frames: [`LINK_VERSION`]. Must be equal.
     pub link: u16,
-    /// Of the consensus messages. Must be equal.
+    /// Version of the consensus messages. Must be equal.
     pub message: u8,
-    /// Of commands and events, which are in the messages. Must be equal.
+    /// Version of the commands and events in the messages. Must be equal.
     pub wire: u16,
-    /// Of the program. For people and `walras cluster upgrade-check`; may differ.
+    /// Version of the program, for operators and `walras cluster upgrade-check`; may differ.
     pub software: String,
 }
 
 impl Versions {
-    /// Of this program.
+    /// The versions of this program.
     #[must_use]
     pub fn new(wire: u16, software: &str) -> Self {
         Self { link: LINK_VERSION, message: MESSAGE_VERSION, wire, software: shortened(software) }
     }
 
-    /// Whether replicas that run these can talk.
+    /// Whether replicas with these versions are compatible.
     #[must_use]
     pub fn go_with(&self, other: &Self) -> bool {
         (self.link, self.message, self.wire) == (other.link, other.message, other.wire)
@@ -69,7 +69,7 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Bytes that are no frame, or none that belongs there.
+/// Why bytes are not a valid frame here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than allowed.
@@ -86,11 +86,11 @@ pub enum FrameError {
     #[error("a frame is not well-formed ({0}); let only replicas of this program connect here")]
     Malformed(&'static str),
     /// A frame at the wrong time.
-    #[error("a frame came where it does not belong ({0}); let only replicas of this program connect here")]
+    #[error("a frame came at the wrong time ({0}); let only replicas of this program connect here")]
     Unexpected(&'static str),
 }
 
-/// Who greets.
+/// The identity in a greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) versions: Versions,
@@ -136,7 +136,7 @@ pub(crate) enum Frame {
     Dismissed(String),
 }
 
-/// A frame as it leaves; the payload of a message is not copied.
+/// An outgoing frame; the payload of a message is not copied.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) header: [u8; HEADER_BYTES],
@@ -280,14 +280,14 @@ fn text(at: &mut Bytes) -> Result<String, FrameError> {
     if bytes.len() > TEXT_BYTES_MAX {
         return Err(FrameError::Malformed("a text too long"));
     }
-    let text = std::str::from_utf8(&bytes).map_err(|_| FrameError::Malformed("a text that is none"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| FrameError::Malformed("a text that is not UTF-8"))?;
     if text.chars().any(char::is_control) {
         return Err(FrameError::Malformed("a text with control characters"));
     }
     Ok(text.to_owned())
 }
 
-/// Fit to be sent: short enough and without what a terminal would act on.
+/// Truncates a text and removes control characters.
 fn shortened(text: &str) -> String {
     let mut short = String::new();
     for c in text.chars() {
@@ -300,11 +300,11 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Bytes in, frames out, in whatever pieces the bytes come.
+/// Assembles frames from bytes that arrive in arbitrary pieces.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     buffer: BytesMut,
-    /// Of one frame, without its length.
+    /// Maximum size of a frame, without its length.
     bytes_max: usize,
 }
 
@@ -318,7 +318,7 @@ impl Decoder {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        // Fresh buffers are at least so large, so that small messages share one.
+        // Minimum size of a new buffer, so that small messages share one.
         const FRESH_BYTES: usize = 16 << 10;
         if self.buffer.capacity() - self.buffer.len() < bytes.len() {
             self.buffer.reserve(bytes.len().max(FRESH_BYTES));
@@ -326,12 +326,12 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// What has come and is not yet a whole frame.
+    /// The received part of an incomplete frame.
     pub(crate) fn pending(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// The next whole frame. After an error the bytes behind it mean nothing.
+    /// The next complete frame. After an error, the following bytes are meaningless.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         let Some(len) = self.buffer.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else { return Ok(None) };
         if len == 0 {
@@ -341,7 +341,7 @@ impl Decoder {
             return Err(FrameError::TooLong { bytes: len, bytes_max: self.bytes_max });
         }
         if self.buffer.len() < 4 + len {
-            // Once, not in steps that copy what is there.
+            // Reserved at once, to avoid repeated copying.
             self.buffer.reserve(4 + len - self.buffer.len());
             return Ok(None);
         }
@@ -352,8 +352,8 @@ impl Decoder {
     }
 }
 
-/// Reads frames as a link does, from bytes that come in these pieces, and writes what was understood again; and why reading ended,
-/// if not for want of bytes. Whatever was understood has one form, so what is written are the first of the bytes that came.
+/// Decodes frames as a link does, from bytes in these pieces, and encodes them again. Also returns the error that ended decoding,
+/// if any. Each frame has one encoding, so the result is a prefix of the input.
 pub fn frames_again<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, bytes_max: usize) -> (Vec<u8>, Option<FrameError>) {
     let (mut decoder, mut again) = (Decoder::new(bytes_max), Vec::new());
     for piece in pieces {
@@ -453,7 +453,7 @@ mod tests {
             let (decoded, error) = decode(&bytes, &cuts);
             let again: Vec<u8> = decoded.iter().flat_map(encode).collect();
             prop_assert!(bytes.starts_with(&again));
-            prop_assert_eq!((decoded, error), decode(&bytes, &[]), "how it is cut makes no difference");
+            prop_assert_eq!((decoded, error), decode(&bytes, &[]), "the result does not depend on the pieces");
         }
 
         #[test]

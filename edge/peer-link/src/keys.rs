@@ -1,7 +1,7 @@
 //! Keys and certificates of a cluster.
 //!
-//! One authority for each cluster, in a file of its own that no replica needs; for each replica a certificate that names it and its
-//! cluster, signed by that authority, and a private key. ECDSA on P-256, by `rcgen`.
+//! Each cluster has one authority, whose key is in a separate file that no replica needs. Each replica has a private key and a
+//! certificate, signed by the authority, that names the replica and its cluster. ECDSA on P-256, by `rcgen`.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,35 +19,35 @@ use walras_consensus::{MEMBERS_MAX, ReplicaId};
 
 use crate::tls::{PeerName, TlsIdentity, cluster_name};
 
-/// How long certificates of [`make`] are good for.
+/// Validity of the certificates that [`make`] issues.
 pub const VALID_DAYS: u64 = 3_650;
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// Keys that could not be made.
+/// Why keys could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// Something is there already.
+    /// A file exists already.
     #[error("{} is there already, and keys are not overwritten; choose another folder, or move it away", .0.display())]
     Exists(PathBuf),
     /// A file cannot be read or written.
     #[error("could not {action} {}: {source}", path.display())]
     File {
-        /// What was being done.
+        /// The attempted operation.
         action: &'static str,
-        /// To which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Too many, or none.
+    /// Too many replicas, or none.
     #[error("a cluster of {0} replicas is impossible; choose between 1 and {MEMBERS_MAX}")]
     ReplicaCount(u64),
     /// No folder with keys of a cluster.
     #[error("{} holds no keys of a cluster ({detail}); give the folder that `walras cluster keys` made, with ca.key in it", path.display())]
     NotACluster {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
     /// The library failed.
@@ -55,17 +55,17 @@ pub enum KeysError {
     Library(String),
 }
 
-/// From when to when a certificate is good, in seconds since the Unix epoch.
+/// The validity of a certificate, in seconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// From.
+    /// Start.
     pub from_s: u64,
-    /// Until.
+    /// End.
     pub until_s: u64,
 }
 
 impl Validity {
-    /// From a day ago, since clocks differ, for [`VALID_DAYS`].
+    /// From one day ago, because clocks differ, for [`VALID_DAYS`].
     #[must_use]
     pub fn from_now() -> Self {
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -73,15 +73,15 @@ impl Validity {
     }
 }
 
-/// Two texts in PEM.
+/// A certificate and its key, in PEM.
 pub struct Issued {
-    /// For everybody.
+    /// The certificate, which is public.
     pub certificate: String,
-    /// For one.
+    /// The private key.
     pub key: String,
 }
 
-/// Signs for one cluster.
+/// The authority that signs a cluster's certificates.
 pub struct Authority {
     cluster_id: u64,
     issuer: Issuer<'static, KeyPair>,
@@ -89,7 +89,7 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// A new one, with a new key.
+    /// Creates an authority with a new key.
     pub fn new(cluster_id: u64, validity: Validity) -> Result<Self, KeysError> {
         let key = KeyPair::generate().map_err(library)?;
         let params = authority_params(cluster_id, validity)?;
@@ -125,7 +125,7 @@ fn authority_params(cluster_id: u64, validity: Validity) -> Result<CertificatePa
     (params.not_before, params.not_after) = times(validity)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    // Whatever it signs, it speaks for this cluster alone.
+    // Name constraints: the authority can sign only for this cluster.
     let permitted_subtrees = vec![GeneralSubtree::DnsName(cluster_name(cluster_id))];
     params.name_constraints = Some(NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() });
     Ok(params)
@@ -152,7 +152,7 @@ fn library(error: rcgen::Error) -> KeysError {
 /// The files of a replica in a folder of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaFiles {
-    /// Whose.
+    /// The replica.
     pub id: ReplicaId,
     /// Its certificate.
     pub certificate: PathBuf,
@@ -160,16 +160,16 @@ pub struct ReplicaFiles {
     pub key: PathBuf,
 }
 
-/// What was made.
+/// The files that were made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeKeys {
-    /// Of the cluster.
+    /// The cluster's id.
     pub cluster_id: u64,
     /// The authority's certificate: every replica needs it.
     pub authority: PathBuf,
     /// The authority's private key: no replica needs it; its holder can make replicas.
     pub authority_key: PathBuf,
-    /// Those that were made.
+    /// The new replicas' files.
     pub replicas: Vec<ReplicaFiles>,
 }
 
@@ -177,7 +177,7 @@ fn files(dir: &Path, id: ReplicaId) -> ReplicaFiles {
     ReplicaFiles { id, certificate: dir.join(format!("replica-{id}.crt")), key: dir.join(format!("replica-{id}.key")) }
 }
 
-/// Makes the keys of a new cluster with replicas 1, 2, ... in `dir`. Nothing is written where one of the files is there already.
+/// Makes the keys of a new cluster with replicas 1, 2, ... in `dir`. Writes nothing if one of the files exists already.
 pub fn make(dir: &Path, cluster_id: u64, replica_count: u64) -> Result<MadeKeys, KeysError> {
     if replica_count == 0 || replica_count > MEMBERS_MAX as u64 {
         return Err(KeysError::ReplicaCount(replica_count));
@@ -202,7 +202,7 @@ pub fn add(dir: &Path, id: ReplicaId) -> Result<MadeKeys, KeysError> {
     let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| not(format!("{}: {e}", path.display())));
     let (authority_path, key_path) = (dir.join("ca.crt"), dir.join("ca.key"));
     let (certificate, key) = (read(&authority_path)?, read(&key_path)?);
-    let cluster_id = cluster_of(dir).ok_or_else(|| not("no certificate of a replica tells its id".to_owned()))?;
+    let cluster_id = cluster_of(dir).ok_or_else(|| not("no certificate of a replica names the cluster".to_owned()))?;
     let pair = KeyPair::from_pem(&key).map_err(|e| not(format!("ca.key: {e}")))?;
     let issuer = Issuer::new(authority_params(cluster_id, Validity::from_now())?, pair);
     let authority = Authority { cluster_id, issuer, issued: Issued { certificate, key } };
@@ -210,7 +210,7 @@ pub fn add(dir: &Path, id: ReplicaId) -> Result<MadeKeys, KeysError> {
     refuse_existing([&replica.certificate, &replica.key])?;
     let issued = authority.issue(id, Validity::from_now())?;
     let own = &authority.issued.certificate;
-    // The key might be another authority's.
+    // Checks that the key belongs to this authority.
     TlsIdentity::from_pem(own.as_bytes(), issued.certificate.as_bytes(), issued.key.as_bytes())
         .and_then(|identity| identity.checked())
         .map_err(|_| not("ca.key, ca.crt and the certificates there do not belong together".to_owned()))?;

@@ -1,7 +1,7 @@
 //! The links between the replicas of a cluster: messages and snapshots, over TCP, in mutual TLS.
 //!
-//! [`Links`] belongs to the one thread that steps consensus, applies and serves its peers: it has no thread of its own (but for
-//! names that must be resolved), never blocks, and is driven by the owner's [`mio::Poll`]:
+//! [`Links`] belongs to the one thread that runs the consensus, applies the log and serves the peers. It has no thread of its own
+//! (except to resolve names), never blocks, and is driven by the owner's [`mio::Poll`]:
 //!
 //! ```no_run
 //! # use walras_peer_link::{LinkConfig, LinkEvent, Links};
@@ -28,34 +28,35 @@
 //! # }
 //! ```
 //!
-//! - *One connection for two replicas*, both ways; the one with the higher id calls, so that a new replica's certificate has to be
-//!   known by the others, and its address need not be. Calls are made again with a growing, jittered pause that follows from a
-//!   seed.
-//! - *Who may speak*: TLS 1.3 alone, by `rustls` and `ring`; certificates of the cluster's own authority ([`keys`]) that name
-//!   replica and cluster, checked by both sides. The caller identifies itself first, and is answered only if it is expected.
-//!   Without TLS only between addresses of one machine, unless it is asked for in so many words.
-//! - *A message* is lost when its link is, or refused when too much waits. Consensus copes. What waits is bounded per peer.
-//! - *A snapshot* goes in chunks between the messages, within a window that its receiver opens, with a BLAKE3 hash at its end.
-//! - *Signs of life*: a link that has been still for a second is asked for an answer, and given up without one. Consensus has
-//!   heartbeats of its own, but between two followers nothing is said for days, and after a partition TCP itself would try again
-//!   only after as long as the partition had lasted.
+//! - *One connection per pair of replicas*, used in both directions. The replica with the higher id connects, so the others need
+//!   not know a new replica's address. Failed attempts are repeated after a growing, jittered pause that is derived from a seed.
+//! - *Authentication*: TLS 1.3 only, by `rustls` and `ring`. Both sides check the other's certificate, which is signed by the
+//!   cluster's own authority ([`keys`]) and names replica and cluster. The caller identifies itself first, and is answered only if
+//!   it is expected. Links without TLS work only between addresses of one machine, unless the configuration explicitly allows more.
+//! - *A message* is lost if its link is lost, and refused if the peer's queue is full. The consensus tolerates both. Queues are
+//!   bounded per peer.
+//! - *A snapshot* is sent in chunks between the messages, within a window that its receiver opens, with a BLAKE3 hash at its end.
+//! - *Heartbeats*: a link that was silent for a second is pinged, and given up if there is no answer. The consensus has its own
+//!   heartbeats, but two followers may exchange nothing for days, and after a partition TCP would retry only after as long as the
+//!   partition had lasted.
 //! - *Fault injection*: [`Links::set_faults`] loses, delays or blocks messages by peer and direction, if the configuration allows
 //!   it.
 //!
-//! *Deliberately absent*: what messages mean, when to send what, who the members are ([`Links::set_peers`] takes them), logging
-//! (each [`LinkEvent::Refused`] and [`LinkEvent::Lost`] is worth a line, and a cause is reported once, not for each attempt),
-//! revocation of certificates (make new ones with a new authority), compression. Certificates are checked by the system's clock;
-//! all else goes by `now_ns`.
+//! *Deliberately absent*: the meaning of messages, membership ([`Links::set_peers`] sets it), logging (the host logs each
+//! [`LinkEvent::Refused`] and [`LinkEvent::Lost`]; a cause is reported once, not for each attempt), revocation of certificates
+//! (make new ones with a new authority), compression. Certificates are checked by the system's clock; everything else uses
+//! `now_ns`.
 //!
 //! *Invariants*
-//! 1. With TLS, a message or chunk of replica n comes from a process with a certificate of our authority for n and our cluster.
-//! 2. On one link messages arrive in order, each at most once, whole.
+//! 1. With TLS, a message or chunk of replica n comes from a process with a certificate for n of this cluster's authority.
+//! 2. On one link, messages arrive in order, complete, and at most once.
 //! 3. [`LinkEvent::SnapshotEnd`] means that all bytes came and their hash is the sender's.
-//! 4. Whatever a peer sends or does not read: no panic, and memory stays within [`LinkLimits`], a window of snapshot and a batch.
-//! 5. A process that was replaced by a later one under its id is not linked again.
+//! 4. Whatever a peer sends, and however slowly it reads, nothing panics, and memory stays within [`LinkLimits`], a snapshot window
+//!    and a batch.
+//! 5. A process that was superseded by a later one under its id is not linked again.
 //!
-//! *Start reading* at [`Links`] and [`LinkEvent`], then `frame.rs` (the bytes), `connection.rs` (what leaves when), `tls.rs` (who
-//! is who).
+//! *Start reading* at [`Links`] and [`LinkEvent`], then `frame.rs` (encoding), `connection.rs` (order of output), `tls.rs`
+//! (identity).
 //!
 //! *Dependencies*: `mio` 1 (MIT), `rustix` 1 (Apache-2.0 or MIT), `rustls` 0.23 with `ring` and `rustls-webpki` (Apache-2.0, ISC,
 //! MIT), `rcgen` 0.14 with `time` (MIT or Apache-2.0), all maintained and the common choice; they build in about 35 s of one core

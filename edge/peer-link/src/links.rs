@@ -1,4 +1,4 @@
-//! The links of one replica: who is linked, and what is done when.
+//! The links of one replica.
 
 mod accept;
 
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use walras_consensus::{Life, Lives, ReplicaId};
+use walras_consensus::{GreetingVerdict, Incarnations, ReplicaId};
 
 use crate::channel::Channel;
 use crate::config::{LinkConfig, LinkLimits, LinkTiming, PeerAddress, Security};
@@ -29,15 +29,15 @@ use crate::snapshot::{Leaving, SnapshotFailure, SnapshotId};
 use crate::tls::{PeerName, Tls};
 use walras_random::Random;
 
-/// One read takes at most so much.
+/// Maximum bytes of one read.
 const SCRATCH_BYTES: usize = 256 << 10;
-/// The listener.
+/// Tokens for the listener.
 const OWN_TOKENS: usize = 1;
-/// A source of a snapshot that had nothing at hand is asked again after so long.
+/// When a snapshot's source had no bytes ready, it is read again after this time.
 const STARVED_NS: u64 = 1_000_000;
-/// Whether a name has been resolved is looked at so often. A poll has but one waker, and that is its owner's.
+/// Interval for checking whether a name was resolved. A poll has only one waker, which belongs to its owner.
 const RESOLVE_LOOK_NS: u64 = 5_000_000;
-/// Causes of refusals that are remembered so as not to tell them twice.
+/// Number of remembered causes of refusals, so that each is reported once.
 const REPORTED_MAX: usize = 256;
 
 /// The links of one replica to its peers. Owned by the thread that polls; nothing here blocks.
@@ -63,19 +63,19 @@ pub struct Links {
     chunk: Vec<u8>,
 }
 
-/// A peer, for people.
+/// A peer's status, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Where it should be.
+    /// Its configured address.
     pub address: PeerAddress,
-    /// What it runs, while it is linked.
+    /// Its versions, while it is linked.
     pub versions: Option<Versions>,
-    /// What waits to be sent.
+    /// Bytes of queued messages.
     pub queued_bytes: usize,
 }
 
 impl Links {
-    /// Listens, and will call its peers at the next [`Self::on_timer`]. `tokens` are for it alone.
+    /// Starts to listen; connects to its peers at the next [`Self::on_timer`]. `tokens` must not be used for anything else.
     pub fn new(registry: &Registry, tokens: Range<usize>, config: LinkConfig, now_ns: u64) -> Result<Self, SetupError> {
         let LinkConfig { me, cluster_id, listen, peers, security, versions, limits, timing, .. } = config;
         limits.check().map_err(SetupError::Limits)?;
@@ -120,7 +120,7 @@ impl Links {
         Ok(links)
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
         self.listener.local_address()
@@ -132,7 +132,7 @@ impl Links {
         self.tokens.contains(&token.0)
     }
 
-    /// A peer as it is now.
+    /// A peer's current status.
     #[must_use]
     pub fn status(&self, id: ReplicaId) -> Option<PeerStatus> {
         let peer = self.peers.get(&id)?;
@@ -141,7 +141,7 @@ impl Links {
         Some(PeerStatus { address: peer.address.clone(), versions, queued_bytes })
     }
 
-    /// These are the peers from now on. Links to others are closed; one whose address is another is called there next time.
+    /// Sets the peers. Links to other replicas are closed. A changed address is used for the next attempt.
     pub fn set_peers(
         &mut self,
         now_ns: u64,
@@ -181,8 +181,8 @@ impl Links {
         Ok(())
     }
 
-    /// Queues a message; [`Self::flush`] sends it. What is queued goes first: where there is no room, the new message is refused,
-    /// since appends are of use in order and a leader sends again what is missing at the end.
+    /// Queues a message; [`Self::flush`] sends it. If the queue is full, the new message is refused and queued ones are kept:
+    /// appends are useful only in order, and a leader resends what is missing at the end.
     pub fn send(&mut self, to: ReplicaId, bytes: impl Into<Bytes>) -> Result<(), SendError> {
         let bytes = bytes.into();
         let bytes_max = self.limits.message_bytes_max;
@@ -206,10 +206,9 @@ impl Links {
         Ok(())
     }
 
-    /// Begins to send a snapshot: what the receiver should know first (with the message that announces it, for instance), and its
-    /// bytes. A source may answer [`std::io::ErrorKind::WouldBlock`] and is then asked again a millisecond later; it is read by the
-    /// polling thread, so it should have its bytes at hand. Its end is a [`LinkEvent::SnapshotDelivered`] or
-    /// [`LinkEvent::SnapshotFailed`].
+    /// Starts to send a snapshot: first its description (for example the message that announces it), then its bytes. The polling
+    /// thread reads the source, so it should not block; it may return [`std::io::ErrorKind::WouldBlock`] and is then read again a
+    /// millisecond later. The transfer ends with [`LinkEvent::SnapshotDelivered`] or [`LinkEvent::SnapshotFailed`].
     pub fn send_snapshot(
         &mut self,
         to: ReplicaId,
@@ -233,7 +232,7 @@ impl Links {
         Ok(id)
     }
 
-    /// So many bytes of a snapshot's chunks are dealt with, and as many more may come.
+    /// Reports that the owner has processed `bytes` of a snapshot, so that the same number may be sent.
     pub fn snapshot_taken(&mut self, from: ReplicaId, id: SnapshotId, bytes: usize) {
         let Some(connection) = self.up_mut(from) else { return };
         let Some(coming) = connection.coming.as_mut().filter(|coming| coming.id == id) else { return };
@@ -243,7 +242,7 @@ impl Links {
         }
     }
 
-    /// Answers a snapshot that comes from `from`: accepted after its end, or refused at any time, with a reason for people.
+    /// Replies to an incoming snapshot: accepted after its end, or refused at any time with a reason for the operator.
     pub fn answer_snapshot(&mut self, from: ReplicaId, id: SnapshotId, answer: Result<(), String>) {
         let Some(connection) = self.up_mut(from) else { return };
         let Some(coming) = connection.coming.as_ref().filter(|coming| coming.id == id) else { return };
@@ -272,8 +271,8 @@ impl Links {
         Ok(())
     }
 
-    /// Sends what is queued, as far as the sockets take it: all that was queued since the last time leaves in as few records and
-    /// system calls as it fits in. Call it after each round of events and sends.
+    /// Sends queued output as far as the sockets accept it, in as few TLS records and system calls as possible. To be called after
+    /// each round of events and sends.
     pub fn flush(&mut self, now_ns: u64, events: &mut Vec<LinkEvent>) {
         self.now_ns = self.now_ns.max(now_ns);
         for slot in 0..self.slots.len() {
@@ -281,7 +280,7 @@ impl Links {
         }
     }
 
-    /// A socket of these tokens is ready.
+    /// Handles a ready socket.
     pub fn on_ready(&mut self, event: &Event, now_ns: u64, events: &mut Vec<LinkEvent>) {
         self.now_ns = self.now_ns.max(now_ns);
         let Some(at) = event.token().0.checked_sub(self.tokens.start) else { return };
@@ -306,7 +305,7 @@ impl Links {
         }
     }
 
-    /// The time has come, or another: calls peers, gives up those that are silent, goes on with what was left.
+    /// Connects to peers, gives up silent ones, and continues unfinished work. May be called at any time.
     pub fn on_timer(&mut self, now_ns: u64, events: &mut Vec<LinkEvent>) {
         self.now_ns = self.now_ns.max(now_ns);
         self.take_addresses(events);
@@ -324,7 +323,7 @@ impl Links {
         }
     }
 
-    /// When [`Self::on_timer`] has something to do, on the clock of `now_ns`. At once where something is left to read.
+    /// When to call [`Self::on_timer`] next, on the clock of `now_ns`; at once if unread bytes are left.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         let peers = self.peers.values().flat_map(|peer| {
@@ -359,7 +358,7 @@ impl Links {
         let Some(connection) = self.slots[slot].as_mut() else { return };
         let is_silent = connection.pinged_ns.is_some_and(|at| now_ns >= at + silence_ns_max);
         if connection.has_unread || is_silent {
-            // Who polls may have been away: what has come meanwhile counts.
+            // The polling thread may have been busy: read what has arrived before giving up the peer.
             self.serve(slot, true, events);
         }
         let Some(connection) = self.slots[slot].as_mut() else { return };
@@ -393,7 +392,7 @@ impl Links {
         }
     }
 
-    /// Messages that injected faults held until now.
+    /// Delivers messages whose injected delay is over.
     fn deliver_late(&mut self, events: &mut Vec<LinkEvent>) {
         let faulty: Vec<ReplicaId> = self.peers.iter().filter(|(_, p)| p.faults.is_some()).map(|(id, _)| *id).collect();
         for id in faulty {
@@ -408,7 +407,7 @@ impl Links {
                     continue;
                 }
                 let Some(frame) = faults.back.due(now_ns) else { break };
-                note_part(&mut peer.lives, self.counts, &frame);
+                note_part(&mut peer.incarnations, self.counts, &frame);
                 let Some(mut connection) = self.slots[slot].take() else { break };
                 match crate::peer::deliver(&mut connection, id, frame, events) {
                     Ok(()) => self.slots[slot] = Some(connection),
@@ -422,7 +421,7 @@ impl Links {
         let Some(connection) = self.slots[slot].as_mut() else { return };
         if let Err(why) = connection.pump(&mut self.chunk, events) {
             let mut connection = self.slots[slot].take().expect("it was there just now");
-            // Before it broke, the other side may have said why.
+            // The other side may have sent a reason before the connection broke.
             let why = match self.read(&mut connection, slot, true, events) {
                 Ok(()) | Err(LinkError::Closed | LinkError::Broken(_)) => why,
                 Err(said) => said,
@@ -431,7 +430,7 @@ impl Links {
         }
     }
 
-    /// Reads and acts, within the limit of one turn.
+    /// Reads and handles frames, within the limit of one turn.
     fn serve(&mut self, slot: usize, to_the_end: bool, events: &mut Vec<LinkEvent>) {
         let Some(mut connection) = self.slots[slot].take() else { return };
         match self.read(&mut connection, slot, to_the_end, events) {
@@ -475,8 +474,7 @@ impl Links {
             match came {
                 Came::Nothing => return Ok(()),
                 Came::End => return Err(LinkError::Closed),
-                // A short read has emptied the socket, and later bytes give another event; but the event of an end may be gone
-                // already.
+                // A short read has emptied the socket, and later bytes cause another event. An end of stream may not.
                 Came::Bytes(len) if len < self.scratch.len() && !to_the_end => return Ok(()),
                 Came::Bytes(len) if len >= left => {
                     connection.has_unread = true;
@@ -516,7 +514,7 @@ impl Links {
                     },
                 };
                 if let Some(peer) = peer {
-                    note_part(&mut peer.lives, self.counts, &frame);
+                    note_part(&mut peer.incarnations, self.counts, &frame);
                 }
                 crate::peer::deliver(connection, id, frame, events)
             }
@@ -524,7 +522,7 @@ impl Links {
         }
     }
 
-    /// A peer greets: is it who it should be?
+    /// Checks a peer's greeting.
     fn admit(
         &mut self,
         connection: &mut Connection,
@@ -541,18 +539,18 @@ impl Links {
         if connection.dialled.is_none() && id < self.hello.from {
             return Err(crate::FrameError::Unexpected("the replica with the higher id calls").into());
         }
-        match peer.lives.greets(hello.incarnation) {
-            Life::One => {}
-            Life::Two => return Err(LinkError::TwoWithOneId { id }),
-            Life::LaterOfTwo => {
+        match peer.incarnations.on_greeting(hello.incarnation) {
+            GreetingVerdict::One => {}
+            GreetingVerdict::Two => return Err(LinkError::TwoWithOneId { id }),
+            GreetingVerdict::LaterOfTwo => {
                 let (first, later) = (self.whence(id), connection.remote.to_string());
                 return Err(LinkError::LaterOfTwo { id, first, later });
             }
-            Life::Outlived => {
+            GreetingVerdict::Outlived => {
                 let (former, current) = (connection.remote.to_string(), self.whence(id));
                 return Err(LinkError::Outlived { id, former, current });
             }
-            Life::FirstOfTwo => {
+            GreetingVerdict::FirstOfTwo => {
                 let (first, later) = (connection.remote.to_string(), self.whence(id));
                 self.dismiss(id, LinkError::LaterOfTwo { id, first, later }, events);
             }
@@ -565,7 +563,7 @@ impl Links {
         if let Some(older_slot) = older
             && let Some(older) = self.slots[older_slot].take()
         {
-            // The entry already names the new connection, so its end has to be reported here.
+            // The peer's entry already refers to the new connection, so the end of the old one is reported here.
             self.lose(id, &older, LinkError::Replaced, events);
             self.let_go(older_slot, older, &LinkError::Replaced);
         }
@@ -579,13 +577,13 @@ impl Links {
         Ok(())
     }
 
-    /// Where a peer is linked from, for people.
+    /// The address of a linked peer, for messages.
     fn whence(&self, id: ReplicaId) -> String {
         let connection = self.peers.get(&id).and_then(|peer| self.slots[peer.up?].as_ref());
         connection.map_or_else(|| "somewhere".to_owned(), |connection| connection.remote.to_string())
     }
 
-    /// Lets the process that is linked under an id go, and tells it why.
+    /// Disconnects the process linked under an id and sends it the reason.
     fn dismiss(&mut self, id: ReplicaId, why: LinkError, events: &mut Vec<LinkEvent>) {
         let Some(slot) = self.peers.get_mut(&id).and_then(|peer| peer.up.take()) else { return };
         if let Some(connection) = self.slots[slot].take() {
@@ -617,7 +615,7 @@ impl Links {
         if name == greeted { Ok(()) } else { Err(LinkError::GreetingDiffers) }
     }
 
-    /// Finds a place for a connection and has its socket polled.
+    /// Assigns a slot to a connection and registers its socket.
     fn install(&mut self, mut connection: Connection) -> Result<(), LinkError> {
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         if OWN_TOKENS + slot >= self.tokens.len() {
@@ -648,7 +646,7 @@ impl Links {
 
     fn take_addresses(&mut self, events: &mut Vec<LinkEvent>) {
         while let Some((id, found)) = self.resolver.answered() {
-            // It may have been taken out since, and even in again.
+            // The peer may have been removed since, or removed and added again.
             match self.peers.get_mut(&id) {
                 Some(peer) if peer.dial == Dial::Resolving => peer.dial = Dial::Busy,
                 _ => continue,
@@ -656,7 +654,7 @@ impl Links {
             match found {
                 Ok(address) => self.connect(id, address, events),
                 Err(text) => {
-                    self.tell_refused(Some(id), None, LinkError::Unresolved(text), events);
+                    self.report_refused(Some(id), None, LinkError::Unresolved(text), events);
                     self.call_again(id);
                 }
             }
@@ -665,7 +663,7 @@ impl Links {
 
     fn connect(&mut self, id: ReplicaId, address: SocketAddr, events: &mut Vec<LinkEvent>) {
         if let Err(why) = self.try_connect(id, address) {
-            self.tell_refused(Some(id), Some(address), why, events);
+            self.report_refused(Some(id), Some(address), why, events);
             self.call_again(id);
         }
     }
@@ -688,7 +686,7 @@ impl Links {
         }
     }
 
-    /// A connection ends. Its slot is empty at this time.
+    /// Ends a connection. Its slot is already empty.
     fn end(&mut self, slot: usize, connection: Box<Connection>, why: LinkError, events: &mut Vec<LinkEvent>) {
         match connection.phase {
             Phase::Up(id) => {
@@ -701,11 +699,11 @@ impl Links {
             }
             Phase::Connecting | Phase::Greeting if why != LinkError::Removed => {
                 let certified = connection.channel.certificate().and_then(PeerName::of_certificate).map(|name| name.id);
-                self.tell_refused(connection.dialled.or(certified), Some(connection.remote), why.clone(), events);
+                self.report_refused(connection.dialled.or(certified), Some(connection.remote), why.clone(), events);
             }
             Phase::Connecting | Phase::Greeting | Phase::Closing => {}
         }
-        // One that is closing was called again when it began to.
+        // For a closing connection, the next attempt was already scheduled.
         if connection.phase != Phase::Closing
             && let Some(id) = connection.dialled
         {
@@ -714,7 +712,7 @@ impl Links {
         self.let_go(slot, connection, &why);
     }
 
-    /// Tells that a peer is lost, and what was under way with it.
+    /// Reports that a peer is lost, with the snapshots in transit.
     fn lose(&mut self, id: ReplicaId, connection: &Connection, why: LinkError, events: &mut Vec<LinkEvent>) {
         if let Some(faults) = self.peers.get_mut(&id).and_then(|peer| peer.faults.as_mut()) {
             faults.out.clear();
@@ -729,15 +727,15 @@ impl Links {
         events.push(LinkEvent::Lost { id, why });
     }
 
-    /// Closes at once, or after the other side got the reason.
+    /// Closes a connection at once, or after the reason was sent.
     fn let_go(&mut self, slot: usize, mut connection: Box<Connection>, why: &LinkError) {
         let says = match why {
             _ if matches!(connection.phase, Phase::Connecting | Phase::Closing) => None,
-            // The other side is gone, or does not understand us.
+            // The other side is gone, or cannot read a reason.
             LinkError::Closed | LinkError::Broken(_) | LinkError::Silent | LinkError::Unreachable(_) | LinkError::Unresolved(_) => {
                 None
             }
-            // In TLS an alert is on its way.
+            // TLS sends an alert.
             LinkError::NotTls
             | LinkError::ForeignCertificate
             | LinkError::ExpiredCertificate
@@ -746,7 +744,7 @@ impl Links {
             | LinkError::RefusedByPeer(_)
             | LinkError::Dismissed(_)
             | LinkError::Tls(_) => Some(None),
-            // In plain text too: one who speaks TLS then knows that we do not.
+            // Also in plain text, so that a peer with TLS learns that this replica has none.
             _ => Some(Some(why)),
         };
         if let Some(says) = says {
@@ -759,8 +757,8 @@ impl Links {
         let _ = self.registry.deregister(&mut connection.socket);
     }
 
-    fn tell_refused(&mut self, id: Option<ReplicaId>, remote: Option<SocketAddr>, why: LinkError, events: &mut Vec<LinkEvent>) {
-        // Of strangers the machine tells them apart; their ports are new each time.
+    fn report_refused(&mut self, id: Option<ReplicaId>, remote: Option<SocketAddr>, why: LinkError, events: &mut Vec<LinkEvent>) {
+        // Unidentified peers are distinguished by machine, because their ports change each time.
         let key = (id, remote.map(|r| r.ip()).filter(|_| id.is_none()), discriminant(&why));
         if self.reported.contains(&key) {
             return;
@@ -773,16 +771,16 @@ impl Links {
     }
 }
 
-/// Notes that the linked process takes part, if this frame of it shows that.
-fn note_part(lives: &mut Lives, counts: fn(&[u8]) -> bool, frame: &Frame) {
+/// Records that the linked process takes part, if this frame shows it.
+fn note_part(incarnations: &mut Incarnations, counts: fn(&[u8]) -> bool, frame: &Frame) {
     if let Frame::Message(bytes) = frame
         && counts(bytes)
     {
-        lives.takes_part();
+        incarnations.on_participation();
     }
 }
 
-/// A handshake or an alert of TLS; as a length it would be one that no frame has.
+/// Whether bytes are a TLS handshake or alert. As a frame they would have an impossible length.
 fn looks_like_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x15 | 0x16, 3, ..])
 }

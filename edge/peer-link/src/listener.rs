@@ -1,8 +1,8 @@
-//! A listening socket for an edge-triggered poll that no error leaves deaf.
+//! A listening socket for an edge-triggered poll that keeps accepting after any error.
 //!
-//! A poll that reports edges reports a connection once. Where it could not be accepted then, nothing reports it again, and once the
-//! system's queue of connections is full no later one does either. So a listener that is short of descriptors or memory looks again on
-//! a timer, and one connection that failed does not hide those behind it.
+//! An edge-triggered poll reports a connection once. If it cannot be accepted then, it is not reported again, and once the system's
+//! queue of connections is full, no later one is either. So after a shortage of descriptors or memory the listener tries again on a
+//! timer, and a failed connection does not hide those behind it.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -14,39 +14,39 @@ use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
-/// How long after a shortage connections are looked for again.
+/// Interval of attempts to accept during a shortage.
 pub const SHORTAGE_RETRY: Duration = Duration::from_millis(100);
-/// A shortage is over when nothing has failed for so long. Under attack descriptors come and go; the log gets one line.
+/// A shortage is over after this time without a failure. Under attack descriptors come and go, and the log should get one line.
 pub const SHORTAGE_OVER: Duration = Duration::from_secs(5);
-/// Connections taken in one turn. A flood of them leaves the thread time for everything else, and those that end for them are closed before
-/// the next turn.
+/// Connections accepted in one turn. So a flood leaves the thread time for its other work, and connections closed to make room are
+/// gone before the next turn.
 const TURN_MAX: usize = 32;
-/// A connection that has been still for so long is probed, ...
+/// A connection is probed after this idle time, ...
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(30);
-/// ... so often, ...
+/// ... at this interval, ...
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// ... and ends after so many probes without an answer.
+/// ... and ends after this number of unanswered probes.
 const KEEP_ALIVE_PROBES: u32 = 3;
 
-/// A listening socket and what it waits for.
+/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
     local: SocketAddr,
     shortage: Shortage,
-    /// When to look again without the poll.
+    /// When to try again without an event of the poll.
     look_at_ns: Option<u64>,
-    /// Connections taken in this turn.
+    /// Connections accepted in this turn.
     taken: usize,
     news: Option<ShortageNews>,
 }
 
-/// For the log: once for a shortage, however often it fails.
+/// News for the log, once per shortage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShortageNews {
-    /// No connection can be accepted, and what the system said. It is tried again every [`SHORTAGE_RETRY`].
+    /// No connection can be accepted; holds the system's error. Attempts continue every [`SHORTAGE_RETRY`].
     Begun(String),
-    /// None has failed for [`SHORTAGE_OVER`]. How long the shortage was.
+    /// Nothing has failed for [`SHORTAGE_OVER`]; holds the length of the shortage.
     Over(Duration),
 }
 
@@ -61,7 +61,7 @@ struct Failing {
 }
 
 impl Shortage {
-    /// Something failed for want of descriptors or memory. News if nothing did before.
+    /// Records a failure for lack of descriptors or memory. Returns news if it is the first.
     pub fn failed(&mut self, now_ns: u64, error: &io::Error) -> Option<ShortageNews> {
         match &mut self.0 {
             Some(failing) => {
@@ -75,34 +75,33 @@ impl Shortage {
         }
     }
 
-    /// Nothing fails at this time. News if a shortage is over.
+    /// Records that nothing fails now. Returns news if a shortage is over.
     pub fn not_failed(&mut self, now_ns: u64) -> Option<ShortageNews> {
         let Failing { begun_ns, failed_ns } = self.0.filter(|failing| now_ns >= after(failing.failed_ns, SHORTAGE_OVER))?;
         self.0 = None;
         Some(ShortageNews::Over(Duration::from_nanos(failed_ns - begun_ns)))
     }
 
-    /// When [`Self::not_failed`] has something to say, unless something fails before.
+    /// When [`Self::not_failed`] will report the end of the shortage, unless something fails before.
     #[must_use]
     pub fn over_at_ns(&self) -> Option<u64> {
         self.0.map(|failing| after(failing.failed_ns, SHORTAGE_OVER))
     }
 }
 
-/// What an error of `accept` is about.
+/// The kind of an error of `accept`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptFailure {
     /// No connection waits.
     Empty,
-    /// The one connection that waited first, which is gone: there may be others behind it.
+    /// Only the first waiting connection failed; there may be others behind it.
     Connection,
-    /// The process or the system: there is no descriptor or no memory. Others would fail alike until something is given back.
+    /// The process or the system lacks descriptors or memory. Other connections would fail too until some are freed.
     Shortage,
 }
 
 impl AcceptFailure {
-    /// Tells errors apart. What is not known to be a connection's own counts as a shortage, so that it is tried again and never in a
-    /// loop that does nothing else.
+    /// Classifies an error. Unknown errors count as a shortage, so that attempts continue, but not in a busy loop.
     #[must_use]
     pub fn of(error: &io::Error) -> Self {
         match error.kind() {
@@ -129,10 +128,10 @@ impl AcceptFailure {
     }
 }
 
-/// Sets what every connection of a venue has: no delay for small packets, and probes that find out when the other machine is gone. On a
-/// listener, for all of its connections: they inherit it on Linux, which spares five system calls for each in a flood of them.
+/// Sets the socket options of every connection: no delay for small packets, and keep-alive probes. On Linux a listener's
+/// connections inherit them, which saves five system calls per connection.
 ///
-/// None of it is worth a connection: where the system refuses it, the connection serves without.
+/// Errors are ignored: a connection works without these options.
 pub fn prepare(socket: &impl AsFd) {
     let _ = sockopt::set_tcp_nodelay(socket, true);
     let _ = sockopt::set_socket_keepalive(socket, true);
@@ -141,7 +140,7 @@ pub fn prepare(socket: &impl AsFd) {
     let _ = sockopt::set_tcp_keepcnt(socket, KEEP_ALIVE_PROBES);
 }
 
-/// The same for a connection of a listener that was prepared, where connections do not inherit it.
+/// Sets the same options on an accepted connection, on systems where connections do not inherit them.
 pub fn prepare_accepted(socket: &impl AsFd) {
     if cfg!(not(target_os = "linux")) {
         prepare(socket);
@@ -164,13 +163,14 @@ impl Listener {
         self.local
     }
 
-    /// When [`Self::accept`] is to be called although the poll reports nothing.
+    /// When to call [`Self::accept`] without an event of the poll.
     #[must_use]
     pub fn look_at_ns(&self) -> Option<u64> {
         self.look_at_ns
     }
 
-    /// The next connection. After the poll reported the socket, and from [`Self::look_at_ns`] on: call until there is none.
+    /// Accepts the next connection. To be called after an event of the poll, and from [`Self::look_at_ns`] on, until it returns
+    /// `None`.
     pub fn accept(&mut self, now_ns: u64) -> Option<(TcpStream, SocketAddr)> {
         while self.taken < TURN_MAX {
             self.taken += 1;
@@ -192,12 +192,12 @@ impl Listener {
                 },
             }
         }
-        // Others have their turn; then it goes on.
+        // Other sockets get their turn first.
         (self.taken, self.look_at_ns) = (0, Some(now_ns));
         None
     }
 
-    /// What is worth a line in the log, once. Ask after [`Self::accept`].
+    /// News for the log. To be called after [`Self::accept`].
     pub fn take_news(&mut self) -> Option<ShortageNews> {
         self.news.take()
     }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_failed_is_told_apart_from_a_shortage_and_from_none() {
+    fn a_failed_connection_is_distinguished_from_a_shortage_and_from_none() {
         for errno in [Errno::INTR, Errno::CONNABORTED, Errno::PROTO, Errno::PERM, Errno::HOSTUNREACH] {
             assert_eq!(of(errno), AcceptFailure::Connection, "{errno}");
         }
@@ -258,13 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_told_of_once_and_ends_when_nothing_fails_any_more() {
+    fn a_shortage_is_reported_once_and_ends_when_nothing_fails_any_more() {
         let poll = mio::Poll::new().unwrap();
         let mut listener = Listener::bind(poll.registry(), Token(0), "127.0.0.1:0".parse().unwrap()).unwrap();
         let second = 1_000_000_000;
         for at in 0..20 {
             listener.fell_short(at * second, &Errno::MFILE.into());
-            assert_eq!(listener.look_at_ns(), Some(at * second + 100_000_000), "it looks again by itself");
+            assert_eq!(listener.look_at_ns(), Some(at * second + 100_000_000), "it tries again on its timer");
             assert_eq!(matches!(listener.take_news(), Some(ShortageNews::Begun(_))), at == 0);
             assert!(
                 listener.accept(at * second + 1).is_none() && listener.take_news().is_none(),

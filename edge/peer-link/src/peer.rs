@@ -1,6 +1,6 @@
-//! What is known of a peer across its connections, and what its frames mean.
+//! The state of a peer across its connections, and the handling of its frames.
 
-use walras_consensus::{Lives, ReplicaId};
+use walras_consensus::{Incarnations, ReplicaId};
 
 use crate::config::PeerAddress;
 use crate::connection::Connection;
@@ -20,12 +20,12 @@ pub(crate) struct Peer {
     pub(crate) dial: Dial,
     pub(crate) failure_count: u32,
     pub(crate) faults: Option<Box<InjectedFaults>>,
-    pub(crate) lives: Lives,
+    pub(crate) incarnations: Incarnations,
 }
 
 impl Peer {
     pub(crate) fn new(address: PeerAddress, dial: Dial) -> Self {
-        Self { address, up: None, versions: None, dial, failure_count: 0, faults: None, lives: Lives::default() }
+        Self { address, up: None, versions: None, dial, failure_count: 0, faults: None, incarnations: Incarnations::default() }
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn deliver(
     match frame {
         Frame::Message(bytes) => events.push(LinkEvent::Message { from: id, bytes }),
         Frame::Ping => connection.pong_due = true,
-        // That it came is all that counts.
+        // Only its arrival counts.
         Frame::Pong => {}
         Frame::Begin { id: snapshot, total_bytes, meta } => {
             if connection.coming.is_some() {
@@ -79,7 +79,7 @@ pub(crate) fn deliver(
             events.push(LinkEvent::SnapshotBegin { from: id, id: snapshot, meta, total_bytes });
         }
         Frame::Chunk { id: snapshot, bytes } => {
-            // Of one that was refused, some may have been on its way.
+            // Chunks of a refused snapshot may still arrive.
             if let Some(coming) = connection.coming.as_mut().filter(|coming| coming.id == snapshot) {
                 let offset = coming.chunk(&bytes)?;
                 events.push(LinkEvent::SnapshotChunk { from: id, id: snapshot, offset, bytes });

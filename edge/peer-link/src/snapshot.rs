@@ -1,7 +1,7 @@
 //! Snapshots on a link: in chunks between the messages, as fast as the receiver takes them.
 //!
-//! The sender has [`SNAPSHOT_WINDOW_BYTES`] of credit and gets more as the receiver's owner deals with what came. So no more than that
-//! is ever in the sockets' buffers or in memory at either end, and a message waits behind no more than that.
+//! The sender starts with [`SNAPSHOT_WINDOW_BYTES`] of credit and gets more as the receiver's owner processes chunks. So buffers
+//! and memory on both sides hold no more than that, and a message waits behind no more than that.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use crate::frame::{Frame, FrameError};
 
 /// Bytes of a snapshot in one frame.
 pub const SNAPSHOT_CHUNK_BYTES: usize = 64 << 10;
-/// Bytes of a snapshot that may be on their way.
+/// Maximum unprocessed bytes of a snapshot.
 pub const SNAPSHOT_WINDOW_BYTES: usize = 512 << 10;
 
 /// Numbers the snapshots that one side sends on one link.
@@ -27,17 +27,17 @@ pub enum SnapshotFailure {
     /// The source of its bytes failed, or ended early.
     #[error("the sender could not read it ({0}); take another snapshot")]
     Source(String),
-    /// What came is not what was sent.
+    /// The hash does not match.
     #[error(
         "its hash is not that of what was sent; send it again, and test the memory and disks of both machines if it happens twice"
     )]
     Damaged,
-    /// The receiver does not want it.
+    /// The receiver refused it.
     #[error("the receiver refused it: {0}")]
     Refused(String),
 }
 
-/// A snapshot that leaves.
+/// An outgoing snapshot.
 pub(crate) struct Leaving {
     pub(crate) id: SnapshotId,
     begin: Option<Bytes>,
@@ -46,12 +46,12 @@ pub(crate) struct Leaving {
     sent_bytes: u64,
     credit_bytes: u64,
     hasher: blake3::Hasher,
-    /// The source had nothing at hand.
+    /// Whether the source had no bytes ready.
     pub(crate) is_starved: bool,
     ended: bool,
 }
 
-/// What to do about a snapshot that leaves.
+/// The next step of an outgoing snapshot.
 pub(crate) enum Next {
     Send(Frame),
     Wait,
@@ -119,16 +119,16 @@ impl Leaving {
     }
 }
 
-/// A snapshot that comes.
+/// An incoming snapshot.
 #[derive(Debug)]
 pub(crate) struct Coming {
     pub(crate) id: SnapshotId,
     total_bytes: u64,
     received_bytes: u64,
-    /// Of what came, what its owner has not dealt with.
+    /// Received bytes that the owner has not processed.
     untaken_bytes: u64,
     hasher: blake3::Hasher,
-    /// All of it came; the owner has not answered.
+    /// Whether it is complete and the owner has not replied.
     pub(crate) has_ended: bool,
 }
 
@@ -137,7 +137,7 @@ impl Coming {
         Self { id, total_bytes, received_bytes: 0, untaken_bytes: 0, hasher: blake3::Hasher::new(), has_ended: false }
     }
 
-    /// Where these bytes stand.
+    /// Takes a chunk; returns its offset.
     pub(crate) fn chunk(&mut self, bytes: &[u8]) -> Result<u64, FrameError> {
         let (offset, len) = (self.received_bytes, bytes.len() as u64);
         if self.has_ended || len == 0 || len > self.total_bytes - offset {
@@ -152,7 +152,7 @@ impl Coming {
         Ok(offset)
     }
 
-    /// How much of that is new credit.
+    /// Records processed bytes; returns the new credit for the sender.
     pub(crate) fn taken(&mut self, bytes: usize) -> u32 {
         let taken = self.untaken_bytes.min(bytes as u64);
         self.untaken_bytes -= taken;

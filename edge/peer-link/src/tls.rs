@@ -1,4 +1,4 @@
-//! A replica's identity, by its certificate, and how rustls checks it.
+//! A replica's identity in its certificate, and its verification with rustls.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use walras_consensus::ReplicaId;
 
 use crate::error::{LinkError, SetupError};
 
-/// Whom a certificate names: `replica-3.cluster-00000000000000ab.walras`.
+/// The identity in a certificate: `replica-3.cluster-00000000000000ab.walras`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerName {
     pub(crate) cluster_id: u64,
@@ -26,7 +26,7 @@ impl fmt::Display for PeerName {
     }
 }
 
-/// What the names of a cluster end in.
+/// The common suffix of a cluster's names.
 pub(crate) fn cluster_name(cluster_id: u64) -> String {
     format!("cluster-{cluster_id:016x}.walras")
 }
@@ -65,45 +65,45 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-/// Files that are no identity.
+/// Why files are not a usable identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// A file cannot be read.
     #[error("could not read {}: {detail}; `walras cluster keys` makes the files", path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
-    /// A text is not what it should be.
+    /// A text is not the expected PEM.
     #[error("the {what} is not PEM of the right kind ({detail}); use the files that `walras cluster keys` made")]
     Pem {
-        /// Which of the three.
+        /// Certificate, key or authority.
         what: &'static str,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
-    /// The three do not belong together, or not to this day.
+    /// Certificate, key and authority do not belong together, or are not valid today.
     #[error(
         "this replica's own certificate does not do ({0}); use ca.crt and the certificate that `walras cluster keys` made together, and \
          look at this machine's clock"
     )]
     Certificate(String),
-    /// The TLS library does not take them.
+    /// The TLS library rejected them.
     #[error("certificate and key cannot be used ({0}); use the two files that `walras cluster keys` made together")]
     Unusable(String),
 }
 
 impl TlsIdentity {
-    /// From the files that `walras cluster keys` makes. Checks that they belong together and are valid today.
+    /// Loads the files that `walras cluster keys` makes. Checks that they belong together and are valid today.
     pub fn load(authority: &Path, certificate: &Path, key: &Path) -> Result<Self, IdentityError> {
         let read =
             |path: &Path| std::fs::read(path).map_err(|e| IdentityError::File { path: path.to_path_buf(), detail: e.to_string() });
         Self::from_pem(&read(authority)?, &read(certificate)?, &read(key)?)?.checked()
     }
 
-    /// From three texts.
+    /// Parses three PEM texts.
     pub fn from_pem(authority: &[u8], certificate: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
         let pem = |what: &'static str| move |e: rustls_pki_types::pem::Error| IdentityError::Pem { what, detail: e.to_string() };
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
@@ -118,7 +118,7 @@ impl TlsIdentity {
         })
     }
 
-    /// Whom the certificate names.
+    /// The identity in the certificate.
     pub(crate) fn name(&self) -> Option<PeerName> {
         PeerName::of_certificate(&self.chain[0])
     }
@@ -132,7 +132,7 @@ impl TlsIdentity {
         Ok(self)
     }
 
-    /// What a peer would check.
+    /// Makes the checks that a peer would make.
     fn check(&self) -> Result<(), webpki::Error> {
         let certificate = webpki::EndEntityCert::try_from(&self.chain[0])?;
         let anchors = [webpki::anchor_from_trusted_cert(&self.authority)?];
@@ -143,7 +143,7 @@ impl TlsIdentity {
     }
 }
 
-/// Both sides' settings of rustls.
+/// The rustls configurations for both sides of a connection.
 pub(crate) struct Tls {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
@@ -168,7 +168,7 @@ impl Tls {
             .with_root_certificates(Arc::clone(&roots))
             .with_client_auth_cert(chain.clone(), key.clone_key())
             .map_err(|e| unusable(&e))?;
-        // Links last for days: resuming gains nothing, and each handshake proves the identity again.
+        // Links last for days, so resumption gains nothing, and a full handshake proves the identity each time.
         client.resumption = rustls::client::Resumption::disabled();
         let verifier =
             WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider)).build().map_err(|e| unusable(&e))?;
@@ -197,7 +197,7 @@ impl Tls {
         Ok(connection.into())
     }
 
-    /// What an error of rustls means to an operator.
+    /// Translates an error of rustls for the operator.
     pub(crate) fn explain(&self, dialled: Option<ReplicaId>, error: &rustls::Error) -> LinkError {
         use CertificateError as Bad;
         match error {
@@ -233,7 +233,7 @@ impl Tls {
         }
     }
 
-    /// What is wrong with a certificate of our authority that names somebody else.
+    /// The error for a valid certificate that names an unexpected replica or cluster.
     pub(crate) fn misfit(&self, expected: Option<ReplicaId>, found: PeerName) -> LinkError {
         if found.cluster_id != self.me.cluster_id {
             LinkError::WrongCluster { expected: self.me.cluster_id, found: found.cluster_id }
@@ -248,7 +248,7 @@ impl Tls {
     }
 }
 
-/// One of the two that rustls offers: small, and builds with a C compiler alone.
+/// Of the two providers of rustls, the one that is small and needs only a C compiler.
 fn provider() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
 }

@@ -1,8 +1,8 @@
-//! A cluster of one: nobody to ask, nobody to wait for, nobody to tell.
+//! A cluster of one: it needs no votes, no acknowledgements and no messages.
 //!
-//! A venue on one machine is such a cluster, and so is one that has not grown yet. It needs no election: the only voter that there is
-//! stands as soon as it takes part. What is durable on its disk is decided, so a start applies all of it at once. While it leads it has
-//! nothing to send, so it asks for no timer.
+//! A venue on one machine is a cluster of one, and can grow later. The only voter elects itself as soon as it takes part.
+//! Everything durable on its disk is decided, so a start applies all of it at once. While it leads it has nothing to send, so it
+//! asks for no timer.
 
 use crate::durable::{Body, Recovered};
 use crate::ids::ReplicaId;
@@ -15,7 +15,7 @@ fn decides_alone(members: &Members, id: ReplicaId) -> bool {
     members.voters.len() == 1 && members.voters.contains(&id) && !members.is_joint()
 }
 
-/// What a sole voter has on its disk is decided, up to the first change of members: from there on others may have a say.
+/// Marks what a sole voter has on its disk as decided, up to the first change of members; after that, other members may vote.
 pub(crate) fn decide_what_is_durable(recovered: &mut Recovered, id: ReplicaId) {
     if !decides_alone(&recovered.snapshot.members, id) {
         return;
@@ -34,14 +34,14 @@ impl Replica {
         self.node.raft.state != StateRole::Leader && decides_alone(self.members(), self.settings.id)
     }
 
-    /// Whether it leads and nobody listens: no time that passes changes anything.
+    /// Whether it leads without any other member, so that the passing of time changes nothing.
     pub(crate) fn leads_alone(&self) -> bool {
         self.node.raft.state == StateRole::Leader
             && decides_alone(self.members(), self.settings.id)
             && self.members().learners.is_empty()
     }
 
-    /// Lets the wait for an election pass, where nobody else can stand.
+    /// Skips the election timeout, because no other member can be elected.
     pub(crate) fn stand_at_once(&mut self) {
         if self.stands_alone() {
             let raft = &mut self.node.raft;
@@ -49,7 +49,7 @@ impl Replica {
         }
     }
 
-    /// The time in which it led alone does not count: otherwise all of its deadlines would fire with the first member that joins.
+    /// Discounts the time in which it led alone; otherwise all deadlines would fire when the first member joins.
     pub(crate) fn forget_time_alone(&mut self, now_ns: u64) {
         if std::mem::take(&mut self.was_alone) {
             self.skip_to(now_ns);
@@ -73,7 +73,7 @@ mod tests {
         ReplicaId::new(number).expect("not 0")
     }
 
-    /// One replica whose disk is as fast as it is asked to be, and what it wrote.
+    /// One replica with a disk of adjustable speed, and what it wrote.
     struct One {
         replica: Replica,
         written: Vec<Write>,
@@ -128,7 +128,7 @@ mod tests {
             self.replica.status().role == Role::Leader
         }
 
-        /// What the disk has, as far as it was written.
+        /// The durable content of the disk.
         fn recovered(&self, of: Recovered) -> Recovered {
             let mut recovered = of;
             for write in &self.written {
@@ -164,7 +164,7 @@ mod tests {
         assert!(disk.hard_state.commit < disk.entries.last().expect("it wrote").slot);
         let again = One::start(0, disk.clone());
         assert_eq!((again.applied, again.leads()), (3, false));
-        // With another member in the log the rest is not its to decide alone.
+        // After another member appears in the log, the rest is not decided by this replica alone.
         let last = disk.entries.last().expect("it wrote").slot;
         let term = disk.hard_state.term;
         let joins = SlotEntry { slot: last.next(), term, body: Body::Members(vec![MemberChange::AddLearner(id(2))]) };
@@ -191,7 +191,7 @@ mod tests {
         one.at(MS);
         let day_ns = 86_400_000 * MS;
         one.replica.change_members(&[MemberChange::AddLearner(id(2))], &mut one.effects).expect("a learner may always join");
-        // What is for the learner goes nowhere here.
+        // Messages to the learner are dropped here.
         let mut left = std::mem::take(&mut one.effects);
         while !left.is_empty() {
             for effect in std::mem::take(&mut left) {
@@ -204,6 +204,6 @@ mod tests {
         one.replica.on_timer(day_ns, &mut effects);
         let sent = effects.iter().filter(|effect| matches!(effect, Effect::Send { .. })).count();
         assert!(one.leads() && sent <= 1, "{sent} messages at once");
-        assert!(one.replica.next_deadline_ns() <= day_ns + 30 * MS, "signs of life are due again");
+        assert!(one.replica.next_deadline_ns() <= day_ns + 30 * MS, "heartbeats are due again");
     }
 }

@@ -1,4 +1,4 @@
-//! What a replica must find again after a crash, and the seam to whoever keeps it.
+//! What a replica must recover after a crash, and the interface to its storage.
 
 use crate::ids::{ReplicaId, Slot, Term, Ticket};
 use crate::members::{MemberChange, Members, decode_changes, encode_changes};
@@ -33,7 +33,7 @@ impl Body {
         }
     }
 
-    /// The body with exactly these bytes; the content of a pack is not looked at.
+    /// Decodes a body; a pack's content is not checked.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         match bytes.split_first()? {
@@ -71,7 +71,7 @@ pub struct SlotEntry {
 pub struct HardState {
     /// It takes part in no earlier term.
     pub term: Term,
-    /// Whom it voted for in that term.
+    /// The candidate that it voted for in that term.
     pub vote: Option<ReplicaId>,
     /// It knew that this slot, and all before it, were committed.
     pub commit: Slot,
@@ -109,25 +109,25 @@ impl SnapshotMeta {
     }
 }
 
-/// What shall become durable: all of it or nothing, and never before the writes with lower tickets.
+/// An atomic write to the disk, never durable before the writes with lower tickets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Say this when it is durable.
+    /// Reported back when the write is durable.
     pub ticket: Ticket,
-    /// Replaces the one before. Every write carries it, so that its commit is never older than its entries.
+    /// Replaces the previous one. Every write carries it, so that its commit index is never older than its entries.
     pub hard_state: HardState,
-    /// A snapshot that was installed: the log is now empty and goes on after it.
+    /// An installed snapshot: the log is now empty and continues after it.
     pub installed: Option<SnapshotMeta>,
-    /// First cut the log at the slot of the first one, if it reaches that far, then append them.
+    /// Entries to append, after truncating the log at the first entry's slot.
     pub entries: Vec<SlotEntry>,
 }
 
 impl Write {
-    /// Makes this write one that comes to the same as it and then `later`, whichever of the writes behind it are on the disk already:
-    /// it may be written again, and takes no more memory than the log that they leave.
+    /// Merges `later` into this write, with the same result as both in order. The merged write may be written even if some of the
+    /// merged writes are already on the disk. It takes no more memory than the log that results.
     ///
     /// # Panics
-    /// When tickets or slots do not follow those before.
+    /// If tickets or slots are not consecutive.
     pub fn absorb(&mut self, later: Self) {
         let Self { ticket, hard_state, installed, entries } = later;
         assert!(ticket > self.ticket, "tickets ascend");
@@ -145,41 +145,41 @@ impl Write {
     }
 }
 
-/// What was found after a start.
+/// The state recovered at a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// The last one written.
+    /// The last hard state written.
     pub hard_state: HardState,
-    /// The newest snapshot whose state is there; [`SnapshotMeta::genesis`] when there is none.
+    /// The newest snapshot whose state is available; [`SnapshotMeta::genesis`] if there is none.
     pub snapshot: SnapshotMeta,
     /// The slots after it, without a gap.
     pub entries: Vec<SlotEntry>,
 }
 
 impl Recovered {
-    /// Nothing but the beginning.
+    /// An empty log.
     #[must_use]
     pub fn genesis(members: Members) -> Self {
         Self { hard_state: HardState::default(), snapshot: SnapshotMeta::genesis(members), entries: Vec::new() }
     }
 }
 
-/// Keeps writes: [`crate::MemoryLog`] in tests and simulation, segments on a disk in production.
+/// Stores writes: [`crate::MemoryLog`] in tests and simulation, segments on a disk in production.
 ///
-/// After a crash a prefix of the writes is there that holds at least every one that [`sync`](Self::sync) reported.
+/// After a crash a prefix of the writes remains, which includes at least all that [`sync`](Self::sync) reported.
 pub trait DurableLog {
-    /// Why it can not.
+    /// Why an operation failed.
     type Error;
 
-    /// Takes a write; it may be lost until synced.
+    /// Appends a write, which may be lost until synced.
     fn write(&mut self, write: Write) -> Result<(), Self::Error>;
 
-    /// Makes all that was written durable; returns the last ticket.
+    /// Makes all writes durable; returns the last ticket.
     fn sync(&mut self) -> Result<Ticket, Self::Error>;
 
-    /// The state at `snapshot` is durable, so the slots up to it may go.
+    /// The state at `snapshot` is durable, so the slots up to it may be deleted.
     fn let_go(&mut self, snapshot: SnapshotMeta) -> Result<(), Self::Error>;
 
-    /// What it holds.
+    /// Recovers the stored state.
     fn recover(&self) -> Result<Recovered, Self::Error>;
 }

@@ -1,4 +1,4 @@
-//! What a replica asks of its host, and how it says no.
+//! A replica's requests to its host, and its errors.
 
 use crate::durable::{SnapshotMeta, Write};
 use crate::ids::{ReadToken, ReplicaId, Slot, Term};
@@ -8,66 +8,66 @@ use crate::settings::BadSettings;
 use crate::wire::BadMessage;
 use walras_types::LogIndex;
 
-/// Something for the host to do. Effects stand in the order in which they must be begun; none waits for an earlier one to end.
+/// An action for the host. Effects must be started in this order, but none waits for an earlier one to finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Send these bytes. They may be lost, doubled and overtaken.
+    /// Send a message. Messages may be lost, duplicated and reordered.
     Send {
-        /// To whom.
+        /// The receiver.
         to: ReplicaId,
-        /// A message.
+        /// The encoded message.
         bytes: Vec<u8>,
     },
-    /// Make this durable, after the writes before it, and then say so: [`crate::Replica::on_persisted`].
+    /// Make this durable after all earlier writes, then call [`crate::Replica::on_persisted`].
     Persist(Write),
-    /// These entries are decided for ever: apply them.
+    /// These entries are decided: apply them.
     Committed(Committed),
-    /// These are the members from here on. Whoever connects replicas goes by it.
+    /// The members have changed: connect to these.
     MembersChanged {
-        /// Where in the log.
+        /// The slot of the change.
         slot: Slot,
-        /// All of them.
+        /// All members from this slot on.
         members: Members,
     },
-    /// Term, role or leader are other than before.
+    /// Term, role or leader have changed.
     Role(RoleChange),
-    /// This replica leads, and all that was committed before it did has been handed out above: it may take commands.
+    /// This replica leads, and everything committed before its term has been delivered above: it may accept commands.
     Leading {
         /// The term that it leads.
         term: Term,
     },
-    /// Everything committed when the read was asked for has been handed out above: answer it from the state as it is then.
+    /// Everything committed when the read was requested has been delivered above: answer it from the resulting state.
     ReadReady {
         /// The read.
         token: ReadToken,
     },
-    /// A member lacks slots that are no longer kept: take a snapshot, make it durable, and say so:
-    /// [`crate::Replica::on_snapshot_produced`]. With everything above applied, the state is that of `slot`, although the last entries
-    /// may stand in an earlier one; one of an earlier slot may not do, because the member came later.
+    /// A member lacks slots that are no longer retained: take a snapshot, make it durable, then call
+    /// [`crate::Replica::on_snapshot_produced`]. Once all effects above are applied, the state is that of `slot`, even if the last
+    /// entry is in an earlier slot. A snapshot of an earlier slot may not be enough, because the member joined later.
     SnapshotWanted {
-        /// The last slot decided.
+        /// The last decided slot.
         slot: Slot,
     },
-    /// Send the state of this snapshot, and when its receiver has it durably, these bytes as a message. Then say how it went:
-    /// [`crate::Replica::on_snapshot_sent`].
+    /// Transfer the state of this snapshot. Once the receiver has made it durable, send it `bytes` as a message. Then report the
+    /// result with [`crate::Replica::on_snapshot_sent`].
     SendSnapshot {
-        /// To whom.
+        /// The receiver.
         to: ReplicaId,
-        /// Which snapshot.
+        /// The snapshot.
         snapshot: SnapshotMeta,
-        /// The message for its receiver.
+        /// The message for the receiver.
         bytes: Vec<u8>,
     },
-    /// Go on from the state of this snapshot, which came with the message just stepped, instead of the one at hand.
+    /// Replace the state by that of this snapshot, which the current message announced.
     Install(SnapshotMeta),
 }
 
-/// Entries that a majority holds.
+/// Committed entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Where they stand, all of them.
+    /// Their slot.
     pub slot: Slot,
-    /// The term of the leader who proposed them. With the slot it tells a proposer that they are the ones that it proposed.
+    /// The term of the leader that proposed them. Slot and term together identify a proposal.
     pub term: Term,
     /// Index of the first entry; the next ones follow without a gap.
     pub first: LogIndex,
@@ -75,17 +75,17 @@ pub struct Committed {
     pub pack: Packed,
 }
 
-/// What a replica is to its cluster.
+/// The role of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Follows, perhaps without knowing whom.
+    /// A follower, which may not know the leader.
     Follower {
-        /// The leader it last heard of in this term.
+        /// The leader of this term, if known.
         leader: Option<ReplicaId>,
     },
-    /// Stands for election, or asks whether it should.
+    /// A candidate, or a pre-candidate.
     Candidate,
-    /// Leads.
+    /// The leader.
     Leader,
 }
 
@@ -98,13 +98,13 @@ pub struct RoleChange {
     pub role: Role,
 }
 
-/// Why a replica does not do what its host asks. Nothing has happened.
+/// Why a replica refused a request. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Only the leader can.
+    /// Only the leader can do this.
     #[error("replica is not the leader; ask replica {}", .leader.map_or_else(|| "again after the election".to_owned(), |id| id.to_string()))]
     NotLeader {
-        /// Who is, as far as it knows.
+        /// The leader, if known.
         leader: Option<ReplicaId>,
     },
     /// The leader has just been elected and does not know yet what is committed.
@@ -121,44 +121,44 @@ pub enum Refused {
         /// The limit.
         bytes_max: usize,
     },
-    /// Too much waits to be committed, or leadership is being handed over.
+    /// Too many entries are uncommitted, or leadership is being transferred.
     #[error("too much waits to be committed, or leadership is being handed over; try again in a moment")]
     Busy,
-    /// One change of members at a time.
+    /// Another change of members is in progress.
     #[error("another change of members is under way; try again when it is complete")]
     MembersChanging,
-    /// The change would leave no voter, names nobody, names somebody twice, or makes too many.
+    /// The change would leave no voter, is empty, names a replica twice, or makes too many members.
     #[error(
         "the change of members names nobody, names a replica twice, leaves no voter, or makes more than {MEMBERS_MAX}; correct it"
     )]
     BadChange,
-    /// After the change too few of the voters would be in reach.
+    /// After the change, too few voters would be reachable.
     #[error(
         "after this change too few of its voters would keep up with the leader for anything to be decided: replica {id} was not heard just now, or \
          needs a snapshot; start it, add it as a learner first, and try again when `walras cluster status` shows that it has caught up"
     )]
     OutOfReach {
-        /// One of those that do not keep up.
+        /// A voter that does not keep up.
         id: ReplicaId,
     },
-    /// The replica can not lead.
+    /// The chosen replica cannot lead.
     #[error("replica {to} does not vote in this cluster; choose a voter")]
     NoVoter {
-        /// Who should have led.
+        /// The chosen replica.
         to: ReplicaId,
     },
 }
 
-/// Something that this replica did not bring about and must not go on with.
+/// A fault outside this replica, with which it must not continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// The message is not for it, or not well-formed. It was dropped; the replica goes on.
+    /// The message is for another replica or malformed. It was dropped; the replica continues.
     #[error(transparent)]
     Message(#[from] BadMessage),
-    /// It promised to hold slots that it does not have: its disk lost or changed them.
+    /// The replica lacks slots that it acknowledged: its disk lost or changed them.
     #[error(
         "the leader of term {term} counts on slot {slot}, which this replica acknowledged and holds no more or holds otherwise: its \
-         disk lost durable data, or an old backup was restored; stop it, remove it from the cluster and add it anew under a new id"
+         disk lost durable data, or an old backup was restored; stop it, remove it from the cluster and add it again under a new id"
     )]
     LostSlots {
         /// The leader's term.
@@ -166,7 +166,7 @@ pub enum StepError {
         /// The slot.
         slot: Slot,
     },
-    /// Somebody else leads in a term that this replica leads.
+    /// Another replica leads in the term that this replica leads.
     #[error(
         "replica {other} says that it leads term {term}, in which this replica leads: two replicas share an id, or one forgot \
          its vote; stop both and find out which before anything else"
@@ -174,25 +174,25 @@ pub enum StepError {
     TwoLeaders {
         /// The term.
         term: Term,
-        /// Who says so.
+        /// The other leader.
         other: ReplicaId,
     },
 }
 
-/// A replica that can not start.
+/// Why a replica cannot start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// The settings make no sense.
     #[error(transparent)]
     Settings(#[from] BadSettings),
-    /// What was recovered does not hold together.
+    /// The recovered log is inconsistent.
     #[error(
-        "the recovered log does not hold together at slot {slot} ({detail}); restore it from a backup, or add the replica anew under a new id"
+        "the recovered log is inconsistent at slot {slot} ({detail}); restore it from a backup, or add the replica again under a new id"
     )]
     Log {
-        /// Where.
+        /// The slot of the fault.
         slot: Slot,
-        /// What is wrong.
+        /// The fault.
         detail: &'static str,
     },
 }

@@ -1,9 +1,9 @@
-//! Names and positions.
+//! Ids and positions.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// A replica of one cluster; never used again for another, not even after its disk was lost.
+/// The id of a replica in its cluster. It is never reused, not even after the replica's disk was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReplicaId(NonZeroU64);
 
@@ -62,6 +62,6 @@ impl fmt::Display for Term {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A question "how far must I have applied to answer this read?", named by who asks.
+/// The requester's name for a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadToken(pub u64);

@@ -1,32 +1,39 @@
 //! The replicated log behind one interface: a cluster of replicas that agree on one sequence of entries, by Raft.
 //!
-//! A [`Replica`] is a state machine without I/O. Messages, time, proposals and news from the disk go in; [`Effect`]s come out: what to
-//! send, what to make durable, what is decided. It stands on the library `raft` (raft-rs, which runs under TiKV) and adds what a venue
-//! needs around it:
+//! A [`Replica`] is a state machine without I/O. Messages, time, proposals and completions from the disk go in; [`Effect`]s come
+//! out: what to send, what to make durable, what is decided. It is built on the library `raft` (raft-rs, used by TiKV) and adds
+//! what a venue needs:
 //!
-//! - *one slot for many entries*: a [`Pack`] is replicated, logged and decided as one, and its entries get dense log indexes when it is;
-//! - *a disk that nobody waits for*: a leader sends a slot while its own disk still syncs it, and the next write is collected meanwhile;
-//!   what a follower promises waits for its disk ([`Durability`] says when a slot counts as held);
+//! - *one slot for many entries*: a [`Pack`] is replicated, logged and decided as one, and its entries get dense log indexes when
+//!   it is;
+//! - *asynchronous disk writes*: a leader sends a slot while its own disk still syncs it, and collects the next write meanwhile; a
+//!   follower's promises wait for its disk ([`Durability`] says when a slot counts as held);
 //! - *probation*: a process that was just linked neither votes nor acknowledges for a moment, so that its peers first detect
-//!   whether another process runs under its id (`probation.rs`, `lives.rs`);
+//!   whether another process runs under its id (`probation.rs`, `incarnations.rs`);
 //! - *replay from a seed*: no clock, no randomness of its own, no hash order: the same inputs give the same effects;
-//! - *its own bytes* on the network and on the disk, checked before the library sees them.
+//! - *its own encoding* on the network and on the disk, checked before the library sees it.
 //!
-//! *Deliberately absent*: sockets, disks, threads; the transfer of a snapshot's state (the host's, beside the messages); exactly-once
-//! (the sequencer's); authentication of peers (the host's: whoever can speak here can stop the cluster); forwarding of proposals
-//! (ask the leader); old slots from the disk (all since the newest snapshot, and some before it, are in memory: whoever takes snapshots
-//! bounds that; a follower that lacks more gets a snapshot); the library's election priorities (they make it panic together with pre-vote in this release).
+//! *Deliberately absent*:
+//! - sockets, disks, threads;
+//! - the transfer of a snapshot's state, which the host does separately from the messages;
+//! - exactly-once (the sequencer);
+//! - authentication of peers (the host): a peer that is let in can stop the cluster;
+//! - forwarding of proposals (clients ask the leader);
+//! - reading old slots from the disk: all slots since the newest snapshot and some before it are in memory, so the host bounds them
+//!   by taking snapshots, and a follower that lacks more gets a snapshot;
+//! - the library's election priorities, which make it panic together with pre-vote in this release.
 //!
 //! *Invariants*
 //! 1. At most one leader in a term.
-//! 2. What one replica hands out as [`Committed`] at a slot, no replica ever hands out otherwise; slots come in order, none twice in a
-//!    life, and log indexes are dense.
-//! 3. With [`Durability::Disk`], what is handed out anywhere is on the disks of a majority of the voters, whatever crashes.
-//! 4. No message promises what is not durable: terms, votes and snapshots under any [`Durability`], slots under [`Durability::Disk`].
-//! 5. Every write carries the commit that was known, so a change of members that is durable knows that the one before it was decided.
-//! 6. No bytes from a peer make it panic.
+//! 2. All replicas deliver the same [`Committed`] content at a slot. Each delivers slots in order, none twice in an incarnation,
+//!    and log indexes are dense.
+//! 3. With [`Durability::Disk`], everything delivered anywhere is on the disks of a majority of the voters, whatever crashes.
+//! 4. No message promises what is not durable: terms, votes and snapshots under any [`Durability`], slots under
+//!    [`Durability::Disk`].
+//! 5. Every write carries the known commit index, so a durable change of members implies that the one before it was decided.
+//! 6. No bytes from a peer cause a panic.
 //!
-//! *Start reading* at [`Replica`] and [`Effect`], then `pump.rs` (the order of things), `durable.rs` (what a host keeps) and
+//! *Start reading* at [`Replica`] and [`Effect`], then `pump.rs` (the order of effects), `durable.rs` (what a host stores) and
 //! `wire.rs`. `tests/cluster.rs` runs whole clusters from seeds, with faults, and shows that planted bugs are found.
 //!
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014 (chapters 3, 4, 6, 9.6 and 10.2.1).
@@ -35,11 +42,11 @@
 mod alone;
 mod durable;
 mod effect;
-mod haste;
+mod fast_fail_over;
 #[cfg(test)]
 mod hostile;
 mod ids;
-mod lives;
+mod incarnations;
 mod members;
 mod memory_log;
 mod pack;
@@ -54,7 +61,7 @@ mod wire;
 pub use durable::{Body, DurableLog, HardState, Recovered, SlotEntry, SnapshotMeta, Write};
 pub use effect::{Committed, Effect, Refused, Role, RoleChange, StartError, StepError};
 pub use ids::{ReadToken, ReplicaId, Slot, Term, Ticket};
-pub use lives::{Life, Lives};
+pub use incarnations::{GreetingVerdict, Incarnations};
 pub use members::{MEMBERS_MAX, MemberChange, Members};
 pub use memory_log::MemoryLog;
 pub use pack::{Pack, Packed};

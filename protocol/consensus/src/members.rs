@@ -1,19 +1,19 @@
-//! Who belongs to a cluster.
+//! The members of a cluster.
 
 use crate::ids::ReplicaId;
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState};
 use std::collections::BTreeSet;
 
-/// Members of a cluster at most, of all kinds.
+/// Maximum number of members of a cluster, of all kinds.
 pub const MEMBERS_MAX: usize = 64;
 
 /// The members of a cluster. While a change of several members at once is under way it needs a majority of both sets of voters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// Those whose majority decides.
+    /// The voters, whose majority decides.
     pub voters: BTreeSet<ReplicaId>,
-    /// Those who get the log and decide nothing.
+    /// Members that get the log but do not vote.
     pub learners: BTreeSet<ReplicaId>,
     /// The voters before the change that is under way; empty when none is.
     pub outgoing: BTreeSet<ReplicaId>,
@@ -24,16 +24,16 @@ pub struct Members {
 /// One change of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberChange {
-    /// A new voter, or a learner that shall vote from now on.
+    /// Adds a voter, or makes a learner a voter.
     AddVoter(ReplicaId),
-    /// A new learner, or a voter that shall vote no more.
+    /// Adds a learner, or makes a voter a learner.
     AddLearner(ReplicaId),
-    /// Leaves.
+    /// Removes a member.
     Remove(ReplicaId),
 }
 
 impl Members {
-    /// These voters and nobody else.
+    /// Only these voters.
     pub fn of_voters(voters: impl IntoIterator<Item = ReplicaId>) -> Self {
         Self { voters: voters.into_iter().collect(), ..Self::default() }
     }
@@ -62,12 +62,13 @@ impl Members {
         holds(&self.voters) && holds(&self.outgoing)
     }
 
-    /// Everybody, in any role.
+    /// All members, in any role.
     pub(crate) fn all(&self) -> BTreeSet<ReplicaId> {
         [&self.voters, &self.learners, &self.outgoing, &self.next_learners].into_iter().flatten().copied().collect()
     }
 
-    /// Whether somebody votes and they are not too many, nobody both votes and learns, and next learners are leaving voters.
+    /// Whether the members are consistent: at least one voter, not too many members, no voter that is also a learner, and all next
+    /// learners are outgoing voters.
     pub(crate) fn is_sound(&self) -> bool {
         let Self { voters, learners, outgoing, next_learners } = self;
         !voters.is_empty()
@@ -95,7 +96,7 @@ impl Members {
         state.set_learners(list(&self.learners));
         state.set_voters_outgoing(list(&self.outgoing));
         state.set_learners_next(list(&self.next_learners));
-        // Every joint change that this crate proposes is left without being asked.
+        // Every joint configuration that this crate proposes ends automatically.
         state.set_auto_leave(self.is_joint());
         state
     }
@@ -147,13 +148,13 @@ pub(crate) fn changes_to_raft(changes: &[MemberChange]) -> ConfChangeV2 {
         single.node_id = id.get();
         single
     });
-    // The default transition: joint when there is more than one change, and left by itself.
+    // The default transition: joint if there is more than one change, and it ends automatically.
     let mut change = ConfChangeV2::default();
     change.set_changes(singles.collect());
     change
 }
 
-/// What a slot that the library wrote holds.
+/// Decodes the changes in a slot that the library wrote.
 pub(crate) fn changes_from_raft(bytes: &[u8]) -> Vec<MemberChange> {
     let mut raft = ConfChangeV2::default();
     raft.merge_from_bytes(bytes).expect("the library or this crate encoded it a moment ago");

@@ -1,4 +1,4 @@
-//! A log in memory that loses what was not synced, for tests and simulation.
+//! A log in memory that loses unsynced writes in a crash, for tests and simulation.
 
 use crate::durable::{DurableLog, HardState, Recovered, SlotEntry, SnapshotMeta, Write};
 use crate::ids::{Slot, Term, Ticket};
@@ -6,7 +6,7 @@ use crate::members::Members;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// What one replica's disk holds, and what was written and not synced.
+/// One replica's durable state, and its unsynced writes.
 #[derive(Clone, Debug)]
 pub struct MemoryLog {
     hard_state: HardState,
@@ -30,7 +30,7 @@ impl MemoryLog {
         }
     }
 
-    /// A crash: of the writes that were not synced the first `survivors` are there, the others are lost.
+    /// Simulates a crash: the first `survivors` of the unsynced writes remain, the others are lost.
     pub fn crash(&mut self, survivors: usize) {
         for write in self.unsynced.drain(..).take(survivors).collect::<Vec<_>>() {
             self.apply(write);

@@ -1,9 +1,9 @@
-//! Probation: a process that has just started neither promises nor asks for anything at first.
+//! Probation: a process that has just started exchanges no consensus messages at first.
 //!
-//! An id, its certificate and its data folder can be copied, and two processes be started from them. Each remembers the promises
-//! made under the id as far as it knows, so neither can tell. Their peers can, since both want to be linked under one id
-//! ([`crate::Lives`]), but not at once. If the second process votes meanwhile, or says that it holds a slot, two have promised
-//! under one id: the leader counts on slots that the first one never had, and a term may get two leaders.
+//! An id, its certificate and its data folder can be copied, and two processes be started from them. Neither can detect this: each
+//! knows only its own promises. Their peers can detect it, because both processes link under one id ([`crate::Incarnations`]), but
+//! not at once. If the second process votes meanwhile or acknowledges a slot, there are two sets of promises under one id: the
+//! leader counts on slots that the first process never had, and a term may get two leaders.
 //!
 //! So for a while after its first link with a peer, a process exchanges no messages with that peer, as if messages were lost, which
 //! the consensus tolerates. Until then the peer has met the other process too, if there is one, and has stopped one of them. This

@@ -1,7 +1,9 @@
-//! What comes out: turns what the library has ready into effects, and holds back what must not leave before it is durable.
+//! The state machine's outputs: turns the library's ready work into effects, and holds back what must not leave before it is
+//! durable.
 //!
-//! The library works asynchronously (its `advance_append_async`): while one write is being synced the next is collected, and a leader's
-//! messages leave at once, so that its followers sync beside it. A follower's messages promise something, so they wait for the disk.
+//! The library works asynchronously (`advance_append_async`): while one write is being synced, the next is collected. A leader's
+//! messages leave at once, so that its followers sync in parallel with it. A follower's messages are promises, so they wait for its
+//! disk.
 
 use crate::durable::{Body, HardState, SlotEntry, SnapshotMeta, Write};
 use crate::effect::{Committed, Effect, Role};
@@ -15,22 +17,22 @@ use crate::wire;
 use raft::eraftpb::{Entry, Message};
 use raft::{INVALID_ID, Ready, StateRole};
 
-/// A piece of the library's work that is not complete before a write is durable.
+/// A unit of the library's work that completes once a write is durable.
 pub(crate) struct Pending {
-    /// The library's number of it.
+    /// The library's number for it.
     number: u64,
     /// The last write that it needs.
     ticket: Ticket,
-    /// Whether it holds a term, a vote or a snapshot.
+    /// Whether it includes a term, a vote or a snapshot.
     has_promise: bool,
     /// Whether it waits for the disk at all.
     waits: bool,
-    /// Sent when it is durable.
+    /// Messages to send once it is durable.
     messages: Vec<Message>,
 }
 
 impl Replica {
-    /// Until nothing more follows.
+    /// Processes the library's output until there is none left.
     pub(crate) fn pump(&mut self, effects: &mut Vec<Effect>) {
         loop {
             self.release(effects);
@@ -57,13 +59,14 @@ impl Replica {
             self.install(meta.clone(), effects);
         }
         self.node.mut_store().append(&entries);
-        // A commit alone is no promise: it goes with the next write.
+        // A commit index alone is not a promise: it is written with the next write.
         if has_promise || !entries.is_empty() {
             self.persist(hard_state, installed, &entries, effects);
         }
         let mut messages = ready.take_persisted_messages();
         let at_once = ready.take_messages();
-        // A leader's messages need not wait for its entries, but for its term: a sole voter is elected before that is written down.
+        // A leader's messages need not wait for its entries, but must wait for its term: a sole voter is elected before its term is
+        // durable.
         if has_promise || self.pending.iter().any(|pending| pending.has_promise && pending.ticket > self.durable) {
             messages.extend(at_once);
         } else {
@@ -90,7 +93,7 @@ impl Replica {
         effects.push(Effect::Persist(Write { ticket, hard_state, installed, entries }));
     }
 
-    /// Lets go what became durable.
+    /// Releases the work that became durable.
     fn release(&mut self, effects: &mut Vec<Effect>) {
         while self.pending.front().is_some_and(|pending| !pending.waits || pending.ticket <= self.durable)
             && let Some(pending) = self.pending.pop_front()
@@ -100,7 +103,7 @@ impl Replica {
                 self.installing = None;
             }
             self.send(pending.messages, effects);
-            self.tell_applied();
+            self.report_applied();
         }
     }
 
@@ -132,7 +135,7 @@ impl Replica {
     fn deliver(&mut self, committed: &[Entry], effects: &mut Vec<Effect>) {
         for raft in committed {
             let SlotEntry { slot, term, body } = entry_from_raft(raft);
-            assert_eq!(slot, self.delivered.next(), "slots are handed out in order, each once");
+            assert_eq!(slot, self.delivered.next(), "slots are delivered in order, each once");
             self.delivered = slot;
             match body {
                 Body::Empty => {}
@@ -144,7 +147,7 @@ impl Replica {
                     effects.push(Effect::Committed(Committed { slot, term, first, pack }));
                 }
                 Body::Members(changes) => {
-                    // One that can not be applied is applied by nobody: the same slot meets the same members everywhere.
+                    // A change that cannot be applied is applied by no replica, because all have the same members at this slot.
                     if let Ok(state) = self.node.apply_conf_change(&changes_to_raft(&changes)) {
                         let members = Members::from_raft(&state).expect("members have ids");
                         self.members.insert(slot, members.clone());
@@ -154,11 +157,11 @@ impl Replica {
                 }
             }
         }
-        self.tell_applied();
+        self.report_applied();
     }
 
-    /// A leader that is no voter any more steps down at once: the library leaves that open, and panics when a write of a leader
-    /// without a place among the members becomes durable.
+    /// A leader that is no longer a voter steps down at once. The library leaves this to its user, and panics if a write of a
+    /// leader that is not a member becomes durable.
     fn resign_unless_voter(&mut self) {
         let raft = &mut self.node.raft;
         if raft.state == StateRole::Leader && !raft.promotable() {
@@ -167,8 +170,8 @@ impl Replica {
         }
     }
 
-    /// The library counts as applied what was handed out, as far as it is durable here.
-    fn tell_applied(&mut self) {
+    /// Reports delivered slots to the library as applied, as far as they are durable here.
+    fn report_applied(&mut self) {
         let log = &self.node.raft.raft_log;
         let applied = self.delivered.0.min(log.persisted).min(log.committed);
         if applied > log.applied {

@@ -1,9 +1,9 @@
-//! The state machine: what comes in.
+//! The state machine's inputs.
 
 use crate::alone::decide_what_is_durable;
 use crate::durable::{Body, HardState, Recovered, SnapshotMeta};
 use crate::effect::{Effect, Refused, Role, RoleChange, StartError, StepError};
-use crate::haste::Haste;
+use crate::fast_fail_over::FastFailOver;
 use crate::ids::{ReadToken, ReplicaId, Slot, Term, Ticket};
 use crate::members::{MEMBERS_MAX, MemberChange, Members, changes_to_raft};
 use crate::pack::{Pack, Packed};
@@ -17,51 +17,52 @@ use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use walras_types::LogIndex;
 
-/// Questions of reads that may still be answered. Of more the first count as lost.
+/// Maximum number of read requests that may still be answered. Beyond it, the oldest count as lost.
 const ASKED_READS_MAX: usize = 4_096;
 
-/// One replica of the log. Every input leaves its [`Effect`]s in `effects`, after those that are there already.
+/// One replica of the log. Every input appends its [`Effect`]s to `effects`.
 ///
-/// Deadlines fire in [`on_timer`](Self::on_timer) alone. Whoever drives it hands over the messages that wait before the timer, so that
-/// a replica that was held up does not stand for election while the leader's sign of life lies in front of it.
+/// Deadlines fire only in [`on_timer`](Self::on_timer). The host passes in waiting messages before it calls the timer, so that a
+/// replica that was delayed does not stand for election while the leader's heartbeat is waiting.
 pub struct Replica {
     pub(crate) node: RawNode<Window>,
     pub(crate) settings: Settings,
     pub(crate) timeouts: Timeouts,
     /// Term, role and leader for which the timeout was drawn.
     timeout_of: (u64, StateRole, u64),
-    /// Whether it stands for election sooner than that.
-    pub(crate) haste: Option<Haste>,
+    /// Set while it may start pre-votes before that timeout.
+    pub(crate) fast_fail_over: Option<FastFailOver>,
     /// Ticks up to this moment have passed.
     pub(crate) ticked_ns: u64,
-    /// What waits to become durable, in order.
+    /// Work that waits to become durable, in order.
     pub(crate) pending: VecDeque<Pending>,
-    /// Of the last write.
+    /// The hard state of the last write.
     pub(crate) promised: HardState,
     pub(crate) last_ticket: Ticket,
     pub(crate) durable: Ticket,
-    /// The write that installs a snapshot. Until it is durable the replica is deaf: the library can not stand for election then.
+    /// The write that installs a snapshot. Until it is durable, messages are ignored, because the library cannot stand for election
+    /// then.
     pub(crate) installing: Option<Ticket>,
-    /// The last slot handed out.
+    /// The last delivered slot.
     pub(crate) delivered: Slot,
-    /// The last entry handed out.
+    /// The last delivered entry.
     pub(crate) log_index: LogIndex,
     /// Members since a slot, as far back as a snapshot may still be reported.
     pub(crate) members: BTreeMap<Slot, Members>,
-    /// Entries handed out up to a slot, as far back as a snapshot may still be reported.
+    /// The last log index delivered up to a slot, as far back as a snapshot may still be reported.
     pub(crate) marks: VecDeque<(Slot, LogIndex)>,
     pub(crate) role: Option<RoleChange>,
     pub(crate) leading: Option<Term>,
-    /// Tells reads of this life from those of one before.
+    /// Distinguishes reads of this incarnation from those of an earlier one.
     incarnation: u64,
     asked_reads: BTreeSet<ReadToken>,
-    /// Reads that wait until a slot has been handed out.
+    /// Reads that wait until a slot is delivered.
     pub(crate) waiting_reads: BTreeSet<(Slot, ReadToken)>,
-    /// When a member was last heard.
+    /// Time of the last message from each member.
     heard_ns: BTreeMap<ReplicaId, u64>,
     /// When this process was first linked with a peer.
     pub(crate) linked_ns: BTreeMap<ReplicaId, u64>,
-    /// It led alone when it was last looked at: see `alone.rs`.
+    /// Whether it led alone at the last check: see `alone.rs`.
     pub(crate) was_alone: bool,
 }
 
@@ -71,7 +72,7 @@ impl std::fmt::Debug for Replica {
     }
 }
 
-/// A look at a replica, for people and tests.
+/// A replica's status, for operators and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Its term.
@@ -82,17 +83,17 @@ pub struct Status {
     pub last: Slot,
     /// The last slot that it knows to be committed.
     pub committed: Slot,
-    /// The last slot that it handed out.
+    /// The last slot that it delivered.
     pub delivered: Slot,
-    /// The last entry that it handed out.
+    /// The last entry that it delivered.
     pub log_index: LogIndex,
 }
 
 impl Replica {
-    /// Goes on from what was recovered. `seed` should differ from start to start: election timeouts come from it, and the names by which
-    /// reads are told from those of an earlier life.
+    /// Continues from the recovered state. `seed` should differ at each start: it determines election timeouts and the number that
+    /// distinguishes reads of this incarnation from those of an earlier one.
     ///
-    /// A new member of a running cluster begins with the cluster's genesis, like those who began it.
+    /// A new member of a running cluster starts with the cluster's genesis, like its first members.
     pub fn start(
         now_ns: u64,
         settings: Settings,
@@ -125,7 +126,7 @@ impl Replica {
         let mut replica = Self {
             incarnation: timeouts.next_u64(),
             timeout_of: (node.raft.term, node.raft.state, node.raft.leader_id),
-            haste: None,
+            fast_fail_over: None,
             timeouts,
             node,
             settings,
@@ -151,13 +152,13 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Time has passed. `now_ns` counts from any moment; a time before the last one counts as no time.
+    /// Fires the deadlines up to `now_ns`, which counts from any epoch. A time before the last one is ignored.
     pub fn on_timer(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
         self.forget_time_alone(now_ns);
         let tick_ns = self.settings.tick_ns;
         let passed = now_ns.saturating_sub(self.ticked_ns) / tick_ns;
         self.ticked_ns += passed * tick_ns;
-        // After a long halt of the machine more ticks would tell nothing new.
+        // After a long pause of the machine, more ticks would change nothing.
         let ticks_max = self.settings.election_timeout_max_ns.div_ceil(tick_ns) + 1;
         for _ in 0..passed.min(ticks_max) {
             self.tick();
@@ -165,21 +166,21 @@ impl Replica {
         self.settle(effects);
     }
 
-    /// Until now it was not to take part: time counts from here.
+    /// Skips the time until now, in which the replica was not to take part.
     pub fn skip_to(&mut self, now_ns: u64) {
         self.ticked_ns = self.ticked_ns.max(now_ns);
     }
 
-    /// When [`on_timer`](Self::on_timer) has something to do. Ask again after every input.
+    /// When to call [`on_timer`](Self::on_timer) next. Every input may change it.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         self.ticked_ns.saturating_add((self.ticks_left().max(1) as u64).saturating_mul(self.settings.tick_ns))
     }
 
-    /// A message came. One that announces a snapshot may be handed over only when the state itself is durable here
+    /// Takes a message. One that announces a snapshot may be passed in only once the state itself is durable here
     /// ([`announced_snapshot`](Self::announced_snapshot)).
     ///
-    /// [`StepError::Message`] is no reason to stop; the others are.
+    /// After a [`StepError::Message`] the replica may continue; after any other error it must stop.
     pub fn on_message(&mut self, now_ns: u64, bytes: bytes::Bytes, effects: &mut Vec<Effect>) -> Result<(), StepError> {
         let message = wire::decode(self.settings.cluster_id, self.settings.id, bytes)?;
         self.pass(now_ns);
@@ -191,26 +192,26 @@ impl Replica {
         if let Some(from) = ReplicaId::new(message.from).filter(|from| self.members().contains(*from)) {
             self.heard_ns.insert(from, now_ns);
         }
-        // An answer of somebody who is no member is nothing to act on, and there is no other way for this to fail.
+        // This fails only for an answer from a replica that is not a member, which can be ignored.
         let _ = self.node.step(message);
         self.settle(effects);
         Ok(())
     }
 
-    /// The snapshot whose state must be durable here before a message is handed over; `None` for any other message.
+    /// The snapshot whose state must be durable here before the message is passed in; `None` for any other message.
     pub fn announced_snapshot(&self, bytes: bytes::Bytes) -> Result<Option<SnapshotMeta>, StepError> {
         Ok(wire::announced_snapshot(&wire::decode(self.settings.cluster_id, self.settings.id, bytes)?))
     }
 
-    /// The write with this ticket, and all before it, are durable.
+    /// The write with this ticket and all before it are durable.
     pub fn on_persisted(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
         assert!(ticket <= self.last_ticket, "a ticket that was never handed out");
         self.durable = self.durable.max(ticket);
         self.settle(effects);
     }
 
-    /// Takes entries into the log and returns where they will stand if they are committed: when slot and term of a
-    /// [`crate::Committed`] are these, it was them; when the slot has another term, they never will be.
+    /// Appends entries to the log; returns the slot and term at which they will be committed, if ever. A [`crate::Committed`] with
+    /// this slot and term holds these entries. One with this slot and another term means that they never will be committed.
     pub fn propose(&mut self, pack: Pack, effects: &mut Vec<Effect>) -> Result<(Slot, Term), Refused> {
         self.refuse_unless_leader()?;
         let (bytes, bytes_max) = (pack.encoded_bytes(), self.settings.pack_bytes_max);
@@ -226,16 +227,16 @@ impl Replica {
         Ok(placed)
     }
 
-    /// Whether [`propose`](Self::propose) would take a pack now: it leads, and leadership is not being handed over.
+    /// Whether [`propose`](Self::propose) accepts packs now: the replica leads, and leadership is not being transferred.
     #[must_use]
     pub fn may_propose(&self) -> bool {
         self.node.raft.state == StateRole::Leader && self.node.raft.lead_transferee.is_none()
     }
 
-    /// Changes the members: one at a time directly, several by way of a joint configuration, which is left by itself. Complete when an
-    /// [`Effect::MembersChanged`] says so.
+    /// Changes the members: one directly, several through a joint configuration, which ends automatically. The change is complete
+    /// with [`Effect::MembersChanged`].
     ///
-    /// It is refused while too few of those who would vote are heard and have what the leader has: nothing could be committed after it, not even
+    /// It is refused if too few of the new voters are reachable and up to date: then nothing could be committed after it, not even
     /// its reversal.
     pub fn change_members(&mut self, changes: &[MemberChange], effects: &mut Vec<Effect>) -> Result<(), Refused> {
         self.refuse_unless_leader()?;
@@ -271,7 +272,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Whether a replica answers this leader, and is not so far behind that it needs a snapshot.
+    /// Whether a replica answers this leader and is not so far behind that it needs a snapshot.
     fn keeps_up(&self, id: ReplicaId) -> bool {
         let oldest_ns = self.ticked_ns.saturating_sub(self.settings.election_timeout_max_ns);
         let is_heard = self.heard_ns.get(&id).is_some_and(|heard_ns| *heard_ns >= oldest_ns);
@@ -279,7 +280,7 @@ impl Replica {
         id == self.settings.id || is_heard && progress.is_some_and(|it| it.matched > 0 && it.state != ProgressState::Snapshot)
     }
 
-    /// Who could lead next soonest: of the other voters that keep up with this leader, the one that has most of its log.
+    /// The best next leader: of the other voters that keep up with this leader, the one with most of its log.
     #[must_use]
     pub fn heir(&self) -> Option<ReplicaId> {
         if self.node.raft.state != StateRole::Leader {
@@ -289,8 +290,8 @@ impl Replica {
         others.max_by_key(|id| self.node.raft.prs().get(id.get()).map(|progress| progress.matched))
     }
 
-    /// Hands leadership to another voter as soon as it has the whole log. Meanwhile, and at most for `election_timeout_min_ns`, nothing
-    /// is proposed.
+    /// Transfers leadership to another voter as soon as that has the whole log. Proposals are refused meanwhile, for at most
+    /// `election_timeout_min_ns`.
     pub fn transfer_to(&mut self, now_ns: u64, to: ReplicaId, effects: &mut Vec<Effect>) -> Result<(), Refused> {
         self.refuse_unless_leader()?;
         if !self.members().voters.contains(&to) {
@@ -302,8 +303,9 @@ impl Replica {
         Ok(())
     }
 
-    /// Asks how far the state must have come to answer a read that sees everything acknowledged before now, at the leader or at a
-    /// follower. The question may be lost with a leader: ask again, with another token. Tokens are used once in a life.
+    /// Requests a linearizable read, at the leader or a follower: [`Effect::ReadReady`] follows once the state includes everything
+    /// acknowledged before now. A request may be lost with a leader; repeat it with another token. A token is used once per
+    /// incarnation.
     pub fn read(&mut self, token: ReadToken, effects: &mut Vec<Effect>) -> Result<(), Refused> {
         let raft = &self.node.raft;
         match (raft.state, ReplicaId::new(raft.leader_id)) {
@@ -320,7 +322,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Where in the log a snapshot of the state after `slot`, which was handed out, stands; `None` when as new a one is known.
+    /// The metadata of a snapshot of the state after `slot`, which was delivered; `None` if one at least as new is known.
     #[must_use]
     pub fn snapshot_meta(&self, slot: Slot) -> Option<SnapshotMeta> {
         assert!(slot <= self.delivered, "a snapshot of what was not handed out");
@@ -334,9 +336,9 @@ impl Replica {
         Some(SnapshotMeta { slot, term: Term(term), log_index: self.marks[at].1, members: members.clone() })
     }
 
-    /// The state after `slot`, which was handed out, is durable as a snapshot: what it covers need not be kept for others.
+    /// The state after `slot`, which was delivered, is durable as a snapshot, so the slots before it may be dropped.
     ///
-    /// Returns where in the log it stands, for [`crate::DurableLog::let_go`]; `None` when a newer one is known.
+    /// Returns its metadata for [`crate::DurableLog::let_go`]; `None` if a newer one is known.
     pub fn on_snapshot_produced(&mut self, slot: Slot, effects: &mut Vec<Effect>) -> Option<SnapshotMeta> {
         let meta = self.snapshot_meta(slot)?;
         let retained = if meta.members.is_one() { 0 } else { self.settings.retained_slots };
@@ -346,20 +348,20 @@ impl Replica {
         Some(meta)
     }
 
-    /// How the transfer of a snapshot to another replica ended: whether it is durable there and the message was handed over.
+    /// The transfer of a snapshot to another replica ended. `arrived` is `Ok` if it is durable there and the message was passed in.
     pub fn on_snapshot_sent(&mut self, to: ReplicaId, arrived: Result<(), ()>, effects: &mut Vec<Effect>) {
         let status = if arrived.is_ok() { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
         self.node.report_snapshot(to.get(), status);
         self.settle(effects);
     }
 
-    /// A message to this replica could not be delivered: less is sent to it until it answers.
+    /// A message to `to` could not be delivered: less is sent there until it answers.
     pub fn on_unreachable(&mut self, to: ReplicaId, effects: &mut Vec<Effect>) {
         self.node.report_unreachable(to.get());
         self.settle(effects);
     }
 
-    /// A look at it.
+    /// The replica's status.
     #[must_use]
     pub fn status(&self) -> Status {
         let raft = &self.node.raft;
@@ -374,7 +376,7 @@ impl Replica {
         }
     }
 
-    /// The members after the last slot handed out.
+    /// The members after the last delivered slot.
     #[must_use]
     pub fn members(&self) -> &Members {
         self.members.last_key_value().expect("members are known since the last snapshot").1
@@ -390,7 +392,7 @@ impl Replica {
         RoleChange { term: Term(raft.term), role }
     }
 
-    /// An answer to a read came.
+    /// Records the answer to a read request.
     pub(crate) fn note_read(&mut self, slot: u64, context: &[u8]) {
         let word =
             |at: usize| context.get(at..at + 8).and_then(|bytes| bytes.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));
@@ -404,7 +406,7 @@ impl Replica {
         }
     }
 
-    /// Members and marks before this slot are needed no more.
+    /// Drops members and marks before this slot.
     pub(crate) fn forget_before(&mut self, slot: Slot) {
         if let Some((since, _)) = self.members.range(..=slot).next_back() {
             self.members = self.members.split_off(&since.clone());
@@ -428,7 +430,7 @@ impl Replica {
                 self.timeouts.draw();
             }
             self.impose_timeout();
-            self.go_on_in_haste();
+            self.continue_fast_fail_over();
         }
     }
 
@@ -448,7 +450,7 @@ impl Replica {
         }
     }
 
-    /// Time passes up to a deadline, which stays due: what comes in now may move it.
+    /// Advances time up to, not including, the next deadline, because the current input may move that deadline.
     pub(crate) fn pass(&mut self, now_ns: u64) {
         self.forget_time_alone(now_ns);
         let passed = now_ns.saturating_sub(self.ticked_ns) / self.settings.tick_ns;
@@ -460,25 +462,27 @@ impl Replica {
         self.ticked_ns += (passed - due) * self.settings.tick_ns;
     }
 
-    /// The library takes all durable slots for granted when a sole voter elects itself, and a snapshot to be applied.
+    /// Whether the library may tick. When a sole voter elects itself, the library assumes that all slots are durable and that a
+    /// snapshot is applied.
     fn may_tick(&self) -> bool {
         let raft = &self.node.raft;
         let may_elect_itself = raft.state != StateRole::Leader && self.members().voters.len() == 1;
         self.installing.is_none() && (!may_elect_itself || self.pending.is_empty())
     }
 
-    /// What nobody needs, and the library would stumble over.
+    /// Whether a message is of no use and would make the library fail.
     fn is_stray(&self, message: &Message) -> bool {
         match message.get_msg_type() {
-            // It would pass the question on in the name of who asked, in a circle if need be, and back to itself.
+            // The library would forward the request in the asker's name, possibly in a circle and back to itself.
             MessageType::MsgReadIndex => self.node.raft.state != StateRole::Leader,
-            // The question waits for the disk: an answer is to one of another life. It would lead with slots that are not durable.
+            // The own request still waits for the disk, so this answers one of an earlier incarnation. Counting it would make a
+            // leader with slots that are not durable.
             MessageType::MsgRequestVoteResponse | MessageType::MsgRequestPreVoteResponse => !self.pending.is_empty(),
             _ => false,
         }
     }
 
-    /// What only a disk that lost data, or a replica that forgot its vote, brings about. The library would panic, or go on.
+    /// Detects what can only happen if a disk lost data or a replica forgot its vote. The library would panic or continue wrongly.
     fn refuse_what_cannot_be(&self, message: &Message) -> Result<(), StepError> {
         let (raft, kind) = (&self.node.raft, message.get_msg_type());
         let from_leader = matches!(kind, MessageType::MsgAppend | MessageType::MsgHeartbeat | MessageType::MsgSnapshot);
@@ -494,14 +498,14 @@ impl Replica {
         if kind == MessageType::MsgHeartbeat && message.commit > log.last_index() {
             return Err(StepError::LostSlots { term, slot: Slot(message.commit) });
         }
-        // What is committed here can not stand otherwise in a leader's log.
+        // A leader's log cannot differ at slots that are committed here.
         let differs = |slot: u64, term: u64| (log.first_index()..=log.committed).contains(&slot) && !log.match_term(slot, term);
         let announced = (kind == MessageType::MsgAppend && differs(message.index, message.log_term)).then_some(message.index);
         let conflict = announced.or_else(|| message.entries.iter().find(|e| differs(e.index, e.term)).map(|e| e.index));
         conflict.map_or(Ok(()), |slot| Err(StepError::LostSlots { term, slot: Slot(slot) }))
     }
 
-    /// Overwrites the timeout that the library drew.
+    /// Replaces the random timeout of the library.
     pub(crate) fn impose_timeout(&mut self) {
         let raft = &mut self.node.raft;
         let of = (raft.term, raft.state, raft.leader_id);
@@ -512,7 +516,7 @@ impl Replica {
         raft.set_randomized_election_timeout(self.timeouts.current());
     }
 
-    /// Everything that follows from what just happened.
+    /// Carries out everything that follows from the last input.
     pub(crate) fn settle(&mut self, effects: &mut Vec<Effect>) {
         self.impose_timeout();
         self.pump(effects);
@@ -521,7 +525,7 @@ impl Replica {
     }
 }
 
-/// Refuses what the library would stumble over later.
+/// Refuses recovered state on which the library would fail later.
 fn checked(mut recovered: Recovered) -> Result<Recovered, StartError> {
     let fault = |slot: Slot, detail| Err(StartError::Log { slot, detail });
     if !recovered.snapshot.members.is_sound() {
@@ -549,7 +553,7 @@ fn checked(mut recovered: Recovered) -> Result<Recovered, StartError> {
         return fault(slot, "slots after it were known to be committed and are missing");
     }
     *commit = (*commit).max(recovered.snapshot.slot);
-    // A snapshot was made of terms that the hard state, written earlier, may not know when only memory promised it.
+    // With promises in memory only, the hard state on disk may be older than the snapshot's term.
     recovered.hard_state.term = recovered.hard_state.term.max(recovered.snapshot.term);
     Ok(recovered)
 }

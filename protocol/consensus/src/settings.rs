@@ -1,4 +1,4 @@
-//! How a replica behaves in time and size.
+//! A replica's settings.
 
 use crate::ids::ReplicaId;
 
@@ -8,10 +8,10 @@ pub enum Durability {
     /// When it is on the replica's disk. What is committed survives the loss of power of all replicas at once, and the loss of any
     /// minority of their disks.
     Disk,
-    /// When it is in the replica's memory. What is committed survives while no replica that held it in memory alone loses that memory.
-    /// One that lost it and comes back may not vote before it has been brought up to date, or an acknowledged entry may be lost with
-    /// no more than one failure: the host must have it rejoin as a learner under a new id. Terms and votes wait for the disk
-    /// all the same.
+    /// When it is in the replica's memory. What is committed survives while no replica that held it in memory alone loses that
+    /// memory. One that lost it and comes back may not vote before it has been brought up to date, or an acknowledged entry may be
+    /// lost with no more than one failure: the host must have it rejoin as a learner under a new id. Terms and votes wait for the
+    /// disk all the same.
     Memory,
 }
 
@@ -22,33 +22,33 @@ pub struct Settings {
     pub cluster_id: u64,
     /// This replica.
     pub id: ReplicaId,
-    /// Grain of all times below; deadlines are rounded up to it.
+    /// Resolution of all times below; deadlines are rounded up to it.
     pub tick_ns: u64,
-    /// A leader sends a sign of life this often.
+    /// Interval of a leader's heartbeats.
     pub heartbeat_ns: u64,
-    /// A follower that hears of no leader for a time between this ...
+    /// A follower that hears from no leader for a time between this ...
     pub election_timeout_min_ns: u64,
-    /// ... and this, both included, stands for election. Each waits for a time of its own, drawn anew for each attempt.
+    /// ... and this, both included, stands for election. The time is drawn at random for each attempt.
     pub election_timeout_max_ns: u64,
-    /// Asks whether it would be elected before it disturbs the others with a new term.
+    /// Whether a replica asks if it would be elected before it opens a new term.
     pub pre_vote: bool,
-    /// A leader that does not hear of a majority for `election_timeout_min_ns` resigns, and followers that hear of a leader do not vote
-    /// against it.
+    /// A leader that does not hear from a majority for `election_timeout_min_ns` resigns, and followers that hear from a leader do
+    /// not vote for others.
     pub check_quorum: bool,
-    /// A follower whose link to its leader is lost ([`crate::Replica::on_link_lost`]) asks at once whether it would be elected, instead of
-    /// waiting for its timeout. Without [`Self::pre_vote`] and [`Self::check_quorum`], by which the others refuse while they hear the leader, it
-    /// waits all the same.
+    /// A follower whose link to its leader is lost ([`crate::Replica::on_link_lost`]) asks at once whether it would be elected,
+    /// instead of waiting for its timeout. Without [`Self::pre_vote`] and [`Self::check_quorum`], by which the others refuse while
+    /// they hear the leader, it waits all the same.
     pub fail_over_on_lost_link: bool,
     /// How long a process is on probation after its first link with a peer ([`crate::Replica::on_linked`]): they exchange no
     /// messages. By then the others should have met both processes of one id, if there are two. 0 if there cannot be two.
     pub probation_ns: u64,
-    /// Messages with entries that may be on their way to one follower.
+    /// Maximum number of messages with entries in flight to one follower.
     pub inflight_max: usize,
     /// Bytes of slots in one message, though it always holds at least one slot.
     pub message_bytes_max: u64,
     /// Bytes of one [`crate::Pack`].
     pub pack_bytes_max: usize,
-    /// Bytes of packs that a leader takes before they are committed.
+    /// Maximum bytes of uncommitted packs at a leader.
     pub uncommitted_bytes_max: u64,
     /// Slots behind the newest snapshot that are kept in memory, so that a follower that is a little behind needs no snapshot.
     pub retained_slots: u64,
@@ -56,7 +56,7 @@ pub struct Settings {
     pub durability: Durability,
 }
 
-/// Settings that no replica can work with.
+/// Why settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("consensus settings: {0}")]
 pub struct BadSettings(pub &'static str);

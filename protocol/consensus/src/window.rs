@@ -1,4 +1,4 @@
-//! The slots that the library below reads: those since a while before the newest snapshot, in memory.
+//! The slots in memory that the library reads: those after the newest snapshot, and some before it.
 
 use crate::durable::{Body, HardState, Recovered, SlotEntry, SnapshotMeta};
 use crate::ids::{ReplicaId, Slot, Term};
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use walras_types::LogIndex;
 
-/// What an entry costs in a message beside its data.
+/// Bytes of an entry in a message, in addition to its data.
 const ENTRY_OVERHEAD_BYTES: u64 = 24;
 
 pub(crate) struct Window {
@@ -20,7 +20,7 @@ pub(crate) struct Window {
     base: (u64, u64),
     entries: VecDeque<Entry>,
     snapshot: SnapshotMeta,
-    /// Members who need a newer snapshot than there is.
+    /// Members that need a newer snapshot than there is.
     wanting: RefCell<BTreeSet<ReplicaId>>,
 }
 
@@ -73,7 +73,7 @@ impl Window {
         self.base.0 + self.entries.len() as u64
     }
 
-    /// Where a slot above the base stands in `entries`.
+    /// Index in `entries` of a slot above the base.
     fn at(&self, slot: u64) -> usize {
         usize::try_from(slot - self.base.0 - 1).expect("a log fits in memory")
     }
@@ -120,7 +120,7 @@ impl Storage for Window {
 
     fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
         let to = ReplicaId::new(to).expect("a member has an id");
-        // One that does not know the receiver as a member would be ignored there, for ever.
+        // A receiver ignores a snapshot that does not list it as a member.
         let serves = self.snapshot.slot.0 >= request_index.max(1).max(self.base.0) && self.snapshot.members.contains(to);
         if serves {
             return Ok(snapshot_to_raft(&self.snapshot));

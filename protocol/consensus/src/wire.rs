@@ -25,29 +25,29 @@ pub const MESSAGE_VERSION: u8 = 1;
 const HEADER_BYTES: usize = 84;
 const SENDER_AT: usize = 12;
 const ENTRY_HEADER_BYTES: usize = 13;
-/// A read's token, or the mark of a transfer of leadership; both are shorter.
+/// The context is a read's token or the mark of a leadership transfer; both are shorter.
 const CONTEXT_BYTES_MAX: usize = 64;
-/// No term or slot comes near it, and what is added to one stays in range.
+/// Terms and slots stay far below this, so that additions do not overflow.
 const NUMBER_MAX: u64 = 1 << 62;
 
-/// Bytes that are no message for this replica.
+/// Why bytes are not a message for this replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
-    /// Not a message, or cut short, or one that would make no sense.
+    /// Not a message, truncated, or inconsistent.
     #[error("a message between replicas is not well-formed ({0}); check that only replicas of this program connect here")]
     Malformed(&'static str),
     /// Another version of the messages.
     #[error("a message between replicas has version {found}, this program speaks {MESSAGE_VERSION}; run compatible versions")]
     Version {
-        /// What it says.
+        /// The one in the message.
         found: u8,
     },
     /// It belongs to another cluster.
     #[error("a message from cluster {found:016x} came to cluster {expected:016x}; correct the addresses in the configuration")]
     Cluster {
-        /// What it says.
+        /// The one in the message.
         found: u64,
-        /// Ours.
+        /// This replica's.
         expected: u64,
     },
     /// It is for another replica, or claims to be from this one.
@@ -57,12 +57,12 @@ pub enum BadMessage {
         from: ReplicaId,
         /// Its receiver.
         to: ReplicaId,
-        /// Us.
+        /// This replica.
         id: ReplicaId,
     },
 }
 
-/// The kinds that travel. The others of the library are local: proposals go to the leader by the host, not by forwarding.
+/// The kinds sent between replicas. The library's other kinds are local: hosts send proposals to the leader themselves.
 pub(crate) const KINDS: &[MessageType] = &[
     MessageType::MsgAppend,
     MessageType::MsgAppendResponse,
@@ -78,8 +78,8 @@ pub(crate) const KINDS: &[MessageType] = &[
     MessageType::MsgRequestPreVoteResponse,
 ];
 
-/// Who sent a message, as it says itself; `None` for what is too short to say. Whoever hands messages over compares that with the link they came by: this
-/// replica takes them at their word.
+/// The sender that a message states; `None` if it is too short. The host must compare this with the link on which the message
+/// arrived; the replica does not check it.
 #[must_use]
 pub fn said_sender(bytes: &[u8]) -> Option<ReplicaId> {
     ReplicaId::new(u64::from_le_bytes(*bytes.get(SENDER_AT..)?.first_chunk()?))
@@ -94,7 +94,7 @@ pub(crate) fn encode(cluster_id: u64, message: &Message) -> Vec<u8> {
     let kind = message.get_msg_type();
     let at = KINDS.iter().position(|k| *k == kind).expect("the library sends no other kinds while proposals are not forwarded");
     let entries_bytes: usize = message.entries.iter().map(|e| ENTRY_HEADER_BYTES + e.data.len()).sum();
-    // One byte more, so that whoever marks the message with a kind of its own need not move it.
+    // One spare byte, so that the host can append a kind of its own without reallocation.
     let mut bytes = Vec::with_capacity(HEADER_BYTES + message.context.len() + entries_bytes + 1);
     bytes.extend_from_slice(&[MESSAGE_VERSION, u8::try_from(at).expect("there are few kinds"), u8::from(message.reject), 0]);
     let fields = [
@@ -185,7 +185,7 @@ pub(crate) fn decode(cluster_id: u64, id: ReplicaId, bytes: Bytes) -> Result<Mes
     Ok(message)
 }
 
-/// What the library takes for granted.
+/// Checks what the library assumes.
 fn check(message: &Message) -> Result<(), BadMessage> {
     let kind = message.get_msg_type();
     let numbers = [message.term, message.index, message.log_term, message.commit, message.commit_term, message.reject_hint];
@@ -193,7 +193,7 @@ fn check(message: &Message) -> Result<(), BadMessage> {
         return Err(BadMessage::Malformed("a number out of range"));
     }
     let is_read = matches!(kind, MessageType::MsgReadIndex | MessageType::MsgReadIndexResp);
-    // A message without a term counts as local there. The request to read, alone, is sent without one.
+    // The library treats a message without a term as local. Only read requests are sent without one.
     if (message.term == 0) != (kind == MessageType::MsgReadIndex) {
         return Err(BadMessage::Malformed("a term that is missing or should be"));
     }
@@ -208,7 +208,7 @@ fn check(message: &Message) -> Result<(), BadMessage> {
     if kind != MessageType::MsgAppend && !message.entries.is_empty() {
         return Err(BadMessage::Malformed("entries where none belong"));
     }
-    // Term 0 is the library's answer for slots that it does not have.
+    // The library returns term 0 for slots that it does not have.
     if kind == MessageType::MsgAppend && (message.index == 0) != (message.log_term == 0) {
         return Err(BadMessage::Malformed("a slot without a term"));
     }
@@ -232,7 +232,7 @@ fn check(message: &Message) -> Result<(), BadMessage> {
                 && meta.members.is_sound()
         });
         if !sound {
-            return Err(BadMessage::Malformed("a snapshot that can not be"));
+            return Err(BadMessage::Malformed("an impossible snapshot"));
         }
     }
     Ok(())
@@ -254,7 +254,7 @@ pub(crate) fn put_snapshot(bytes: &mut Vec<u8>, meta: &SnapshotMeta) {
     }
 }
 
-/// What [`put_snapshot`] wrote; `None` for anything else, or members that make no sense.
+/// Decodes what [`put_snapshot`] wrote; `None` for anything else or for invalid members.
 pub(crate) fn decode_snapshot(bytes: Bytes) -> Option<SnapshotMeta> {
     let mut at = Reader(bytes);
     let meta = at.snapshot().ok()?;

@@ -64,7 +64,7 @@ fn settle(replicas: &mut [Replica], now_ns: u64, mut effects: Vec<Vec<Effect>>) 
     all
 }
 
-/// Three replicas of which the first leads, linked since they began.
+/// Three replicas, linked from the start; the first one leads.
 fn led() -> Vec<Replica> {
     let mut replicas: Vec<Replica> = (1..=3).map(|at| start(at, genesis(3)).0).collect();
     for (at, replica) in (1..).zip(&mut replicas) {

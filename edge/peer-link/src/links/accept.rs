@@ -1,4 +1,4 @@
-//! Who calls here: connections accepted, and how many may be there that have not said who they are.
+//! Accepting connections, and the limit on those that have not identified themselves.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use crate::error::LinkError;
 use crate::event::LinkEvent;
 
 impl Links {
-    /// Takes the connections that wait.
+    /// Accepts the waiting connections.
     pub(super) fn accept(&mut self, events: &mut Vec<LinkEvent>) {
         while let Some((socket, remote)) = self.listener.accept(self.now_ns) {
             if self.loopback_only && !remote.ip().is_loopback() {
-                self.tell_refused(None, Some(remote), LinkError::PlainFromOutside(remote), events);
+                self.report_refused(None, Some(remote), LinkError::PlainFromOutside(remote), events);
                 continue;
             }
             self.make_room_for_a_stranger(events);
@@ -24,7 +24,7 @@ impl Links {
                 Some(tls) => match tls.answer() {
                     Ok(tls) => Channel::Tls(Box::new(tls)),
                     Err(why) => {
-                        self.tell_refused(None, Some(remote), why, events);
+                        self.report_refused(None, Some(remote), why, events);
                         continue;
                     }
                 },
@@ -35,8 +35,8 @@ impl Links {
         events.extend(self.listener.take_news().map(LinkEvent::Shortage));
     }
 
-    /// Where as many strangers are connected as may be, one of them goes: of the machine that has the most, the one that came first. So
-    /// idle connections of one machine do not keep a replica out that calls from another one.
+    /// If the maximum number of unidentified connections is reached, closes one: the oldest of the machine that has the most. So
+    /// idle connections from one machine cannot keep out a replica on another.
     fn make_room_for_a_stranger(&mut self, events: &mut Vec<LinkEvent>) {
         let strangers = || {
             let connected = self.slots.iter().enumerate().filter_map(|(slot, c)| Some((slot, c.as_deref()?)));
@@ -54,7 +54,7 @@ impl Links {
         let mut connection = self.slots[slot].take().expect("it was there just now");
         let _ = self.registry.deregister(&mut connection.socket);
         if connection.phase != Phase::Closing {
-            self.tell_refused(None, Some(connection.remote), LinkError::CrowdedOut, events);
+            self.report_refused(None, Some(connection.remote), LinkError::CrowdedOut, events);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Those who are not who they should be.
+//! Peers with a wrong identity.
 
 use walras_peer_link::keys::Validity;
 use walras_peer_link::{LinkConfig, LinkError, LinkEvent, Links, Security, SetupError};
 
 use crate::net::{CLUSTER, Net, authority, config, id, identity, plain, tls};
 
-/// Lets two meet, the second of which calls the first one as replica 1; what each of them is told.
+/// Connects two replicas, where the second calls the first as replica 1; returns the refusals that each reports.
 fn meet(first: LinkConfig, second: LinkConfig) -> (LinkError, LinkError) {
     let (one, two) = (first.me.get(), second.me.get());
     let mut net = Net::new(vec![first, second]);
@@ -19,7 +19,7 @@ fn meet(first: LinkConfig, second: LinkConfig) -> (LinkError, LinkError) {
     };
     let is_refused = |e: &LinkEvent| matches!(e, LinkEvent::Refused { .. });
     let both = (why(net.wait(0, is_refused)), why(net.wait(1, is_refused)));
-    // It is called again and again, and nothing more is told; neither is ever linked.
+    // Attempts continue, but nothing more is reported, and the two are never linked.
     for _ in 0..30 {
         net.skipped_ns += 300_000_000;
         net.step(std::time::Duration::from_millis(2));
@@ -41,11 +41,11 @@ fn plain_and_tls_do_not_meet() {
 fn a_foreign_certificate_is_refused_on_either_side() {
     let (ours, theirs) = (authority(CLUSTER), authority(CLUSTER));
     let now = Validity::from_now;
-    // Each trusts its own.
+    // Each trusts only its own authority.
     let (first, second) = meet(tls(&ours, 1), tls(&theirs, 2));
     assert!(matches!(first, LinkError::OurCertificateRejected(_)), "{first:?}");
     assert_eq!(second, LinkError::ForeignCertificate);
-    // The one who calls trusts ours, but has a certificate of theirs.
+    // The caller trusts this authority, but its certificate is from the other one.
     let spy = config(2, CLUSTER, Security::Tls(identity(&ours, &theirs, 2, now())));
     let (first, second) = meet(tls(&ours, 1), spy);
     assert_eq!(first, LinkError::ForeignCertificate);
@@ -54,13 +54,13 @@ fn a_foreign_certificate_is_refused_on_either_side() {
 
 #[test]
 fn another_cluster_is_refused() {
-    // It trusts our authority, and its own certificate is of another one.
+    // The replica that is called trusts this authority, but its certificate is from another one.
     let (ours, other) = (authority(CLUSTER), authority(CLUSTER + 1));
     let stranger = config(2, CLUSTER + 1, Security::Tls(identity(&ours, &other, 2, Validity::from_now())));
     let (first, second) = meet(tls(&ours, 1), stranger);
     assert!(matches!(first, LinkError::OurCertificateRejected(_)), "{first:?}");
     assert_eq!(second, LinkError::WrongCluster { expected: CLUSTER + 1, found: CLUSTER });
-    // The other way round it is refused by who is called.
+    // In the other direction the replica that is called refuses it.
     let stranger = config(1, CLUSTER + 1, Security::Tls(identity(&ours, &other, 1, Validity::from_now())));
     let (first, second) = meet(stranger, tls(&ours, 2));
     assert!(matches!(first, LinkError::OurCertificateRejected(_)), "{first:?}");
@@ -86,7 +86,7 @@ fn an_expired_certificate_is_refused_on_either_side() {
 }
 
 #[test]
-fn another_replica_at_the_address_is_told_by_name() {
+fn another_replica_at_the_address_is_reported_by_name() {
     let authority = authority(CLUSTER);
     let mut net = Net::new(vec![tls(&authority, 2), tls(&authority, 3)]);
     let (at_second, at_third) = (net.address(0), net.address(1));
@@ -100,7 +100,7 @@ fn another_replica_at_the_address_is_told_by_name() {
     let (at_second, at_third) = (net.address(0), net.address(1));
     net.introduce(0, &[(3, at_third)]);
     net.introduce(1, &[(1, at_second)]);
-    // Who was called took the caller for whom it is, and answered.
+    // The replica that was called accepted the caller and answered.
     let refused = net.wait(1, |e| matches!(e, LinkEvent::Refused { .. }));
     assert!(
         matches!(refused, LinkEvent::Refused { why: LinkError::WrongReplica { expected, found }, .. } if (expected, found) == (id(1), id(2))),
@@ -111,7 +111,7 @@ fn another_replica_at_the_address_is_told_by_name() {
 #[test]
 fn somebody_with_our_own_id_is_refused() {
     let authority = authority(CLUSTER);
-    // Replica 2 calls where replica 1 should be, and meets another replica 2.
+    // Replica 2 calls the address of replica 1 and reaches another replica 2.
     let mut net = Net::new(vec![tls(&authority, 2), tls(&authority, 2)]);
     let (at_first, at_second) = (net.address(0), net.address(1));
     net.introduce(0, &[(9, at_second)]);
@@ -132,7 +132,7 @@ fn two_processes_under_one_id_are_found_out() {
     let place = net.start(double);
     let first = net.address(0);
     net.introduce(place, &[(1, first)]);
-    // The later one takes the place of the earlier one, which calls again and is told.
+    // The later process supersedes the earlier one, which calls again and is refused.
     let lost = net.wait(0, |e| matches!(e, LinkEvent::Lost { .. }));
     assert_eq!(lost, LinkEvent::Lost { id: id(2), why: LinkError::Replaced });
     net.wait(place, |e| matches!(e, LinkEvent::Connected { .. }));
@@ -146,7 +146,7 @@ fn two_processes_under_one_id_are_found_out() {
         matches!(&refused, LinkEvent::Refused { why: LinkError::RefusedByPeer(text), .. } if text.contains("two processes")),
         "{refused:?}"
     );
-    // It calls again and again, so both run: the one that started later is told to stop, with both addresses.
+    // It keeps calling, so both run: the one that started later is asked to stop, with both addresses.
     let lost = net.wait(place, |e| matches!(e, LinkEvent::Lost { .. }));
     assert!(
         matches!(&lost, LinkEvent::Lost { why: LinkError::Dismissed(text), .. } if text.contains("replica 2") && text.matches("127.0.0.1:").count() == 2),
@@ -154,22 +154,22 @@ fn two_processes_under_one_id_are_found_out() {
     );
     let lost = net.wait(0, |e| matches!(e, LinkEvent::Lost { .. }));
     assert!(matches!(&lost, LinkEvent::Lost { why: LinkError::LaterOfTwo { .. }, .. }), "{lost:?}");
-    // The other one goes on.
+    // The other one continues.
     net.wait(1, |e| matches!(e, LinkEvent::Connected { .. }));
     net.at(0).send(id(2), "still there").unwrap();
     assert_eq!(net.message(1), (1, b"still there".to_vec()));
 }
 
-/// What is sent in the meantime counts, as the consensus's messages do; a process on probation sends none.
+/// Messages sent in the meantime count as taking part. A process on probation sends none.
 #[test]
-fn one_whose_place_was_taken_by_one_that_took_part_is_told_to_stop() {
+fn a_process_superseded_by_one_that_took_part_has_to_stop() {
     let authority = authority(CLUSTER);
     let mut peer = tls(&authority, 1);
     peer.counts = |bytes| bytes == b"a promise";
     let mut net = Net::connected(vec![peer, tls(&authority, 2)]);
     let mut copy = tls(&authority, 2);
     copy.incarnation = 77;
-    // The first one can not be reached for a while.
+    // The first one is unreachable for a while.
     net.links[1] = None;
     net.wait(0, |e| matches!(e, LinkEvent::Lost { .. }));
     let place = net.start(copy);
@@ -178,7 +178,7 @@ fn one_whose_place_was_taken_by_one_that_took_part_is_told_to_stop() {
     net.wait(place, |e| matches!(e, LinkEvent::Connected { .. }));
     net.at(place).send(id(1), "a promise").unwrap();
     assert_eq!(net.message(0), (2, b"a promise".to_vec()));
-    // And is back.
+    // It is back.
     let back = net.start(tls(&authority, 2));
     net.introduce(back, &[(1, at_first)]);
     let refused = net.wait(back, |e| matches!(e, LinkEvent::Refused { .. }));

@@ -1,4 +1,4 @@
-//! Messages, connections that end, peers that come and go.
+//! Messages, lost connections, and changes of the peers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -69,15 +69,15 @@ fn a_replica_that_stops_is_lost_and_linked_again_when_it_is_back() {
     let mut heard = [net.message(place), net.message(place)];
     heard.sort();
     assert_eq!(heard, [(2, vec![1]), (3, vec![2])]);
-    // While it was away it was told once, however often it was called.
+    // While the peer was away, its refusal was reported once, however many attempts were made.
     for place in [1, 2] {
-        let told = net.events[place].iter().filter(|e| matches!(e, LinkEvent::Refused { .. })).count();
-        assert!(told <= 1, "{:?}", net.events[place]);
+        let reported = net.events[place].iter().filter(|e| matches!(e, LinkEvent::Refused { .. })).count();
+        assert!(reported <= 1, "{:?}", net.events[place]);
     }
 }
 
 #[test]
-fn peers_that_are_taken_out_are_told_and_may_come_back() {
+fn removed_peers_are_notified_and_may_come_back() {
     let mut net = three();
     let (second, third) = (net.address(1), net.address(2));
     net.introduce(0, &[(2, second)]);
@@ -85,7 +85,7 @@ fn peers_that_are_taken_out_are_told_and_may_come_back() {
     assert_eq!(lost, LinkEvent::Lost { id: id(3), why: LinkError::Removed });
     let lost = net.wait(2, |e| matches!(e, LinkEvent::Lost { .. }));
     assert!(matches!(lost, LinkEvent::Lost { why: LinkError::RefusedByPeer(_), .. }), "{lost:?}");
-    // It calls again, and is told that it is unknown; both sides say so once.
+    // It calls again and is refused as unknown; both sides report this once.
     let refused = net.wait(0, |e| matches!(e, LinkEvent::Refused { .. }));
     assert!(
         matches!(refused, LinkEvent::Refused { why: LinkError::UnknownReplica { id: who }, .. } if who == id(3)),
@@ -111,7 +111,7 @@ fn a_peer_that_does_not_read_costs_a_queue_and_no_more() {
         config.limits.message_bytes_max = 1 << 20;
     }
     let mut net = Net::connected(configs);
-    // The second one is not stepped from here on.
+    // From here on the second replica does not run.
     let mut reader = net.links[1].take();
     let message = bytes::Bytes::from(vec![7; 64 << 10]);
     let mut sent = 0_u64;
@@ -168,7 +168,7 @@ fn silence_with_answers_is_no_reason_to_give_up() {
 }
 
 #[test]
-fn garbage_and_strangers_are_refused_and_told_once() {
+fn garbage_and_unknown_peers_are_refused_and_reported_once() {
     for secure in [true, false] {
         let authority = authority(crate::net::CLUSTER);
         let mut net = Net::new(vec![if secure { tls(&authority, 1) } else { plain(1) }]);
@@ -182,13 +182,13 @@ fn garbage_and_strangers_are_refused_and_told_once() {
                     (seed >> 24) as u8
                 })
                 .collect();
-            // It may be refused before all of it is written.
+            // The connection may be refused before all bytes are written.
             let _ = stranger.write_all(&garbage);
             net.until(|_| !matches!(stranger.read(&mut [0; 1_000]), Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock)));
         }
-        let told: Vec<_> = net.events[0].iter().collect();
-        assert_eq!(told.len(), 1, "{told:?}");
-        let why = match told[0] {
+        let reported: Vec<_> = net.events[0].iter().collect();
+        assert_eq!(reported.len(), 1, "{reported:?}");
+        let why = match reported[0] {
             LinkEvent::Refused { id: None, remote: Some(_), why } => why,
             other => panic!("{other:?}"),
         };
@@ -214,8 +214,7 @@ fn strangers_who_stay_do_not_keep_a_peer_out() {
     let crowd_first: Vec<TcpStream> = (0..90).map(|_| TcpStream::connect(net.address(0)).unwrap()).collect();
     (0..5).for_each(|_| net.step(Duration::from_millis(5)));
     net.acquaint();
-    // The crowd says nothing and stays. No time is skipped, so none of them is too late; the oldest of them goes, and the peer
-    // comes in.
+    // The silent connections stay open. No time passes, so none of them times out; the oldest is closed, and the peer is admitted.
     net.until_connected();
     drop((crowd, crowd_first));
 }
@@ -234,7 +233,7 @@ fn without_tls_nothing_leaves_the_machine() {
 }
 
 #[test]
-fn configurations_that_can_not_be_are_refused() {
+fn impossible_configurations_are_refused() {
     let poll = mio::Poll::new().unwrap();
     let mut own_peer = plain(1);
     own_peer.peers.insert(id(1), "127.0.0.1:7000".parse().unwrap());
@@ -277,7 +276,7 @@ fn injected_faults_lose_and_delay_and_end() {
     let mut configs = vec![plain(1), plain(2)];
     configs.iter_mut().for_each(|config| config.faults_allowed = true);
     let mut net = Net::connected(configs);
-    // One way only.
+    // In one direction only.
     net.at(0).set_faults(id(2), LinkFaults { out: PathFaults::BLOCKED, back: PathFaults::default() }).unwrap();
     net.at(0).send(id(2), "lost").unwrap();
     net.at(1).send(id(1), "heard").unwrap();
@@ -286,7 +285,7 @@ fn injected_faults_lose_and_delay_and_end() {
     net.at(0).send(id(2), "now it comes").unwrap();
     net.at(1).send(id(1), "lost").unwrap();
     assert_eq!(net.message(1), (1, b"now it comes".to_vec()));
-    // The link stays up however long it lasts.
+    // The link stays up throughout.
     for _ in 0..10 {
         net.skipped_ns += 1_100_000_000;
         (0..4).for_each(|_| net.step(Duration::from_millis(2)));

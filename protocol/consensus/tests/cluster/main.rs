@@ -183,7 +183,7 @@ fn a_change_after_which_nothing_could_be_decided_is_refused() {
     };
     (1..=3).map(id).for_each(|other| world.cut(dead, other));
     world.run_until(world.now_ns + 1_000 * MS);
-    assert!(!world.change_members(leader, &[MemberChange::Remove(alive)]), "two would be left, of which one is gone");
+    assert!(!world.change_members(leader, &[MemberChange::Remove(alive)]), "two would be left, and one of them is down");
     assert!(world.change_members(leader, &[MemberChange::Remove(dead)]));
     world.run_until(world.now_ns + 400 * MS);
     assert_eq!(world.members(leader).voters, [leader, alive].into());

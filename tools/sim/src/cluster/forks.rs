@@ -178,8 +178,8 @@ impl World {
             self.call_in(self.now_ns, side, at, CALL_NS);
             return Ok(());
         }
-        let life = peer.lives.greets(stamp(side));
-        if life == Life::Two {
+        let life = peer.incarnations.on_greeting(stamp(side));
+        if life == GreetingVerdict::Two {
             peer.refusals += 1;
             let within_ns = CALL_NS << peer.refusals.min(5);
             self.call_in(self.now_ns, side, at, within_ns);
@@ -190,14 +190,14 @@ impl World {
                 self.end_fork("its peers say so");
                 self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
             }
-            (Life::Outlived, Side::First) if is_parted => {
+            (GreetingVerdict::Outlived, Side::First) if is_parted => {
                 self.later_goes_on();
                 self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
             }
-            (Life::LaterOfTwo | Life::Outlived, Side::First) | (Life::FirstOfTwo, Side::Later) => {
+            (GreetingVerdict::LaterOfTwo | GreetingVerdict::Outlived, Side::First) | (GreetingVerdict::FirstOfTwo, Side::Later) => {
                 Err(Violation::new("identity", format!("the first of two processes of replica {} is told to stop", replica_id(of))))
             }
-            (Life::One | Life::Two, _) => {
+            (GreetingVerdict::One | GreetingVerdict::Two, _) => {
                 let former = peer.linked.replace(side);
                 peer.number += 1;
                 self.linked(side, former, at, of)
@@ -281,7 +281,7 @@ impl World {
     fn note_part(&mut self, peer: usize, bytes: &[u8]) {
         let is_noted = is_of_consensus(bytes) && self.settings.mutation != Some(Mutation::FormerGoesOn);
         if let Some(peer) = self.fork.as_mut().and_then(|fork| fork.peers.get_mut(&peer)).filter(|_| is_noted) {
-            peer.lives.takes_part();
+            peer.incarnations.on_participation();
         }
     }
 

@@ -17,22 +17,22 @@ const RETURNS: u32 = 3;
 
 /// What a greeting says about the processes under an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// There is one, as far as it is known: it is linked now, whoever was before.
+pub enum GreetingVerdict {
+    /// Only one process is known: it is linked now and supersedes any former one.
     One,
-    /// One that another one took the place of is there too: it is refused, and will try again if it runs.
+    /// A superseded process greets: it is refused, and will try again if it is still running.
     Two,
-    /// It comes again and again, so both run: this one started later, and has to stop.
+    /// It has come back repeatedly, so both processes run. This one started later and has to stop.
     LaterOfTwo,
-    /// The same, and the other one started later: that one has to stop, and this one is linked now.
+    /// Both run, and the other one started later: that one has to stop, and this one is linked now.
     FirstOfTwo,
-    /// Another one took its place and has taken part since: this one has to stop.
+    /// It was superseded by a process that has taken part since: this one has to stop.
     Outlived,
 }
 
 /// The processes under one id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lives {
+pub struct Incarnations {
     current: Option<u64>,
     former: Vec<u64>,
     /// How often former ones came back since the current one greeted.
@@ -41,35 +41,35 @@ pub struct Lives {
     has_taken_part: bool,
 }
 
-impl Lives {
-    /// A process greets.
-    pub fn greets(&mut self, incarnation: u64) -> Life {
+impl Incarnations {
+    /// A process greets with its incarnation number.
+    pub fn on_greeting(&mut self, incarnation: u64) -> GreetingVerdict {
         if self.former.contains(&incarnation) {
             if self.has_taken_part {
-                return Life::Outlived;
+                return GreetingVerdict::Outlived;
             }
             self.return_count += 1;
             let is_later = self.current.is_some_and(|current| incarnation > current);
             return match (self.return_count >= RETURNS, is_later) {
-                (false, _) => Life::Two,
-                (true, true) => Life::LaterOfTwo,
+                (false, _) => GreetingVerdict::Two,
+                (true, true) => GreetingVerdict::LaterOfTwo,
                 (true, false) => {
                     self.former.retain(|former| *former != incarnation);
                     self.take_place(incarnation);
-                    // If that one comes again it is the later one, and proven.
+                    // If the other one comes back, it is known to be the later one.
                     self.return_count = RETURNS;
-                    Life::FirstOfTwo
+                    GreetingVerdict::FirstOfTwo
                 }
             };
         }
         if self.current != Some(incarnation) {
             self.take_place(incarnation);
         }
-        Life::One
+        GreetingVerdict::One
     }
 
     /// The current process has sent a message of the consensus: its probation is over.
-    pub fn takes_part(&mut self) {
+    pub fn on_participation(&mut self) {
         self.has_taken_part = true;
     }
 
@@ -87,43 +87,44 @@ impl Lives {
 
 #[cfg(test)]
 mod tests {
+    use super::GreetingVerdict::{FirstOfTwo, LaterOfTwo, One, Outlived, Two};
     use super::*;
 
     #[test]
     fn a_process_that_was_replaced_does_not_come_back() {
-        let mut lives = Lives::default();
-        assert_eq!([lives.greets(1), lives.greets(1)], [Life::One; 2], "the same process connects again");
-        assert_eq!([lives.greets(2), lives.greets(1), lives.greets(2)], [Life::One, Life::Two, Life::One]);
+        let mut incarnations = Incarnations::default();
+        assert_eq!([incarnations.on_greeting(1), incarnations.on_greeting(1)], [One; 2], "the same process connects again");
+        assert_eq!([incarnations.on_greeting(2), incarnations.on_greeting(1), incarnations.on_greeting(2)], [One, Two, One]);
     }
 
     #[test]
     fn of_two_that_both_come_again_and_again_the_one_that_started_first_goes_on() {
-        let mut lives = Lives::default();
-        assert_eq!([lives.greets(1), lives.greets(2)], [Life::One; 2]);
-        assert_eq!([lives.greets(1), lives.greets(1), lives.greets(1)], [Life::Two, Life::Two, Life::FirstOfTwo]);
-        assert_eq!([lives.greets(2), lives.greets(1)], [Life::LaterOfTwo, Life::One]);
+        let mut incarnations = Incarnations::default();
+        assert_eq!([incarnations.on_greeting(1), incarnations.on_greeting(2)], [One; 2]);
+        assert_eq!([incarnations.on_greeting(1), incarnations.on_greeting(1), incarnations.on_greeting(1)], [Two, Two, FirstOfTwo]);
+        assert_eq!([incarnations.on_greeting(2), incarnations.on_greeting(1)], [LaterOfTwo, One]);
         // Seen in the other order.
-        let mut lives = Lives::default();
-        assert_eq!([lives.greets(2), lives.greets(1)], [Life::One; 2]);
-        assert_eq!([lives.greets(2), lives.greets(2), lives.greets(2)], [Life::Two, Life::Two, Life::LaterOfTwo]);
+        let mut incarnations = Incarnations::default();
+        assert_eq!([incarnations.on_greeting(2), incarnations.on_greeting(1)], [One; 2]);
+        assert_eq!([incarnations.on_greeting(2), incarnations.on_greeting(2), incarnations.on_greeting(2)], [Two, Two, LaterOfTwo]);
     }
 
     #[test]
     fn one_whose_place_was_taken_by_one_that_took_part_stops_whichever_started_first() {
         for (former, current) in [(1, 2), (2, 1)] {
-            let mut lives = Lives::default();
-            assert_eq!(lives.greets(former), Life::One);
-            lives.takes_part();
-            assert_eq!(lives.greets(current), Life::One);
+            let mut incarnations = Incarnations::default();
+            assert_eq!(incarnations.on_greeting(former), One);
+            incarnations.on_participation();
+            assert_eq!(incarnations.on_greeting(current), One);
             // Until it takes part the other one may come back.
-            assert_eq!(lives.greets(former), Life::Two);
-            lives.takes_part();
+            assert_eq!(incarnations.on_greeting(former), Two);
+            incarnations.on_participation();
             assert_eq!(
-                [lives.greets(former), lives.greets(former), lives.greets(current)],
-                [Life::Outlived, Life::Outlived, Life::One]
+                [incarnations.on_greeting(former), incarnations.on_greeting(former), incarnations.on_greeting(current)],
+                [Outlived, Outlived, One]
             );
             // It was started again, on the folder of the one that went on.
-            assert_eq!([lives.greets(3), lives.greets(3)], [Life::One; 2]);
+            assert_eq!([incarnations.on_greeting(3), incarnations.on_greeting(3)], [One; 2]);
         }
     }
 }
