@@ -1,8 +1,8 @@
 //! Measures the log: sync time and records per second for groups of 1, 64 and 1,024 records of 64 bytes, and appending alone.
 //!
 //! `cargo run --release -p walras-log-store --example log_write -- DIR [GROUPS]`: DIR must be empty or absent and is left empty;
-//! GROUPS (default 2,000) is the number of groups per size. Run it on an idle machine: a sync competes with all else on the disk. What
-//! it leaves out: handing entries between threads, and the meaning of entries.
+//! GROUPS (default 2,000) is the number of groups per size. Run it on an idle machine: a sync competes with all else on the disk.
+//! What it leaves out: handing entries between threads, and the meaning of entries.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ fn measure(dir: &Path, group_size: u64, groups: u64) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// What the writer costs beside the disk: encoding and checksums only.
+/// The writer's cost without the disk: encoding and checksums only.
 fn append_alone(dir: &Path) -> Result<(), AnyError> {
     const RECORDS: u64 = 30_000;
     const ROUNDS: u64 = 100;

@@ -1,4 +1,4 @@
-//! Why the log refused, and what its reader can do about it.
+//! Errors of the log, with what the operator can do.
 
 use rustix::io::Errno;
 use std::io;
@@ -14,31 +14,31 @@ pub enum LogError {
          where it stopped)"
     )]
     DiskFull {
-        /// What was being done.
+        /// The attempted operation.
         action: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
     },
-    /// The process, or the machine, has as many files and connections open as it may. Nothing was changed, and the same call may be made
-    /// again.
+    /// The process, or the machine, has as many files and connections open as it may. Nothing was changed, and the same call may be
+    /// made again.
     #[error(
         "no file descriptor left to {action} {path}: too many files and connections are open, and the disk is not full; nothing \
          acknowledged is lost and it is tried again; raise the limit of open files (`ulimit -n`), or see what holds so many"
     )]
     OutOfDescriptors {
-        /// What was being done.
+        /// The attempted operation.
         action: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
     },
     /// The operating system failed.
     #[error("could not {action} {path}: {source}; check the disk and the permissions, then start again")]
     Io {
-        /// What was being done.
+        /// The attempted operation.
         action: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// An earlier write or sync failed; what reached the disk since the last good one is unknown.
@@ -94,11 +94,11 @@ pub enum LogError {
     /// The files belong to another venue or cluster.
     #[error("{path} belongs to {found:#018x}, not to {expected:#018x}: give the folder of this venue, or an empty one")]
     WrongOwner {
-        /// The file that says so.
+        /// The file that names the owner.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner that was found.
         found: u64,
-        /// Whose it should be.
+        /// The expected owner.
         expected: u64,
     },
     /// The files are of a version that this program does not know.
@@ -148,13 +148,13 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether the same call may succeed later, on the same log: it was refused before anything was changed.
+    /// Whether the same call may succeed later on the same log, because it was refused before anything was changed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::OutOfDescriptors { .. })
     }
 
-    /// Tells a full disk, and a lack of descriptors, from other failures.
+    /// Distinguishes a full disk and a lack of descriptors from other failures.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
@@ -175,7 +175,7 @@ pub fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Names the file and the deed in an I/O failure.
+/// Adds the file and the operation to an I/O error.
 pub(crate) trait During<T> {
     fn during(self, action: &'static str, path: &Path) -> Result<T, LogError>;
 }

@@ -1,4 +1,4 @@
-//! The bytes of a segment: encoding and decoding what `format.md` describes.
+//! Encoding of segments, as `format.md` describes.
 
 use walras_types::LogIndex;
 

@@ -1,7 +1,7 @@
-//! The folder of segments that the log has let go of and that are kept for reading, beside the log's own files.
+//! The folder of dropped segments that are retained for reading.
 //!
-//! A segment comes here by its name alone: its bytes stay where they are, and nothing writes them again. The log itself never looks here,
-//! so its opening takes no longer however much is kept. How long, and how much, is for the venue to decide: see [`list`].
+//! A segment is moved here by renaming its file and never written again. The log itself never looks here, so opening it does not
+//! take longer. The operator decides how much is retained, and for how long: see [`list`].
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{During, LogError};
@@ -9,20 +9,20 @@ use crate::scan::{segment_id, segment_name};
 use crate::segment::SpentFile;
 use std::path::{Path, PathBuf};
 
-/// What becomes of the files of segments that are let go of.
+/// What happens to the files of dropped segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LetGo {
-    /// They serve again, or are removed.
+    /// They are reused or removed.
     #[default]
     Reuse,
     /// They are moved into the folder [`HISTORY_FOLDER`], for [`crate::open_whole`] to read.
     Keep,
 }
 
-/// Name of the folder in the log's own.
+/// Name of the folder within the log's folder.
 pub const HISTORY_FOLDER: &str = "history";
 
-/// Paths and lengths of the segments that are kept, oldest first.
+/// Paths and lengths of the retained segments, oldest first.
 pub fn list<D: Disk>(disk: &D, dir: &Path) -> Result<Vec<(PathBuf, u64)>, LogError> {
     let folder = dir.join(HISTORY_FOLDER);
     let mut kept = Vec::new();
@@ -38,7 +38,7 @@ pub fn list<D: Disk>(disk: &D, dir: &Path) -> Result<Vec<(PathBuf, u64)>, LogErr
     Ok(kept)
 }
 
-/// Ids of the segments that are kept, ascending.
+/// Ids of the retained segments, ascending.
 pub(crate) fn ids<D: Disk>(disk: &D, dir: &Path) -> Result<Vec<u64>, LogError> {
     let folder = dir.join(HISTORY_FOLDER);
     let names = match disk.list(&folder) {
@@ -50,8 +50,8 @@ pub(crate) fn ids<D: Disk>(disk: &D, dir: &Path) -> Result<Vec<u64>, LogError> {
     Ok(ids)
 }
 
-/// Moves files here. A crash leaves each in one of the two folders; the next opening of the log moves what is left. After a failure that
-/// opening does, too.
+/// Moves files here. After a crash each file is in one of the two folders. The next opening of the log moves the rest, also after a
+/// failure.
 pub(crate) fn take<D: Disk>(disk: &D, dir: &Path, leaving: &[SpentFile<D::File>]) -> Result<(), LogError> {
     let folder = dir.join(HISTORY_FOLDER);
     disk.create_dir_all(&folder).during("create", &folder)?;

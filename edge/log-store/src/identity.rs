@@ -1,4 +1,4 @@
-//! The small file that names a log. It is written once, after the first segment, so that where it is the log is whole.
+//! The small file that identifies a log. It is written once, after the first segment, so if it exists the log is complete.
 
 use crate::disk::{Disk, DiskFile, read_full_at};
 use crate::error::{During, LogError};

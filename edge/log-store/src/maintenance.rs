@@ -29,9 +29,9 @@ pub(crate) struct Chores<F> {
 }
 
 /// Work to be done off the hot path, on any thread: [`crate::LogWriter::maintenance`] hands it out, [`Maintenance::run`] does it.
-/// The writer goes on meanwhile, and waits for it only when it needs the next segment before that is ready. Dropping it undone is
-/// allowed: the writer then prepares the segment itself when it needs it. As long as it lives, also after its writer is gone, the log
-/// is [`LogError::Locked`]: it would make or remove files under the hands of the next writer.
+/// The writer continues meanwhile, and waits only if it needs the next segment before that is ready. It may be dropped without
+/// running it: the writer then prepares the segment itself. While it exists, even after its writer was dropped, the log is
+/// [`LogError::Locked`], because it creates and removes files.
 #[derive(Debug)]
 pub struct Maintenance<D: Disk> {
     pub(crate) disk: D,
@@ -43,8 +43,8 @@ pub struct Maintenance<D: Disk> {
 }
 
 impl<D: Disk> Maintenance<D> {
-    /// Does the work. A failure leaves the log usable: the writer tries again when it must. [`LogError::DiskFull`] here is an early
-    /// warning, one segment before the log would stop.
+    /// Does the work. After a failure the log stays usable, and the writer tries again when it must. [`LogError::DiskFull`] here is
+    /// an early warning, one segment before the log would stop.
     pub fn run(self) -> Result<(), LogError> {
         let Self { disk, dir, chores, pace, done, _lock } = self;
         if let Some(spare) = do_chores(&disk, &dir, chores, &pace)? {
@@ -82,7 +82,8 @@ fn do_chores<D: Disk>(
     }
 }
 
-/// The next segment, on its way. Whoever lets go of this waits for it, or nobody else may open the log before it is there: then it hurries.
+/// The next segment, being prepared. Dropping this waits for the preparation, without pauses in it, because the log must not be
+/// opened before it has ended.
 #[derive(Debug)]
 pub(crate) struct Coming<F> {
     pub(crate) spare: Receiver<Spare<F>>,

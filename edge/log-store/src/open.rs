@@ -1,4 +1,4 @@
-//! Opening a log: find the segments, read them, decide what they amount to, cut a torn tail.
+//! Opening a log: find the segments, read them, decide which of them count, cut a torn tail.
 
 use crate::cursor::{Cursor, Layout};
 use crate::disk::{Disk, DiskFile, LockKind};
@@ -133,7 +133,7 @@ fn resume<D: Disk>(
     Ok(log)
 }
 
-/// Makes a log where there is none. Its identity comes last: without it what a crash left of the first segment is made anew.
+/// Makes a new log. Its identity is written last: without it, the remains of a first segment after a crash are replaced.
 fn create<D: Disk>(disk: D, dir: &Path, options: LogOptions, held: Arc<D::Lock>) -> Result<(LogWriter<D>, Recovery), LogError> {
     refuse_to_replace_entries(&disk, dir, options.block_bytes)?;
     let identity = Identity { log_id: disk.entropy().during("get random bytes for", dir)?, owner_id: options.owner_id };
@@ -215,9 +215,9 @@ pub(crate) fn segment_ids<D: Disk>(disk: &D, dir: &Path) -> Result<Vec<u64>, Log
     Ok(ids)
 }
 
-/// Makes sure that what will be read is on the device: a process that was killed leaves its last group in memory only, and one
-/// whose sync failed may leave bytes there that look clean and are nowhere else. Only the last group can be in that state, so only
-/// the newest segment with a group and those after it are synced and read anew.
+/// Makes sure that what will be read is on the device. A killed process leaves its last group only in the page cache, and after a
+/// failed sync the cache may hold bytes that look clean but are not on the device. Only the last group can be in that state, so
+/// only the newest segment with a group and those after it are synced and read again.
 fn make_durable<D: Disk>(disk: &D, dir: &Path, log_id: u64, ids: &[u64]) -> Result<(), LogError> {
     for id in ids.iter().rev() {
         let path = dir.join(segment_name(*id));

@@ -1,22 +1,22 @@
-//! How a log is laid out.
+//! Options of a log.
 
 use crate::error::LogError;
 use crate::format::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, FIRST_SEGMENT_ID, GROUP_HEADER_BYTES, RECORD_HEADER_BYTES};
 use crate::history::LetGo;
 use walras_types::LogIndex;
 
-/// How a log is laid out. Sizes may change between one opening and the next; they hold for segments prepared from then on.
+/// Options of a log. Sizes may change from one opening to the next and apply to segments prepared after that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOptions {
     /// Length of a segment's file, but for the first ones of a log. Default 64 MiB.
     pub segment_bytes: u64,
-    /// Length of the first segment of a log, with which it must wait before it can be used; each one after it is twice as long, up to
-    /// `segment_bytes`. Where it has no room for the longest group it is as long as it must be. A short one lets a log open sooner, and has
-    /// one that is busy from the start wait for its second segment. Default 64 MiB, which is not short.
+    /// Length of the first segment of a log, with which it must wait before it can be used; each one after it is twice as long, up
+    /// to `segment_bytes`. Where it has no room for the longest group it is as long as it must be. A short one lets a log open
+    /// sooner, and has one that is busy from the start wait for its second segment. Default 64 MiB, which is not short.
     pub first_segment_bytes: u64,
     /// Files of segments that were let go of and are kept to become new ones, so that these need not be filled. Default 8.
     pub spent_files_max: usize,
-    /// What becomes of segments that are let go of. Default: their files serve again.
+    /// What happens to dropped segments. Default: their files are reused.
     pub let_go: LetGo,
     /// Groups begin at multiples of this, a power of two from 512 to 65,536, so that a sync never writes to a block that holds
     /// acknowledged bytes. No smaller than what the device writes as a unit. Default 4,096.
@@ -53,7 +53,7 @@ impl LogOptions {
         usize::try_from(room).unwrap_or(usize::MAX)
     }
 
-    /// Length of the segment with an id: the same for whoever plans to write to it and who prepares it.
+    /// Length of the segment with an id. Used both to prepare the segment and to plan writes to it.
     pub(crate) fn segment_bytes_of(&self, segment_id: u64) -> u64 {
         let block = u64::from(self.block_bytes);
         let smallest = self.group_room().saturating_add(block).next_multiple_of(block);

@@ -1,8 +1,9 @@
-//! How fast a new segment is filled: slowly beside a log that writes, and no later than the log needs it.
+//! The speed of filling a new segment: slowly, so as not to disturb the log's writes, but in time for the log to use it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What the writer of the log and who fills its next segment tell each other. No memory depends on it, hence no ordering.
+/// State shared by the log's writer and the thread that fills its next segment. It guards no other memory, so relaxed ordering is
+/// enough.
 #[derive(Debug, Default)]
 pub struct Pace {
     in_a_hurry: AtomicBool,
@@ -16,24 +17,24 @@ impl Pace {
         Self { in_a_hurry: AtomicBool::new(true), filled_bytes: AtomicU64::new(0) }
     }
 
-    /// Whether nobody waits for it yet, so that whoever else uses the disk comes first.
+    /// Whether nobody waits for the segment yet, so that other users of the disk have priority.
     #[must_use]
     pub fn has_time(&self) -> bool {
         !self.in_a_hurry.load(Ordering::Relaxed)
     }
 
-    /// Notes how far it is.
+    /// Records the progress.
     pub fn note_filled(&self, bytes: u64) {
         self.filled_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Somebody waits for it.
+    /// The writer waits for the segment.
     pub(crate) fn hurry(&self) {
         self.in_a_hurry.store(true, Ordering::Relaxed);
     }
 
-    /// The log has used `used_bytes` of the `active_bytes` before it comes to this segment of `coming_bytes`. In proportion, filling it must be
-    /// twice as far: who only keeps up is late, because something comes between again and again.
+    /// Sets the required progress: the log has used `used_bytes` of the `active_bytes` of its current segment, and the next one has
+    /// `coming_bytes`. In proportion, filling must be twice as far, because other work delays it again and again.
     pub(crate) fn keep_ahead_of(&self, used_bytes: u64, active_bytes: u64, coming_bytes: u64) {
         let filled_bytes = self.filled_bytes.load(Ordering::Relaxed);
         let is_behind = filled_bytes < coming_bytes

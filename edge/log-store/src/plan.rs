@@ -1,4 +1,4 @@
-//! From what the segments hold to what the log is: which segments count, up to which entry, and whether to refuse.
+//! Derives the log from its segments: which segments count, up to which entry, and whether to refuse.
 
 use crate::disk::DiskFile;
 use crate::error::LogError;
@@ -17,7 +17,7 @@ pub(crate) struct Kept<F> {
     pub(crate) end_index: LogIndex,
 }
 
-/// What a folder of segments amounts to.
+/// The log that a folder of segments holds.
 #[derive(Debug)]
 pub(crate) struct Plan<F> {
     /// Oldest first; the last one is the active one. Never empty.
@@ -38,7 +38,7 @@ impl<F: DiskFile> Plan<F> {
         Self::reaching(Reach::Floor, dir, scans)
     }
 
-    /// The same with what was let go of, as far back as it is there without a gap.
+    /// The same with dropped segments, as far back as they are there without a gap.
     pub(crate) fn with_history(dir: &Path, scans: Vec<SegmentScan<F>>) -> Result<Self, LogError> {
         Self::reaching(Reach::History, dir, scans)
     }
@@ -126,7 +126,7 @@ fn hide_unfinished<F>(kept: &mut [Kept<F>]) -> Option<TornTail> {
     Some(unfinished)
 }
 
-/// How far back a log is looked at.
+/// How far back a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// To the first entry that was not let go of, which must be there.
@@ -178,13 +178,13 @@ fn chain<F>(reach: Reach, mut scans: Vec<SegmentScan<F>>) -> Result<Chain<F>, Lo
         } else if let Some(damaged) = damage(&scan) {
             return Err(damaged);
         } else {
-            // What lies between was removed, or never kept.
+            // The segments in between were removed or never retained.
             scans.push(scan);
             break;
         }
     }
     kept.reverse();
-    // A file that was on its way to serve again holds nothing.
+    // A file that was about to be reused counts as empty.
     let (let_go, empty): (Vec<_>, Vec<_>) = scans.into_iter().rev().partition(|scan| scan.first.is_some());
     superseded.extend(empty);
     Ok(Chain { kept, let_go, superseded })

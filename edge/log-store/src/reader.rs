@@ -95,7 +95,7 @@ impl<F: DiskFile> LogReader<F> {
         self.end_index
     }
 
-    /// Another reader of the entries from `from` on, of those that this one has yet to return: nothing is looked for anew.
+    /// Another reader of the entries that this one has not returned yet, from `from` on. It does not search the folder again.
     pub fn again(&self, from: LogIndex) -> Result<Self, LogError> {
         if from < self.from || from > self.end_index {
             return Err(LogError::OutOfRange { index: from, first: self.from, end: self.end_index });
@@ -169,19 +169,19 @@ fn unreadable<F>(stretch: &Stretch<F>, offset: u64, index: LogIndex) -> LogError
     LogError::corrupt(&stretch.path, offset, format!("entry {index}, which was readable when the log was opened, is not any more"))
 }
 
-/// Opens a log for reading only, for instance to dump it; changes nothing. A log in use by a writer is [`LogError::Locked`]. The lock
-/// is held as long as the second value lives.
+/// Opens a log for reading only, for instance to dump it; changes nothing. A log in use by a writer is [`LogError::Locked`]. The
+/// lock is held as long as the second value lives.
 pub fn open_read_only<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<(LogReader<D::File>, D::Lock), LogError> {
     let held = lock(disk, dir, LockKind::Shared)?;
-    Ok((open_beside(disk, dir, from)?, held))
+    Ok((open_live(disk, dir, from)?, held))
 }
 
 /// A reader of a whole log, and its lock where there is one.
 pub type Whole<D> = (LogReader<<D as Disk>::File>, Option<<D as Disk>::Lock>);
 
-/// Opens a log with all that it holds and all that was let go of and kept ([`crate::LetGo::Keep`]), as far back as that goes without a gap,
-/// to read it; changes nothing. It may be in use: then the reader has what the log held when it was opened. The last group of those may be
-/// one whose sync has not ended. Every byte is read, here already. A lock is held as long as the second value lives; there is none beside a writer.
+/// Opens a log together with its history ([`crate::LetGo::Keep`]), as far back as that goes without a gap, for reading only. The
+/// log may be in use: the reader then sees what it held when it was opened, and the sync of the last group may not have finished.
+/// This call reads every byte. The second value holds a lock while it exists; it is `None` if a writer has the log open.
 pub fn open_whole<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<Whole<D>, LogError> {
     let whole = || {
         let identity = Identity::read(disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
@@ -190,16 +190,16 @@ pub fn open_whole<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Resu
     };
     match lock(disk, dir, LockKind::Shared) {
         Ok(held) => Ok((whole()?, Some(held))),
-        Err(LogError::Locked { .. }) => Ok((beside_a_writer(whole, |_| true)?, None)),
+        Err(LogError::Locked { .. }) => Ok((while_in_use(whole, |_| true)?, None)),
         Err(error) => Err(error),
     }
 }
 
-/// How often a log in use is looked at before what is found counts.
+/// Number of attempts to read a log in use before the result counts.
 const LOOKS_MAX: usize = 8;
 
-/// Looks at a log in use. What its writer is writing just then may look like damage, and a file may move under the reader's hands.
-pub(crate) fn beside_a_writer<T>(look: impl Fn() -> Result<T, LogError>, is_sound: impl Fn(&T) -> bool) -> Result<T, LogError> {
+/// Reads a log in use. A write in progress may look like damage, and a file may be moved meanwhile, so this tries several times.
+pub(crate) fn while_in_use<T>(look: impl Fn() -> Result<T, LogError>, is_sound: impl Fn(&T) -> bool) -> Result<T, LogError> {
     let mut looks = 0;
     loop {
         looks += 1;
@@ -215,7 +215,7 @@ pub(crate) fn beside_a_writer<T>(look: impl Fn() -> Result<T, LogError>, is_soun
 /// All segments of a log and its history, by ascending id.
 pub(crate) fn scan_whole<D: Disk>(disk: &D, dir: &Path, log_id: u64) -> Result<Vec<SegmentScan<D::File>>, LogError> {
     let folder = dir.join(HISTORY_FOLDER);
-    // The log's own first: a segment that moves meanwhile is found twice, and not in neither.
+    // The log's own segments first: a segment that is moved meanwhile is found twice rather than not at all.
     let own = segment_ids(disk, dir)?;
     let mut history = history::ids(disk, dir)?;
     history.retain(|id| !own.contains(id));
@@ -225,10 +225,10 @@ pub(crate) fn scan_whole<D: Disk>(disk: &D, dir: &Path, log_id: u64) -> Result<V
     Ok(scans)
 }
 
-/// The same beside a writer that goes on: the reader has what the log held when it was opened, or less. What the writer was writing just then
-/// may look like damage, and what it lets go of meanwhile is gone: whoever meets an error opens it again. What the reader returns was written, and
-/// no later than that; whether it is to stay (a replica's log may take back what was not decided) its reader must know.
-pub fn open_beside<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<LogReader<D::File>, LogError> {
+/// Opens a log for reading while its writer continues. The reader sees at most what the log held when it was opened. A write in
+/// progress may look like damage, and segments may be dropped meanwhile; after an error the caller opens the log again. All
+/// returned entries were written, but a replica's log may still replace undecided ones: the caller must know which are final.
+pub fn open_live<D: Disk>(disk: &D, dir: &Path, from: Option<LogIndex>) -> Result<LogReader<D::File>, LogError> {
     let identity = Identity::read(disk, dir)?.ok_or_else(|| LogError::NotFound { dir: dir.to_path_buf() })?;
     let ids = segment_ids(disk, dir)?;
     reader_of(Plan::new(dir, scan_all(disk, dir, identity.log_id, &ids, Access::Read)?)?, from)

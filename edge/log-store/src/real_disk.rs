@@ -13,9 +13,9 @@ use std::time::Duration;
 /// Name of the file that carries the lock. It stays when the lock is released: removing it would let two writers lock two files.
 const LOCK_FILE: &str = "LOCK";
 
-/// Zeros are written to the device in pieces of this size, so that a sync of the log beside them never waits for long.
+/// Zeros are written to the device in pieces of this size, so that a sync of the log on the same disk never waits long.
 const ZERO_CHUNK_BYTES: usize = 256 << 10;
-/// Between two pieces, while there is time: at most 85 MB/s, which a log beside it hardly notices (docs/tried.md).
+/// Pause between two pieces while there is time. It limits filling to 85 MB/s, which hardly slows the log (docs/tried.md).
 const ZERO_PAUSE: Duration = Duration::from_millis(3);
 /// Memory and places of direct writes are multiples of this.
 const DIRECT_BYTES: usize = 4096;
@@ -162,8 +162,8 @@ fn reserve(_file: &File, _len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Past the page cache where that is possible. A piece that is written to the cache must be synced, which also commits the file system's
-/// journal, and while that goes on, each log on the disk waits to note the time of its next write: milliseconds on a busy machine.
+/// Bypasses the page cache where possible. A piece written to the cache must be synced, which also commits the file system's
+/// journal. During that commit every log on the disk waits to update its modification time: milliseconds on a busy machine.
 fn write_zeros(file: &File, from: u64, to: u64, pace: &Pace) -> io::Result<()> {
     let memory = vec![0; ZERO_CHUNK_BYTES + DIRECT_BYTES];
     let zeros = &memory[memory.as_ptr().align_offset(DIRECT_BYTES).min(DIRECT_BYTES)..][..ZERO_CHUNK_BYTES];
@@ -188,7 +188,7 @@ fn write_zeros(file: &File, from: u64, to: u64, pace: &Pace) -> io::Result<()> {
             offset += piece as u64;
             pace.note_filled(offset);
             if offset < to && pace.has_time() {
-                std::thread::sleep(ZERO_PAUSE); // pause: so that the log beside it has the disk
+                std::thread::sleep(ZERO_PAUSE); // pause: so that the log has the disk
             }
         }
         Ok(())
@@ -248,7 +248,7 @@ mod tests {
             let had_time = pace.has_time();
             file.allocate(len, &pace).unwrap();
             assert_eq!((file.len().unwrap(), pace.has_time()), (len, had_time));
-            // Nothing of it may be left to whoever writes next: these bytes are nowhere aligned.
+            // The direct flag must be cleared for later writers: these bytes are not aligned.
             file.write_all_at(b"abc", 5).unwrap();
             pace.keep_ahead_of(1, 1, len);
             assert!(pace.has_time(), "it is filled to its end");

@@ -1,4 +1,4 @@
-//! What recovery and verification tell.
+//! Reports of recovery and verification.
 
 use crate::disk::DiskFile;
 use crate::scan::{SegmentScan, Tail};

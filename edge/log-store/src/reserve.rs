@@ -1,7 +1,7 @@
-//! Descriptors held back for the log: where the process has none left, the log's next file takes one of these.
+//! File descriptors reserved for the log: if the process has none left, the log's next file uses one of these.
 //!
-//! The limit of open files holds for the whole process, and so does the reserve. A server fills the limit with connections; without a
-//! reserve the log would be refused its next segment by a crowd of strangers.
+//! The limit on open files applies to the whole process, and so does the reserve. A server's connections may exhaust the limit;
+//! without a reserve the log could then not open its next segment.
 
 use crate::error::is_out_of_descriptors;
 use std::fs::File;
@@ -19,8 +19,8 @@ fn reserve() -> MutexGuard<'static, Reserve> {
     RESERVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Holds so many descriptors back for the log and the snapshots of this process, from now on; how many it holds. Those that were used are
-/// replaced as soon as there are others.
+/// Reserves `count` descriptors for the log and the snapshots of this process; returns how many it could reserve. Used ones are
+/// replaced as soon as others are free.
 pub fn hold_descriptors(count: usize) -> usize {
     let mut reserve = reserve();
     reserve.wanted = count;
@@ -38,8 +38,8 @@ impl Reserve {
     }
 }
 
-/// Opens something, with a descriptor of the reserve where there is no other. For files without which the venue can not go on, and for no
-/// connection.
+/// Opens a file, with a reserved descriptor if there is no other. For files that the venue cannot run without, never for
+/// connections.
 pub fn with_reserve<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let mut opened = open();
     loop {
@@ -49,7 +49,7 @@ pub fn with_reserve<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
             reserve.fill();
             return opened;
         }
-        // Another thread may take what is given back here before this one does: then the next.
+        // Another thread may take the released descriptor first; then the next one is released.
         let Some(file) = reserve.held.pop() else { return opened };
         drop(file);
         opened = open();

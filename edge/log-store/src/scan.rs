@@ -1,6 +1,6 @@
-//! Reads one segment from end to end and says what its end looks like.
+//! Reads one segment from start to end and classifies its end.
 //!
-//! Here the torn tail is told apart from damage; [the crate's page](crate) gives the reasoning.
+//! This is where a torn tail is distinguished from damage; [the crate's page](crate) gives the reasoning.
 
 use crate::cursor::{Cursor, Layout};
 use crate::disk::{DiskFile, read_full_at};
@@ -34,7 +34,7 @@ pub(crate) fn note(marks: &mut Vec<Mark>, first_index: LogIndex, offset: u64) {
 pub(crate) enum Tail {
     /// Zeros: nothing was ever written there.
     Zero,
-    /// In a recycled segment: what an earlier segment left, or a torn group of which no header survived.
+    /// In a recycled segment: old content, or a torn group whose header did not survive.
     Stale,
     /// A group that was being written when the machine or the process stopped.
     Torn {
@@ -210,7 +210,8 @@ impl<F: DiskFile> SegmentScan<F> {
         let mut offset = searched_from;
         while offset < self.layout.end {
             let later = cursor.group(offset).during("read", &self.path)?;
-            // The header was synced before any group was written. A group may have been written before those in front of it were synced.
+            // The header was synced before any group was written. A group may have been written before those in front of it were
+            // synced.
             if let Some(later) = later.filter(|later| self.header.is_none() || later.synced_offset() > self.end_offset) {
                 let what = if self.header.is_none() { "the segment's header" } else { "the group there" };
                 let detail = format!(

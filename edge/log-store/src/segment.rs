@@ -81,7 +81,7 @@ impl<F> Spare<F> {
 pub(crate) struct SpentFile<F> {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<F>,
-    /// 0 where nobody knows that it was ever filled.
+    /// 0 if it is not known to be filled.
     pub(crate) file_bytes: u64,
 }
 
@@ -131,7 +131,7 @@ impl Recipe {
         .during("create", &path)?;
         let written = self.fill(disk, &path, file, pace);
         if written.is_err() {
-            // Gives the space back. When that fails too, the next opening does it; the first failure is the one to tell.
+            // Frees the space. If that fails too, the next opening does it; the first failure is the one to report.
             let _ = disk.remove(&path);
         }
         written
@@ -146,13 +146,13 @@ impl Recipe {
         Ok(Spare { path: path.to_path_buf(), file: Arc::new(file), header })
     }
 
-    /// Takes a spent file that can serve again, if there is one.
+    /// Takes a spent file that can be reused, if there is one.
     pub(crate) fn take_spent<F>(&self, spent: &mut Vec<SpentFile<F>>) -> Option<SpentFile<F>> {
         let at = spent.iter().position(|file| self.can_recycle(file))?;
         Some(spent.remove(at))
     }
 
-    /// Whether a spent file can serve again: it has the right length, and no reader has it open.
+    /// Whether a spent file can be reused: it has the right length, and no reader has it open.
     fn can_recycle<F>(&self, spent: &SpentFile<F>) -> bool {
         spent.file_bytes == self.segment_bytes && Arc::strong_count(&spent.file) == 1
     }

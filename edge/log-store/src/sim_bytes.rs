@@ -1,5 +1,5 @@
-//! The bytes of a simulated file, in pieces that copies share until one of them changes: what a disk holds twice, in memory and on the device,
-//! and what is on copies of a disk, is mostly the same.
+//! The bytes of a simulated file, in pieces that copies share until one of them changes: what a disk holds twice, in memory and on
+//! the device, and what is on copies of a disk, is mostly the same.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl SimBytes {
         }
     }
 
-    /// Makes bytes that are there anew, one after the other.
+    /// Changes existing bytes, one after the other.
     pub(crate) fn fill_with(&mut self, range: Range<usize>, mut byte: impl FnMut() -> u8) {
         for (at, inside, _) in parts(range) {
             Arc::make_mut(&mut self.pieces[at])[inside].fill_with(&mut byte);

@@ -1,9 +1,10 @@
-//! A disk in memory that loses, tears and refuses, from a seed: what the simulator and the tests put under the log.
+//! A simulated disk in memory that loses, tears and refuses writes, from a seed. The simulator and the tests run the log on it.
 //!
 //! What it models: writes that were not synced survive a crash page by page or not at all, torn at any byte, or as garbage; names
 //! that were not synced likewise; a full disk; reads that return less than asked; writes and syncs that fail, after which memory
-//! shows bytes that the device never got; a device that is gone for a while; no descriptor left. What it does not: latency (the simulator adds it), damage
-//! to bytes at rest ([`SimDisk::flip`] does that), more than one folder level of durability for `create_dir_all`.
+//! shows bytes that the device never got; a device that is gone for a while; no descriptor left. What it does not: latency (the
+//! simulator adds it), damage to bytes at rest ([`SimDisk::flip`] does that), more than one folder level of durability for
+//! `create_dir_all`.
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::pace::Pace;
@@ -43,7 +44,7 @@ pub struct SimFaults {
     pub sync_error_in: Option<u64>,
     /// This write fails, possibly after writing a part.
     pub write_error_in: Option<u64>,
-    /// The device is gone from this operation on that changes anything: it and all later ones fail, until faults are set anew.
+    /// The device fails from this changing operation on, until other faults are set.
     pub gone_in_ops: Option<u64>,
 }
 
@@ -117,8 +118,8 @@ impl Pages {
     }
 }
 
-/// Names changed by one operation: a name now means a file, or nothing. Paths are compared as they are written, which is far cheaper than by
-/// their parts.
+/// Names changed by one operation: a name now means a file, or nothing. Paths are compared as they are written, which is far
+/// cheaper than by their parts.
 type NameChange = Vec<(OsString, Option<u64>)>;
 
 #[derive(Clone, Debug, Default)]
@@ -447,7 +448,7 @@ impl State {
         self.start_over();
     }
 
-    /// Whoever had anything open or locked is gone.
+    /// Invalidates all open files and locks.
     fn start_over(&mut self) {
         self.locks.clear();
         self.inodes.values_mut().for_each(|file| file.open_count = 0);
@@ -674,7 +675,7 @@ impl DiskFile for SimFile {
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        // After a panic of somebody else's nothing has to be in order any more.
+        // If another thread panicked, consistency no longer matters.
         let Ok(mut state) = self.disk.0.lock() else { return };
         if state.epoch == self.epoch
             && let Some(file) = state.inodes.get_mut(&self.inode)

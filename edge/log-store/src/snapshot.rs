@@ -1,4 +1,4 @@
-//! Snapshots of the state that the log leads to: the last two, so that a damaged one costs time and not data.
+//! Snapshots of the state that the log produces. The last two are retained, so that a damaged one costs time and not data.
 //!
 //! ```text
 //! header (48 bytes)                                             payload
@@ -19,7 +19,7 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"WALRASSN";
 const HEADER_BYTES: usize = 48;
-/// Written and synced in pieces of this size, so that a sync of the log beside it never waits for long.
+/// Snapshots are written and synced in pieces of this size, so that a sync of the log on the same disk never waits long.
 const CHUNK_BYTES: usize = 8 << 20;
 const KEPT_COUNT: usize = 2;
 
@@ -28,7 +28,7 @@ const KEPT_COUNT: usize = 2;
 pub struct Snapshot {
     /// The last entry that is part of the state.
     pub log_index: LogIndex,
-    /// The state, encoded by whoever wrote it.
+    /// The encoded state.
     pub bytes: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ pub struct Snapshot {
 pub struct DamagedSnapshot {
     /// Its file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault.
     pub detail: String,
 }
 
@@ -79,20 +79,21 @@ impl<D: Disk> SnapshotStore<D> {
             let path = dir.join(name);
             disk.remove(&path).during("remove", &path)?;
         }
-        // A process that died between renaming and syncing left a name that only memory has.
+        // A process that died between renaming and syncing left a name that is not durable.
         disk.sync_dir(dir).during("sync", dir)?;
         Self::check_all(disk, dir, owner_id, &names, Some(held))
     }
 
-    /// A look at a folder of snapshots that nobody else uses: changes nothing. Not to write to.
+    /// Opens a folder of snapshots that no other process uses, for reading only.
     pub fn open_read_only(disk: D, dir: &Path, owner_id: u64) -> Result<Self, LogError> {
         let held = lock(&disk, dir, LockKind::Shared)?;
         let names = disk.list(dir).during("list", dir)?;
         Self::check_all(disk, dir, owner_id, &names, Some(held))
     }
 
-    /// The same beside whoever writes snapshots there: what it removes meanwhile is an error, after which the folder is looked at again.
-    pub fn open_beside(disk: D, dir: &Path, owner_id: u64) -> Result<Self, LogError> {
+    /// Opens a folder of snapshots for reading while its writer continues. If the writer removes a snapshot meanwhile, this tries
+    /// again.
+    pub fn open_live(disk: D, dir: &Path, owner_id: u64) -> Result<Self, LogError> {
         let names = disk.list(dir).during("list", dir)?;
         Self::check_all(disk, dir, owner_id, &names, None)
     }
@@ -148,8 +149,8 @@ impl<D: Disk> SnapshotStore<D> {
         Ok(found.map(|bytes| Snapshot { log_index, bytes }))
     }
 
-    /// Writes a snapshot durably, then removes all but the last two sound ones. After a failure the folder holds what it held before,
-    /// and perhaps the new one; trying again is allowed.
+    /// Writes a snapshot durably, then removes all but the last two sound ones. After a failure the folder holds what it held
+    /// before, and perhaps the new one; trying again is allowed.
     pub fn write(&mut self, log_index: LogIndex, bytes: &[u8]) -> Result<(), LogError> {
         if let Some(newest) = self.sound.last().copied().filter(|newest| *newest >= log_index) {
             return Err(LogError::SnapshotNotNewer { index: log_index, newest });
@@ -157,7 +158,7 @@ impl<D: Disk> SnapshotStore<D> {
         let path = self.dir.join(snapshot_name(log_index));
         let temporary = self.dir.join(format!("{}.new", snapshot_name(log_index)));
         if let Err(error) = self.write_file(&temporary, log_index, bytes) {
-            // Gives the space back. When that fails too, the next opening does it; the first failure is the one to tell.
+            // Frees the space. If that fails too, the next opening does it; the first failure is the one to report.
             let _ = self.disk.remove(&temporary);
             return Err(error);
         }

@@ -4,19 +4,19 @@ use crate::disk::{Disk, LockKind};
 use crate::error::LogError;
 use crate::identity::Identity;
 use crate::plan::Plan;
-use crate::reader::{beside_a_writer, scan_whole};
+use crate::reader::{scan_whole, while_in_use};
 use crate::report::{SegmentReport, SegmentRole, VerifyReport};
 use crate::writer::lock;
 use std::path::Path;
 use walras_types::LogIndex;
 
-/// Reads every byte of a log and reports what is there. Changes nothing. Damage is reported, not returned as an error; errors are for
-/// what keeps it from looking: no log, an unreadable disk, another version. The segments that were let go of and kept count as far back as they
-/// are there without a gap. A log in use is looked at beside its writer.
+/// Reads every byte of a log and reports what is there. Changes nothing. Damage is reported, not returned as an error; errors are
+/// for what keeps it from looking: no log, an unreadable disk, another version. The segments that were let go of and kept count as
+/// far back as they are there without a gap. A log in use is read while its writer continues.
 pub fn verify<D: Disk>(disk: &D, dir: &Path) -> Result<VerifyReport, LogError> {
     match lock(disk, dir, LockKind::Shared) {
         Ok(_held) => look(disk, dir),
-        Err(LogError::Locked { .. }) => beside_a_writer(|| look(disk, dir), |report| report.damage.is_none()),
+        Err(LogError::Locked { .. }) => while_in_use(|| look(disk, dir), |report| report.damage.is_none()),
         Err(error) => Err(error),
     }
 }

@@ -20,11 +20,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{TryRecvError, channel};
 use walras_types::LogIndex;
 
-/// The one writer of a log: [`append`](Self::append) buffers, [`sync`](Self::sync) makes durable, and [`flush`](Self::flush) lies between.
+/// The only writer of a log. [`append`](Self::append) buffers, [`flush`](Self::flush) hands to the operating system,
+/// [`sync`](Self::sync) makes durable.
 ///
-/// It has no thread of its own; whoever calls decides. After any failed write or sync every call answers [`LogError::Poisoned`], but not
-/// after an error that is [retryable](LogError::is_retryable): that call changed nothing, and what was buffered still is.
-/// Dropping it loses what was not synced; [`close`](Self::close) also proves to the next opening that nothing is missing.
+/// It has no thread of its own. After a failed write or sync every call returns [`LogError::Poisoned`]. A
+/// [retryable](LogError::is_retryable) error is different: that call changed nothing, and buffered entries stay buffered. Dropping
+/// the writer loses unsynced entries; [`close`](Self::close) also proves to the next opening that nothing is missing.
 #[derive(Debug)]
 pub struct LogWriter<D: Disk> {
     pub(crate) disk: D,
@@ -39,7 +40,7 @@ pub struct LogWriter<D: Disk> {
     pub(crate) trims: Vec<Trim<D::File>>,
     /// Files that no longer count, to become segments again.
     pub(crate) spent: Vec<SpentFile<D::File>>,
-    /// Files of segments that were let go of and are to be kept.
+    /// Files of dropped segments that are to be retained.
     pub(crate) leaving: Vec<SpentFile<D::File>>,
     /// Id of the first spare, or of the one that will be prepared next.
     pub(crate) next_segment_id: u64,
@@ -49,20 +50,19 @@ pub struct LogWriter<D: Disk> {
     pub(crate) durable_end: LogIndex,
     /// Every byte of the active segment before this offset is durable. All older segments are, entirely.
     pub(crate) synced_offset: u64,
-    /// Shared with the maintenance that is out: nobody may open the folder before that is done, too.
+    /// Shared with unfinished maintenance, because the folder must not be opened before that is done.
     pub(crate) lock: Arc<D::Lock>,
 }
 
 impl<D: Disk> LogWriter<D> {
-    /// Opens the log in `dir`, or makes one where there is none, and recovers it. What it reports as held is durable when it returns.
+    /// Opens and recovers the log in `dir`, or makes one. All entries that it reports are durable when it returns.
     ///
     /// A torn tail is cut and reported; damage that a crash does not explain is [`LogError::Corrupt`], and nothing is changed.
     pub fn open(disk: D, dir: &Path, options: LogOptions) -> Result<(Self, Recovery), LogError> {
         open::open(disk, dir, options)
     }
 
-    /// Lets go of the log but not of its folder's lock: for one that failed and is to be opened again. Drop [`Maintenance`] that is out
-    /// before that.
+    /// Closes a failed log but keeps its folder locked, to open it again. Drop unfinished [`Maintenance`] first.
     #[must_use]
     pub fn into_failed(self) -> FailedLog<D> {
         FailedLog { disk: self.disk, dir: self.dir, options: self.options, lock: self.lock }
@@ -119,21 +119,21 @@ impl<D: Disk> LogWriter<D> {
     }
 
     /// Makes all buffered entries durable, as one group: one write and one sync, unless the group crosses the end of a segment or
-    /// [`LogOptions::group_bytes_max`]. Every entry before the index returned is durable. After a crash meanwhile all those that were
-    /// buffered are there or none, however many groups they took.
+    /// [`LogOptions::group_bytes_max`]. Every entry before the index returned is durable. After a crash meanwhile all those that
+    /// were buffered are there or none, however many groups they took.
     pub fn sync(&mut self) -> Result<LogIndex, LogError> {
         self.guarded(Self::write_and_sync)?;
         Ok(self.durable_end())
     }
 
-    /// Hands all buffered entries to the operating system without waiting for the device: they survive the end of this process, but not
-    /// of the machine, before the next [`sync`](Self::sync). All of one call or none. Readers do not see them yet.
+    /// Hands all buffered entries to the operating system without waiting for the device: they survive the end of this process, but
+    /// not of the machine, before the next [`sync`](Self::sync). All of one call or none. Readers do not see them yet.
     pub fn flush(&mut self) -> Result<(), LogError> {
         self.guarded(|log| log.write_pending(After::Nothing))
     }
 
-    /// Writes an empty group, which proves to every later opening that all entries before it were synced. Worth a call when the log
-    /// falls idle: damage to the last entries can then be told from a torn tail.
+    /// Writes an empty group, which proves to later openings that all entries before it were synced. Useful when the log becomes
+    /// idle: damage to the last entries can then be distinguished from a torn tail.
     pub fn seal(&mut self) -> Result<(), LogError> {
         self.guarded(|log| {
             log.write_and_sync()?;
@@ -151,7 +151,7 @@ impl<D: Disk> LogWriter<D> {
         Ok(self.durable_end())
     }
 
-    /// Reads durable entries from `from` on. The reader sees the log as it is now, and needs the writer no more.
+    /// Reads durable entries from `from` on. The reader sees the log as it is now and is independent of the writer.
     pub fn reader(&self, from: LogIndex) -> Result<LogReader<D::File>, LogError> {
         if from < self.first_index() || from > self.durable_end() {
             return Err(LogError::OutOfRange { index: from, first: self.first_index(), end: self.durable_end() });
@@ -159,14 +159,14 @@ impl<D: Disk> LogWriter<D> {
         Ok(LogReader::new(self.sealed.iter().chain([&self.active]), from, self.durable_end()))
     }
 
-    /// Whether [`truncate_prefix`](Self::truncate_prefix) would let go of anything.
+    /// Whether [`truncate_prefix`](Self::truncate_prefix) would drop anything.
     #[must_use]
     pub fn can_let_go(&self, up_to: LogIndex) -> bool {
         self.sealed.front().is_some_and(|segment| segment.end_index <= up_to.next())
     }
 
-    /// Lets go of entries up to and including `up_to`, as far as they fill whole segments; returns the first entry still held. Costs
-    /// one sync, whatever the number of segments. [`LogOptions::spent_files_max`] of their files are kept to become new segments, and
+    /// Drops entries up to and including `up_to`, in whole segments; returns the first entry still held. Costs one sync, whatever
+    /// the number of segments. Up to [`LogOptions::spent_files_max`] files are kept for reuse, and
     /// [`maintenance`](Self::maintenance) removes the others; with [`LetGo::Keep`] it moves all of them into the history.
     pub fn truncate_prefix(&mut self, up_to: LogIndex) -> Result<LogIndex, LogError> {
         self.refuse_if_poisoned()?;
@@ -179,8 +179,8 @@ impl<D: Disk> LogWriter<D> {
                 return Ok(());
             }
             log.write_and_sync()?;
-            // The new floor is durable before any file goes, so the files may vanish in any order. Rolling may add to `sealed` here,
-            // at its other end.
+            // The new floor is durable before any file is removed, so files may be removed in any order. Rolling may append to
+            // `sealed` here.
             log.prepare_for_empty_group()?;
             let floor_index = log.sealed.get(droppable).unwrap_or(&log.active).first_index;
             log.pending.set_floor(floor_index);
@@ -223,8 +223,8 @@ impl<D: Disk> LogWriter<D> {
         })
     }
 
-    /// The slow work that is due, if any: hand it to another thread, or run it when there is nothing else to do. Ask after every few
-    /// syncs; it is cheap when nothing is due.
+    /// Returns slow work that is due, if any, for another thread or for idle time. To be called every few syncs; cheap if nothing
+    /// is due.
     pub fn maintenance(&mut self) -> Option<Maintenance<D>> {
         self.collect_spare();
         let has_chores = self.spares.is_empty() || !self.trims.is_empty() || !self.leaving.is_empty() || self.has_surplus();
@@ -245,14 +245,14 @@ impl<D: Disk> LogWriter<D> {
         Some(Maintenance { disk: self.disk.clone(), dir: self.dir.clone(), chores, pace, done, _lock: Arc::clone(&self.lock) })
     }
 
-    /// Does the slow work that is due, here and now.
+    /// Runs the slow work that is due.
     pub fn maintain(&mut self) -> Result<(), LogError> {
         let Some(work) = self.maintenance() else { return Ok(()) };
         self.hurry();
         work.run()
     }
 
-    /// Has the maintenance that is out take no breaks, for somebody who is about to wait for it.
+    /// Makes unfinished maintenance run without pauses, because the caller will wait for it.
     pub fn hurry(&self) {
         if let Some(coming) = &self.spare_coming {
             coming.pace.hurry();
@@ -264,7 +264,7 @@ impl<D: Disk> LogWriter<D> {
         self.spent.len() > spent_files_max || self.spent.iter().any(|file| file.file_bytes != segment_bytes)
     }
 
-    /// Spent files that are not to be kept: of another length than segments have now, or too many; the oldest first.
+    /// Spent files to be removed: those with another length than segments have now, and surplus ones; oldest first.
     fn take_surplus(&mut self) -> Vec<SpentFile<D::File>> {
         let LogOptions { segment_bytes, spent_files_max, .. } = self.options;
         let (kept, mut surplus): (Vec<_>, Vec<_>) =
@@ -298,7 +298,7 @@ impl<D: Disk> LogWriter<D> {
         if let Some(last) = group_count.checked_sub(1) {
             let (segment_id, _) = self.pending.place_of(last);
             if segment_id != self.active.layout.segment_id {
-                // All of them before a byte is written: where one can not be made, nothing was done.
+                // All segments are made before a byte is written, so that a failure here has changed nothing.
                 self.prepare_spares(segment_id - self.next_segment_id + 1)?;
             }
         }
@@ -340,7 +340,7 @@ impl<D: Disk> LogWriter<D> {
         self.write_and_sync()
     }
 
-    /// Begins a segment whose first group says that what older ones hold from `from` on does not count.
+    /// Begins a segment whose first group cuts off the entries of older segments from `from` on.
     pub(crate) fn cut_at(&mut self, from: LogIndex) -> Result<(), LogError> {
         self.pending.restart(from, self.next_segment_id);
         self.write_empty_group(GroupKind::Cut, from)?;
@@ -366,7 +366,7 @@ impl<D: Disk> LogWriter<D> {
         Ok(())
     }
 
-    /// Makes sure that so many segments are ready to follow the active one.
+    /// Makes sure that the given number of segments is ready to follow the active one.
     pub(crate) fn prepare_spares(&mut self, count: u64) -> Result<(), LogError> {
         while (self.spares.len() as u64) < count {
             let spare = self.prepare_spare()?;
@@ -375,7 +375,7 @@ impl<D: Disk> LogWriter<D> {
         Ok(())
     }
 
-    /// For a group of one block, written when nothing else is buffered.
+    /// Makes room for a group of one block, when nothing else is buffered.
     fn prepare_for_empty_group(&mut self) -> Result<(), LogError> {
         if self.pending.is_at_end() { self.prepare_spares(1) } else { Ok(()) }
     }
@@ -425,11 +425,11 @@ pub struct FailedLog<D: Disk> {
 }
 
 impl<D: Disk> FailedLog<D> {
-    /// Opens the log again: what it holds then is on the device, an unfinished write at its end is cut. A log that ends before
-    /// `durable_floor` is refused. May be tried again after a failure.
+    /// Opens the log again. Its entries are then on the device, and an unfinished write at its end is cut. A log that ends before
+    /// `durable_floor` is refused. May be repeated after a failure.
     ///
     /// # Errors
-    /// The disk's, or what a log that lost something is refused for.
+    /// The disk's, or the refusal of a log that lost data.
     pub fn open(&self, durable_floor: Option<LogIndex>) -> Result<LogWriter<D>, LogError> {
         let options = LogOptions { durable_floor, ..self.options.clone() };
         open::open_again(self.disk.clone(), &self.dir, options, Arc::clone(&self.lock))
@@ -469,7 +469,7 @@ pub(crate) fn slack<F>(sealed: &mut Segment<F>) -> Option<Trim<F>> {
     Some(Trim { file: Arc::clone(&sealed.file), path: sealed.path.clone(), len: sealed.end_offset })
 }
 
-/// Takes the lock of a folder, or says who is in the way.
+/// Locks a folder, or returns the error for a locked one.
 pub(crate) fn lock<D: Disk>(disk: &D, dir: &Path, kind: LockKind) -> Result<D::Lock, LogError> {
     disk.lock_dir(dir, kind).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => LogError::Locked { dir: dir.to_path_buf() },

@@ -179,7 +179,7 @@ fn a_suffix_goes_entry_by_entry() {
         let (log, recovery) = open(&disk, tiny(6)).unwrap();
         assert_eq!(recovery.torn_tail, None);
         assert_holds(&log, 1..from + 5);
-        // Beside its writer.
+        // While its writer has it open.
         assert!(verify(&disk, &dir()).unwrap().is_sound());
     }
 }

@@ -22,7 +22,7 @@ fn write_until_refused(log: &mut LogWriter<RealDisk>) -> LogError {
 }
 
 #[test]
-fn a_process_full_of_connections_goes_on_writing_its_log_and_is_told_when_it_can_not() {
+fn a_process_full_of_connections_goes_on_writing_its_log_and_gets_an_error_when_it_cannot() {
     let dir = tempfile::tempdir().unwrap();
     let options = LogOptions {
         segment_bytes: 4096,

@@ -1,4 +1,4 @@
-//! Segments that were let go of and are kept: read as one with the log, beside its writer too, over crashes at every operation.
+//! Retained segments are read as one with the log, also while its writer has it open, with crashes at every operation.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

@@ -51,7 +51,7 @@ fn the_last_two_are_kept_and_the_older_one_says_what_the_log_may_let_go() {
 }
 
 #[test]
-fn any_damage_to_the_newest_falls_back_to_the_one_before_and_is_told() {
+fn any_damage_to_the_newest_falls_back_to_the_one_before_and_is_reported() {
     let whole = sim(2);
     let mut snapshots = store(&whole).unwrap();
     snapshots.write(LogIndex(3), &state(3)).unwrap();
@@ -116,7 +116,7 @@ fn a_crash_at_any_operation_leaves_the_old_or_the_new_one() {
             assert!(snapshots.damaged().is_empty(), "seed {seed} op {crash_in_ops}: {:?}", snapshots.damaged());
             let found = newest(&snapshots).unwrap_or(0);
             assert!(found >= written && found <= begun, "seed {seed} op {crash_in_ops}: {found} of {written} to {begun}");
-            // What the log was told it may let go of is covered by two snapshots still.
+            // Every dropped entry is still covered by two snapshots.
             if written > 2 {
                 assert!(snapshots.indices().len() >= 2, "seed {seed} op {crash_in_ops}: {:?}", snapshots.indices());
             }

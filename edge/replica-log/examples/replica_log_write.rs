@@ -1,8 +1,9 @@
-//! Measures the log of a replica: one write with one sync, beside the store alone, in turns on the same disk.
+//! Measures the log of a replica: one write with one sync, compared with the store alone, alternating on the same disk.
 //!
-//! `cargo run --release -p walras-replica-log --example replica_log_write -- DIR [WRITES]`: DIR must be empty or absent and is left empty;
-//! WRITES (default 2,000) is the number of writes of each kind. Run it on an idle machine: a sync competes with all else on the disk. What
-//! it leaves out: the replica, and handing writes between threads. At the end the log is opened again and its slots are counted.
+//! `cargo run --release -p walras-replica-log --example replica_log_write -- DIR [WRITES]`: DIR must be empty or absent and is left
+//! empty; WRITES (default 2,000) is the number of writes of each kind. Run it on an idle machine: a sync competes with all else on
+//! the disk. What it leaves out: the replica, and handing writes between threads. At the end the log is opened again and its slots
+//! are counted.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

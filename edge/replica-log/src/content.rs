@@ -1,4 +1,4 @@
-//! What the records amount to, one after the other: the replica's promises, and where each slot stands that counts.
+//! The state that the records build up: the replica's promises, and the record of each current slot.
 
 use crate::record::{Head, REPLICA_LOG_VERSION, Record, decode, peek_slot};
 use std::collections::VecDeque;
@@ -6,30 +6,30 @@ use walras_consensus::{HardState, Slot, SnapshotMeta, Term};
 use walras_log_store::{DiskFile, LogError, LogReader};
 use walras_types::LogIndex;
 
-/// A slot that counts: its term, and the index of its record in the store.
+/// A current slot: its term, and the index of its record in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) term: Term,
     pub(crate) record: LogIndex,
 }
 
-/// What some records amount to. It takes 16 bytes a slot.
+/// The state after a number of records. Takes 16 bytes per slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     pub(crate) hard_state: HardState,
-    /// The last snapshot that was installed, and its record: the log went on after it.
+    /// The last installed snapshot, and its record: the log continued after it.
     pub(crate) installed: Option<(SnapshotMeta, LogIndex)>,
-    /// The slot of the first place.
+    /// The slot of the first element of `places`.
     first_slot: u64,
-    /// Records ascend with slots: a slot's record overrides those of that slot and of all above it that came before.
+    /// The current slots. A slot's record overrides earlier records of that slot and all later slots, so records ascend with slots.
     places: VecDeque<Place>,
     /// The last head.
     pub(crate) head: Option<Head>,
-    /// Whether the last record says that the log was closed in good order.
+    /// Whether the last record marks an orderly close.
     pub(crate) is_closed: bool,
 }
 
-/// A record that does not fit those before it.
+/// A record that contradicts earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Misfit {
     pub(crate) record: LogIndex,
@@ -42,7 +42,7 @@ pub(crate) enum ScanError {
 }
 
 impl Content {
-    /// Reads all records. Stops at a head of another version, or one for which `is_ours` says no: what follows may mean anything.
+    /// Reads all records. Stops at a head of another version or one that `is_ours` rejects, because what follows may mean anything.
     pub(crate) fn scan<F: DiskFile>(mut reader: LogReader<F>, is_ours: impl Fn(&Head) -> bool) -> Result<Self, ScanError> {
         let mut content = Self::default();
         while let Some(entry) = reader.next().map_err(ScanError::Store)? {
@@ -85,7 +85,7 @@ impl Content {
         let next = match (self.last_slot(), &self.installed) {
             (Some(last), _) => Some(last.next()),
             (None, Some((installed, _))) => Some(installed.slot.next()),
-            // What came before was let go.
+            // Earlier slots were dropped.
             (None, None) => None,
         };
         if let Some(next) = next
@@ -116,7 +116,7 @@ impl Content {
         (!self.places.is_empty()).then(|| Slot(self.first_slot + self.places.len() as u64 - 1))
     }
 
-    /// The slot after the last one whose record lies before this one.
+    /// The slot after the last one whose record comes before this one.
     pub(crate) fn end_before(&self, record: LogIndex) -> Slot {
         Slot(self.first_slot + self.places.partition_point(|place| place.record < record) as u64)
     }
@@ -125,13 +125,13 @@ impl Content {
         self.places.get(usize::try_from(slot.0.checked_sub(self.first_slot)?).ok()?).copied()
     }
 
-    /// The records of some slots, all of which are held.
+    /// The records of the slots in a range; all of them must be held.
     pub(crate) fn records(&self, slots: std::ops::Range<Slot>) -> VecDeque<LogIndex> {
         let at = |slot: Slot| usize::try_from(slot.0 - self.first_slot).expect("the caller asks for slots that are held");
         self.places.range(at(slots.start)..at(slots.end)).map(|place| place.record).collect()
     }
 
-    /// Whether the log goes on from this snapshot.
+    /// Whether the log continues from this snapshot.
     pub(crate) fn reaches(&self, meta: &SnapshotMeta) -> bool {
         match (self.place(meta.slot), &self.installed) {
             (Some(place), _) => place.term == meta.term,
@@ -140,13 +140,13 @@ impl Content {
         }
     }
 
-    /// The first record that is needed to go on from the state at `slot`.
+    /// The first record that is needed to continue from the state at `slot`.
     pub(crate) fn record_at(&self, slot: Slot) -> Option<LogIndex> {
         let installed = self.installed.as_ref().filter(|(meta, _)| meta.slot == slot).map(|(_, record)| *record);
         self.place(slot).map(|place| place.record).or(installed)
     }
 
-    /// Forgets what stood in records before this one. Costs the same for one slot and for a million.
+    /// Drops slots whose records come before this one, in constant time.
     pub(crate) fn forget_before(&mut self, record: LogIndex) {
         let gone = self.places.partition_point(|place| place.record < record);
         self.places.drain(..gone);

@@ -1,4 +1,4 @@
-//! Writes a replica's log over failures of the disk: what was taken and is not durable is written again.
+//! Writes a replica's log across failures of the disk: accepted writes that are not durable are written again.
 
 use crate::error::ReplicaLogError;
 use crate::log::{FailedReplicaLog, ReplicaLog};
@@ -7,58 +7,58 @@ use std::collections::VecDeque;
 use walras_consensus::{SnapshotMeta, Ticket, Write};
 use walras_log_store::{Disk, LogError};
 
-/// The shortest pause after a failed attempt. After one that took longer the pause is as long as that was ...
+/// The shortest pause after a failed attempt. After an attempt that took longer, the pause is as long as the attempt ...
 const PAUSE_NS_MIN: u64 = 100_000_000;
-/// ... but no longer than this.
+/// ... but at most this.
 const PAUSE_NS_MAX: u64 = 2_000_000_000;
 
 /// Keeps each write until it is durable, and opens the log again after a failure.
 ///
-/// It has neither thread nor clock: `now_ns` counts from any moment and never goes back. What it owes takes no more memory than the
-/// slots that the consensus has in memory anyway: writes that wait are merged into one.
+/// It has no thread and no clock: `now_ns` counts from any epoch and never goes back. Pending writes are merged into one, so they
+/// take no more memory than the slots that the consensus holds in memory anyway.
 #[derive(Debug)]
 pub struct DurableWriter<D: Disk> {
     log: Log<D>,
-    /// The open log has taken these, and they are not durable.
+    /// Writes that the open log has accepted and that are not durable.
     in_log: Vec<Write>,
-    /// It has not taken these. While attempts fail they are one.
+    /// Writes that the log has not accepted yet. While attempts fail, they are merged into one.
     behind: VecDeque<Write>,
-    /// The last one taken.
+    /// The last accepted ticket.
     taken: Ticket,
-    /// The state at this snapshot is durable, and the log was not let go of before it yet.
+    /// A durable snapshot up to which the log can be dropped but has not been yet.
     let_go: Option<SnapshotMeta>,
     is_failing: bool,
-    /// When the last attempt began, if it failed.
+    /// Start of the last attempt, if it failed.
     failed_ns: Option<u64>,
-    /// No attempt is made before this.
+    /// No attempt is made before this time.
     attempt_at_ns: u64,
 }
 
 #[derive(Debug)]
 enum Log<D: Disk> {
     Open(Box<ReplicaLog<D>>),
-    /// Until it is opened again.
+    /// After a failure, until the log is open again.
     Failed(Box<FailedReplicaLog<D>>),
-    /// While it changes from one to the other.
+    /// During the transition between the two.
     Changing,
 }
 
-/// What came of an attempt to write what is owed.
+/// The result of an attempt to write pending data.
 #[derive(Debug)]
-#[must_use = "a failure is to be reported"]
+#[must_use = "a failure must be reported"]
 pub enum Attempt {
-    /// Everything that was taken is there, up to this ticket.
+    /// All accepted writes are written.
     Done {
-        /// Of the last write taken.
+        /// Ticket of the last accepted write.
         ticket: Ticket,
-        /// Whether a failure has ended with it.
+        /// Whether this ends a failure.
         was_failing: bool,
     },
-    /// Nothing was tried: the last attempt failed a moment ago. See [`DurableWriter::next_attempt_ns`].
+    /// Nothing was attempted, because the last attempt failed recently. See [`DurableWriter::next_attempt_ns`].
     Paused,
-    /// It failed and will be repeated.
+    /// The attempt failed and will be repeated.
     Failed(Failure),
-    /// It failed for good: the replica must stop.
+    /// The failure is permanent: the replica must stop.
     Lost(ReplicaLogError),
 }
 
@@ -66,23 +66,23 @@ pub enum Attempt {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Failure {
-    /// What failed.
+    /// The error.
     pub error: ReplicaLogError,
-    /// Whether the attempt before this one succeeded, so that this is news.
+    /// Whether the previous attempt succeeded, so that this failure is new.
     pub is_first: bool,
 }
 
-/// What a failure is about, as far as a participant's answer depends on it.
+/// The kind of a failure, as far as answers to participants depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The disk is full, or failed.
     Disk,
-    /// The process has as many files and connections open as it may.
+    /// The process has reached its limit of open files and connections.
     Descriptors,
 }
 
 impl Failure {
-    /// What it is about.
+    /// The kind of this failure.
     #[must_use]
     pub fn trouble(&self) -> Trouble {
         let store = match &self.error {
@@ -98,7 +98,7 @@ impl Failure {
 }
 
 impl<D: Disk> DurableWriter<D> {
-    /// Of a log that was opened just now.
+    /// Creates a writer for a log that was just opened.
     #[must_use]
     pub fn new(log: ReplicaLog<D>) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl<D: Disk> DurableWriter<D> {
         }
     }
 
-    /// The log, to look at and read; `None` from a failure until it is open again.
+    /// The log, for reading; `None` from a failure until it is open again.
     #[must_use]
     pub fn log(&self) -> Option<&ReplicaLog<D>> {
         match &self.log {
@@ -122,7 +122,7 @@ impl<D: Disk> DurableWriter<D> {
         }
     }
 
-    /// Takes a write. Costs no I/O: an attempt writes it.
+    /// Accepts a write, without I/O; the next attempt writes it.
     pub fn take(&mut self, write: Write) {
         self.taken = write.ticket;
         match self.behind.back_mut().filter(|_| self.is_failing) {
@@ -131,36 +131,36 @@ impl<D: Disk> DurableWriter<D> {
         }
     }
 
-    /// The state at this snapshot is durable: the next attempt lets go of the log before it, as [`ReplicaLog::let_go`] does.
+    /// The state at this snapshot is durable: the next attempt drops the log before it, as [`ReplicaLog::let_go`] does.
     pub fn let_go(&mut self, snapshot: SnapshotMeta) {
         self.let_go = Some(snapshot);
     }
 
-    /// The last write taken.
+    /// Ticket of the last accepted write.
     #[must_use]
     pub fn taken(&self) -> Ticket {
         self.taken
     }
 
-    /// Whether anything that was taken is not durable.
+    /// Whether any accepted write is not durable.
     #[must_use]
     pub fn is_owing(&self) -> bool {
         !(self.in_log.is_empty() && self.behind.is_empty())
     }
 
-    /// Hands everything that was taken to the operating system. It stays owed until [`sync`](Self::sync), which alone ends a failure.
-    /// Say afterwards when it returned: [`attempt_ended`](Self::attempt_ended).
+    /// Hands all accepted writes to the operating system. They stay pending until [`sync`](Self::sync), and only that ends a
+    /// failure. The caller then reports when this returned, with [`attempt_ended`](Self::attempt_ended).
     pub fn flush(&mut self, now_ns: u64) -> Attempt {
         self.attempt(now_ns, ReplicaLog::flush)
     }
 
-    /// Makes everything that was taken durable. Say afterwards when it returned.
+    /// Makes all accepted writes durable. The caller then reports when this returned, with [`attempt_ended`](Self::attempt_ended).
     pub fn sync(&mut self, now_ns: u64) -> Attempt {
         let attempt = self.attempt(now_ns, |log| log.sync().map(drop));
         self.end_of_failure(attempt)
     }
 
-    /// For when nothing comes for a while: the same, and later damage to the last writes can be distinguished from a crash.
+    /// For idle times: like [`sync`](Self::sync), and later damage to the last writes can be distinguished from a crash.
     pub fn seal(&mut self, now_ns: u64) -> Attempt {
         let attempt = self.attempt(now_ns, |log| log.sync().and_then(|_| log.seal()));
         self.end_of_failure(attempt)
@@ -172,7 +172,7 @@ impl<D: Disk> DurableWriter<D> {
         Attempt::Done { ticket, was_failing: std::mem::take(&mut self.is_failing) }
     }
 
-    /// When the last attempt returned: the pause after a failure is counted from here.
+    /// Reports when the last attempt returned: the pause after a failure starts here.
     pub fn attempt_ended(&mut self, now_ns: u64) {
         if let Some(begun_ns) = self.failed_ns.take() {
             let pause_ns = now_ns.saturating_sub(begun_ns).clamp(PAUSE_NS_MIN, PAUSE_NS_MAX);
@@ -180,13 +180,13 @@ impl<D: Disk> DurableWriter<D> {
         }
     }
 
-    /// When the attempt that failed is to be repeated, whether or not anything comes before; `None` while none failed.
+    /// When to repeat the failed attempt, even if there is no new write; `None` if none failed.
     #[must_use]
     pub fn next_attempt_ns(&self) -> Option<u64> {
         self.is_failing.then_some(self.attempt_at_ns)
     }
 
-    /// As [`ReplicaLog::upkeep`], while attempts succeed.
+    /// Like [`ReplicaLog::upkeep`], while attempts succeed.
     pub fn upkeep(&mut self, now_ns: u64) -> Option<Upkeep<D>> {
         match &mut self.log {
             Log::Open(log) if !self.is_failing => log.upkeep(now_ns),
@@ -194,10 +194,10 @@ impl<D: Disk> DurableWriter<D> {
         }
     }
 
-    /// Makes everything durable and leaves a mark that the replica stopped in good order. Waits for [`Upkeep`] that is out.
+    /// Makes everything durable and marks an orderly stop. Waits for unfinished [`Upkeep`].
     ///
     /// # Errors
-    /// The disk's. Then what is owed may be missing, as after a crash.
+    /// The disk's. Pending writes may then be missing, as after a crash.
     pub fn close(mut self) -> Result<(), ReplicaLogError> {
         self.hand_over()?;
         match self.log {
@@ -227,24 +227,24 @@ impl<D: Disk> DurableWriter<D> {
         }
     }
 
-    /// Gives the log what it has not taken yet; opens it first, after a failure.
+    /// Passes pending writes to the log, after opening it again if it had failed.
     fn hand_over(&mut self) -> Result<&mut ReplicaLog<D>, ReplicaLogError> {
         if let Log::Failed(failed) = &self.log {
             let opened = failed.open().map_err(|error| ReplicaLogError::Open(Box::new(error)))?;
             self.log = Log::Open(Box::new(opened));
         }
         let Log::Open(log) = &mut self.log else { return Err(ReplicaLogError::Failed) };
-        // First, since it makes room.
+        // First, because it frees space.
         if let Some(snapshot) = &self.let_go {
             match log.let_go(snapshot) {
                 Ok(()) => self.let_go = None,
-                // The next attempt asks again.
+                // The next attempt repeats it.
                 Err(error) if error.is_retryable() => {}
                 Err(error) => return Err(error),
             }
         }
         while let Some(write) = self.behind.pop_front() {
-            // Whatever fails now, it is owed.
+            // The write stays pending, whatever fails now.
             let taken = log.write(&write);
             self.in_log.push(write);
             taken?;
@@ -252,7 +252,7 @@ impl<D: Disk> DurableWriter<D> {
         Ok(log)
     }
 
-    /// After a failure. What the log has taken stays there if nothing of it was written.
+    /// After a failure: keeps all writes that are not durable. Those that the log has accepted stay in it if it is unchanged.
     fn keep_owed(&mut self, is_log_unchanged: bool) {
         if !is_log_unchanged {
             self.log = match std::mem::replace(&mut self.log, Log::Changing) {

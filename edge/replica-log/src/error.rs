@@ -1,4 +1,4 @@
-//! Why the log or the snapshots refused, and what the reader can do about it.
+//! Errors of the log and of snapshots, with what the operator can do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use walras_consensus::{ReplicaId, Slot};
 use walras_log_store::{LogError, is_out_of_descriptors};
 use walras_types::LogIndex;
 
-/// A log that does not open. Nothing was lost by trying.
+/// Why a log does not open. The attempt has lost nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The store below refused.
+    /// The underlying store failed.
     #[error(transparent)]
     Store(#[from] LogError),
-    /// The snapshots beside it refused.
+    /// The snapshots cannot be read.
     #[error(transparent)]
     Snapshot(SnapshotError),
     /// It is the log of another cluster.
@@ -20,11 +20,11 @@ pub enum OpenError {
         "{dir} holds the log of cluster {found:016x}, not of {expected:016x}: give the folder of this cluster's replica, or an empty one"
     )]
     OtherCluster {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
-        /// Whose it is.
+        /// The owner that was found.
         found: u64,
-        /// Whose it should be.
+        /// The expected owner.
         expected: u64,
     },
     /// It is the log of another replica of the cluster.
@@ -33,24 +33,24 @@ pub enum OpenError {
          own folder (a replica on another's log would vote twice)"
     )]
     OtherReplica {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
-        /// Whose it is.
+        /// The owner that was found.
         found: u64,
-        /// Whose it should be.
+        /// The expected owner.
         expected: ReplicaId,
     },
-    /// The cluster began with others than the configuration says.
+    /// The cluster's first members differ from the configuration.
     #[error(
         "{dir} holds the log of a cluster that began with the replicas {found}, and the configuration says that it began with {expected}: correct \
          cluster.genesis, which never changes and is the same on all replicas, or give this replica an empty folder"
     )]
     OtherGenesis {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
-        /// With whom it began.
+        /// The first members in the log.
         found: String,
-        /// With whom it should have.
+        /// The first members in the configuration.
         expected: String,
     },
     /// A version that this program does not know.
@@ -58,52 +58,52 @@ pub enum OpenError {
         "{dir} holds a replica's log of version {found}, this program reads version {supported}: use the program that wrote it"
     )]
     Version {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// The version that this program supports.
         supported: u32,
     },
-    /// A record that does not fit those before it although its checksum is right.
+    /// A record contradicts earlier ones although its checksum is correct.
     #[error(
-        "record {record} of the log in {dir} does not fit those before it ({detail}): this program or the one that wrote it is wrong; \
-         keep the folder for whoever looks into that, and add the replica anew under a new id"
+        "record {record} of the log in {dir} contradicts earlier ones ({detail}): this program or the one that wrote it is wrong; \
+         keep the folder for analysis, and add the replica again under a new id"
     )]
     Misfit {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
-        /// Which one.
+        /// The record.
         record: LogIndex,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
     /// No head, no hard state: not a replica's log.
     #[error("{dir} holds a log that no replica wrote: give a replica's folder, or an empty one")]
     NoReplicaLog {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
     },
     /// There are snapshots and no log.
     #[error(
         "{dir} holds a snapshot of slot {slot} and no log: what this replica promised is lost with the log; restore the log from where it \
-         went, or empty the folder and add the replica anew under a new id"
+         went, or empty the folder and add the replica again under a new id"
     )]
     LogLost {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
         /// The newest snapshot.
         slot: Slot,
     },
-    /// No sound snapshot from which the log goes on.
+    /// No intact snapshot from which the log continues.
     #[error(
-        "the log in {dir} goes on from a snapshot that is not there ({detail}): restore the folder of snapshots, or empty both and add \
-         the replica anew under a new id"
+        "the log in {dir} continues from a snapshot that is missing ({detail}): restore the folder of snapshots, or empty both and add \
+         the replica again under a new id"
     )]
     SnapshotMissing {
-        /// Where.
+        /// The log's folder.
         dir: PathBuf,
-        /// What is needed and what is there.
+        /// What is needed and what was found.
         detail: String,
     },
 }
@@ -117,29 +117,29 @@ impl From<SnapshotError> for OpenError {
     }
 }
 
-/// The log can not do what it was asked.
+/// Why an operation of the log failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaLogError {
-    /// The store below refused.
+    /// The underlying store failed.
     #[error(transparent)]
     Store(#[from] LogError),
     /// An earlier write failed.
     #[error("an earlier write of this replica's log failed: open the log again, and write again what was not durable")]
     Failed,
-    /// A slot that does not fit the longest group.
+    /// A slot is longer than a group may be.
     #[error(
         "slot {slot} takes {bytes} bytes in the log, and {bytes_max} are the most: raise `group_bytes_max` and `segment_bytes`, or \
          lower `pack_bytes_max`; the replica must stop and start again"
     )]
     SlotTooLong {
-        /// Which one.
+        /// The slot.
         slot: Slot,
         /// Its length.
         bytes: usize,
         /// The longest allowed.
         bytes_max: usize,
     },
-    /// Slots that are not on this disk, or not yet.
+    /// The slots are not on this disk, or not yet.
     #[error("slots {first} up to (not including) {end} are on this disk: ask for those, or another replica")]
     NotHeld {
         /// The first one held.
@@ -153,60 +153,60 @@ pub enum ReplicaLogError {
         /// The first one held.
         first: LogIndex,
     },
-    /// No snapshot tells how many entries came before.
-    #[error("no snapshot tells which entries the log holds: ask another replica, or an archive")]
+    /// No snapshot gives the number of earlier entries.
+    #[error("no snapshot gives the number of the log's first entry: ask another replica, or an archive")]
     NotCounted,
-    /// A record that was readable when the log was opened is not, or not what it was.
+    /// A record has become unreadable or changed since the log was opened.
     #[error("record {record} of the log is not what it was when the log was opened: check the disk, and restart the replica")]
     Unreadable {
-        /// Which one.
+        /// The record.
         record: LogIndex,
     },
-    /// No snapshot from which the log goes on.
+    /// There is no snapshot from which the log continues.
     #[error(transparent)]
     Open(Box<OpenError>),
 }
 
-/// A snapshot that can not be written, read or taken.
+/// Why a snapshot cannot be written, read or received.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The disk refused.
+    /// The disk failed.
     #[error(transparent)]
     Disk(#[from] LogError),
     /// The transfer ended before the state did.
     #[error(
-        "a snapshot of slot {slot} was cut short: {got} of {expected} bytes came; it was thrown away, ask the leader to send it again"
+        "a snapshot of slot {slot} was cut short: {got} of {expected} bytes came; it was discarded, ask the leader to send it again"
     )]
     CutShort {
-        /// Which one.
+        /// The slot.
         slot: Slot,
         /// Bytes that came.
         got: u64,
         /// Bytes announced.
         expected: u64,
     },
-    /// More came than was announced, or other bytes.
+    /// The content differs from the announcement.
     #[error(
-        "a snapshot of slot {slot} came with other bytes than were announced ({detail}); it was thrown away, ask the leader to send it again"
+        "a snapshot of slot {slot} differs from its announcement ({detail}); it was discarded, ask the leader to send it again"
     )]
     Differs {
-        /// Which one.
+        /// The slot.
         slot: Slot,
-        /// In what.
+        /// The difference.
         detail: &'static str,
     },
-    /// A file that does not hold what it should.
+    /// A file is damaged.
     #[error("{path} is damaged ({detail}): an older snapshot or the leader's serves in its place; check the disk")]
     Damaged {
         /// Its file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         detail: &'static str,
     },
-    /// There is none of that slot.
+    /// There is no snapshot of that slot.
     #[error("there is no snapshot of slot {slot} here: take a newer one, or ask another replica")]
     Missing {
-        /// Which one.
+        /// The slot.
         slot: Slot,
     },
     /// It belongs to another cluster.
@@ -214,9 +214,9 @@ pub enum SnapshotError {
     OtherCluster {
         /// Its file.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner that was found.
         found: u64,
-        /// Whose it should be.
+        /// The expected owner.
         expected: u64,
     },
     /// A version that this program does not know.
@@ -226,15 +226,13 @@ pub enum SnapshotError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// The version that this program supports.
         supported: u32,
     },
-    /// It never began to come, or made room for others.
-    #[error(
-        "the snapshot from replica {from} is not coming any more, since others came meanwhile: ask the leader to send it again"
-    )]
+    /// The transfer never began, or was given up for others.
+    #[error("the transfer of a snapshot from replica {from} was given up for newer ones: ask the leader to send it again")]
     NotComing {
-        /// Who sends it.
+        /// The sender.
         from: ReplicaId,
     },
     /// The announcement of a snapshot does not decode.
@@ -243,13 +241,13 @@ pub enum SnapshotError {
 }
 
 impl ReplicaLogError {
-    /// Whether the same call may be made again later: what it was to write is still to be written, and nothing of it is on the disk.
+    /// Whether the same call may be repeated later: nothing of it was written to the disk.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_retryable())
     }
 
-    /// Whether the disk of the moment explains it: the log is opened again, and the attempt repeated.
+    /// Whether the cause may be a temporary state of the disk, so that the log is opened again and the attempt repeated.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
@@ -282,7 +280,7 @@ fn may_pass(error: &LogError) -> bool {
     }
 }
 
-/// Names the file and the deed in an I/O failure.
+/// Adds the file and the operation to an I/O error.
 pub(crate) trait During<T> {
     fn during(self, action: &'static str, path: &Path) -> Result<T, LogError>;
 }

@@ -1,15 +1,15 @@
-//! Whose log it is.
+//! The owner of a log.
 
 use walras_consensus::{Members, ReplicaId};
 
-/// Whose log it is. A log of another cluster or of another replica is refused.
+/// The owner of a log. A log of another cluster or replica is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The cluster's number.
+    /// The cluster's id.
     pub cluster_id: u64,
     /// The replica.
     pub replica: ReplicaId,
-    /// The members with whom the cluster began. Written down when the log is made, and what is written down counts from then on: a log that still has it
-    /// refuses to open with others.
+    /// The cluster's first members. They are recorded when the log is made. A log that still has this record does not open with
+    /// others.
     pub genesis: Members,
 }

@@ -1,7 +1,7 @@
-//! Snapshots that come from other replicas, piece by piece, several side by side.
+//! Snapshots received from other replicas, piece by piece, several at a time.
 //!
-//! There may be two leaders for a while, one of which does not know yet that it is none, and both may send. Each transfer has a file of its
-//! own, so that they do not spoil each other's: one that is cut short must cost the others nothing.
+//! For a while there may be two leaders, one that does not know yet that it was replaced, and both may send. Each transfer has its
+//! own file, so an interrupted one does not affect the others.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,31 @@ use walras_log_store::Disk;
 use crate::error::SnapshotError;
 use crate::snapshots::{SnapshotInfo, SnapshotWriter};
 
-/// Snapshots that come side by side. One more takes the place of the one to which nothing was added for longest: a sender that is heard
-/// no more holds no disk for ever.
+/// Maximum number of concurrent transfers. A further one replaces the one that made no progress for longest, so a lost sender does
+/// not occupy disk space forever.
 pub const INCOMING_MAX: usize = 4;
 
-/// Which one of those that come.
+/// Identifies a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IncomingId {
-    /// Who sends it.
+    /// The sender.
     pub from: ReplicaId,
-    /// Its number among those that this one sent.
+    /// The sender's number for it.
     pub number: u64,
 }
 
-/// The snapshots that come and are not whole yet.
+/// The incomplete snapshots.
 #[derive(Debug)]
 pub struct Incoming<D: Disk> {
     coming: BTreeMap<IncomingId, Coming<D>>,
-    /// How often anything was added to any.
+    /// Number of pieces added to any of them.
     steps: u64,
 }
 
 #[derive(Debug)]
 struct Coming<D: Disk> {
     writer: SnapshotWriter<D>,
-    /// When something was last added to it, in steps.
+    /// Value of `steps` when a piece was last added to it.
     last_step: u64,
 }
 
@@ -46,13 +46,13 @@ impl<D: Disk> Default for Incoming<D> {
 }
 
 impl<D: Disk> Incoming<D> {
-    /// None.
+    /// Starts without transfers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One begins to come. Says which other one is given up for it, if there were [`INCOMING_MAX`]: its sender has to be told.
+    /// Starts a transfer. If there were [`INCOMING_MAX`], returns the one that is given up for it; its sender must be notified.
     pub fn begin(&mut self, id: IncomingId, writer: SnapshotWriter<D>) -> Option<IncomingId> {
         self.coming.remove(&id);
         let is_full = self.coming.len() >= INCOMING_MAX;
@@ -65,10 +65,10 @@ impl<D: Disk> Incoming<D> {
         stalest
     }
 
-    /// Adds a piece of its state. Of one that is not coming any more pieces may still be on their way: they are passed over.
+    /// Adds a piece of the state. Pieces of a transfer that was given up are ignored.
     ///
     /// # Errors
-    /// As [`SnapshotWriter::append`]; then it is given up.
+    /// As [`SnapshotWriter::append`]; the transfer is then given up.
     pub fn append(&mut self, id: IncomingId, piece: &[u8]) -> Result<(), SnapshotError> {
         let last_step = self.step();
         let Some(coming) = self.coming.get_mut(&id) else { return Ok(()) };
@@ -80,15 +80,15 @@ impl<D: Disk> Incoming<D> {
         appended
     }
 
-    /// All of it came: makes it durable, if it is what was announced.
+    /// Makes a complete snapshot durable, if it matches its announcement.
     ///
     /// # Errors
-    /// As [`SnapshotWriter::finish`]; [`SnapshotError::NotComing`] when it never began or was given up.
+    /// As [`SnapshotWriter::finish`]; [`SnapshotError::NotComing`] if the transfer never began or was given up.
     pub fn finish(&mut self, id: IncomingId) -> Result<SnapshotInfo, SnapshotError> {
         self.coming.remove(&id).ok_or(SnapshotError::NotComing { from: id.from })?.writer.finish()
     }
 
-    /// The rest of it will not come.
+    /// Gives up a transfer.
     pub fn give_up(&mut self, id: IncomingId) {
         self.coming.remove(&id);
     }

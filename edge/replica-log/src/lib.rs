@@ -1,5 +1,5 @@
-//! The durable log of a replica of the cluster: what [`walras_consensus`] asks to be kept, in the segments of [`walras_log_store`],
-//! and the snapshots beside it.
+//! The durable log of a replica: what [`walras_consensus`] asks to be stored, in the segments of [`walras_log_store`], and the
+//! replica's snapshots.
 //!
 //! ```
 //! use walras_consensus::{Members, ReplicaId, Ticket, Write};
@@ -22,47 +22,51 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *Deliberately absent*: threads and clocks (the caller decides which thread syncs, writes snapshots, and does [`Upkeep`]), the network
-//! between replicas, what an entry or a state means, repair: a replica whose disk lost data is added anew under a new id.
+//! *Deliberately absent*: threads and clocks (the caller decides which thread syncs, writes snapshots and runs [`Upkeep`]), the
+//! network between replicas, the meaning of entries and states, repair (a replica whose disk lost data is added again under a new
+//! id).
 //!
 //! *Invariants*
-//! 1. After any crash the log holds the first so many of the writes, each whole, and at least all that a [`ReplicaLog::sync`] reported.
-//! 2. What [`ReplicaLog::let_go`] lets go of is never needed: with the oldest snapshot kept, what is left leads to the newest slot.
-//! 3. A snapshot is there whole, with the hash that it was announced with, or not at all; of several that come at once none spoils another.
-//! 4. After a failure a [`ReplicaLog`] takes nothing more.
+//! 1. After any crash the log holds a prefix of the writes, each complete, with at least all that a [`ReplicaLog::sync`] reported.
+//! 2. What [`ReplicaLog::let_go`] drops is never needed: the oldest retained snapshot and the rest of the log lead to the newest
+//!    slot.
+//! 3. A snapshot is on the disk completely, with the announced hash, or not at all. Concurrent transfers do not affect each other.
+//! 4. After a failure a [`ReplicaLog`] accepts nothing more.
 //! 5. A log opens only for the cluster and the replica that wrote it.
-//! 6. What a [`DurableWriter`] has taken is durable, or written again as soon as the disk lets it, whatever fails meanwhile. At any time
-//!    the disk holds what was reported durable and the first so many of the writes after that.
+//! 6. Whatever fails, a [`DurableWriter`] makes accepted writes durable as soon as the disk allows. At any time the disk holds what
+//!    was reported durable and a prefix of the later writes.
 //!
 //! # The format
 //!
 #![doc = include_str!("format.md")]
 //!
-//! # Why it is so
+//! # Design decisions
 //!
-//! *A conflicting suffix is not truncated.* The slots that replace it override it: nothing is rewritten, a cut is atomic with what replaces
-//! it, and costs nothing.
+//! *A conflicting suffix is not truncated.* The slots that replace it override it. Nothing is rewritten, and the replacement is
+//! atomic.
 //!
-//! *Letting go* drops whole segments, and one place of the index in memory: the same cost for one slot and for a million.
+//! *The start of the log is dropped* in whole segments, by moving one index in memory: the cost does not depend on the number of
+//! slots.
 //!
-//! *Two snapshots* are kept, and the log between them, so that a damaged one costs time and not the replica.
+//! *Two snapshots* and the log between them are retained, so that a damaged snapshot costs time and not the replica.
 //!
-//! *A lost log is noticed* as far as one machine can: each snapshot says how far the log was durable when it was written, so an older copy of
-//! the log, or one without its newest file, does not open beside it ([`walras_log_store::LogError::BelowFloor`],
-//! [`OpenError::LogLost`]). What was lost after the newest snapshot the other replicas must notice
-//! ([`walras_consensus::StepError::LostSlots`]).
+//! *A lost log is detected* as far as one machine can. Each snapshot records how far the log was durable when it was written. So an
+//! older copy of the log, or one without its newest file, does not open together with that snapshot
+//! ([`walras_log_store::LogError::BelowFloor`], [`OpenError::LogLost`]). The other replicas must detect what was lost after the
+//! newest snapshot ([`walras_consensus::StepError::LostSlots`]).
 //!
-//! # Disks that say no
+//! # Disk failures
 //!
-//! A replica's promises are not undone: what the consensus has asked to be written may be known to others already. So
+//! A replica's promises are never undone, because other replicas may already know what the consensus asked to be written. So
 //! [`DurableWriter`] keeps each write until it is durable. After a failure it opens the log again, which cuts an unfinished write,
-//! and writes what is owed as one write ([`walras_consensus::Write::absorb`]): that comes to the same whichever of those writes
-//! reached the disk. It keeps the folder's lock meanwhile. Only a log that lost something durable, or does not open for another
-//! reason that no free space mends, ends the replica. A full disk shows before a group is written, as a rule: segments are filled
-//! ahead of time.
+//! and writes the pending writes as one ([`walras_consensus::Write::absorb`]). The result is the same whichever of them had reached
+//! the disk. The folder stays locked meanwhile. The replica ends only if the log lost durable data, or cannot be opened for a
+//! reason other than lack of space. As a rule a full disk is noticed before a group is written, because segments are filled ahead
+//! of time.
 //!
-//! *Start reading* at [`ReplicaLog`] and [`DurableWriter`], then `content.rs` (what records amount to) and `open.rs`. `tests/model.rs` holds invariants 1 and 2
-//! against [`walras_consensus::MemoryLog`]; `tests/every_byte.rs` cuts a log everywhere; `tests/refused.rs` has what does not open.
+//! *Start reading* at [`ReplicaLog`] and [`DurableWriter`], then `content.rs` (the meaning of records) and `open.rs`.
+//! `tests/model.rs` compares invariants 1 and 2 with [`walras_consensus::MemoryLog`]; `tests/every_byte.rs` cuts a log at every
+//! byte; `tests/refused.rs` has the logs that do not open.
 //!
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014 (chapters 3.8, 5 and 11.1).
 #![deny(clippy::float_arithmetic)]

@@ -1,4 +1,4 @@
-//! The log of a replica: what it writes, keeps and lets go.
+//! The log of a replica: writing, reading, and dropping its start.
 
 use crate::content::Content;
 use crate::error::{OpenError, ReplicaLogError};
@@ -16,9 +16,9 @@ use walras_types::LogIndex;
 
 /// The durable log of one replica.
 ///
-/// [`write`](Self::write) takes, [`flush`](Self::flush) hands to the operating system, [`sync`](Self::sync) makes durable. After any
-/// failure that is not [retryable](ReplicaLogError::is_retryable) all answer [`ReplicaLogError::Failed`]: what was taken since the last
-/// sync may be on the disk or not. [`crate::DurableWriter`] opens it again and writes that once more.
+/// [`write`](Self::write) accepts a write, [`flush`](Self::flush) hands it to the operating system, [`sync`](Self::sync) makes it
+/// durable. After a failure that is not [retryable](ReplicaLogError::is_retryable), all calls return [`ReplicaLogError::Failed`],
+/// and writes since the last sync may be on the disk or not. [`crate::DurableWriter`] then opens the log again and repeats them.
 #[derive(Debug)]
 pub struct ReplicaLog<D: Disk> {
     pub(crate) disk: D,
@@ -26,13 +26,13 @@ pub struct ReplicaLog<D: Disk> {
     pub(crate) identity: Identity,
     pub(crate) options: Options,
     pub(crate) log: LogWriter<D>,
-    /// With what is not durable yet.
+    /// Includes what is not durable yet.
     pub(crate) content: Content,
     pub(crate) snapshots: Snapshots<D>,
-    /// The snapshot that the log goes on from, and the slot of the one before it, to which it reaches back.
+    /// The snapshot from which the log continues, and the slot of the one before it, to which the log reaches back.
     pub(crate) newest: SnapshotMeta,
     pub(crate) oldest_snapshot: Slot,
-    /// A snapshot that was installed by a write that is not durable yet, and its record.
+    /// A snapshot installed by a write that is not durable yet, and its record.
     pub(crate) installing: Option<(SnapshotMeta, LogIndex)>,
     pub(crate) last_ticket: Ticket,
     pub(crate) failed: bool,
@@ -40,22 +40,22 @@ pub struct ReplicaLog<D: Disk> {
 }
 
 impl<D: Disk> ReplicaLog<D> {
-    /// Opens the log and the snapshots in `dir`, or makes them where there are none, and says what a replica starts from.
+    /// Opens the log and the snapshots in `dir`, or makes them if there are none. Returns the state from which the replica starts.
     pub fn open(disk: D, dir: &Path, identity: Identity, options: Options) -> Result<Opened<D>, OpenError> {
         open::open(disk, dir, identity, options)
     }
 
-    /// Opens the log again for a replica that starts again. Waits for [`Upkeep`] that is out.
+    /// Opens the log again for a replica that restarts. Waits for unfinished [`Upkeep`].
     pub fn reopen(mut self) -> Result<Opened<D>, OpenError> {
         self.log.hurry();
         self.upkeep.wait();
         let Self { disk, dir, identity, options, log, snapshots, .. } = self;
-        // Its lock, first.
+        // Releases its lock first.
         drop(log);
-        open::open_beside(disk, &dir, identity, options, snapshots)
+        open::open_live(disk, &dir, identity, options, snapshots)
     }
 
-    /// Takes a write: all of it or nothing will be there after a crash, and not without those before it. Costs no I/O.
+    /// Accepts a write, without I/O. After a crash, all of it or nothing is there, and never without the writes before it.
     ///
     /// # Panics
     ///
@@ -86,13 +86,13 @@ impl<D: Disk> ReplicaLog<D> {
         })
     }
 
-    /// Hands what was written to the operating system: the end of this process does not lose it, the end of the machine does.
-    /// [`walras_consensus::Durability::Memory`] asks for it before anything that depends on the write is sent.
+    /// Hands all writes to the operating system: they survive the end of this process, but not of the machine.
+    /// [`walras_consensus::Durability::Memory`] requires this before anything that depends on the write is sent.
     pub fn flush(&mut self) -> Result<(), ReplicaLogError> {
         self.guarded(|log| Ok(log.log.flush()?))
     }
 
-    /// Makes all that was written durable, with one write and one sync; returns the last ticket. Only then is it
+    /// Makes all writes durable, with one write and one sync; returns the last ticket, for
     /// [`walras_consensus::Replica::on_persisted`].
     pub fn sync(&mut self) -> Result<Ticket, ReplicaLogError> {
         self.guarded(|log| {
@@ -118,26 +118,27 @@ impl<D: Disk> ReplicaLog<D> {
             if let Some(record) = log.content.record_at(oldest.min(retained)) {
                 log.release(record)?;
             }
-            // Only now: after a failure the same is asked again.
+            // Only now, because after a failure the call is repeated.
             (log.oldest_snapshot, log.newest) = (oldest, snapshot.clone());
             Ok(())
         })
     }
 
-    /// The log reaches back to this snapshot, and earlier ones are needed no more: [`Snapshots::remove_before`].
+    /// The snapshot to which the log reaches back. Earlier ones are no longer needed: [`Snapshots::remove_before`].
     #[must_use]
     pub fn oldest_snapshot(&self) -> Slot {
         self.oldest_snapshot
     }
 
-    /// The durable slots on this disk. Those above the decided ones may be replaced.
+    /// The durable slots on this disk. Undecided ones may still be replaced.
     #[must_use]
     pub fn slots(&self) -> Range<Slot> {
         let end = self.content.end_before(self.log.durable_end());
         self.content.first_slot().unwrap_or(end)..end
     }
 
-    /// Reads durable slots, for a follower that lacks what is in nobody's memory. Takes 8 bytes a slot: ask for some thousands at a time.
+    /// Reads durable slots, for a follower that lacks slots no longer in memory. Takes 8 bytes per slot, so read a few thousand at
+    /// a time.
     pub fn read_slots(&self, slots: Range<Slot>) -> Result<SlotReader<D::File>, ReplicaLogError> {
         let held = self.slots();
         if slots.start < held.start || slots.end > held.end {
@@ -146,19 +147,19 @@ impl<D: Disk> ReplicaLog<D> {
         SlotReader::new(&self.content, slots, &|from| self.log.reader(from))
     }
 
-    /// Reads packs from the one that holds entry `from` on, up to and including slot `decided`: the last one that the replica handed out.
+    /// Reads packs from the one with entry `from` up to and including slot `decided`, the last one that the replica delivered.
     pub fn decided(&self, from: LogIndex, decided: Slot) -> Result<DecidedReader<D::File>, ReplicaLogError> {
         let anchors = open::anchors(&self.content, &self.snapshots.list());
         let end = self.slots().end.min(decided.next());
         DecidedReader::new(&self.content, &anchors, from, end, &|from| self.log.reader(from))
     }
 
-    /// For when nothing comes for a while: later damage to the last writes can then be told from a crash.
+    /// For idle times: later damage to the last writes can then be distinguished from a crash.
     pub fn seal(&mut self) -> Result<(), ReplicaLogError> {
         self.guarded(|log| Ok(log.log.seal()?))
     }
 
-    /// Makes everything durable and leaves a mark that the replica stopped in good order. Waits for [`Upkeep`] that is out.
+    /// Makes everything durable and marks an orderly stop. Waits for unfinished [`Upkeep`].
     pub fn close(mut self) -> Result<(), ReplicaLogError> {
         self.log.hurry();
         self.upkeep.wait();
@@ -168,8 +169,8 @@ impl<D: Disk> ReplicaLog<D> {
         Ok(())
     }
 
-    /// Slow work that is due, if any: ask after every sync, it is cheap when nothing is due. One piece is out at a time, and after one that
-    /// failed the next comes no sooner than a second later. `now_ns` counts from any moment.
+    /// Returns slow work that is due, if any. To be called after every sync; cheap if nothing is due. One piece of work is out at a
+    /// time; after a failed one, the next comes a second later at the earliest. `now_ns` counts from any epoch.
     pub fn upkeep(&mut self, now_ns: u64) -> Option<Upkeep<D>> {
         if self.failed || !self.upkeep.may_begin(now_ns) {
             return None;
@@ -177,19 +178,19 @@ impl<D: Disk> ReplicaLog<D> {
         self.log.maintenance().map(|work| self.upkeep.begin(now_ns, work))
     }
 
-    /// Segments that hold records, and the bytes of their files.
+    /// The number of segments with records, and the bytes of their files.
     #[must_use]
     pub fn footprint(&self) -> (usize, u64) {
         self.log.footprint()
     }
 
-    /// Snapshots beside it.
+    /// The replica's snapshots.
     #[must_use]
     pub fn snapshots(&self) -> &Snapshots<D> {
         &self.snapshots
     }
 
-    /// Keeps what does not depend on the disk, and the folder's lock. Waits for [`Upkeep`] that is out.
+    /// Keeps the state that does not depend on the disk, and the folder's lock. Waits for unfinished [`Upkeep`].
     pub(crate) fn into_failed(mut self) -> FailedReplicaLog<D> {
         self.log.hurry();
         self.upkeep.wait();
@@ -203,7 +204,7 @@ impl<D: Disk> ReplicaLog<D> {
         Ok(())
     }
 
-    /// Lets go of whole segments before a record. What must survive them is repeated first.
+    /// Drops whole segments before a record. What must survive is written again first.
     fn release(&mut self, record: LogIndex) -> Result<(), ReplicaLogError> {
         let up_to = LogIndex(record.0.saturating_sub(1));
         if !self.log.can_let_go(up_to) {
@@ -218,7 +219,7 @@ impl<D: Disk> ReplicaLog<D> {
         Ok(())
     }
 
-    /// Runs `work` unless an earlier one failed; a failure is the last thing that happens, unless the same call may be made again.
+    /// Runs `work` unless an earlier call failed. A failure is final, unless the same call may be repeated.
     fn guarded<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, ReplicaLogError>) -> Result<T, ReplicaLogError> {
         if self.failed {
             return Err(ReplicaLogError::Failed);
@@ -243,8 +244,8 @@ pub(crate) struct FailedReplicaLog<D: Disk> {
 }
 
 impl<D: Disk> FailedReplicaLog<D> {
-    /// Opens the log again with what reached the device: everything that was durable, and a prefix of the writes after that. May be
-    /// tried again after a failure.
+    /// Opens the log again with what reached the device: everything durable, and a prefix of the later writes. May be repeated
+    /// after a failure.
     pub(crate) fn open(&self) -> Result<ReplicaLog<D>, OpenError> {
         let log_end = self.snapshots.log_end();
         let log = self.log.open((log_end > 1).then(|| LogIndex(log_end - 1)))?;
@@ -284,7 +285,7 @@ impl<D: Disk> DurableLog for ReplicaLog<D> {
         Self::let_go(self, &snapshot)
     }
 
-    /// What is durable, read from the disk.
+    /// Reads the durable state from the disk.
     fn recover(&self) -> Result<Recovered, ReplicaLogError> {
         let read = || {
             let content = open::scan_own(&self.log, &self.dir, &self.identity)?;

@@ -1,4 +1,4 @@
-//! One small file beside the log, replaced whole: what a replica has to know of itself before it looks into its log.
+//! A small file in the log's folder, replaced atomically: what a replica must know about itself before it opens its log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ const FOLDER: &str = "note";
 const NAME: &str = "note";
 const NEW_NAME: &str = "note.new";
 const HASH_BYTES: usize = 32;
-/// Longer than any note is.
+/// Maximum length of a note.
 const NOTE_BYTES_MAX: u64 = 1 << 20;
 
-/// A note: its BLAKE3 hash, then its bytes. Whatever happens, it is the old one or the new one.
+/// A note: its BLAKE3 hash, then its bytes. After any crash it is the old one or the new one.
 #[derive(Clone, Debug)]
 pub struct Note<D> {
     disk: D,
@@ -22,8 +22,8 @@ pub struct Note<D> {
 }
 
 impl<D: Disk> Note<D> {
-    /// That of the log in this folder.
-    pub fn beside(disk: D, dir: &Path) -> Self {
+    /// The note of the log in this folder.
+    pub fn of_log(disk: D, dir: &Path) -> Self {
         Self { disk, dir: dir.to_path_buf() }
     }
 
@@ -31,17 +31,17 @@ impl<D: Disk> Note<D> {
         self.dir.join(FOLDER)
     }
 
-    /// What was kept last, if anything was.
+    /// Reads the note, if there is one.
     ///
     /// # Errors
-    /// The disk's, and [`io::ErrorKind::InvalidData`] for bytes that are not what was written.
+    /// The disk's, and [`io::ErrorKind::InvalidData`] if it is damaged.
     pub fn read(&self) -> io::Result<Option<Vec<u8>>> {
         let file = match self.disk.open_read_only(&self.folder().join(NAME)) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(e),
         };
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the note beside the log is damaged");
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the note in the log's folder is damaged");
         let len = file.len()?;
         if len > NOTE_BYTES_MAX {
             return Err(damaged());
@@ -61,7 +61,7 @@ impl<D: Disk> Note<D> {
         Ok(Some(note.to_vec()))
     }
 
-    /// Whether there is a log beside it.
+    /// Whether there is a log in the folder.
     ///
     /// # Errors
     /// The disk's.
@@ -73,10 +73,10 @@ impl<D: Disk> Note<D> {
         }
     }
 
-    /// Makes this the note, durably.
+    /// Replaces the note, durably.
     ///
     /// # Errors
-    /// The disk's; then it is the old one or this one.
+    /// The disk's; the note is then the old one or this one.
     pub fn write(&self, note: &[u8]) -> io::Result<()> {
         let folder = self.folder();
         let (new, path) = (folder.join(NEW_NAME), folder.join(NAME));
@@ -107,7 +107,7 @@ mod tests {
         for ops in 0..30 {
             let disk = SimDisk::new(ops, SimDiskConfig::default());
             disk.create_dir_all(dir).unwrap();
-            let note = Note::beside(disk.clone(), dir);
+            let note = Note::of_log(disk.clone(), dir);
             assert_eq!(note.read().unwrap(), None);
             note.write(b"old").unwrap();
             let faults = walras_log_store::sim_disk::SimFaults { crash_in_ops: Some(ops), ..Default::default() };
@@ -126,7 +126,7 @@ mod tests {
         let dir = Path::new("/replica");
         let disk = SimDisk::new(1, SimDiskConfig::default());
         disk.create_dir_all(dir).unwrap();
-        let note = Note::beside(disk.clone(), dir);
+        let note = Note::of_log(disk.clone(), dir);
         note.write(b"something").unwrap();
         assert_eq!(note.read().unwrap().as_deref(), Some(&b"something"[..]));
         disk.open(&dir.join("note/note")).unwrap().write_all_at(b"x", 40).unwrap();

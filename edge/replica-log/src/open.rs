@@ -1,4 +1,4 @@
-//! Opening: whose log it is, what it holds, from which snapshot it goes on.
+//! Opening a log: its owner, its content, and the snapshot from which it continues.
 
 use crate::content::{Content, Misfit, ScanError};
 use crate::error::{OpenError, ReplicaLogError, SnapshotError};
@@ -11,7 +11,7 @@ use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
 use walras_consensus::{Body, Durability, HardState, Members, Recovered, Slot, SnapshotMeta, Ticket};
 use walras_log_store::{
-    Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_beside as open_log_beside, open_read_only,
+    Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_live as open_log_live, open_read_only,
     open_whole as open_log_whole,
 };
 use walras_types::LogIndex;
@@ -22,9 +22,9 @@ const SNAPSHOT_FOLDER: &str = "snapshots";
 /// How a replica's log is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Segments, blocks, groups. `owner_id` and `durable_floor` are set by the log itself.
+    /// Segments, blocks, groups. The log sets `owner_id` and `durable_floor` itself.
     pub log: LogOptions,
-    /// Slots behind the newest snapshot that stay on the disk for slow followers.
+    /// Number of slots before the newest snapshot that stay on the disk for slow followers.
     pub retained_slots: u64,
 }
 
@@ -35,30 +35,30 @@ impl Default for Options {
     }
 }
 
-/// A log that is open.
+/// An open log.
 #[derive(Debug)]
 pub struct Opened<D: Disk> {
-    /// It.
+    /// The log.
     pub log: ReplicaLog<D>,
-    /// The snapshots beside it.
+    /// The replica's snapshots.
     pub snapshots: Snapshots<D>,
-    /// What a replica starts from.
+    /// The state from which the replica starts.
     pub recovered: Recovered,
-    /// The state of its snapshot, which was read to see that it is sound; `None` at the beginning of the cluster.
+    /// The state of its snapshot, which was read to check it; `None` if the replica starts from the genesis.
     pub state: Option<Vec<u8>>,
-    /// What was found, for people.
+    /// What was found, for the operator.
     pub report: OpenReport,
 }
 
 /// How the replica stopped before this opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It never ran: the log was made just now.
+    /// It never ran: the log was just made.
     Never,
-    /// In good order: everything that it wrote is there.
+    /// Orderly: everything that it wrote is there.
     Orderly,
-    /// Otherwise. What it wrote and had not synced may be lost: under [`walras_consensus::Durability::Memory`] it may not go on as itself,
-    /// but must be added anew under a new id.
+    /// By a crash. Unsynced writes may be lost. Under [`walras_consensus::Durability::Memory`] the replica may not continue under
+    /// its id and must be added again under a new one.
     Crash,
 }
 
@@ -67,17 +67,17 @@ pub enum Stop {
 pub struct OpenReport {
     /// How the replica stopped before.
     pub stop: Stop,
-    /// The snapshot that the log goes on from; `None` for the beginning of the cluster.
+    /// The snapshot from which the log continues; `None` for the genesis.
     pub snapshot: Option<SnapshotInfo>,
-    /// Files of snapshots that are damaged, one of which would have been newer.
+    /// Damaged snapshot files that may have been newer.
     pub damaged_snapshots: Vec<PathBuf>,
-    /// What the store found, with an unfinished write that was cut.
+    /// What the store found, including an unfinished write that was cut.
     pub store: Recovery,
 }
 
 impl OpenReport {
-    /// Whether the disk has all that the replica may have promised before. Otherwise it must not take part under its id: it would help elect
-    /// somebody who lacks what it forgot, and something acknowledged would be gone.
+    /// Whether the disk holds all that the replica may have promised. Otherwise it must not take part under its id: it could help
+    /// elect a replica that lacks acknowledged entries, which would then be lost.
     #[must_use]
     pub fn has_all_promises(&self, durability: Durability) -> bool {
         match (durability, self.stop) {
@@ -90,10 +90,10 @@ impl OpenReport {
 pub(crate) fn open<D: Disk>(disk: D, dir: &Path, identity: Identity, options: Options) -> Result<Opened<D>, OpenError> {
     let (snapshots, log_floor) = Snapshots::open(disk.clone(), &dir.join(SNAPSHOT_FOLDER), &identity)?;
     snapshots.note_log_end(log_floor);
-    open_beside(disk, dir, identity, options, snapshots)
+    open_live(disk, dir, identity, options, snapshots)
 }
 
-pub(crate) fn open_beside<D: Disk>(
+pub(crate) fn open_live<D: Disk>(
     disk: D,
     dir: &Path,
     identity: Identity,
@@ -109,7 +109,7 @@ pub(crate) fn open_beside<D: Disk>(
             (LogError::WrongOwner { found, expected, .. }, _) if expected == identity.cluster_id => {
                 OpenError::OtherCluster { dir: dir.to_path_buf(), found, expected }
             }
-            // Made by an attempt before this one.
+            // Left by an earlier attempt.
             (LogError::BelowFloor { last: LogIndex(0), .. }, Some(slot)) => OpenError::LogLost { dir: dir.to_path_buf(), slot },
             (other, _) => other.into(),
         })?;
@@ -129,7 +129,7 @@ pub(crate) fn open_beside<D: Disk>(
     };
     let Found { recovered, state, snapshot, oldest_snapshot, damaged } = recovered(&log, dir, &content, &snapshots)?;
     if !is_new {
-        // From here on it is in use: the mark of an orderly stop is the last record no more.
+        // The log is now in use: the mark of an orderly stop is no longer the last record.
         log.append_with(|bytes| put_head(bytes, &identity))?;
         log.sync()?;
     }
@@ -152,7 +152,7 @@ pub(crate) fn open_beside<D: Disk>(
     Ok(Opened { log, snapshots, recovered, state, report: OpenReport { stop, snapshot, damaged_snapshots: damaged, store } })
 }
 
-/// One write: a log has all of it or is made anew.
+/// Writes the first records in one write. A log without all of them is made again.
 fn append_genesis<D: Disk>(log: &mut LogWriter<D>, identity: &Identity) -> Result<(), LogError> {
     log.append_with(|bytes| put_head(bytes, identity))?;
     log.append_with(|bytes| put_state(bytes, &HardState::default()))?;
@@ -160,7 +160,7 @@ fn append_genesis<D: Disk>(log: &mut LogWriter<D>, identity: &Identity) -> Resul
     log.sync().map(drop)
 }
 
-/// A log that still has its beginning says with whom the cluster began. Later on nothing depends on that.
+/// Compares the cluster's first members, if the log still has its first records. Nothing depends on them later.
 fn check_genesis(content: &Content, dir: &Path, identity: &Identity) -> Result<(), OpenError> {
     let beginning = content.installed.as_ref().map(|(meta, _)| meta).filter(|meta| meta.slot == Slot(0));
     match beginning.filter(|meta| meta.members != identity.genesis) {
@@ -178,7 +178,7 @@ fn listed(members: &Members) -> String {
     format!("[{}]", ids.join(", "))
 }
 
-/// Reads the records of our own log.
+/// Reads the records of this replica's log.
 pub(crate) fn scan_own<D: Disk>(log: &LogWriter<D>, dir: &Path, identity: &Identity) -> Result<Content, OpenError> {
     let replica = identity.replica.get();
     let is_ours = |head: &Head| (head.cluster_id, head.replica) == (identity.cluster_id, replica);
@@ -220,7 +220,7 @@ pub(crate) struct Found {
     damaged: Vec<PathBuf>,
 }
 
-/// What a replica starts from: the newest sound snapshot that the log reaches, and the slots after it.
+/// The state from which a replica starts: the newest intact snapshot that the log reaches, and the slots after it.
 pub(crate) fn recovered<D: Disk>(
     log: &LogWriter<D>,
     dir: &Path,
@@ -276,7 +276,7 @@ fn unreadable(dir: &Path, error: ReplicaLogError) -> OpenError {
     }
 }
 
-/// Places in the log where the count of entries is known, in ascending order.
+/// Points in the log where the number of entries is known, in ascending order.
 pub(crate) fn anchors(content: &Content, snapshots: &[SnapshotInfo]) -> Vec<SnapshotMeta> {
     let mut anchors: Vec<SnapshotMeta> = snapshots.iter().map(|info| info.meta.clone()).collect();
     anchors.extend(content.installed.as_ref().map(|(meta, _)| meta.clone()));
@@ -285,7 +285,7 @@ pub(crate) fn anchors(content: &Content, snapshots: &[SnapshotInfo]) -> Vec<Snap
     anchors
 }
 
-/// A look at a log that no replica has open, for `walras log dump`. Changes nothing.
+/// A read-only view of a log that no replica has open, for `walras log dump`.
 #[derive(Debug)]
 pub struct Dump<D: Disk> {
     /// The cluster.
@@ -298,11 +298,11 @@ pub struct Dump<D: Disk> {
     pub slots: Option<(Slot, Slot)>,
     /// How it stopped.
     pub stop: Stop,
-    /// The snapshots whose headers hold and that the log reaches, oldest first.
+    /// The snapshots with intact headers that the log reaches, oldest first.
     pub snapshots: Vec<SnapshotInfo>,
     dir: PathBuf,
     content: Content,
-    /// Of all records.
+    /// Reader of all records.
     records: LogReader<D::File>,
     disk: D,
     snapshot_dir: PathBuf,
@@ -310,23 +310,23 @@ pub struct Dump<D: Disk> {
 }
 
 impl<D: Disk> Dump<D> {
-    /// Opens the log in `dir` to look at.
+    /// Opens the log in `dir` for reading.
     pub fn open(disk: &D, dir: &Path) -> Result<Self, OpenError> {
         let (reader, lock) = open_read_only(disk, &dir.join(LOG_FOLDER), None)?;
         Self::look(disk, dir, reader, Some(lock))
     }
 
-    /// The same with the segments that were let go of and kept, as far back as they go; also while a replica has the log open: see
+    /// Opens the log together with the retained history segments. Also works while a replica has the log open: see
     /// [`walras_log_store::open_whole`].
     pub fn open_whole(disk: &D, dir: &Path) -> Result<Self, OpenError> {
         let (reader, lock) = open_log_whole(disk, &dir.join(LOG_FOLDER), None)?;
         Self::look(disk, dir, reader, lock)
     }
 
-    /// The same beside the replica that goes on writing: what it held then, or less. Whoever meets an error opens it again; see
-    /// [`walras_log_store::open_beside`].
-    pub fn open_beside(disk: &D, dir: &Path) -> Result<Self, OpenError> {
-        let reader = open_log_beside(disk, &dir.join(LOG_FOLDER), None)?;
+    /// Opens the log while a replica writes to it. Sees at most what the log held at that time. After an error the caller opens it
+    /// again; see [`walras_log_store::open_live`].
+    pub fn open_live(disk: &D, dir: &Path) -> Result<Self, OpenError> {
+        let reader = open_log_live(disk, &dir.join(LOG_FOLDER), None)?;
         Self::look(disk, dir, reader, None)
     }
 
@@ -353,15 +353,15 @@ impl<D: Disk> Dump<D> {
         })
     }
 
-    /// The packs that it knew to be decided, from the first one held. `None` where their log indexes can not be known.
+    /// The packs known to be decided, from the first one held. `None` if their log indexes cannot be known.
     pub fn decided(&self) -> Result<Option<DecidedReader<D::File>>, OpenError> {
         let end = self.slots.map_or(Slot(0), |(_, last)| last.next()).min(self.decided_slot()?.next());
         DecidedReader::from_the_first(&self.content, &self.places(), end, &|from| self.records.again(from))
             .map_err(|error| unreadable(&self.dir, error))
     }
 
-    /// The last slot that is known to be decided: the commit that was written last, a state that was kept, and of a replica that decides
-    /// alone all that it holds, up to a change of members.
+    /// The last slot known to be decided: by the last written commit index, by a snapshot, or, for a replica that decides alone,
+    /// the last slot before a change of members.
     fn decided_slot(&self) -> Result<Slot, OpenError> {
         let mut decided = self.hard_state.commit;
         let Some(newest) = self.places().pop() else { return Ok(decided) };
@@ -380,7 +380,7 @@ impl<D: Disk> Dump<D> {
         Ok(decided)
     }
 
-    /// Where its snapshots stand, and the place at which it begins if that is known: the log goes on from each. Oldest first.
+    /// The points from which the log continues: its snapshots, and its start if that is known. Oldest first.
     #[must_use]
     pub fn places(&self) -> Vec<SnapshotMeta> {
         anchors(&self.content, &self.snapshots)

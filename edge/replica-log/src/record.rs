@@ -1,4 +1,4 @@
-//! The bytes of a record: encoding and decoding what `format.md` describes.
+//! Encoding of records, as `format.md` describes.
 
 use crate::identity::Identity;
 use walras_consensus::{Body, HardState, ReplicaId, Slot, SlotEntry, SnapshotMeta, Term};
@@ -12,10 +12,10 @@ const INSTALLED: u8 = 2;
 const SLOT: u8 = 3;
 const CLOSED: u8 = 4;
 
-/// Of a slot's record, before its body.
+/// Bytes of a slot's record before its body.
 const SLOT_HEADER_BYTES: usize = 17;
 
-/// Whose log it is, at its beginning, at each opening, and before anything is let go.
+/// The log's owner, written at its start, at each opening, and before anything is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) version: u32,
@@ -66,13 +66,13 @@ pub(crate) fn put_closed(bytes: &mut Vec<u8>) {
     bytes.push(CLOSED);
 }
 
-/// Slot and term of a slot's record, without a look at its body.
+/// Slot and term of a slot's record, without decoding its body.
 pub(crate) fn peek_slot(bytes: &[u8]) -> Option<(Slot, Term)> {
     let (kind, rest) = bytes.split_first()?;
     (*kind == SLOT && bytes.len() > SLOT_HEADER_BYTES).then(|| Some((Slot(word(rest, 0)?), Term(word(rest, 1)?))))?
 }
 
-/// The record with exactly these bytes. A head of another version is a head.
+/// Decodes a record. A head of another version is still a head.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
     let (kind, rest) = bytes.split_first()?;
     match *kind {

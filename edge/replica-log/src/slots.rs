@@ -1,4 +1,4 @@
-//! Slots read back from the disk: some of them, or all that are decided with the log indexes of their entries.
+//! Reading slots from the disk: a range of them, or all decided ones with the log indexes of their entries.
 
 use crate::content::Content;
 use crate::error::ReplicaLogError;
@@ -8,14 +8,14 @@ use walras_consensus::{Body, Committed, Packed, Slot, SlotEntry, SnapshotMeta};
 use walras_log_store::{DiskFile, LogError, LogReader};
 use walras_types::LogIndex;
 
-/// Makes a reader of the store that begins with a record.
+/// Opens a reader of the store at a record.
 pub(crate) type ReaderFrom<'a, F> = &'a dyn Fn(LogIndex) -> Result<LogReader<F>, LogError>;
 
-/// Reads slots in order. It needs the log no more, and sees it as it was.
+/// Reads slots in order. It is independent of the log and sees it as it was.
 #[derive(Debug)]
 pub struct SlotReader<F> {
     reader: Option<LogReader<F>>,
-    /// Of the slots to come.
+    /// Records of the slots still to be read.
     records: VecDeque<LogIndex>,
 }
 
@@ -36,7 +36,7 @@ impl<F: DiskFile> SlotReader<F> {
     pub fn next(&mut self) -> Result<Option<SlotEntry>, ReplicaLogError> {
         let (Some(record), Some(reader)) = (self.records.pop_front(), &mut self.reader) else { return Ok(None) };
         while let Some(found) = reader.next()? {
-            // Between them lie hard states, and slots that were replaced.
+            // In between are hard states and replaced slots.
             if found.index == record {
                 return match decode(found.payload) {
                     Some(Record::Slot(entry)) => Ok(Some(entry)),
@@ -48,7 +48,7 @@ impl<F: DiskFile> SlotReader<F> {
     }
 }
 
-/// Reads what is decided, in order, with its place among the entries.
+/// Reads decided packs in order, with their log indexes.
 #[derive(Debug)]
 pub struct DecidedReader<F> {
     slots: SlotReader<F>,
@@ -58,8 +58,8 @@ pub struct DecidedReader<F> {
 }
 
 impl<F: DiskFile> DecidedReader<F> {
-    /// From the pack that holds entry `from`, up to the slot before `end`. Entries are counted from one of `anchors`: places from which the
-    /// log goes on, in ascending order.
+    /// From the pack that holds entry `from`, up to the slot before `end`. Entries are counted from one of `anchors`: places from
+    /// which the log goes on, in ascending order.
     pub(crate) fn new(
         content: &Content,
         anchors: &[SnapshotMeta],

@@ -1,4 +1,4 @@
-//! Snapshots by slot: written and read in pieces, checked by a hash, sent to others and received from them.
+//! Snapshots by slot: written and read in pieces, checked by a hash, sent to and received from other replicas.
 
 use crate::error::{During, SnapshotError};
 use crate::identity::Identity;
@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use walras_consensus::{Slot, SnapshotMeta};
 use walras_log_store::{Disk, DiskFile, LockKind};
 
-/// Version of the snapshot file's format, and of what announces one.
+/// Version of the snapshot file's format and of its announcement.
 pub const REPLICA_SNAPSHOT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"WALRASRS";
 const HEADER_BYTES: usize = 4096;
 const META_AT: usize = 80;
 const CRC_AT: usize = HEADER_BYTES - 4;
-/// Written and synced in pieces of this size, so that a sync of the log beside it never waits for long.
+/// Snapshots are written and synced in pieces of this size, so that a sync of the log on the same disk never waits long.
 const SYNC_EVERY_BYTES: u64 = 8 << 20;
 const READ_BYTES: usize = 1 << 20;
 
-/// A snapshot: its place in the log, and its state by length and hash.
+/// A snapshot's metadata: its place in the log, and the length and hash of its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotInfo {
-    /// Where in the log it stands.
+    /// Its place in the log.
     pub meta: SnapshotMeta,
     /// Length of the state.
     pub state_bytes: u64,
@@ -33,7 +33,7 @@ pub struct SnapshotInfo {
 }
 
 impl SnapshotInfo {
-    /// The bytes that announce it to its receiver: version, length, hash, place.
+    /// Encodes its announcement to a receiver: version, length, hash, place.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = REPLICA_SNAPSHOT_VERSION.to_le_bytes().to_vec();
@@ -43,7 +43,7 @@ impl SnapshotInfo {
         bytes
     }
 
-    /// What such bytes announce.
+    /// Decodes an announcement.
     pub fn decode(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let decode = || {
             let (version, rest) = bytes.split_first_chunk::<4>()?;
@@ -57,7 +57,7 @@ impl SnapshotInfo {
     }
 }
 
-/// The snapshots of one replica. Clones are the same folder; one may write or send on another thread than the log's.
+/// The snapshots of one replica. Clones share the folder and may write or send on another thread than the log's.
 #[derive(Debug)]
 pub struct Snapshots<D: Disk>(Arc<Shared<D>>);
 
@@ -73,7 +73,7 @@ struct Shared<D: Disk> {
     dir: PathBuf,
     cluster_id: u64,
     replica: u64,
-    /// Every record of the log before this one is durable. A snapshot notes it: a log that ends before it has lost something.
+    /// Every record of the log before this one is durable. Each snapshot stores it: a log that ends earlier has lost data.
     log_end: AtomicU64,
     held: Mutex<Held>,
     _lock: D::Lock,
@@ -82,9 +82,9 @@ struct Shared<D: Disk> {
 #[derive(Debug, Default)]
 struct Held {
     by_slot: BTreeMap<Slot, SnapshotInfo>,
-    /// Files whose header does not hold.
+    /// Files with damaged headers.
     damaged: Vec<PathBuf>,
-    /// Names of files that are being written differ by it.
+    /// Makes the names of temporary files unique.
     next_temporary: u64,
 }
 
@@ -98,8 +98,8 @@ fn snapshot_slot(name: &str) -> Option<Slot> {
 }
 
 impl<D: Disk> Snapshots<D> {
-    /// Opens a folder or makes one, and removes what an interrupted write left. Checks headers and lengths; hashes are checked by whoever
-    /// reads. Returns the first record that the log had not yet durably when the newest snapshot was written.
+    /// Opens or makes a folder, and removes the remains of interrupted writes. Checks headers and lengths; readers check the
+    /// hashes. Also returns the first record that was not durable when the newest snapshot was written.
     pub(crate) fn open(disk: D, dir: &Path, identity: &Identity) -> Result<(Self, u64), SnapshotError> {
         disk.create_dir_all(dir).during("create", dir)?;
         let lock = disk.lock_dir(dir, LockKind::Exclusive).during("lock", dir)?;
@@ -108,7 +108,7 @@ impl<D: Disk> Snapshots<D> {
             let path = dir.join(name);
             disk.remove(&path).during("remove", &path)?;
         }
-        // A process that died between renaming and syncing left a name that only memory has.
+        // A process that died between renaming and syncing left a name that is not durable.
         disk.sync_dir(dir).during("sync", dir)?;
         let (cluster_id, replica) = (identity.cluster_id, identity.replica.get());
         let (mut held, mut floor) = (Held::default(), 0);
@@ -130,7 +130,7 @@ impl<D: Disk> Snapshots<D> {
         Ok((Self(Arc::new(Shared { disk, dir: dir.to_path_buf(), cluster_id, replica, log_end, held, _lock: lock })), floor))
     }
 
-    /// The snapshots that are there, oldest first.
+    /// All snapshots, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<SnapshotInfo> {
         self.held().by_slot.values().cloned().collect()
@@ -142,18 +142,19 @@ impl<D: Disk> Snapshots<D> {
         SnapshotReader::open(&self.0.disk, &self.0.dir, info)
     }
 
-    /// Begins a snapshot of our own state. Append the state, then [`SnapshotWriter::finish`]; dropping it gives up.
+    /// Starts a snapshot of this replica's state. Append the state, then call [`SnapshotWriter::finish`]; dropping the writer gives
+    /// up.
     pub fn begin(&self, meta: SnapshotMeta) -> Result<SnapshotWriter<D>, SnapshotError> {
         self.writer(meta, None)
     }
 
-    /// Begins to receive what another replica announced.
+    /// Starts to receive an announced snapshot.
     pub fn receive(&self, announced: SnapshotInfo) -> Result<SnapshotWriter<D>, SnapshotError> {
         self.writer(announced.meta.clone(), Some(announced))
     }
 
-    /// Removes snapshots of earlier slots, and damaged files: those before what [`crate::ReplicaLog::oldest_snapshot`] says are needed no
-    /// more. A failure costs space; the next call tries again.
+    /// Removes snapshots of earlier slots, and damaged files. Snapshots before [`crate::ReplicaLog::oldest_snapshot`] are no longer
+    /// needed. A failure only costs space; the next call tries again.
     pub fn remove_before(&self, slot: Slot) -> Result<(), SnapshotError> {
         let mut spent: Vec<PathBuf> = Vec::new();
         {
@@ -180,12 +181,12 @@ impl<D: Disk> Snapshots<D> {
         Ok(())
     }
 
-    /// The log is durable up to this record.
+    /// Records that the log is durable up to, not including, this record.
     pub(crate) fn note_log_end(&self, end: u64) {
         self.0.log_end.fetch_max(end, Ordering::Relaxed);
     }
 
-    /// The state of a snapshot, if it is what its header says; a disk that fails is an error.
+    /// The state of a snapshot; `None` if it does not match its header. A failing disk is an error.
     pub(crate) fn sound_state(&self, slot: Slot) -> Result<Option<Vec<u8>>, SnapshotError> {
         match self.read(slot).and_then(SnapshotReader::read_all) {
             Ok(state) => Ok(Some(state)),
@@ -231,7 +232,7 @@ impl<D: Disk> Snapshots<D> {
     }
 }
 
-/// The snapshots in a folder whose headers hold, oldest first, without a lock and without a change.
+/// The snapshots in a folder that have intact headers, oldest first. Takes no lock and changes nothing.
 pub(crate) fn read_infos<D: Disk>(disk: &D, dir: &Path, cluster_id: u64) -> Result<Vec<SnapshotInfo>, SnapshotError> {
     let mut slots: Vec<Slot> = disk.list(dir).during("list", dir)?.iter().filter_map(|name| snapshot_slot(name)).collect();
     slots.sort_unstable();
@@ -246,12 +247,12 @@ pub(crate) fn read_infos<D: Disk>(disk: &D, dir: &Path, cluster_id: u64) -> Resu
     Ok(infos)
 }
 
-/// A snapshot on its way to the disk. Dropped before it is finished, it leaves nothing.
+/// A snapshot being written. If dropped before it is finished, it leaves nothing.
 #[derive(Debug)]
 pub struct SnapshotWriter<D: Disk> {
     snapshots: Snapshots<D>,
     file: D::File,
-    /// Until it has its name.
+    /// The temporary path, until the file has its final name.
     temporary: Option<PathBuf>,
     meta: SnapshotMeta,
     announced: Option<SnapshotInfo>,
@@ -285,7 +286,7 @@ impl<D: Disk> SnapshotWriter<D> {
         Ok(())
     }
 
-    /// Makes the snapshot durable, if it is what was announced. When it returns it can be read, sent, and gone on from.
+    /// Makes the snapshot durable, if it matches its announcement. It can then be read, sent and started from.
     pub fn finish(mut self) -> Result<SnapshotInfo, SnapshotError> {
         let slot = self.meta.slot;
         let info =
@@ -301,7 +302,7 @@ impl<D: Disk> SnapshotWriter<D> {
         let Shared { disk, dir, cluster_id, replica, log_end, .. } = &*self.snapshots.0;
         let temporary = self.temporary.as_deref().expect("it has its name only when it is finished");
         let header = Header { info, replica: *replica, log_floor: log_end.load(Ordering::Relaxed) };
-        // The state first: a header stands before nothing that is not durable.
+        // The state first: the header must not become durable before it.
         self.file.sync_data().during("sync", temporary)?;
         self.file.write_all_at(&header.encode(*cluster_id), 0).during("write", temporary)?;
         self.file.sync_data().during("sync", temporary)?;
@@ -319,13 +320,13 @@ impl<D: Disk> SnapshotWriter<D> {
 impl<D: Disk> Drop for SnapshotWriter<D> {
     fn drop(&mut self) {
         if let Some(path) = self.temporary.take() {
-            // Gives the space back. When that fails too, the next opening does it.
+            // Frees the space. If that fails too, the next opening does it.
             let _ = self.snapshots.0.disk.remove(&path);
         }
     }
 }
 
-/// Reads a snapshot in pieces, from its beginning.
+/// Reads a snapshot in pieces.
 #[derive(Debug)]
 pub struct SnapshotReader<F> {
     file: F,
@@ -342,14 +343,14 @@ impl<F: DiskFile> SnapshotReader<F> {
         Ok(Self { file, path, info, offset: 0, hasher: blake3::Hasher::new() })
     }
 
-    /// What it should hold. [`SnapshotInfo::encode`] announces it to a receiver.
+    /// Its metadata. [`SnapshotInfo::encode`] announces it to a receiver.
     #[must_use]
     pub fn info(&self) -> &SnapshotInfo {
         &self.info
     }
 
-    /// Puts the next piece of the state, at most 1 MiB, into `piece`; `false` at the end. Whoever loads the state may use it only when
-    /// the end came: then the whole of it was what it should be.
+    /// Reads the next piece of the state, at most 1 MiB, into `piece`; `false` at the end. The caller may use the state only after
+    /// the end, when its hash has been verified.
     pub fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, SnapshotError> {
         piece.resize(self.next_len()?, 0);
         self.fill(piece)?;
@@ -358,7 +359,7 @@ impl<F: DiskFile> SnapshotReader<F> {
 
     /// The whole state, checked.
     pub fn read_all(mut self) -> Result<Vec<u8>, SnapshotError> {
-        // As much as the file had when its header was read.
+        // The length was checked when the header was read.
         let mut state = Vec::with_capacity(usize::try_from(self.info.state_bytes).unwrap_or(0));
         loop {
             let at = state.len();
@@ -370,7 +371,7 @@ impl<F: DiskFile> SnapshotReader<F> {
         }
     }
 
-    /// How long the next piece is: nothing at the end, if the whole was what it should be.
+    /// Length of the next piece; 0 at the end, after the hash was verified.
     fn next_len(&self) -> Result<usize, SnapshotError> {
         let left = self.info.state_bytes - self.offset;
         if left == 0 && *self.hasher.finalize().as_bytes() != self.info.state_hash {
@@ -448,7 +449,7 @@ fn read_header<D: Disk>(disk: &D, path: &Path, cluster_id: u64) -> Result<Header
     Ok(Header { info: SnapshotInfo { meta, state_bytes, state_hash }, replica: word(24), log_floor: word(32) })
 }
 
-/// Fills `buf` from `offset` as far as the file goes; returns how many bytes were read.
+/// Fills `buf` from `offset`, up to the end of the file; returns the number of bytes read.
 fn read_full_at<F: DiskFile>(file: &F, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buf.len() {

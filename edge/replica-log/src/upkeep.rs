@@ -1,39 +1,40 @@
-//! The slow work beside the log: at most one piece is out, and who opens the log again waits for it.
+//! Slow work outside the log's thread: at most one piece is out at a time, and opening the log again waits for it.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use walras_log_store::{Disk, LogError, Maintenance};
 
-/// How long after one piece that was not done comes the next.
+/// Delay until the next piece after a failed one.
 const RETRY_NS: u64 = 1_000_000_000;
 
-/// Prepares the next segment and removes spent ones. Run it on any thread, while the log goes on; or drop it.
+/// Prepares the next segment and removes spent ones. Run it on any thread while the log is in use, or drop it.
 ///
-/// As long as it lives it holds the log's lock, so nobody else opens the folder under its hands. [`crate::ReplicaLog::reopen`] and
-/// [`crate::ReplicaLog::close`] wait for it: without threads, run or drop it before anything else is asked of the log.
+/// It holds the log's lock, so that no other process opens the folder meanwhile. [`crate::ReplicaLog::reopen`] and
+/// [`crate::ReplicaLog::close`] wait for it: in a program without threads, run or drop it before any other call to the log.
 #[derive(Debug)]
 #[must_use = "the next write may wait for it"]
 pub struct Upkeep<D: Disk> {
-    /// Dropped before `done`: who hears of the end may open the log.
+    /// Dropped before `done`, because the log may be opened as soon as `done` is signalled.
     work: Maintenance<D>,
     done: Sender<bool>,
 }
 
 impl<D: Disk> Upkeep<D> {
-    /// Does the work. A failure costs nothing yet: [`LogError::DiskFull`] is an early warning, one segment before the log would stop.
+    /// Does the work. A failure is not fatal yet: [`LogError::DiskFull`] is an early warning, one segment before the log would
+    /// stop.
     pub fn run(self) -> Result<(), LogError> {
         let Self { work, done } = self;
         let result = work.run();
-        // A log that is gone needs no result.
+        // If the log was dropped, nobody needs the result.
         let _ = done.send(result.is_ok());
         result
     }
 }
 
-/// The piece that is out.
+/// The piece of work that is out.
 #[derive(Debug, Default)]
 pub(crate) struct UpkeepOut {
     out: Option<Receiver<bool>>,
-    /// Not before this is the next one handed out.
+    /// When the next piece may be handed out.
     at_ns: u64,
 }
 
@@ -57,7 +58,7 @@ impl UpkeepOut {
 
     pub(crate) fn wait(&mut self) {
         if let Some(out) = self.out.take() {
-            // An error is a piece that was dropped.
+            // An error means that the piece was dropped.
             let _ = out.recv();
         }
     }

@@ -1,5 +1,5 @@
-//! The cluster of `walras-consensus`'s tests, each of whose replicas writes to this log beside the one in memory: whatever is recovered after
-//! a crash, of elections, replaced slots and installed snapshots as they really come, the two agree.
+//! The cluster of `walras-consensus`'s tests, in which each replica writes to this log and to the one in memory. With real
+//! elections, replaced slots and installed snapshots, both recover the same after every crash.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../protocol/consensus/tests/cluster/checks.rs"]

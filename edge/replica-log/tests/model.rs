@@ -1,5 +1,5 @@
-//! Random writes with crashes, failed writes and syncs, and full disks at any point, against [`MemoryLog`]: what is recovered is what it
-//! would hold after the first so many of the writes, and after all that were acknowledged.
+//! Random writes with crashes, failed writes and syncs, and full disks at any point, against [`MemoryLog`]: what is recovered is
+//! what it would hold after the first so many of the writes, and after all that were acknowledged.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -12,7 +12,7 @@ use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_replica_log::{Opened, Options, ReplicaLogError, Stop};
 use walras_types::LogIndex;
 
-/// A mistake in whoever drives the log, planted to see that the checks find it.
+/// A planted bug in the log's driver, to show that the checks find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     /// Says that a write is durable when the operating system has it.
@@ -382,7 +382,8 @@ impl Run {
             return Err(format!("seed {}: {found}\nis not what {memory}\nand {unsynced} writes make", self.seed));
         };
         let lost = (0..=unsynced).find(|lost| is(&possible(unsynced - lost))).unwrap();
-        // Another process at the same machine finds what was flushed. What was neither flushed nor synced is gone, unless it failed halfway.
+        // Another process at the same machine finds what was flushed. What was neither flushed nor synced is gone, unless it failed
+        // halfway.
         let there = |count: usize| count >= self.flushed && is(&possible(count));
         if !crashed && !failed && !there(self.flushed) && !self.let_go_after.iter().any(|count| there(*count)) {
             let lost = (0..=unsynced).rev().find(|lost| is(&possible(unsynced - lost)));

@@ -167,7 +167,7 @@ fn opening_again_waits_for_upkeep_on_another_thread() {
 }
 
 #[test]
-fn a_lost_log_is_noticed_beside_its_snapshots() {
+fn a_lost_log_is_detected_by_its_snapshots() {
     let disk = sim(6);
     let mut opened = open(&disk, &options()).unwrap();
     fill(&mut opened.log, 1, 1..=30);
@@ -176,15 +176,15 @@ fn a_lost_log_is_noticed_beside_its_snapshots() {
     let snapshot = take_snapshot(&opened, 55, 1).unwrap();
     opened.log.let_go(&snapshot.meta).unwrap();
     drop(opened);
-    // An older copy of the log, beside today's snapshots.
+    // An older copy of the log, with today's snapshots.
     let mixed = old.fork();
     mixed.kill();
     let snapshot_path = dir().join("snapshots/00000000000000000055.snap");
     let whole = disk.bytes_of(&snapshot_path).unwrap();
-    let mut beside = ReplicaLog::open(mixed.clone(), &dir(), identity(), options()).unwrap();
-    take_snapshot(&beside, 25, 1).unwrap();
-    fill(&mut beside.log, 1, 31..=33);
-    drop(beside);
+    let mut older = ReplicaLog::open(mixed.clone(), &dir(), identity(), options()).unwrap();
+    take_snapshot(&older, 25, 1).unwrap();
+    fill(&mut older.log, 1, 31..=33);
+    drop(older);
     mixed.edit(&dir().join("snapshots/00000000000000000025.snap"), |bytes| bytes.clone_from(&whole));
     // A file under a wrong name is no snapshot, so give it its own.
     use walras_log_store::Disk;

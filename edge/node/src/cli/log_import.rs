@@ -1,5 +1,6 @@
-//! `walras log import`: a folder of an earlier version, in which a venue on one machine had another kind of log than a replica, becomes one
-//! of a replica that is alone. The state is what the old snapshots and the old log make of it; the old files stay, under another name.
+//! `walras log import`: a folder of an earlier version, in which a venue on one machine had another kind of log than a replica,
+//! becomes one of a replica that is alone. The state is what the old snapshots and the old log make of it; the old files stay,
+//! under another name.
 
 use std::path::{Path, PathBuf};
 
@@ -91,7 +92,7 @@ fn put_in_place<D: Disk>(disk: &D, dir: &Path, made: &Path, old: &[&Path]) -> Re
 fn old_state(log: &Path, snapshots: &Path) -> Result<(State, u64), CliError> {
     let mut state = State::genesis(ReportSettings::default());
     if snapshots.is_dir() {
-        let store = SnapshotStore::open_beside(RealDisk, snapshots, LogOptions::default().owner_id)?;
+        let store = SnapshotStore::open_live(RealDisk, snapshots, LogOptions::default().owner_id)?;
         store.damaged().iter().for_each(|damaged| eprintln!("walras: {damaged}"));
         if let Some(newest) = store.indices().last() {
             let found = while_waiting("reading the newest snapshot", || store.load(*newest))?;

@@ -105,7 +105,7 @@ fn introduce<D: Disk>(
     me: ReplicaId,
     (genesis, has_peers): (&Members, bool),
 ) -> Result<(Note<D>, Introductions), RecoveryError> {
-    let note = Note::beside(disk.clone(), dir);
+    let note = Note::of_log(disk.clone(), dir);
     let refused = |e: std::io::Error| {
         RecoveryError::Replica(format!(
             "what is kept in {}/note can not be read: {e}; restore the folder from a backup, or add the replica anew",

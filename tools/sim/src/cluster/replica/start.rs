@@ -265,7 +265,7 @@ fn last_signed(body: &Body) -> Option<Command> {
 
 /// As the product's replicas do before they open their logs.
 fn introduce(from: &StartFrom<'_>) -> Result<(Note<VenueDisk>, Introductions), StartError> {
-    let note = Note::beside(from.disk.clone(), dir());
+    let note = Note::of_log(from.disk.clone(), dir());
     // Without introductions every folder was taken at its word.
     let has_log = note.has_log()? || from.mutation == Some(Mutation::RejoinWithEmptyDisk);
     let kept = note.read()?;
