@@ -1,4 +1,4 @@
-//! The time of day as one venue sees it.
+//! The clock of one venue.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use walras_types::TimeNs;
 
-/// A clock that never goes back while the process lives, whatever is done to the computer's. All of a venue reads the same one, so what
-/// reads it later reads no less: a command's time in the log is no earlier than that by which the gateway let it pass. Clone it freely.
+/// A clock that never goes back while the process lives, even if the computer's clock does. All parts of a venue read the same one,
+/// so a later reading is never smaller. For example, a command's log time is never before the time at which the gateway admitted
+/// it. Clones are cheap.
 #[derive(Clone)]
 pub struct Clock {
     read: Arc<dyn Fn() -> TimeNs + Send + Sync>,

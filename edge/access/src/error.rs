@@ -1,4 +1,4 @@
-//! Why keys could not be read, kept or made.
+//! Errors of reading, storing and making keys.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,25 @@ use walras_gateway::KeyError;
 
 use crate::refusal::Refusal;
 
-/// Why the keys could not be read or kept.
+/// Why the keys could not be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// The operating system failed.
     #[error("could not {action} {path}: {source}; check the folder's permissions and the disk")]
     Io {
-        /// What was being done.
+        /// The attempted operation.
         action: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file is not one of keys.
+    /// The file is not a key file.
     #[error("{path}: {detail}; restore the file from a backup")]
     Invalid {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
 }
@@ -38,7 +38,7 @@ pub enum OperatorKeyError {
     /// The key itself.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// It could not be kept.
+    /// The key could not be stored.
     #[error("a key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
     Refused(Refusal),
 }

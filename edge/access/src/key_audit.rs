@@ -1,4 +1,4 @@
-//! The audit of API keys: what happened to them, and who did it. A file next to the keys, which only grows.
+//! The audit log of API keys: changes, and who made them. An append-only file next to the key file.
 //!
 //! The log of commands cannot hold it: every replica keeps its own keys, a secret in the log would stay there forever, and keys are
 //! made and revoked even without a leader (ADR 4).
@@ -15,14 +15,14 @@ use walras_types::TimeNs;
 /// Name of the file in a data folder.
 pub(crate) const KEY_AUDIT_FILE: &str = "keys.log";
 
-/// What happened to a key.
+/// A change of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyEvent {
     /// It was made or registered here.
     Created,
     /// It was revoked here.
     Revoked,
-    /// Another replica reported it.
+    /// Another replica reported a new key.
     Heard,
     /// Another replica reported that it was revoked.
     HeardRevoked,
@@ -42,19 +42,19 @@ impl KeyEvent {
 /// A line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyChange<'a> {
-    /// What.
+    /// The event.
     pub(crate) event: KeyEvent,
-    /// To which key.
+    /// The key's id.
     pub(crate) key_id: &'a str,
-    /// Whom it acts for, where that is known.
+    /// The account that it acts for, if known.
     pub(crate) account: Option<u32>,
-    /// What it may do, where that is known.
+    /// Its permissions, if known.
     pub(crate) permissions: &'a [String],
     /// The operator's key that asked for it; `None` for the venue itself.
     pub(crate) by: Option<&'a str>,
 }
 
-/// The file, open to be added to.
+/// The audit file, open for appending.
 #[derive(Debug)]
 pub(crate) struct KeyAudit(Mutex<File>);
 
@@ -68,7 +68,7 @@ impl KeyAudit {
         Ok(Self(Mutex::new(file)))
     }
 
-    /// Adds lines; they are durable when this returns.
+    /// Appends lines; they are durable when this returns.
     pub(crate) fn note<'a>(&self, now: TimeNs, changes: impl IntoIterator<Item = KeyChange<'a>>) -> io::Result<()> {
         let mut lines = String::new();
         for KeyChange { event, key_id, account, permissions, by } in changes {
@@ -79,7 +79,7 @@ impl KeyAudit {
             lines += &format!("{line}\n");
         }
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // One write: a crash leaves whole lines and at most one part at the end.
+        // One write: a crash leaves complete lines and at most one partial line at the end.
         file.write_all(lines.as_bytes()).and_then(|()| file.sync_data())
     }
 }

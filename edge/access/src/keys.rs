@@ -1,4 +1,4 @@
-//! API keys: the file that keeps them and the gate that checks requests against them.
+//! API keys: the file that stores them, and the gateway that checks requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ use crate::key_audit::{KEY_AUDIT_FILE, KeyAudit, KeyChange, KeyEvent};
 use crate::refusal::Refusal;
 use crate::secrets::{generate, write_secret};
 
-/// A key of an operator that was made just now.
+/// A new key of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorKey {
     /// Its id.
@@ -30,14 +30,14 @@ pub struct OperatorKey {
     pub file: PathBuf,
 }
 
-/// How far ahead of the venue's clock a request may be stamped. Clocks that are synchronised are a hundred times closer, and for as
-/// long after a restart clients must stamp ahead or wait.
+/// Maximum lead of a request's stamp over the venue's clock. Synchronised clocks differ a hundred times less. After a restart
+/// clients must stamp ahead, or wait, for this long.
 pub const STAMP_AHEAD_NS_MAX: u64 = 1_000_000_000;
 
-/// How far behind it, which is also how long a request may take.
+/// Maximum age of a request's stamp, which also bounds how long a request may take to arrive.
 pub const STAMP_AGE_NS_MAX: u64 = 5_000_000_000;
 
-/// How often a key and an address may ask.
+/// Rate limits for keys and addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Requests of one key.
@@ -47,26 +47,26 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// For a program that changes keys and serves nobody.
+    /// For a program that changes keys and serves no requests.
     pub const OFFLINE: Self = {
         let Some(rate) = Rate::new(u32::MAX, u32::MAX) else { panic!("neither is zero") };
         Self { key: rate, source: rate }
     };
 }
 
-/// Two times at which a venue starts.
+/// The times of a venue's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// When this process had the data folder for itself.
+    /// When this process locked the data folder.
     pub started: TimeNs,
-    /// Of the log's last entry.
+    /// Time of the log's last entry.
     pub log_time: TimeNs,
 }
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Whom the key acts for.
+    /// The account that the key acts for.
     pub account: Option<AccountId>,
     /// What it may do.
     pub permissions: Permissions,
@@ -82,18 +82,16 @@ const SHARED_AT_ONCE: usize = 1_000;
 #[serde(deny_unknown_fields)]
 struct KeyFile {
     version: u32,
-    /// When it was written, by the venue's clock. What makes and revokes keys is not in the log, so the log's time says nothing
-    /// about it.
+    /// When it was written, by the venue's clock. Changes of keys are not in the log, so log time does not cover them.
     #[serde(default)]
     saved_at_ns: u64,
     keys: Vec<KeyEntry>,
-    /// Ids that are not to come back, from wherever.
+    /// Revoked ids, which must not come back from any source.
     #[serde(default)]
     revoked: BTreeSet<String>,
 }
 
-/// A message between replicas about keys. An id is used once, forever: so neither the order of messages matters, nor how often they
-/// come.
+/// A message between replicas about keys. An id is never reused, so messages may be reordered and repeated.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyNews {
@@ -113,7 +111,7 @@ struct Journal {
 #[serde(deny_unknown_fields)]
 struct KeyEntry {
     key_id: String,
-    /// What the operators call it.
+    /// The operators' name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     account_id: Option<u32>,
@@ -122,14 +120,14 @@ struct KeyEntry {
     material: String,
 }
 
-/// What a new key may do, and what it is called.
+/// The account, permissions and name of a new key.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     /// The account that it acts for; `None` for an operator or a transfer relay.
     pub account: Option<AccountId>,
     /// Names of permissions.
     pub permissions: &'a [String],
-    /// A name for people, which stays: 1 to 64 characters, none of them a control character.
+    /// A permanent name for people: 1 to 64 characters without control characters.
     pub name: Option<&'a str>,
 }
 
@@ -146,7 +144,7 @@ fn check_name(name: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Keys and the gate.
+/// The venue's keys and the checks of requests.
 #[derive(Debug)]
 pub struct Access {
     gateway: RwLock<Gateway>,
@@ -154,7 +152,7 @@ pub struct Access {
     accepts_timestamps_from: TimeNs,
     path: PathBuf,
     audit: KeyAudit,
-    /// Held while the file is written, so that two changes do not cross.
+    /// Held while the file is written, so that changes are serialised.
     writing: Mutex<()>,
     journal: Mutex<Journal>,
 }
@@ -163,10 +161,10 @@ impl Access {
     /// Name of the key file in a data folder.
     pub const FILE: &str = "keys.json";
 
-    /// Reads the keys of a data folder; a folder without has none.
+    /// Reads the keys of a data folder; none if there is no key file.
     ///
-    /// Where there are keys a process before this one may have taken requests with them, as late as this one started, or as late as
-    /// the log or the key file show where the computer's clock was set back since: see [`GatewayConfig::following`].
+    /// If there are keys, an earlier process may have accepted requests with them: up to the start of this one, or, if the
+    /// computer's clock was set back since, up to the time of the log or the key file. See [`GatewayConfig::following`].
     pub fn open(data: &Path, rates: Rates, clock: Clock, start: Start) -> Result<Self, AccessError> {
         let path = data.join(Self::FILE);
         let config = GatewayConfig {
@@ -177,7 +175,7 @@ impl Access {
             ..GatewayConfig::new(start.started.0)
         };
         let (config, entries, revoked) = match read_key_file(&path)? {
-            // Nobody can have signed anything with a key that is yet to be made.
+            // Without keys, nothing can have been signed.
             None => (config, Vec::new(), BTreeSet::new()),
             Some(file) => {
                 let last = start.started.max(start.log_time).max(TimeNs(file.saved_at_ns));
@@ -200,18 +198,18 @@ impl Access {
         Ok(Self { gateway: RwLock::new(gateway), clock, accepts_timestamps_from, path, audit, writing: Mutex::new(()), journal })
     }
 
-    /// First stamp that signed requests may have: earlier ones may have been taken by the process before this one.
+    /// The first acceptable stamp of signed requests: an earlier process may have accepted requests with earlier ones.
     #[must_use]
     pub fn accepts_timestamps_from(&self) -> TimeNs {
         self.accepts_timestamps_from
     }
 
     fn gateway(&self) -> std::sync::RwLockWriteGuard<'_, Gateway> {
-        // The gateway keeps itself consistent between calls, so a panic elsewhere does not spoil it.
+        // The gateway is consistent between calls, so a panic in another thread leaves it usable.
         self.gateway.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether anybody may administer the venue.
+    /// Whether there is an operator's key.
     #[must_use]
     pub fn has_operator(&self) -> bool {
         self.gateway().keys().any(is_operator)
@@ -242,7 +240,7 @@ impl Access {
         self.admit_source_times(source, from, 1)
     }
 
-    /// Counts so many requests of an address at once.
+    /// Counts several requests of an address at once.
     pub fn admit_source_times(&self, source: IpAddr, from: Allowance, times: u32) -> Result<(), Refusal> {
         Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), from, times)?)
     }
@@ -299,7 +297,7 @@ impl Access {
         self.gateway().charge(now.0, principal, permission, from, 1)
     }
 
-    /// Makes a key and keeps it. The answer holds its secret, which is not shown again.
+    /// Makes and stores a key. The result holds its secret, which is not shown again.
     pub fn create(&self, by: Option<&str>, algorithm: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
         let Grant { account, permissions, name } = *grant;
         let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
@@ -314,7 +312,7 @@ impl Access {
         }))
     }
 
-    /// Keeps a key whose secret its holder made.
+    /// Stores a key whose secret its holder made.
     pub fn register(&self, by: Option<&str>, key_id: &str, public_key: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
         let Grant { account, permissions, name } = *grant;
         let id = KeyId::new(key_id).ok_or(KeyError::IdInvalid).map_err(refuse)?;
@@ -329,13 +327,13 @@ impl Access {
         Ok(json!({"key_id": key_id, "name": name, "account_id": account.map(|a| a.0), "permissions": permissions}))
     }
 
-    /// Keeps a key that was made here, for the operator or a demo's user. One that is there already, with the same rights, is no
-    /// mistake: another replica may have reported it.
+    /// Stores a key that was made here, for the operator or a demo's user. If it exists with the same permissions, this succeeds:
+    /// another replica may have reported it.
     pub fn add(&self, record: KeyRecord) -> Result<(), Refusal> {
         self.add_by(None, None, record)
     }
 
-    /// The same, at the wish of the operator whose key this is.
+    /// The same, requested by the operator with the key `by`.
     fn add_by(&self, by: Option<&str>, name: Option<&str>, record: KeyRecord) -> Result<(), Refusal> {
         check_name(name)?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -410,13 +408,13 @@ impl Access {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many changes there were since this process began: the place from which [`Access::news_since`] goes on.
+    /// Number of changes since this process started, for [`Access::news_since`].
     pub fn change_count(&self) -> usize {
         self.journal().ids.change_count()
     }
 
-    /// All keys, secrets included, and what was revoked, as messages to another replica. They leave this process over encrypted
-    /// links alone.
+    /// All keys with their secrets, and all revoked ids, as messages to another replica. They must be sent only over encrypted
+    /// links.
     pub fn all_news(&self) -> Vec<Vec<u8>> {
         let keys = self.entries(|_| true);
         let mut messages: Vec<KeyNews> =
@@ -428,14 +426,14 @@ impl Access {
         messages.iter().map(encode_news).collect()
     }
 
-    /// What has changed since so many changes, as a message to another replica.
+    /// The changes after the first `count`, as a message to another replica.
     pub fn news_since(&self, count: usize) -> Vec<u8> {
         let (changed, revoked) = self.journal().ids.since(count);
         let keys = self.entries(|id| changed.contains(id));
         encode_news(&KeyNews { keys, revoked })
     }
 
-    /// Takes over what another replica tells of keys; how much of it was new.
+    /// Applies another replica's message about keys; returns the number of changes.
     pub fn take_news(&self, bytes: &[u8]) -> Result<usize, String> {
         let news: KeyNews = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -491,7 +489,7 @@ impl Access {
         self.entries(|_| true).iter().map(one).collect()
     }
 
-    /// Before the change itself: what took effect has a line, whatever crashes.
+    /// Writes audit lines. Called before the change takes effect, so that every effective change has a line even after a crash.
     fn note<'a>(&self, changes: impl IntoIterator<Item = KeyChange<'a>>) -> Result<(), Refusal> {
         self.audit.note(self.clock.now(), changes).map_err(|e| {
             tracing::error!("{KEY_AUDIT_FILE} could not be written: {e}");
@@ -533,7 +531,7 @@ fn read_key_file(path: &Path) -> Result<Option<KeyFile>, AccessError> {
     Ok(Some(file))
 }
 
-/// Tells the operator of a clock that was set back why nobody can sign, and what helps.
+/// Warns the operator that the clock was set back, so that no signed request can be accepted, and says what to do.
 fn warn_if_ahead(path: &Path, last: TimeNs, started: TimeNs) {
     let ahead_ms = last.0.saturating_sub(started.0) / 1_000_000;
     if ahead_ms > 1_000 {
@@ -614,7 +612,7 @@ mod tests {
         access.list().iter().map(|key| key["key_id"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn tell(from: &Access, to: &Access) -> usize {
+    fn share(from: &Access, to: &Access) -> usize {
         from.all_news().iter().map(|news| to.take_news(news).unwrap()).sum()
     }
 
@@ -626,19 +624,19 @@ mod tests {
         let made =
             a.create(None, "hmac-sha256", &grant(Some(AccountId(1)), &trade)).unwrap()["key_id"].as_str().unwrap().to_owned();
         b.create(None, "ed25519", &grant(Some(AccountId(2)), &trade)).unwrap();
-        assert_eq!((tell(&a, &b), tell(&b, &a), tell(&a, &b)), (1, 1, 0));
+        assert_eq!((share(&a, &b), share(&b, &a), share(&a, &b)), (1, 1, 0));
         assert_eq!((ids(&a).len(), ids(&a)), (2, ids(&b)));
         // A change alone, and then everything: a revoked key does not come back from where it is still known.
         let before = a.change_count();
         a.revoke(None, &made).unwrap();
-        assert_eq!(tell(&b, &a), 0);
+        assert_eq!(share(&b, &a), 0);
         assert!(!ids(&a).contains(&made));
         assert_eq!(b.take_news(&a.news_since(before)).unwrap(), 1);
         assert_eq!(ids(&a), ids(&b));
         // After a restart neither.
         drop(a);
         let a = open(one.path());
-        assert_eq!((tell(&b, &a), ids(&a)), (0, ids(&b)));
+        assert_eq!((share(&b, &a), ids(&a)), (0, ids(&b)));
         assert!(a.take_news(b"{}").is_err() && a.take_news(b"\xff").is_err());
     }
 
@@ -651,7 +649,7 @@ mod tests {
         let made = a.create(None, "hmac-sha256", &named("Ann's bot")).unwrap();
         let id = made["key_id"].as_str().unwrap();
         assert_eq!(made["name"], "Ann's bot");
-        tell(&a, &b);
+        share(&a, &b);
         for access in [&open(one.path()), &b, &open(other.path())] {
             assert_eq!(access.list()[0]["name"], "Ann's bot");
         }
@@ -659,7 +657,7 @@ mod tests {
             assert_eq!(a.create(None, "ed25519", &named(refused)).unwrap_err().reason, RejectReason::Malformed);
         }
         b.revoke(None, id).unwrap();
-        tell(&b, &a);
+        share(&b, &a);
         assert!([&a, &b].iter().all(|access| access.list().is_empty() && access.journal().names.is_empty()));
     }
 
@@ -699,10 +697,10 @@ mod tests {
         let operator = a.create_operator(one.path()).unwrap().key_id;
         let made = a.create(Some(&operator), "hmac-sha256", &grant(Some(AccountId(3)), &["read".to_owned()])).unwrap();
         let made = made["key_id"].as_str().unwrap();
-        tell(&a, &b);
+        share(&a, &b);
         assert!(a.revoke(Some(&operator), &operator).is_err() && a.revoke(Some(&operator), "hm_unknown").is_err());
         a.revoke(Some(&operator), made).unwrap();
-        tell(&a, &b);
+        share(&a, &b);
         let lines = |dir: &Path| -> Vec<(String, String, String)> {
             let text = std::fs::read_to_string(dir.join(KEY_AUDIT_FILE)).unwrap();
             let line = |line: &str| {
@@ -731,15 +729,15 @@ mod tests {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (a, b) = (open(one.path()), open(other.path()));
         let [first, second] = [0, 1].map(|_| a.create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap());
-        tell(&a, &b);
+        share(&a, &b);
         a.revoke(None, first["key_id"].as_str().unwrap()).unwrap();
         b.revoke(None, second["key_id"].as_str().unwrap()).unwrap();
-        tell(&a, &b);
-        tell(&b, &a);
+        share(&a, &b);
+        share(&b, &a);
         assert_eq!((a.has_operator(), b.has_operator()), (false, false));
         // The way back is the same for each, and the other hears of it.
         a.create_operator(one.path()).unwrap();
-        tell(&a, &b);
+        share(&a, &b);
         assert!(b.has_operator());
     }
 

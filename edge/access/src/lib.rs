@@ -1,12 +1,12 @@
-//! Who may come in: API keys in their file, the gate that checks requests against them, and how many connections there may be.
+//! Access control: API keys and their file, the checks of requests, and the limits on connections.
 //!
-//! *Deliberately absent*: what a caller may then do with the market (`edge/ports`); how a client signs (`edge/client`); API keys in
-//! the log, since each node keeps its own.
+//! *Deliberately absent*: the market's operations (`edge/ports`); signing by clients (`edge/client`); API keys in the log, because
+//! each node stores its own.
 //!
 //! *Invariants*
-//! - A key that was revoked never comes back, from wherever it is heard.
-//! - What happens to a key is noted in the audit file before it takes effect.
-//! - A new connection never waits; one that has shown a key does not leave for one that has not.
+//! - A revoked key never comes back, from any source.
+//! - A change of a key is written to the audit file before it takes effect.
+//! - A new connection never waits; one that has shown a key is never closed for one that has not.
 //!
 //! *Start reading* at [`Access`], then [`connections::Doors`].
 

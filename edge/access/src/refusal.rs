@@ -1,14 +1,14 @@
-//! Why something is not done, and what exactly was wrong with it.
+//! Refusals of requests, with details.
 
 use walras_replica::NoOutcome;
 use walras_types::RejectReason;
 
-/// A refusal with what exactly was wrong.
+/// A refusal with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The reason.
     pub reason: RejectReason,
-    /// Which field, and what would do.
+    /// The field, and what would be accepted.
     pub detail: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl From<walras_gateway::Refusal> for Refusal {
 }
 
 impl Refusal {
-    /// A refusal that says which field and why.
+    /// A refusal with details.
     #[must_use]
     pub fn new(reason: RejectReason, detail: impl Into<String>) -> Self {
         Self { reason, detail: Some(detail.into()) }

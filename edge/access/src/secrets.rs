@@ -17,7 +17,7 @@ pub fn generate(algorithm: Algorithm) -> ClientKey {
     ClientKey::generate(algorithm, &entropy)
 }
 
-/// Replaces a file that only its owner may read; whole or not at all, whatever happens.
+/// Replaces a file that only its owner may read, atomically.
 pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let fail = |action| move |source| AccessError::Io { action, path: path.to_path_buf(), source };
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -31,7 +31,7 @@ pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     with_reserve(|| std::fs::File::open(dir)).and_then(|dir| dir.sync_all()).map_err(fail("sync the folder of"))
 }
 
-/// A number that nobody has seen before.
+/// A fresh random number.
 #[must_use]
 pub fn random_u64() -> u64 {
     let mut bytes = [0; 8];

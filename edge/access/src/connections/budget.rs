@@ -4,17 +4,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::info;
 use walras_log_store::hold_descriptors;
 
-/// Held back for the log's next files and the snapshots, and taken when there are no others.
+/// Descriptors reserved for the log's next files and the snapshots.
 const LOG_RESERVE: usize = 16;
-/// For what a venue opens in addition to its clients: segments, snapshots, the archive, files, peers, transfer relays.
+/// Descriptors for everything except clients: segments, snapshots, the archive, files, peers, transfer relays.
 const OWN_DESCRIPTORS: usize = 64;
-/// Connections that were ended for others and are not closed yet.
+/// Maximum number of displaced connections that are not closed yet.
 pub const CLOSING_MAX: usize = 32;
-/// One descriptor of so many is for what grows with the venue: the log's segments.
+/// One of this many descriptors is for what grows with the venue: the log's segments.
 const GROWTH_SHARE: usize = 8;
-/// Fewer connections are not worth a venue: then the limit is exceeded rather than nobody served.
+/// Minimum number of client connections, even if that exceeds the limit of open files.
 const CLIENTS_MIN: usize = 16;
-/// What a process has open at its start, where the system does not say.
+/// Assumed number of open files at the start, if the system does not report it.
 const OPEN_AT_START: usize = 32;
 
 /// The limit of open files, and what it leaves for clients.
@@ -49,11 +49,11 @@ fn open_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(OPEN_AT_START, |open| open.count().saturating_sub(1))
 }
 
-/// Raises this process's limit of open files as far as it may, and holds some descriptors back for the log. Call it once, at the
+/// Raises this process's limit of open files to the maximum, and reserves some descriptors for the log. To be called once, at the
 /// start.
 pub fn prepare_descriptors() {
     let before = getrlimit(Resource::Nofile);
-    // Where it is refused, the venue serves as many as it may.
+    // If that is refused, the venue serves as many clients as the limit allows.
     if setrlimit(Resource::Nofile, Rlimit { current: before.maximum, maximum: before.maximum }).is_ok()
         && before.current != before.maximum
     {

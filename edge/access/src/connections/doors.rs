@@ -1,4 +1,4 @@
-//! Who comes in, and who is sent away for it.
+//! Admission of connections, and closing of displaced ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,13 +11,13 @@ use walras_gateway::{Admission, Admitted, ConnectionNumber, Permission, Permissi
 
 use super::lines::{Kind, Lines};
 
-/// Ends a connection. Called once at most, on any thread, and must not wait.
+/// Closes a connection. Called at most once, on any thread; must not block.
 type Leave = Box<dyn FnOnce() + Send>;
 
-/// Which crowd of connections a client belongs to.
+/// The pool of connections that a client belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// Where everybody comes in.
+    /// The public ports.
     Public,
     /// `http.operator_listen`, whose places are its own.
     Operator,
@@ -45,7 +45,7 @@ impl fmt::Debug for Doors {
 }
 
 impl Doors {
-    /// With so many places.
+    /// Creates a pool with these limits.
     #[must_use]
     pub fn new(places: Places) -> Self {
         let inside = Inside { admission: Admission::new(places), leave: BTreeMap::new(), lines: Lines::default() };
@@ -60,12 +60,12 @@ impl Doors {
         u64::try_from(self.0.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// There are so many places from now on.
+    /// Changes the limits.
     pub fn set_places(&self, places: Places) {
         self.inside().admission.set_places(places);
     }
 
-    /// Lets a new connection in, and sends another one away where all places are taken. `leave` ends the new one when it is its turn.
+    /// Admits a new connection. If all places are taken, closes another one. `leave` will close the new one when it is displaced.
     pub fn enter(&self, from: IpAddr, leave: impl FnOnce() + Send + 'static) -> Guest {
         let now_ns = self.now_ns();
         let mut inside = self.inside();
@@ -89,7 +89,7 @@ impl Doors {
         Guest { number, doors: self.clone() }
     }
 
-    /// Writes a line if not too many of its kind were.
+    /// Writes a log line, unless too many of its kind were written.
     pub fn say(&self, kind: Kind, line: impl FnOnce() -> String) {
         let now_ns = self.now_ns();
         let is_said = self.inside().lines.may_say(now_ns, kind);
@@ -98,7 +98,7 @@ impl Doors {
         }
     }
 
-    /// Writes what was left out. Call it every second or so.
+    /// Writes counts of suppressed lines. To be called about every second.
     pub fn say_summaries(&self) {
         let now_ns = self.now_ns();
         let summaries: Vec<_> = self.inside().lines.summaries(now_ns).collect();
@@ -114,19 +114,19 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// The client was heard.
+    /// Records input of the client.
     pub fn touch(&self) {
         let now_ns = self.doors.now_ns();
         self.doors.inside().admission.touch(now_ns, self.number);
     }
 
-    /// The client has shown a key: it keeps the connection for that, unless too many do. Whether it does.
+    /// The client has shown a key, which protects its connection unless too many are. Returns whether it is protected.
     pub fn has_shown(&self, permissions: Permissions) -> bool {
         let standing = if permissions.allow(Permission::Operator) { Standing::Operator } else { Standing::Participant };
         self.doors.inside().admission.promote(self.number, standing)
     }
 
-    /// Writes a line if not too many of its kind were.
+    /// Writes a log line, unless too many of its kind were written.
     pub fn say(&self, kind: Kind, line: impl FnOnce() -> String) {
         self.doors.say(kind, line);
     }
@@ -143,7 +143,7 @@ impl Drop for Guest {
         inside.admission.remove(self.number);
         let leave = inside.leave.remove(&self.number);
         drop(inside);
-        // What it holds may have a place of its own to give back.
+        // It may own another connection's place, whose drop locks this state again.
         drop(leave);
     }
 }

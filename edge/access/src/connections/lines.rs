@@ -1,16 +1,16 @@
-//! Lines of the log that strangers can cause: so many of a kind at once, and then a count of the others.
+//! Rate limit for log lines that unauthenticated clients can cause: some lines of each kind, then a count of the others.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use walras_gateway::{Rate, TokenBucket};
 
-/// Lines of one kind: so many at once, so many a second in the long run.
+/// Limit on lines of one kind.
 const RATE: Rate = Rate::new(5, 20).expect("neither is zero");
-/// A count of lines left out is written so long after the first of them.
+/// A count of suppressed lines is written this long after the first of them.
 const SUMMARY_AFTER_NS: u64 = 5_000_000_000;
 
-/// What a line tells of.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A connection without an account ended.
@@ -19,7 +19,7 @@ pub enum Kind {
     AccountEnded,
     /// A connection ended for another one.
     MadeRoom,
-    /// A connection was ended for what it did not do in time.
+    /// A connection was closed because it was too slow.
     TooSlow,
 }
 
@@ -41,12 +41,12 @@ struct OfKind {
     left_out_since_ns: u64,
 }
 
-/// What was written lately.
+/// The recently written lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines(BTreeMap<Kind, OfKind>);
 
 impl Lines {
-    /// Whether a line of this kind is to be written now. One that is not is counted.
+    /// Whether to write a line of this kind now; otherwise it is counted.
     pub(crate) fn may_say(&mut self, now_ns: u64, kind: Kind) -> bool {
         let fresh = || OfKind { bucket: TokenBucket::full(RATE, now_ns), left_out: 0, left_out_since_ns: 0 };
         let of_kind = self.0.entry(kind).or_insert_with(fresh);
@@ -60,7 +60,7 @@ impl Lines {
         false
     }
 
-    /// Counts of what was left out, where it is time to write them.
+    /// Counts of suppressed lines that are due.
     pub(crate) fn summaries(&mut self, now_ns: u64) -> impl Iterator<Item = Summary> {
         self.0.iter_mut().filter_map(move |(kind, of_kind)| {
             let is_due = of_kind.left_out > 0 && now_ns >= of_kind.left_out_since_ns.saturating_add(SUMMARY_AFTER_NS);
@@ -69,7 +69,7 @@ impl Lines {
     }
 }
 
-/// A count of lines that were left out.
+/// A count of suppressed lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     kind: Kind,

@@ -1,7 +1,7 @@
-//! The connections of all ports together: how many there may be, who keeps one, and what the log says of them.
+//! The connections of all ports together: their limit, who keeps one, and log lines about them.
 //!
-//! HTTP, WebSocket and order entry share one [`Doors`], because they share the process's descriptors. *Start reading* there; how
-//! many places there are is in `budget.rs`, who leaves for whom in [`walras_gateway::Admission`].
+//! HTTP, WebSocket and order entry share one [`Doors`], because they share the process's descriptors. *Start reading* there; the
+//! number of places is computed in `budget.rs`; [`walras_gateway::Admission`] decides which connection is closed for another.
 
 mod budget;
 mod doors;
@@ -14,8 +14,8 @@ pub use budget::{Budget, CLOSING_MAX, prepare_descriptors};
 pub use doors::{Door, Doors, Guest};
 pub use lines::Kind;
 
-/// A line for the beginning of a shortage and one for its end.
-pub fn tell_shortage(port: &str, news: ShortageNews) {
+/// Logs the start and the end of a shortage.
+pub fn log_shortage(port: &str, news: ShortageNews) {
     match news {
         ShortageNews::Begun(why) => warn!(
             "{port}: connections cannot be accepted: {why}; they wait and are tried again; raise the limit of open files (ulimit -n) or \

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 use tracing::{debug, warn};
-use walras_access::connections::{CLOSING_MAX, Door, Doors, Guest, Kind, tell_shortage};
+use walras_access::connections::{CLOSING_MAX, Door, Doors, Guest, Kind, log_shortage};
 use walras_config::Config;
 use walras_gateway::{Permissions, Places};
 use walras_peer_link::listener::{AcceptFailure, SHORTAGE_RETRY, Shortage, prepare, prepare_accepted};
@@ -235,7 +235,7 @@ impl Port {
                     accepted = listener.accept() => break Some(accepted),
                     _ = summary_due.tick() => {
                         self.doors.say_summaries();
-                        shortage.not_failed(elapsed_ns(begun)).into_iter().for_each(|news| tell_shortage(self.name, news));
+                        shortage.not_failed(elapsed_ns(begun)).into_iter().for_each(|news| log_shortage(self.name, news));
                     }
                     () = stopped(&mut self.stopping) => break None,
                 }
@@ -246,7 +246,7 @@ impl Port {
                 Some(Err(e)) => match AcceptFailure::of(&e) {
                     AcceptFailure::Empty | AcceptFailure::Connection => {}
                     AcceptFailure::Shortage => {
-                        shortage.failed(elapsed_ns(begun), &e).into_iter().for_each(|news| tell_shortage(self.name, news));
+                        shortage.failed(elapsed_ns(begun), &e).into_iter().for_each(|news| log_shortage(self.name, news));
                         tokio::time::sleep(SHORTAGE_RETRY).await; // pause: others have to give something back first
                     }
                 },

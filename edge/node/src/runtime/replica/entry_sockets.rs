@@ -9,7 +9,7 @@ use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use tracing::debug;
-use walras_access::connections::{Doors, Guest, Kind, tell_shortage};
+use walras_access::connections::{Doors, Guest, Kind, log_shortage};
 use walras_gateway::{Refusal, SourceId};
 use walras_log_store::Disk;
 use walras_peer_link::listener::Listener;
@@ -178,7 +178,7 @@ impl EntrySockets {
             port.replica.on_connected(at, id);
         }
         if let Some(news) = self.listener.take_news() {
-            tell_shortage("order entry", news);
+            log_shortage("order entry", news);
         }
     }
 

@@ -36,7 +36,7 @@ use crossbeam_channel::{Receiver, Sender};
 use mio::{Events, Poll, Token};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
-use walras_access::connections::tell_shortage;
+use walras_access::connections::log_shortage;
 use walras_consensus::{Members, ReplicaId, Role, SnapshotMeta, Ticket};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
@@ -207,7 +207,8 @@ impl<D: Disk> ReplicaThread<D> {
             self.send_all()?;
             if !self.log.write() {
                 // Where replicas, logs and clients share processors, the process that waits for this one's answer runs now, and not
-                // at the kernel's next tick, milliseconds later. On a processor of its own this costs less than a microsecond a round.
+                // at the kernel's next tick, milliseconds later. On a processor of its own this costs less than a microsecond a
+                // round.
                 std::thread::yield_now(); // pause: for the processes that share its processor
             }
         }
@@ -569,7 +570,7 @@ impl<D: Disk> ReplicaThread<D> {
                     self.cluster.with_peer(id, |peer| peer.trouble = Some(why.to_string()));
                 }
             }
-            LinkEvent::Shortage(news) => tell_shortage("links between replicas", news),
+            LinkEvent::Shortage(news) => log_shortage("links between replicas", news),
             LinkEvent::SnapshotBegin { from, id, meta, .. } => match announced(&meta) {
                 Some((info, message)) => {
                     info!("replica {from} sends the snapshot of entry {}", info.meta.log_index);
