@@ -1,9 +1,10 @@
-//! The ledger as a block of a batch market sees it: cut by accounts or by assets, so that threads move funds side by side without locks.
+//! The ledger as a block of a batch market sees it: cut by accounts or by assets, so that threads move funds side by side without
+//! locks.
 //!
 //! A block first reserves whatever its accounts promise: each account's balances are its own, so the ledger is cut into ranges of
-//! accounts ([`AccountsPart`]). When it ends, what was reserved goes to others: the ledger is cut by assets ([`AssetsPart`]), and of one
-//! asset as much is credited as is spent, less what the venue keeps ([`AssetMoves`]). Two threads never see one balance, so their number
-//! changes nothing.
+//! accounts ([`AccountsPart`]). When it ends, what was reserved goes to others: the ledger is cut by assets ([`AssetsPart`]), and
+//! of one asset as much is credited as is spent, less what the venue keeps ([`AssetMoves`]). Two threads never see one balance, so
+//! their number changes nothing.
 
 use walras_types::{AccountId, Amount, AssetId};
 
@@ -138,7 +139,7 @@ impl<'l> AssetsPart<'l> {
 
 /// Moves of one asset that add up: what is spent goes to the accounts that are credited, and the rest to the venue's fees.
 ///
-/// Every move is made of what was reserved, so it can not fail, and has an opposite that undoes it.
+/// Every move uses reserved funds, so it cannot fail, and each has an inverse that undoes it.
 #[derive(Debug)]
 #[must_use = "finish the moves, or the asset's balances are not its supply"]
 pub struct AssetMoves<'p> {

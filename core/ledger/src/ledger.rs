@@ -47,9 +47,9 @@ impl std::fmt::Display for LedgerError {
                 f.write_str("less is in transit than the amount: the caller's transfers and the ledger's disagree")
             }
             Self::SupplyOverflow => f.write_str("the asset's supply would exceed the largest amount: deposit less"),
-            Self::SettlementInvalid => {
-                f.write_str("the trade's value and fees do not fit what it reserved, or its assets are the same: compute them anew")
-            }
+            Self::SettlementInvalid => f.write_str(
+                "the trade's value and fees do not fit what it reserved, or its assets are the same: compute them again",
+            ),
         }
     }
 }
@@ -73,7 +73,7 @@ pub struct Settlement {
     pub value: Amount,
     /// How much quote the buyer had reserved for this trade: at least `value + buyer_fee`. What is left becomes available.
     pub buyer_reserved: Amount,
-    /// The buyer's fee in quote, beside the value; negative for a rebate.
+    /// The buyer's fee in quote, in addition to the value; negative for a rebate.
     pub buyer_fee: i64,
     /// The seller's fee in quote, out of the value and at most that; negative for a rebate.
     pub seller_fee: i64,
@@ -150,7 +150,7 @@ impl Ledger {
         Ok(AccountId(self.account_count - 1))
     }
 
-    /// Adds the next asset, of which nothing is issued.
+    /// Adds the next asset, with nothing issued.
     pub fn create_asset(&mut self) -> Result<AssetId, LedgerError> {
         let asset = self.asset_count();
         if asset == ASSETS_MAX {
@@ -186,8 +186,8 @@ impl Ledger {
         Some(self.columns.get(asset.0 as usize)?.in_transit)
     }
 
-    /// How much of `asset` was deposited or issued here and neither withdrawn nor burnt here. Below zero where more went out here than
-    /// came in, after other ledgers sent it. The sum over all ledgers of a venue is what the venue owes.
+    /// How much of `asset` was deposited or issued here and neither withdrawn nor burnt here. Below zero where more went out here
+    /// than came in, after other ledgers sent it. The sum over all ledgers of a venue is what the venue owes.
     #[must_use]
     pub fn issued_here(&self, asset: AssetId) -> Option<i128> {
         let column = self.columns.get(asset.0 as usize)?;

@@ -1,4 +1,4 @@
-//! The ledger beside a naive one that keeps a map of (account, asset): equal after every one of many random calls.
+//! Compares the ledger with a naive one, a map of (account, asset), after every one of many random calls.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
-//! What goes into a book and what comes out of it.
+//! The inputs and outputs of a book.
 
 use walras_types::{ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
 
-/// Whose order it is: a number that the book only compares, to prevent self-trades and to cancel many.
+/// The owner of an order: a number that the book only compares, for self-trade prevention and mass cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct OwnerId(pub u32);
@@ -14,25 +14,26 @@ pub struct Entry {
     pub order_id: OrderId,
     /// The participant's name for it; unique among the owner's orders in this book.
     pub client_order_id: ClientOrderId,
-    /// Whose.
+    /// The owner.
     pub owner: OwnerId,
     /// Buy or sell.
     pub side: Side,
-    /// Worst price.
+    /// The limit price.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
-    /// For how long it stands; of a stop, also how long it waits: an immediate-or-cancel or fill-or-kill one until cancelled.
+    /// How long it stays open. For a stop, also how long it waits; an immediate-or-cancel or fill-or-kill stop waits until
+    /// cancelled.
     pub time_in_force: TimeInForce,
-    /// Whether it may take.
+    /// Whether it may trade on entry.
     pub post_only: PostOnly,
-    /// How visibly it rests.
+    /// How much of it is displayed while it rests.
     pub display: Display,
     /// Trade at least this much on entry, or nothing.
     pub min_size: Option<SizeLots>,
-    /// Against its own owner.
+    /// Self-trade prevention.
     pub self_trade: SelfTrade,
-    /// What it waits for; `None` enters now.
+    /// The trigger of a stop; `None` for an order that enters now.
     pub trigger: Option<Trigger>,
 }
 
@@ -52,12 +53,12 @@ impl Entry {
     }
 }
 
-/// What a stop waits for, and what it becomes.
+/// A stop's trigger price, and the order that it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger {
     /// A buy is touched by a trade at or above it, a sell at or below it.
     pub price: PriceTicks,
-    /// What enters then.
+    /// The order that enters then.
     pub becomes: Becomes,
 }
 
@@ -65,13 +66,13 @@ pub struct Trigger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Becomes {
-    /// A market order: it trades what it can up to its limit, which is where its collar ends, and never rests. Its time in force says
-    /// how long it waits, and fill-or-kill that it trades in full or not at all.
+    /// A market order: it trades up to its limit, the end of its collar, and never rests. Its time in force says how long the stop
+    /// waits; fill-or-kill means that it trades in full or not at all.
     Market = 0,
     /// A limit order of its time in force.
     Limit = 1,
-    /// The rest of an order that has met as many others as one step may, see [`crate::OrderBook::with_step_max`]. It waits for no price,
-    /// and enters before every stop; its trigger's price is its own limit.
+    /// The rest of an order that has met the maximum number of orders in one step, see [`crate::OrderBook::with_step_max`]. It has
+    /// no trigger condition and enters before every stop; its trigger price is its own limit.
     Rest = 2,
 }
 
@@ -90,63 +91,63 @@ impl Band {
     pub const OPEN: Self = Self { low: PriceTicks::MIN, high: PriceTicks::MAX };
 }
 
-/// What became of an order on entry, after the trades reported meanwhile.
+/// The outcome of an order's entry, after the trades reported meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It stands in the book.
+    /// It rests in the book.
     Rested {
-        /// All that is left of it.
+        /// The remaining size.
         open: SizeLots,
-        /// What others see.
+        /// The displayed size.
         shown: SizeLots,
     },
     /// It waits for its trigger.
     Parked,
     /// It traded in full.
     Filled,
-    /// The rest found no match, and its time in force lets it not stand.
+    /// The rest found no match, and its time in force does not let it rest.
     Unfilled {
-        /// What did not trade.
+        /// The size that did not trade.
         open: SizeLots,
     },
     /// The rest would have traded with its own owner.
     SelfTraded {
-        /// What did not trade.
+        /// The size that did not trade.
         open: SizeLots,
     },
     /// The rest would have traded outside the [`Band`].
     Banded {
-        /// What did not trade.
+        /// The size that did not trade.
         open: SizeLots,
     },
-    /// It has met as many orders as one step may. The rest waits, and is the next to be taken by [`crate::OrderBook::take_triggered`].
+    /// It has met the maximum number of orders in one step. The rest waits; [`crate::OrderBook::take_triggered`] returns it next.
     Paused {
-        /// What did not trade yet.
+        /// The size that has not traded yet.
         open: SizeLots,
     },
 }
 
-/// An order that was taken.
+/// An accepted order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The limit in force; differs from the one asked for only by a post-only reprice.
     pub price: PriceTicks,
-    /// What became of it.
+    /// The outcome.
     pub fate: Fate,
 }
 
-/// Why a book takes no order. Nothing changed, nothing was reported.
+/// Why a book refused an order. Nothing was changed or reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The owner has an order of that name here.
+    /// The owner already has an order with that client order id here.
     DuplicateClientOrderId,
-    /// It would take, and is post-only (or could only be repriced outside the price range).
+    /// It is post-only and would trade (or could only be repriced outside the price range).
     PostOnlyWouldTrade,
     /// Not all of it can be filled. Only trades count: lots that self-trade prevention would take off it do not.
     FillOrKillUnfillable,
     /// Less than its minimum can be filled. Only trades count, and only those before self-trade prevention ends the order.
     MinSizeUnfillable,
-    /// What may be looked at does not decide whether all of it, or its minimum, can be filled:
+    /// The fill check reached its limit without deciding whether the order, or its minimum, can be filled:
     /// [`walras_types::limits::FILL_CHECK_LEVELS_MAX`] prices of an order with [`SelfTrade::Allow`],
     /// [`walras_types::limits::FILL_CHECK_ORDERS_MAX`] orders of others.
     FillCheckTooDeep,
@@ -154,44 +155,44 @@ pub enum Refusal {
     BookFull,
 }
 
-/// Names an open order until the book next changes.
+/// Refers to an open order until the book next changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(pub(crate) crate::id_index::Named);
 
-/// An open order as it stands.
+/// An open order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenOrder {
     /// The venue's name for it.
     pub order_id: OrderId,
     /// The participant's name for it.
     pub client_order_id: ClientOrderId,
-    /// Whose.
+    /// The owner.
     pub owner: OwnerId,
     /// Buy or sell.
     pub side: Side,
     /// Its limit.
     pub price: PriceTicks,
-    /// All that is left of it.
+    /// The remaining size.
     pub open: SizeLots,
-    /// What others see of it: zero for a hidden order and for a stop that waits.
+    /// The displayed size: zero for a hidden order and for a pending stop.
     pub shown: SizeLots,
-    /// For how long.
+    /// How long it stays open.
     pub time_in_force: TimeInForce,
-    /// How visibly.
+    /// How much of it is displayed.
     pub display: Display,
-    /// What it waits for, `None` when it stands in the queue.
+    /// The trigger of a pending stop; `None` for a resting order.
     pub trigger: Option<Trigger>,
-    /// Whether it may take, once triggered.
+    /// Whether it may trade on entry, once triggered.
     pub post_only: PostOnly,
     /// Its minimum, once triggered; shrinking the order below it lowers it to the new size.
     pub min_size: Option<SizeLots>,
-    /// Against its own owner, once triggered or amended.
+    /// Self-trade prevention, once triggered or amended.
     pub self_trade: SelfTrade,
     /// Whether it set its price.
     pub seniority: Seniority,
 }
 
-/// A plain open order, as far as moving it needs.
+/// The part of a plain open order that is needed to move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainOrder {
     /// The venue's name for it.
@@ -200,7 +201,7 @@ pub struct PlainOrder {
     pub side: Side,
     /// Its limit.
     pub price: PriceTicks,
-    /// What is left of it, all of it shown.
+    /// The remaining size, all of it displayed.
     pub open: SizeLots,
 }
 
@@ -211,7 +212,7 @@ pub struct PlainOrder {
 pub enum Seniority {
     /// It joined, or its price was not the best.
     Joined,
-    /// It set the price, and has not left its place since.
+    /// It set the price and has kept its queue position since.
     SetThePrice,
 }
 
@@ -222,35 +223,35 @@ pub struct Party {
     pub order_id: OrderId,
     /// The participant's name for it.
     pub client_order_id: ClientOrderId,
-    /// Whose.
+    /// The owner.
     pub owner: OwnerId,
     /// The order's limit.
     pub limit: PriceTicks,
-    /// What is left of it after this trade.
+    /// The remaining size after this trade.
     pub open: SizeLots,
 }
 
-/// A trade between the order that came in and one that stood in the book.
+/// A trade between the incoming order and a resting one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// At what price: the maker's.
+    /// The price, which is the maker's.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
-    /// The side of the order that came in.
+    /// The side of the incoming order.
     pub taker_side: Side,
-    /// The order that stood in the book.
+    /// The resting order.
     pub maker: Party,
-    /// The order that came in.
+    /// The incoming order.
     pub taker: Party,
 }
 
-/// Why the book removed an order that nobody named.
+/// Why the book removed an order without a cancel of that order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovalCause {
-    /// It stood in the way of an order of its own owner.
+    /// Self-trade prevention: an order of its owner would have traded with it.
     SelfTrade,
-    /// Its time came.
+    /// It expired.
     Expired,
     /// The day ended.
     DayEnded,
@@ -258,35 +259,35 @@ pub enum RemovalCause {
     MassCancelled,
 }
 
-/// What happens to orders in the book, told as it happens. The receiver may not touch the book.
+/// Receives the events of a book as they happen. It must not access the book.
 pub trait BookEvents {
     /// Two orders traded.
     fn traded(&mut self, fill: &Fill);
     /// Two collected orders traded at the uncrossing price; `buy.limit` and `sell.limit` are their own limits.
     fn uncrossed(&mut self, price: PriceTicks, size: SizeLots, buy: &Party, sell: &Party);
-    /// An order left the book without a trade. `order` is as it stood before.
+    /// An order left the book without a trade. `order` is its state before.
     fn removed(&mut self, order: &OpenOrder, cause: RemovalCause);
-    /// A resting order shrank by `by` without a trade; `order` is as it stands after.
+    /// A resting order was reduced by `by` without a trade; `order` is its state after.
     fn reduced(&mut self, order: &OpenOrder, by: SizeLots);
-    /// The incoming order shrank by `by` to `open` without a trade, against a resting one of its own owner (which is told of by
-    /// `reduced` or `removed`).
+    /// Self-trade prevention reduced the incoming order by `by` to `open` without a trade. The resting order is reported by
+    /// `reduced` or `removed`.
     fn taker_reduced(&mut self, by: SizeLots, open: SizeLots);
     /// An iceberg shows its next slice.
     fn replenished(&mut self, order_id: OrderId, shown: SizeLots);
-    /// Trades, or a reduction, changed what a price shows; what else changes it, its caller knows from what comes back. Told at least
-    /// once for each such price. Whoever publishes nothing leaves it as it is: then it costs nothing.
+    /// Trades or a reduction changed the displayed size of a price level. Called at least once for each such level. Other changes
+    /// follow from the results of the calls. A receiver that publishes nothing keeps this default, which costs nothing.
     #[inline]
     fn level_changed(&mut self, side: Side, price: PriceTicks) {
         let _ = (side, price);
     }
 }
 
-/// What a queue of orders at one price shows.
+/// The displayed part of a price level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepthLevel {
     /// The price.
     pub price: PriceTicks,
-    /// Lots that others see.
+    /// The displayed size.
     pub shown: SizeLots,
     /// Displayed orders.
     pub order_count: u32,
@@ -295,24 +296,24 @@ pub struct DepthLevel {
 /// An amended order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amended {
-    /// It only shrank, or waits for its trigger, and kept its place or turn.
+    /// It only shrank, or is a pending stop, and kept its queue position.
     Kept {
-        /// As it stands now.
+        /// Its new state.
         order: OpenOrder,
     },
-    /// It left its place and entered anew.
+    /// It lost its queue position and entered again.
     Requeued {
-        /// The limit in force, and what became of it.
+        /// Its effective limit and the outcome.
         placed: Placed,
     },
 }
 
-/// What an auction would trade, and at which price.
+/// The result that an auction would have now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncross {
-    /// The one price.
+    /// The uncrossing price.
     pub price: PriceTicks,
-    /// How much trades.
+    /// The size that trades.
     pub volume: SizeLots,
     /// Bid (positive) or offered (negative) at the price beyond `volume`, in lots.
     pub imbalance_lots: i64,

@@ -1,4 +1,4 @@
-//! Orders in one vector, a cache line each; a place that falls free is the next to be used.
+//! Orders in one vector, one cache line each; the place freed last is reused first.
 
 use std::num::NonZeroU32;
 
@@ -26,8 +26,8 @@ impl Slot {
     }
 }
 
-/// Where a neighbour lies; for none, a scratch order that nobody reads. What would be written to a neighbour is written without a
-/// branch on whether there is one: that is a coin toss which the processor can not predict.
+/// The place of a neighbour, or of a scratch order that is never read. So writes to a neighbour need no branch on whether there is
+/// one, which the processor could not predict.
 #[inline]
 pub(crate) fn place_of(neighbour: Option<Slot>) -> usize {
     neighbour.map_or(0, Slot::index)
@@ -39,8 +39,8 @@ pub(crate) fn place_of(neighbour: Option<Slot>) -> usize {
 pub(crate) enum Place {
     /// None: the slot is free, or its order is just entering.
     Nowhere,
-    /// None: the slot is free, but the order that a sweep filled here has its name in the index still. It is taken out when the place
-    /// is used again, so that a sweep, which others wait for, does not wait for that.
+    /// None: the slot is free, but the order that a sweep filled here has its name in the index still. It is taken out when the
+    /// place is used again, so that a sweep, which others wait for, does not wait for that.
     Swept,
     /// The queue of its price that others see.
     Displayed,
@@ -92,7 +92,7 @@ pub(crate) struct Order {
     pub(crate) rank: Rank,
     /// All that is left of it.
     pub(crate) open: SizeLots,
-    /// What of it stands in the queue: all, but for an iceberg.
+    /// The part that stands in the queue: all of it, except for an iceberg.
     pub(crate) slice: SizeLots,
     pub(crate) owner: OwnerId,
     /// The hash of its name.
@@ -226,7 +226,7 @@ impl Arena {
         slot
     }
 
-    /// Makes a place, unless there are as many as may be.
+    /// Adds a place, unless the maximum is reached.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

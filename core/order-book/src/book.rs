@@ -21,9 +21,9 @@ use crate::warm::NameHash;
 #[derive(Default)]
 #[repr(align(128))] // a power of two: the side of an order is found by a shift
 pub(crate) struct BookSide<I> {
-    /// What others see.
+    /// The displayed queues.
     pub(crate) displayed: I,
-    /// What they do not.
+    /// The hidden queues.
     pub(crate) hidden: BTreeMap<Rank, Level>,
     /// Best rank among the hidden.
     pub(crate) hidden_best: Rank,
@@ -38,7 +38,7 @@ impl<I: PriceIndex> BookSide<I> {
         self.hidden.entry(rank).or_default()
     }
 
-    /// The best rank at which anything stands.
+    /// The best rank of any order, displayed or hidden.
     #[inline]
     pub(crate) fn best(&self) -> Rank {
         self.displayed.best().max(self.hidden_best)
@@ -56,9 +56,9 @@ pub struct OrderBook<I: PriceIndex = Ladder> {
     pub(crate) last_price: Option<PriceTicks>,
     /// Shares of a pro-rata level, kept to spare an allocation per match.
     pub(crate) shares: Vec<u64>,
-    /// Levels that a sweep took out, kept for the same reason.
+    /// Levels that a sweep removed, kept for the same reason.
     pub(crate) swept: Vec<(Rank, Level)>,
-    /// Orders that one that comes in may meet in one step.
+    /// Maximum number of orders that an incoming one meets in one step.
     step_max: u32,
 }
 
@@ -69,8 +69,8 @@ impl<I: PriceIndex> OrderBook<I> {
         Self::with_hash_seed(allocation, 0)
     }
 
-    /// An empty book whose id index is keyed by `hash_seed`: a number that participants do not know keeps them from choosing ids
-    /// that collide. Nothing that the book reports depends on it.
+    /// An empty book whose id index is keyed by `hash_seed`, which participants must not know, so that they cannot choose colliding
+    /// ids. Nothing that the book reports depends on it.
     #[must_use]
     pub fn with_hash_seed(allocation: Allocation, hash_seed: u64) -> Self {
         Self {
@@ -87,8 +87,8 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// The same book, in which an order that comes in meets at most `step_max` others before it pauses, see [`Fate::Paused`]; of a
-    /// level that is shared, as many more as share it. Without this it never pauses.
+    /// The same book, in which an incoming order pauses after it has met `step_max` others, see [`Fate::Paused`], plus the rest of
+    /// a level that is shared. Without this, orders never pause.
     #[must_use]
     pub fn with_step_max(self, step_max: u32) -> Self {
         Self { step_max, ..self }
@@ -99,7 +99,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.step_max = step_max;
     }
 
-    /// Makes room for `orders` open orders, so that none of them waits for memory.
+    /// Reserves memory for `orders` open orders.
     pub fn reserve(&mut self, orders: usize) {
         self.arena.reserve(orders);
         self.ids.reserve(orders);
@@ -130,7 +130,7 @@ impl<I: PriceIndex> OrderBook<I> {
         if self.sides[entry.side.opposite() as usize].best() >= rank.mirrored() {
             return self.submit_crossing(*entry, tag, rank, band, events);
         }
-        // Nothing to trade with: it rests, or ends.
+        // There is nothing to trade with: it rests or ends.
         match entry.time_in_force {
             TimeInForce::FillOrKill => Err(Refusal::FillOrKillUnfillable),
             _ if entry.min_size.is_some() => Err(Refusal::MinSizeUnfillable),
@@ -141,7 +141,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Enters a stop: it waits, or enters as what it becomes if the last trade touches it.
+    /// Enters a stop: it waits, or, if the last trade touches it, enters as the order that it becomes.
     #[cold]
     #[inline(never)]
     fn submit_stop(
@@ -216,15 +216,15 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Enters an order while nothing matches: it rests whatever stands opposite, even if it is post-only, or waits for its trigger,
-    /// even if the last trade touches it (then it is the next to be taken by [`OrderBook::take_triggered`]).
+    /// Enters an order while nothing matches. It rests even if it crosses opposite orders, and even if it is post-only. A stop
+    /// waits even if the last trade touches it; [`OrderBook::take_triggered`] then returns it next.
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         let tag = self.ids.tag_of(entry.owner, entry.client_order_id);
         let vacancy = self.check_name_and_room(tag, entry)?;
         match entry.time_in_force {
             TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_) => {}
             TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => {
-                assert!(entry.trigger.is_some(), "an order that can not rest is not collected");
+                assert!(entry.trigger.is_some(), "an order that cannot rest is not collected");
             }
         }
         if let Some(trigger) = entry.trigger {
@@ -234,7 +234,7 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(Placed { price: entry.price, fate: self.rest(entry, tag, vacancy, rank, entry.size) })
     }
 
-    /// Checks that an order's name, whose hash is `tag`, is free and that there is room for it. Where the name goes.
+    /// Checks that an order's name, whose hash is `tag`, is free and that there is room for it. Returns the place for the name.
     #[inline]
     fn check_name_and_room(&self, tag: u32, entry: &Entry) -> Result<Vacancy, Refusal> {
         debug_assert_eq!(tag, self.ids.tag_of(entry.owner, entry.client_order_id), "the hash is of another name");
@@ -245,7 +245,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// What became of a taker, unless it may rest.
+    /// The outcome for a taker, unless it may rest.
     #[inline]
     fn fate_of(&self, taker: &Taker, rank: Rank, stopped: Stopped) -> Option<Fate> {
         let open = taker.open;
@@ -258,8 +258,8 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// The worst opposite rank at which an order of `side` that reaches `rank` may trade. None, if the first trade would already
-    /// lie beyond the band's other end; later ones are further from there.
+    /// The worst opposite rank at which an order of `side` with limit `rank` may trade. `None` if the first trade would already be
+    /// beyond the band's other end.
     #[inline]
     fn bound_of(&self, side: Side, rank: Rank, band: Band) -> Rank {
         let opposite = side.opposite();
@@ -283,7 +283,7 @@ impl<I: PriceIndex> OrderBook<I> {
         PriceTicks::new(behind).map(|price| Rank::of(side, price)).ok_or(Refusal::PostOnlyWouldTrade)
     }
 
-    /// Puts an order, or what is left of it, at the back of its queue.
+    /// Puts an order or its rest at the back of its queue.
     #[inline(always)]
     pub(crate) fn rest(&mut self, entry: &Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
         let is_plain =
@@ -294,13 +294,13 @@ impl<I: PriceIndex> OrderBook<I> {
         self.rest_special(*entry, tag, vacancy, rank, open)
     }
 
-    /// As [`OrderBook::rest`], of what could have traded: what did trade may have changed where its name goes.
+    /// As [`OrderBook::rest`], for an order that could have traded: its trades may have changed the place for its name.
     #[inline(never)]
     fn rest_crossing(&mut self, entry: &Entry, tag: u32, rank: Rank, open: SizeLots) -> Fate {
         self.rest(entry, tag, self.ids.vacancy(tag), rank, open)
     }
 
-    /// As [`OrderBook::rest`], of a plain order: written, as `requeue_usual`, to touch each thing once.
+    /// As [`OrderBook::rest`], for a plain order. Like `requeue_usual`, it touches each cache line once.
     #[inline(always)]
     fn rest_plain(&mut self, entry: &Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
         let slot = self.take_place(tag, vacancy);
@@ -325,7 +325,7 @@ impl<I: PriceIndex> OrderBook<I> {
         slot
     }
 
-    /// Names an order that takes the place of a swept one, whose name goes.
+    /// Names an order that takes the place of a swept one, and removes that one's name.
     #[inline(always)]
     fn replace_name(&mut self, tag: u32, slot: Slot) {
         self.ids.remove(self.ids.entry_of(self.arena[slot].tag, slot));
@@ -333,7 +333,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.ids.insert(self.ids.vacancy(tag), tag, slot);
     }
 
-    /// As [`OrderBook::rest`], of an order that is hidden, an iceberg, or expires.
+    /// As [`OrderBook::rest`], for an order that is hidden, an iceberg, or expires.
     #[inline(never)]
     fn rest_special(&mut self, entry: Entry, tag: u32, vacancy: Vacancy, rank: Rank, open: SizeLots) -> Fate {
         let place = if entry.display == Display::Hidden { Place::Hidden } else { Place::Displayed };
@@ -358,7 +358,7 @@ impl<I: PriceIndex> OrderBook<I> {
         Placed { price: entry.price, fate: Fate::Parked }
     }
 
-    /// Sets aside what is left of an order until it goes on. It was checked on entry, and nothing enters before it.
+    /// Parks the rest of a paused order. It was checked on entry, and nothing enters before it continues.
     #[cold]
     #[inline(never)]
     fn pause(&mut self, entry: Entry, tag: u32, open: SizeLots) -> Fate {
@@ -372,7 +372,7 @@ impl<I: PriceIndex> OrderBook<I> {
         Fate::Paused { open }
     }
 
-    /// The same of an order that was in the book before it was amended, and is in no queue now.
+    /// The same for an order that was in the book before it was amended and is in no queue now.
     #[cold]
     #[inline(never)]
     fn pause_amended(&mut self, slot: Slot, limit: PriceTicks, open: SizeLots) -> Fate {
@@ -381,23 +381,24 @@ impl<I: PriceIndex> OrderBook<I> {
         self.pause(entry, tag, open)
     }
 
-    /// Whether [`OrderBook::take_triggered`] would give something: the rest of an order, or a stop that the last trade touches.
+    /// Whether [`OrderBook::take_triggered`] would return something: the rest of a paused order, or a stop that the last trade
+    /// touches.
     #[inline]
     #[must_use]
     pub fn has_triggered(&self) -> bool {
         self.stops.first_touched(self.last_price).is_some()
     }
 
-    /// Whether the rest of an order goes on before anything else enters.
+    /// Whether the rest of a paused order must continue before anything else enters.
     #[inline]
     #[must_use]
     pub fn has_paused(&self) -> bool {
         self.stops.has_paused()
     }
 
-    /// Takes out the rest of an order that goes on, or one stop that the last trade touches, as the entry that it becomes. Call
-    /// until there is none, entering each: what one trades may touch more. Buys come before sells; of a side, the stop whose
-    /// trigger a moving price meets first; of a trigger, the stop that waits longest.
+    /// Removes the rest of a paused order, or one stop that the last trade touches, and returns it as the entry that it becomes.
+    /// The caller enters it and calls again until there is none, because its trades may touch more stops. Buys come before sells;
+    /// within a side, the stop whose trigger a moving price meets first; within a trigger, the stop that has waited longest.
     #[inline]
     pub fn take_triggered(&mut self) -> Option<Entry> {
         let slot = self.stops.first_touched(self.last_price)?;
@@ -406,7 +407,7 @@ impl<I: PriceIndex> OrderBook<I> {
         Some(entry_of(&order, order.price).once_triggered())
     }
 
-    /// The open order of that name.
+    /// The open order with that name.
     #[inline]
     #[must_use]
     pub fn find(&self, owner: OwnerId, client_order_id: ClientOrderId) -> Option<Handle> {
@@ -423,7 +424,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// An open order as it stands.
+    /// An open order.
     #[inline(always)] // of what is inlined only what the caller reads is worked out
     #[must_use]
     pub fn view(&self, handle: Handle) -> OpenOrder {
@@ -452,7 +453,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.arena[slot].shown()
     }
 
-    /// Takes an order out, and says how it stood.
+    /// Removes an order; returns its last state.
     #[inline(always)]
     pub fn cancel(&mut self, handle: Handle) -> OpenOrder {
         let order = self.order_at(handle.0.slot);
@@ -460,9 +461,8 @@ impl<I: PriceIndex> OrderBook<I> {
         order
     }
 
-    /// Changes an order while the market matches continuously. Only shrinking keeps its place; an order that waits for its trigger
-    /// keeps its turn whatever changes. What an iceberg loses by shrinking comes off what it hides first. A refusal changes
-    /// nothing.
+    /// Amends an order while the market matches continuously. It keeps its queue position only if it just shrinks. A pending stop
+    /// always keeps its position. An iceberg's hidden part shrinks first. A refusal changes nothing.
     #[inline(always)]
     pub fn amend(
         &mut self,
@@ -487,7 +487,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.amend_unusual(slot, rank, open, band, events)
     }
 
-    /// An open order as far as moving it needs, if it is plain: displayed, whole, and not waiting or expiring.
+    /// The part of an open order that is needed to move it, if the order is plain: fully displayed, not pending and not expiring.
     #[inline]
     #[must_use]
     pub fn plain(&self, handle: Handle) -> Option<PlainOrder> {
@@ -515,7 +515,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.requeue_usual(handle.0.slot, Rank::of(side, price), open);
     }
 
-    /// As [`OrderBook::amend`], of an order that keeps its place, could trade, or is not plain.
+    /// As [`OrderBook::amend`], for an order that keeps its place, could trade, or is not plain.
     #[inline(never)]
     fn amend_unusual(
         &mut self,
@@ -535,8 +535,8 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(self.requeue(slot, rank, open))
     }
 
-    /// Moves a plain displayed order to the back of another queue: what most commands of a busy market ask for, so it is written to
-    /// touch each thing once.
+    /// Moves a plain displayed order to the back of another queue. Most commands of a busy market do this, so it touches each cache
+    /// line once.
     #[inline(always)]
     fn requeue_usual(&mut self, slot: Slot, rank: Rank, open: SizeLots) {
         let orders = self.arena.with_scratch();
@@ -558,7 +558,7 @@ impl<I: PriceIndex> OrderBook<I> {
         order.seniority = seniority;
     }
 
-    /// Changes an order while nothing matches.
+    /// Amends an order while nothing matches.
     pub fn amend_collected(
         &mut self,
         handle: Handle,
@@ -575,11 +575,11 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(self.requeue(slot, rank, open))
     }
 
-    /// Gives a stop that waits another trigger price, at the back of those that wait for it, with a new limit and size. If the last
-    /// trade touches it, it is the next to be taken by [`OrderBook::take_triggered`].
+    /// Gives a pending stop another trigger price, at the back of that trigger's queue, with a new limit and size. If the last
+    /// trade touches it, [`OrderBook::take_triggered`] returns it next.
     ///
     /// # Panics
-    /// When the order does not wait.
+    /// If the order is not a pending stop.
     pub fn retrigger(&mut self, handle: Handle, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder {
         let slot = handle.0.slot;
         let side = self.arena[slot].side;
@@ -663,7 +663,7 @@ impl<I: PriceIndex> OrderBook<I> {
             open,
             turns: self.step_max,
         };
-        // While it matches it is in no queue, but keeps its place in the arena and its name.
+        // While it matches it is in no queue, but it keeps its place in the arena and its name.
         self.unlink(slot);
         let bound = self.bound_of(side, rank, band);
         let stopped = self.match_taker(&mut taker, bound, events);
@@ -711,7 +711,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.extras.next_expiry()
     }
 
-    /// Cancels good-till-time orders whose time is `now` or earlier, the earliest first, at most `max`. How many there were.
+    /// Cancels good-till-time orders whose time is `now` or earlier, the earliest first, at most `max`. Returns their number.
     pub fn expire(&mut self, now: TimeNs, max: u32, events: &mut impl BookEvents) -> u32 {
         let mut count = 0;
         while count < max
@@ -729,7 +729,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.take_out_named(self.named(slot));
     }
 
-    /// As [`OrderBook::take_out`], its entry being known. For a plain order each thing is touched once.
+    /// As [`OrderBook::take_out`], with its entry known. For a plain order, touches each cache line once.
     #[inline(always)]
     fn take_out_named(&mut self, named: Named) {
         let slot = named.slot;
@@ -770,7 +770,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.arena.remove(named.slot);
     }
 
-    /// Puts an order at the back of the queue that its place and rank name.
+    /// Puts an order at the back of the queue of its kind and rank.
     #[inline(always)]
     pub(crate) fn link(&mut self, slot: Slot) {
         let order = &mut self.arena[slot];
@@ -788,7 +788,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.arena.with_scratch()[place_of(tail)].next = Some(slot);
     }
 
-    /// Takes an order out of its queue, or of the stops that wait.
+    /// Removes an order from its queue or from the pending stops.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, slot: Slot) {
         let order = &self.arena[slot];
@@ -802,7 +802,7 @@ impl<I: PriceIndex> OrderBook<I> {
         orders[place_of(next)].prev = prev;
     }
 
-    /// As [`OrderBook::unlink`], of an order that others do not see.
+    /// As [`OrderBook::unlink`], for a hidden order.
     #[cold]
     #[inline(never)]
     fn unlink_unseen(&mut self, slot: Slot) {
@@ -847,7 +847,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 }
 
-/// What enters when an order that stood comes in again, at `price`.
+/// The entry of a resting order that enters again at `price`.
 pub(crate) fn entry_of(order: &OpenOrder, price: PriceTicks) -> Entry {
     Entry {
         order_id: order.order_id,

@@ -1,4 +1,4 @@
-//! What few orders have: kept beside the arena so that a plain order stays one cache line.
+//! Attributes that few orders have, stored outside the arena so that a plain order fits one cache line.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
-    /// Those of a plain order.
+    /// The extras of a plain order.
     #[inline]
     pub(crate) fn of_plain(lifetime: Lifetime) -> Self {
         let time_in_force = if lifetime == Lifetime::Day { TimeInForce::Day } else { TimeInForce::GoodTillCancel };

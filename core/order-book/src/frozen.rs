@@ -1,7 +1,7 @@
 //! A book's open orders, kept while the book goes on.
 //!
-//! Going through a large book is a walk from one cache line to another, anywhere in memory. Copying all places as they lie is several times
-//! as fast, and the copy can be walked elsewhere.
+//! Going through a large book is a walk from one cache line to another, anywhere in memory. Copying all places as they lie is
+//! several times as fast, and the copy can be walked elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl FrozenOrders {
         Self(Kept::Copied(Copied { places, queues, stops, extras, count }))
     }
 
-    /// How many there are.
+    /// Number of orders.
     #[must_use]
     pub fn count(&self) -> usize {
         match &self.0 {

@@ -16,7 +16,7 @@ pub(crate) struct Taker {
     pub(crate) side: Side,
     pub(crate) self_trade: SelfTrade,
     pub(crate) limit: PriceTicks,
-    /// What is left of it.
+    /// The remaining size.
     pub(crate) open: SizeLots,
     /// How many more orders it may meet in this step.
     pub(crate) turns: u32,

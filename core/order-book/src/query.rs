@@ -1,4 +1,4 @@
-//! Looking at a book, saving it, and checking it.
+//! Queries, saving and restoring, and invariant checks.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::book::{OrderBook, entry_of};
 use crate::frozen::FrozenOrders;
 use crate::price_index::{Level, PriceIndex, Rank};
 
-/// Where there are more places to an order, they are not copied for its sake.
+/// Maximum number of places to copy per open order; with more free places, orders are copied one by one.
 const COPIED_PER_ORDER_MAX: usize = 8;
 
 /// Why saved orders do not make a book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreError {
-    /// Which order, from 0.
+    /// Index of the order, from 0.
     pub order_index: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub problem: &'static str,
 }
 
@@ -58,13 +58,13 @@ impl<I: PriceIndex> OrderBook<I> {
         self.ids.len() - self.arena.swept_count()
     }
 
-    /// What a price shows, `None` when that is nothing. Costs what finding the level costs.
+    /// The displayed part of a price level; `None` if nothing is displayed. Costs one look-up of the level.
     #[must_use]
     pub fn level(&self, side: Side, price: PriceTicks) -> Option<DepthLevel> {
         self.displayed(side, Rank::of(side, price))
     }
 
-    /// The best price that shows anything, and what it shows.
+    /// The best displayed price level.
     #[must_use]
     pub fn best_level(&self, side: Side) -> Option<DepthLevel> {
         self.displayed(side, self.sides[side as usize].displayed.best())
@@ -86,8 +86,9 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the hidden;
-    /// asks likewise; then the buy stops and the sell stops, the first to trigger first. [`OrderBook::restore`] takes them like this.
+    /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the
+    /// hidden; asks likewise; then the buy stops and the sell stops, the first to trigger first. [`OrderBook::restore`] takes them
+    /// like this.
     pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
         self.for_each_queue(|level| {
             let mut next = level.head;
@@ -132,7 +133,7 @@ impl<I: PriceIndex> OrderBook<I> {
         FrozenOrders::copied(places.to_vec(), queues, stops, self.extras.by_slot().clone(), count)
     }
 
-    /// A book as it was when [`OrderBook::for_each_order`] listed its orders.
+    /// Restores a book from the orders that [`OrderBook::for_each_order`] listed.
     pub fn restore(
         allocation: Allocation,
         hash_seed: u64,
@@ -152,7 +153,7 @@ impl<I: PriceIndex> OrderBook<I> {
             return Err("its size is out of range");
         }
         if order.trigger.is_none() && matches!(order.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill) {
-            return Err("it can not rest");
+            return Err("it cannot rest");
         }
         if matches!(order.display, Display::Iceberg { peak } if peak.is_zero()) {
             return Err("its peak is zero");
@@ -170,7 +171,7 @@ impl<I: PriceIndex> OrderBook<I> {
         placed.seniority = order.seniority;
         let is_first = placed.place == Place::Displayed && placed.prev.is_none();
         if order.seniority == Seniority::SetThePrice && !is_first {
-            return Err("it can not have set its price");
+            return Err("it cannot have set its price");
         }
         if placed.place != Place::Displayed && !order.shown.is_zero() {
             return Err("it shows what none may see");

@@ -1,4 +1,4 @@
-//! What accounts ask of a batch market: transactions that take effect together, whatever their order.
+//! The transactions of batch markets, which take effect together, independent of their order.
 
 use crate::{AccountId, Amount, AssetId, BatchPrice};
 
@@ -17,9 +17,9 @@ impl std::fmt::Display for BatchMarketId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey(pub [u8; 32]);
 
-/// The number that an account gives a transaction. In one block it may use those of the
-/// [`crate::limits::TRANSACTIONS_PER_ACCOUNT_MAX`] numbers that follow the highest one it used before, each once and in any order;
-/// those it left out are gone. So no transaction is ever taken twice. Below [`crate::limits::TRANSACTION_SEQ_END`].
+/// The number that an account gives a transaction. In one block it may use the [`crate::limits::TRANSACTIONS_PER_ACCOUNT_MAX`]
+/// numbers after the highest one used before, each once and in any order; skipped numbers are lost. So no transaction is ever
+/// accepted twice. Below [`crate::limits::TRANSACTION_SEQ_END`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct TransactionSeq(pub u64);
@@ -30,58 +30,58 @@ impl std::fmt::Display for TransactionSeq {
     }
 }
 
-/// What an account asks of a batch market. Its effects are seen when its block ends.
+/// A transaction of a batch market. Its effects are visible when its block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchTransaction {
-    /// Who asks.
+    /// The requesting account.
     pub account: AccountId,
-    /// Its number among those of the account.
+    /// The account's number for it.
     pub sequence: TransactionSeq,
-    /// What it asks.
+    /// The requested operation.
     pub operation: BatchOperation,
 }
 
 /// An operation of a batch market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOperation {
-    /// A new account of this key, with nothing on it. It gets the next id when the block ends; ids follow the order of (asking
-    /// account, sequence). No two accounts have one key. The asking account pays the market's [`AccountFee`], if there is one.
+    /// Opens an empty account with this key. It gets the next id when the block ends; ids follow the order of (requesting account,
+    /// sequence). Each key has one account. The requesting account pays the market's [`AccountFee`], if there is one.
     CreateAccount(PublicKey),
-    /// Sell an amount of one asset for another.
+    /// Offers an amount of one asset for another.
     CreateOffer(CreateOffer),
-    /// Take an offer of one's own out of the market.
+    /// Cancels an offer of the account.
     CancelOffer(CancelOffer),
-    /// Give an amount of an asset to another account.
+    /// Transfers an amount of an asset to another account.
     Payment(Payment),
-    /// By an asset's issuer: make new units of it.
+    /// Creates new units of an asset, by its issuer.
     Issue(IssuedAmount),
-    /// By an asset's issuer: destroy units that it has.
+    /// Destroys units that the asset's issuer has.
     Burn(IssuedAmount),
 }
 
 /// An offer to sell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreateOffer {
-    /// Where.
+    /// The batch market.
     pub market: BatchMarketId,
-    /// What is sold.
+    /// The sold asset.
     pub sell: AssetId,
-    /// What for.
+    /// The asset that it buys.
     pub buy: AssetId,
-    /// How many smallest units are sold, at least 1.
+    /// Amount to sell, in smallest units, at least 1.
     pub amount: Amount,
-    /// Smallest units bought for each one sold, at least. [`BatchPrice::ZERO`] for any price.
+    /// Minimum of units bought per unit sold. [`BatchPrice::ZERO`] for any price.
     pub limit: BatchPrice,
 }
 
-/// A cancel of one offer: its place as the venue reported it when it was created, so that nothing has to be searched.
+/// A cancel of one offer. It gives the offer's key as the venue reported it, so that no search is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelOffer {
-    /// Where.
+    /// The batch market.
     pub market: BatchMarketId,
-    /// What it sells.
+    /// The asset that it sells.
     pub sell: AssetId,
-    /// What for.
+    /// The asset that it buys.
     pub buy: AssetId,
     /// Its effective limit.
     pub limit: BatchPrice,
@@ -94,50 +94,50 @@ pub struct CancelOffer {
 /// A payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payment {
-    /// To whom; not to oneself.
+    /// The receiver, another account.
     pub to: AccountId,
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
-    /// How many smallest units, at least 1.
+    /// Amount in smallest units, at least 1.
     pub amount: Amount,
 }
 
 /// Units that an issuer makes or destroys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IssuedAmount {
-    /// Of what.
+    /// The asset.
     pub asset: AssetId,
-    /// How many smallest units, at least 1.
+    /// Amount in smallest units, at least 1.
     pub amount: Amount,
 }
 
-/// What it costs to open an account by a transaction. It goes to the fees that the venue collects in that asset.
+/// The fee for opening an account by a transaction. It goes to the venue's collected fees in that asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountFee {
-    /// Any asset of the venue, whether the market has it or not: a payment may be in any, and the fee is one to the venue.
+    /// Any asset of the venue, even if the market does not trade it.
     pub asset: AssetId,
-    /// How many smallest units each account costs, at least 1.
+    /// Fee per account in smallest units, at least 1.
     pub amount: Amount,
 }
 
-/// Whatever identifies an offer at a venue: who created it by which transaction.
+/// Identifies an offer of a venue by its account and the transaction that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferName {
-    /// Whose.
+    /// The account.
     pub account: AccountId,
-    /// By which of its transactions.
+    /// The number of the transaction.
     pub sequence: TransactionSeq,
 }
 
 impl OfferName {
-    /// In one number: the account above, the sequence below. Numbers order as names do.
+    /// Encodes it in one number, the account in the high bits. The order of numbers is that of names.
     #[must_use]
     #[inline]
     pub const fn number(self) -> u64 {
         (self.account.0 as u64) << crate::limits::TRANSACTION_SEQ_BITS | self.sequence.0
     }
 
-    /// The name that a number stands for.
+    /// Decodes a number.
     #[must_use]
     #[inline]
     pub const fn of_number(number: u64) -> Self {
@@ -147,25 +147,26 @@ impl OfferName {
     }
 }
 
-/// Whether a batch market takes transactions.
+/// Whether a batch market accepts transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum BatchPhase {
-    /// Nothing is collected and no batch is closed; what was collected waits, what stands goes on standing.
+    /// Nothing is collected and no batch is closed. Collected transactions wait, and standing offers stay.
     Closed = 0,
     /// Transactions collect, and batches are closed.
     Open = 1,
 }
 
-/// How it is decided which transactions of a batch are kept.
+/// The rule for which transactions of a batch are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Intake {
-    /// Leaves out each transaction that is invalid by itself. Of an account's other transactions it keeps all or none, by what the
-    /// account had when the block began. Neither the order nor the proposer matters. See [`crate::DropReason::is_of_one`].
+    /// Drops each transaction that is invalid by itself. Of an account's other transactions it keeps all or none, depending on the
+    /// account's balances at the start of the block. The result does not depend on the order or the proposer. See
+    /// [`crate::DropReason::is_of_one`].
     Filter = 0,
-    /// One after the other in the order given, each against what is left; those refused are left out singly. The filter keeps all
-    /// of what this keeps.
+    /// One by one in the given order, each against the remaining balances; refused ones are dropped individually. The filter keeps
+    /// all of what this keeps.
     Reserve = 1,
 }
 
@@ -175,30 +176,30 @@ pub enum Intake {
 pub enum LowerBounds {
     /// They must, or the proposal is rejected.
     Required = 0,
-    /// What is missing is only reported.
+    /// A shortfall is only reported.
     BestEffort = 1,
 }
 
-/// Everything, in parts per billion.
+/// The whole, in parts per billion.
 pub const PPB_ALL: u32 = 1_000_000_000;
 
-/// How much a clearing may leave undone before every validator refuses its block, in parts per billion of what there was to do.
+/// Limits on the quality of a clearing, in parts per billion. Validators refuse blocks beyond them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QualityMax {
-    /// Of what could trade at the block's prices.
+    /// Maximum share of possible trades at the block's prices that do not happen.
     pub gap_ppb: u32,
-    /// Of what offers clearly in the money want to trade, in any one asset.
+    /// Maximum share of offers clearly in the money that does not trade, in any one asset.
     pub unserved_ppb: u32,
 }
 
 impl QualityMax {
-    /// What a market has where nothing else is said: a percent of each.
+    /// The default: one percent each.
     pub const USUAL: Self = Self { gap_ppb: PPB_ALL / 100, unserved_ppb: PPB_ALL / 100 };
 
-    /// No limit: whatever keeps the other rules is accepted.
+    /// No limit: any clearing that keeps the other rules is accepted.
     pub const NONE: Self = Self { gap_ppb: PPB_ALL, unserved_ppb: PPB_ALL };
 
-    /// Whether both are shares.
+    /// Whether both are at most the whole.
     #[must_use]
     pub const fn is_possible(&self) -> bool {
         self.gap_ppb <= PPB_ALL && self.unserved_ppb <= PPB_ALL

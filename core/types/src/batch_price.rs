@@ -8,9 +8,10 @@ use crate::wide::U256;
 /// As an offer's limit: the least number of units bought for each unit sold. As an asset's valuation: its worth in a unit that all
 /// assets of a batch share; only ratios of valuations mean something. The relative resolution is 2^-52 everywhere.
 ///
-/// The bits are those of a positive IEEE 754 binary64 of the same value: 11 bits of exponent, biased by 1023, above 52 bits of fraction.
-/// Here they are an *integer* format: the core never makes a float of them; outside the core `f64::from_bits(price.bits())` is the
-/// price without loss. The order of the bits is the order of the prices, so the big-endian bytes are a key that sorts.
+/// The bits are those of a positive IEEE 754 binary64 of the same value: 11 bits of exponent, biased by 1023, above 52 bits of
+/// fraction. Here they are an *integer* format: the core never makes a float of them; outside the core
+/// `f64::from_bits(price.bits())` is the price without loss. The order of the bits is the order of the prices, so the big-endian
+/// bytes are a key that sorts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct BatchPrice(u64);
@@ -199,9 +200,10 @@ impl BatchPrice {
 
     /// The limit of an offer to sell `amount` for at least `numerator / denominator` units each.
     ///
-    /// An offer must bring a whole number of units. So the limit is the price next below the ratio if that asks for as many units as the
-    /// ratio does, else the price next above. It never asks for less. It asks for a unit more only where no price asks for as many. The
-    /// price above alone would often ask for one more: 0.92 of 10,000 units is 9,200, and the next price above 0.92 asks for 9,201.
+    /// An offer must bring a whole number of units. So the limit is the price next below the ratio if that asks for as many units
+    /// as the ratio does, else the price next above. It never asks for less. It asks for a unit more only where no price asks for
+    /// as many. The price above alone would often ask for one more: 0.92 of 10,000 units is 9,200, and the next price above 0.92
+    /// asks for 9,201.
     ///
     /// # Errors
     /// As [`BatchPrice::from_ratio`].
@@ -215,8 +217,8 @@ impl BatchPrice {
         Ok(Self::from_ratio(numerator, denominator, Rounding::Down).ok().filter(asks_as_much).unwrap_or(above))
     }
 
-    /// The limit of an offer to buy `bought` for at least `numerator / denominator` units for each unit sold: the price next below the
-    /// ratio if that allows to sell as many units as the ratio does, else the price next above.
+    /// The limit of an offer to buy `bought` for at least `numerator / denominator` units for each unit sold: the price next below
+    /// the ratio if that allows to sell as many units as the ratio does, else the price next above.
     ///
     /// # Errors
     /// As [`BatchPrice::from_ratio`].
@@ -304,8 +306,9 @@ impl std::fmt::Display for BatchPrice {
 /// The limit of an offer to sell `amount` at `stated` or better as whole units can honour it: the least price not below
 /// `ceil(stated * amount) / amount`. `None` when `amount` is zero or the product is above [`Amount::MAX`]: no such offer can trade.
 ///
-/// A rate that this limit accepts buys, rounded down, at least `ceil(stated * amount)`: from `rate >= c / amount` with `c` whole follows
-/// `rate * amount >= c`, and rounding down keeps it. So a full fill never breaks the stated limit. `None` never comes of `stated` zero.
+/// A rate that this limit accepts buys, rounded down, at least `ceil(stated * amount)`: from `rate >= c / amount` with `c` whole
+/// follows `rate * amount >= c`, and rounding down keeps it. So a full fill never breaks the stated limit. `None` never comes of
+/// `stated` zero.
 #[must_use]
 pub fn effective_limit(stated: BatchPrice, amount: Amount) -> Option<BatchPrice> {
     let bought = stated.bought_at_least(amount)?;
@@ -317,11 +320,11 @@ pub fn effective_limit(stated: BatchPrice, amount: Amount) -> Option<BatchPrice>
 }
 
 /// The limit of an offer to buy exactly `bought` for at most `sold_max`, at `stated` or better, as whole units can honour it: the
-/// least price not below `bought / s`, where `s` is the most that may be sold: `sold_max`, or `floor(bought / stated)` if less. `None` when
-/// either amount is zero, or `s` is: no such offer can trade.
+/// least price not below `bought / s`, where `s` is the most that may be sold: `sold_max`, or `floor(bought / stated)` if less.
+/// `None` when either amount is zero, or `s` is: no such offer can trade.
 ///
-/// A rate that this limit accepts needs, rounded up, at most `s`: from `rate >= bought / s` follows `bought / rate <= s`, and rounding up
-/// to a whole number keeps it.
+/// A rate that this limit accepts needs, rounded up, at most `s`: from `rate >= bought / s` follows `bought / rate <= s`, and
+/// rounding up to a whole number keeps it.
 #[must_use]
 pub fn effective_buy_limit(stated: BatchPrice, bought: Amount, sold_max: Amount) -> Option<BatchPrice> {
     if bought.is_zero() || sold_max.is_zero() {

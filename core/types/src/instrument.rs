@@ -1,12 +1,12 @@
-//! How an instrument is defined: units, allocation, fees, bands, phases, risk limits.
+//! The definition of an instrument: units, allocation, fees, bands, phases, risk limits.
 
 use crate::ids::{AssetId, InstrumentId, Symbol};
 use crate::quantity::{Amount, PriceTicks, Rounding, SizeLots, parts_per_million};
 
-/// How an incoming order is shared among the orders of one price level. Aggressors that clear the level fill everybody.
+/// How an incoming order is shared among the orders of one price level. An order that clears the level fills all of them.
 ///
-/// What counts is what is displayed: an iceberg shares with its slice, and hidden orders trade after all displayed ones, first in,
-/// first out. "The incoming size" is what is left when the level's turn comes. Uncrosses are always first in, first out.
+/// Only displayed sizes count: an iceberg shares with its slice, and hidden orders trade after all displayed ones, first in, first
+/// out. "The incoming size" is the remaining size when the level's turn comes. Uncrosses are always first in, first out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
     /// First in, first out.
@@ -18,7 +18,7 @@ pub enum Allocation {
     },
     /// First the order that set the price, up to `top_lots_max`; then as [`Allocation::ProRata`], over what is left of each.
     TopProRata {
-        /// Most that the top order gets ahead of the others.
+        /// Maximum size that the top order gets ahead of the others.
         top_lots_max: SizeLots,
         /// Smallest share, at least 1.
         min_lots: SizeLots,
@@ -32,12 +32,12 @@ pub enum Allocation {
     },
 }
 
-/// What a trade costs, in parts per million of its quote value. A negative maker fee is a rebate, at most the taker fee.
+/// The fees of a trade, in parts per million of its quote value. A negative maker fee is a rebate, at most the taker fee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeeSchedule {
-    /// Paid (or, if negative, received) by the order that stood in the book.
+    /// Paid (or, if negative, received) by the maker.
     pub maker_ppm: i32,
-    /// Paid by the order that came in.
+    /// Paid by the taker.
     pub taker_ppm: i32,
 }
 
@@ -51,11 +51,11 @@ impl FeeSchedule {
     }
 }
 
-/// Which orders an instrument takes, and whether they match.
+/// Which commands an instrument accepts, and whether orders match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum TradingPhase {
-    /// Nothing but cancels. The phase a new instrument and a finished day are in.
+    /// Only cancels. The phase of a new instrument and after the end of a day.
     Closed = 0,
     /// Orders collect, nothing matches; entry, amend and cancel allowed.
     PreOpen = 1,
@@ -63,7 +63,7 @@ pub enum TradingPhase {
     OpeningAuction = 2,
     /// Orders match as they come.
     Continuous = 3,
-    /// Nothing matches, only cancels are taken; leaving it resumes.
+    /// Nothing matches and only cancels are accepted; leaving it resumes.
     Halt = 4,
     /// Orders collect for the closing uncross; leaving it for [`TradingPhase::Closed`] uncrosses and expires day orders.
     ClosingAuction = 5,
@@ -109,7 +109,7 @@ pub struct RiskLimits {
 }
 
 impl RiskLimits {
-    /// What binds where the operator says nothing else: an account can fill neither a book nor the time of those who match with it.
+    /// The default: an account can neither fill a book nor slow down others that trade with it.
     pub const STANDARD: Self = Self {
         order_lots_max: SizeLots::new(crate::limits::ORDER_LOTS_DEFAULT),
         open_orders_max: crate::limits::OPEN_ORDERS_DEFAULT,
@@ -135,9 +135,9 @@ pub struct InstrumentSpec {
     pub instrument: InstrumentId,
     /// Its name, such as `BTC/USD`.
     pub symbol: Symbol,
-    /// What is bought and sold.
+    /// The base asset.
     pub base: AssetId,
-    /// What it is paid with.
+    /// The quote asset.
     pub quote: AssetId,
     /// Smallest units of base in a lot.
     pub lot_units: u64,

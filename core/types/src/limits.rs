@@ -9,32 +9,30 @@ pub const SIZE_LOTS_MAX: u64 = (1 << 36) - 1;
 /// Open orders in one book.
 pub const ORDERS_PER_BOOK_MAX: usize = 1 << 26;
 
-/// Resting orders that a fill-or-kill order, or one with a minimum size, may meet before it is decided whether it can be filled,
-/// where its owner has orders on the other side. Each is a cache miss in a large book, so that the check takes about a tenth of a
-/// millisecond at most.
+/// Maximum number of resting orders that the fill check of a fill-or-kill order, or one with a minimum size, examines if its owner
+/// has orders on the other side. Each is a cache miss in a large book, so the check takes at most about a tenth of a millisecond.
 pub const FILL_CHECK_ORDERS_MAX: u32 = 1_024;
 
-/// Prices at which a fill-or-kill order, or one with a minimum size, may look before that is decided, where its owner has none
-/// there. What stands at a price is one number.
+/// Maximum number of price levels that the check examines if its owner has no orders there. A level's total size is one number.
 pub const FILL_CHECK_LEVELS_MAX: u32 = 4_096;
 
-/// Orders that one entry of the log lets an incoming order meet: what is left of it goes on with the next entries, before anything
-/// else enters the book. Each is a trade with its settlement and event, about half a microsecond in a large book.
+/// Maximum number of orders that an incoming order meets in one log entry. Its rest continues with the next entries, before
+/// anything else enters the book. Each is a trade with its settlement and event, about half a microsecond in a large book.
 pub const MEETINGS_PER_ENTRY_MAX: u32 = 500;
 
-/// What a stop that enters costs of [`MEETINGS_PER_ENTRY_MAX`], before what it trades.
+/// The cost of a triggered stop in units of [`MEETINGS_PER_ENTRY_MAX`], in addition to its trades.
 pub const STOP_MEETINGS: u32 = 8;
 
-/// Orders at a price that are shared by proportion. A longer queue trades first in, first out.
+/// Maximum number of orders at a price for a proportional allocation. A longer queue trades first in, first out.
 pub const SHARED_LEVEL_ORDERS_MAX: u32 = 512;
 
-/// Open orders of an account in an instrument, stops that wait included, unless the operator sets another limit.
+/// Maximum number of open orders of an account in an instrument, including pending stops, unless the operator sets another limit.
 pub const OPEN_ORDERS_DEFAULT: u32 = 10_000;
 
 /// Largest order in lots, unless the operator sets another limit.
 pub const ORDER_LOTS_DEFAULT: u64 = 1_000_000_000;
 
-/// Slices an iceberg may have: each is a trade that one incoming order may cause.
+/// Maximum number of slices of an iceberg: one incoming order may cause a trade with each.
 pub const ICEBERG_SLICES_MAX: u64 = 1_000;
 
 /// Largest balance or transfer, in an asset's smallest unit; half of `u64` so that two always add.
@@ -67,8 +65,8 @@ pub const SESSIONS_PER_ACCOUNT_MAX: usize = 16;
 /// Open sessions of a venue.
 pub const SESSIONS_MAX: usize = 1 << 14;
 
-/// The last answers of a session that the state keeps: what came of a command can be asked as long as no more followed it. A power
-/// of two, so that a place in the window is cheap to find.
+/// Number of a session's last answers in the replicated state. A command's result can be queried until this number of later
+/// commands. A power of two, so that the index in the window is cheap to compute.
 pub const SESSION_WINDOW: usize = 1_024;
 
 /// Bits of a transaction's number; with those of an account they fill 64.
@@ -86,7 +84,7 @@ pub const BATCH_TRANSACTIONS_MAX: usize = 1 << 24;
 /// Assets of one batch market.
 pub const BATCH_ASSETS_MAX: usize = 256;
 
-/// Assets of one batch market of a venue, fewer than one alone may have: so a block's clearing fits an entry of a replicated log.
+/// Assets of one batch market of a venue. Fewer than [`BATCH_ASSETS_MAX`], so that a block's clearing fits a log entry.
 pub const BATCH_VENUE_ASSETS_MAX: usize = 100;
 
 /// Batch markets of a venue.
@@ -101,16 +99,16 @@ pub const BATCH_INTERVAL_NS_MIN: u64 = 1_000_000;
 /// Longest time between two batches, in nanoseconds: a day.
 pub const BATCH_INTERVAL_NS_MAX: u64 = 86_400_000_000_000;
 
-/// Longest that fair access may make orders or market data wait, in nanoseconds: ten seconds.
+/// Maximum delay of orders or market data by fair access, in nanoseconds: ten seconds.
 pub const ACCESS_DELAY_NS_MAX: u64 = 10_000_000_000;
 
 /// Shards of a venue.
 pub const SHARDS_MAX: u8 = 64;
 
-/// Transfers from one shard to one other that the other has not been seen to answer.
+/// Maximum number of unanswered transfers from one shard to another.
 pub const TRANSFERS_IN_TRANSIT_MAX: usize = 1 << 12;
 
-/// Those of them that may be of one account: so one that sends and sends leaves room for others.
+/// Maximum number of these per account, so that one account leaves room for others.
 pub const TRANSFERS_PER_ACCOUNT_MAX: usize = 1 << 8;
 
 /// Longest encoded command or event, in bytes.

@@ -1,4 +1,4 @@
-//! What a participant asks for. A field's meaning never depends on another field: what differs in meaning differs in variant.
+//! The terms of orders. A field's meaning never depends on another field: different meanings are different variants.
 
 use crate::ids::{ClientOrderId, TimeNs};
 use crate::quantity::{PriceTicks, SizeLots};
@@ -7,9 +7,9 @@ use crate::quantity::{PriceTicks, SizeLots};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Side {
-    /// Buys base for quote; stands among the bids.
+    /// Buys base for quote; a bid.
     Buy = 0,
-    /// Sells base for quote; stands among the asks.
+    /// Sells base for quote; an ask.
     Sell = 1,
 }
 
@@ -62,14 +62,14 @@ pub enum PostOnly {
 /// How an order is priced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderType {
-    /// Trades at `price` or better; the rest stands in the book.
+    /// Trades at `price` or better; the rest stays in the book.
     Limit {
-        /// Worst price.
+        /// The limit price.
         price: PriceTicks,
         /// Whether it may take liquidity.
         post_only: PostOnly,
     },
-    /// Trades at whatever stands within the instrument's price collar; the rest is cancelled.
+    /// Trades with any orders within the instrument's price collar; the rest is cancelled.
     Market,
     /// Becomes a market order when a trade touches `trigger`. Its time in force says how long it waits; an immediate-or-cancel or
     /// fill-or-kill one waits until cancelled. Once triggered nothing of it rests; fill-or-kill trades in full or not at all.
@@ -77,17 +77,17 @@ pub enum OrderType {
         /// A buy triggers at or above it, a sell at or below it.
         trigger: PriceTicks,
     },
-    /// Becomes a limit order of its time in force when a trade touches `trigger`. It waits as long as it would stand; an
-    /// immediate-or-cancel or fill-or-kill one until cancelled.
+    /// Becomes a limit order with its time in force when a trade touches `trigger`. Its time in force also says how long it waits;
+    /// an immediate-or-cancel or fill-or-kill one waits until cancelled.
     StopLimit {
         /// A buy triggers at or above it, a sell at or below it.
         trigger: PriceTicks,
-        /// Worst price once triggered.
+        /// The limit price once triggered.
         price: PriceTicks,
     },
 }
 
-/// How long an order stands.
+/// How long an order stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeInForce {
     /// Until cancelled.
@@ -96,20 +96,20 @@ pub enum TimeInForce {
     Day,
     /// Until the first log entry stamped at or after this time.
     GoodTill(TimeNs),
-    /// Trades at once what it can; the rest is cancelled.
+    /// Trades at once as far as possible; the rest is cancelled.
     ImmediateOrCancel,
     /// Trades at once in full, or not at all.
     FillOrKill,
 }
 
-/// What others see of a resting order.
+/// How much of a resting order is displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
     /// All of it.
     Full,
     /// At most `peak` at a time; each replenishment goes to the back of its price level.
     Iceberg {
-        /// Lots shown at a time: below the order's size, and such that it has at most [`crate::limits::ICEBERG_SLICES_MAX`] slices.
+        /// Lots displayed at a time: less than the order's size, with at most [`crate::limits::ICEBERG_SLICES_MAX`] slices.
         peak: SizeLots,
     },
     /// Nothing; it trades after all displayed orders of its price.
@@ -118,8 +118,9 @@ pub enum Display {
 
 /// What happens when an order would trade with another of the same account. The incoming order's choice decides.
 ///
-/// It is applied when the other's turn comes. Where a level is shared (see [`crate::Allocation`]) every displayed order of it has its
-/// turn at once, so prevention comes before sharing. An uncross prevents nothing: nobody chose to take.
+/// It is applied when the other order's turn comes. On a level that is shared (see [`crate::Allocation`]), the turn of all
+/// displayed orders comes at once, so prevention comes before sharing. An uncross has no self-trade prevention, because no order is
+/// incoming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelfTrade {
     /// The incoming order's remainder is cancelled.
@@ -128,35 +129,35 @@ pub enum SelfTrade {
     CancelOldest,
     /// Both are cancelled.
     CancelBoth,
-    /// Both shrink by the smaller of the two, hidden lots included, without a trade; what reaches zero is cancelled. A resting iceberg
-    /// shrinks from what it hides first.
+    /// Both shrink by the smaller open size, including hidden lots, without a trade; an order that reaches zero is cancelled. A
+    /// resting iceberg's hidden part shrinks first.
     Decrement,
     /// They trade (for accounts that clear for several owners).
     Allow,
 }
 
-/// Everything an order says, but who sends it and for which instrument.
+/// The terms of an order, without its account and instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderTerms {
     /// Buy or sell.
     pub side: Side,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
-    /// At what price.
+    /// The price.
     pub order_type: OrderType,
-    /// For how long.
+    /// How long it stays open.
     pub time_in_force: TimeInForce,
-    /// How visibly.
+    /// How much of it is displayed.
     pub display: Display,
-    /// Trade at least this much at once on entry (of a stop: once triggered), or be cancelled whole; `None` for any amount. What then
-    /// rests has no minimum.
+    /// Minimum size to trade at once on entry (for a stop: once triggered); otherwise the order is cancelled. `None` for any
+    /// amount. The resting part has no minimum.
     pub min_size: Option<SizeLots>,
-    /// Against oneself.
+    /// Self-trade prevention.
     pub self_trade: SelfTrade,
 }
 
 impl OrderTerms {
-    /// The terms after an amendment that was taken.
+    /// The terms after an accepted amendment.
     #[must_use]
     pub fn amended(self, amendment: &Amendment) -> Self {
         let changed = |old: PriceTicks, new: Option<PriceTicks>| new.unwrap_or(old);
@@ -186,16 +187,16 @@ impl OrderTerms {
     }
 }
 
-/// A change of an open order. Size down keeps its place in the queue; anything else loses it. A stop that waits keeps its turn among
-/// those of its trigger whatever changes but the trigger.
+/// A change of an open order. A smaller size keeps its queue position; any other change loses it. A pending stop keeps its queue
+/// position unless its trigger changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amendment {
     /// The order.
     pub client_order_id: ClientOrderId,
     /// New limit price; `None` keeps it. A stop without a limit has none to change.
     pub price: Option<PriceTicks>,
-    /// New trigger of a stop that waits; `None` keeps it. One that the last trade touches is refused.
+    /// New trigger of a pending stop; `None` keeps it. A trigger that the last trade touches is refused.
     pub trigger: Option<PriceTicks>,
-    /// New open size (what remains to trade, not what was first asked); `None` keeps it.
+    /// New open size (the remaining size, not the original one); `None` keeps it.
     pub size: Option<SizeLots>,
 }

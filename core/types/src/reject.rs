@@ -55,7 +55,7 @@ reject_reasons! {
     DuplicateTransaction = 12, "A transaction of this account and number is collected already: wait for its block, then give another transaction a new number.";
     KeyTaken = 13, "Another account has that public key, or will when its block is cleared: use another key.";
     UnknownShard = 14, "No such other shard: list the venue's shards and use the number of another than this one.";
-    TransferTaken = 15, "The transfer of that number was taken already: ask what came of it, and tell the shard that sent it.";
+    TransferTaken = 15, "The transfer of that number was taken already: look up its result, and report that to the shard that sent it.";
 
     // 20-39: the command is outside its documented range.
     PriceOutOfRange = 20, "The price is out of range: give one from 1 to 1099511627775 ticks.";
@@ -195,14 +195,14 @@ mod tests {
         ];
         let advice = RejectReason::PhaseChangeInvalid.advice();
         let list = advice.split_once('(').and_then(|(_, rest)| rest.split_once(')')).expect("a list in brackets").0;
-        let told: Vec<(&str, Vec<&str>)> = list
+        let listed: Vec<(&str, Vec<&str>)> = list
             .split("; ")
             .map(|of_one| of_one.split_once(": ").expect("a phase and what may follow it"))
             .map(|(from, next)| (from, next.split(", ").collect()))
             .collect();
-        assert_eq!(told.len(), PHASES.len());
+        assert_eq!(listed.len(), PHASES.len());
         for (from, from_name) in PHASES {
-            let next = &told.iter().find(|(name, _)| *name == from_name).expect("every phase is told").1;
+            let next = &listed.iter().find(|(name, _)| *name == from_name).expect("every phase is listed").1;
             for (to, to_name) in PHASES {
                 assert_eq!(next.contains(&to_name), from.may_become(to), "{from_name} to {to_name}");
             }

@@ -1,4 +1,4 @@
-//! Every index beside a sorted map, which says what is right.
+//! Compares every index with a sorted map.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Dense prices, prices some thousand ticks apart, powers of two and their neighbours, and the highest there are; both sides' ranks.
+/// Dense prices, prices some thousand ticks apart, powers of two and their neighbours, and the highest there are; both sides'
+/// ranks.
 fn ranks() -> impl Strategy<Value = Vec<(Rank, Op)>> {
     let ticks = prop_oneof![
         8 => 1i64..300,

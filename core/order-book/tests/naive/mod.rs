@@ -1,11 +1,10 @@
-//! The oracle: a book as plain as its documentation. All orders that stand are in one vector in the order in which they got their
-//! place, all that wait for a trigger in another; whatever is asked is found by looking at every order. Losing one's place is being
-//! moved to the end of the vector; trying is doing it to a copy.
+//! The naive model: a book as simple as its documentation. All resting orders are in one vector, in order of their time priority,
+//! and all pending stops in another. Every query looks at every order. An order that loses its queue position moves to the end of
+//! the vector. A trial runs on a copy.
 //!
-//! Why a vector and not priority queues: a heap orders by price and arrival alone, and amendments, icebergs, hidden orders and the
-//! other allocations each need what it can not say (which orders stand at a price, in what order, and who loses his place). Where a
-//! heap suffices, limit orders in price-time priority, the book is held against one too:
-//! `experiments/raft-2021/tests/heap_book.rs`.
+//! Why a vector and not priority queues: a heap orders only by price and arrival. Amendments, icebergs, hidden orders and the other
+//! allocations also need the orders at a price, their order, and changes of it. Where a heap is enough, for limit orders in
+//! price-time priority, `experiments/raft-2021/tests/heap_book.rs` compares the book with one.
 
 mod allocate;
 mod auction;
@@ -342,7 +341,7 @@ impl NaiveBook {
         (owner, client_order_id): (OwnerId, ClientOrderId),
         price: Option<PriceTicks>,
         size: Option<SizeLots>,
-        enter_anew: impl FnOnce(&mut Self, OpenOrder) -> Result<Placed, Refusal>,
+        enter_again: impl FnOnce(&mut Self, OpenOrder) -> Result<Placed, Refusal>,
     ) -> Option<Result<Amended, Refusal>> {
         let order = self.find(owner, client_order_id)?;
         let amended = OpenOrder { price: price.unwrap_or(order.price), open: size.unwrap_or(order.open), ..order };
@@ -357,7 +356,7 @@ impl NaiveBook {
         }
         let mut copy = self.clone();
         copy.cancel(owner, client_order_id);
-        let placed = enter_anew(&mut copy, amended);
+        let placed = enter_again(&mut copy, amended);
         Some(placed.map(|placed| {
             *self = copy;
             Amended::Requeued { placed }

@@ -89,8 +89,8 @@ fn shares_below_the_minimum_are_dropped() {
 
 #[test]
 fn the_top_order_comes_first() {
-    // a1 set the price: 5 ahead of the others. Then 25 in proportion to what each still shows, 15 and 20 and 60 of 95: 3, 5, 15. The
-    // 2 that remain go first in, first out.
+    // a1 set the price: 5 ahead of the others. Then 25 in proportion to what each still shows, 15 and 20 and 60 of 95: 3, 5, 15.
+    // The 2 that remain go first in, first out.
     check(
         Allocation::TopProRata { top_lots_max: SizeLots::new(5), min_lots: SizeLots::new(1) },
         "
@@ -190,7 +190,7 @@ fn proportions_are_of_what_is_displayed() {
           filled
         x2 buy 14@100
           5@100 from a1 (90 left) to x2 (9 left)
-          a1 shows 10 anew
+          a1 replenished, shows 10
           5@100 from b1 (0 left) to x2 (4 left)
           4@100 from a1 (86 left) to x2 (0 left)
           filled

@@ -156,10 +156,10 @@ fn an_uncross_goes_by_price_visibility_and_time_whatever_the_allocation() {
         uncross 100
           10 at 100, imbalance 2
           2@100 from b1 (8 left) to i1 (3 left)
-          i1 shows 2 anew
+          i1 replenished, shows 2
           4@100 from b1 (4 left) to a1 (0 left)
           2@100 from b1 (2 left) to i1 (1 left)
-          i1 shows 1 anew
+          i1 replenished, shows 1
           1@100 from b1 (1 left) to i1 (0 left)
           1@100 from b1 (0 left) to h1 (2 left)
         ",

@@ -58,7 +58,7 @@ fn fill_or_kill_takes_all_or_nothing() {
         x1 buy 5@101 fok
           3@100 from a1 (0 left) to x1 (2 left)
           2@101 from b1 (18 left) to x1 (0 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           filled
         ",
     );
@@ -150,13 +150,13 @@ fn an_iceberg_goes_to_the_back_with_each_slice() {
           rests with 2
         x1 buy 4@100
           3@100 from a1 (4 left) to x1 (1 left)
-          a1 shows 3 anew
+          a1 replenished, shows 3
           1@100 from b1 (1 left) to x1 (0 left)
           filled
         x2 buy 5@100
           1@100 from b1 (0 left) to x2 (4 left)
           3@100 from a1 (1 left) to x2 (1 left)
-          a1 shows 1 anew
+          a1 replenished, shows 1
           1@100 from a1 (0 left) to x2 (0 left)
           filled
         ",

@@ -1,4 +1,4 @@
-//! Snapshots that no book has written are told from those that one has.
+//! Restoring a book refuses states that no book can have.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -72,14 +72,14 @@ fn a_damaged_snapshot_is_refused_with_its_problem() {
     let cases = [
         (OpenOrder { open: lots(0), ..order(2) }, "its size is out of range"),
         (OpenOrder { open: lots(1 << 36), ..order(2) }, "its size is out of range"),
-        (OpenOrder { time_in_force: TimeInForce::ImmediateOrCancel, ..order(2) }, "it can not rest"),
-        (OpenOrder { time_in_force: TimeInForce::FillOrKill, ..order(2) }, "it can not rest"),
+        (OpenOrder { time_in_force: TimeInForce::ImmediateOrCancel, ..order(2) }, "it cannot rest"),
+        (OpenOrder { time_in_force: TimeInForce::FillOrKill, ..order(2) }, "it cannot rest"),
         (OpenOrder { display: Display::Iceberg { peak: lots(0) }, ..order(2) }, "its peak is zero"),
         (OpenOrder { min_size: Some(lots(1)), ..order(2) }, "its minimum was met already, or exceeds its size"),
         (OpenOrder { min_size: Some(lots(11)), ..stop }, "its minimum was met already, or exceeds its size"),
         (OpenOrder { client_order_id: ClientOrderId(1), ..order(2) }, "its name is in use, or the book is full"),
-        (OpenOrder { seniority: Seniority::SetThePrice, ..order(2) }, "it can not have set its price"),
-        (OpenOrder { seniority: Seniority::SetThePrice, ..stop }, "it can not have set its price"),
+        (OpenOrder { seniority: Seniority::SetThePrice, ..order(2) }, "it cannot have set its price"),
+        (OpenOrder { seniority: Seniority::SetThePrice, ..stop }, "it cannot have set its price"),
         (OpenOrder { shown: lots(1), ..stop }, "it shows what none may see"),
         (OpenOrder { display: Display::Hidden, ..order(2) }, "it shows what none may see"),
         (OpenOrder { shown: lots(0), ..order(2) }, "it shows more than it may, or nothing"),

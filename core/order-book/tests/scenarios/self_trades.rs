@@ -154,26 +154,26 @@ fn fill_or_kill_counts_trades_only() {
           refused: FillOrKillUnfillable
         a2 buy 9@100 min=4 decrement ioc
           2@100 from b1 (18 left) to a2 (7 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           a1 removed with 5: SelfTrade
           itself reduced by 5 to 2
           2@100 from b1 (16 left) to a2 (0 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           filled
         a1 sell 5@100
           rests with 5
         a3 buy 10@100 fok oldest
           2@100 from b1 (14 left) to a3 (8 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           a1 removed with 5: SelfTrade
           2@100 from b1 (12 left) to a3 (6 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           2@100 from b1 (10 left) to a3 (4 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           2@100 from b1 (8 left) to a3 (2 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           2@100 from b1 (6 left) to a3 (0 left)
-          b1 shows 2 anew
+          b1 replenished, shows 2
           filled
         ",
     );

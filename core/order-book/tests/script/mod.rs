@@ -10,7 +10,7 @@
 //! expire 10 / end-day / collect / uncross 100 / trigger / restart / book
 //! ```
 //!
-//! Running a transcript is writing it anew: the commands are taken from it, and the whole is compared.
+//! A transcript is run by executing its commands and writing it again; the two are compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -79,11 +79,11 @@ impl<B: Book> Clerk<B> {
             ["restart"] => self.book.restart(99),
             ["end-day"] => {
                 self.book.end_day(&mut tape);
-                self.tell(&tape);
+                self.write_events(&tape);
             }
             ["expire", now] => {
                 self.book.expire(TimeNs(number(now)), &mut tape);
-                self.tell(&tape);
+                self.write_events(&tape);
             }
             ["uncross", reference] => {
                 self.is_collecting = false;
@@ -92,7 +92,7 @@ impl<B: Book> Clerk<B> {
                     Some(uncross) => {
                         self.say(format!("{} at {}, imbalance {}", uncross.volume, uncross.price, uncross.imbalance_lots));
                         self.book.uncross(&uncross, &mut tape);
-                        self.tell(&tape);
+                        self.write_events(&tape);
                     }
                 }
             }
@@ -100,7 +100,7 @@ impl<B: Book> Clerk<B> {
             [owner, "cancel-all", side @ ..] => {
                 let side = side.first().map(|side| if *side == "buy" { Side::Buy } else { Side::Sell });
                 self.book.cancel_all(owner_of(owner), side, &mut tape);
-                self.tell(&tape);
+                self.write_events(&tape);
             }
             [name, "cancel"] => match self.book.cancel(name_of(name)) {
                 Some(order) => self.say(format!("cancelled {}", order.open)),
@@ -168,8 +168,8 @@ impl<B: Book> Clerk<B> {
         self.names.insert(entry.order_id, name.to_owned());
         let mut tape = Tape::default();
         let placed = if self.is_collecting { self.book.collect(&entry) } else { self.book.submit(&entry, band, &mut tape) };
-        self.tell(&tape);
-        self.tell_placed(placed, entry.price);
+        self.write_events(&tape);
+        self.write_placed(placed, entry.price);
     }
 
     fn amend(&mut self, name: &str, options: &[&str]) {
@@ -187,12 +187,12 @@ impl<B: Book> Clerk<B> {
             true => self.book.amend_collected(name_of(name), (limit, size)),
             false => self.book.amend(name_of(name), (limit, size), band, &mut tape),
         };
-        self.tell(&tape);
+        self.write_events(&tape);
         match amended {
             None => self.say("unknown"),
             Some(Err(refusal)) => self.say(format!("refused: {refusal:?}")),
             Some(Ok(Amended::Kept { order })) => self.say(format!("keeps its place with {}, shows {}", order.open, order.shown)),
-            Some(Ok(Amended::Requeued { placed })) => self.tell_placed(Ok(placed), limit.unwrap_or(placed.price)),
+            Some(Ok(Amended::Requeued { placed })) => self.write_placed(Ok(placed), limit.unwrap_or(placed.price)),
         }
     }
 
@@ -202,12 +202,12 @@ impl<B: Book> Clerk<B> {
             self.say(format!("{name} triggers"));
             let mut tape = Tape::default();
             let placed = self.book.submit(&entry, Band::OPEN, &mut tape);
-            self.tell(&tape);
-            self.tell_placed(placed, entry.price);
+            self.write_events(&tape);
+            self.write_placed(placed, entry.price);
         }
     }
 
-    fn tell(&mut self, tape: &Tape) {
+    fn write_events(&mut self, tape: &Tape) {
         for event in &tape.0 {
             let text = match event {
                 Event::Traded(fill) => {
@@ -227,7 +227,7 @@ impl<B: Book> Clerk<B> {
                     format!("{} reduced by {by} to {}, shows {}", self.names[&order.order_id], order.open, order.shown)
                 }
                 Event::TakerReduced { by, open } => format!("itself reduced by {by} to {open}"),
-                Event::Replenished { order_id, shown } => format!("{} shows {shown} anew", self.names[order_id]),
+                Event::Replenished { order_id, shown } => format!("{} replenished, shows {shown}", self.names[order_id]),
             };
             self.say(text);
         }
@@ -237,7 +237,7 @@ impl<B: Book> Clerk<B> {
         format!("{} ({} left)", self.names[&party.order_id], party.open)
     }
 
-    fn tell_placed(&mut self, placed: Result<Placed, Refusal>, asked: PriceTicks) {
+    fn write_placed(&mut self, placed: Result<Placed, Refusal>, asked: PriceTicks) {
         let text = match placed {
             Err(refusal) => format!("refused: {refusal:?}"),
             Ok(Placed { price, fate }) => {

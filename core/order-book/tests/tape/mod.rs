@@ -13,7 +13,7 @@ pub(crate) enum Event {
     Replenished { order_id: OrderId, shown: SizeLots },
 }
 
-/// Events in the order in which they were told.
+/// Events in the order in which they were reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tape(pub(crate) Vec<Event>);
 
