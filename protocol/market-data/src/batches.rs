@@ -1,4 +1,4 @@
-//! What a venue publishes of its batch markets: the last blocks, their headers, and how the batch that collects is doing.
+//! Market data of batch markets: the last blocks, their headers, and the state of the collecting batch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use walras_types::{Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs,
 
 use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX};
 
-/// A block as everybody may see it.
+/// The public data of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchBlock {
     /// Its number, from 1.
@@ -25,10 +25,9 @@ pub struct BatchBlock {
     pub offers_traded: u64,
     /// Pairs in which something traded.
     pub pairs_traded: u32,
-    /// Of what could have traded at the prices, the share that did not, at most, in parts per billion.
+    /// Upper bound on the share of possible trades at these prices that did not happen, in parts per billion.
     pub gap_ppb: u32,
-    /// Of what offers clearly in the money wanted to sell, the share that did not trade, in parts per billion: of the asset that is
-    /// worst off.
+    /// Share of the offers clearly in the money that did not trade, for the worst asset, in parts per billion.
     pub unserved_ppb: u32,
     /// Assets that could have traded with others and were left without a price.
     pub set_aside: u16,
@@ -45,7 +44,7 @@ pub struct BatchBlock {
 pub struct BlockProof {
     /// The block's number.
     pub block: u64,
-    /// What was hashed.
+    /// The hashed bytes.
     pub header: Vec<u8>,
     /// Of the accounts, the offers, everything.
     pub roots: Roots,
@@ -61,7 +60,7 @@ pub(crate) struct Closing {
     pub(crate) sold: Vec<u64>,
 }
 
-/// Offers that traded in one block, as they stood before: 24 bytes each. No part of snapshots.
+/// Offers that traded in one block, with their state before: 24 bytes each. Not part of snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traded {
     /// Pairs that traded, and where the offers of each begin.
@@ -120,7 +119,7 @@ pub struct BatchFeed {
     pub(crate) proofs: VecDeque<Arc<BlockProof>>,
     /// Bytes of all headers kept.
     pub(crate) header_bytes: usize,
-    /// The block that the batch which collects, or is closed, will be.
+    /// Number of the block that the collecting or closed batch will become.
     pub(crate) next_block: u64,
     pub(crate) closing: Closing,
     /// Of the last block; none while a batch is closed and waits.
@@ -145,7 +144,7 @@ impl BatchFeed {
         }
     }
 
-    /// Which market.
+    /// The market.
     #[must_use]
     pub fn market(&self) -> BatchMarketId {
         self.market
@@ -181,14 +180,14 @@ impl BatchFeed {
         self.standing
     }
 
-    /// What offers of a pair traded in the last block. Together with what stands, it is what was offered when the batch was closed.
-    /// Empty from the moment when the next batch is closed, and after a restart until a block is cleared.
+    /// The offers of a pair that traded in the last block. Together with the standing ones, they are the offers at the close of the
+    /// batch. Empty from the close of the next batch on, and after a restart until a block is cleared.
     #[must_use]
     pub fn traded(&self, sell: AssetId, buy: AssetId) -> TradedOffers<'_> {
         self.traded.of((sell, buy))
     }
 
-    /// The latest log entry that concerned it: nothing here changed for a reader who saw this number.
+    /// The latest log entry that changed it.
     #[must_use]
     pub fn revision(&self) -> LogIndex {
         self.revision
@@ -224,7 +223,7 @@ impl BatchFeed {
         self.blocks.push_back(Arc::new(block));
     }
 
-    /// What the last block was cleared at, which its event does not say.
+    /// Adds the header and hashes of the last block, which its event does not hold.
     pub(crate) fn complete(&mut self, header: &BlockHeader, roots: Roots, touched: [u8; 32]) {
         let Some(last) = self.blocks.back_mut().filter(|last| last.block == header.number) else { return };
         Arc::make_mut(last).prices.clone_from(&header.prices);

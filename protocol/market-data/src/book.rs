@@ -51,7 +51,7 @@ pub(crate) enum Contradiction {
     },
 }
 
-/// One instrument's public book, for who has the events and not the engine.
+/// One instrument's public book, for a reader with the events and without the engine.
 #[derive(Clone, Debug, Default)]
 pub struct PublicBook {
     orders: IdMap<Standing>,
@@ -116,7 +116,7 @@ impl PublicBook {
         found.into_iter().map(|(_, order)| order).collect()
     }
 
-    /// Whose a standing order is: an `OrderReplenished` does not say.
+    /// The owner of a standing order, which an `OrderReplenished` does not name.
     #[must_use]
     pub fn owner(&self, order_id: OrderId) -> Option<AccountId> {
         self.orders.get(order_id).map(|standing| standing.account)

@@ -1,4 +1,4 @@
-//! The books of a venue as who hears its events alone rebuilds them: a reader's side, and the check that events tell everything.
+//! The books of a venue, rebuilt from its events alone: a reader's side, and the check that the events are complete.
 
 use walras_types::{InstrumentId, LogIndex, OrderId, SizeLots};
 use walras_wire::{Event, InstrumentEvent, OrderEvent, Priority, Traded};

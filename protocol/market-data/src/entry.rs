@@ -1,9 +1,9 @@
-//! Where a listener stands in the log, and what it says when events do not follow from each other.
+//! A listener's position in the log, and the errors for inconsistent events.
 
 use walras_types::{BatchMarketId, InstrumentId, LogIndex, OrderId, SizeLots};
 
-/// An event that contradicts those before it: events were lost, repeated or reordered on the way here, or the engine broke its word.
-/// What could be applied was. Rebuild from a snapshot and the log, and report it.
+/// An event that contradicts earlier ones: events were lost, repeated or reordered, or the engine has a bug. As much as possible
+/// was applied. Rebuild from a snapshot and the log, and report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Inconsistency {
     /// An entry that is before one already seen. Nothing was applied.

@@ -48,7 +48,7 @@ impl BookFeed {
         self.message(feed, BookMessageKind::Snapshot, bids, asks)
     }
 
-    /// What [`crate::ChangedLevels::take`] gave.
+    /// A message with the result of [`crate::ChangedLevels::take`].
     pub fn update(&mut self, feed: &InstrumentFeed, changes: &[LevelChange]) -> BookMessage {
         let of = |side| changes.iter().filter(move |change| change.side == side).map(|change| change.level).collect();
         self.message(feed, BookMessageKind::Update, of(Side::Buy), of(Side::Sell))
@@ -61,7 +61,7 @@ impl BookFeed {
     }
 }
 
-/// What became of a message.
+/// The result of applying a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// The book is what it says.

@@ -1,4 +1,4 @@
-//! Which levels of a book changed since someone last asked: a note per change, without a copy of the book.
+//! Tracks which levels of a book changed since the last take, without a copy of the book.
 
 use walras_types::{PriceTicks, Side, SizeLots};
 
@@ -37,7 +37,7 @@ pub struct LevelChange {
 pub enum BookChanges {
     /// The changed levels, perhaps none.
     Levels,
-    /// More than [`CHANGED_LEVELS_MAX`] levels changed, or nobody knows which: send readers a snapshot instead.
+    /// More than [`CHANGED_LEVELS_MAX`] levels changed, or it is not known which: send readers a snapshot instead.
     TooMany,
 }
 
@@ -72,8 +72,8 @@ impl Key {
     }
 }
 
-/// The levels that changed since they were last taken. Noting one costs a look at one place of a table; only what that lets pass (the
-/// first change of a level, and few others) is listed and sorted once, when it is taken.
+/// The levels that changed since they were last taken. Noting one costs a look at one place of a table; only what that lets pass
+/// (the first change of a level, and few others) is listed and sorted once, when it is taken.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedLevels {
     /// The level last listed of those that share a place; empty before the first.
@@ -85,7 +85,7 @@ pub struct ChangedLevels {
 }
 
 impl ChangedLevels {
-    /// Nobody knows what changed: the next taker must send a snapshot.
+    /// The changes are not known: the next taker must send a snapshot.
     pub(crate) fn unknown() -> Self {
         Self { too_many: true, ..Self::default() }
     }
@@ -135,9 +135,9 @@ impl ChangedLevels {
         self.too_many || !self.listed.is_empty()
     }
 
-    /// Appends the levels that changed since the last take, each once with what it shows now by `now` (`None` for nothing), bids before
-    /// asks by ascending price. For one taker, who hands them to all readers: since they are absolute, a reader may see a change that its
-    /// snapshot already held.
+    /// Appends the levels that changed since the last take, each once with what it shows now by `now` (`None` for nothing), bids
+    /// before asks by ascending price. For one taker, who hands them to all readers: since they are absolute, a reader may see a
+    /// change that its snapshot already held.
     pub fn take(&mut self, mut now: impl FnMut(Side, PriceTicks) -> Option<BookLevel>, out: &mut Vec<LevelChange>) -> BookChanges {
         if self.too_many {
             *self = Self::default();

@@ -1,12 +1,13 @@
-//! Market data: the venue's events into trades, candles, tickers and private order updates; events, or a feed, back into a book.
+//! Market data: turns the venue's events into trades, candles, tickers and private order updates, and events or a feed back into
+//! books.
 //!
-//! Two halves that share the events and nothing else:
-//! - [`MarketData`] is what a venue publishes from. It is fed every `(LogIndex, TimeNs, &Event)` in the order of the log, and holds
-//!   what the engine does not keep. It has no book: of that it notes which levels changed ([`ChangedLevels`]), as the engine says
-//!   of each entry, and the engine is asked what they show when they are sent.
-//! - [`PublicBooks`] and [`FeedBook`] are a reader's: they rebuild the books from the events alone, or from the messages of a feed,
-//!   and never ask the engine. A test of the whole venue, the simulator and a fuzz target hold them equal to the engine's books
-//!   after every command: so the events tell everything.
+//! Two halves that share only the events:
+//! - [`MarketData`] is the venue's side. It takes every `(LogIndex, TimeNs, &Event)` in log order and stores what the engine does
+//!   not. It has no book: it tracks which levels changed ([`ChangedLevels`]), as the engine reports for each entry, and the engine
+//!   supplies their content when they are sent.
+//! - [`PublicBooks`] and [`FeedBook`] are a reader's side. They rebuild the books from the events alone, or from the messages of a
+//!   feed, without the engine. A test of the whole venue, the simulator and a fuzz target compare them with the engine's books
+//!   after every command, which shows that the events are complete.
 //!
 //! *Deliberately absent*: JSON and sockets (they are `edge/`'s), batching timers and per-connection queues (likewise), the relay
 //! tree and hold-and-release (their own crates), indicative auction prices (the engine publishes the uncross, not its forecast).
@@ -14,12 +15,12 @@
 //! *Invariants*
 //! - The shown size and the count of displayed orders of a price level of a [`PublicBook`] equal what the events say, between any
 //!   two commands. Hidden orders and the reserves of icebergs never appear in what a public query returns.
-//! - Every structure is bounded by [`limits`]; a full one drops the oldest, and a reader who fell behind learns of it.
-//! - A [`FeedBook`] that took a snapshot and every update after it equals the book it was made from; one that missed an update says
-//!   so and shows nothing until the next snapshot.
+//! - Every structure is bounded by [`limits`]. A full one drops its oldest data, and readers that fell behind are notified.
+//! - A [`FeedBook`] that applied a snapshot and every later update equals the venue's book. One that missed an update returns an
+//!   error and is empty until the next snapshot.
 //! - No float, no clock: a trade's and a candle's time is its log entry's.
 //!
-//! *What the events must keep to* for this to hold (the engine's side of the contract):
+//! *What the events must guarantee* for this to hold (the engine's side of the contract):
 //! 1. `resting` in `OrderAccepted`, `OrderAmended` and `StopTriggered` is what stands after the order's OWN trades, which follow;
 //!    its own trades name it as `taker` and do not shrink what stands. Trades of other orders that hit it later (a stop that it
 //!    triggered) name it as `maker` and do.

@@ -1,4 +1,4 @@
-//! What a venue publishes in addition to its engine's books: trades, candles, tickers, and which levels changed.
+//! A venue's market data in addition to the engine's books: trades, candles, tickers, and changed levels.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::offers::{OfferChange, OfferFill, Offers, StandingOffer};
 use crate::tape::{PublicTrade, Tape};
 use crate::ticker::Ticker;
 
-/// What a venue publishes of one instrument, in addition to the engine's book.
+/// One instrument's market data, in addition to the engine's book.
 #[derive(Clone, Debug)]
 pub struct InstrumentFeed {
     spec: InstrumentSpec,
@@ -75,8 +75,7 @@ impl InstrumentFeed {
     }
 }
 
-/// What a venue publishes, and the way events change it. A clone shares what is large (trades, candles, blocks, accounts' offers)
-/// until it changes.
+/// A venue's market data. A clone shares large parts (trades, candles, blocks, accounts' offers) until they change.
 #[derive(Clone, Debug, Default)]
 pub struct MarketData {
     pub(crate) instruments: Vec<InstrumentFeed>,
@@ -84,8 +83,8 @@ pub struct MarketData {
     pub(crate) entry: CurrentEntry,
     pub(crate) time: TimeNs,
     pub(crate) trade_count: u64,
-    /// The orders that the latest trade or reduction shrank: an iceberg's next slice follows what used up the one before, and does
-    /// not say whose it is.
+    /// The orders that the latest trade or reduction shrank. An iceberg's `Replenished` event follows it and does not name the
+    /// owner.
     latest_shrunk: [Option<(OrderId, AccountId)>; 2],
     /// By id.
     pub(crate) batches: Vec<BatchFeed>,
@@ -158,14 +157,14 @@ impl MarketData {
         &self.offers
     }
 
-    /// What the block says that was cleared by the entry whose events were taken last: its events do not hold prices and hashes.
+    /// Adds the header and hashes of the block cleared by the latest entry, because the events do not hold prices and hashes.
     pub fn on_block(&mut self, header: &BlockHeader, roots: Roots, touched: [u8; 32]) {
         if let Some(feed) = self.batches.get_mut(usize::from(header.market.0)) {
             feed.complete(header, roots, touched);
         }
     }
 
-    /// Whose an iceberg is that shows its next slice.
+    /// The owner of an iceberg that was replenished.
     pub(crate) fn replenished(&self, order_id: OrderId) -> Option<AccountId> {
         self.latest_shrunk.iter().flatten().find_map(|&(order, account)| (order == order_id).then_some(account))
     }
@@ -335,7 +334,7 @@ impl MarketData {
         Ok(feed)
     }
 
-    /// What a price shows changed: the engine says so of each entry, after its events.
+    /// Records a changed price level. The engine reports these for each entry, after its events.
     #[inline]
     pub fn on_changed_level(&mut self, instrument: InstrumentId, side: Side, price: PriceTicks) -> Result<(), Inconsistency> {
         let log_index = self.log_index();

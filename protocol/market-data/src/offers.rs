@@ -1,5 +1,5 @@
-//! Every account's own standing offers in batch markets and the last fills of them: the engine keeps offers by pair and price, and
-//! could find those of one account only by looking at all.
+//! Each account's standing offers in batch markets and their last fills. The engine stores offers by pair and price, so it could
+//! find those of one account only by a full scan.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::limits::{OFFER_FILLS_MAX, OUTCOMES_MAX};
 /// An offer that stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StandingOffer {
-    /// Where.
+    /// The batch market.
     pub market: BatchMarketId,
     /// The number of the transaction that created it.
     pub sequence: TransactionSeq,
-    /// What it sells.
+    /// The asset that it sells.
     pub sell: AssetId,
-    /// What for.
+    /// The asset that it buys.
     pub buy: AssetId,
     /// Units left.
     pub amount: Amount,
@@ -34,28 +34,28 @@ pub struct StandingOffer {
 /// What an offer sold in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferFill {
-    /// Where.
+    /// The batch market.
     pub market: BatchMarketId,
-    /// Which offer.
+    /// The offer.
     pub sequence: TransactionSeq,
-    /// In which block.
+    /// The block.
     pub block: u64,
     /// What it sold.
     pub sell: AssetId,
-    /// What for.
+    /// The asset that it buys.
     pub buy: AssetId,
     /// Units sold.
     pub sold: Amount,
     /// Units bought.
     pub bought: Amount,
-    /// When.
+    /// The log time.
     pub time: TimeNs,
 }
 
-/// A transaction that was collected, and what came of it so far.
+/// A collected transaction and its outcome so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionOutcome {
-    /// Where.
+    /// The batch market.
     pub market: BatchMarketId,
     /// Its number.
     pub sequence: TransactionSeq,
@@ -70,9 +70,9 @@ pub struct TransactionOutcome {
 /// What an offer has traded since it was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferOutcome {
-    /// What it sells.
+    /// The asset that it sells.
     pub sell: AssetId,
-    /// What for.
+    /// The asset that it buys.
     pub buy: AssetId,
     /// Units sold.
     pub sold: Amount,
@@ -91,7 +91,7 @@ pub enum OfferChange {
     Traded {
         /// What it traded.
         fill: OfferFill,
-        /// What is left.
+        /// The remaining amount.
         left: Amount,
         /// The limit of what is left, if anything is: another than before, since fewer units honour a limit less finely. A cancel
         /// has to name this one.
@@ -99,9 +99,9 @@ pub enum OfferChange {
     },
     /// Its owner took it out, or what was left.
     Cancelled {
-        /// Where.
+        /// The batch market.
         market: BatchMarketId,
-        /// Which.
+        /// The transaction's number.
         sequence: TransactionSeq,
         /// What it sold.
         sell: AssetId,
@@ -110,11 +110,11 @@ pub enum OfferChange {
     },
     /// The transaction was left out of its batch.
     Dropped {
-        /// Where.
+        /// The batch market.
         market: BatchMarketId,
-        /// Which.
+        /// The transaction's number.
         sequence: TransactionSeq,
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
 }

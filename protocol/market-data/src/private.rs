@@ -1,7 +1,7 @@
 //! What only one account may see: updates of its orders, its fills, its rejects.
 //!
-//! [`MarketData::private_deltas`] turns an event into deltas for the accounts that it concerns; an [`AccountView`] per listening account
-//! keeps that account's open orders, so that each update can be sent as the whole order.
+//! [`MarketData::private_deltas`] turns an event into deltas for the accounts that it concerns; an [`AccountView`] per listening
+//! account keeps that account's open orders, so that each update can be sent as the whole order.
 
 use std::collections::BTreeMap;
 
@@ -27,11 +27,11 @@ pub enum FillRole {
 /// A trade, from one order's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// Where.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Which trade.
     pub trade_id: TradeId,
-    /// When.
+    /// The log time.
     pub time: TimeNs,
     /// The venue's name for the order.
     pub order_id: OrderId,
@@ -39,9 +39,9 @@ pub struct Fill {
     pub client_order_id: ClientOrderId,
     /// Buy or sell.
     pub side: Side,
-    /// At what price.
+    /// The price.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
     /// Paid in quote; negative for a rebate.
     pub fee: i64,
@@ -56,7 +56,7 @@ pub struct Fill {
 pub enum AccountDelta {
     /// An order was taken, changed or triggered. Its fills, if any, follow in the same log entry.
     Entered {
-        /// Where.
+        /// The instrument.
         instrument: InstrumentId,
         /// The venue's name for it.
         order_id: OrderId,
@@ -75,7 +75,7 @@ pub enum AccountDelta {
     Filled(Fill),
     /// A standing order shows another part, or shrank without a trade.
     Resized {
-        /// Where.
+        /// The instrument.
         instrument: InstrumentId,
         /// The venue's name for it.
         order_id: OrderId,
@@ -86,7 +86,7 @@ pub enum AccountDelta {
     },
     /// An order, or what was left of it, is gone.
     Cancelled {
-        /// Where.
+        /// The instrument.
         instrument: InstrumentId,
         /// The venue's name for it.
         order_id: OrderId,
@@ -94,21 +94,21 @@ pub enum AccountDelta {
         client_order_id: ClientOrderId,
         /// What did not trade.
         open: SizeLots,
-        /// Why.
+        /// The reason.
         reason: CancelReason,
     },
     /// A command was refused.
     Rejected(Rejected),
     /// The balance of an asset changed by a transfer (fills and reservations change balances too, without this).
     FundsMoved {
-        /// Of what.
+        /// The asset.
         asset: AssetId,
     },
     /// The account may trade, or no longer.
     StatusChanged(AccountStatus),
     /// The account's limits in an instrument changed.
     LimitsChanged {
-        /// Where.
+        /// The instrument.
         instrument: InstrumentId,
     },
     /// What became of one of its offers in a batch market, or of a transaction. Balances may have changed with it.
@@ -275,7 +275,7 @@ pub enum OrderStatus {
 /// An order as its owner sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderView {
-    /// Where.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// The venue's name for it.
     pub order_id: OrderId,

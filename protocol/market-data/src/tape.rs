@@ -14,9 +14,9 @@ pub struct PublicTrade {
     pub trade_id: TradeId,
     /// When: its log entry's time.
     pub time: TimeNs,
-    /// At what price.
+    /// The price.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
     /// The side that came in; `None` in an uncross, where nobody did.
     pub taker_side: Option<Side>,
@@ -58,8 +58,8 @@ impl Tape {
         self.trades.range(..end).rev()
     }
 
-    /// Remembered trades with an id above `after`, oldest first. A reader who asks with the last id that it sent misses none as long as
-    /// the first id it gets is the next one: a larger one says that more than [`TRADES_MAX`] trades came in between.
+    /// Remembered trades with an id above `after`, oldest first. A reader who asks with the last id that it sent misses none as
+    /// long as the first id it gets is the next one: a larger one says that more than [`TRADES_MAX`] trades came in between.
     pub fn since(&self, after: TradeId) -> impl Iterator<Item = &PublicTrade> {
         let start = self.trades.partition_point(|trade| trade.trade_id <= after);
         self.trades.range(start..)

@@ -1,5 +1,5 @@
-//! What readers rebuild from the engine's events, and from a feed of the levels that it says changed, equals the engine's own book and
-//! open orders after every command.
+//! What readers rebuild from the engine's events, and from a feed of the levels that it says changed, equals the engine's own book
+//! and open orders after every command.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
 use std::collections::BTreeMap;
@@ -185,8 +185,8 @@ impl Venue {
             histories.extend(open.iter().map(|o| (o.order_id, self.pasts[&o.order_id.0])));
             shown_orders.extend(open.iter().filter(|o| !o.shown.is_zero()).map(|o| (o.order_id, o.shown)));
             let theirs: BTreeMap<_, _> = open.iter().map(|o| (o.order_id, (o.client_order_id, o.price, o.open, o.shown))).collect();
-            let told = |o: &OrderView| (o.order_id, (o.client_order_id, o.price, o.open, o.shown));
-            let ours: BTreeMap<_, _> = view.open_orders().map(told).collect();
+            let summary = |o: &OrderView| (o.order_id, (o.client_order_id, o.price, o.open, o.shown));
+            let ours: BTreeMap<_, _> = view.open_orders().map(summary).collect();
             assert_eq!(ours, theirs, "account {account} after {command:?} {events:#?}");
         }
         let ours: BTreeMap<_, _> = book.orders().iter().map(|o| (o.order_id, o.shown)).collect();

@@ -1,4 +1,4 @@
-//! What an account is told of its offers is enough to cancel them, also what is left of one that traded in part.
+//! The data that an account gets about its offers is enough to cancel them, also after a partial trade.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use walras_market_data::{AccountDelta, MarketData, OfferChange};
@@ -9,7 +9,7 @@ use walras_types::{
 use walras_wire::{BatchClosed, BatchEvent, BatchMarketEvent, BatchMarketSpec, Event, OfferOpened, OfferTraded};
 
 #[test]
-fn the_limit_of_what_is_left_is_told_with_the_trade() {
+fn a_trade_reports_the_limit_of_the_rest() {
     let (market, account, sequence) = (BatchMarketId(0), AccountId(3), TransactionSeq(8));
     let (sell, buy) = (AssetId(0), AssetId(1));
     let amount = |units| Amount::new(units).unwrap();
@@ -40,7 +40,7 @@ fn the_limit_of_what_is_left_is_told_with_the_trade() {
         traded(1, 2),
         traded(2, 0),
     ];
-    let (mut data, mut told) = (MarketData::new(), Vec::new());
+    let (mut data, mut keys) = (MarketData::new(), Vec::new());
     for (at, event) in (1..).zip(&events) {
         data.on_event(LogIndex(at), TimeNs(at), event).unwrap();
         let mut deltas = Vec::new();
@@ -50,7 +50,7 @@ fn the_limit_of_what_is_left_is_told_with_the_trade() {
             let AccountDelta::Offer(change) = delta else { panic!("{delta:?}") };
             // What the venue's own list says at that moment is what a cancel has to name.
             let stands = data.offers().of(account).next().map(|offer| offer.limit);
-            told.push(match change {
+            keys.push(match change {
                 OfferChange::Opened(offer) => (Some(offer.limit), stands),
                 OfferChange::Traded { limit, .. } => (limit, stands),
                 OfferChange::Cancelled { .. } | OfferChange::Dropped { .. } => panic!("{change:?}"),
@@ -58,6 +58,6 @@ fn the_limit_of_what_is_left_is_told_with_the_trade() {
         }
     }
     let limits = [Some(limit(10)), Some(limit(3)), Some(limit(2)), None];
-    assert_eq!(told, limits.map(|limit| (limit, limit)));
+    assert_eq!(keys, limits.map(|limit| (limit, limit)));
     assert!(limit(10) < limit(3) && limit(3) < limit(2), "each is another");
 }

@@ -81,17 +81,17 @@ impl Watched {
             self.market.on_event(LogIndex(log_index), time, event).unwrap();
             if let Event::Order(OrderEvent::Replenished(e)) = event {
                 let owner = self.book().owner(e.order_id);
-                let mut told = Vec::new();
-                self.market.private_deltas(event, &mut told);
-                assert_eq!(told.iter().map(|&(account, _)| account).collect::<Vec<_>>(), Vec::from_iter(owner));
+                let mut reported = Vec::new();
+                self.market.private_deltas(event, &mut reported);
+                assert_eq!(reported.iter().map(|&(account, _)| account).collect::<Vec<_>>(), Vec::from_iter(owner));
             }
             self.books.on_event(LogIndex(log_index), event).unwrap();
             let before = deltas.len();
             self.market.private_deltas(event, &mut deltas);
-            let told: Vec<AccountId> = deltas[before..].iter().map(|&(account, _)| account).collect();
-            for account in &told {
+            let notified: Vec<AccountId> = deltas[before..].iter().map(|&(account, _)| account).collect();
+            for account in &notified {
                 let named = event.accounts().contains(&Some(*account));
-                assert!(named || matches!(event, Event::Order(OrderEvent::Replenished(_))), "{event:?} told to {account}");
+                assert!(named || matches!(event, Event::Order(OrderEvent::Replenished(_))), "{event:?} reported to {account}");
             }
         }
         for (account, delta) in deltas {
@@ -156,7 +156,7 @@ impl Watched {
     }
 }
 
-/// Candles made anew from the whole tape.
+/// Candles computed from the whole tape.
 fn naive_candles(market: &MarketData, interval: Interval) -> Vec<Candle> {
     let mut candles: BTreeMap<u64, Candle> = BTreeMap::new();
     for trade in market.instrument(INSTRUMENT).unwrap().tape().iter() {
@@ -261,9 +261,9 @@ proptest! {
     }
 }
 
-/// A snapshot of another version, and what is none, are told apart and refused.
+/// A snapshot of another version and bytes that are not a snapshot are refused with different errors.
 #[test]
-fn a_snapshot_of_another_version_is_told_as_such() {
+fn a_snapshot_of_another_version_is_reported_as_such() {
     let [mut bytes, books] = Watched::new().saved();
     assert_eq!(MarketData::restore(&books).unwrap_err(), RestoreError::NotASnapshot);
     bytes[7] = 1;
@@ -292,7 +292,7 @@ fn a_lost_event_is_noticed() {
     watched.market.on_event(LogIndex(2), TimeNs(2), &lost[0]).unwrap_err();
 }
 
-/// Maker, taker and auction fills are told to the right sides.
+/// Maker, taker and auction fills are reported to the right accounts.
 #[test]
 fn fills_say_their_part() {
     let new = |account, side, size| Action::New { account, side, price: 100, size, show: Show::Full, ioc: false, trigger: None };
