@@ -1,4 +1,4 @@
-//! A delay of fair access as people write it: `off`, a time, or the share of unfairness that it is steered to.
+//! Parsing of a fair access delay: `off`, a time, or a target share of unfairness.
 
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped, Tracking};
 use walras_types::limits::ACCESS_DELAY_NS_MAX;
@@ -10,17 +10,17 @@ const US: u64 = 1_000;
 
 const FORMS: &str = "give \"off\", a fixed time such as \"300us\" or \"2ms\", or the share that may be unfair, such as \"1%\"";
 
-/// Where a steered delay begins: at a tenth of its longest, at most here.
+/// Maximum start value of a steered delay, which is a tenth of its maximum.
 const START_NS_MAX: u64 = 1_000_000;
 
 /// One of the two delays, d_s or d_h, by its keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys<'a> {
-    /// Of the delay, and what stands there.
+    /// Key and value of the delay.
     pub(super) delay: (&'static str, &'a str),
-    /// Of the longest, in microseconds.
+    /// Key and value of the maximum, in microseconds.
     pub(super) max_us: (&'static str, u64),
-    /// Of the window, in samples.
+    /// Key and value of the window, in samples.
     pub(super) window: (&'static str, usize),
 }
 
@@ -28,7 +28,7 @@ pub(super) fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError
     ConfigError::Cluster { key, detail: detail.into() }
 }
 
-/// The delay; `None` where it is off.
+/// The settings of the delay; `None` if it is off.
 pub(super) fn settings(section: &FairAccess, keys: &Keys<'_>) -> Result<Option<DelaySettings>, ConfigError> {
     let (max_key, max_us) = keys.max_us;
     let max_ns = max_us.checked_mul(US).filter(|max_ns| (1..=ACCESS_DELAY_NS_MAX).contains(max_ns));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn impossible_ones_say_what_would_do() {
-        for (text, told) in [
+        for (text, expected) in [
             ("", "is no delay"),
             ("3s", "is no delay"),
             ("us", "no number"),
@@ -135,7 +135,7 @@ mod tests {
             ("99999999999999999999999%", "no number"),
         ] {
             let said = delay(text, |_| ()).unwrap_err();
-            assert!(said.contains("fair_access.release") && said.contains(told), "{text:?}: {said}");
+            assert!(said.contains("fair_access.release") && said.contains(expected), "{text:?}: {said}");
         }
         let said = |change: fn(&mut FairAccess)| delay("1%", change).unwrap_err();
         assert!(said(|section| section.release_max_us = 0).contains("give 1 to"));

@@ -1,18 +1,18 @@
-//! What it costs to open an account, as the operator writes it: an amount and an asset, such as `0.5 USD`, or `none`.
+//! Parsing of the fee for opening an account: an amount and an asset, such as `0.5 USD`, or `none`.
 
 use walras_types::Symbol;
 
-/// What would do where a text is none.
+/// Advice for an invalid fee.
 pub const FEE_SHAPE: &str = "give an amount and an asset, such as \"0.5 USD\", or \"none\"";
 
-/// A fee as it is written, before anybody knows which assets the venue has.
+/// A parsed fee, before its asset is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenFee<'t> {
-    /// Accounts cost nothing.
+    /// No fee.
     None,
-    /// Each costs this.
+    /// A fee per account.
     Of {
-        /// As a decimal: more than nothing.
+        /// The amount as a decimal, above zero.
         amount: &'t str,
         /// The asset's symbol.
         asset: &'t str,
@@ -20,7 +20,7 @@ pub enum WrittenFee<'t> {
 }
 
 impl<'t> WrittenFee<'t> {
-    /// The fee that a text is, if it is one: see [`FEE_SHAPE`].
+    /// Parses a fee; see [`FEE_SHAPE`].
     #[must_use]
     pub fn read(text: &'t str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! `[archive]`: where the venue's past is kept, and how much of it.
+//! The `[archive]` section: where the venue's history is stored, and how much of it.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use walras_archive::Settings;
 
 use super::{Archive, Config, ConfigError};
 
-/// Levels of a side that a picture may have.
+/// Maximum levels per side in a book snapshot.
 const DEPTH_MAX: u32 = 1_000;
 /// A day of milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
-/// Whether the section can be.
+/// Checks the section.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let Archive { snapshot_every_ms, depth, .. } = &config.archive;
     if !(1..=DAY_MS).contains(snapshot_every_ms) {
@@ -25,7 +25,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
 }
 
 impl Archive {
-    /// How the archive is kept; `None`: there is none.
+    /// The settings of the archive; `None` if there is none.
     #[must_use]
     pub fn settings(&self) -> Option<Settings> {
         let Self { folder, snapshot_every_ms, depth, parquet, dbn, keep_days } = self;

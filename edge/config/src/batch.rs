@@ -1,4 +1,4 @@
-//! The `[[batch]]` sections: batch markets that the venue is to have.
+//! The `[[batch]]` sections: the venue's batch markets.
 
 use walras_clearing::Rules;
 use walras_types::limits::{BATCH_INTERVAL_NS_MAX, BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX};
@@ -12,7 +12,7 @@ use super::keys::Batch;
 const ASSETS_MAX: usize = BATCH_VENUE_ASSETS_MAX;
 const INTERVAL_MS_MAX: u64 = BATCH_INTERVAL_NS_MAX / 1_000_000;
 
-/// Whether the sections are ones that markets can be made of.
+/// Checks the sections.
 pub(super) fn check(sections: &[Batch]) -> Result<(), ConfigError> {
     for (index, section) in sections.iter().enumerate() {
         let wrong = |detail: String| ConfigError::Batch { name: section.name.clone(), detail };
@@ -38,27 +38,27 @@ impl Batch {
         if self.intake == "reserve" { Intake::Reserve } else { Intake::Filter }
     }
 
-    /// What clearings are measured by; nothing where the numbers make no rules.
+    /// The rules for clearings; `None` if the numbers are invalid.
     #[must_use]
     pub fn rules(&self) -> Option<Rules> {
         let commission = if self.commission == 0 { Some(Commission::NONE) } else { Commission::new(self.commission) };
         Some(Rules { commission: commission?, mu: Mu::new(self.mu)?, lower_bounds: LowerBounds::BestEffort })
     }
 
-    /// How much clearings may leave undone; nothing where the numbers are no shares.
+    /// The quality limits of clearings; `None` if the numbers are invalid.
     #[must_use]
     pub fn quality(&self) -> Option<QualityMax> {
         let ppb = |percent: u8| (percent <= 100).then_some(u32::from(percent) * (PPB_ALL / 100));
         Some(QualityMax { gap_ppb: ppb(self.gap_percent_max)?, unserved_ppb: ppb(self.unserved_percent_max)? })
     }
 
-    /// What opening an account is to cost; nothing where the section leaves that to the operator's command.
+    /// The fee for opening an account; `None` if the section leaves it to the operator's command.
     #[must_use]
     pub fn account_fee(&self) -> Option<WrittenFee<'_>> {
         WrittenFee::read(&self.account_fee)
     }
 
-    /// The market's definition, but for its assets and what accounts cost; nothing where the section makes none.
+    /// The market's definition without its assets and account fee; `None` if the section is invalid.
     #[must_use]
     pub fn spec(&self, market: BatchMarketId, domain: [u8; 32]) -> Option<BatchMarketSpec> {
         let Rules { commission, mu, lower_bounds } = self.rules()?;
@@ -76,10 +76,10 @@ impl Batch {
         })
     }
 
-    /// What is wrong with all but the name, and what would do.
+    /// Checks everything except the name.
     ///
     /// # Errors
-    /// A sentence.
+    /// What is wrong, with advice.
     pub fn check(&self) -> Result<(), String> {
         if !(2..=ASSETS_MAX).contains(&self.assets.len()) {
             return Err(format!("assets: {} are named, and a market has 2 to {ASSETS_MAX}", self.assets.len()));

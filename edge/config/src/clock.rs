@@ -1,4 +1,4 @@
-//! The `[clock]` section as a source takes it: addresses parsed, impossible ones refused.
+//! The `[clock]` section: parsed and checked for a clock source.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
     ConfigError::Clock { key, detail: detail.into() }
 }
 
-/// Whether the section is one that a source can start with. Neither files nor names are looked up.
+/// Checks the section, without reading files or resolving names.
 pub(super) fn check(clock: &Clock) -> Result<(), ConfigError> {
     for (key, value, low) in
         [("clock.bound_max_us", clock.bound_max_us, 1), ("clock.declared_bound_us", clock.declared_bound_us, 0)]
@@ -75,7 +75,7 @@ fn own_line(clock: &Clock) -> Result<&str, ConfigError> {
     line.ok_or_else(|| wrong("clock.mesh_node", format!("{} is none of the {count} mesh_nodes, counted from 0", clock.mesh_node)))
 }
 
-/// A check looks no names up: any address will do where a name stands.
+/// The address for a check, which does not resolve names: a placeholder if it is a name.
 fn listen_to_check(clock: &Clock) -> Result<SocketAddr, ConfigError> {
     own_line(clock)?;
     if clock.mesh_listen.is_empty() { Ok(([0, 0, 0, 0], 0).into()) } else { listen_address(clock) }
@@ -114,10 +114,10 @@ fn mesh(clock: &Clock, key: MeshKey, listen: SocketAddr) -> Result<MeshOptions, 
 }
 
 impl Clock {
-    /// How this node keeps the venue's time; `None` where it does not. Reads the mesh's key and looks its own name up.
+    /// The options of this node's clock; `None` if there is none. Reads the mesh's key and resolves its own name.
     ///
     /// # Errors
-    /// When the section makes no clock, or the key can not be read.
+    /// If the section is invalid or the key cannot be read.
     pub fn options(&self) -> Result<Option<ClockOptions>, ConfigError> {
         check(self)?;
         let declared_ns = self.declared_bound_us * US;

@@ -1,4 +1,4 @@
-//! The `[cluster]` section as a replica takes it: addresses parsed, impossible ones refused.
+//! The `[cluster]` section: parsed and checked for a replica.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -12,19 +12,19 @@ use walras_sequencer::ReleaseRules;
 
 use super::{Config, ConfigError, FairAccessOptions, OrderEntry};
 
-/// Where a replica is reached by participants.
+/// The addresses of a replica for participants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// HTTP and WebSocket, as `host:port`; empty where that is not known.
+    /// HTTP and WebSocket, as `host:port`; empty if unknown.
     pub http: String,
     /// Binary order entry, likewise.
     pub order_entry: String,
 }
 
-/// How the links with other replicas are made.
+/// Options of the links with other replicas.
 #[derive(Debug)]
 pub struct LinkOptions {
-    /// Where this replica's links are.
+    /// The address on which this replica listens for links.
     pub listen: SocketAddr,
     /// Keys of the links.
     pub security: Security,
@@ -32,30 +32,30 @@ pub struct LinkOptions {
     pub peers: BTreeMap<ReplicaId, PeerAddress>,
 }
 
-/// How a replica takes part in its cluster, which may be a cluster of one.
+/// Options of a replica in its cluster, which may be a cluster of one.
 #[derive(Debug)]
 pub struct ClusterOptions {
     /// Consensus: names, times, durability.
     pub consensus: Settings,
-    /// Who began the cluster.
+    /// The cluster's first members.
     pub genesis: Members,
-    /// Where participants reach each replica, this one too.
+    /// Addresses for participants of all replicas, including this one.
     pub addresses: BTreeMap<ReplicaId, Addresses>,
     /// The links; `None` where no other replica is configured.
     pub links: Option<LinkOptions>,
-    /// Where orders come in binary; `None` for nowhere.
+    /// The address for binary order entry; `None` for none.
     pub order_entry: Option<SocketAddr>,
-    /// How orders are put in the order of stamps; `None` where they are not.
+    /// Options of fair access; `None` if it is off.
     pub fair_access: Option<FairAccessOptions>,
     /// The clock of the section `[clock]`.
     pub clock_source: Option<walras_clock_sync::Source>,
-    /// Where connections of order entry have their places.
+    /// Admission of order entry's connections.
     pub doors: Doors,
     /// Entries between snapshots; 0 for never.
     pub snapshot_every: u64,
-    /// How long market data is held; `None`: it is not.
+    /// The rules for holding market data; `None` if it is not held.
     pub release: Option<ReleaseRules>,
-    /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
+    /// A leader hands over if its clock differs by more than this from most voters' clocks; 0 for never.
     pub clock_error_ns_max: u64,
     /// Whether the operator may inject faults into links: for tests.
     pub faults_allowed: bool,
@@ -70,7 +70,7 @@ fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
     ConfigError::Cluster { key, detail: detail.into() }
 }
 
-/// Whether the section is one that a replica can start with.
+/// Checks the section.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     order_entry(config)?;
     parts(config).map(|_| ())
@@ -83,19 +83,19 @@ fn order_entry(config: &Config) -> Result<Option<SocketAddr>, ConfigError> {
     }
     let http: Option<SocketAddr> = config.http.listen.parse().ok();
     if *listen == OrderEntry::default().listen && http.is_some_and(|http| http.port() == 0) {
-        // Venues that take any port run next to each other.
+        // Any free port, so that several venues can run on one machine.
         return Ok(Some(SocketAddr::from(([127, 0, 0, 1], 0))));
     }
     let advice = || wrong("order_entry.listen", format!("{listen:?} is no address to listen on: give one like 0.0.0.0:7272"));
     listen.parse().map(Some).map_err(|_| advice())
 }
 
-/// What the section says, without its keys' files.
+/// The parsed section, without its key files.
 struct Parts {
     settings: Settings,
     genesis: Members,
     addresses: BTreeMap<ReplicaId, Addresses>,
-    /// Where this replica's links are, and those of all others; `None` where it is alone.
+    /// Addresses of this replica's links and of all others'; `None` if it is alone.
     links: Option<(SocketAddr, BTreeMap<ReplicaId, PeerAddress>)>,
 }
 
@@ -173,7 +173,7 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
         return Err(wrong("cluster.probation_ms", format!("give 0 to {TIME_MS_MAX} ms")));
     }
     Ok(Settings {
-        // Short times need a finer grain than the usual one.
+        // Short timeouts need a finer resolution.
         tick_ns: if min < 50 { MS / 4 } else { MS },
         heartbeat_ns: heartbeat * MS,
         election_timeout_min_ns: min * MS,
@@ -191,9 +191,9 @@ fn id(key: &'static str, number: u64) -> Result<ReplicaId, ConfigError> {
 
 /// A line of `cluster.peers`.
 struct Peer {
-    /// Where its links are.
+    /// Address of its links.
     link: PeerAddress,
-    /// Where participants reach it.
+    /// Its addresses for participants.
     addresses: Addresses,
 }
 
@@ -234,14 +234,14 @@ fn peer(line: &str) -> Result<(u64, Peer), String> {
     Ok((number, Peer { link, addresses }))
 }
 
-/// An address that participants are sent to, which the order-entry protocol can name.
+/// Checks an address to which participants are redirected: the order-entry protocol must be able to encode it.
 fn reached(address: &str) -> Result<String, String> {
     PeerAddress::from_str(address).map_err(|e| e.to_string())?;
     if address.len() <= 255 { Ok(address.to_owned()) } else { Err("an address has at most 255 bytes".to_owned()) }
 }
 
 impl Config {
-    /// How this replica takes part in its cluster. Reads the keys' files, if it has links.
+    /// The options of this replica. Reads the key files, if it has links.
     pub fn cluster_options(&self) -> Result<ClusterOptions, ConfigError> {
         let cluster = &self.cluster;
         let Parts { settings, genesis, addresses, links } = parts(self)?;
@@ -272,12 +272,12 @@ impl Config {
         Ok(Security::Tls(identity.map_err(|e| wrong("cluster.keys", e.to_string()))?))
     }
 
-    /// The replicas of the cluster, this one too, without reading their keys' files.
+    /// The replicas of the cluster, including this one, without reading key files.
     pub(super) fn replicas(&self) -> Result<BTreeSet<ReplicaId>, ConfigError> {
         parts(self).map(|parts| parts.addresses.into_keys().collect())
     }
 
-    /// What is possible and probably not meant.
+    /// Warnings about valid settings that are probably unintended.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let Ok(Parts { genesis, .. }) = parts(self) else { return Vec::new() };

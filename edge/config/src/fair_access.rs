@@ -1,4 +1,4 @@
-//! The `[fair_access]` section as a replica takes it: impossible values refused.
+//! The `[fair_access]` section: parsed and checked for a replica.
 
 use walras_fair_access::GATEWAYS_MAX;
 use walras_fair_access::clock::StampLimits;
@@ -7,26 +7,26 @@ use walras_sequencer::IntakeSettings;
 use super::access_delay::{Keys, settings, wrong};
 use super::{Config, ConfigError};
 
-/// How orders are sequenced.
+/// Options of fair access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairAccessOptions {
-    /// The leader's part.
+    /// The leader's order intake.
     pub intake: IntakeSettings,
-    /// What stamps orders at this replica.
+    /// The clock for stamps at this replica.
     pub clock: FairClockOptions,
 }
 
-/// What stamps orders.
+/// The clock for stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FairClockOptions {
     /// The computer's clock.
     System {
-        /// When it is good enough.
+        /// Limits for stamps.
         limits: StampLimits,
-        /// How far it is off at most, as the operator knows it.
+        /// Error bound declared by the operator.
         bound_ns: Option<u64>,
     },
-    /// The one that the section `[clock]` configures, by the bounds that it tells.
+    /// The clock of the `[clock]` section, with the bounds that it reports.
     Configured,
 }
 
@@ -35,13 +35,13 @@ const US: u64 = 1_000;
 /// Longest time that can be set: ten seconds.
 const TIME_US_MAX: u64 = 10_000_000;
 
-/// Whether the section is one that a replica can start with.
+/// Checks the section.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     config.fair_access_options().map(|_| ())
 }
 
 impl Config {
-    /// How orders are sequenced by the time at which they reached the venue's edge; `None` where they are not.
+    /// The options of fair access; `None` if it is off.
     pub fn fair_access_options(&self) -> Result<Option<FairAccessOptions>, ConfigError> {
         let fair = &self.fair_access;
         let keys = Keys {
@@ -50,7 +50,7 @@ impl Config {
             window: ("fair_access.sequencing_window", fair.sequencing_window),
         };
         let Some(delay) = settings(fair, &keys)? else { return Ok(None) };
-        // Replicas that join later are gateways too, so there is room for all.
+        // Replicas that join later are gateways too, so there must be room for them.
         let greatest = self.replicas()?.last().map_or(0, |id| id.get());
         if greatest >= u64::from(GATEWAYS_MAX) {
             let advice = format!(
@@ -73,7 +73,7 @@ impl Config {
             past_max_ns: fair.stamp_age_max_us * US,
             held_per_gateway_max: fair.held_per_gateway_max,
             outlier_apart_max_ns: fair.outlier_us * US,
-            // The digests' key is the machine's: whoever starts the replica sets it.
+            // The digests' key belongs to the machine: the program sets it when it starts the replica.
             ..IntakeSettings::new(GATEWAYS_MAX, delay, 0)
         };
         Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
@@ -95,7 +95,7 @@ impl Config {
             }
         }
         let (wide_ns, bound_ns) = (fair.bound_max_us * US, fair.bound_us * US);
-        // What the operator declares does not move: it is good from the beginning, or never.
+        // A declared bound is constant: good from the start, or never.
         let limits = StampLimits::new(wide_ns, wide_ns.saturating_sub(1), 0);
         let limits = limits.map_err(|_| wrong("fair_access.bound_max_us", "0 us would let no clock stamp: give at least 1"))?;
         Ok(FairClockOptions::System { limits, bound_ns: (bound_ns > 0).then_some(bound_ns) })

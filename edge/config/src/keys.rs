@@ -117,7 +117,7 @@ sections! {
     }
     log: Once /// The durable log.
     Log {
-        /// Size of a log segment in bytes. Each is allocated whole, so that a full disk shows before a command is taken.
+        /// Size of a log segment in bytes. Each is allocated in full, so that a full disk is noticed before a command is accepted.
         segment_bytes: u64 = 67108864_u32;
         /// A snapshot is written after this many entries, by all replicas of a cluster at the same one, so that their states can be compared: the same on all replicas. 0 for never. The last two are kept, and the log lets go of what both hold (see `keep_days`).
         snapshot_every_entries: u64 = 1000000_u32;
@@ -125,11 +125,11 @@ sections! {
         snapshot_every_seconds: u64 = 3600_u32;
         /// Days for which segments stay after the log has let go of them; 0 for no limit by time. They are in `log/history`, for `walras log dump`, `verify` and `audit`, and are not read at a start.
         keep_days: u32 = 7_u32;
-        /// Most MiB of such segments; the oldest go first. 0 keeps none: their files serve again, and older commands can not be looked up.
+        /// Most MiB of such segments; the oldest go first. 0 keeps none: their files are reused, and older commands cannot be looked up.
         keep_mib: u64 = 10240_u32;
         /// The oldest of them go as soon as fewer MiB are free on the disk, however young they are.
         keep_free_mib: u64 = 2048_u32;
-        /// Folder into which they are moved instead of being removed, on this disk or another; empty for none. One node per folder. One that can not be moved stays.
+        /// Folder into which they are moved instead of being removed, on this disk or another; empty for none. One node per folder. One that cannot be moved stays.
         archive_dir: String = "";
         /// Commands that may wait for the log or for the engine. Beyond it they are refused as `Overloaded` (112).
         queue_entries: usize = 65535_u16;
@@ -147,9 +147,9 @@ sections! {
         name: String = "";
         /// Symbols of its assets, 2 to 100, each once. Prices are shown in units of the first, the numeraire.
         assets: Vec<String> = [];
-        /// Milliseconds from one batch to the next, at least; a batch in which nothing was collected is left out.
+        /// Minimum milliseconds between two batches; an empty batch is left out.
         interval_ms: u64 = 500_u32;
-        /// What the venue keeps of what each trade buys: 2^-commission, 1 to 30, or 0 for nothing.
+        /// The venue's share of what each trade buys: 2^-commission, 1 to 30, or 0 for none.
         commission: u8 = 15;
         /// An offer whose limit is more than 2^-mu below the price is clearly in the money: it trades in full, but for what `unserved_percent_max` allows. 1 to 30. The share 2^-mu must be larger than 2^-commission, so this number is smaller than `commission`.
         mu: u8 = 10;
@@ -157,11 +157,11 @@ sections! {
         gap_percent_max: u8 = 1;
         /// Largest share, in percent, of what offers clearly in the money want to sell or to buy of any one asset that a block may leave untraded. A block that leaves more is refused, unless nothing trades in it. 100 for no limit.
         unserved_percent_max: u8 = 1;
-        /// Which transactions of a batch are kept: `filter` (of each account all that is good by itself, or none where together they can not be; whatever their order) or `reserve` (one by one, in the order in which they came).
+        /// Which transactions of a batch are kept: `filter` (of each account all that is good by itself, or none where together they cannot be; whatever their order) or `reserve` (one by one, in the order in which they came).
         intake: String = "filter";
         /// Transactions that one batch takes. More are refused until the next one collects.
         transactions_max: u32 = 100000_u32;
-        /// Fee for an account that a transaction opens, paid by its sender: an amount of any asset of the venue, such as `0.5 USD`, or `none`. Fees are the operator's (`walras admin fees`). Left empty it is what `walras admin account-fee` made it, and nothing before that.
+        /// Fee for an account that a transaction opens, paid by its sender: an amount of any asset of the venue, such as `0.5 USD`, or `none`. Fees are the operator's (`walras admin fees`). If empty, the value last set by `walras admin account-fee` stays in force (at first: no fee).
         account_fee: String = "";
     }
     shards: Once /// This venue as one of several shards (`docs/shards.md`), which the `[[shard]]` sections list.
@@ -181,7 +181,7 @@ sections! {
         urls: Vec<String> = [];
         /// File with a key of that shard that has the permission `transfer_relay`, to deliver transfers there: one line, `<key id>.<secret>`. Not for the own shard.
         key_file: String = "";
-        /// File with the certificates (PEM) of whoever signs that of an address of that shard that begins with `https://`.
+        /// File with the certificates (PEM) of the authority that signed the certificates of this shard's `https://` addresses.
         ca_file: String = "";
     }
     archive: Once /// The venue's past in files (`docs/history.md`), kept by this node: every trade, and pictures of every book, by day of the log's time.
@@ -268,17 +268,17 @@ sections! {
         insecure_loopback: bool = false;
         /// When a command counts as held by a replica: `disk` (synced) or `memory` (its process has it; see `docs/cluster.md` for what is lost then, and when).
         durability: String = "disk";
-        /// A leader gives a sign of life this often, in milliseconds.
+        /// Interval of a leader's heartbeats, in milliseconds.
         heartbeat_ms: u64 = 30_u32;
-        /// A follower that hears of no leader for a time between this, in milliseconds, ...
+        /// A follower that hears from no leader for a time between this, in milliseconds, ...
         election_timeout_min_ms: u64 = 150_u32;
         /// ... and this stands for election. The same on all replicas.
         election_timeout_max_ms: u64 = 300_u32;
-        /// A follower whose link to the leader is closed or breaks asks at once whether it would be elected, and does not wait: a process that dies is replaced in some tens of milliseconds. Those who still hear the leader refuse, so a link that merely broke costs nothing.
+        /// A follower whose link to the leader is closed or breaks starts a pre-vote at once instead of waiting for its timeout: a leader that dies is replaced within some tens of milliseconds. Replicas that still hear the leader refuse, so a broken link costs nothing.
         fail_over_on_lost_link: bool = true;
-        /// Probation of a process that has just started, in milliseconds: for so long after its first link with another replica it neither votes nor counts as holding anything there. By then the others have met a second process under its id, on a copy of its folder, and stopped the later one. Longer on slow networks; 0 for none.
+        /// Probation of a process that has just started, in milliseconds: for this time after its first link with another replica it neither votes nor acknowledges entries there. Within this time the others detect a second process under its id, on a copy of its folder, and stop the later one. Set it higher on slow networks; 0 for none.
         probation_ms: u64 = 250_u32;
-        /// Milliseconds by which this machine's clock may differ from those of most voters before a replica that leads hands over, and says so in `walras cluster status`; 0 for never.
+        /// Maximum difference of this machine's clock from most voters' clocks, in milliseconds. Beyond it a leader hands over and reports that in `walras cluster status`; 0 for no limit.
         clock_error_max_ms: u64 = 1000_u32;
         /// Lets the operator inject faults into links (`POST /v1/admin/cluster/faults`). For tests of a cluster of real processes only.
         test_faults: bool = false;
@@ -294,7 +294,7 @@ sections! {
         sequencing: String = "off";
         /// Longest that orders may be held, in microseconds.
         sequencing_max_us: u64 = 5000_u32;
-        /// How long market data waits at every replica before anybody sees it (d_h): `off`, a fixed time such as `300us`, or the share of it that may reach some replica too late, such as `1%`, to which the leader steers the delay.
+        /// How long every replica holds market data before it is released (d_h): `off`, a fixed time such as `300us`, or the share of it that may reach some replica too late, such as `1%`, to which the leader steers the delay.
         release: String = "off";
         /// Longest that market data may wait, in microseconds.
         release_max_us: u64 = 20000_u32;
@@ -306,32 +306,32 @@ sections! {
         release_window: usize = 64_u16;
         /// By how much a steered delay moves, in microseconds.
         step_us: u64 = 5_u32;
-        /// What stamps orders here and releases market data: `system`, the computer's clock with the bound that `bound_us` declares, or `configured`, that of the section `[clock]` with the bound that it tells.
+        /// What stamps orders here and releases market data: `system`, the computer's clock with the bound that `bound_us` declares, or `configured`, that of the section `[clock]` with the bound that it reports.
         clock: String = "system";
-        /// How far that clock is off at most, in microseconds, as the operator knows it; 0 where nobody does: then nothing is stamped here, and orders count from when the leader has them.
+        /// Error bound of that clock, in microseconds, as declared by the operator; 0 if unknown: then nothing is stamped here, and orders count from their arrival at the leader.
         bound_us: u64 = 0_u32;
-        /// A clock that is off by more does not stamp; stamps further ahead of the leader's clock than twice this are taken for that.
+        /// Maximum error bound of a clock that stamps. Stamps further ahead of the leader's clock than twice this are lowered to that.
         bound_max_us: u64 = 500_u32;
-        /// Stamps older than this, in microseconds, are taken for that.
+        /// Stamps older than this, in microseconds, are raised to that.
         stamp_age_max_us: u64 = 100000_u32;
-        /// A gateway whose median transit differs by more than this, in microseconds, from the others' steers no delay, and its stamps do not count, until it is back.
+        /// A gateway whose median transit differs by more than this, in microseconds, from the others' is an outlier: it does not steer the delay, and its stamps do not count, until it is within half of this.
         outlier_us: u64 = 1000_u32;
         /// Orders of one gateway that the leader holds at a time. Beyond it they are refused as `Overloaded` (112).
         held_per_gateway_max: u32 = 65535_u16;
     }
     clock: Once /// The venue's time at this node, with how far off it may be: see `docs/clocks.md`.
     Clock {
-        /// Where it comes from: `system`, `chrony`, `phc` or `mesh`; empty for nowhere (`GET /v1/clock` then answers 404).
+        /// The source of the time: `system`, `chrony`, `phc` or `mesh`; empty for none (`GET /v1/clock` then answers 404).
         source: String = "";
-        /// A clock that may be farther off, in microseconds, stamps no orders; within three quarters of it for a second, it stamps again.
+        /// Maximum error bound of a clock that stamps orders, in microseconds. It stamps again after a second within three quarters of this.
         bound_max_us: u64 = 1000_u32;
-        /// With `system`: how far that may be off, in microseconds. With `chrony` and `phc`: how far their reference itself may be off, which is added to what they tell.
+        /// With `system`: the clock's error bound, in microseconds. With `chrony` and `phc`: the error bound of their reference itself, which is added to the bound that they report.
         declared_bound_us: u64 = 0_u32;
         /// Address and port of chronyd's monitoring.
         chrony: String = "127.0.0.1:323";
         /// The PTP hardware clock.
         phc: String = "/dev/ptp0";
-        /// A file in which the driver writes how far its clock may be off, in nanoseconds; empty for none.
+        /// A file in which the driver writes its clock's error bound, in nanoseconds; empty for none.
         phc_bound_file: String = "";
         /// Where each node of the mesh listens by UDP, `"HOST:PORT"`, in the same order on all of them.
         mesh_nodes: Vec<String> = [];
@@ -341,7 +341,7 @@ sections! {
         mesh_listen: String = "";
         /// File with the mesh's key, the same on all nodes: at least 16 bytes that nobody else has.
         mesh_key: String = "";
-        /// Which node joins what all of them measured.
+        /// Index in `mesh_nodes` of the coordinator, which combines all measurements.
         mesh_coordinator: u32 = 0_u16;
         /// Milliseconds of a window, after which clocks are corrected.
         mesh_window_ms: u64 = 1000_u32;
@@ -354,7 +354,7 @@ sections! {
         speed: String = "10x";
         /// A file to replay. Empty: the LOBSTER sample under `WALRAS_DATA` or `../shared/data` where there is one, else a generated stream.
         file: String = "";
-        /// Market-making bots beside the stream.
+        /// Market-making bots, in addition to the stream.
         bots: u32 = 4_u32;
         /// Seed of the generated stream, of the bots, and of the fair prices that the bots of the batch market trade around.
         seed: u64 = 1_u32;

@@ -39,18 +39,18 @@ pub use speed::Speed;
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file can not be read.
+    /// The file cannot be read.
     #[error("could not read {path}: {source}; check the path given with --config")]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is not TOML, or a value has the wrong type.
     #[error("{path}: {detail}")]
     Parse {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Where and what.
         detail: String,
@@ -58,7 +58,7 @@ pub enum ConfigError {
     /// A key that does not exist.
     #[error("{path}: unknown key `{key}`: did you mean `{nearest}`? docs/configuration.md lists all keys")]
     UnknownKey {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The key, with its section.
         key: String,
@@ -68,7 +68,7 @@ pub enum ConfigError {
     /// A key that has another name now.
     #[error("{path}: `{key}` is `{now}` now, with the same meaning: rename it")]
     Renamed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The key, with its section.
         key: &'static str,
@@ -95,7 +95,7 @@ pub enum ConfigError {
         /// What would do.
         example: &'static str,
     },
-    /// A cluster that can not be.
+    /// The cluster's settings are invalid.
     #[error("{key}: {detail}")]
     Cluster {
         /// The key, with its section.
@@ -103,7 +103,7 @@ pub enum ConfigError {
         /// What is wrong, and what would do.
         detail: String,
     },
-    /// A clock that can not be.
+    /// The clock's settings are invalid.
     #[error("{key}: {detail}")]
     Clock {
         /// The key, with its section.
@@ -111,7 +111,7 @@ pub enum ConfigError {
         /// What is wrong, and what would do.
         detail: String,
     },
-    /// Shards that can not be.
+    /// The shards' settings are invalid.
     #[error("{key}: {detail}")]
     Shards {
         /// The key, with its section.
@@ -119,7 +119,7 @@ pub enum ConfigError {
         /// What is wrong, and what would do.
         detail: String,
     },
-    /// A batch market that can not be.
+    /// A batch market's settings are invalid.
     #[error("[[batch]] {name:?}: {detail}")]
     Batch {
         /// Its name.

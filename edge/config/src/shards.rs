@@ -25,7 +25,7 @@ pub struct ShardPlan {
 /// Where a shard is.
 #[derive(Clone, Debug)]
 pub struct ShardSite {
-    /// Which.
+    /// The shard.
     pub shard: ShardId,
     /// Where its replicas serve HTTP.
     pub urls: Vec<String>,
@@ -73,7 +73,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
         }
         if !is_own && shard.ca_file.is_empty() && shard.urls.iter().any(|url| url.starts_with("https://")) {
             let detail = format!(
-                "shard {number} has none: name the file with the certificates of whoever signs that of its https:// addresses"
+                "shard {number} has none: name the file with the certificates of the authority that signed those of its https:// addresses"
             );
             return Err(wrong("shard.ca_file", detail));
         }

@@ -1,9 +1,9 @@
-//! The demo's batch market: ten assets, and bots that offer around fair prices which wander.
+//! The demo's batch market: ten assets, and bots that make offers around random-walk fair prices.
 //!
-//! All of it follows from the seed (`demo.seed`): in each interval the logarithm of every asset's fair value takes a step of about 4 basis
-//! points and is drawn back a little to where it began; then 50 to 200 transactions are sent by bots drawn at random. Of ten about eight
-//! sell one asset for another, worth $50 to $5,000, at a limit from 15 basis points below the fair rate to 35 above it; one cancels
-//! the bot's oldest offer and one pays another bot. All are signed, checked and settled like anybody's.
+//! Everything is derived from the seed (`demo.seed`). In each interval the logarithm of every asset's fair value takes a step of
+//! about 4 basis points and reverts slightly to its start. Then randomly chosen bots send 50 to 200 transactions. About eight in
+//! ten sell one asset for another, worth $50 to $5,000, at a limit from 15 basis points below the fair rate to 35 above it; one
+//! cancels the bot's oldest offer, and one pays another bot. All are signed, checked and settled like any participant's.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use walras_wire::{AccountCommand, BatchMarketCommand, BatchMarketSpec, Command, 
 use super::scenario::{apply, asset, refused};
 use super::{DemoError, StopSignal};
 
-/// Symbol, decimals and where the fair value in dollars begins.
+/// Symbol, decimals and initial fair value in dollars.
 const ASSETS: [(&str, u8, f64); 10] = [
     ("USD", 6, 1.0),
     ("EUR", 6, 1.08),
@@ -41,25 +41,25 @@ const ASSETS: [(&str, u8, f64); 10] = [
 const NAME: &str = "main";
 const INTERVAL_MS: u64 = 500;
 const INTERVAL: Duration = Duration::from_millis(INTERVAL_MS);
-/// Longest that the venue may take to make and open the market, once its assets exist: a few commands.
+/// Timeout for the venue to create and open the market, once its assets exist: a few commands.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// How soon the bots look again where a batch is not cleared yet.
+/// Interval of polling while a batch is not cleared yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What each begins with, of each asset, in dollars.
+/// Initial funds of an account in each asset, in dollars.
 const USER_DOLLARS: f64 = 10_000.0;
 const BOT_DOLLARS: f64 = 1_000_000.0;
-/// A bot that has less than this share of it of an asset is given more.
+/// A bot with less than this share of its initial funds of an asset gets more.
 const TOP_UP_BELOW: f64 = 0.2;
 
 /// Transactions in an interval.
 const TRANSACTIONS: std::ops::RangeInclusive<u64> = 50..=200;
-/// Most of one bot in one batch: below the 64 numbers that it may use.
+/// Maximum number of one bot's transactions in a batch: below the 64 numbers that it may use.
 const PER_BOT_MAX: usize = 30;
-/// Offers that a bot leaves standing before it only cancels.
+/// Number of standing offers from which on a bot only cancels.
 const STANDING_MAX: usize = 40;
 
-/// The demo's batch market, as it was found or made.
+/// The demo's batch market, found or created.
 pub(super) struct BatchScenario {
     venue: VenueHandle,
     market: BatchMarketId,
@@ -69,7 +69,7 @@ pub(super) struct BatchScenario {
 }
 
 impl BatchScenario {
-    /// Makes the assets, waits for the market of them, funds the user and the bots, and gives them their keys.
+    /// Creates the assets, waits for their market, funds the user and the bots, and sets their keys.
     pub(super) fn prepare(
         venue: &VenueHandle,
         (user, user_key): (AccountId, Option<SigningKey>),
@@ -95,7 +95,7 @@ impl BatchScenario {
         Ok(scenario)
     }
 
-    /// Brings what an account has of each asset up to what it begins with, where it has no more than a share of that.
+    /// Restores an account's initial funds in each asset of which it has at most a given share of them.
     fn fund(&self, account: AccountId, dollars: f64, below: f64) -> Result<(), DemoError> {
         for (place, (&asset, (_, decimals, value))) in self.assets.iter().zip(ASSETS).enumerate() {
             let target = units(dollars / value, decimals);
@@ -103,7 +103,7 @@ impl BatchScenario {
             let has = balance.available.get() + balance.reserved.get();
             #[expect(clippy::cast_precision_loss, reason = "a bot needs about so much")]
             let is_poor = has as f64 <= below * target.get() as f64;
-            // Dollars come with the demo's other market.
+            // Dollars are funded with the demo's other market.
             if is_poor && (place > 0 || below > 0.0) {
                 let amount = Amount::new(target.get() - has.min(target.get())).unwrap_or(target);
                 let transfer = Transfer { account, asset, amount, transfer_id: TransferId(now().0) };
@@ -114,27 +114,27 @@ impl BatchScenario {
     }
 }
 
-/// So many whole ones, in smallest units.
+/// Converts whole units into smallest units.
 fn units(whole: f64, decimals: u8) -> Amount {
     let units = whole * 10_f64.powi(i32::from(decimals));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and nobody in the demo has so much")]
     Amount::new(units as u64).unwrap_or(Amount::MAX)
 }
 
-/// The market, as a section of the configuration: the venue makes it once its assets exist.
+/// The market as a section of the configuration: the venue creates it once its assets exist.
 pub(super) fn section() -> config::Batch {
     let assets = ASSETS.iter().map(|(symbol, ..)| (*symbol).to_owned()).collect();
     config::Batch { name: NAME.to_owned(), assets, interval_ms: INTERVAL_MS, ..config::Batch::default() }
 }
 
-/// Waits until the venue has made the market; opens it again where the operator of an earlier run closed it.
+/// Waits until the venue has created the market; opens it again if the operator closed it in an earlier run.
 fn open_market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpec, DemoError> {
     let symbol = section().symbol().expect("the name above is a symbol");
     let begun = Instant::now();
     let (spec, found, phase) = loop {
         let made = venue.read_blocking(move |v| {
             let view = v.engine.batch_markets().find(|view| view.spec.symbol == symbol)?;
-            // Until it is opened for the first time its assets are still being added.
+            // Until it is first opened, its assets are still being added.
             view.market.is_some().then(|| (*view.spec, view.assets.to_vec(), view.phase))
         });
         match made.map_err(refused("list batch markets"))? {
@@ -153,16 +153,16 @@ fn open_market(venue: &VenueHandle, assets: &[AssetId]) -> Result<BatchMarketSpe
     Ok(spec)
 }
 
-/// One bot as it stands.
+/// The state of one bot.
 struct Seen {
     next: u64,
-    /// By place in the market.
+    /// Available funds by index of the asset in the market.
     available: Vec<u64>,
-    /// Oldest first, as they would be cancelled.
+    /// Its standing offers, oldest first.
     offers: Vec<CancelOffer>,
 }
 
-/// All bots; one thread moves them.
+/// All bots, run by one thread.
 pub(super) struct BatchBots {
     scenario: BatchScenario,
     /// Logarithms of fair values in dollars.
@@ -192,8 +192,8 @@ impl BatchBots {
         }
     }
 
-    /// Sends a batch's transactions, unless the one before is not cleared yet: then what stands and what is available is about to change, and
-    /// spending more than that costs an account all that it has in the batch.
+    /// Sends a batch's transactions, unless the previous batch is not cleared yet: then offers and funds are about to change, and
+    /// an account that spends more than it has loses all its transactions of the batch.
     fn act(&mut self) -> Result<bool, RejectReason> {
         let Some(mut seen) = self.look()? else { return Ok(false) };
         self.wander();
@@ -222,9 +222,9 @@ impl BatchBots {
         let outcomes = self.scenario.venue.transactions_blocking(self.scenario.market, transactions);
         for outcome in outcomes {
             match outcome.map_err(walras_ports::NoOutcome::reason).and_then(|outcome| outcome.collected().map(drop)) {
-                // What the last batch took may not have been applied when the bots looked.
+                // The last batch may not have been applied when the bots read their state.
                 Ok(()) | Err(RejectReason::TransactionSeqOutOfWindow | RejectReason::DuplicateTransaction) => {}
-                // The operator closed it, or the disk is full: it may pass.
+                // The market is closed or the disk is full, which may be temporary.
                 Err(
                     RejectReason::BatchMarketClosed
                     | RejectReason::BatchFull
@@ -263,7 +263,7 @@ impl BatchBots {
         })
     }
 
-    /// Fair values take a step.
+    /// Moves the fair values by one step.
     fn wander(&mut self) {
         for (place, (_, _, home)) in ASSETS.iter().enumerate().skip(1) {
             self.fair[place] += 0.0004 * self.gauss() + 0.001 * (home.ln() - self.fair[place]);
@@ -292,7 +292,7 @@ impl BatchBots {
         place
     }
 
-    /// So much of an asset as is worth so many dollars, if the bot has it; it then has that less.
+    /// Takes an amount of an asset worth `dollars` from the bot's available funds, if it has that much.
     fn take(&mut self, seen: &mut Seen, place: usize, dollars: f64) -> Option<Amount> {
         let amount = units(dollars / self.fair[place].exp(), ASSETS[place].1);
         let available = &mut seen.available[place];

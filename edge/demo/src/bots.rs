@@ -1,4 +1,4 @@
-//! Market makers: each keeps a bid and an ask around the middle, shades both against what it holds, and stops at its limit.
+//! Market makers: each quotes a bid and an ask around the mid price, shades them against its inventory, and stops at its limit.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder, OrderCommand};
 use super::StopSignal;
 use super::scenario::Scenario;
 
-/// How often the bots look.
+/// Interval between the bots' updates.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How many looks a halted instrument stays halted.
+/// Number of updates for which a halted instrument stays halted.
 const HALT_LOOKS: u32 = 20;
-/// What a bot may hold, long or short, in lots, before it quotes one side only.
+/// Position, long or short, in lots, at which a bot quotes only one side.
 const INVENTORY_MAX: i64 = 1_000;
-/// How far, in ticks, a bot at its limit shades its quotes.
+/// Shading of the quotes, in ticks, at the position limit.
 const SHADE_TICKS: i64 = 10;
 
-/// What a bot has in the book on one side.
+/// A bot's order on one side of the book.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     client_order_id: ClientOrderId,
@@ -45,7 +45,7 @@ struct Look {
     bots: Vec<Seen>,
 }
 
-/// All bots; one thread moves them in turn.
+/// All bots, run by one thread.
 pub(super) struct Bots {
     venue: VenueHandle,
     scenario: Scenario,
@@ -63,7 +63,7 @@ impl Bots {
             scenario: scenario.clone(),
             instrument: scenario.instrument,
             accounts: scenario.bots.clone(),
-            // Above every id of an earlier run that may still stand.
+            // Above all ids of an earlier run's open orders.
             next_id: now().0,
             random: seed | 1,
             halted_looks: 0,
@@ -95,7 +95,7 @@ impl Bots {
         }
         let Some(middle_twice) = look.middle_twice else { return };
         for (index, seen) in look.bots.iter().enumerate() {
-            // Bots differ in how far from the middle they stand, and not all move at every look.
+            // Bots quote at different distances from the mid price, and not all move at each update.
             if self.next_random(3) == 0 {
                 continue;
             }
@@ -110,7 +110,7 @@ impl Bots {
         }
     }
 
-    /// Makes one side what it should be: one order at `price`, or none.
+    /// Updates one side to one order at `price`, or none.
     fn quote(&mut self, account: AccountId, side: Side, price: Option<i64>, standing: &[Standing]) {
         let instrument = self.instrument;
         let keep = price.and(standing.first());
@@ -156,7 +156,7 @@ impl Bots {
     }
 
     fn send(&self, command: Command) {
-        // A venue that stops says so at the next look.
+        // If the venue has stopped, the next update notices it.
         let _ = self.venue.send_blocking(command);
     }
 

@@ -1,9 +1,9 @@
-//! `walras demo`: a venue with life in it. A recorded or generated order stream, sent as real commands of a crowd of accounts, with
-//! market-making bots beside it and an account for whoever opens the page.
+//! `walras demo`: a venue with simulated activity. It sends a recorded or generated order stream as commands of many accounts, runs
+//! market-making bots, and has an account for the user of the web page.
 //!
-//! Nothing here knows more than a participant or an operator could: every effect goes through the log. Over hours nothing grows:
-//! the crowd trades with itself, is topped up at each end of the stream, and its orders are cancelled there; bots stop at their
-//! limits.
+//! It uses only what a participant or an operator could: every effect goes through the log. It can run for hours without growing:
+//! the stream's accounts trade with each other, get new funds at each end of the stream, and have their orders cancelled there.
+//! Bots stop at their limits.
 
 mod batch;
 mod bots;
@@ -37,10 +37,10 @@ const SEGMENT_BYTES: u64 = 8 << 20;
 /// Entries between snapshots of the demo. An entry that is logged alone takes 4 KiB, and the log holds up to three such stretches.
 const SNAPSHOT_EVERY_ENTRIES: u64 = 25_000;
 
-/// Fair access of the demo, unless its configuration has its own: long enough to be seen in its figures, too short to be felt.
+/// The demo's fair access delay, unless configured otherwise: long enough to be visible in the figures, too short to be noticed.
 const SEQUENCING: &str = "200us";
 const RELEASE: &str = "2ms";
-/// One machine's clock agrees with itself.
+/// Clock bound, in microseconds: there is only one machine.
 const CLOCK_BOUND_US: u64 = 20;
 
 /// The key of the page's user in the data folder, for the command line.
@@ -49,66 +49,66 @@ const TRADER_KEY_FILE: &str = "trader.key";
 /// Why the demo did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// It can not be as it was configured.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The stream can not be read.
+    /// The stream cannot be read.
     #[error(transparent)]
     History(#[from] walras_market_history::HistoryError),
-    /// There is nothing in it.
+    /// The stream is empty.
     #[error("{0} holds no order that the demo could send; give another file, or none for a generated stream")]
     Empty(String),
     /// The venue refused a step of the preparation.
     #[error("the venue refused to {step}: {reason}")]
     Refused {
-        /// What was being done.
+        /// The attempted operation.
         step: &'static str,
-        /// Why not.
+        /// The reason.
         reason: RejectReason,
     },
     /// A step of the preparation has no outcome.
     #[error("could not {step}: {why}")]
     NoOutcome {
-        /// What was being done.
+        /// The attempted operation.
         step: &'static str,
-        /// Why not.
+        /// The reason.
         why: NoOutcome,
     },
-    /// A key could not be kept.
+    /// A key could not be stored.
     #[error("the demo's key could not be kept: {reason}{detail}", reason = .0.reason, detail = .0.detail.as_deref().unwrap_or_default())]
     Key(Refusal),
-    /// The batch market did not come.
+    /// The batch market was not opened.
     #[error(
-        "the batch market {name} is not open after {waited:?}: see what the venue says of it above, or remove the demo's data folder to begin anew"
+        "the batch market {name} is not open after {waited:?}: see what the venue says of it above, or remove the demo's data folder to start again"
     )]
     NoBatchMarket {
         /// Its name.
         name: &'static str,
-        /// How long was waited.
+        /// Time waited.
         waited: Duration,
     },
-    /// It is another one.
+    /// The existing batch market differs.
     #[error(
         "the batch market {0} of this folder has other assets than the demo's bots trade; give another folder with --data, or remove this one"
     )]
     OtherBatchMarket(&'static str),
-    /// The demo's own file.
+    /// The demo's own file cannot be read or written.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The demo's own file is not one.
-    #[error("{path}: {detail}; remove the demo's data folder to begin anew")]
+    /// The demo's own file is invalid.
+    #[error("{path}: {detail}; remove the demo's data folder to start again")]
     File {
-        /// Which file.
+        /// The file.
         path: String,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
-    /// No threads.
+    /// A thread could not be started.
     #[error("could not start a thread: {0}; raise the limit on threads of this user")]
     Thread(std::io::Error),
 }
 
-/// Tells the demo's threads to stop, and lets them wait until then.
+/// Signals the demo's threads to stop, and lets them wait for the signal.
 #[derive(Clone, Debug, Default)]
 struct StopSignal(Arc<(Mutex<bool>, Condvar)>);
 
@@ -118,7 +118,7 @@ impl StopSignal {
         self.0.1.notify_all();
     }
 
-    /// Waits; whether it is time to stop.
+    /// Waits; returns whether to stop.
     fn wait(&self, at_most: Duration) -> bool {
         let stopped = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         if at_most.is_zero() {
@@ -128,11 +128,11 @@ impl StopSignal {
     }
 }
 
-/// An order that somebody may try.
+/// A sample order for the user.
 #[derive(Debug)]
 struct OrderExample {
     symbol: String,
-    /// In dollars.
+    /// Price in dollars.
     price: i64,
 }
 
@@ -150,14 +150,14 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// What the demo asks of its venue's configuration: to be alone, with fair access, and with the batch market that the bots trade in.
+    /// Adapts the venue's configuration to the demo: a venue of one machine, with fair access and the bots' batch market.
     ///
-    /// Its log keeps minutes instead of hours, so that its folder stays small: small segments, and a snapshot after few entries,
-    /// unless the configuration says otherwise.
+    /// Its log holds minutes instead of hours, so that its folder stays small: small segments and frequent snapshots, unless
+    /// configured otherwise.
     pub fn configure(config: &mut Config) {
         config.cluster = config::Cluster::default();
         if config.order_entry.listen == config::OrderEntry::default().listen {
-            // Whichever is free: somebody may have a venue beside the demo.
+            // Any free port, because another venue may be running.
             config.order_entry.listen = "127.0.0.1:0".to_owned();
         }
         let (fair, off) = (&mut config.fair_access, config::FairAccess::default());
@@ -180,8 +180,8 @@ impl Demo {
         }
     }
 
-    /// Prepares the venue where that was not done before, and starts. Its node was started with what [`Demo::configure`] made of
-    /// its configuration.
+    /// Prepares the venue, unless that was done before, and starts the demo. The node must run with the configuration from
+    /// [`Demo::configure`].
     pub fn start(venue: VenueHandle, access: &Access, data: &Path, config: &config::Demo) -> Result<Self, DemoError> {
         let speed = config.speed()?;
         let source = Source::find(&config.file, config.seed)?;
@@ -223,13 +223,13 @@ impl Demo {
         Ok(Self { source: show(0).source, speed, key, key_file, example, venue, signal, threads })
     }
 
-    /// What is replayed.
+    /// Name of the replayed stream.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Its pace.
+    /// The speed of the replay.
     #[must_use]
     pub fn speed(&self) -> Speed {
         self.speed
@@ -248,7 +248,7 @@ impl Demo {
         format!("{program} --url {url} --key {} order buy {symbol} 5 --price {price}", self.key_file.display())
     }
 
-    /// Stops the stream and the bots; the venue goes on.
+    /// Stops the stream and the bots; the venue continues.
     pub fn stop(self) {
         self.signal.stop();
         for thread in self.threads {
@@ -273,7 +273,7 @@ mod tests {
         let mut config = Config::default();
         Demo::configure(&mut config);
         assert_eq!((config.log.segment_bytes, config.log.snapshot_every_entries), (SEGMENT_BYTES, SNAPSHOT_EVERY_ENTRIES));
-        // Two snapshots are kept, so the log holds less than three stretches and two segments.
+        // Two snapshots are retained, so the log holds less than three snapshot intervals and two segments.
         let bytes = 3 * SNAPSHOT_EVERY_ENTRIES * 4_096 + 2 * SEGMENT_BYTES;
         assert!(bytes <= 400 << 20, "{bytes} bytes, and the README says that the folder stays below 512 MB");
         let mut own = Config::default();

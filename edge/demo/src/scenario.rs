@@ -1,4 +1,4 @@
-//! What the demo needs of a venue: assets, an instrument, accounts with funds, a key. Made once, found again later.
+//! The demo's objects at its venue: assets, an instrument, funded accounts, a key. Created once and found again later.
 
 use std::path::{Path, PathBuf};
 
@@ -19,21 +19,21 @@ use zeroize::Zeroizing;
 use super::DemoError;
 use super::stream::Source;
 
-/// Accounts that the stream's orders are spread over.
+/// Number of accounts that send the stream's orders.
 const CROWD: usize = 8;
 /// Quote units of a dollar, and of a tick of a cent on a lot of one share.
 const DOLLAR: u64 = 1_000_000;
 const CENT: u64 = DOLLAR / 100;
 
-/// What each kind of account begins with, in whole shares and dollars.
+/// Initial funds of each kind of account, in whole shares and dollars.
 const USER_FUNDS: (u64, u64) = (1_000, 1_000_000);
 const BOT_FUNDS: (u64, u64) = (20_000, 20_000_000);
 const CROWD_FUNDS: (u64, u64) = (10_000_000, 10_000_000_000);
 
-/// Open orders of an account: those of the stream stand for a whole market's.
+/// Maximum number of open orders of a stream's account, which represents many participants.
 const STREAM_ORDERS_MAX: u32 = 1_000_000;
 
-/// Most that a bot holds beyond what it began with, long or short, in lots: a hard limit, above the one it keeps to itself.
+/// Position limit of a bot, long or short, in lots: the venue's limit, above the bot's own.
 const BOT_POSITION_MAX: u64 = 2_000;
 
 #[derive(Serialize, Deserialize)]
@@ -44,7 +44,7 @@ struct DemoFile {
     crowd: Vec<u32>,
     bots: Vec<u32>,
     key: String,
-    /// Of the batch market; files from before there was one have none.
+    /// The batch market's accounts; absent in files of earlier versions.
     #[serde(default)]
     batch_bots: Vec<BatchBot>,
 }
@@ -60,7 +60,7 @@ struct BatchBot {
 /// The demo's part of a venue.
 #[derive(Clone)]
 pub struct Scenario {
-    /// Where everything happens.
+    /// The traded instrument.
     pub instrument: InstrumentId,
     /// Accounts of the stream.
     pub crowd: Vec<AccountId>,
@@ -85,7 +85,7 @@ pub(super) fn apply(venue: &VenueHandle, step: &'static str, command: Command) -
 }
 
 impl Scenario {
-    /// Makes what is missing.
+    /// Creates what is missing.
     pub fn prepare(
         venue: &VenueHandle,
         access: &Access,
@@ -108,7 +108,7 @@ impl Scenario {
                 batch_bots: Vec::new(),
             },
         };
-        // A demo that began before there were batch markets has a key that can not sign transactions.
+        // A demo of an earlier version has a key that cannot sign transactions.
         if ClientKey::from_token(&file.key).is_ok_and(|key| key.ed25519_seed().is_none()) {
             file.key = generate(Algorithm::Ed25519).to_token().as_str().to_owned();
         }
@@ -160,17 +160,17 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// With what the page's user signs transactions.
+    /// The key with which the page's user signs transactions.
     pub(super) fn user_signs(&self) -> Option<SigningKey> {
         signing_key(&self.key)
     }
 
-    /// The bots of the batch market, and with what they sign.
+    /// The bots of the batch market, with their signing keys.
     pub(super) fn batch_bots(&self) -> Vec<(AccountId, SigningKey)> {
         self.batch_bots.iter().filter_map(|(account, key)| Some((*account, signing_key(key)?))).collect()
     }
 
-    /// Gives an account what it begins with, of each asset that it has nothing of.
+    /// Gives an account its initial funds of each asset of which it has none.
     fn fund(&self, venue: &VenueHandle, account: AccountId, (shares, dollars): (u64, u64)) -> Result<(), DemoError> {
         for (asset, units) in [(self.base, shares), (self.quote, dollars * DOLLAR)] {
             let balance = venue.read_blocking(move |v| v.engine.balance(account, asset)).map_err(refused("show a balance"))?;
@@ -184,8 +184,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Brings the crowd back to what it began with where it strayed far: shares and dollars wander between its accounts, the bots and
-    /// the user, and fees leave it.
+    /// Restores the initial funds of the stream's accounts where they changed much: shares and dollars move between these accounts,
+    /// the bots and the user, and fees are paid.
     pub(super) fn top_up(&self, venue: &VenueHandle) -> Result<(), DemoError> {
         let quote = self.quote;
         let failed = |reason| DemoError::Refused { step: "show balances", reason };
@@ -246,7 +246,7 @@ fn read_file(path: &PathBuf) -> Result<Option<DemoFile>, DemoError> {
     if file.version == 1 { Ok(Some(file)) } else { Err(invalid(format!("version {} is not 1", file.version))) }
 }
 
-/// With what the account of an Ed25519 key signs transactions.
+/// The signing key in an Ed25519 key's token.
 fn signing_key(token: &str) -> Option<SigningKey> {
     Some(SigningKey::from_seed(&*ClientKey::from_token(token).ok()?.ed25519_seed()?))
 }
@@ -297,7 +297,7 @@ fn instrument(venue: &VenueHandle, source: &Source, base: AssetId, quote: AssetI
     Ok(spec.instrument)
 }
 
-/// A price of so many cents.
+/// A price in cents.
 pub(super) fn cents(cents: i64) -> PriceTicks {
     PriceTicks::saturating(cents)
 }

@@ -1,4 +1,4 @@
-//! The replayed stream: where it comes from, its pace, its end and its next beginning.
+//! The replayed stream: its source, its pace, its end and restart.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use super::scenario::{Scenario, cents};
 use super::translate::{Sent, Translator};
 use super::{DemoError, StopSignal};
 
-/// Length of a generated stream before the next one, with another seed.
+/// Length of a generated stream; then another one follows with another seed.
 const SYNTHETIC_NS: u64 = 3_600_000_000_000;
-/// A recorded file's events that are held in memory.
+/// Maximum number of a recorded file's events in memory.
 const EVENTS_MAX: usize = 10_000_000;
-/// Answers that may be outstanding before the stream waits for them.
+/// Maximum number of outstanding answers before the stream waits.
 const OUTSTANDING_MAX: usize = 4_096;
-/// How often progress is shown, at most.
+/// Minimum interval between updates of the shown progress.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
-/// Before it sends again what a full queue refused.
+/// Pause before a command is sent again after a full queue.
 const FULL_PAUSE: Duration = Duration::from_micros(100);
 
-/// What is replayed.
+/// The source of the stream.
 #[derive(Debug)]
 pub struct Source {
     name: String,
@@ -46,7 +46,7 @@ enum Kind {
 }
 
 impl Source {
-    /// The file that was asked for; else, for an empty name, the recorded sample where it lies; else a generated stream.
+    /// The given file; for an empty name, the recorded sample if it exists, otherwise a generated stream.
     pub fn find(file: &str, seed: u64) -> Result<Self, DemoError> {
         match file {
             "synthetic" => Ok(Self::made(seed)),
@@ -86,13 +86,13 @@ impl Source {
         Ok(source)
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is traded, such as `AAPL`.
+    /// The traded symbol, such as `AAPL`.
     #[must_use]
     pub fn symbol(&self) -> &str {
         &self.symbol
@@ -106,13 +106,13 @@ impl Source {
         })
     }
 
-    /// Where its price begins, in cents.
+    /// Its initial price, in cents.
     #[must_use]
     pub fn first_price(&self) -> PriceTicks {
         self.first_event_price().unwrap_or(cents(SyntheticConfig::default().start_price_ticks))
     }
 
-    /// The events of a pass: the same record again, or another market from another seed.
+    /// The events of a pass: the same recording again, or a generated stream from another seed.
     fn pass(&self, pass: u64) -> std::borrow::Cow<'_, [HistoryEvent]> {
         match &self.kind {
             Kind::Recorded(events) => events.into(),
@@ -132,7 +132,7 @@ fn scale(price_scale: u64, size_scale: u64) -> TickScale {
     TickScale::new(units_per_tick, size_scale.max(1)).expect("both are at least one")
 }
 
-/// The recorded sample, under `WALRAS_DATA` or beside the repository.
+/// The recorded sample, under `WALRAS_DATA` or next to the repository.
 fn sample() -> Option<PathBuf> {
     let folder = std::env::var_os("WALRAS_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder.join("lobster")).ok()?.flatten().map(|entry| entry.path()).collect();
@@ -140,7 +140,7 @@ fn sample() -> Option<PathBuf> {
     files.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("_message_")))
 }
 
-/// Where a clean stop left off.
+/// The position saved at an orderly stop.
 #[derive(Debug, Serialize, Deserialize)]
 struct Bookmark {
     source: String,
@@ -155,7 +155,7 @@ pub(super) struct Stream {
     source: Source,
     speed: Speed,
     bookmark: PathBuf,
-    /// Answers that were not looked at yet, each with the order that should be filled by then.
+    /// Outstanding answers, each with the order that should be filled by then.
     outstanding: VecDeque<(Answer, CancelOrder)>,
 }
 
@@ -165,7 +165,7 @@ impl Stream {
         Self { venue: venue.clone(), scenario, source, speed, bookmark, outstanding: VecDeque::new() }
     }
 
-    /// Replays until it is stopped, over and over.
+    /// Replays the stream repeatedly until it is stopped.
     pub(super) fn run(&mut self, stop: &StopSignal, mut show: impl FnMut(u16)) {
         let (mut pass, mut from) = self.resume();
         if from == 0 {
@@ -186,7 +186,7 @@ impl Stream {
         }
     }
 
-    /// Where to go on. The mark is taken away, so that a run that ends without leaving one begins anew.
+    /// The saved position, if any. It is removed, so that after a run that does not save one the stream starts from its beginning.
     fn resume(&self) -> (u64, usize) {
         let read = std::fs::read(&self.bookmark).ok().and_then(|bytes| serde_json::from_slice::<Bookmark>(&bytes).ok());
         let _ = std::fs::remove_file(&self.bookmark);
@@ -200,11 +200,11 @@ impl Stream {
         let mark = Bookmark { source: self.source.name.clone(), pass, index };
         let text = serde_json::to_string(&mark).expect("strings and numbers always encode");
         if let Err(e) = std::fs::write(&self.bookmark, text) {
-            warn!("the stream's position was not kept ({e}): the next start begins it anew");
+            warn!("the stream's position was not saved ({e}): the next start begins the stream from its beginning");
         }
     }
 
-    /// Takes the crowd's orders out of the book.
+    /// Cancels all orders of the stream's accounts.
     fn clear(&mut self) {
         self.outstanding.clear();
         for &account in &self.scenario.crowd {
@@ -219,7 +219,7 @@ impl Stream {
         }
     }
 
-    /// One pass from an event on. `Some` says where it was stopped.
+    /// Runs one pass from an event on. Returns the position if it was stopped.
     fn one_pass(
         &mut self,
         pass: u64,
@@ -244,7 +244,7 @@ impl Stream {
     ) -> Result<Option<usize>, RejectReason> {
         let mut translator = Translator::new(self.scenario.instrument, self.scenario.crowd.clone(), scale, pass);
         let from = from.min(events.len());
-        // The orders of a resumed pass still stand: the translator only has to know them again.
+        // The orders of a resumed pass are still open: only the translator's state must be rebuilt.
         for event in &events[..from] {
             translator.translate(event);
         }
@@ -257,7 +257,7 @@ impl Stream {
                 return Ok(Some(index));
             }
             while self.venue.status().storage() != Storage::Ok {
-                // Commands are refused meanwhile: the record waits rather than leave holes.
+                // Commands are refused for now: the stream waits, so that none is skipped.
                 let paused = Instant::now();
                 if stop.wait(Duration::from_secs(1)) {
                     return Ok(Some(index));
@@ -292,7 +292,7 @@ impl Stream {
         }
     }
 
-    /// Looks at the answers that are there, and waits while more than `most` are outstanding.
+    /// Handles available answers, and waits while more than `most` are outstanding.
     fn settle(&mut self, most: usize) -> Result<(), RejectReason> {
         while let Some((answer, order)) = self.outstanding.front_mut() {
             let order = *order;

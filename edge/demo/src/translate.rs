@@ -1,8 +1,8 @@
-//! History into commands: what the recorded participants must have sent, so that a venue shows what theirs showed.
+//! Translates history into the commands that the recorded participants must have sent.
 //!
-//! A recorded execution names the order that stood; what came in to trade with it is sent as an immediate-or-cancel order of another
-//! account. Where bots or the page's user were in the way, the order that should have traded may have something left: what the record
-//! says is gone is then cancelled.
+//! A recorded execution names the resting order. The incoming order is sent as an immediate-or-cancel order of another account. If
+//! bots or the page's user interfere, the resting order may not be filled completely; its rest is then cancelled, as in the
+//! recording.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use walras_types::{
 };
 use walras_wire::{AmendOrder, CancelOrder, Command, NewOrder, OrderCommand};
 
-/// A command, and what to look for in its outcome.
+/// A command, and the expectation for its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) command: Command,
-    /// An order that the record says this fills. What is left of it is to be cancelled.
+    /// The order that this command fills in the recording. Any rest of it is cancelled.
     pub(super) should_fill: Option<CancelOrder>,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Translator {
     takes: u64,
 }
 
-/// Ids of a pass have these bits for the record's own.
+/// Number of bits of an id for the recording's own id.
 const REF_BITS: u32 = 40;
-/// Set in the ids of orders that only take.
+/// Bit in the ids of incoming orders.
 const TAKER: u64 = 1 << 63;
 
 impl Translator {
@@ -49,7 +49,7 @@ impl Translator {
         Self { instrument, crowd, scale, pass, open: HashMap::new(), takes: 0 }
     }
 
-    /// Recorded orders that stand.
+    /// The open recorded orders.
     #[cfg(test)]
     fn standing(&self) -> usize {
         self.open.len()
@@ -59,7 +59,7 @@ impl Translator {
         ClientOrderId((self.pass << REF_BITS | order_ref.0 & ((1 << REF_BITS) - 1)) & !TAKER)
     }
 
-    /// Whose an order is. It shifts with each pass, so that over many passes of one record every account plays every part.
+    /// The account for an order. It shifts with each pass, so that over many passes every account takes every role.
     fn account(&self, order_ref: OrderRef, shift: u64) -> AccountId {
         let spread = order_ref.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let index = (spread.wrapping_add(self.pass).wrapping_add(shift)) % self.crowd.len() as u64;
@@ -74,7 +74,7 @@ impl Translator {
         }
     }
 
-    /// What an event asks; nothing for what a venue's participants do not send, or what is off the instrument's tick.
+    /// The commands for an event; none for events that participants do not cause or that are off the instrument's tick.
     pub(super) fn translate(&mut self, event: &HistoryEvent) -> Vec<Sent> {
         let plain = |command| vec![Sent { command, should_fill: None }];
         match event.kind {
@@ -117,7 +117,7 @@ impl Translator {
                 self.open.entry(order_ref.0).and_modify(|tracked| tracked.price = price);
                 plain(self.amend(order_ref, Some(price), None))
             }
-            // Hidden orders and auctions leave no trace that could be sent; the rest is not an order's.
+            // Hidden orders and auctions cannot be reproduced; the others do not concern orders.
             HistoryKind::ExecuteAtPrice { .. }
             | HistoryKind::Trade { .. }
             | HistoryKind::AuctionTrade { .. }
@@ -158,7 +158,7 @@ impl Translator {
             time_in_force,
             display: Display::Full,
             min_size: None,
-            // An account of the crowd stands for many people.
+            // An account of the stream represents many participants.
             self_trade: SelfTrade::Allow,
         };
         Command::Order(OrderCommand::New(NewOrder { account, instrument: self.instrument, client_order_id, terms }))
