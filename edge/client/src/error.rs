@@ -1,11 +1,11 @@
-//! Why a load could not be measured.
+//! Errors of load measurements.
 
 use crate::http::ClientError;
 
 /// Why a load has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The venue refused a question, or could not be asked.
+    /// The venue refused a query or could not be reached.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The stream could not be made.
@@ -14,59 +14,59 @@ pub enum LoadError {
     /// An address that no WebSocket can be opened to.
     #[error("{url} is no address of the kind http://host:port; behind a proxy with TLS, run the bench on the venue's own machine")]
     Url {
-        /// What was given.
+        /// The given URL.
         url: String,
     },
     /// The connection could not be opened, or broke.
     #[error("the WebSocket of {url}: {detail}; is the venue running there, and has it room (`http.connections_max`)?")]
     Socket {
-        /// Where.
+        /// The URL.
         url: String,
-        /// What happened.
+        /// The failure.
         detail: String,
     },
     /// The instrument does not exist.
     #[error("the venue has no instrument {0}; `walras instruments` lists them")]
     UnknownInstrument(String),
-    /// Nothing matches now.
+    /// The market is not matching now.
     #[error("{instrument} is in the phase {phase}; open it with `walras admin phase {instrument} continuous`, or choose another")]
     NotOpen {
-        /// Which.
+        /// The instrument.
         instrument: String,
-        /// In which phase.
+        /// The trading phase.
         phase: String,
     },
-    /// There is no price at which orders could be tried.
+    /// There is no suitable price for test orders.
     #[error("{instrument}: {why}; {advice}")]
     NoPrice {
-        /// Which.
+        /// The instrument.
         instrument: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
-    /// The venue lets this key or this address send less.
+    /// The venue throttled this key or this address.
     #[error(
         "the venue throttled the load after {acknowledged} answers ({detail}): raise {setting} in its configuration, or lower --rate"
     )]
     Throttled {
-        /// How far it came.
+        /// Number of acknowledged commands.
         acknowledged: u64,
-        /// What the venue said.
+        /// The venue's message.
         detail: String,
-        /// Which setting bounds it.
+        /// The setting that limits it.
         setting: &'static str,
     },
     /// A cluster could not be measured.
     #[error("{0}")]
     Cluster(String),
-    /// Nothing that was sent was taken.
+    /// None of the commands was accepted.
     #[error("the venue took none of {sent} commands: {refused}; check the account's balances and limits with `walras account`")]
     NothingTaken {
-        /// How many.
+        /// Number of commands sent.
         sent: u64,
-        /// Why not.
+        /// The refusal.
         refused: String,
     },
 }

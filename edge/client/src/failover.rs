@@ -1,12 +1,13 @@
-//! How long nobody is served after the leader of a cluster of processes dies: from the signal to the first answer that a
-//! participant under light load has from its successor.
+//! Measures how long the service is down after the leader of a cluster of processes dies: from the signal to the first answer that
+//! a participant under light load gets from the new leader.
 //!
-//! Two deaths ([`Manner`]): a killed process, whose system closes its connections, so that followers and participant know at once;
-//! and one that falls silent, like a machine that loses power or network: no connection ends, and all have to wait for a timeout.
+//! There are two kinds of failure ([`Manner`]). If a process is killed, its system closes its connections, so followers and
+//! participant know at once. If it falls silent, like a machine that loses power or network, no connection ends, and all have to
+//! wait for a timeout.
 //!
-//! The participant is [`walras_gateway::session::SessionClient`] as any program would use it: its connection breaks with the
-//! leader, it asks one replica after the other until one takes its session, and sends again what was unanswered. An answer that the
-//! dead leader had on its way does not count.
+//! The participant is a [`walras_gateway::session::SessionClient`], as any program would use it. When it loses its connection, it
+//! tries one replica after the other until one accepts its session, and resends unanswered commands. Answers that the dead leader
+//! had sent do not count.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -30,18 +31,18 @@ use crate::local_cluster::{LocalCluster, LocalError, LocalOptions};
 
 const MS: u64 = 1_000_000;
 
-/// The participant asks the next replica after this, when one did not take it.
+/// Delay before the participant tries the next replica.
 const RETRY_NS: u64 = 2 * MS;
-/// It sends an order this often, if the one before is answered.
+/// Interval of its orders, if the previous one is answered.
 const ORDER_EVERY_NS: u64 = 2 * MS;
-/// Its clock is ahead of the replicas': one that has just started takes no stamp that the process before it may have taken, which
-/// is any up to [`STAMP_AHEAD_NS_MAX`] after its start, and the replica that was killed last may be the next leader.
+/// Lead of its clock over the replicas'. A restarted replica refuses stamps that its predecessor may have accepted, up to
+/// [`STAMP_AHEAD_NS_MAX`] after its start, and the replica that was killed last may be the next leader.
 const CLOCK_AHEAD_NS: u64 = STAMP_AHEAD_NS_MAX - 50 * MS;
-/// Load before a death, so that all is as usual; a random part of a heartbeat period is added.
+/// Load before each failure, to reach a steady state; a random part of a heartbeat period is added.
 const USUAL_NS: u64 = 50 * MS;
-/// In a silent death: it gives a replica up that has taken its connection, or its order, and says nothing for so long.
+/// In a silent failure: it gives up a replica that accepted its connection or order and then sends nothing for this time.
 const SILENCE_NS: u64 = 50 * MS;
-/// Longest wait for what should come within a second or two.
+/// Timeout for what should happen within a second or two.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a leader dies.
@@ -49,8 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Manner {
     /// Its process is killed: its system closes all its connections.
     Killed,
-    /// Its process stands still and its connections stay, as if its machine had lost power: no connection ends. Afterwards it
-    /// continues.
+    /// Its process is stopped and its connections stay open, as if its machine had lost power. Afterwards it continues.
     Silent,
 }
 
@@ -59,20 +59,20 @@ pub enum Manner {
 pub struct FailoverOptions {
     /// Replicas, at least 3.
     pub replicas: u16,
-    /// Shortest and longest wait of a replica for a sign of life, in milliseconds.
+    /// Shortest and longest election timeout, in milliseconds.
     pub election_timeout_ms: (u64, u64),
-    /// Time between signs of life.
+    /// Time between heartbeats.
     pub heartbeat_ms: u64,
     /// How many leaders die, one after the other; each comes back.
     pub deaths: u32,
-    /// How.
+    /// How the failure is caused.
     pub manner: Manner,
-    /// Whether followers act on a link that is closed, as they do unless configured otherwise; if not, only their timeouts count.
+    /// Whether followers use fast fail-over on a closed link (the default); otherwise only their timeouts count.
     pub on_lost_link: bool,
 }
 
 impl FailoverOptions {
-    /// Three replicas that wait between these limits, a fifth of the shorter between signs of life; their leaders are killed.
+    /// Three replicas with this range of election timeouts and a heartbeat of a fifth of the shorter; their leaders are killed.
     #[must_use]
     pub fn new(min_ms: u64, max_ms: u64, deaths: u32) -> Self {
         Self {
@@ -86,12 +86,12 @@ impl FailoverOptions {
     }
 }
 
-/// What a death cost.
+/// The downtime of one failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Death {
-    /// From the signal until a replica took the participant's session.
+    /// From the signal until a replica accepted the participant's session.
     pub logged_on: Duration,
-    /// From the signal until the participant had an answer from it.
+    /// From the signal until the participant got an answer from it.
     pub acknowledged: Duration,
 }
 
@@ -170,8 +170,8 @@ fn kill_one(local: &mut LocalCluster, trader: &mut Trader, options: &FailoverOpt
     Ok(served.map(|(logged_on_ns, acknowledged_ns)| Death { logged_on: since(logged_on_ns), acknowledged: since(acknowledged_ns) }))
 }
 
-/// Waits until all replicas have applied the same, and each is linked with all others: those that lost one dial it again after half
-/// a second at most, and a second death before that would be another experiment.
+/// Waits until all replicas have applied the same entries and all are linked with each other. Lost links are dialled again within
+/// half a second; a second failure before that would be a different experiment.
 fn wait_until_even(local: &LocalCluster) -> Result<(), LoadError> {
     let begun = Instant::now();
     let linked = |said: &Value| {

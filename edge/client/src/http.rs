@@ -1,4 +1,4 @@
-//! A client of the REST API: one request, signed where there is a key, and signed once more where the venue had just started.
+//! A client of the REST API. Requests are signed if there is a key, and signed again if the venue had just started.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use walras_types::{RejectReason, TimeNs};
 
 use crate::signing::{headers, sign_at};
 
-/// Longest that a request waits until the venue takes its stamp.
+/// Longest wait until the venue accepts a request's stamp.
 const WAIT_NS_MAX: u64 = 2_000_000_000;
 
-/// Why a request has no answer to show.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The venue refused it.
@@ -28,11 +28,11 @@ pub enum ClientError {
         code: u64,
         /// The reason's name.
         name: String,
-        /// What to do.
+        /// Advice.
         message: String,
-        /// What exactly.
+        /// Details.
         detail: Option<String>,
-        /// The replica that leads, where this one does not.
+        /// The leading replica, if this one does not lead.
         leader: Option<String>,
     },
     /// The venue could not be reached.
@@ -43,7 +43,7 @@ pub enum ClientError {
         /// What went wrong.
         source: ureq::Error,
     },
-    /// What came back is no answer of a venue.
+    /// The response is not one of a venue.
     #[error("{url} answered {status} with something that is no answer of a venue; check --url")]
     NotAVenue {
         /// Which address.
@@ -61,17 +61,17 @@ pub enum ClientError {
     /// The key's file is not one.
     #[error("{path}: {detail}")]
     KeyFile {
-        /// Which file.
+        /// The file.
         path: String,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
-    /// The file of who signs certificates is not one.
+    /// The file with the certificate authority is invalid.
     #[error("{path}: {detail}; name a file with the certificates, in PEM, of the authority that signs that of the address")]
     TrustFile {
-        /// Which file.
+        /// The file.
         path: String,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
 }
@@ -83,7 +83,8 @@ impl ClientError {
         matches!(self, Self::Refused { code, .. } if *code == u64::from(reason.number()))
     }
 
-    /// Whether the same may be answered a moment later, here or elsewhere: nobody was reached, or the venue was not able to.
+    /// Whether the same request may succeed a moment later, here or elsewhere: the venue was not reached, or was not able to
+    /// answer.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
@@ -94,7 +95,7 @@ impl ClientError {
         }
     }
 
-    /// The refusal that a body is, if it is one.
+    /// Parses a body as a refusal.
     #[must_use]
     pub fn of_body(status: u16, body: &Value) -> Option<Self> {
         let error = &body["error"];
@@ -113,7 +114,7 @@ impl ClientError {
     }
 }
 
-/// Why a stamp was refused: what the clocks showed at one moment, and the first stamp that the venue takes since its start.
+/// Data about a refused stamp: the two clocks at one moment, and the first stamp that the venue accepts since its start.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     own: TimeNs,
@@ -122,7 +123,7 @@ struct Clocks {
 }
 
 impl Clocks {
-    /// How long until the venue takes the later of its first stamp and this computer's time; or why that is not worth waiting for.
+    /// How long until the venue accepts the later of its first stamp and this computer's time; or why waiting does not help.
     fn wait_ns(&self) -> Result<u64, String> {
         let Self { own: TimeNs(own), venue: TimeNs(venue), takes_from: TimeNs(takes_from) } = *self;
         let (ahead_ns, behind_ns) = (own.saturating_sub(venue), venue.saturating_sub(own));
@@ -139,7 +140,7 @@ impl Clocks {
     }
 }
 
-/// Who may sign the certificate of an address that begins with `https://`; nobody by default.
+/// The trusted certificate authorities for `https://` addresses; none by default.
 #[derive(Clone, Debug, Default)]
 pub struct Trust(Vec<Certificate<'static>>);
 
@@ -215,17 +216,17 @@ impl Client {
         Self { agent: self.agent.clone(), url: url.trim_end_matches('/').to_owned(), key: self.key.clone() }
     }
 
-    /// A public question.
+    /// A public query.
     pub fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.send("GET", path, "", None)
     }
 
-    /// A public question with a further header.
+    /// A public query with a further header.
     pub fn get_with(&self, path: &str, header: Option<(&str, &str)>) -> Result<Value, ClientError> {
         self.send_with("GET", path, "", None, header)
     }
 
-    /// Sends a body that says by itself who may ask. A replica that does not lead names the one that does, which is asked then.
+    /// Sends a body that authenticates itself. If the replica does not lead, the request goes to the leader that it names.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         match self.send("POST", path, &body.to_string(), None) {
             Err(ClientError::Refused { leader: Some(leader), .. }) => {
@@ -235,7 +236,8 @@ impl Client {
         }
     }
 
-    /// A signed request. Where a replica names another one that leads, that one is asked, once: the first has not carried it out.
+    /// A signed request. If the replica does not lead, it has not executed the request, which is sent once to the leader that it
+    /// names.
     pub fn signed(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         match self.signed_here(method, path, body) {
             Err(ClientError::Refused { leader: Some(leader), .. }) => self.at(&leader).signed_here(method, path, body),
@@ -262,7 +264,7 @@ impl Client {
         self.signed_with("GET", path, None, Some(("walras-consistency", "linearizable")))
     }
 
-    /// A signed request to this replica alone: where another one leads, its refusal is the answer.
+    /// A signed request to this replica only. If another one leads, the refusal is returned.
     pub fn signed_here(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
         self.signed_with(method, path, body, None)
     }
@@ -279,7 +281,7 @@ impl Client {
             Err(refused) if refused.is(RejectReason::TimestampStale) => refused,
             answered => return answered,
         };
-        // It was not taken, so it may be sent again: most likely the venue has just started.
+        // It was refused, so it may be sent again. Most likely the venue has just started.
         let clocks = self.clocks()?;
         let wait_ns = clocks.wait_ns().map_err(|why| refused.with_detail(&why))?;
         std::thread::sleep(Duration::from_nanos(wait_ns)); // pause: the passing of time is what it waits for
@@ -292,7 +294,7 @@ impl Client {
         let asked = now();
         let venue = nanoseconds(&self.get("/v1/time")?, "time_ns");
         let own = TimeNs(asked.0.midpoint(now().0));
-        // A venue of another version may not say when it began to take signed requests; then the clocks say it all.
+        // A venue of another version may not report the first stamp that it accepts; then only the clocks count.
         let takes_from = nanoseconds(&status, "accepts_timestamps_from_ns").unwrap_or(TimeNs(0));
         Ok(Clocks { own, venue: venue.unwrap_or(own), takes_from })
     }

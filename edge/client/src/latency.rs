@@ -7,14 +7,14 @@ use hdrhistogram::Histogram;
 /// The longest time that is recorded exactly; longer ones count as this.
 const NS_MAX: u64 = 3_600_000_000_000;
 
-/// Times, counted by how long they were.
+/// A histogram of times.
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
-/// Times at a glance. A percentile is the time within which so many of 100 were.
+/// A summary of times. A percentile is the time below which that share of the samples lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LatencyReport {
-    /// How many.
+    /// Number of samples.
     pub count: u64,
     /// Median.
     pub p50_ns: u64,

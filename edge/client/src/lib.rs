@@ -1,5 +1,5 @@
-//! A client's side of a venue: the REST client, the signing of requests, a cluster of processes on one machine, and loads whose
-//! answers are timed.
+//! The client side of a venue: the REST client, the signing of requests, local clusters of processes, and load generators that
+//! measure latency.
 //!
 //! The command line, the transfer relays of shards, tests, benchmarks and experiments use it against a running venue.
 //!
@@ -7,8 +7,8 @@
 //! names.
 //!
 //! *Invariants*
-//! - A request that the venue may have taken is not sent again under another nonce, except where it was refused for its stamp.
-//! - A load measures what its participants waited, from when an order was due.
+//! - A request that the venue may have executed is not sent again under another nonce, unless it was refused for its stamp.
+//! - A load measures the time from when a command was due.
 //!
 //! *Start reading* at [`http::Client`], then [`load`] and [`cluster`].
 

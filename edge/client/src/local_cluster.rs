@@ -1,5 +1,5 @@
-//! A whole cluster on one machine: a process for each replica, on loopback, with keys of its own. For trying things out, tests and
-//! measurements; a cluster that shall survive a machine needs several.
+//! A whole cluster on one machine: one process per replica, on loopback, with its own keys. For trials, tests and measurements; a
+//! cluster that must survive the loss of a machine needs several.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -22,9 +22,9 @@ pub enum LocalError {
     /// A file or a process.
     #[error("{what}: {source}; check the folder given with --dir and its disk")]
     Io {
-        /// What was being done.
+        /// The attempted operation.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The links' keys.
@@ -36,18 +36,18 @@ pub enum LocalError {
     /// The operator's key, likewise.
     #[error(transparent)]
     OperatorKey(#[from] OperatorKeyError),
-    /// No room for its ports.
+    /// No free ports.
     #[error("no {0} ports next to each other are free on 127.0.0.1: name another first one with --port")]
     Ports(u16),
     /// A replica ended at once.
     #[error("replica {id} did not start: see {}", log.display())]
     NotStarted {
-        /// Which.
+        /// The replica.
         id: u64,
-        /// What it wrote.
+        /// Its log file.
         log: PathBuf,
     },
-    /// Nobody leads.
+    /// No replica leads.
     #[error("no replica leads after {0:?}: see the files replica.log under --dir")]
     NoLeader(Duration),
 }
@@ -57,20 +57,20 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> LocalError {
     move |source| LocalError::Io { what, source }
 }
 
-/// How a cluster is laid out.
+/// Options of a local cluster.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
     /// How many replicas.
     pub replicas: u16,
     /// The first of its ports, three for each replica; 0 looks for free ones.
     pub first_port: u16,
-    /// Replicas that are configured, and not members when the cluster begins.
+    /// Replicas that are configured but not members at the start.
     pub later: u16,
     /// Further keys of the configuration: section, key, value.
     pub settings: Vec<(&'static str, &'static str, toml::Value)>,
 }
 
-/// The ports that are tried: below those that the system gives to connections.
+/// The range of ports to try, below the system's ephemeral ports.
 const PORTS: std::ops::Range<u16> = 15_000..32_000;
 
 /// One replica, running or not.
@@ -80,9 +80,9 @@ pub struct LocalReplica {
     pub id: u64,
     /// Its folder: `walras.toml`, `data/`, `replica.log`.
     pub dir: PathBuf,
-    /// Where it serves HTTP.
+    /// Its HTTP address.
     pub http: String,
-    /// Where it takes binary orders.
+    /// Its address for binary order entry.
     pub orders: String,
     child: Option<Child>,
 }
@@ -100,7 +100,7 @@ impl LocalReplica {
         format!("http://{}", self.http)
     }
 
-    /// Whether its process is there.
+    /// Whether its process is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.child.is_some()
@@ -145,8 +145,7 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Lays a cluster out in `dir`, or takes up the one that is there: then `options` say nothing new. `program` is this program's
-    /// file.
+    /// Makes a cluster in `dir`. If there is one already, uses that and ignores `options`. `program` is the program's file.
     pub fn prepare(program: &Path, dir: &Path, options: &LocalOptions) -> Result<Self, LocalError> {
         let count = options.replicas + options.later;
         let place = |id: u16| dir.join(format!("replica-{id}"));
@@ -200,7 +199,7 @@ impl LocalCluster {
         Err(LocalError::NotStarted { id, log: log_path })
     }
 
-    /// What a replica says of the cluster.
+    /// A replica's view of the cluster.
     #[must_use]
     pub fn status(&self, id: u64) -> Option<Value> {
         let replica = self.replicas.iter().find(|replica| replica.id == id && replica.is_running())?;
@@ -230,7 +229,7 @@ impl LocalCluster {
         }
     }
 
-    /// Waits until all replicas stand at the same entry; which one, or where they were when patience ended.
+    /// Waits until all replicas have applied the same entry. Returns that entry, or each replica's at the timeout.
     pub fn wait_for_equal(&self, patience: Duration) -> Result<u64, Vec<u64>> {
         let begun = Instant::now();
         loop {
@@ -249,7 +248,7 @@ impl LocalCluster {
         }
     }
 
-    /// Stops all that run, in good order.
+    /// Stops all running replicas in an orderly way.
     pub fn stop(&mut self) -> Result<(), LocalError> {
         for replica in &self.replicas {
             replica.signal(Signal::CONT)?;
@@ -266,7 +265,7 @@ impl Drop for LocalCluster {
     fn drop(&mut self) {
         for replica in &mut self.replicas {
             if let Some(child) = &mut replica.child {
-                // Not stopped by its owner: it is not wanted any more.
+                // The owner dropped it without stopping it.
                 let _ = child.kill();
                 let _ = child.wait();
             }
@@ -317,7 +316,7 @@ fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
     operator(dir, count)
 }
 
-/// One operator's key, known to all: keys are kept by each replica for itself.
+/// Makes an operator's key known to all replicas, because each stores its own keys.
 fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
     let data = |id: u16| dir.join(format!("replica-{id}")).join("data");
     let start = Start { started: now(), log_time: TimeNs(0) };
@@ -333,7 +332,7 @@ fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
     Ok(())
 }
 
-/// The first of so many ports that nobody listens on, one after the other.
+/// The first of `count` consecutive free ports.
 fn free_ports(count: u16) -> Result<u16, LocalError> {
     let span = u64::from(PORTS.end - PORTS.start - count);
     let start = u16::try_from(walras_access::random_u64() % span).unwrap_or(0);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_rarely_looks_at_the_clock_each_time() {
+    fn rare_updates_read_the_clock_each_time() {
         let (paper, _told) = Paper::new();
         let mut slow = Slow::with(paper.manner(Duration::ZERO), "loading", None);
         slow.tell(3);

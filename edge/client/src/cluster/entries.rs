@@ -10,7 +10,7 @@ pub(super) struct Entries {
     words: Vec<u64>,
 }
 
-/// Sessions are answered at their own pace: an entry may be named after later ones, this many at most.
+/// Sessions are answered independently: an entry may be named at most this many entries after a later one.
 const BEHIND_MAX: u64 = 1 << 20;
 
 impl Entries {

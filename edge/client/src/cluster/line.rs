@@ -17,7 +17,7 @@ use crate::latency::Latencies;
 pub(super) struct Line {
     pub(super) client: AnyClient,
     pub(super) wires: Vec<Wire>,
-    /// What the session's window had no room for.
+    /// Commands that did not fit the session's window.
     pub(super) waiting: VecDeque<(u64, Command)>,
     progress: Progress,
 }
@@ -29,15 +29,15 @@ pub(super) struct Wire {
     pub(super) is_blocked: bool,
 }
 
-/// What a session waits for, and the last answer.
+/// A session's unanswered commands, and its last answer.
 #[derive(Default)]
 struct Progress {
-    /// When the unanswered were due, the oldest first.
+    /// Due times of the unanswered commands, oldest first.
     due: VecDeque<u64>,
     last: LogIndex,
 }
 
-/// What answers came to.
+/// Totals of the answers.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) latencies: Latencies,
@@ -51,7 +51,7 @@ pub(super) struct Tally {
     pub(super) from_ns: u64,
     pub(super) unanswered: usize,
     pub(super) failed: Option<String>,
-    /// Those of the log that were named.
+    /// The log entries named in answers.
     pub(super) entries: Entries,
 }
 

@@ -1,14 +1,14 @@
 //! Load on a cluster's binary order entry: order flow ([`Flow`]) over several sessions from one thread, at an offered rate or with
-//! so many commands unanswered, each one's time counted from when it was due; to the leader, or with fair access through one
-//! gateway or several ([`Ways`]).
+//! a fixed number of unanswered commands. Each command's latency counts from when it was due. Commands go to the leader or, with
+//! fair access, through one or several gateways ([`Ways`]).
 //!
-//! What is checked: an answer to each command, once, in the order of its session, with an entry of the log of its own that is later
-//! than that of the session's command before.
+//! Checks: each command is answered once, in the order of its session, with its own log entry, later than that of the session's
+//! previous command.
 //!
-//! The flow is `walras-market-history`'s churn, which is generated, or what an exchange recorded, as accounts of a venue send it
-//! ([`walras_replay::venue`]): limit and immediate-or-cancel orders, moves, cancels. It is made before; when it ends it begins
-//! again with other order numbers. Sessions are on their way at their own pace, so what concerns two of them may meet in another
-//! order than it was made in, and some commands are rejected: an answer like any other.
+//! The flow is generated (`walras-market-history`'s churn) or recorded by an exchange, as commands of a venue's accounts
+//! ([`walras_replay::venue`]): limit and immediate-or-cancel orders, moves, cancels. It is prepared in advance; at its end it
+//! starts again with other order numbers. Sessions progress independently, so commands of different sessions may be reordered, and
+//! some are rejected. A reject counts as an answer.
 
 mod entries;
 mod line;
@@ -39,42 +39,42 @@ pub use market::account_key;
 use market::{is_market, options, rename, settings};
 pub use reached::{Reached, ReplicaAddress, replicas};
 
-/// Commands that are made; then they begin again.
+/// Number of prepared commands; then they start again.
 const FLOW_COMMANDS: u64 = 400_000;
-/// Orders that the book is held near.
+/// Target number of orders in the books together.
 const RESTING_ORDERS: u64 = 1_000;
-/// And at least, however many markets there are.
+/// Minimum target per book.
 const RESTING_ORDERS_MIN: u64 = 10;
-/// Of another market's order numbers.
+/// Offset of order numbers between markets.
 const MARKET_IDS: u64 = 1 << 24;
-/// A later round's order numbers.
+/// Offset of order numbers between rounds.
 const ROUND_IDS: u64 = 1 << 40;
-/// Commands that are due leave no more often than this, as from a program that waits and does not spin.
+/// Interval at which due commands are sent, as by a program that waits and does not spin.
 const GRAIN_NS: u64 = 100_000;
-/// Clients look at their timers this often.
+/// Interval at which clients check their timers.
 const TIMERS_EVERY_NS: u64 = 10_000_000;
-/// Longest wait for what should come at once.
+/// Timeout for what should happen at once.
 const PATIENCE_NS: u64 = 20_000_000_000;
 
 /// How much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// So many commands a second, whatever is answered.
+    /// A fixed rate of commands per second (open loop).
     PerSecond(u64),
-    /// So many unanswered at any time.
+    /// A fixed number of unanswered commands (closed loop).
     Outstanding(usize),
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct ClusterReport {
-    /// Commands a second that were offered; `None` where as many as were answered.
+    /// Offered commands per second; `None` for a closed loop.
     pub offered_per_second: Option<u64>,
-    /// Commands that were unanswered at any time, where that was fixed.
+    /// Number of unanswered commands, if it was fixed.
     pub outstanding: Option<usize>,
     /// Sessions, each on a connection of its own.
     pub sessions: usize,
-    /// How long.
+    /// Duration in seconds.
     pub seconds: f64,
     /// Commands answered while it was measured.
     pub acknowledged: u64,
@@ -84,9 +84,9 @@ pub struct ClusterReport {
     pub rejected: u64,
     /// Commands answered a second.
     pub acknowledged_per_second: f64,
-    /// From when a command was due to its answer, on average.
+    /// Mean time from when a command was due to its answer.
     pub mean_ns: f64,
-    /// The same, its distribution.
+    /// Distribution of that time.
     pub latency: LatencyReport,
     /// Connections lost meanwhile.
     pub reconnects: u64,
@@ -117,17 +117,17 @@ pub enum Flow {
     Recorded(PathBuf),
 }
 
-/// How sessions send.
+/// The ways by which sessions send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ways {
     /// To the leader.
     #[default]
     Leader,
-    /// With fair access: each session by so many of these gateways (addresses of order entry), the first of them in turn.
+    /// With fair access: each session uses several of these gateways (addresses of order entry); the first one rotates.
     Gateways {
-        /// Where they take orders.
+        /// Addresses of their order entry.
         gateways: Vec<String>,
-        /// By how many a session sends each command.
+        /// Number of gateways by which a session sends each command.
         copies: usize,
     },
 }
@@ -139,14 +139,14 @@ pub struct LoadOptions {
     pub sessions: u32,
     /// Markets among which generated flow is spread evenly, from 1; recorded flow has one.
     pub markets: u32,
-    /// What is sent.
+    /// The order flow.
     pub flow: Flow,
-    /// By which way.
+    /// The way by which sessions send.
     pub ways: Ways,
 }
 
 impl Flow {
-    /// That of one of so many markets.
+    /// The flow of one of several markets.
     fn load(&self, market: u32, markets: u32) -> Result<Loaded, LoadError> {
         match self {
             Self::Generated(seed) => {
@@ -187,7 +187,7 @@ impl ClusterLoad {
         Self::prepare_with(replicas, key, &options)
     }
 
-    /// The same with any load. All replicas by which it sends are to be among `replicas`: they are made to know the accounts' keys.
+    /// The same with any load. All replicas that it uses must be in `replicas`, because they need the accounts' keys.
     pub fn prepare_with(replicas: &[ReplicaAddress], key: &ClientKey, load: &LoadOptions) -> Result<Self, LoadError> {
         let LoadOptions { sessions, markets, flow, ways } = load;
         let clients: Vec<Client> = replicas.iter().map(|replica| Client::new(&replica.url, Some(key.clone()))).collect();
@@ -253,7 +253,7 @@ impl ClusterLoad {
         Ok(())
     }
 
-    /// Sends for a while; what is due in `warm_up` does not count.
+    /// Runs the load; commands due in `warm_up` do not count.
     pub fn run(&mut self, offered: Offered, warm_up: Duration, time: Duration) -> Result<ClusterReport, LoadError> {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let begin_ns = self.now_ns();
@@ -281,7 +281,7 @@ impl ClusterLoad {
             self.turn(wait_ns)?;
             now_ns = self.now_ns();
         }
-        // Those answered until now: what is left to answer is no slower.
+        // Only commands answered until now count; the remaining ones are not slower.
         let (acknowledged, seconds) = (self.tally.acknowledged, (now_ns - from_ns) as f64 / 1e9);
         self.drain()?;
         let Tally { latencies, sum_ns, answered, rejected, reconnects, .. } = &self.tally;
@@ -305,13 +305,13 @@ impl ClusterLoad {
         })
     }
 
-    /// Commands of the last run that were answered, those included that were so after its end.
+    /// Number of answered commands of the last run, including those answered after its end.
     #[must_use]
     pub fn answered_count(&self) -> u64 {
         self.tally.answered
     }
 
-    /// Commands of the last run that missed d_s, as the venue said.
+    /// Number of commands of the last run that missed d_s, as the venue reported.
     #[must_use]
     pub fn late_count(&self) -> u64 {
         self.tally.late
@@ -395,12 +395,12 @@ fn client(settings: ClientSettings, key: ClientKey, now_ns: u64) -> AnyClient {
 }
 
 impl Ways {
-    /// The client of a session, the how manieth of all.
+    /// The client of a session, given its index.
     fn client(&self, session: usize, orders: &[String], key: ClientKey, now_ns: u64) -> AnyClient {
         let Self::Gateways { gateways, copies } = self else { return client(settings(orders), key, now_ns) };
         let own: Vec<String> = gateways.iter().cycle().skip(session % gateways.len()).take(*copies).cloned().collect();
         if own.len() == 1 {
-            // It is notified of late orders.
+            // Version 2 notifies it of late orders.
             let version = EntryVersion::Two { copies: Copies::One };
             return client(ClientSettings { version, ..settings(&own) }, key, now_ns);
         }
@@ -409,7 +409,7 @@ impl Ways {
     }
 }
 
-/// The commands of all markets, one of each in turn, with whose session sends them.
+/// The commands of all markets, interleaved, each with its session.
 fn mixed(loaded: &[Loaded], options: &[VenueOptions]) -> Result<Vec<(usize, Command)>, LoadError> {
     let flows = loaded.iter().zip(options).zip(0_u64..).map(|((loaded, options), market)| {
         Ok(commands(loaded, options)?.filter_map(move |(_, mut command)| {

@@ -1,4 +1,4 @@
-//! At which price orders can be tried on an instrument: far from the market, or inside its spread.
+//! Prices for test orders on an instrument: far from the market, or inside its spread.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::Mode;
 use crate::error::LoadError;
 use crate::http::Client;
 
-/// Most that a resting bid lies below the market, in parts per million; less where the collar is narrower.
+/// Maximum distance of a resting bid below the market, in parts per million; less if the collar is narrower.
 const DISTANCE_PPM: i128 = 500_000;
 const MILLION: i128 = 1_000_000;
 
-/// What to ask for.
+/// The parameters of the orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Quote {
     /// Its symbol, as the venue writes it.
@@ -20,7 +20,7 @@ pub(super) struct Quote {
     pub(super) size: String,
 }
 
-/// Looks at the market and chooses.
+/// Chooses a price from the market's state.
 pub(super) fn quote(client: &Client, instrument: &str, mode: Mode) -> Result<Quote, LoadError> {
     let answer = client.get("/v1/instruments")?;
     let found =
@@ -39,7 +39,7 @@ pub(super) fn quote(client: &Client, instrument: &str, mode: Mode) -> Result<Quo
     Ok(Quote { instrument: symbol, price, size: text("lot_size") })
 }
 
-/// Why there is no price, and what to do.
+/// The reason that there is no price, and advice.
 type NoPrice = (&'static str, &'static str);
 
 const NOT_A_VENUE: NoPrice = ("its prices are no decimal numbers", "check that --url is of a venue of this version");
@@ -50,7 +50,7 @@ struct Market {
     /// The tick in the last decimal.
     tick_units: i128,
     decimals: u32,
-    /// Of the last trade, or the reference price before any.
+    /// Price of the last trade, or the reference price before the first.
     middle: i128,
     bid: Option<i128>,
     ask: Option<i128>,
@@ -84,7 +84,7 @@ impl Market {
         Ok(text(ticks * self.tick_units, self.decimals))
     }
 
-    /// Four fifths of the way to where the collar ends, at most half the price, and below every offer.
+    /// Four fifths of the distance to the end of the collar, at most half the price, and below every offer.
     fn far_below(&self) -> Result<i128, NoPrice> {
         let distance_ppm = (self.collar_ppm * 4 / 5).min(DISTANCE_PPM);
         let far = self.middle - self.middle * distance_ppm / MILLION;
@@ -96,7 +96,7 @@ impl Market {
         }
     }
 
-    /// Where neither side reaches: the middle of the spread, or the last price as far as one side allows.
+    /// A price between the sides: the middle of the spread, or the last price as far as one side allows.
     fn inside(&self) -> Result<i128, NoPrice> {
         let price = match (self.bid, self.ask) {
             (Some(bid), Some(ask)) if ask - bid >= 2 => (bid + ask) / 2,

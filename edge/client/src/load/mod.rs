@@ -1,11 +1,11 @@
 //! Load on a running venue: orders over its WebSocket on a fixed schedule, and how long each took to be answered.
 //!
-//! The schedule is open-loop: a command is due at its time whether or not earlier ones were answered, and its latency counts from then.
-//! So a venue that falls behind shows it; a client that waits for each answer before it sends the next would hide it. The answer comes
-//! when the command is durable and applied.
+//! The schedule is open-loop: a command is due at its time whether or not earlier ones were answered, and its latency counts from
+//! then. So a venue that falls behind shows it; a client that waits for each answer before the next command would hide it. The
+//! answer comes when the command is durable and applied.
 //!
-//! Commands come in pairs on one connection: an order, then what takes it out again (see [`Mode`]). So however long the load lasts,
-//! the account holds few orders, and after a clean run none.
+//! Commands come in pairs on one connection: an order, and the command that removes it (see [`Mode`]). So the account holds few
+//! orders during the load, and none after a run without failures.
 
 mod market;
 mod report;
@@ -29,20 +29,20 @@ use crate::error::LoadError;
 use crate::http::{Client, ClientError};
 use crate::latency::Latencies;
 
-/// How long after the last command was due its answer is waited for.
+/// How long to wait for answers after the last command was due.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// From when all connections are open until the first command is due.
+/// Time between opening all connections and the first command.
 const LEAD: Duration = Duration::from_millis(20);
-/// Longest sleep of a sender before it looks whether it should stop.
+/// Longest sleep of a sender before it checks whether to stop.
 const NAP: Duration = Duration::from_millis(20);
-/// Times that a throttled cancel of what was left is tried again, and how far apart.
+/// Number of retries of a throttled cancel in the clean-up; the next constant is their interval.
 const CLEANUP_TRIES: u32 = 40;
 const CLEANUP_PAUSE: Duration = Duration::from_millis(50);
-/// Orders of a connection that are remembered, to be taken out where bids took the offers of other connections than their own.
+/// Remembered orders of a connection, to be cancelled if bids took other connections' offers.
 const RECENT_MAX: usize = 64;
-/// A throttled venue's reason.
+/// The reject reason of a throttled request.
 const THROTTLED: u64 = walras_types::RejectReason::Throttled.number() as u64;
-/// The reason of a cancel of what is gone already.
+/// The reject reason of a cancel for an order that is already gone.
 const UNKNOWN_ORDER: u64 = walras_types::RejectReason::UnknownOrder.number() as u64;
 
 /// What the orders do.
@@ -51,31 +51,31 @@ const UNKNOWN_ORDER: u64 = walras_types::RejectReason::UnknownOrder.number() as 
 pub enum Mode {
     /// A bid of one lot far below the market, post-only; then its cancel. Nothing trades.
     Resting,
-    /// An offer of one lot inside the spread; then a bid that takes it, from the same account. It pays the fees of both, and on a market
-    /// where others trade they may take the offer first.
+    /// An offer of one lot inside the spread; then a bid that takes it, from the same account. It pays the fees of both, and on a
+    /// market where others trade they may take the offer first.
     Matching,
 }
 
-/// What load to make.
+/// Options of a load.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     /// The venue, such as `http://127.0.0.1:7070`.
     pub url: String,
-    /// Whose orders.
+    /// The key that signs the orders.
     pub key: ClientKey,
-    /// On what.
+    /// The instrument's symbol.
     pub instrument: String,
-    /// Over how many connections.
+    /// Number of connections.
     pub connections: u32,
     /// Commands a second, over all connections.
     pub rate_per_second: u32,
-    /// For how long.
+    /// Duration.
     pub time: Duration,
     /// What the orders do.
     pub mode: Mode,
 }
 
-/// When each command is due, and what it says.
+/// The schedule and content of the commands.
 #[derive(Debug)]
 struct Plan {
     quote: Quote,
@@ -156,12 +156,12 @@ impl Plan {
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug, Default)]
 struct Shared {
     answered: AtomicU64,
     stop: AtomicBool,
-    /// What the venue said when it throttled, the first time.
+    /// The venue's first throttling message.
     throttled: Mutex<Option<String>>,
 }
 
@@ -173,7 +173,7 @@ impl Shared {
     }
 }
 
-/// What a connection saw.
+/// The results of a connection.
 #[derive(Debug, Default)]
 struct Seen {
     sent: u64,
@@ -183,9 +183,9 @@ struct Seen {
     refused: BTreeMap<String, u64>,
     latency: Latencies,
     lateness: Latencies,
-    /// Commands whose orders were taken, and the other of their pair not.
+    /// Commands whose orders were accepted while the other one of the pair was not.
     open: BTreeSet<u64>,
-    /// The last whose orders were taken.
+    /// The last commands whose orders were accepted.
     recent: VecDeque<u64>,
     last_answer: Option<Instant>,
 }
@@ -206,7 +206,7 @@ impl Seen {
     }
 }
 
-/// Makes the load.
+/// Runs the load.
 pub fn run(options: &LoadOptions) -> Result<LoadReport, LoadError> {
     let client = Client::new(&options.url, Some(options.key.clone()));
     let quote = quote(&client, &options.instrument, options.mode)?;
@@ -267,7 +267,7 @@ pub fn run(options: &LoadOptions) -> Result<LoadReport, LoadError> {
     Ok(LoadReport::new(options, &plan, seen, last.saturating_duration_since(start), left_open))
 }
 
-/// Which setting lets more through, by what the venue said.
+/// The setting that limits the rate, derived from the venue's message.
 fn setting_of(detail: &str) -> &'static str {
     if detail.contains("address") {
         "`throttle.source_requests_per_second` and `throttle.source_burst`"
@@ -292,7 +292,7 @@ fn serve(connection: Connection, number: u64, plan: &Plan, start: Instant, share
                         break;
                     }
                     lateness.record(Instant::now().saturating_duration_since(due));
-                    // Counted before, so that the answer never comes first.
+                    // Counted before sending, so that the answer never comes first.
                     sent.fetch_add(1, Ordering::AcqRel);
                     sender.send(message)?;
                 }
@@ -302,7 +302,7 @@ fn serve(connection: Connection, number: u64, plan: &Plan, start: Instant, share
             result
         });
         let seen = receive(&mut receiver, plan, start, shared, || {
-            // In this order: once it is done, the number is the last.
+            // In this order: once `is_done` is set, the number is final.
             let is_done = is_done.load(Ordering::Acquire);
             (sent.load(Ordering::Acquire), is_done)
         });
@@ -318,7 +318,7 @@ fn serve(connection: Connection, number: u64, plan: &Plan, start: Instant, share
     })
 }
 
-/// Receives until all that was sent is answered, or nothing more is to be expected.
+/// Receives until all commands are answered, or no more answers are expected.
 fn receive(
     receiver: &mut Connection,
     plan: &Plan,
@@ -377,7 +377,7 @@ fn receive(
     }
 }
 
-/// Sleeps; whether it should go on then.
+/// Sleeps; returns whether to continue.
 fn sleep_until(due: Instant, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Acquire) {
@@ -391,7 +391,7 @@ fn sleep_until(due: Instant, stop: &AtomicBool) -> bool {
     }
 }
 
-/// Cancels what may be left, and says how many it could not.
+/// Cancels orders that may be left; returns how many could not be cancelled.
 fn clean_up(client: &Client, plan: &Plan, seen: &Seen) -> u64 {
     let cancel = |command: &u64| {
         let path = format!("/v1/orders/{}/{}", plan.quote.instrument.replace('/', "-"), plan.order_id(*command));
@@ -404,8 +404,8 @@ fn clean_up(client: &Client, plan: &Plan, seen: &Seen) -> u64 {
         }
         false
     };
-    // Orders that rest are taken out by name. Of those that match, a bid takes whichever offer came first: if one bid is missing, the
-    // offer that is left may be of another pair.
+    // Resting orders are cancelled by name. In matching mode a bid takes the first offer in the queue: if one bid is missing, the
+    // remaining offer may belong to another pair.
     let mut open = seen.open.clone();
     if plan.mode == Mode::Matching && !open.is_empty() {
         open.extend(&seen.recent);

@@ -1,4 +1,4 @@
-//! How a venue answered a load.
+//! The report of a load.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -7,18 +7,18 @@ use std::time::Duration;
 use super::{LoadOptions, Mode, Plan, Seen};
 use crate::latency::LatencyReport;
 
-/// How a venue answered a load.
+/// The report of a load.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct LoadReport {
-    /// Which venue.
+    /// The venue's URL.
     pub url: String,
-    /// On what.
+    /// The instrument's symbol.
     pub instrument: String,
     /// What the orders did.
     pub mode: Mode,
-    /// At what price.
+    /// The price of the orders.
     pub price: String,
-    /// Over how many connections.
+    /// Number of connections.
     pub connections: u64,
     /// Commands a second that were due.
     pub rate_per_second: u64,
@@ -28,23 +28,24 @@ pub struct LoadReport {
     pub acknowledged: u64,
     /// Of these, orders; the others are cancels.
     pub orders_acknowledged: u64,
-    /// Answers by what the order was after it.
+    /// Number of answers by the order's status after them.
     pub statuses: BTreeMap<String, u64>,
-    /// Refusals by the reason's name.
+    /// Number of refusals by the reason's name.
     pub refused: BTreeMap<String, u64>,
     /// Commands without an answer when the waiting ended.
     pub unanswered: u64,
-    /// From when the first command was due to the last answer.
+    /// Time from when the first command was due to the last answer.
     pub elapsed_ns: u64,
     /// Acknowledged commands a second.
     pub acknowledged_per_second: f64,
     /// Acknowledged orders a second.
     pub orders_per_second: f64,
-    /// From when a command was due to its acknowledgement.
+    /// Time from when a command was due to its acknowledgement.
     pub latency: LatencyReport,
-    /// How much later than due this program sent; it is part of the latency. If it is large, the sending machine is the limit.
+    /// Delay between when a command was due and when it was sent; part of the latency. If it is large, the sending machine is the
+    /// limit.
     pub lateness: LatencyReport,
-    /// Orders that could not be taken out again.
+    /// Orders that could not be cancelled.
     pub left_open: u64,
 }
 

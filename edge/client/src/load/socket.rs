@@ -1,4 +1,4 @@
-//! A WebSocket to the venue that blocks, so that a thread that sends wakes when it should.
+//! A blocking WebSocket connection to the venue, so that a sending thread wakes up on time.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -15,12 +15,12 @@ use crate::error::LoadError;
 use crate::http::ClientError;
 use crate::signing::sign;
 
-/// Longest that a receiver waits before it looks around.
+/// Longest wait of a receiver before it checks for other work.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
-/// Longest that the venue may take to read what is sent, and to answer a logon.
+/// Timeout for the venue to read output and to answer a logon.
 const STUCK: Duration = Duration::from_secs(10);
 
-/// A message of the venue, as far as it matters here.
+/// The relevant content of a venue's message.
 #[derive(Debug, Deserialize)]
 pub(super) struct Received {
     #[serde(rename = "type")]
@@ -109,11 +109,11 @@ impl Connection {
         }
     }
 
-    /// Says goodbye, and ends a send that hangs.
+    /// Closes the connection, and ends a send that blocks.
     pub(super) fn close(&mut self) {
         let _ = self.socket.close(None);
         let _ = self.socket.flush();
-        // What the venue still has to say is of no interest any more.
+        // Further messages of the venue are not needed.
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
     }
 
