@@ -1,9 +1,9 @@
-//! Entries that the archive lacks, read from the log again while the venue runs.
+//! Reads entries that the archive lacks from the log again, while the venue runs.
 //!
-//! The queue between the engine's thread and this one is bounded: when a disk stands still, a day takes long to close, or a replica applies
-//! what it missed faster than it can be written, batches are given up. That is no loss as long as the log has their entries: as soon as the
-//! archive's thread sees from the next batch which are missing, it has them read again and applied to a state of its own, and only what the log
-//! does not have any more stays missing. Meanwhile the queue may run full once more; then the same is done again, from further on.
+//! The queue between the engine's thread and the archive's is bounded. If a disk stalls, a day takes long to close, or a replica
+//! catches up faster than the archive can write, batches are dropped. Nothing is lost while the log still has their entries: the
+//! archive's thread sees from the next batch which entries are missing, reads them again and applies them to a separate state. Only
+//! entries that the log no longer has stay missing. If the queue overflows again meanwhile, this is repeated from there.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::record::Batch;
 use crate::recorder::Recorder;
 use crate::service::ArchiveThread;
 
-/// Reads the log again: it finds a state that is not later than [`Again::seen`] (or the earliest that there is), gives a recorder the entries
-/// after it, as many as the log has, and takes after each. Why it could not; what it gave until then stays.
+/// Reads the log again: finds a state not later than [`Again::seen`] (or the earliest), passes the later entries that the log has
+/// to a recorder, and calls `take` after each. On an error, entries passed so far are kept.
 pub type Refill = Box<dyn FnMut(&mut Again<'_>) -> Result<(), String> + Send>;
 
-/// The way in for entries that are read again.
+/// Accepts entries that are read again.
 pub struct Again<'a> {
     thread: &'a mut ArchiveThread,
     until: LogIndex,
@@ -40,37 +40,37 @@ impl<'a> Again<'a> {
         Self { thread, until, sender, batches, is_over: false }
     }
 
-    /// The last entry that the archive has.
+    /// The last entry in the archive.
     #[must_use]
     pub fn seen(&self) -> LogIndex {
         self.thread.keeper.seen()
     }
 
-    /// The last entry that it lacks: what comes after it waits in the queue, and does no harm if it is read again, too.
+    /// The last missing entry. Later ones wait in the queue; reading them again is harmless.
     #[must_use]
     pub fn until(&self) -> LogIndex {
         self.until
     }
 
-    /// What turns entries into batches, from the state of `engine` on: whatever it is given, the archive takes what it lacks. `None` where
-    /// nothing that is missing comes after that state.
+    /// A recorder that starts from the state of `engine`. The archive takes only the entries that it lacks. `None` if no missing
+    /// entry comes after that state.
     #[must_use]
     pub fn recorder(&self, engine: &Engine) -> Option<Recorder> {
         let is_of_use = engine.last_applied() < self.until;
         is_of_use.then(|| self.thread.settings.recorder(self.sender.clone(), self.seen(), engine))
     }
 
-    /// Takes what recorders have given; false when the archive is to end, and the rest is read at the next start.
+    /// Takes the recorders' batches. `false` if the archive must end; the rest is then read at the next start.
     pub fn take(&mut self) -> bool {
         while let Ok(batch) = self.batches.try_recv() {
             self.thread.keeper.take(batch);
             self.is_over |= !self.thread.commit_if_much();
         }
-        self.is_over |= self.thread.is_told_to_end();
+        self.is_over |= self.thread.must_end();
         !self.is_over
     }
 
-    /// Lets some time pass; false when the archive is to end.
+    /// Waits; `false` if the archive must end.
     pub fn wait(&mut self, time: Duration) -> bool {
         self.is_over |= self.thread.stopped.recv_timeout(time) != Err(RecvTimeoutError::Timeout);
         !self.is_over

@@ -1,5 +1,4 @@
-//! What a day that has ended becomes: its journals, and of them a table per instrument for those who read Parquet, and files for
-//! those who read DBN.
+//! Closing a day that has ended: its journals are converted into Parquet tables and DBN files per instrument.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -17,13 +16,13 @@ use crate::parquet_file::{BooksTable, TradesTable};
 use crate::record::{Book, Listing, Trade};
 use crate::{ArchiveError, During};
 
-/// Instruments whose files are written at a time: each holds a group of rows in memory.
+/// Number of instruments whose files are written at a time; each holds a group of rows in memory.
 const INSTRUMENTS_AT_ONCE: usize = 32;
 
 /// Bytes that are hashed at a time.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// What a first look at the journals finds.
+/// The result of a first pass over the journals.
 #[derive(Debug, Default)]
 struct Found {
     missing: Vec<Missing>,
@@ -117,7 +116,7 @@ fn look(trades: &Journal, books: &Journal) -> Result<Found, ArchiveError> {
     Ok(found)
 }
 
-/// A file as it is on the disk.
+/// Length and hash of a file on the disk.
 pub(crate) fn hashed(dir: &Path, name: &str, rows: u64) -> Result<FileEntry, ArchiveError> {
     let path = dir.join(name);
     let mut file = std::fs::File::open(&path).during("open", &path)?;

@@ -1,8 +1,9 @@
-//! A day's trades, and its pictures, of one instrument in Databento's binary encoding, version 3, for the many programs that read that.
+//! A day's trades and book snapshots of one instrument in Databento's binary encoding, version 3, for the many programs that read
+//! that.
 //!
-//! Written from the public documentation of the encoding: a header (`DBN`, version, length, dataset, schema, times, symbols and what they stand
-//! for), then records of one length, little-endian. Prices there are integers of 10^-9, sizes 32 bits: an instrument whose prices or sizes of
-//! the day do not fit exactly has no such file, and the manifest says so. Sizes are in lots.
+//! Written from the public documentation of the encoding: a header (`DBN`, version, length, dataset, schema, times, symbols and
+//! what they stand for), then records of one length, little-endian. Prices there are integers of 10^-9, sizes 32 bits: an
+//! instrument whose prices or sizes of the day do not fit exactly has no such file, and the manifest says so. Sizes are in lots.
 
 use std::io::Write;
 use std::path::PathBuf;

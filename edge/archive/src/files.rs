@@ -1,4 +1,4 @@
-//! The files of an archive: what the disk does, counted step by step, so that a test can cut it off at any of them.
+//! File operations of an archive, counted so that a test can make the disk fail at any of them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How files are written. Clone it freely.
+/// Writes files. Clones are cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Files(Option<Faults>);
 
-/// Steps that a disk still does, for tests: after them it fails until more are allowed.
+/// For tests: the number of operations before the disk fails, until more are allowed.
 #[derive(Clone, Debug)]
 pub struct Faults {
     left: Arc<AtomicU64>,
@@ -18,18 +18,18 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// A disk that fails after so many steps.
+    /// A disk that fails after this number of operations.
     #[must_use]
     pub fn after(steps: u64) -> Self {
         Self { left: Arc::new(AtomicU64::new(steps)), done: Arc::new(AtomicU64::new(0)) }
     }
 
-    /// It does so many steps more.
+    /// Allows more operations.
     pub fn allow(&self, steps: u64) {
         self.left.store(steps, Ordering::Relaxed);
     }
 
-    /// Steps that it did.
+    /// Number of operations so far.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
@@ -37,7 +37,7 @@ impl Faults {
 }
 
 impl Files {
-    /// Those of a disk that may fail.
+    /// Files on a disk that may fail.
     #[must_use]
     pub fn failing(faults: Faults) -> Self {
         Self(Some(faults))
@@ -60,13 +60,13 @@ impl Files {
         std::fs::create_dir_all(path)
     }
 
-    /// An empty file, in the place of one that may be there.
+    /// Creates an empty file, replacing any existing one.
     pub(crate) fn create(&self, path: &Path) -> io::Result<OutFile> {
         self.step()?;
         Ok(OutFile { file: File::create(path)?, files: self.clone(), hasher: blake3::Hasher::new(), bytes: 0 })
     }
 
-    /// A file cut to a length, to go on from there; it is made where it is not there.
+    /// Opens or creates a file, truncated to a length, for appending.
     pub(crate) fn go_on(&self, path: &Path, len: u64) -> io::Result<OutFile> {
         self.step()?;
         let file = OpenOptions::new().create(true).append(true).open(path)?;
@@ -74,7 +74,7 @@ impl Files {
         Ok(OutFile { file, files: self.clone(), hasher: blake3::Hasher::new(), bytes: 0 })
     }
 
-    /// Whole or not at all, durably.
+    /// Writes a file atomically and durably.
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let new = path.with_extension("new");
         let mut file = self.create(&new)?;
@@ -115,7 +115,7 @@ pub(crate) struct OutFile {
 }
 
 impl OutFile {
-    /// What was written is on the disk.
+    /// Makes all writes durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.files.step()?;
         self.file.sync_all()
@@ -130,7 +130,7 @@ impl OutFile {
 impl Write for OutFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Err(e) = self.files.step() {
-            // What a disk without room does: a part of it.
+            // A full disk writes only a part.
             self.file.write_all(&bytes[..bytes.len() / 2])?;
             return Err(e);
         }

@@ -1,4 +1,4 @@
-//! Questions of the past, answered from the journals of closed days and of the present one, each in bounded work.
+//! Historical queries, answered from the journals of closed days and of the present day, with bounded work per query.
 
 use std::path::{Path, PathBuf};
 
@@ -11,32 +11,32 @@ use crate::keeper::{PARTIAL, names};
 use crate::manifest::{MANIFEST, Manifest, read_listings};
 use crate::record::{Book, Listing, Trade};
 
-/// Records that a question reads at most; a page that ends there says where the next begins.
+/// Maximum number of records that a query reads. A page that ends there has a cursor for the next one.
 const SCAN_MAX: u64 = 131_072;
-/// Days that a question looks into at most, likewise.
+/// Maximum number of days that a query reads, likewise.
 const DAYS_MAX: usize = 32;
 
-/// An archive to read. It may grow meanwhile.
+/// An archive opened for reading. It may grow meanwhile.
 #[derive(Clone, Debug)]
 pub struct History {
     root: PathBuf,
 }
 
-/// A day of it.
+/// A day of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayView {
-    /// Which.
+    /// The day.
     pub day: Day,
-    /// Of a closed one; `None` while it grows, or waits to be closed.
+    /// The manifest of a closed day; `None` for a day that grows or waits to be closed.
     pub manifest: Option<Manifest>,
 }
 
 /// Where a page of trades ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
-    /// Nothing before this time is left.
+    /// All trades before this time were returned.
     pub time: TimeNs,
-    /// Nor a trade up to this one.
+    /// At that time, all trades up to this one were returned.
     pub trade_id: TradeId,
 }
 
@@ -55,7 +55,7 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// Which trades are asked for.
+/// A query for trades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradesQuery {
     /// The instrument.
@@ -64,9 +64,9 @@ pub struct TradesQuery {
     pub from: TimeNs,
     /// Before this time.
     pub to: TimeNs,
-    /// At most so many.
+    /// Maximum number of trades.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     pub after: Option<Cursor>,
 }
 
@@ -75,12 +75,12 @@ pub struct TradesQuery {
 pub struct Page {
     /// The trades.
     pub trades: Vec<Trade>,
-    /// Where to go on: there may be more. A page that is not full, or empty, may have one too: so much was looked at.
+    /// Cursor of the next page, if there may be more. A page that is not full may have one too, if the query reached its limit.
     pub next: Option<Cursor>,
 }
 
 impl History {
-    /// That in a folder.
+    /// The archive in a folder.
     #[must_use]
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
@@ -107,12 +107,12 @@ impl History {
         self.folders()?.into_iter().map(view).collect()
     }
 
-    /// The instruments, as the newest day has them.
+    /// The instruments of the newest day.
     pub fn listings(&self) -> Result<Vec<Listing>, ArchiveError> {
         self.folders()?.last().map_or(Ok(Vec::new()), |(_, dir)| read_listings(dir))
     }
 
-    /// Where a file of a closed day is, and how long it is: one that its manifest names, or that itself.
+    /// Path and length of a file of a closed day: a file in its manifest, or the manifest itself.
     pub fn file(&self, day: &str, name: &str) -> Result<(PathBuf, u64), ArchiveError> {
         let missing = || ArchiveError::NotFound(format!("{day}/{name}"));
         let dir = self.root.join(Day::parse(day).ok_or_else(missing)?.to_string());
@@ -125,8 +125,8 @@ impl History {
         len.ok().filter(|_| is_there).map(|len| (path, len)).ok_or_else(missing)
     }
 
-    /// A journal of a day. One that is closed, or removed, between a look at the folder and this, is found under its other name or
-    /// nowhere.
+    /// Opens a journal of a day. If the day was closed or removed since the folder was listed, it is found under its other name or
+    /// not at all.
     fn journal(&self, day: Day, dir: &Path, is_books: bool) -> Result<Option<Journal>, ArchiveError> {
         let name = if is_books { BOOKS } else { TRADES };
         for dir in [dir, &self.root.join(day.to_string())] {
@@ -158,7 +158,7 @@ impl History {
                 if trade.time >= query.to {
                     return Ok(false);
                 }
-                // The time that a page goes on from is read to its end, so that the next page goes further.
+                // All trades at the cursor's time are read, so that each page makes progress.
                 let may_end = trade.time > from;
                 if page.trades.len() >= query.limit || (left == 0 && may_end) {
                     let trade_id =
@@ -180,7 +180,7 @@ impl History {
         Ok(page)
     }
 
-    /// The last picture of an instrument's book that is not after `at`.
+    /// The last snapshot of an instrument's book that is not after `at`.
     pub fn book_at(&self, instrument: InstrumentId, at: TimeNs) -> Result<Option<Book>, ArchiveError> {
         let mut left = SCAN_MAX;
         for (day, dir) in self.folders()?.iter().rev().filter(|(day, _)| day.start() <= at) {

@@ -1,10 +1,9 @@
-//! The two files that a day grows in, and that queries are answered from: records of one length each, so that a time is found by
-//! bisection.
+//! The two journals of a day, from which queries are answered. Records have a fixed length, so a time is found by bisection.
 //!
 //! ```text
 //! trades.journal: 64 bytes each                        books.journal: 32 + 48 * depth bytes each
 //!  0 kind u8: 1 trade, 2 progress, 3 missing             0 zeros u32
-//!  1 side u8: 0 nobody came in, 1 buy, 2 sell           4 instrument u32
+//!  1 side u8: 0 auction, 1 buy, 2 sell           4 instrument u32
 //!  4 instrument u32                                     8 log_index u64
 //!  8 log_index u64                                     16 time_ns u64
 //! 16 time_ns u64                                       24 bids, then asks: `depth` levels each of price u64, size u64,
@@ -30,7 +29,7 @@ use crate::{ArchiveError, During};
 
 pub(crate) const TRADES: &str = "trades.journal";
 pub(crate) const BOOKS: &str = "books.journal";
-/// Levels of a side in a picture, at most.
+/// Levels of a side in a snapshot, at most.
 pub(crate) const DEPTH_MAX: u32 = 1_000;
 
 const VERSION: u32 = 1;
@@ -48,7 +47,7 @@ pub(crate) enum Line {
     Missing { first: LogIndex, last: LogIndex, time: TimeNs },
 }
 
-/// Which of the two, and what its header says.
+/// The kind of a journal, and its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) is_books: bool,
@@ -209,7 +208,7 @@ fn decode_book(bytes: &[u8], depth: u32) -> Book {
     }
 }
 
-/// A journal, to read. What is appended meanwhile is not seen.
+/// A journal opened for reading. Records appended later are not seen.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -233,18 +232,18 @@ impl Journal {
         self.header
     }
 
-    /// Whole records.
+    /// Number of complete records.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// It has no more than so many.
+    /// Limits it to this number of records.
     pub(crate) fn cut(mut self, count: u64) -> Self {
         self.count = self.count.min(count);
         self
     }
 
-    /// Whole bytes of so many records.
+    /// Length in bytes of this number of records.
     pub(crate) fn len_of(&self, count: u64) -> u64 {
         HEADER_BYTES as u64 + count * self.header.record_bytes() as u64
     }
@@ -281,7 +280,7 @@ impl Journal {
         Ok(low)
     }
 
-    /// Calls `each` with the records from `from` on, until it says that this is enough.
+    /// Calls `each` with the records from `from` on, until it returns `false`.
     fn each(&self, from: u64, mut each: impl FnMut(u64, &[u8]) -> Result<bool, ArchiveError>) -> Result<(), ArchiveError> {
         let record = self.header.record_bytes();
         let window = (WINDOW_BYTES / record).max(1) as u64;
@@ -300,7 +299,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The lines from `from` on, until `each` says that this is enough.
+    /// Reads the trades' journal from `from` on, until `each` returns `false`.
     pub(crate) fn lines(
         &self,
         from: u64,
@@ -309,7 +308,7 @@ impl Journal {
         self.each(from, |at, bytes| each(at, Line::decode(bytes).ok_or_else(|| self.damage(at))?))
     }
 
-    /// The books from `from` on, until `each` says that this is enough.
+    /// Reads the book snapshots from `from` on, until `each` returns `false`.
     pub(crate) fn books(
         &self,
         from: u64,
@@ -319,7 +318,7 @@ impl Journal {
         self.each(from, |at, bytes| each(at, decode_book(bytes, depth)))
     }
 
-    /// The last book of an instrument before a place, of the `max` records there.
+    /// The last book snapshot of an instrument among the `max` records before `end`.
     pub(crate) fn book_before(&self, end: u64, instrument: InstrumentId, max: u64) -> Result<Option<Book>, ArchiveError> {
         let record = self.header.record_bytes();
         let window = (WINDOW_BYTES / record).max(1) as u64;
@@ -340,8 +339,8 @@ impl Journal {
         Ok(None)
     }
 
-    /// The last progress whose books are there, as `is_there` says: its place and content. Records after the last sync may be
-    /// damaged.
+    /// Position and content of the last progress record whose book snapshots exist, according to `is_there`. Records after the last
+    /// sync may be damaged.
     pub(crate) fn last_progress(&self, is_there: impl Fn(u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
         let mut bytes = [0; LINE_BYTES];
         for at in (0..self.count).rev() {
@@ -357,7 +356,7 @@ impl Journal {
     }
 }
 
-/// Whether any record of the trades' journal is whole, whatever its header is.
+/// Whether the trades' journal has any intact record, even if its header is damaged.
 pub(crate) fn holds_any(path: &Path) -> Result<bool, ArchiveError> {
     let bytes = std::fs::read(path).during("read", path)?;
     let behind = bytes.get(HEADER_BYTES..).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The archive's side: takes batches into memory, and makes them durable in the journals of their days.
+//! The archive's side: takes batches into memory and makes them durable in the journals of their days.
 //!
-//! A day's journals are written in this order: pictures, synced; then trades and a *progress* that counts the pictures, synced. What stands
-//! behind the last progress after a crash is cut, and comes again from the log. A write that fails leaves what it was to write in memory, and
-//! is done again from the last progress on.
+//! A day's journals are written in this order: book snapshots, synced; then trades and a *progress* record with the number of
+//! snapshots, synced. After a crash everything behind the last progress record is cut and comes again from the log. After a failed
+//! write the data stays in memory and is written again from the last progress record on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -22,30 +22,30 @@ use crate::record::{Batch, Book, Listing, Span};
 use crate::recorder::{KEYFRAME_NS, Recorder};
 use crate::{ArchiveError, During};
 
-/// Behind the name of a day that grows.
+/// Suffix of the folder of a day that grows.
 pub(crate) const PARTIAL: &str = ".partial";
-/// Behind the name of a day that is being removed.
+/// Suffix of the folder of a day that is being removed.
 const REMOVED: &str = ".removed";
 
-/// How an archive is kept.
+/// Settings of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Its folder.
     pub folder: PathBuf,
-    /// Levels of a side in a picture, 1 to 1000.
+    /// Levels per side in a book snapshot, 1 to 1000.
     pub depth: u32,
-    /// Nanoseconds of the log's time between two pictures of a book.
+    /// Log time between two snapshots of a book, in nanoseconds.
     pub snapshot_every_ns: u64,
     /// Whether a closed day has Parquet files.
     pub parquet: bool,
     /// Whether it has DBN files.
     pub dbn: bool,
-    /// Closed days that are kept; 0 for all.
+    /// Number of closed days to retain; 0 for all.
     pub keep_days: u32,
 }
 
 impl Settings {
-    /// What turns entries into batches for such an archive, which has them up to `has`.
+    /// A recorder for this archive, which has the entries up to `has`.
     pub(crate) fn recorder(&self, batches: Sender<Batch>, has: LogIndex, engine: &Engine) -> Recorder {
         Recorder::new(batches, self.depth as usize, self.snapshot_every_ns, has.next(), engine)
     }
@@ -65,18 +65,18 @@ pub struct Keeper {
     seen_time: TimeNs,
     durable: LogIndex,
     missing: u64,
-    /// No other process keeps this archive.
+    /// Excludes other processes.
     _lock: <RealDisk as Disk>::Lock,
 }
 
-/// A day's journals, and what is not in them yet.
+/// A day's journals, and the data to be written to them.
 #[derive(Debug)]
 struct OpenDay {
     day: Day,
     depth: u32,
     last: LogIndex,
     last_time: TimeNs,
-    /// The last that a durable progress says.
+    /// The entry of the last durable progress record.
     progress: LogIndex,
     /// Bytes to be written.
     trades: Vec<u8>,
@@ -84,10 +84,10 @@ struct OpenDay {
     /// Durable bytes.
     trades_len: u64,
     books_len: u64,
-    /// Pictures, those to be written too.
+    /// Number of book snapshots, including those to be written.
     books_count: u64,
-    /// By instrument, the last picture.
-    pictures: BTreeMap<InstrumentId, Book>,
+    /// The last book snapshot of each instrument.
+    last_books: BTreeMap<InstrumentId, Book>,
     has_new_listings: bool,
     is_made: bool,
 }
@@ -106,20 +106,20 @@ impl OpenDay {
             trades_len: 0,
             books_len: 0,
             books_count: 0,
-            pictures: BTreeMap::new(),
+            last_books: BTreeMap::new(),
             has_new_listings: true,
             is_made: false,
         }
     }
 
-    /// The day as its folder has it; `None` when nothing of it is durable.
+    /// Recovers a day from its folder; `None` if nothing of it is durable.
     fn recover(dir: &Path, day: Day) -> Result<Option<Self>, ArchiveError> {
         let is_short = |name| std::fs::metadata(dir.join(name)).map_or(true, |file| file.len() < 64);
         if is_short(TRADES) || is_short(BOOKS) {
             return Ok(None);
         }
         let trades = match Journal::open(&dir.join(TRADES), false) {
-            // A header that never reached the disk; where anything stands behind it, it was lost later.
+            // The header never reached the disk. (If there are records after it, it was damaged later.)
             Err(ArchiveError::Damaged { .. }) if !holds_any(&dir.join(TRADES))? => return Ok(None),
             opened => opened?,
         };
@@ -131,9 +131,9 @@ impl OpenDay {
         };
         let books = books.cut(books_count);
         let slot = TimeNs(time.0 / KEYFRAME_NS * KEYFRAME_NS);
-        let mut pictures = BTreeMap::new();
+        let mut last_books = BTreeMap::new();
         books.books(books.position(slot)?, |_, book| {
-            pictures.insert(book.instrument, book);
+            last_books.insert(book.instrument, book);
             Ok(true)
         })?;
         Ok(Some(Self {
@@ -147,7 +147,7 @@ impl OpenDay {
             trades_len: trades.len_of(at + 1),
             books_len: books.len_of(books_count),
             books_count,
-            pictures,
+            last_books,
             has_new_listings: false,
             is_made: true,
         }))
@@ -159,7 +159,7 @@ impl OpenDay {
         let mut book = book.clone();
         book.bids.truncate(depth);
         book.asks.truncate(depth);
-        if let Some(last) = self.pictures.get(&book.instrument)
+        if let Some(last) = self.last_books.get(&book.instrument)
             && last.shows_the_same(&book)
             && slot(last) == slot(&book)
         {
@@ -167,14 +167,14 @@ impl OpenDay {
         }
         encode_book(&book, self.depth, &mut self.books);
         self.books_count += 1;
-        self.pictures.insert(book.instrument, book);
+        self.last_books.insert(book.instrument, book);
     }
 
     fn has_news(&self) -> bool {
         self.progress < self.last || !self.is_made
     }
 
-    /// Makes what was taken durable, or leaves it to be written.
+    /// Makes the data in memory durable; on failure it stays in memory.
     fn write(&mut self, files: &Files, root: &Path, listings: &BTreeMap<u32, Listing>) -> Result<(), ArchiveError> {
         let dir = root.join(format!("{}{PARTIAL}", self.day));
         if !self.is_made {
@@ -215,7 +215,7 @@ fn append(files: &Files, path: &Path, at: u64, bytes: &[u8]) -> Result<(), Archi
 }
 
 impl Keeper {
-    /// Opens the archive, or begins one, and cuts what a crash left half written.
+    /// Opens or creates the archive, and cuts incomplete data after a crash.
     pub fn open(settings: Settings, files: Files) -> Result<Self, ArchiveError> {
         let root = settings.folder.clone();
         files.create_dir_all(&root).during("create", &root)?;
@@ -258,7 +258,7 @@ impl Keeper {
         match OpenDay::recover(&dir, day)? {
             None => self.files.remove_dir_all(&dir).during("remove", &dir),
             Some(open) => {
-                // Files of a closing that did not come to its end.
+                // Files of an interrupted close.
                 for name in names(&dir)? {
                     if ![TRADES, BOOKS, LISTINGS].contains(&name.as_str()) {
                         let path = dir.join(name);
@@ -291,7 +291,7 @@ impl Keeper {
         }
     }
 
-    /// The last entry that is in the archive for good, whatever crashes.
+    /// The last entry that is durable in the archive.
     #[must_use]
     pub fn durable(&self) -> LogIndex {
         self.durable
@@ -315,7 +315,7 @@ impl Keeper {
         self.days.iter().map(|day| day.trades.len() + day.books.len()).sum()
     }
 
-    /// Takes the next entries into memory; those that it has are left out.
+    /// Takes the next entries into memory, except those that it has.
     pub fn take(&mut self, batch: Batch) {
         let Batch { spans, listings, trades, books } = batch;
         self.learn(listings);
@@ -343,7 +343,7 @@ impl Keeper {
         }
     }
 
-    /// Sees to it that the last day is that of a span, and that missing entries before it are named.
+    /// Makes a span's day the current one, and records missing entries before it.
     fn begin(&mut self, span: &Span) {
         let first = span.first.max(self.seen.next());
         let missing = (first > self.seen.next()).then(|| (self.seen.next(), LogIndex(first.0 - 1)));
@@ -351,8 +351,8 @@ impl Keeper {
         let note = |day: &mut OpenDay, time: TimeNs| {
             if let Some((first, last)) = missing {
                 Line::Missing { first, last, time }.encode(&mut day.trades);
-                // What a book showed before is not what it showed last.
-                day.pictures.clear();
+                // After a gap, the last known snapshots are outdated.
+                day.last_books.clear();
             }
         };
         self.missing += missing.map_or(0, |(first, last)| last.0 - first.0 + 1);
@@ -361,7 +361,7 @@ impl Keeper {
             before => {
                 if let Some(day) = before {
                     note(day, seen_time);
-                    // It has to be written once more, though no entry of it came.
+                    // The day must be written once more, although no entry of it came.
                     if missing.is_some() {
                         day.progress = LogIndex(0);
                     }
@@ -373,7 +373,7 @@ impl Keeper {
         }
     }
 
-    /// Makes what was taken durable. What could not be written stays, to be written by the next call.
+    /// Makes the data in memory durable. Data that could not be written stays for the next call.
     pub fn commit(&mut self) -> Result<(), ArchiveError> {
         let Self { settings, files, days, listings, closing, .. } = self;
         for day in days.iter_mut().filter(|day| day.has_news()) {
@@ -386,13 +386,13 @@ impl Keeper {
         Ok(())
     }
 
-    /// Closes the oldest day that has ended, if there is one: its manifest. One that could not be closed is tried again by the next call.
+    /// Closes the oldest day that has ended, if any; returns its manifest. After a failure the next call tries again.
     pub fn close_one(&mut self) -> Result<Option<Manifest>, ArchiveError> {
         let Some(&day) = self.closing.front() else { return Ok(None) };
         let root = self.settings.folder.clone();
         let (partial, closed) = (root.join(format!("{day}{PARTIAL}")), root.join(day.to_string()));
         if !partial.exists() && closed.exists() {
-            // Renamed by the call before, which then failed.
+            // Renamed by an earlier call, which then failed.
             self.files.sync_dir(&root).during("sync", &root)?;
             self.closing.pop_front();
             return Manifest::read(&closed).map(Some);

@@ -1,29 +1,29 @@
-//! A venue's past: every trade, and pictures of every book, by day of the log's time, for those who query them and for those who
-//! take the files and read them with DuckDB, polars or whatever reads Parquet or DBN.
+//! A venue's history: every trade and regular snapshots of every book, by day of log time. It answers queries, and its files can be
+//! read with DuckDB, polars or any other reader of Parquet or DBN.
 //!
 //! ```text
 //! engine's thread                           this crate's thread                               readers
 //! entry + events -> Recorder --batches--> Keeper: journals of the present day --day ends--> closed day   -> History
 //!                   (never waits)         (synced every second)                 journals, Parquet, DBN,     (pages, a book at a time)
-//! log ------------> Again (what there was no room for) --^                      manifest, renamed at once
+//! log ------------> Again (what the queue had no room for) --^                      manifest, renamed at once
 //! ```
 //!
 //! A day's folder is `2026-11-21.partial` while it grows: two journals of fixed-size records, each with a checksum. When an entry
-//! of a later day comes, the journals are final; the files for others are made of them, then a manifest that names every file with
-//! its hash, then the folder gets its name, `2026-11-21`: a day is there whole or not at all.
+//! of a later day comes, the journals are final. Then the export files are made from them, then a manifest with the hash of every
+//! file, and then the folder is renamed to `2026-11-21`. So a closed day is complete or absent.
 //!
-//! *Deliberately absent*: the market itself (nothing here can stop or slow it: what does not fit the queue is read again from the
-//! log), batch markets' blocks (their headers are their own proof), private data (a trade's parties), order-by-order books, a
-//! reader of Parquet (the journals answer queries; Parquet is for others).
+//! *Deliberately absent*: any effect on the market (data that does not fit the queue is read from the log again), batch markets'
+//! blocks (their headers are their own proof), private data (a trade's parties), order-by-order books, a reader of Parquet (the
+//! journals answer queries; Parquet is for others).
 //!
 //! *Invariants*
-//! - The archive is a function of the log: after any crash, once the log was replayed, its files are those that it would have had
-//!   without, byte for byte.
-//! - What is in a closed day is complete and in the log's order, or its manifest names the entries that are missing: those that its
-//!   log did not have any more when it was found that there had been no room for them.
-//! - A reader is given a record whole and undamaged, or an error.
+//! - The archive is a function of the log: after any crash and replay of the log, its files are byte for byte those that it would
+//!   have had without the crash.
+//! - A closed day is complete and in log order, or its manifest lists the missing entries: those that did not fit the queue and
+//!   that the log no longer had when they were read again.
+//! - A reader gets an intact record or an error.
 //!
-//! *Start reading* at [`Recorder`] (what is recorded, and when), then [`Keeper`] (how it stays), then [`History`].
+//! *Start reading* at [`Recorder`] (what is recorded, and when), then [`Keeper`] (storage), then [`History`] (queries).
 //!
 //! *Sources*: Parquet's format documentation; Databento's public documentation of DBN, version 3.
 
@@ -55,45 +55,45 @@ pub use verify::{Verified, verify_day};
 
 use std::path::PathBuf;
 
-/// What an archive cannot do, and how to help it.
+/// Errors of an archive, with what the operator can do.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The disk.
+    /// The disk failed.
     #[error("{}: could not {doing}: {source}; check the folder's permissions and the room on its disk", path.display())]
     Io {
-        /// What was being done.
+        /// The attempted operation.
         doing: &'static str,
-        /// With what.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file whose bytes are not what was written.
+    /// A file is damaged.
     #[error("{} is damaged: {what}; take the day from a copy or from another replica's archive", path.display())]
     Damaged {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
     /// A Parquet file could not be made.
     #[error("{}: could not be written as Parquet: {source}", path.display())]
     Parquet {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the library said.
+        /// The library's error.
         source: parquet::errors::ParquetError,
     },
-    /// A question that would read too much.
+    /// A query would read too much.
     #[error("more than {scanned} records were read without an answer: ask for a later time")]
     TooFar {
-        /// How many.
+        /// Number of scanned entries.
         scanned: u64,
     },
-    /// A day, or a file of it, that is not there.
+    /// A day, or a file of it, does not exist.
     #[error("{0} is not in the archive: GET /v1/history/days, or `walras archive ls`, lists what is")]
     NotFound(String),
-    /// The thread that writes.
+    /// The writing thread failed.
     #[error("could not start a thread: {0}; raise the limit on threads of this user")]
     Thread(std::io::Error),
 }

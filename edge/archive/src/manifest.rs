@@ -1,4 +1,4 @@
-//! What a closed day's folder holds, and whether all of the day is in it.
+//! The manifest of a closed day: its files, and whether the day is complete.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub struct FileEntry {
     pub name: String,
     /// Its length.
     pub bytes: u64,
-    /// Rows of a table, records of a file of records.
+    /// Number of rows of a table, or of records of a journal.
     pub rows: u64,
     /// BLAKE3 of its bytes, in hexadecimal.
     pub blake3: String,
@@ -36,13 +36,13 @@ pub struct FileEntry {
 /// `manifest.json` of a closed day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Of this format.
+    /// Version of this format.
     pub version: u32,
     /// The day, as `2026-11-21`.
     pub day: String,
     /// Whether every entry of the day is in it.
     pub complete: bool,
-    /// Which are not.
+    /// The missing entries.
     pub missing: Vec<Missing>,
     /// The day's first entry. The day before ends with the one before it, unless entries are missing between them.
     pub first_log_index: u64,
@@ -52,11 +52,11 @@ pub struct Manifest {
     pub last_time_ns: u64,
     /// Trades of all instruments.
     pub trades: u64,
-    /// Pictures of books of all instruments.
+    /// Book snapshots of all instruments.
     pub books: u64,
-    /// Levels of a side in a picture, at most.
+    /// Maximum levels per side in a book snapshot.
     pub depth: u32,
-    /// Every file but this one.
+    /// All files except the manifest.
     pub files: Vec<FileEntry>,
     /// Files that were not made, and why.
     pub notes: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Manifest {
 impl Manifest {
     pub(crate) const VERSION: u32 = VERSION;
 
-    /// Reads that of a day's folder.
+    /// Reads the manifest in a day's folder.
     pub fn read(dir: &Path) -> Result<Self, ArchiveError> {
         let path = dir.join(MANIFEST);
         let bytes = std::fs::read(&path).during("read", &path)?;

@@ -181,7 +181,7 @@ impl TradesTable {
     }
 }
 
-/// A level of a picture.
+/// A level of a book snapshot.
 struct LevelRow {
     time_ns: u64,
     log_index: u64,
@@ -190,7 +190,7 @@ struct LevelRow {
     shown: Level,
 }
 
-/// `SYMBOL.ID.books.parquet`: a row for each level of a picture; a picture of an empty book has none.
+/// `SYMBOL.ID.books.parquet`: a row for each level of a book snapshot; an empty book has none.
 pub(crate) struct BooksTable {
     table: Table,
     rows: Vec<LevelRow>,
@@ -216,7 +216,7 @@ impl BooksTable {
             };
             self.rows.extend((0..).zip(levels).map(row));
         }
-        // A picture is not divided.
+        // A snapshot is not split.
         if self.rows.len() >= GROUP_ROWS { self.write() } else { Ok(()) }
     }
 

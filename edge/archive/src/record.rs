@@ -14,15 +14,15 @@ pub struct Trade {
     pub log_index: LogIndex,
     /// That entry's time.
     pub time: TimeNs,
-    /// Where.
+    /// The instrument.
     pub instrument: InstrumentId,
-    /// Which, increasing per instrument.
+    /// The trade's number, increasing per instrument.
     pub trade_id: TradeId,
-    /// At what price.
+    /// The price.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
-    /// The side that came in; `None` in an uncross, where nobody did.
+    /// The taker's side; `None` in an uncross.
     pub taker_side: Option<Side>,
 }
 
@@ -33,18 +33,18 @@ pub struct Level {
     pub price: PriceTicks,
     /// Lots that are shown there.
     pub size: SizeLots,
-    /// Orders that show something there.
+    /// Number of displayed orders.
     pub order_count: u32,
 }
 
-/// The best levels of a book, as they were after an entry.
+/// A book snapshot: the best levels after an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Book {
     /// The entry.
     pub log_index: LogIndex,
     /// Its time.
     pub time: TimeNs,
-    /// Whose book.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Best first.
     pub bids: Vec<Level>,
@@ -53,14 +53,14 @@ pub struct Book {
 }
 
 impl Book {
-    /// Whether two pictures show the same.
+    /// Whether two snapshots have the same levels.
     #[must_use]
     pub fn shows_the_same(&self, other: &Self) -> bool {
         self.bids == other.bids && self.asks == other.asks
     }
 }
 
-/// Entries of one day that follow each other.
+/// Consecutive entries of one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The day of them all.
@@ -73,16 +73,16 @@ pub struct Span {
     pub last_time: TimeNs,
 }
 
-/// What was recorded of entries that follow each other.
+/// The records of consecutive entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The entries, day by day.
     pub spans: Vec<Span>,
-    /// Instruments that the archive may not know.
+    /// Instruments that may be new to the archive.
     pub listings: Vec<Listing>,
     /// Their trades, in order.
     pub trades: Vec<Trade>,
-    /// Pictures taken between them, in order.
+    /// Their book snapshots, in order.
     pub books: Vec<Book>,
 }
 
@@ -93,9 +93,9 @@ pub struct Listing {
     pub instrument: u32,
     /// Its name.
     pub symbol: String,
-    /// What is bought and sold.
+    /// The base asset.
     pub base: String,
-    /// What it is paid with.
+    /// The quote asset.
     pub quote: String,
     /// One tick, in quote per base, as a decimal; `None` where that has no end.
     pub tick: Option<String>,
@@ -118,7 +118,7 @@ impl Listing {
         }
     }
 
-    /// What the names of its files begin with: no two instruments share it.
+    /// The unique prefix of its files' names.
     #[must_use]
     pub fn file_stem(&self) -> String {
         format!("{}.{}", self.symbol.replace('/', "-"), self.instrument)

@@ -1,4 +1,4 @@
-//! The engine's side: what an entry adds to the archive. It never waits, but for a replay in which nobody waits for it.
+//! The engine's side: records what an entry adds to the archive. It never blocks, except during a replay.
 //!
 //! After the first entry of each interval of the log's time it takes snapshots of the books that changed since the last ones. After
 //! the first entry of each quarter of an hour it takes them of all books, so that a search for a book need not go far back.
@@ -13,18 +13,18 @@ use walras_wire::{Event, InstrumentEvent, OrderEvent};
 use crate::day::Day;
 use crate::record::{Batch, Book, Level, Listing, Span, Trade};
 
-/// After the first entry of each such interval a picture of every book is taken.
+/// After the first entry of each such interval, snapshots of all books are taken.
 pub const KEYFRAME_NS: u64 = 900_000_000_000;
 
-/// Records of a batch from which on it is sent.
+/// Number of records at which a batch is sent.
 const BATCH_RECORDS: usize = 4_096;
-/// Records of a batch that the queue does not take at which it is given up.
+/// Number of records at which a batch is dropped if the queue is full.
 const BATCH_RECORDS_MAX: usize = 4 * BATCH_RECORDS;
 
-/// Longest that a replay waits for the archive.
+/// Longest wait of a replay for the archive.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What turns entries into batches.
+/// Turns entries into batches.
 #[derive(Debug)]
 pub struct Recorder {
     batches: Sender<Batch>,
@@ -32,10 +32,10 @@ pub struct Recorder {
     every_ns: u64,
     /// Entries before it are in the archive.
     from: LogIndex,
-    /// The first entry from here on takes pictures.
+    /// The first entry from this log time on takes book snapshots.
     next_ns: u64,
     last: TimeNs,
-    /// By instrument, whether its book may have changed since its last picture.
+    /// By instrument, whether its book may have changed since its last snapshot.
     changed: Vec<bool>,
     /// Instruments that the archive knows.
     listed: usize,
@@ -45,8 +45,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// One that goes on from the state of `engine`, for an archive that holds the entries before `from`. In a replay it may wait
-    /// for the archive; [`Recorder::go_live`] ends that.
+    /// A recorder that continues from the state of `engine`, for an archive with the entries before `from`. During a replay it may
+    /// wait for the archive, until [`Recorder::go_live`].
     #[must_use]
     pub fn new(batches: Sender<Batch>, depth: usize, every_ns: u64, from: LogIndex, engine: &Engine) -> Self {
         let mut recorder = Self {
@@ -66,7 +66,7 @@ impl Recorder {
         recorder
     }
 
-    /// From now on it never waits: a full queue costs records, which the archive counts as missing.
+    /// Ends the replay: from now on it never waits, and records that do not fit the queue count as missing.
     pub fn go_live(&mut self) {
         self.flush();
         self.may_wait = false;
@@ -90,7 +90,7 @@ impl Recorder {
         if is_new {
             self.cover(log_index, time);
         }
-        // The order that came in last: in an uncross nobody did.
+        // The latest incoming order; `None` in an uncross.
         let mut incoming = None;
         for event in events {
             self.on_event(log_index, time, event, &mut incoming, is_new);
@@ -187,8 +187,7 @@ impl Recorder {
         self.listed = engine.instruments().len();
     }
 
-    /// Gives what there is to the archive. Where its queue is full, what there is waits for the next time; what becomes too much is
-    /// given up.
+    /// Sends pending records to the archive. If its queue is full, they stay pending; if there are too many, they are dropped.
     pub fn flush(&mut self) {
         if self.batch.spans.is_empty() {
             return;
@@ -202,14 +201,14 @@ impl Recorder {
         } else {
             self.batches.try_send(batch)
         };
-        // An archive that is gone takes nothing.
+        // If the archive has ended, the records are dropped.
         let Err(TrySendError::Full(batch)) = sent else { return };
-        // Its disk is full, or as good as gone: a venue that starts does not wait for that any longer.
+        // The archive's disk is full or stalled: the start of the venue no longer waits for it.
         self.may_wait = false;
         if batch.trades.len() + batch.books.len() < BATCH_RECORDS_MAX {
             self.batch = batch;
         } else {
-            // Given up. The archive sees from the next batch's first entry which are missing.
+            // Dropped. The archive sees from the next batch's first entry which entries are missing.
             self.listed = 0;
             self.changed.fill(true);
         }

@@ -1,4 +1,4 @@
-//! The archive's thread, what it says of itself, and the way in.
+//! The archive's thread, its status, and its input.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,32 +18,32 @@ use crate::keeper::{Keeper, Settings};
 use crate::record::Batch;
 use crate::recorder::Recorder;
 
-/// Batches that may wait: with what a batch may hold, some tens of megabytes.
+/// Length of the queue of batches; full, it takes some tens of megabytes.
 const BATCHES_MAX: usize = 64;
-/// How often what was taken is made durable.
+/// Interval of commits.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
-/// Bytes from which on it is made durable at once.
+/// Number of pending bytes at which a commit starts at once.
 const COMMIT_BYTES: usize = 8 << 20;
-/// After a failure it is tried again this often; a day that could not be closed, that often.
+/// Retry interval after a failure.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 const CLOSE_AGAIN_EVERY: Duration = Duration::from_secs(30);
 
-/// What an archive says of itself.
+/// The status of an archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusView {
-    /// The last entry that is in it for good.
+    /// The last durable entry.
     pub durable: LogIndex,
-    /// Entries that were found missing since the start, and that the log did not have any more.
+    /// Entries found missing since the start that the log no longer had.
     pub missing: u64,
-    /// Entries that the queue had no room for, and that were read from the log again.
+    /// Entries that did not fit the queue and were read from the log again.
     pub refilled: u64,
     /// Days closed since the start.
     pub closed: u64,
-    /// Why it does not go on, if it does not.
+    /// Why it does not make progress, if it does not.
     pub trouble: Option<String>,
 }
 
-/// The same, shared.
+/// A shared status.
 #[derive(Clone, Debug)]
 pub struct Status {
     view: Arc<Mutex<StatusView>>,
@@ -51,14 +51,14 @@ pub struct Status {
 }
 
 impl Status {
-    /// Of an archive that could not be opened.
+    /// The status of an archive that could not be opened.
     #[must_use]
     pub fn of_trouble(folder: &Path, why: &ArchiveError) -> Self {
         let view = StatusView { trouble: Some(why.to_string()), ..StatusView::default() };
         Self { view: Arc::new(Mutex::new(view)), root: folder.to_path_buf() }
     }
 
-    /// What it says now.
+    /// The current status.
     #[must_use]
     pub fn view(&self) -> StatusView {
         self.lock().clone()
@@ -87,7 +87,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the archive and starts its thread, which reads the log again where its queue had no room.
+    /// Opens the archive and starts its thread, which reads entries that did not fit its queue from the log again.
     pub fn start(settings: Settings, files: Files, refill: Option<Refill>) -> Result<Self, ArchiveError> {
         let keeper = Keeper::open(settings.clone(), files)?;
         let durable = keeper.durable();
@@ -109,25 +109,26 @@ impl Service {
         Ok(Self { batches, stop, thread, status, durable, settings })
     }
 
-    /// The last entry that it had for good when it was opened: a replay that begins after a later one leaves entries missing.
+    /// The last durable entry when it was opened. A replay must begin at or before the entry after it; otherwise entries will be
+    /// missing.
     #[must_use]
     pub fn durable(&self) -> LogIndex {
         self.durable
     }
 
-    /// What turns entries into its batches, from the state of `engine` on.
+    /// A recorder that starts from the state of `engine`.
     #[must_use]
     pub fn recorder(&self, engine: &Engine) -> Recorder {
         self.settings.recorder(self.batches.clone(), self.durable, engine)
     }
 
-    /// What it says of itself.
+    /// Its status.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status.clone()
     }
 
-    /// Makes durable what was recorded, and ends. Its recorders must be gone.
+    /// Makes all records durable and ends. Its recorders must have been dropped.
     pub fn stop(self) {
         let Self { batches, stop, thread, .. } = self;
         drop((batches, stop));
@@ -145,12 +146,12 @@ pub(crate) struct ArchiveThread {
     close_again: Option<Instant>,
     pub(crate) settings: Settings,
     refill: Option<Refill>,
-    /// After a failure nothing is read again before this, so that most of the time is for what comes.
+    /// After a failure, entries are not read again before this time, so that new batches have priority.
     refill_again: Option<Instant>,
 }
 
 impl ArchiveThread {
-    /// Until its recorders and its service are gone.
+    /// Runs until its recorders and its service are dropped.
     fn run(mut self) {
         let mut next = Instant::now() + COMMIT_EVERY;
         loop {
@@ -178,7 +179,7 @@ impl ArchiveThread {
         }
     }
 
-    /// Takes the next batch, and before it what is missing before it, as far as the log has that; false when the archive is to end.
+    /// Takes the next batch, after any missing entries before it that the log has. `false` if the archive must end.
     fn take(&mut self, batch: Batch) -> bool {
         let first = batch.spans.first().map_or(LogIndex(0), |span| span.first);
         if first > self.keeper.seen().next() && !self.refill(LogIndex(first.0 - 1)) {
@@ -189,7 +190,7 @@ impl ArchiveThread {
         true
     }
 
-    /// Has the entries up to this one read again; false when the archive is to end.
+    /// Reads the missing entries up to `until` again. `false` if the archive must end.
     fn refill(&mut self, until: LogIndex) -> bool {
         if self.refill_again.is_some_and(|at| Instant::now() < at) {
             return true;
@@ -215,18 +216,18 @@ impl ArchiveThread {
         !is_over
     }
 
-    /// Whether its service is gone.
-    pub(crate) fn is_told_to_end(&self) -> bool {
+    /// Whether its service was dropped.
+    pub(crate) fn must_end(&self) -> bool {
         self.stopped.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// Makes durable what was taken where that is much; false when the archive is to end.
+    /// Commits if much data is pending. `false` if the archive must end.
     pub(crate) fn commit_if_much(&mut self) -> bool {
         self.keeper.waiting_bytes() < COMMIT_BYTES || self.commit_or_wait(false)
     }
 
-    /// Makes durable what was taken, and tries until it can; false when the archive is to end. What comes meanwhile waits in the queue, and
-    /// then at the recorder.
+    /// Commits, with retries until it succeeds. `false` if the archive must end. Meanwhile new data waits in the queue, then in the
+    /// recorder.
     fn commit_or_wait(&mut self, is_over: bool) -> bool {
         while !self.commit() {
             if is_over || self.stopped.recv_timeout(RETRY_EVERY) != Err(RecvTimeoutError::Timeout) {
@@ -274,7 +275,7 @@ impl ArchiveThread {
                     return;
                 }
                 Ok(Some(manifest)) => {
-                    info!("the archive closed {}: {} trades, {} pictures of books", manifest.day, manifest.trades, manifest.books);
+                    info!("the archive closed {}: {} trades, {} book snapshots", manifest.day, manifest.trades, manifest.books);
                     self.status.lock().closed += 1;
                 }
                 Err(e) => {

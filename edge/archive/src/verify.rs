@@ -1,4 +1,4 @@
-//! Whether a closed day is what its manifest says.
+//! Verification of a closed day against its manifest.
 
 use std::path::Path;
 
@@ -10,16 +10,17 @@ use crate::day::Day;
 use crate::journal::{BOOKS, Journal, Line, TRADES};
 use crate::manifest::Manifest;
 
-/// What was checked.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// What the day's manifest says.
+    /// The day's manifest.
     pub manifest: Manifest,
     /// Bytes of its files.
     pub bytes: u64,
 }
 
-/// Checks every byte of a closed day's folder against its manifest, and that its records are whole, in order, of that day, and as many as it says.
+/// Checks every byte of a closed day's folder against its manifest, and that its records are intact, in order, of that day, and of
+/// the stated number.
 pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
     let manifest = Manifest::read(dir)?;
     let damaged = |what: String| ArchiveError::damaged(dir, what);
@@ -63,7 +64,7 @@ pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
     })?;
     if (count, books.count(), last.0) != (manifest.trades, manifest.books, manifest.last_log_index) {
         return Err(damaged(format!(
-            "it holds {count} trades and {} pictures, to entry {last}: not as its manifest says",
+            "it holds {count} trades and {} book snapshots, up to entry {last}, which its manifest contradicts",
             books.count()
         )));
     }

@@ -1,7 +1,7 @@
 //! The cell between the thread that feeds a clock and those that read it.
 //!
-//! Two places, written in turn: a reader reads the newer one and looks whether it became the older one meanwhile. So a reader never
-//! waits for a writer, and repeats only when two new segments came while it read one.
+//! It has two slots, written alternately. A reader reads the newer one and then checks that it has not become the older one. So a
+//! reader never waits for a writer, and repeats only if two new segments were published while it read one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::view::{ClockView, Details};
 
 const WORDS: usize = 10;
 
-/// Readings of a clock that a thread of its own feeds. Clone it freely.
+/// Readings of a clock that another thread feeds. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct Source {
     shared: Arc<Shared>,
@@ -25,32 +25,31 @@ struct Shared {
     local: LocalClock,
     bound_max_ns: u64,
     kind: &'static str,
-    /// How many segments were published. The newest is in the place of this number's last bit.
+    /// Number of published segments. The newest is in the slot given by this number's lowest bit.
     published: AtomicU64,
     places: [[AtomicU64; WORDS]; 2],
-    /// The latest time that anybody read.
+    /// The latest time returned to any reader.
     latest_ns: AtomicU64,
     details: Mutex<Details>,
 }
 
 impl Source {
-    /// The venue's time with its bound, and whether it is good enough to stamp with; no time while the status is unknown. It waits
-    /// for nobody.
+    /// The venue time with its bound, and whether it is good enough for stamps; no time while the status is unknown. Never blocks.
     #[must_use]
     pub fn reading(&self) -> (Option<ClockReading>, ClockStatus) {
         self.reading_at(self.shared.local.now_ns())
     }
 
-    /// The same when the host's clock reads `local_ns`: for comparing clocks.
+    /// The same for a reading `local_ns` of the host's clock, to compare clocks.
     #[must_use]
     pub fn reading_at(&self, local_ns: u64) -> (Option<ClockReading>, ClockStatus) {
         let (segment, status) = self.shared.read();
         let Some(segment) = segment else { return (None, ClockStatus::Unknown) };
         let shown = segment.read(local_ns);
         let time_ns = self.shared.latest_ns.fetch_max(shown.time_ns, Ordering::Relaxed).max(shown.time_ns);
-        // A clock that was set back stands still; what it is ahead by is not known any better.
+        // A clock that was set back stands still; its lead is added to the bound.
         let bound_ns = shown.bound_ns.saturating_add(time_ns - shown.time_ns);
-        // The thread that feeds the clock decides when it is good again; that it is not any more is decided here, at once.
+        // The feeding thread decides when the clock is good again. That it is no longer good is decided here, at once.
         let is_wide = bound_ns > self.shared.bound_max_ns;
         let status = if is_wide && status == ClockStatus::Good { ClockStatus::Wide } else { status };
         (Some(ClockReading { time_ns, bound_ns }), status)
@@ -71,7 +70,7 @@ impl Source {
         self.shared.bound_max_ns
     }
 
-    /// All that there is to say of it, for people. It takes a lock.
+    /// Details for the operator. Takes a lock.
     #[must_use]
     pub fn view(&self) -> ClockView {
         let details = self.shared.details.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -88,13 +87,13 @@ impl Source {
     }
 }
 
-/// `a - b`, as far as 64 bits hold it.
+/// `a - b`, saturated to 64 bits.
 pub(crate) fn difference_ns(a: u64, b: u64) -> i64 {
     let difference = i128::from(a) - i128::from(b);
     i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// The one that feeds a clock and publishes what it shows.
+/// Feeds a clock and publishes its segments.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     clock: Clock,
@@ -128,7 +127,7 @@ impl Publisher {
         self.clock.source_mut()
     }
 
-    /// Feeds a host's clock. One that was set back since the last report begins anew.
+    /// Passes a report to the host's clock. If the clock was set back since the last report, it starts again.
     pub(crate) fn report_host(&mut self, report: HostReport) -> Result<(), String> {
         let ClockSource::Host(host) = self.clock() else { return Ok(()) };
         host.on_report(report).map_err(|e| {
@@ -137,13 +136,14 @@ impl Publisher {
         })
     }
 
-    /// Shows what the clock is now. Call it after the clock was fed, and from time to time: that it is good again is decided here.
+    /// Publishes the clock's current segment. To be called after the clock was fed, and regularly, because this decides when it is
+    /// good again.
     pub(crate) fn publish(&mut self) {
         let (_, status) = self.clock.read(self.shared.local.now_ns());
         self.shared.write(self.clock.segment(), status);
     }
 
-    pub(crate) fn tell(&self, change: impl FnOnce(&mut Details)) {
+    pub(crate) fn set_details(&self, change: impl FnOnce(&mut Details)) {
         change(&mut self.shared.details.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -166,7 +166,7 @@ impl Shared {
         }
     }
 
-    /// By one thread at a time: its publisher is not shared.
+    /// Called by one thread at a time, because the publisher is not shared.
     fn write(&self, segment: Option<Segment>, status: ClockStatus) {
         let count = self.published.load(Ordering::Relaxed).wrapping_add(1);
         let place = &self.places[usize::from(count % 2 == 1)];

@@ -1,10 +1,10 @@
-//! What chronyd says of the system's clock: one request of its monitoring protocol, over UDP on this host.
+//! The system clock's status as reported by chronyd: one request of its monitoring protocol, over UDP on this host.
 //!
-//! The bound is what `chronyc tracking` gives: the offset that is still to be slewed, the dispersion to the root, half of the delay
-//! to it; what the operator declares of the reference itself is added (a PTP hardware clock tells chronyd nothing of its own
-//! error). Between two answers it grows by the error of the frequency, at least [`GROWTH_PPT_MIN`].
+//! The bound is computed from the values of `chronyc tracking`: the remaining offset, the root dispersion, and half of the root
+//! delay. The operator's bound for the reference itself is added, because a PTP hardware clock does not report its own error to
+//! chronyd. Between two answers the bound grows by the frequency error, at least [`GROWTH_PPT_MIN`].
 //!
-//! *Sources*: the layout of version 6 of the protocol, as chronyd 2.2 and later speak it, which has no document but its program.
+//! *Sources*: the layout of version 6 of the protocol, as in the source code of chronyd 2.2 and later; there is no other document.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -15,14 +15,14 @@ use walras_fair_access::clock::{ClockSource, HostReport};
 
 use crate::cell::Publisher;
 
-/// Where to ask.
+/// The address of chronyd, and limits.
 #[derive(Clone, Debug)]
 pub struct ChronyOptions {
     /// Its port for monitoring, usually 127.0.0.1:323.
     pub address: SocketAddr,
-    /// What its reference itself may be off.
+    /// Bound on the error of its reference itself.
     pub reference_bound_ns: u64,
-    /// How long an answer may take.
+    /// Timeout for an answer.
     pub patience: Duration,
 }
 
@@ -40,25 +40,25 @@ const TRACKING: u16 = 33;
 const TRACKING_REPLY: u16 = 5;
 /// "Not synchronised" among the leap states.
 const LEAP_UNKNOWN: u16 = 3;
-/// What chronyd calls its own clock when it serves that.
+/// The reference id that chronyd reports for its own local clock.
 const OWN_CLOCK: u32 = 0x7f7f_0101;
 
-/// What an answer says of the clock.
+/// The content of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracking {
-    /// How far it may be off, the reference's own error left out.
+    /// Bound on the clock's error, without the reference's own error.
     pub bound_ns: u64,
     /// How fast that grows.
     pub growth_ppt: u64,
 }
 
-/// An answer that gives no bound.
+/// Why an answer gives no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReplyError {
     /// Not an answer to this request.
     #[error("what answered is no chronyd that speaks version {VERSION} of its protocol (2.2 and later do): check its address")]
     Strange,
-    /// It will not say.
+    /// chronyd refused the request.
     #[error("chronyd refused to say (status {status}): allow this host with `cmdallow` in its configuration")]
     Refused {
         /// Its reason.
@@ -69,10 +69,10 @@ pub enum ReplyError {
         "chronyd is not synchronised: look at `chronyc sources`, and give it a server that answers or wait until it has chosen one"
     )]
     Unsynchronised,
-    /// It follows itself.
+    /// It follows its own local clock.
     #[error("chronyd follows its own clock (`local` in its configuration), whose error it does not know: give it a server")]
     OwnClock,
-    /// Numbers that are none.
+    /// The numbers are invalid.
     #[error("chronyd's numbers cannot be right: look at `chronyc tracking`")]
     Absurd,
 }
@@ -80,17 +80,17 @@ pub enum ReplyError {
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum ChronyError {
-    /// Nobody there.
+    /// Nothing listens there.
     #[error(
         "no chronyd answers at {address} ({detail}): start it, or set clock.chrony to where its `cmdport` is (127.0.0.1:323 unless changed)"
     )]
     Silent {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         detail: String,
     },
-    /// It answered.
+    /// The answer gives no bound.
     #[error("{0}")]
     Reply(#[from] ReplyError),
 }
@@ -157,12 +157,12 @@ fn number(word: u32) -> f64 {
     f64::from(coefficient) * f64::from(exponent).exp2()
 }
 
-/// Polls after which an answer is too old to go on with: chronyd may be gone, and then nobody steers the clock.
+/// Number of missed polls after which the last answer is too old: chronyd may have stopped, and then the clock is not disciplined.
 const MISSED_MAX: u32 = 3;
-/// Answers to other requests that are read before giving up.
+/// Maximum number of answers to other requests that are skipped.
 const STRAY_MAX: usize = 16;
 
-/// Asks chronyd from time to time.
+/// Polls chronyd.
 #[derive(Debug)]
 pub(crate) struct Chrony {
     options: ChronyOptions,

@@ -1,4 +1,4 @@
-//! What the host's own clock reads: what every source starts from.
+//! The host's own clock, on which every source is based.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// A clock of this host. Clone it freely; all clones read the same.
+/// A clock of this host. Clones are cheap and read the same clock.
 #[derive(Clone)]
 pub struct LocalClock(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    /// The one that a daemon disciplines.
+    /// The clock that a daemon disciplines.
     System,
-    /// The one that nobody steers, moved by a constant.
+    /// The undisciplined clock plus a constant.
     Raw { ahead_ns: u64 },
-    /// Made of the one that nobody steers.
+    /// A function of the undisciplined clock.
     Made(Arc<dyn Fn(u64) -> u64 + Send + Sync>),
 }
 
-/// Two readings of one clock with another between them may lie so far apart that the other still counts as read at their middle.
+/// Maximum distance of two readings of one clock for which a reading of another clock in between counts as taken in the middle.
 const BETWEEN_NS_MAX: u64 = 2_000;
-/// Attempts at that.
+/// Number of attempts.
 const ATTEMPTS: u32 = 4;
-/// A packet that lay in the system for longer says nothing.
+/// Maximum age of a packet's time stamp.
 const STAMP_AGE_NS_MAX: u64 = 1_000_000_000;
 
 impl LocalClock {
@@ -34,7 +34,7 @@ impl LocalClock {
         Self(Kind::System)
     }
 
-    /// The oscillator's count, which nobody steers, set to the system's time once, now.
+    /// The undisciplined oscillator, set once to the current system time.
     #[must_use]
     pub fn raw() -> Self {
         Self(Kind::Raw { ahead_ns: system_ns().saturating_sub(raw_ns()) })
@@ -46,7 +46,7 @@ impl LocalClock {
         Self(Kind::Made(Arc::new(read)))
     }
 
-    /// What it reads now.
+    /// The current reading.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         match &self.0 {
@@ -56,8 +56,8 @@ impl LocalClock {
         }
     }
 
-    /// What it read when the system's clock read `stamp_ns`, a moment ago: the kernel stamps packets by the system's clock. None
-    /// where that can not be said: the system's clock was set in between, or this thread was interrupted each time it looked.
+    /// The reading when the system's clock read `stamp_ns`, a moment ago, because the kernel stamps packets by the system's clock.
+    /// `None` if that is unknown: the system's clock was set in between, or this thread was interrupted at each attempt.
     #[must_use]
     pub fn at_system_ns(&self, stamp_ns: u64) -> Option<u64> {
         let of_raw: &dyn Fn(u64) -> u64 = match &self.0 {

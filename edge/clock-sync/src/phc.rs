@@ -1,9 +1,8 @@
 //! A PTP hardware clock (`/dev/ptpN`): the card's own, or the one that a cloud gives its guests.
 //!
-//! The device is read between two readings of the host's clock, several times; the narrowest such pair counts, and half of its
-//! width is the error of the reading. Between two looks the host's clock goes on at the rate that the last looks show. The device
-//! knows nothing of its own error: the operator declares it, or a file of the driver has it (ENA: `phc_error_bound`, in
-//! nanoseconds).
+//! The device is read several times between two readings of the host's clock. The narrowest such pair counts, and half of its width
+//! is the error of the reading. Between two looks the host's clock is extrapolated at the rate of the last looks. The device does
+//! not report its own error: the operator declares it, or a file of the driver has it (ENA: `phc_error_bound`, in nanoseconds).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,35 +19,35 @@ use crate::cell::{Publisher, difference_ns};
 use crate::error::StartError;
 use crate::local::as_ns;
 
-/// Which device, and how good it is.
+/// The device and its error bound.
 #[derive(Clone, Debug)]
 pub struct PhcOptions {
     /// Its path.
     pub device: PathBuf,
-    /// How far it may be off itself, beyond what a file says.
+    /// Bound on the device's own error, in addition to the file's.
     pub reference_bound_ns: u64,
-    /// A file with how far it may be off, in nanoseconds; read with each look.
+    /// A file with its error bound in nanoseconds, read with each look.
     pub bound_file: Option<PathBuf>,
-    /// From one look to the next.
+    /// Interval between looks.
     pub interval: Duration,
 }
 
 /// Pairs of readings at each look.
 const PAIRS: usize = 8;
-/// Looks that the rate is taken from.
+/// Number of looks from which the rate is computed.
 const LOOKS: usize = 16;
-/// Pairs that were wider say nothing: this thread was interrupted within each.
+/// Maximum width of a pair. In wider ones this thread was interrupted.
 const WIDTH_NS_MAX: u64 = 1_000_000;
-/// How much the rate between two looks may differ from that over all of them: temperature, and the device being steered.
+/// Bound on the difference of the rate between two looks and over all looks, because of temperature and steering of the device.
 const GROWTH_PPT: u64 = 10_000_000;
-/// The same as long as there is one look alone: what oscillators are off.
+/// The same while there is only one look: the error of ordinary oscillators.
 const FIRST_GROWTH_PPT: u64 = 100_000_000;
-/// Looks without a reading after which there is no clock.
+/// Number of looks without a reading after which the clock has no bound.
 const MISSED_MAX: u32 = 10;
 
 type Read = Box<dyn FnMut() -> io::Result<u64> + Send>;
 
-/// Looks at a device from time to time.
+/// Reads a device regularly.
 pub(crate) struct Phc {
     options: PhcOptions,
     read: Read,
@@ -168,7 +167,7 @@ impl Phc {
     }
 }
 
-/// How much the host's clock less the device grew per time of the host's, and how far off that may be.
+/// Growth of the difference between the host's clock and the device, per unit of the host's time, with its error bound.
 fn rate(first: &Look, last: &Look) -> (i64, u64) {
     let between_ns = i128::from(last.local_ns) - i128::from(first.local_ns);
     let per_time = |ns: i128| ns.saturating_mul(1_000_000_000_000) / between_ns.max(1);

@@ -1,4 +1,4 @@
-//! The thread behind a source: start, stop, and the loop of those that ask somebody from time to time.
+//! The thread of a source: start, stop, and the polling loop.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use crate::mesh::{Mesh, MeshOptions};
 use crate::phc::{Phc, PhcOptions};
 use crate::stop::Stop;
 
-/// How a clock is kept.
+/// Options of a clock.
 #[derive(Clone, Debug)]
 pub struct ClockOptions {
     /// A clock whose bound is wider does not stamp. It is good again within three quarters of this.
@@ -26,10 +26,10 @@ pub struct ClockOptions {
     pub source: SourceOptions,
 }
 
-/// Where time comes from.
+/// The source of time.
 #[derive(Clone, Debug)]
 pub enum SourceOptions {
-    /// The system's clock, believed to be within a bound for as long as the node runs.
+    /// The system's clock, assumed to be within a bound as long as the node runs.
     System {
         /// That bound, above 0.
         bound_ns: u64,
@@ -122,7 +122,7 @@ impl Drop for ClockService {
     }
 }
 
-/// How often the system's clock is looked at.
+/// Interval of readings of the system's clock.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Polls. Logs a failure once when it begins and once when it is over.
@@ -136,7 +136,7 @@ fn poll(publisher: &mut Publisher, stop: &Stop, interval: Duration, mut step: im
             _ => {}
         }
         was_well = trouble.is_none();
-        publisher.tell(|details| details.trouble = trouble);
+        publisher.set_details(|details| details.trouble = trouble);
         publisher.publish();
         if stop.wait(interval) {
             return;

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Tells a thread to end.
+/// Signals a thread to end.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
     is_asked: Mutex<bool>,
@@ -20,7 +20,7 @@ impl Stop {
         *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits; whether to end.
+    /// Waits; returns whether to end.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         let guard = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
         *self.bell.wait_timeout_while(guard, time, |is_asked| !*is_asked).unwrap_or_else(PoisonError::into_inner).0

@@ -196,7 +196,7 @@ fn without_chronyd_there_is_no_clock_and_the_advice_is_to_start_it() {
 }
 
 #[test]
-fn one_who_answers_in_another_language_is_told_of() {
+fn a_malformed_answer_is_reported() {
     let (address, daemon) = daemon(|_, _| vec![b"HTTP/1.1 400 Bad Request".to_vec()]);
     let service = follow(address);
     let view = wait(&service, |view| view.trouble.is_some());

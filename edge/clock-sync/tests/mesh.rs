@@ -1,6 +1,6 @@
-//! Meshes of nodes in one process over real sockets, each node with a clock of its own that is a function of the oscillator's count. What is
-//! compared is what the nodes say at one and the same count, so that it does not matter how busy the machine is. One mesh at a time: two of them
-//! would keep each other's probes waiting, and a window in which most wait says nothing.
+//! Meshes of nodes in one process over real sockets, each node with a clock of its own that is a function of the oscillator's
+//! count. What is compared is what the nodes say at one and the same count, so that it does not matter how busy the machine is. One
+//! mesh at a time: two of them would keep each other's probes waiting, and a window in which most wait says nothing.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
@@ -94,8 +94,8 @@ impl Net {
         Self { nodes: nodes.collect(), addresses, sockets, _alone: alone }
     }
 
-    /// Of all nodes that are good now, at one count: how far each is off the reference's clock, which must be within what it says. How
-    /// many there are.
+    /// Of all nodes that are good now, at one count: how far each is off the reference's clock, which must be within what it says.
+    /// How many there are.
     fn check(&self, except: Option<usize>) -> usize {
         let mut good = 0;
         for (node, (oscillator, service)) in self.nodes.iter().enumerate().filter(|(node, _)| Some(*node) != except) {
@@ -206,7 +206,7 @@ fn a_node_whose_stamps_are_lies_is_named_and_stays_out() {
 }
 
 #[test]
-fn a_coordinator_that_is_started_again_begins_anew_and_nobody_is_wrong_meanwhile() {
+fn a_restarted_coordinator_starts_again_and_no_clock_is_wrong_meanwhile() {
     let mut net = Net::start();
     net.settle();
     let before = net.mesh(1).unwrap().window.unwrap();
@@ -222,7 +222,7 @@ fn a_coordinator_that_is_started_again_begins_anew_and_nobody_is_wrong_meanwhile
 }
 
 #[test]
-fn a_mesh_that_can_not_be_says_what_would_do() {
+fn an_impossible_mesh_is_refused_with_advice() {
     let socket = || UdpSocket::bind("127.0.0.1:0").unwrap();
     let two = ["127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned()];
     let refused = |change: fn(&mut MeshOptions), nodes: &[String]| {

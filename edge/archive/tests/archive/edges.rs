@@ -52,7 +52,7 @@ fn a_day_without_trades_is_a_day_and_one_without_entries_is_none() {
     let dir = folder.path().join(day.to_string());
     let manifest = verify_day(&dir).unwrap().manifest;
     assert_eq!((manifest.complete, manifest.trades, manifest.first_log_index, manifest.last_log_index), (true, 0, 121, 122));
-    assert_eq!(manifest.books, 2, "one picture of each instrument");
+    assert_eq!(manifest.books, 2, "one snapshot of each instrument");
     assert!(!folder.path().join(day.next().to_string()).exists());
 }
 
@@ -115,7 +115,7 @@ fn an_archive_that_begins_late_says_so() {
 fn a_full_queue_never_stops_the_engine() {
     let (sender, batches) = bounded(1);
     let mut engine = Engine::new();
-    // A picture of every change.
+    // A snapshot of every change.
     let mut recorder = Recorder::new(sender, DEPTH, 1, LogIndex(1), &engine);
     recorder.go_live();
     let mut last = LogIndex(0);
@@ -142,7 +142,7 @@ fn a_full_queue_never_stops_the_engine() {
     recorder.flush();
     let next = batches.try_recv().unwrap();
     assert!(next.spans[0].first > kept.next(), "some were given up");
-    assert_eq!(next.listings.len(), 1, "who missed a batch is told of the instruments again");
+    assert_eq!(next.listings.len(), 1, "the instruments are listed again after a missed batch");
     let missing = next.spans[0].first.0 - kept.0 - 1;
     keeper.take(next);
     assert_eq!((keeper.seen(), keeper.missing()), (last, missing));
@@ -186,7 +186,7 @@ fn no_byte_of_a_closed_day_changes_unseen() {
         std::fs::write(folder.path().join(name), bytes).unwrap();
     }
     verify_day(&dir).unwrap();
-    // A reader is told too.
+    // A reader is notified too.
     let journal = dir.join("books.journal");
     let mut bytes = std::fs::read(&journal).unwrap();
     bytes[64..].fill(0x55);

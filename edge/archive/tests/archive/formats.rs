@@ -1,5 +1,5 @@
-//! What others read: Parquet by the library, DBN by a reader written here from its documentation, and files that are kept so that a reader in
-//! another language can be tried on them.
+//! What others read: Parquet by the library, DBN by a reader written here from its documentation, and files that are kept so that a
+//! reader in another language can be tried on them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -169,10 +169,10 @@ fn dbn_holds_what_happened() {
         assert_eq!(u64::from(short(record, 44)), trade.log_index.0);
     }
     let books = read_dbn(&dir.join("BTC-USD.0.mbp-10.dbn"));
-    let pictures: Vec<&Book> = script.books.iter().filter(|book| book.time < day.end()).collect();
-    assert_eq!((books.schema, books.records.len()), (2, pictures.len()));
-    assert!(pictures.len() > 3);
-    for (record, book) in books.records.iter().zip(pictures) {
+    let snapshots: Vec<&Book> = script.books.iter().filter(|book| book.time < day.end()).collect();
+    assert_eq!((books.schema, books.records.len()), (2, snapshots.len()));
+    assert!(snapshots.len() > 3);
+    for (record, book) in books.records.iter().zip(snapshots) {
         assert_eq!((record.len(), record[1], record[30]), (368, 10, 128 | 32));
         for at in 0..10 {
             let level = 48 + 32 * at;
@@ -220,8 +220,8 @@ fn dbn_is_read_by_its_own_library() {
     assert_eq!(books.metadata().schema, Some(dbn::Schema::Mbp10));
     let mut count = 0;
     while let Some(book) = books.decode_record::<dbn::Mbp10Msg>().unwrap() {
-        let picture = &script.books[count];
-        let best = picture.bids.first().map_or(dbn::UNDEF_PRICE, |level| level.price.get() * 500_000_000);
+        let snapshot = &script.books[count];
+        let best = snapshot.bids.first().map_or(dbn::UNDEF_PRICE, |level| level.price.get() * 500_000_000);
         assert_eq!((book.levels[0].bid_px, book.flags.is_snapshot()), (best, true));
         count += 1;
     }
@@ -229,7 +229,7 @@ fn dbn_is_read_by_its_own_library() {
 }
 
 #[test]
-fn what_dbn_can_not_say_exactly_is_not_said() {
+fn days_that_dbn_cannot_represent_exactly_have_no_dbn_file() {
     // One tick is 10^-10 of quote per base.
     let mut script = plain();
     for (_, _, command) in &mut script.entries {
@@ -259,8 +259,8 @@ fn formats_are_made_where_they_are_asked_for() {
     }
 }
 
-/// `tests/golden/2026-11-20` is read by a test of the Python package too. Where the format changes with intent, run this with `WALRAS_WRITE_GOLDEN`
-/// set, and say so in the change.
+/// `tests/golden/2026-11-20` is read by a test of the Python package too. Where the format changes with intent, run this with
+/// `WALRAS_WRITE_GOLDEN` set, and say so in the change.
 #[test]
 fn the_files_are_those_that_were_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,7 +288,8 @@ fn the_first_trade_is_what_was_ordered() {
     assert_eq!((trade.price.get(), trade.size.get(), trade.taker_side), (60_002, 2, Some(Side::Buy)));
 }
 
-/// What does not fit a DBN record costs the DBN file and nothing else, on whichever side it stands and however deep the other one is.
+/// What does not fit a DBN record costs the DBN file and nothing else, on whichever side it stands and however deep the other one
+/// is.
 #[test]
 fn a_size_that_dbn_has_no_room_for_is_noted_on_either_side() {
     use walras_testkit::plain::{opening, order};

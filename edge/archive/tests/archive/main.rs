@@ -45,17 +45,17 @@ fn what_is_queried_is_what_happened() {
             let (from, to) = (first + (last - first) / 3, first + (last - first) / 2);
             let within: Vec<Trade> = expected.into_iter().filter(|t| (from..to).contains(&t.time.0)).collect();
             assert_eq!(all(&history, instrument, from, to, 10), within);
-            // Between any two pictures, at one, and before the first.
-            let pictures: Vec<_> = script.books.iter().filter(|book| book.instrument.0 == instrument).collect();
-            for at in pictures.windows(2) {
+            // Between any two snapshots, at one, and before the first.
+            let snapshots: Vec<_> = script.books.iter().filter(|book| book.instrument.0 == instrument).collect();
+            for at in snapshots.windows(2) {
                 let found = |time: u64| history.book_at(InstrumentId(instrument), TimeNs(time)).unwrap();
                 assert_eq!(found(at[0].time.0).as_ref(), Some(at[0]));
                 assert_eq!(found(at[1].time.0 - 1).as_ref(), Some(at[0]));
             }
-            assert_eq!(history.book_at(InstrumentId(instrument), TimeNs(pictures[0].time.0 - 1)).unwrap(), None);
+            assert_eq!(history.book_at(InstrumentId(instrument), TimeNs(snapshots[0].time.0 - 1)).unwrap(), None);
         }
         assert!(count > 100, "seed {seed}: {count} trades");
-        assert!(script.books.len() > 100, "seed {seed}: {} pictures", script.books.len());
+        assert!(script.books.len() > 100, "seed {seed}: {} snapshots", script.books.len());
     }
 }
 

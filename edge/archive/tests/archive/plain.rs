@@ -7,7 +7,7 @@ use walras_wire::{Command, VenueCommand};
 
 use super::world::{BEGIN_NS, Entry, Script};
 
-/// Four trades, of which every number is known, and the next day's first entry.
+/// Four trades with known numbers, and the next day's first entry.
 pub(crate) fn plain() -> Script {
     let mut commands = opening();
     commands.push(order(0, 1, Side::Sell, 60_002, 5));

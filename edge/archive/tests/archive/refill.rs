@@ -12,7 +12,7 @@ use walras_wire::{Command, VenueCommand};
 use super::cuts::without_progress;
 use super::world::{BEGIN_NS, Entry, Script, archive, settings};
 
-/// Trades, in a market of which a picture is taken after each entry; and the next day's first entry.
+/// Trades in a market with a book snapshot after each entry, and the next day's first entry.
 fn entries() -> Vec<Entry> {
     let mut commands = opening();
     for id in 0..9_000 {
@@ -60,7 +60,8 @@ fn log_after(has: LogIndex, entries: &Arc<Vec<Entry>>) -> Refill {
     })
 }
 
-/// A venue whose archive's disk is full from its first entry to its last but one, and has room then. What it says once all is durable.
+/// A venue whose archive's disk is full from its first entry to its last but one, and has room then. What it says once all is
+/// durable.
 fn run(settings: &Settings, entries: &[Entry], refill: Option<Refill>) -> StatusView {
     let faults = Faults::after(u64::MAX);
     let service = Service::start(settings.clone(), Files::failing(faults.clone()), refill).unwrap();
@@ -73,7 +74,8 @@ fn run(settings: &Settings, entries: &[Entry], refill: Option<Refill>) -> Status
     for (at, entry) in before.iter().enumerate() {
         apply(&mut engine, entry, &mut recorder);
         recorder.flush();
-        // From here on the archive takes nothing: a few batches wait in the queue, then some at the recorder, then they are given up.
+        // From here on the archive takes nothing: a few batches wait in the queue, then some at the recorder, then they are given
+        // up.
         if at == 0 {
             until("the archive has trouble", || status.view().trouble.is_some());
         }

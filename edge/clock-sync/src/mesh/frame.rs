@@ -1,4 +1,4 @@
-//! The bytes of a datagram: a head, what is said, and a tag.
+//! The encoding of a datagram: a head, a body, and a tag.
 //!
 //! | bytes | head |
 //! | --- | --- |
@@ -33,28 +33,28 @@ const RESULT: u8 = 3;
 /// Sender and receiver, with their incarnations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Who sends.
+    /// The sender.
     pub from: NodeId,
-    /// Whom it is for.
+    /// The receiver.
     pub to: NodeId,
-    /// Which incarnation of the sender.
+    /// The sender's incarnation.
     pub sender_incarnation: u64,
-    /// Which incarnation of the receiver the sender knows; 0 for none.
+    /// The receiver's incarnation, as far as the sender knows it; 0 for none.
     pub receiver_incarnation: u64,
 }
 
-/// What is said.
+/// The body of a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// To or from a peer.
     Probe(Probe),
-    /// To the coordinator: what edges of the sender found, at most [`EDGES_MAX`], all of one window.
+    /// To the coordinator: reports of the sender's edges, at most [`EDGES_MAX`], all of one window.
     Reports(Vec<EdgeReport>),
     /// From the coordinator.
     Result(NodeResult),
 }
 
-/// What a window says of the node that it is sent to.
+/// A window's result for the receiving node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeResult {
     /// Which window.

@@ -17,21 +17,21 @@ const WAIT_NS_MAX: u64 = 50_000_000;
 /// Datagrams between two looks at what is due.
 const DATAGRAMS_MAX: usize = 64;
 /// How often the readings' status and what there is to tell are looked at.
-const TELL_NS: u64 = 100_000_000;
+const PUBLISH_NS: u64 = 100_000_000;
 
 impl Mesh {
     pub(crate) fn run(mut self, mut publisher: Publisher, stop: &Stop) {
         let mut effects = Vec::new();
-        let mut told_at_ns = None;
+        let mut published_at_ns = None;
         while !stop.is_asked() {
             let local_ns = publisher.local().now_ns();
             let next_ns = self.node.on_timer(local_ns, &mut effects);
             self.carry_out(&mut publisher, &mut effects);
-            if told_at_ns.is_none_or(|told_at_ns: u64| local_ns.abs_diff(told_at_ns) >= TELL_NS) {
-                told_at_ns = Some(local_ns);
+            if published_at_ns.is_none_or(|published_at_ns: u64| local_ns.abs_diff(published_at_ns) >= PUBLISH_NS) {
+                published_at_ns = Some(local_ns);
                 publisher.publish();
                 let (trouble, view) = (self.node.trouble(local_ns), self.node.view(local_ns));
-                publisher.tell(|details| (details.trouble, details.mesh) = (trouble, Some(view)));
+                publisher.set_details(|details| (details.trouble, details.mesh) = (trouble, Some(view)));
             }
             let left_ns = next_ns.saturating_sub(publisher.local().now_ns()).min(WAIT_NS_MAX);
             if left_ns > SPIN_NS {
