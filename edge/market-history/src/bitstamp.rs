@@ -1,5 +1,5 @@
-//! Bitstamp's BTC/USD stream of 2015: the log of its websocket (`milliseconds event {json}` a line) and the order events parsed from
-//! it by another program (`orders.csv`).
+//! Bitstamp's BTC/USD stream of 2015: the log of its websocket (`milliseconds event {json}` a line) and the order events parsed
+//! from it by another program (`orders.csv`).
 //!
 //! Prices are in cents, sizes in satoshi. The stream was not in sequence and says only an order's new open size, so it is a test of
 //! readers rather than an oracle of matching. `orders.csv` lacks one satoshi in every twelfth line, where its program cut off a
@@ -46,7 +46,7 @@ pub enum BitstampAction {
 pub enum BitstampMessage {
     /// Of an order.
     Order {
-        /// What happened.
+        /// The event.
         action: BitstampAction,
         /// The order.
         id: u64,
@@ -63,9 +63,9 @@ pub enum BitstampMessage {
     Trade {
         /// Its number.
         id: u64,
-        /// At what price.
+        /// The price.
         price: PriceUnits,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
     },
     /// A snapshot; its levels are in the reader.
@@ -77,7 +77,7 @@ pub enum BitstampMessage {
 pub struct BitstampTimed {
     /// Since 1970, to the millisecond.
     pub time_ns: u64,
-    /// What.
+    /// The message.
     pub message: BitstampMessage,
 }
 

@@ -35,13 +35,13 @@ pub enum HistoryError {
     Malformed {
         /// The format that was assumed.
         format: &'static str,
-        /// Where.
+        /// The position in the file.
         at: Position,
         /// What should have stood there.
         expected: &'static str,
         /// What stands there, shortened and escaped.
         found: String,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
     /// The stream broke off or its compressed form is damaged.
@@ -67,7 +67,7 @@ pub enum HistoryError {
     Archive {
         /// The archive.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// Nothing known.
@@ -84,11 +84,11 @@ pub enum HistoryError {
     Unwritable {
         /// Number of the message, from 1.
         index: u64,
-        /// Which value.
+        /// The value.
         what: &'static str,
         /// The format to be written.
         format: &'static str,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
     /// Writing failed.

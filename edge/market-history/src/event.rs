@@ -91,7 +91,7 @@ pub enum HistoryKind {
     Execute {
         /// The order.
         order_ref: OrderRef,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
         /// What else the file says.
         stated: Option<Stated>,
@@ -100,9 +100,9 @@ pub enum HistoryKind {
     ExecuteAtPrice {
         /// The order.
         order_ref: OrderRef,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
-        /// At what price.
+        /// The price.
         price: PriceUnits,
         /// Whether it counts in volume (an auction's executions are repeated in bulk by an [`HistoryKind::AuctionTrade`]).
         printable: bool,
@@ -122,7 +122,7 @@ pub enum HistoryKind {
     SetOpenSize {
         /// The order.
         order_ref: OrderRef,
-        /// What is left of it.
+        /// The remaining size.
         size: SizeUnits,
         /// What else the file says.
         stated: Option<Stated>,
@@ -130,9 +130,9 @@ pub enum HistoryKind {
     /// A trade. Where an order is named, it (or the order that it was on arrival) traded; where none is, it was a hidden one,
     /// or the file does not say.
     Trade {
-        /// At what price.
+        /// The price.
         price: PriceUnits,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
         /// The side that took liquidity, where known.
         aggressor: Option<Side>,
@@ -143,9 +143,9 @@ pub enum HistoryKind {
     },
     /// A trade of an auction: one of its pairs where the orders are named, else all of it.
     AuctionTrade {
-        /// At what price.
+        /// The price.
         price: PriceUnits,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
         /// The buying order, where known.
         buy_ref: Option<OrderRef>,
@@ -174,7 +174,7 @@ pub enum HistoryKind {
         side: Side,
         /// Its limit.
         price: PriceUnits,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
         /// What becomes of what does not trade at once.
         lasting: Lasting,
@@ -200,7 +200,7 @@ pub struct HistoryEvent {
     pub sequence: Option<NonZeroU64>,
     /// The exchange's number of the instrument; zero in files that do not say.
     pub instrument: u32,
-    /// What.
+    /// The kind of event.
     pub kind: HistoryKind,
 }
 
@@ -270,7 +270,7 @@ impl Levels {
         &self.levels[..usize::from(self.count)]
     }
 
-    /// How many.
+    /// Number of levels.
     #[must_use]
     pub fn count(&self) -> u8 {
         self.count
@@ -293,9 +293,9 @@ pub struct BookSnapshot {
 /// What an auction would trade if it ended now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndicativeUncross {
-    /// At what price.
+    /// The price.
     pub price: PriceUnits,
-    /// How much.
+    /// Size in units.
     pub size: SizeUnits,
     /// What buyers at the price, or better, would be left with.
     pub buy_surplus: SizeUnits,

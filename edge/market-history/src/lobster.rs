@@ -65,7 +65,7 @@ impl LobsterType {
 pub struct LobsterMessage {
     /// Since midnight.
     pub time_ns: u64,
-    /// What.
+    /// The kind of message.
     pub message_type: LobsterType,
     /// The order; zero or -1 where there is none.
     pub order_id: i64,

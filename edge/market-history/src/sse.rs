@@ -1,11 +1,11 @@
 //! The Shanghai exchange's level-2 feed as a text log: one line per message, `//` and then `Name=number` fields padded with spaces,
 //! in a fixed order for each message type. 192 is an order, 191 a trade, 111 a snapshot of ten levels.
 //!
-//! Prices and sizes are in thousandths. What one must know to replay it: an order that trades fully on arrival has no order message;
-//! of one that trades in part only the rest is added, *after* its trades. Lines are not in the order in which things happened:
-//! sorted by `BizIndex` (the event's [`HistoryEvent::sequence`]) they are, and times never go back; in the known log a line is up to
-//! 1,484 places from where it belongs. Snapshots have no such number. Source: the feed's field list in the repository that the
-//! log comes from (fpga2u/AXOrderBook, `doc/msgTypes.md`) and the log itself.
+//! Prices and sizes are in thousandths. What one must know to replay it: an order that trades fully on arrival has no order
+//! message; of one that trades in part only the rest is added, *after* its trades. Lines are not in the order in which things
+//! happened: sorted by `BizIndex` (the event's [`HistoryEvent::sequence`]) they are, and times never go back; in the known log a
+//! line is up to 1,484 places from where it belongs. Snapshots have no such number. Source: the feed's field list in the repository
+//! that the log comes from (fpga2u/AXOrderBook, `doc/msgTypes.md`) and the log itself.
 
 use std::io::BufRead;
 use std::num::NonZeroU64;
@@ -74,9 +74,9 @@ pub enum SseMessage {
         buy_order_no: u64,
         /// The selling order.
         sell_order_no: u64,
-        /// At what price.
+        /// The price.
         price: PriceUnits,
-        /// How much.
+        /// Size in units.
         size: SizeUnits,
         /// Of what kind.
         kind: SseTradeKind,
@@ -101,7 +101,7 @@ pub struct SseTimed {
     pub security_id: u32,
     /// Place in the channel's order of orders and trades (`BizIndex`); snapshots have none.
     pub biz_index: Option<NonZeroU64>,
-    /// What.
+    /// The message.
     pub message: SseMessage,
 }
 

@@ -58,11 +58,11 @@ pub enum WorkloadOp {
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadCommand {
-    /// Who.
+    /// The user.
     pub user: u32,
     /// The order, above zero.
     pub order_id: u64,
-    /// What.
+    /// The operation.
     pub op: WorkloadOp,
 }
 

@@ -41,7 +41,7 @@ fn a_made_market_survives_being_written_as_lobster_and_as_itch() {
 }
 
 #[test]
-fn a_workload_survives_its_file_and_its_answer_stands_beside_it() {
+fn a_workload_survives_its_file_and_its_answer_is_next_to_it() {
     let mut churn = Churn::new(ChurnConfig { commands: 20_000, ..ChurnConfig::standard(11) });
     let mut file = Vec::new();
     assert_eq!(write_commands(churn.by_ref(), &mut file).unwrap(), 21_000);

@@ -1,4 +1,4 @@
-//! The real files, where they are: `WALRAS_DATA`, or `../shared/data` beside the repository. What is absent is said and skipped.
+//! Tests on real files, from `WALRAS_DATA` or from `../shared/data` next to the repository. Missing files are reported and skipped.
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
 use std::collections::BTreeMap;
@@ -25,8 +25,8 @@ fn find(file: &str) -> Option<PathBuf> {
         None => {
             // A second worktree of the repository lies one folder deeper than the first.
             let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-            let beside = ["../shared/data", "../../shared/data"].map(|data| repository.join(data));
-            beside.into_iter().find(|data| data.is_dir())?
+            let next_to_it = ["../shared/data", "../../shared/data"].map(|data| repository.join(data));
+            next_to_it.into_iter().find(|data| data.is_dir())?
         }
     };
     Some(root.join(file)).filter(|path| path.is_file())

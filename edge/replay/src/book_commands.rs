@@ -88,7 +88,7 @@ impl Writer {
             Action::Move { order_ref, price } => {
                 if self.find(order_ref).is_some() {
                     self.could_rest(price);
-                    self.tell(step, order_ref, WorkloadOp::Move { price_ticks: price.get() }, Action::Move { order_ref, price });
+                    self.emit(step, order_ref, WorkloadOp::Move { price_ticks: price.get() }, Action::Move { order_ref, price });
                 } else {
                     self.made.left_out += 1;
                 }
@@ -133,7 +133,7 @@ impl Writer {
             }
             Lasting::ImmediateOrCancel => WorkloadOp::Immediate { side, price_ticks, size_lots },
         };
-        self.tell(step, order_ref, op, Action::Submit { order_ref, side, price, size, lasting });
+        self.emit(step, order_ref, op, Action::Submit { order_ref, side, price, size, lasting });
     }
 
     /// Leaves an order what `left` says, if it has more.
@@ -144,16 +144,16 @@ impl Writer {
         };
         let open = left(&order);
         if open.is_zero() {
-            self.tell(step, order_ref, WorkloadOp::Cancel, Action::Delete { order_ref, open: None });
+            self.emit(step, order_ref, WorkloadOp::Cancel, Action::Delete { order_ref, open: None });
         } else if open < order.open {
             let by = order.open - open;
             let op = WorkloadOp::Reduce { size_lots: by.get() as i64 };
-            self.tell(step, order_ref, op, Action::Reduce { order_ref, by });
+            self.emit(step, order_ref, op, Action::Reduce { order_ref, by });
         }
     }
 
     /// Writes a command and carries it out, to know what stands when the next one comes.
-    fn tell(&mut self, step: &Step, order_ref: u64, op: WorkloadOp, action: Action) {
+    fn emit(&mut self, step: &Step, order_ref: u64, op: WorkloadOp, action: Action) {
         self.made.result.mix.count(&op);
         self.made.commands.push(WorkloadCommand { user: self.users[&order_ref], order_id: order_ref, op });
         let before = self.tally.trades;

@@ -74,9 +74,9 @@ pub enum ReplayError {
     /// An entry of the log that was just written is none.
     #[error("entry {index} of the log that was just written: {source}; check the disk")]
     Entry {
-        /// Which.
+        /// The log index.
         index: walras_types::LogIndex,
-        /// Why.
+        /// The cause.
         source: walras_sequencer::EntryError,
     },
     /// The folder for the log holds one already.
@@ -85,9 +85,9 @@ pub enum ReplayError {
     /// The venue cannot be set up for this history.
     #[error("{what}; {advice}")]
     Venue {
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! A file of history, read once and ready to be replayed: nothing of it stays in memory but how its orders end.
+//! A file of history, read once and ready to be replayed. Only the ends of its orders stay in memory.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Scale {
         Self::new(units_per_tick, units_per_lot).expect("the formats' scales are at least one")
     }
 
-    /// The scale that was asked for; else that of the format, with the tick of stocks below a dollar where the file is of one.
+    /// The requested scale; otherwise the format's, with the tick for stocks below a dollar if the file is of one.
     fn choose(options: &Options, format: Format, info: HistoryInfo, survey: &Survey) -> Result<Self, ReplayError> {
         let known = Self::of_format(format);
         if let Some(text) = &options.tick {

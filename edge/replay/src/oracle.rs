@@ -1,9 +1,9 @@
 //! LOBSTER's orderbook file as an oracle: after each message of the record the book must show the levels that the file shows.
 //!
-//! A file of `N` levels does not tell what stands deeper. So a level that was not in view on the row before is *learned*: the book
-//! takes it over as the file has it, with an order of nobody for what no message explains. The first row is learned whole: it is
-//! the book with which the record begins. A level that was in view must agree; where it does not, the row differs, and the level is
-//! set to the file's, so that one difference is counted once.
+//! A file of `N` levels does not show deeper ones. So a level that was not visible on the previous row is *learned*: the book takes
+//! it from the file, with an artificial order for size that no message explains. The first row is learned completely: it is the
+//! book at the start of the record. A level that was visible must agree. Otherwise the row differs, and the level is set to the
+//! file's, so that one difference is counted once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::load::{Loaded, Scale};
 use crate::survey::Lives;
 use crate::truth::{LevelName, Levels, Standing, level_name};
 
-/// Numbers of orders of nobody begin here: no exchange numbers its orders that high.
+/// First number of artificial orders, above those of any exchange.
 const NOBODY: u64 = 3 << 61;
 
 /// The book against LOBSTER's orderbook file.
@@ -113,7 +113,7 @@ impl Oracle {
         self.skip_before = self.skip_before.max(until);
     }
 
-    /// The book stands as after the message before line `index`. Returns the levels that the book is to be set to.
+    /// Compares the book, which is in the state after the message before line `index`. Returns the levels to which it must be set.
     pub(crate) fn compare(&mut self, book: &OrderBook, index: u64) -> Result<Option<Levels>, ReplayError> {
         let mut set = None;
         while self.line + 1 < index {

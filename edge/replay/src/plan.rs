@@ -1,4 +1,4 @@
-//! What the driver does, step by step: history in which each aggressor is one order again.
+//! The driver's steps: history in which each aggressor is one order again.
 
 use walras_market_history::Lasting;
 use walras_types::{PriceTicks, Side, SizeLots};
@@ -8,9 +8,9 @@ use walras_types::{PriceTicks, Side, SizeLots};
 pub struct RecordedFill {
     /// The resting order.
     pub maker: u64,
-    /// At what price.
+    /// The price.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
     /// Whether the file adds that order, or it was made up because the file names it without having added it.
     pub origin: Origin,
@@ -32,7 +32,7 @@ pub struct RecordedPair {
     pub buy: u64,
     /// The selling order.
     pub sell: u64,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
 }
 
@@ -51,17 +51,17 @@ pub struct Aggressor {
     pub rest: SizeLots,
     /// The executions that it caused.
     pub fills: Vec<RecordedFill>,
-    /// Orders that those prove gone, each with the number of the execution in `fills` that does; see [`crate::record`]. Behind the
-    /// aggressor they are presumed so, each by a step of its own.
+    /// Orders that these prove gone, each with the index of that execution in `fills`; see [`crate::record`]. Separate steps after
+    /// the aggressor presume them deleted.
     pub gone: Vec<(usize, u64)>,
 }
 
-/// Why an order leaves the book without a line that says so; see [`crate::record`].
+/// Why an order leaves the book without a line for it; see [`crate::record`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presumption {
-    /// The file does not name it any more, and it would be in the way.
+    /// The file never names it again, and it would be in the way.
     Deleted,
-    /// The file names it once more, and this order rests where both cannot stand.
+    /// The file names it again, but another order rests that contradicts it.
     SetAside {
         /// The other order.
         by: u64,
@@ -92,16 +92,16 @@ pub enum Action {
         side: Side,
         /// Its limit.
         price: PriceTicks,
-        /// How much.
+        /// Size in lots.
         size: SizeLots,
-        /// What becomes of the rest.
+        /// Whether the rest stays in the book.
         lasting: Lasting,
     },
-    /// An order leaves without a line that says so.
+    /// An order leaves without a line for it.
     Presume {
         /// The order.
         order_ref: u64,
-        /// Why.
+        /// The reason.
         why: Presumption,
     },
     /// A reconstructed aggressor arrives.
@@ -110,7 +110,7 @@ pub enum Action {
     Reduce {
         /// The order.
         order_ref: u64,
-        /// By how much.
+        /// The reduction.
         by: SizeLots,
     },
     /// An order leaves.
@@ -124,7 +124,7 @@ pub enum Action {
     SetOpen {
         /// The order.
         order_ref: u64,
-        /// What is left.
+        /// The remaining size.
         open: SizeLots,
     },
     /// An order is removed, and its rest submitted again at this price.
@@ -145,11 +145,11 @@ pub enum Action {
         /// Its size.
         size: SizeLots,
     },
-    /// A trade is reported whose orders nobody names.
+    /// A trade is reported without its orders.
     Tape {
         /// At what price, if it is a whole number of ticks.
         price: Option<PriceTicks>,
-        /// How much.
+        /// Size in lots.
         size: SizeLots,
     },
     /// Orders collect from now on.
@@ -177,7 +177,7 @@ pub struct Step {
     /// Number of its last message: after it the book stands as the file says. Of a step that comes before its message, that of the
     /// message before.
     pub until: u64,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
@@ -232,7 +232,7 @@ pub struct MessageCounts {
     pub others: u64,
 }
 
-/// What the steps of a history came to, once all of them were taken.
+/// Totals of a history, once all steps were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanCounts {
     /// What the messages were.

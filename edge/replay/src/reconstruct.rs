@@ -1,11 +1,11 @@
-//! From events to steps: incoming orders reconstructed from what they caused.
+//! Converts events into steps: incoming orders are reconstructed from their executions.
 //!
-//! *Aggressors.* Feeds report what resting orders suffered, not who came. NASDAQ reports an incoming order as one execution message
-//! for each resting order it meets, back to back and with one nanosecond stamp; so executions that follow each other, with one stamp,
-//! on one side, at prices that never improve, are one aggressor (hidden executions may stand between). Shanghai names both orders: a
-//! run of trades with one aggressor is one aggressor. Its limit is the worst price of the run, and it is immediate-or-cancel, unless
-//! its rest is added next (Shanghai: under the aggressor's number; NASDAQ: at once, on its side, at a price that reaches the run's
-//! worst): then it is good-till-cancel at that price, and the book must find out how much rests.
+//! *Aggressors.* Feeds report the executions of resting orders, not the incoming order. NASDAQ reports an incoming order as one
+//! execution message for each resting order it meets, back to back and with one nanosecond stamp; so executions that follow each
+//! other, with one stamp, on one side, at prices that never improve, are one aggressor (hidden executions may stand between).
+//! Shanghai names both orders: a run of trades with one aggressor is one aggressor. Its limit is the worst price of the run, and it
+//! is immediate-or-cancel, unless its rest is added next (Shanghai: under the aggressor's number; NASDAQ: at once, on its side, at
+//! a price that reaches the run's worst): then it is good-till-cancel at that price, and the book must find out how much rests.
 //!
 //! *Orders never added.* LOBSTER files begin at the opening with an empty book, and show orders only within so many levels of the
 //! best. An order that is named without having been added is made up as soon as the file adds an order of a higher number (numbers
@@ -35,7 +35,7 @@ use crate::survey::{Unborn, is_bitstamp};
 pub const SSE_CLOSING_CALL_NS: u64 = (14 * 60 + 57) * 60 * 1_000_000_000;
 
 impl AuctionReference {
-    /// Of a history: the price that was asked for, else Shanghai's rule.
+    /// The rule for a history: the requested price, otherwise Shanghai's rule.
     pub(crate) fn of(loaded: &Loaded) -> Self {
         match loaded.reference_price.and_then(|price| loaded.scale.ticks_and_lots.ticks(price).ok()) {
             Some(price) => AuctionReference::Price(price),
@@ -81,7 +81,7 @@ impl Steps {
         Ok(Self { events: loaded.events()?, builder, ended: false })
     }
 
-    /// What the steps so far came to; all of it once the last was taken.
+    /// Totals of the steps so far.
     #[must_use]
     pub fn counts(&self) -> &PlanCounts {
         &self.builder.counts
@@ -307,8 +307,8 @@ impl Builder {
         both
     }
 
-    /// Whether the order is in the book by now. One that can be made up is; one that was set aside, or stands at another price than the
-    /// file says now, rests once more.
+    /// Whether the order is in the book by now. One that can be made up is; one that was set aside, or stands at another price than
+    /// the file says now, rests once more.
     fn is_named(&mut self, order_ref: OrderRef, event: &HistoryEvent, stated: Option<Stated>) -> bool {
         if self.format == Format::Workload {
             return true;
@@ -340,7 +340,7 @@ impl Builder {
         }
     }
 
-    /// An order rests that stood before whatever happens now.
+    /// Adds an order that rested before the current event.
     fn rest_before(
         &mut self,
         event: &HistoryEvent,
@@ -356,7 +356,7 @@ impl Builder {
         }
     }
 
-    /// The steps of what an order that rests proves.
+    /// Adds the steps for the conclusions from a resting order.
     fn presume(&mut self, event: &HistoryEvent, by: u64, proof: &Proof) {
         self.counts.presumed_deleted += proof.gone.len() as u64;
         for &order_ref in &proof.gone {
@@ -370,7 +370,7 @@ impl Builder {
         }
     }
 
-    /// The steps of what a line of this order proves by being there.
+    /// Adds the steps for the conclusions from the existence of a line of this order.
     fn shown(&mut self, event: &HistoryEvent, order_ref: u64) {
         if let Some(&order) = self.record.find(order_ref).filter(|_| self.record.stands(order_ref)) {
             let gone = self.record.shown(order.side, order.price, event.index);
@@ -439,7 +439,7 @@ impl Builder {
         }
     }
 
-    /// What rests of an aggressor. It proves what it reaches gone; those that it met are so only after it.
+    /// Adds the rest of an aggressor. It proves that the orders which it reaches are gone; those that it traded with only after it.
     fn rest_of(&mut self, mut run: Running, event: &HistoryEvent, order_ref: u64, rest: (Side, PriceTicks, SizeLots)) {
         let mut proof = self.record.rest(order_ref, rest, Origin::Added, event.index);
         let last = run.fills.len().saturating_sub(1);

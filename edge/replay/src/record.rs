@@ -1,16 +1,15 @@
-//! Which orders stand by the record, and which of them cannot.
+//! The orders that rest according to the recorded file, and those that cannot.
 //!
-//! A LOBSTER file of `N` levels has no line for an order that is deleted while `N` levels are better. Such an order would stand for
-//! ever and be met by everything that follows. But three things prove it gone:
-//! - *an order is added and rests*: what it reaches on the other side is gone, or it would have traded;
-//! - *an order is executed*: what stands ahead of it, at a better price or earlier at its own, is gone, or would have been executed
-//!   first. What the book does is compared before this is concluded;
-//! - *a line is there at all*: fewer than `N` levels are better than its price.
+//! A LOBSTER file of `N` levels has no line for an order that is deleted while `N` levels are better. Such an order would stay in
+//! the book forever and trade with later orders. Three facts prove that an order is gone:
+//! - *An order is added and rests*: opposite orders that it reaches are gone; otherwise it would have traded.
+//! - *An order is executed*: orders ahead of it, at a better price or earlier at its own, are gone; otherwise they would have been
+//!   executed first. The book's own fills are compared before this conclusion.
+//! - *A line exists*: fewer than `N` levels are better than its price.
 //!
-//! An order that the file names once more is not gone. If such an order is in the way, one of two lines is untrue. One line against
-//! several is the untrue one; of one against one it is the older. The order of the untrue line is *set aside*: it leaves the book until
-//! the file names it next, and then stands again, unless it is deleted by that. So a false line costs what it says of its own order,
-//! and not the book.
+//! An order that the file names again is not gone. If it is in the way, one of two lines is wrong. One line against several is the
+//! wrong one; of one against one, the older. The order of the wrong line is *set aside*: it leaves the book until the file names it
+//! again, and then rests again unless that line deletes it. So a wrong line affects only its own order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -30,30 +29,30 @@ pub(crate) struct Named {
     entered: u64,
 }
 
-/// What follows from a line: orders that cannot stand.
+/// The consequences of a line: orders that cannot rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Proof {
-    /// The file does not name them any more: presumed deleted.
+    /// Orders that the file never names again: presumed deleted.
     pub(crate) gone: Vec<u64>,
-    /// The file names it once more: set aside until then.
+    /// An order that the file names again: set aside until then.
     pub(crate) aside: Option<u64>,
-    /// The line itself is not believed; the first of those that stand in its way.
+    /// Set if the line itself counts as wrong: the first of the orders that contradict it.
     pub(crate) untrue: Option<u64>,
 }
 
-/// See the module. A record of which nothing follows only keeps side and price of all its orders.
+/// See the module. A record that draws no conclusions only stores side and price of its orders.
 #[derive(Debug)]
 pub(crate) struct Record {
     orders: HashMap<u64, Named>,
-    /// Orders by priority; `None` where nothing follows.
+    /// Orders by priority; `None` if the record draws no conclusions.
     queues: Option<[BTreeMap<(i64, u64), u64>; 2]>,
     aside: HashMap<u64, Named>,
-    /// Orders that the file names after their end: what they were is kept.
+    /// Orders that the file names after their end; their data is kept.
     named_again: HashSet<u64>,
     ended: HashMap<u64, Named>,
     entered: u64,
     lives: Arc<Lives>,
-    /// Levels a side that the file shows, where that is known.
+    /// Number of levels per side in the file, if known.
     levels: Option<usize>,
 }
 
@@ -85,12 +84,12 @@ impl Record {
         }
     }
 
-    /// The order, whether it stands, is set aside or has ended and is named again.
+    /// The order, if it rests, is set aside, or has ended and will be named again.
     pub(crate) fn find(&self, order_ref: u64) -> Option<&Named> {
         self.orders.get(&order_ref).or_else(|| self.aside.get(&order_ref)).or_else(|| self.ended.get(&order_ref))
     }
 
-    /// Whether orders prove each other gone.
+    /// Whether the record concludes that orders are gone.
     pub(crate) fn follows(&self) -> bool {
         self.queues.is_some()
     }
@@ -105,12 +104,12 @@ impl Record {
         self.orders.contains_key(&order_ref)
     }
 
-    /// What an order was is to be kept when it ends.
+    /// The order's data must be kept when it ends.
     pub(crate) fn will_be_named_again(&mut self, order_ref: u64) {
         self.named_again.insert(order_ref);
     }
 
-    /// An order rests. What follows is already done to the record; where the line is untrue, the order is set aside.
+    /// An order rests. The consequences are already applied to the record. If the line is wrong, the order is set aside.
     pub(crate) fn rest(
         &mut self,
         order_ref: u64,
@@ -118,7 +117,7 @@ impl Record {
         origin: Origin,
         index: u64,
     ) -> Proof {
-        // One that stood elsewhere, or waited, is here now.
+        // It may have rested elsewhere or been set aside.
         self.take_out(order_ref);
         self.aside.remove(&order_ref);
         self.entered += 1;
@@ -136,7 +135,7 @@ impl Record {
         proof
     }
 
-    /// What an order of this side and price proves of those it would reach.
+    /// What an order of this side and price proves about the orders that it would reach.
     fn reached(&self, side: Side, price: PriceTicks, index: u64) -> Proof {
         let Some(queues) = &self.queues else { return Proof::default() };
         let queue = &queues[side.opposite() as usize];
@@ -164,11 +163,11 @@ impl Record {
         }
     }
 
-    /// An order is about to be executed: what that proves of those ahead of it. Already done to the record.
+    /// An order is about to be executed: what that proves about the orders ahead of it. Already applied to the record.
     pub(crate) fn executed(&mut self, order_ref: u64, index: u64) -> Proof {
         let (Some(queues), Some(order)) = (&self.queues, self.orders.get(&order_ref)) else { return Proof::default() };
         let ahead = queues[order.side as usize].range(..key(order)).map(|(_, ahead)| *ahead);
-        // Of its own price an exchange may pass an order over: only what is never named again is gone.
+        // At its own price an exchange may skip an order, so only orders that are never named again are gone.
         let (same_price, better): (Vec<u64>, Vec<u64>) = ahead.partition(|ahead| self.orders[ahead].price == order.price);
         let mut proof = self.weigh(better.into_iter(), index);
         if proof.untrue.is_none() {
@@ -178,8 +177,9 @@ impl Record {
         proof
     }
 
-    /// The file has a line for an order of this side and price, so fewer levels are better than the file shows. Where more are, the
-    /// levels of which it names no order any more are gone, unless there are more of those than need be gone. Already done to the record.
+    /// The file has a line for an order of this side and price, so fewer levels are better than the file shows. If the record has
+    /// more, the levels without any order that the file names again are gone, unless there are more of these than must be gone.
+    /// Already applied to the record.
     pub(crate) fn shown(&mut self, side: Side, price: PriceTicks, index: u64) -> Vec<u64> {
         let (Some(queues), Some(levels)) = (&self.queues, self.levels) else { return Vec::new() };
         let mut better: Vec<(PriceTicks, Vec<u64>, bool)> = Vec::new();
@@ -234,7 +234,7 @@ impl Record {
         self.aside.remove(&order_ref)
     }
 
-    /// Takes an order out that stands at another price than the file says now.
+    /// Removes an order whose price differs from the file's.
     pub(crate) fn take_out(&mut self, order_ref: u64) -> Option<Named> {
         let order = self.orders.remove(&order_ref)?;
         if let Some(queues) = &mut self.queues {
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        // All of these are never closed: of none is there a line after its own.
+        // None of these orders has a line after its own.
         Record::followed(Arc::new(Lives::never_named_again(1..20)), Some(2))
     }
 
@@ -281,14 +281,14 @@ mod tests {
 
     #[test]
     fn a_line_proves_that_no_more_levels_are_better_than_the_file_shows() {
-        // Of two levels: with one better level nothing follows, with two of which one must be gone it is not known which.
+        // Of two levels: one better level proves nothing; of two better ones, one must be gone, but it is not known which.
         let mut record = record();
         for (order_ref, price) in [(1, 102), (2, 101), (3, 100)] {
             rest(&mut record, order_ref, Side::Buy, price);
         }
         let price = |price| PriceTicks::new(price).unwrap();
         assert!(record.shown(Side::Buy, price(101), 9).is_empty() && record.shown(Side::Buy, price(100), 9).is_empty());
-        // The file names an order of one of them, so the other is gone.
+        // The file names an order of one of the two, so the other is gone.
         rest(&mut record, 40, Side::Buy, 102);
         assert_eq!(record.shown(Side::Buy, price(100), 9), [2]);
         record.levels = Some(1);
@@ -302,7 +302,7 @@ mod tests {
         for (order_ref, price) in [(31, 100), (32, 101)] {
             rest(&mut record, order_ref, Side::Sell, price);
         }
-        // Against one it is the older line.
+        // Of one line against one, the older is wrong.
         assert_eq!(rest(&mut record, 33, Side::Buy, 100), Proof { aside: Some(31), ..Proof::default() });
         assert!(!record.stands(31) && record.stands(33) && record.find(31).is_some());
         record.end(33);

@@ -194,14 +194,14 @@ pub struct Mismatch {
     pub order_ref: u64,
     /// The order that the book picked instead, or that stood ahead.
     pub instead: Option<u64>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
 /// An auction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct AuctionReport {
-    /// When.
+    /// Time in nanoseconds.
     pub time_ns: u64,
     /// Recorded price in ticks.
     pub recorded_price_ticks: i64,

@@ -1,8 +1,8 @@
 //! The first reading of a file: whether it is sound, which instruments it holds, and how the orders of one of them end.
 //!
-//! The second reading needs to know two things ahead. *Which orders the file names without having added them*: they stood before it
-//! begins, so they are made up. *Whether it names a standing order once more*: one that it does is not gone, whatever else the file
-//! says; see [`crate::record`].
+//! The second reading needs two facts in advance. *Which orders the file names without having added them*: they rested before the
+//! file begins, so they are made up. *Whether the file names a resting order again*: such an order is not gone, whatever other
+//! lines say; see [`crate::record`].
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -255,7 +255,7 @@ impl Survey {
     }
 }
 
-/// Yesterday's close, which the Shanghai log's snapshots say and no event does.
+/// The previous day's close, which is in the Shanghai log's snapshots and in no event.
 fn previous_close(source: &Source, format: Format) -> Result<Option<PriceUnits>, ReplayError> {
     let (Format::Sse, Some(bytes)) = (format, source.bytes()?) else { return Ok(None) };
     let mut reader = SseReader::new(bytes);

@@ -102,7 +102,7 @@ pub(crate) fn workload(workload: &WorkloadReport, f: &mut Formatter<'_>) -> Resu
     let verdict = match workload.as_expected {
         Some(true) => "equal to the expected one",
         Some(false) => "NOT the expected one",
-        None => "not checked: no .expect file beside it",
+        None => "not checked: no .expect file next to it",
     };
     line(f, "result", verdict)
 }
@@ -312,13 +312,13 @@ fn tape(tape: &TapeReport, f: &mut Formatter<'_>) -> Result {
         (
             "the book was ahead",
             tape.statements_outrun,
-            "it makes all fills of an aggressor when it comes; the feed tells of them one by one, so the next statement is behind",
+            "it makes all fills of an aggressor when it comes; the feed reports them one by one, so the next statement is behind",
         ),
         ("set to: taker not shown", by_trade, "a trade of just that price and size is reported, and nobody was shown who took it"),
         (
             "set to: no such trade",
             tape.statements_corrected - by_trade,
-            "nobody reported a trade of that price and size: the owner changed the order, or the trade is told in other parts",
+            "nobody reported a trade of that price and size: the owner changed the order, or the trade is reported in other parts",
         ),
     ] {
         because(f, name, count, why)?;

@@ -1,4 +1,5 @@
-//! LOBSTER files of few levels, made of days that are known whole: how much of the truth is found again, and what one false line costs.
+//! LOBSTER files of few levels, made of days that are known whole: how much of the truth is found again, and what one false line
+//! costs.
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
 use std::path::Path;
@@ -135,12 +136,12 @@ fn an_orderbook_file_is_where_a_replay_starts_and_what_it_is_held_against() {
             std::fs::write(&path, text(&messages)).unwrap();
             let alone = run(&path, &options(), &mut |_| {}).unwrap();
             assert_eq!((alone.symbol.as_deref(), alone.levels, &alone.orderbook), (Some(name), Some(levels as u32), &None));
-            let beside = path.with_file_name(format!("{name}_2012-06-21_34200000_57600000_orderbook_{levels}.csv"));
-            std::fs::write(&beside, &rows).unwrap();
+            let levels_file = path.with_file_name(format!("{name}_2012-06-21_34200000_57600000_orderbook_{levels}.csv"));
+            std::fs::write(&levels_file, &rows).unwrap();
             let report = run(&path, &options(), &mut |_| {}).unwrap();
             let orderbook = report.orderbook.as_ref().unwrap();
             eprintln!("{name}, {levels} levels: {orderbook:?}");
-            assert_eq!((orderbook.levels, orderbook.rows_astray, &orderbook.file), (levels, 0, &beside));
+            assert_eq!((orderbook.levels, orderbook.rows_astray, &orderbook.file), (levels, 0, &levels_file));
             assert!(orderbook.rows_equal * 100 >= orderbook.rows * 99, "{orderbook:?}");
             assert!(orderbook.levels_learned > 0);
             let percent = report.executions.unwrap().at_best_percent();
@@ -154,8 +155,12 @@ fn an_orderbook_file_is_where_a_replay_starts_and_what_it_is_held_against() {
             lines[at] = &forged;
             let forged = folder.path().join("forged.csv");
             std::fs::write(&forged, lines.join(&b'\n')).unwrap();
-            let told = run(&path, &Options { orderbook: Some(forged), ..options() }, &mut |_| {}).unwrap().orderbook.unwrap();
-            assert!(told.rows_equal < orderbook.rows_equal && told.rows_equal * 100 >= told.rows * 95, "{told:?}");
+            let forged_report =
+                run(&path, &Options { orderbook: Some(forged), ..options() }, &mut |_| {}).unwrap().orderbook.unwrap();
+            assert!(
+                forged_report.rows_equal < orderbook.rows_equal && forged_report.rows_equal * 100 >= forged_report.rows * 95,
+                "{forged_report:?}"
+            );
         }
     }
 }
@@ -210,8 +215,8 @@ fn one_false_line_costs_its_own_order_and_no_more() {
                         false => lines[position] = forged,
                     }
                     let after = executions(&lines);
-                    // What the line is worth: the executions of the order that it names, of the one that it replaces, and one that it is
-                    // in the way of.
+                    // What the line is worth: the executions of the order that it names, of the one that it replaces, and one that
+                    // it is in the way of.
                     let worth = executions_of(line.order_id) + executions_of(forged.order_id) + 2;
                     let lost =
                         |honest: u64, honest_all: u64, after: u64, all: u64| (all - after).saturating_sub(honest_all - honest);

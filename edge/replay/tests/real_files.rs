@@ -1,4 +1,4 @@
-//! The real files, where they are: `WALRAS_DATA`, or `../shared/data` beside the repository. What is absent is said and skipped.
+//! Tests on real files, from `WALRAS_DATA` or from `../shared/data` next to the repository. Missing files are reported and skipped.
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
 use std::path::{Path, PathBuf};

@@ -106,7 +106,7 @@ fn what_a_venue_traded_otherwise_is_refused_and_counted() {
 }
 
 #[test]
-fn an_order_passed_over_is_told_and_the_record_followed() {
+fn an_order_passed_over_is_reported_and_the_record_followed() {
     // 12 trades although 11 is ahead; 11 is then deleted whole.
     let report = lobster("2.000000000,4,12,20,100000,1\n3.000000000,3,11,100,100000,1\n4.000000000,4,12,30,100000,1\n");
     let executions = report.executions.unwrap();
@@ -128,7 +128,7 @@ fn a_sweep_that_differs_in_one_fill_is_asked_for_one_by_one() {
 }
 
 #[test]
-fn an_order_entered_before_and_shown_after_is_told_apart() {
+fn an_order_entered_before_and_shown_after_is_distinguished() {
     let report = lobster("1.5,1,5,10,100000,1\n2.0,4,5,10,100000,1\n");
     let causes = report.executions.unwrap().causes;
     assert_eq!((causes.entered_before_shown_after, causes.passed_over), (1, 0));
@@ -160,7 +160,7 @@ fn orders_never_added_are_made_up_by_their_number() {
 
 #[test]
 fn an_add_sets_the_one_order_aside_that_the_file_names_once_more() {
-    // 31 rests where 21 stands, and both are deleted later: 21 waits beside the book.
+    // 31 rests at the price of 21, and both are deleted later: 21 waits outside the book.
     let report = lobster("2.0,1,31,10,100200,1\n3.0,3,31,10,100200,1\n4.0,3,21,30,100200,-1\n");
     assert_eq!((report.book.orders_set_aside, report.book.orders_missing, report.book.adds_that_traded), (1, 0, 0));
     assert_eq!((report.book.open_sizes_differing, report.book.resting_orders_end), (0, 4));
@@ -391,7 +391,7 @@ fn snapshots_count_only_in_the_order_of_the_states_they_show() {
 }
 
 #[test]
-fn an_auction_of_another_price_is_told_and_followed() {
+fn an_auction_of_another_price_is_reported_and_followed() {
     let mut lines = day();
     lines[5] = sse_trade(4, 9_25_00_08, 101, 103, 10_000, 200, 'N');
     let report = replay(Format::Sse, &lines.concat());

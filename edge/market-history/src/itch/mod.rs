@@ -92,7 +92,7 @@ pub enum ItchBody {
     /// `S`: the day's course. O start of messages, S start of system hours, Q start of market hours, M end of market hours,
     /// E end of system hours, C end of messages.
     System {
-        /// Which.
+        /// The code.
         code: u8,
     },
     /// `R`: an instrument.
@@ -134,7 +134,7 @@ pub enum ItchBody {
         state: u8,
         /// Reserved.
         reserved: u8,
-        /// Why.
+        /// The reason.
         reason: [u8; 4],
     },
     /// `A` and `F`: an order rests.
@@ -156,7 +156,7 @@ pub enum ItchBody {
     Execute {
         /// The order.
         order_ref: u64,
-        /// How much.
+        /// Size in shares.
         shares: u32,
         /// Number of the trade.
         match_number: u64,
@@ -165,13 +165,13 @@ pub enum ItchBody {
     ExecuteAtPrice {
         /// The order.
         order_ref: u64,
-        /// How much.
+        /// Size in shares.
         shares: u32,
         /// Number of the trade.
         match_number: u64,
         /// Whether it counts in volume: Y or N.
         printable: bool,
-        /// At what price.
+        /// The price.
         price: u32,
     },
     /// `X`: a part of it was cancelled.
@@ -203,11 +203,11 @@ pub enum ItchBody {
         order_ref: u64,
         /// Side of the resting order as the message says; the exchange has written B for all since 2014.
         side: Side,
-        /// How much.
+        /// Size in shares.
         shares: u32,
         /// The instrument.
         symbol: Symbol8,
-        /// At what price.
+        /// The price.
         price: u32,
         /// Number of the trade.
         match_number: u64,
@@ -218,7 +218,7 @@ pub enum ItchBody {
         shares: u64,
         /// The instrument.
         symbol: Symbol8,
-        /// At what price.
+        /// The price.
         price: u32,
         /// Number of the trade.
         match_number: u64,

@@ -82,7 +82,7 @@ pub struct VenueCounts {
 pub struct UncrossReport {
     /// At what price; `None` when no bid reached an offer.
     pub price_ticks: Option<i64>,
-    /// How much.
+    /// Size in lots.
     pub lots: u64,
 }
 
