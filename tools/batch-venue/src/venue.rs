@@ -25,12 +25,12 @@ pub struct Venue {
     pub intake: Intake,
 }
 
-/// A block, and what proposing it took.
+/// A block, and the cost of proposing it.
 #[derive(Debug)]
 pub struct Proposed {
-    /// What a validator is told.
+    /// The proposal that a validator gets.
     pub block: ProposedClearing,
-    /// The hash of its batch, what was kept, what was left out and why.
+    /// The hash of its batch, the kept transactions, and the dropped ones with their reasons.
     pub closed: Closed,
     /// How long it took.
     pub times: Times,
@@ -64,7 +64,7 @@ impl Times {
     }
 }
 
-/// Those of the papers' experiments: a commission of 2^-15 and mu = 2^-10; offers that must trade and can not are reported.
+/// Those of the papers' experiments: a commission of 2^-15 and mu = 2^-10; offers that must trade and cannot are reported.
 #[must_use]
 pub fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).expect("a commission"), Mu::new(10).expect("a share"));

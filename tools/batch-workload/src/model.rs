@@ -10,7 +10,8 @@ use walras_types::{AssetId, BatchMarketId};
 pub enum AccountChoice {
     /// All as often.
     Uniform,
-    /// An account's number is distributed exponentially with this mean, in accounts; what is above the last begins again at the first.
+    /// An account's number is distributed exponentially with this mean, in accounts; what is above the last begins again at the
+    /// first.
     Exponential {
         /// The mean.
         mean: f64,
@@ -45,7 +46,7 @@ fn bounded_power_law(unit: f64, exponent: f64, count: f64) -> f64 {
     if rest.abs() < 1e-9 { end.powf(unit) } else { (1.0 + unit * (end.powf(rest) - 1.0)).powf(1.0 / rest) }
 }
 
-/// How many of each kind of transaction, in proportion; cancels come beside them.
+/// Proportions of the kinds of transactions, not counting cancels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
     /// New offers.
@@ -56,16 +57,16 @@ pub struct Mix {
     pub accounts: f64,
 }
 
-/// Of what payments are.
+/// The assets of payments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaidAssets {
-    /// Any asset, all as often.
+    /// All assets, with equal frequency.
     All,
     /// The first asset alone.
     First,
 }
 
-/// Transactions with something wrong, in each block beside the good ones: how many of each kind.
+/// Numbers of faulty transactions of each kind, in each block, in addition to the valid ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Transactions of the block sent a second time, byte for byte.
@@ -80,8 +81,8 @@ pub struct Faults {
     pub empty_cancels: usize,
     /// Pairs of new accounts with one key, asked for by two accounts.
     pub twin_keys: usize,
-    /// The faults of `reused_numbers`, `overdrafts`, `empty_cancels` and `twin_keys` come from so many accounts, spread over all; from any
-    /// if `None`.
+    /// The faults of `reused_numbers`, `overdrafts`, `empty_cancels` and `twin_keys` come from so many accounts, spread over all;
+    /// from any if `None`.
     pub account_count: Option<u32>,
 }
 
@@ -108,7 +109,7 @@ pub struct Model {
     pub accounts: AccountChoice,
     /// What is sent.
     pub mix: Mix,
-    /// Of what payments are.
+    /// The assets of payments.
     pub paid_assets: PaidAssets,
     /// Payments go to so many accounts, those with ids from 0, all as often; to any, as `accounts` says, if `None`.
     pub payee_count: Option<u32>,
@@ -126,13 +127,13 @@ pub struct Model {
     pub late_share: f64,
     /// An account leaves out up to so many numbers before each transaction.
     pub sequence_gap_max: u8,
-    /// What is wrong.
+    /// The fault.
     pub faults: Faults,
 }
 
 impl Model {
-    /// The papers' model: exponential accounts, payments : offers : accounts = 0.1 : 1 : 0.001, 70 % of offers cancelled after 5 to 50
-    /// blocks if they still stand, 10 % of transactions one block late, no gaps, no faults. Assets have the ids from 0.
+    /// The papers' model: exponential accounts, payments : offers : accounts = 0.1 : 1 : 0.001, 70 % of offers cancelled after 5 to
+    /// 50 blocks if they still stand, 10 % of transactions one block late, no gaps, no faults. Assets have the ids from 0.
     #[must_use]
     pub fn standard(asset_count: u16, account_count: u32, transaction_count: usize) -> Self {
         Self {
@@ -181,7 +182,7 @@ impl Model {
     /// Checks what can be checked beforehand.
     ///
     /// # Panics
-    /// When the model asks for what can not be.
+    /// When the model asks for what cannot be.
     pub(crate) fn check(&self) {
         let Self { mix, cancel_after_blocks: (soonest, latest), .. } = self;
         assert!((1..=ACCOUNTS_MAX).contains(&self.account_count), "a workload needs 1 to {ACCOUNTS_MAX} accounts");

@@ -16,7 +16,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The key of the offer as it was made. One that traded in part has another key since its limit was rounded anew, if any.
+    /// The key of the offer when it was created. A partial trade rounds the limit again and may change the key.
     pub(crate) fn key(&self) -> OfferKey {
         let name = OfferName { account: self.account, sequence: self.sequence };
         OfferKey { limit: self.limit, tie: self.tie, id: OfferId(name.number()) }

@@ -43,7 +43,7 @@ impl Workload {
     /// The workload of a model and a seed.
     ///
     /// # Panics
-    /// When the model asks for what can not be: offers between fewer than two assets, more transactions than its accounts may send.
+    /// When the model asks for what cannot be: offers between fewer than two assets, more transactions than its accounts may send.
     #[must_use]
     pub fn new(model: Model, seed: u64) -> Self {
         model.check();
@@ -98,8 +98,8 @@ impl Workload {
         &self.offers.valuations
     }
 
-    /// The next block, in random order. `stands` says whether an offer stands, under this key, in the market as the last block left it: a
-    /// cancel that is due is sent if it does. See [`stands_in`].
+    /// The next block, in random order. `stands` says whether an offer stands, under this key, in the market as the last block left
+    /// it: a cancel that is due is sent if it does. See [`stands_in`].
     ///
     /// Say by [`Self::closed`] what became of it before you ask for the next.
     pub fn block(&mut self, stands: impl FnMut(Pair, &OfferKey) -> bool) -> &[BatchTransaction] {
@@ -116,8 +116,8 @@ impl Workload {
         &self.block
     }
 
-    /// Says what became of the block: the hash of its batch, which decides ties, and the places of the transactions that were dropped.
-    /// Numbers of dropped transactions are used again, and offers that were dropped are not cancelled.
+    /// Says what became of the block: the hash of its batch, which decides ties, and the places of the transactions that were
+    /// dropped. Numbers of dropped transactions are used again, and offers that were dropped are not cancelled.
     ///
     /// Where blocks are made beforehand the hashes are not known: any will do when the model's `cancel_share` is zero.
     pub fn closed(&mut self, batch_hash: &[u8; 32], dropped: impl IntoIterator<Item = usize>) {
@@ -182,7 +182,7 @@ impl Workload {
         }
     }
 
-    /// So many operations of this block: those that come late from the last one, and new ones, some of which will be late.
+    /// Operations of this block: the late ones of the last block, and new ones. Some of the new ones are held back to be late.
     fn operations(&mut self, count: usize) -> Vec<BatchOperation> {
         let mut operations = std::mem::take(&mut self.late);
         let rest = operations.split_off(operations.len().min(count));

@@ -2,12 +2,12 @@
 
 use walras_figures::draw::Draws;
 
-/// The draws of one source of chance.
+/// A seeded source of random draws.
 #[derive(Clone, Debug)]
 pub struct Draw(Draws);
 
 impl Draw {
-    /// The draws that a name has; those of other names are independent.
+    /// The source with a name; sources with different names are independent.
     #[must_use]
     pub fn new(seed: u64, name: u64) -> Self {
         Self(Draws::new(seed, &[name]))
@@ -18,22 +18,22 @@ impl Draw {
         self.0.bits()
     }
 
-    /// At least 0, below 1.
+    /// A number from 0 up to, not including, 1.
     pub fn unit(&mut self) -> f64 {
         self.0.unit()
     }
 
-    /// Below a count.
+    /// An integer below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         usize::try_from(self.0.below(count as u64)).expect("it is below the count")
     }
 
-    /// The time to the next of events that come independently.
+    /// The time to the next event of a Poisson process.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
 
-    /// Standard normal.
+    /// A standard normal number.
     pub fn normal(&mut self) -> f64 {
         self.0.normal()
     }

@@ -1,4 +1,4 @@
-//! Figures 4 and 5: every way to set the delay, in both directions, on the same orders.
+//! Figures 4 and 5: all delay policies, in both directions, on the same orders.
 
 use std::path::Path;
 
@@ -11,21 +11,21 @@ use crate::outbound;
 use crate::policy::{Outcome, stepped, tracking};
 use crate::workload::{Disturbance, Workload};
 
-/// Unfairness wanted.
+/// Target shares of unfairness.
 pub const TARGETS: [Ppm; 6] = [Ppm(5_000), Ppm(10_000), Ppm(20_000), Ppm(30_000), Ppm(40_000), Ppm(50_000)];
 
-/// Samples between two steps of `CloudEx`'s rule, which it does not tell. The second is drawn.
+/// Samples between two steps of `CloudEx`'s rule, which the paper does not give. The plots show the second one.
 pub const CADENCES: [u32; 4] = [30, 100, 300, 1_000];
 
-/// Of those the one that comes nearest to the published points of figure 5, and is drawn.
+/// The one of these that is nearest to the published points of figure 5; it is plotted.
 pub const CADENCE_DRAWN: u32 = 100;
 
-/// Ours.
+/// The step of our tracking delay.
 pub const STEP_NS: u64 = 2_000;
-/// Ours: 6 ms of orders at 22,000/s.
+/// The level window of our tracking delay: 6 ms of orders at 22,000/s.
 pub const LEVEL_WINDOW: usize = 127;
 
-/// Orders come in, market data goes out.
+/// The direction of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Stamped at gateways, held at the sequencer.
@@ -34,14 +34,14 @@ pub enum Direction {
     Outbound,
 }
 
-/// A way to set the delay.
+/// A policy for the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Fixed, in microseconds.
     Static(u64),
-    /// `CloudEx`'s rule: target, samples between two steps.
+    /// `CloudEx`'s rule, with target and samples between two steps.
     Stepped(Ppm, u32),
-    /// Ours: target.
+    /// Our tracking delay, with target.
     Tracking(Ppm),
 }
 
@@ -58,33 +58,33 @@ impl Way {
 /// One direction of a figure.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// Which.
+    /// The direction.
     pub direction: Direction,
-    /// Every way and what came of it.
+    /// Every policy and its outcome.
     pub ways: Vec<(Way, Outcome)>,
-    /// Of the static ones.
+    /// The frontier of the static policies.
     pub frontier: Frontier,
 }
 
 /// One figure.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What the network is made to do.
+    /// The disturbance of the network.
     pub disturbance: Disturbance,
-    /// Where its delays come from.
+    /// The source of its delays.
     pub source: Source,
-    /// Orders in order of arrival: no clocks.
+    /// Orders in order of arrival, without resequencing.
     pub without_resequencing: Outcome,
     /// Inbound, outbound.
     pub panels: [Panel; 2],
 }
 
-/// How much of it.
+/// The extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All cadences, static delays 25 us apart.
+    /// All cadences, static delays in steps of 25 us.
     Full,
-    /// The cadence that is drawn, static delays 100 us apart.
+    /// Only the plotted cadence, static delays in steps of 100 us.
     Small,
 }
 
@@ -107,7 +107,7 @@ fn ways(direction: Direction, extent: Extent) -> Vec<Way> {
 /// Runs both directions.
 ///
 /// # Errors
-/// When the shared data are there but cannot be understood.
+/// If the shared data are there but cannot be parsed.
 pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: Extent) -> anyhow::Result<Figure> {
     let network_in = Network::load(data, workload.seed, 1)?;
     let network_out = Network::load(data, workload.seed, 2)?;
@@ -125,11 +125,11 @@ pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: E
     })
 }
 
-/// The greatest deviation of our delays from their targets, relative to them: in both directions, at rest and while the network
-/// moves, at all [`TARGETS`]; and where the network's delays came from.
+/// The greatest relative deviation of our delays from their targets, over both directions, with and without disturbance, and all
+/// [`TARGETS`]; and the source of the network's delays.
 ///
 /// # Errors
-/// When the shared data are there but cannot be understood.
+/// If the shared data are there but cannot be parsed.
 pub fn worst_error_of_ours(workload: &Workload, data: &Path) -> anyhow::Result<(f64, Source)> {
     let (network_in, network_out) = (Network::load(data, workload.seed, 1)?, Network::load(data, workload.seed, 2)?);
     let settings: Vec<DelaySettings> = TARGETS.iter().map(|target| Way::Tracking(*target).settings()).collect();
@@ -153,21 +153,21 @@ fn panel(direction: Direction, ways: Vec<Way>, outcomes: Vec<Outcome>) -> Panel 
 }
 
 impl Panel {
-    /// What came of one way.
+    /// The outcome of one policy.
     #[must_use]
     pub fn outcome(&self, wanted: Way) -> Option<&Outcome> {
         self.ways.iter().find(|(way, _)| *way == wanted).map(|(_, outcome)| outcome)
     }
 
-    /// The mean delay that ours needs at an unfairness: on straight lines between its targets, which lie above its curve; outside
-    /// them that of the nearest. `None` below the fairest.
+    /// The mean delay that our policy needs for an unfairness: interpolated linearly between its targets, which overestimates it;
+    /// beyond them, that of the nearest target. `None` below the fairest.
     #[must_use]
     pub fn ours_us(&self, unfair_percent: f64) -> Option<f64> {
         let ours: Vec<Outcome> = TARGETS.iter().filter_map(|target| self.outcome(Way::Tracking(*target)).copied()).collect();
         Frontier::of(&ours).delay_us(unfair_percent)
     }
 
-    /// The greatest deviation from the target, relative to it, of one dynamic way at all targets.
+    /// The greatest relative deviation of a dynamic policy from its target, over all targets.
     #[must_use]
     pub fn worst_relative_error(&self, way: impl Fn(Ppm) -> Way) -> f64 {
         let error = |target: &Ppm| {
@@ -177,7 +177,7 @@ impl Panel {
         TARGETS.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Mean delay over that of the static frontier at the same unfairness, at its worst over all targets.
+    /// Largest ratio of the mean delay to that of the static frontier at the same unfairness, over all targets.
     #[must_use]
     pub fn worst_ratio_to_static(&self, way: impl Fn(Ppm) -> Way) -> f64 {
         let ratio = |target: &Ppm| {

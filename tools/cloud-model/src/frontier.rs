@@ -1,4 +1,4 @@
-//! What a static delay would have cost at the same unfairness.
+//! The delay that a static policy would need for the same unfairness.
 
 use crate::policy::Outcome;
 
@@ -9,8 +9,8 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// Of a sweep. The lower convex hull is taken: between two static delays one could alternate, so that a straight line between their
-    /// points can be reached, and a static delay above such a line is no match for anybody.
+    /// Computes the frontier of a sweep as its lower convex hull: alternating between two static delays reaches any point on the
+    /// line between them, so a static delay above such a line is not on the frontier.
     #[must_use]
     pub fn of(outcomes: &[Outcome]) -> Self {
         let mut sorted: Vec<(f64, f64)> = outcomes.iter().map(|outcome| (outcome.unfair_percent(), outcome.delay_us())).collect();
@@ -29,7 +29,7 @@ impl Frontier {
         Self { points }
     }
 
-    /// The least delay that static delays reach at an unfairness; `None` below the fairest of them.
+    /// The smallest delay of static policies at an unfairness; `None` below the fairest of them.
     #[must_use]
     pub fn delay_us(&self, unfair_percent: f64) -> Option<f64> {
         let after = self.points.partition_point(|point| point.0 < unfair_percent);

@@ -1,4 +1,4 @@
-//! Orders on their way in: stamped by 16 gateways, held by the sequencer, taken by an engine that does one at a time.
+//! Inbound orders: stamped by 16 gateways, held by the sequencer, processed by an engine one at a time.
 
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayControl, DelaySettings};
@@ -13,7 +13,7 @@ use crate::workload::{Disturbance, PARTICIPANTS, Workload};
 /// An order as it reaches the sequencer.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// When.
+    /// Arrival time.
     pub arrived_ns: u64,
     /// Its stamp, by its gateway's clock.
     pub stamp_ns: u64,
@@ -21,7 +21,7 @@ pub struct Order {
     pub gateway: u16,
     /// Who sent it.
     pub participant: u16,
-    /// The how manieth of the participant.
+    /// The participant's number for it.
     pub session_seq: u32,
 }
 
@@ -58,7 +58,7 @@ pub fn orders(workload: &Workload, network: &Network, disturbance: Disturbance) 
     orders
 }
 
-/// What arrives is taken in that order: no clocks, no hold.
+/// Processes orders in order of arrival, without clocks and hold.
 #[must_use]
 pub fn without_resequencing(orders: &[Order]) -> Outcome {
     let mut outcome = Outcome::default();
@@ -68,7 +68,7 @@ pub fn without_resequencing(orders: &[Order]) -> Outcome {
     outcome
 }
 
-/// The orders through our resequencer, its delay set by our control.
+/// Processes orders through the product's resequencer and delay control.
 #[must_use]
 pub fn resequenced(orders: &[Order], settings: DelaySettings, workload: &Workload) -> Outcome {
     let mut run = Run {
@@ -107,13 +107,13 @@ struct Run {
     hold: Resequencer<()>,
     control: DelayControl,
     workload: Workload,
-    /// When the engine is done with what it does.
+    /// When the engine is free.
     free_ns: u64,
     outcome: Outcome,
 }
 
 impl Run {
-    /// The engine takes what is due before the next arrival, one after the other.
+    /// Processes the orders that are due before the next arrival.
     fn process_until(&mut self, arrival_ns: u64) {
         while let Some(due_ns) = self.hold.next_due_ns() {
             let now_ns = due_ns.max(self.free_ns);

@@ -1,4 +1,4 @@
-//! Market data on its way out: a publication goes to all gateways, which hold it until t_M + d_h.
+//! Outbound market data: a publication goes to all gateways, which hold it until t_M + d_h.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ use crate::network::{GATEWAYS, Network};
 use crate::policy::Outcome;
 use crate::workload::{Disturbance, Workload};
 
-/// How long gateways' reports take back to the engine, beyond what is injected.
+/// Transit time of gateways' reports to the engine, without injected delay.
 const REPORT_NS: u64 = 150_000;
 
 struct Run {
     control: DelayControl,
-    /// When it is known, transit to the slowest gateway, whether it was unfair.
+    /// Reports: time of arrival, transit time to the slowest gateway, whether it was unfair.
     reports: VecDeque<(u64, i64, bool)>,
     outcome: Outcome,
 }
 
-/// The same publications for all settings, a publication per order.
+/// The publications, one per order, the same for all policies.
 #[must_use]
 pub fn released(network: &Network, disturbance: Disturbance, all: &[DelaySettings], workload: &Workload) -> Vec<Outcome> {
     let mut draw = Draw::new(workload.seed, 21);

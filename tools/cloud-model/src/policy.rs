@@ -1,24 +1,24 @@
-//! What is compared: ways to set a delay, and what came of them.
+//! The compared delay policies, and their outcomes.
 
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped, Tracking};
 
-/// Of both directions, in both dynamic ways.
+/// Bounds of the delay, for both directions and both dynamic policies.
 pub const BOUNDS: DelayBounds = DelayBounds { min_ns: 0, max_ns: 5_000_000, start_ns: 200_000 };
 
-/// `CloudEx`'s, at a cadence.
+/// `CloudEx`'s policy, at a cadence.
 #[must_use]
 pub fn stepped(target: Ppm, samples_per_step: u32) -> DelaySettings {
     let (window, step_ns) = (Stepped::CLOUDEX_WINDOW, Stepped::CLOUDEX_STEP_NS);
     DelaySettings::Stepped(Stepped { bounds: BOUNDS, target, window, step_ns, samples_per_step })
 }
 
-/// Ours.
+/// Our policy.
 #[must_use]
 pub fn tracking(target: Ppm, step_ns: u64, level_window: usize) -> DelaySettings {
     DelaySettings::Tracking(Tracking { bounds: BOUNDS, target, step_ns, level_window })
 }
 
-/// What came of it.
+/// The outcome of a policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Orders, or publications.
@@ -31,7 +31,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Counts one, with how long it waited.
+    /// Counts a sample and its waiting time.
     pub fn add(&mut self, is_unfair: bool, delay_ns: f64) {
         self.samples += 1;
         self.unfair += u64::from(is_unfair);

@@ -1,4 +1,4 @@
-//! What is sent, and what the network is made to do.
+//! The workload, and the disturbance of the network.
 
 use crate::network::GATEWAYS;
 
@@ -16,13 +16,13 @@ pub struct Workload {
     pub duration_ns: u64,
     /// The clocks' reading at the beginning.
     pub lead_ns: u64,
-    /// Software at both ends of a message in: encoding, ZeroMQ, threads. Fitted together with `service_ns`: the published queueing of static
-    /// delays that cover everything is 130 us below the delay, and includes waiting for the engine.
+    /// Software at both ends of a message in: encoding, ZeroMQ, threads. Fitted together with `service_ns`: the published queueing
+    /// of static delays that cover everything is 130 us below the delay, and includes waiting for the engine.
     pub software_in_ns: f64,
     /// Of a message out, which goes to all gateways. Fitted: 275 us below.
     pub software_out_ns: f64,
-    /// The engine's time for an order, always the same. Fitted: 8.4 % unfair with resequencing at d_s 0, where only waiting for the engine
-    /// gives orders the time to be sorted. (The published shard is full at 22,000 orders/s.)
+    /// The engine's time for an order, always the same. Fitted: 8.4 % unfair with resequencing at d_s 0, where only waiting for the
+    /// engine gives orders the time to be sorted. (The published shard is full at 22,000 orders/s.)
     pub service_ns: f64,
     /// Standard deviation of a gateway's clock; published: p99 159 ns.
     pub clock_error_ns: f64,

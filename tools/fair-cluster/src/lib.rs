@@ -215,10 +215,10 @@ impl FairCluster {
             differing == 0 && malformed == 0,
             "the leader dropped {differing} copies that differ and {malformed} that are none"
         );
-        // What was refused came again.
+        // Refused orders were sent again.
         ensure!(
             held >= answered && held <= answered + refused,
-            "{answered} orders were answered, and the leader took {held}, of which it refused {refused}"
+            "{answered} orders were answered, and the leader took {held} and refused {refused} of those"
         );
         ensure!(report.rejected * 5 < answered, "{} of {answered} commands were rejected", report.rejected);
         Ok(Measured { report, late, answered, sequenced, processor })

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_not_there_is_told() {
+    fn a_missing_peer_is_reported() {
         let why = Peer::build(Path::new("no such folder"), "etcd", "etcd").expect_err("there is none");
         assert!(why.contains("does not start"), "{why}");
     }

@@ -1,9 +1,10 @@
-//! A mesh from one seed: clocks that are off, drift and wander, paths that queue and are not symmetric, stamps with noise, and
-//! nodes whose clocks or words are bad.
+//! A simulated mesh from one seed: clocks with offset, drift and wander, asymmetric paths with queues, noisy stamps, and nodes with
+//! bad clocks or false reports.
 //!
 //! The tests of `walras_fair_access::mesh`, its figures and the bench share it.
 //!
-//! *Deliberately absent*: packets (an edge's window of stamps is made whole; probes in bytes over links have tests of their own).
+//! *Deliberately absent*: packets (an edge's stamps of a window are generated directly; encoded probes over links have their own
+//! tests).
 //!
 //! *Invariants*
 //! - The same seed gives the same world everywhere.
@@ -56,32 +57,32 @@ impl Random {
     }
 }
 
-/// What the world is like.
+/// Parameters of the world.
 #[derive(Clone, Copy)]
 pub struct World {
     /// Nodes.
     pub node_count: usize,
-    /// Of all that is drawn.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Of each path, between these.
+    /// Range of the paths' delays.
     pub delay_ns: [f64; 2],
-    /// Of each direction of each path.
+    /// Asymmetry of a path, drawn per direction.
     pub asymmetry_ns: f64,
     /// Standard deviation of each stamp.
     pub stamp_noise_ns: f64,
-    /// How many probes meet a queue, and how long they wait there on average.
+    /// Share of probes that meet a queue; the next field is their mean waiting time.
     pub queued_share: f64,
     /// See `queued_share`.
     pub queue_ns: f64,
-    /// Clocks are at most so far off at the beginning.
+    /// Largest initial offset of a clock.
     pub offset_ns_max: f64,
-    /// ... and drift at most so fast.
+    /// Largest drift of a clock.
     pub drift_max: f64,
-    /// Rates swing by so much, over periods of 100 to 600 s.
+    /// Amplitude of the rates' wander, over periods of 100 to 600 s.
     pub wander: f64,
-    /// From one exchange of an edge to the next.
+    /// Interval between two exchanges of an edge.
     pub interval_ns: u64,
-    /// Of a window.
+    /// Length of a window.
     pub window_ns: u64,
 }
 
@@ -106,28 +107,28 @@ impl World {
     }
 }
 
-/// What a bad node does.
+/// The fault of a bad node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Misdeed {
     /// Its clock jumps once.
     Jump {
         /// When, in seconds.
         at_s: f64,
-        /// How far.
+        /// The size of the step.
         by_ns: f64,
     },
-    /// Its clock drifts, from some time on.
+    /// Its clock starts to drift.
     Drift {
         /// When, in seconds.
         from_s: f64,
-        /// How much per time.
+        /// The drift rate.
         rate: f64,
     },
-    /// It tells each peer another time, from some time on, off by up to so much.
+    /// It starts to report different false times to its peers.
     Lie {
         /// When, in seconds.
         from_s: f64,
-        /// How far.
+        /// The largest error.
         up_to_ns: f64,
     },
 }
@@ -141,11 +142,11 @@ struct Oscillator {
     misdeeds: Vec<Misdeed>,
 }
 
-/// All clocks begin near this reading, so that times are not small.
+/// Initial reading of the clocks, so that times are realistically large.
 const EPOCH_NS: u64 = 1_800_000_000_000_000_000;
 
 impl Oscillator {
-    /// What the clock is ahead of true time.
+    /// The clock's lead over true time.
     fn ahead_ns(&self, at_s: f64) -> f64 {
         let turn = TAU / self.period_s;
         let swing = self.wander / turn * (self.phase.cos() - (turn * at_s + self.phase).cos());
@@ -159,7 +160,7 @@ impl Oscillator {
         self.offset_ns + (self.drift * at_s + swing) * 1e9 + bad
     }
 
-    /// What it reads `noise_ns` off.
+    /// Its reading with an error of `noise_ns`.
     fn read_ns(&self, at_s: f64, noise_ns: f64) -> u64 {
         let whole_s = at_s.floor();
         let rest_ns = (at_s - whole_s) * 1e9 + self.ahead_ns(at_s) + noise_ns;
@@ -167,26 +168,26 @@ impl Oscillator {
     }
 }
 
-/// A virtual clock looked at once.
+/// One reading of a virtual clock.
 #[derive(Clone, Copy)]
 pub struct Look {
     /// The node.
     pub node: usize,
     /// Its time less that of the first reference.
     pub error_ns: f64,
-    /// What it shows.
+    /// The reading.
     pub reading: ClockReading,
 }
 
 /// A mesh under simulation, window by window.
 pub struct Simulation {
-    /// What the world is like.
+    /// Parameters of the world.
     pub world: World,
-    /// Who probes whom.
+    /// Which nodes probe each other.
     pub schedule: Schedule,
-    /// Who joins the reports.
+    /// The coordinator.
     pub coordinator: Coordinator,
-    /// Of each node.
+    /// The virtual clock of each node.
     pub clocks: Vec<VirtualClock>,
     oscillators: Vec<Oscillator>,
     delays_ns: BTreeMap<(usize, usize), f64>,
@@ -197,9 +198,9 @@ pub struct Simulation {
     /// The window to come.
     pub window: u64,
     first_window: u64,
-    /// Of each window.
+    /// The outcome of each window.
     pub outcomes: Vec<WindowOutcome>,
-    /// At all clocks that could be read, four times a window.
+    /// Readings of all readable clocks, four times per window.
     pub looks: Vec<Vec<Look>>,
     /// How long each window took to solve; measured, never judged.
     pub close_ms: Vec<f64>,
@@ -258,7 +259,7 @@ impl Simulation {
         (self.window - self.first_window) as f64 * self.window_s()
     }
 
-    /// A window of probes, its solution 50 ms later, and looks at all virtual clocks until the next one.
+    /// Simulates a window of probes, its solution 50 ms later, and readings of all virtual clocks until the next window.
     pub fn step(&mut self) -> &WindowOutcome {
         let start_s = self.now_s();
         let mut samples = WindowSamples::default();
@@ -268,7 +269,7 @@ impl Simulation {
             if ![from_index, to_index].map(Some).contains(&self.cut_off) {
                 self.sample(from_index, to_index, start_s, &mut samples);
             }
-            // The middle as the node knows it: not to the millisecond.
+            // The middle of the window by the node's own clock, which is off by some milliseconds.
             let off_s = self.random.between(-0.01, 0.01);
             let anchor_ns = self.oscillators[from_index].read_ns(start_s + self.window_s() / 2.0 + off_s, 0.0);
             let result = samples.fit(&CodedFilter::default(), anchor_ns);
@@ -290,7 +291,7 @@ impl Simulation {
         self.outcomes.last().expect("one was pushed just now")
     }
 
-    /// So many windows.
+    /// Simulates several windows.
     pub fn steps(&mut self, count: usize) {
         for _ in 0..count {
             self.step();
@@ -309,7 +310,7 @@ impl Simulation {
         }
     }
 
-    /// What all clocks that can be read are off against the first reference.
+    /// Reads all readable clocks, with their errors relative to the first reference.
     fn look(&mut self, at_s: f64) {
         let truth_ns = self.oscillators[0].ahead_ns(at_s) + at_s.fract() * 1e9;
         let whole_ns = EPOCH_NS + at_s.floor() as u64 * 1_000_000_000;
@@ -378,7 +379,7 @@ impl Simulation {
         pair
     }
 
-    /// How far two virtual clocks are apart, for all pairs of nodes that `keep` keeps, in the looks from `first_look` on; sorted.
+    /// Differences of all pairs of virtual clocks of nodes for which `keep` holds, in the readings from `first_look` on; sorted.
     pub fn pair_errors_ns(&self, first_look: usize, keep: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut errors = Vec::new();
         for looks in &self.looks[first_look..] {
@@ -391,7 +392,7 @@ impl Simulation {
         errors
     }
 
-    /// Which share of the looks from `first_look` on had an error within the bound.
+    /// Number of readings from `first_look` on with an error within the bound, and number of all.
     pub fn covered(&self, first_look: usize, keep: impl Fn(usize) -> bool) -> (usize, usize) {
         let looks = self.looks[first_look..].iter().flatten().filter(|look| keep(look.node));
         looks.fold((0, 0), |(within, all), look| {
@@ -400,7 +401,7 @@ impl Simulation {
     }
 }
 
-/// The value below which so many thousandths of the sorted values lie.
+/// The quantile of sorted values, in thousandths.
 pub fn quantile(sorted: &[f64], permille: usize) -> f64 {
     sorted[(sorted.len() * permille / 1_000).min(sorted.len() - 1)]
 }

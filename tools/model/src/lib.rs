@@ -1,14 +1,14 @@
-//! A model of exactly-once: sessions, their windows and the sequencer over Raft, small enough to read and to check every path of.
+//! A model of exactly-once: sessions, their windows and the sequencer over Raft, small enough for an exhaustive check.
 //!
-//! What is checked is the design in `docs/adr/0006-raft-on-our-log.md`, not the code: the simulator runs the code, on paths drawn by
-//! chance. Here every path within bounds is looked at: clients that retry anywhere, three replicas, changes of leader, crashes,
-//! snapshots, lost, late and doubled messages. `docs/model.md` says what is left out and why, and what was found.
+//! It checks the design in `docs/adr/0006-raft-on-our-log.md`, not the code; the simulator runs the code on random paths. The model
+//! checker explores every path within bounds: clients that retry at any time, three replicas, changes of leader, crashes,
+//! snapshots, and lost, late and duplicated messages. `docs/model.md` says what is left out and why, and what was found.
 //!
-//! What it deliberately lacks: time (a timeout is a step that may come at any moment), accounts (a client is a session), opening and
-//! closing sessions, changes of members, votes and acknowledgements as messages of their own.
+//! What it deliberately lacks: time (a timeout is a step that may come at any moment), accounts (a client is a session), opening
+//! and closing sessions, changes of members, votes and acknowledgements as messages of their own.
 //!
-//! Invariants: the properties in [`properties`], each with a planted [`Bug`] that breaks it in `tests/planted.rs`, or said there why
-//! none does. Replicas are alike, so a state is stored once for all their orders.
+//! Invariants: the properties in [`properties`]. For each, `tests/planted.rs` has a planted [`Bug`] that breaks it, or the reason
+//! that there is none. Replicas are interchangeable, so a state is stored once for all their permutations.
 //!
 //! Start reading at [`replica`], then [`venue`] from `Step` on, then [`properties`].
 //!

@@ -1,4 +1,4 @@
-//! `walras-model`: checks every path within the bounds given, and tells one that breaks a property.
+//! `walras-model`: checks every path within the given bounds, and describes one that breaks a property.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, S
     Ok(Some(arguments))
 }
 
-/// Says every few seconds how far the check is.
+/// Reports the progress of the check every few seconds.
 struct Progress;
 
 impl Reporter<Settings> for Progress {
@@ -64,7 +64,7 @@ impl Reporter<Settings> for Progress {
         let seconds = duration.as_secs_f64();
         let end = if done { "done" } else { "so far" };
         println!("{end}: {unique_states} states ({total_states} steps), depth {max_depth}, {seconds:.1} s, {per_second} states/s");
-        // Nobody reads a progress that stays in a buffer; if nobody reads at all, the exit status still tells.
+        // Flushed, so that the progress is visible. Errors are ignored: the exit status still has the result.
         let _ = std::io::stdout().flush();
     }
 

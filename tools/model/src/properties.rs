@@ -1,4 +1,4 @@
-//! What must hold, what must end well, and what must be possible lest the rest says nothing.
+//! The properties: safety, liveness, and reachability (so that the others are not vacuous).
 
 use stateright::Property;
 
@@ -8,9 +8,9 @@ use crate::venue::{Phase, Venue};
 
 /// No two replicas lead the same term.
 pub const ONE_LEADER: &str = "a term has one leader";
-/// What a replica took for decided, no replica takes otherwise.
+/// No two replicas take different entries as decided at a slot.
 pub const DECIDED_STAYS: &str = "what is decided stays";
-/// Whoever leads the latest term has all that was decided.
+/// The leader of the latest term has everything that was decided.
 pub const LEADER_COMPLETE: &str = "a new leader has everything decided";
 /// Each replica has applied what the log says, and nothing else.
 pub const SAME_STATE: &str = "replicas apply the same";
@@ -18,8 +18,8 @@ pub const SAME_STATE: &str = "replicas apply the same";
 pub const ONCE: &str = "nothing is applied twice";
 /// A client's commands apply in the order in which it gave them.
 pub const IN_ORDER: &str = "a session applies in order";
-/// An answer names where its command was applied, in a decided slot; of another command under its number it says so. So nothing
-/// acknowledged is lost: decided slots stay.
+/// An answer names the decided slot in which its command was applied, or reports that another command had its number. Decided slots
+/// stay, so nothing acknowledged is lost.
 pub const ANSWER_TRUE: &str = "an answer is what was applied";
 /// No answer is forgotten while its client waits for it.
 pub const REMEMBERED: &str = "a waiting client is remembered";
@@ -55,8 +55,8 @@ pub(crate) fn all(settings: &Settings) -> Vec<Property<Settings>> {
         Property::always(SAME_STATE, |_, venue: &Venue| {
             venue.replicas.iter().all(|replica| {
                 let until = replica.engine.log_index;
-                let told = venue.truth.history.iter().take_while(|applied| applied.log_index <= until);
-                until <= venue.truth.log_index && told.eq(&replica.engine.history)
+                let expected = venue.truth.history.iter().take_while(|applied| applied.log_index <= until);
+                until <= venue.truth.log_index && expected.eq(&replica.engine.history)
             })
         }),
         Property::always(ONCE, |_, venue: &Venue| {

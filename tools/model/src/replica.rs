@@ -1,4 +1,4 @@
-//! What one replica has: its engine with the sessions' windows, its disk, its memory as a leader.
+//! One replica: its engine with the sessions' windows, its disk, its memory as a leader.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -14,7 +14,7 @@ pub enum Content {
     Other,
 }
 
-/// What became of an entry, or of a repeat.
+/// The outcome of an entry or a repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// It was applied as this entry, now or before.
@@ -30,7 +30,7 @@ pub struct Entry {
     pub client: u8,
     /// The place in its session, from 1.
     pub seq: u8,
-    /// Which of its commands, from 1. Equal to `seq`, unless a planted bug numbers a retry anew.
+    /// The client's command, from 1. Equal to `seq`, unless a planted bug gives a retry a new number.
     pub command: u8,
     /// Whether it is that command.
     pub content: Content,
@@ -45,12 +45,12 @@ pub struct Slot {
     pub pack: Vec<Entry>,
 }
 
-/// A command that was applied: all that this model's exchange does is to write down what it was told.
+/// An applied command: the exchange of this model only records its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Applied {
     /// Counts entries, so it is not the slot.
     pub log_index: u8,
-    /// Whose.
+    /// The client.
     pub client: u8,
     /// Which of its commands.
     pub command: u8,
@@ -122,14 +122,14 @@ pub struct Snapshot {
     pub engine: Engine,
 }
 
-/// Who is to be told what comes of a proposal.
+/// The clients that wait for the result of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origins {
-    /// Where it was put, from 1.
+    /// Its slot, from 1.
     pub slot: u8,
-    /// By the leader of which term.
+    /// The term of the leader that put it there.
     pub term: u8,
-    /// Who asked what.
+    /// The clients and their commands.
     pub pack: Vec<Entry>,
 }
 
@@ -189,7 +189,7 @@ pub struct Replica {
     pub queue: Vec<Entry>,
     /// A leader's, per client: the highest `session_seq` that it took in its term.
     pub memory: Vec<u8>,
-    /// Whom to answer when a slot is decided.
+    /// The clients to answer when a slot is decided.
     pub origins: Vec<Origins>,
 }
 
@@ -226,7 +226,8 @@ impl Replica {
         (self.log.last().map_or(self.snapshot.term, |slot| slot.term), self.slots())
     }
 
-    /// Leads this term no more, if it did. Those whom it has not answered ask the next leader; `origins` may still be right to stay.
+    /// Stops leading. Clients without an answer ask the next leader; `origins` may stay, because their proposals may still be
+    /// decided.
     pub fn step_down(&mut self, term: u8, role: Role, settings: &Settings) {
         self.role = role;
         self.term = term;

@@ -1,4 +1,4 @@
-//! How much may happen, and which bug is planted.
+//! The bounds of a check, and the planted bug.
 
 /// Replicas. The model counts two as a majority.
 pub const REPLICAS: usize = 3;
@@ -24,7 +24,7 @@ pub struct Settings {
     pub snapshots: u8,
     /// Requests of clients with another command under a number that they used.
     pub altered: u8,
-    /// What is wrong, so that the checker has something to find.
+    /// The planted bug, if any.
     pub bug: Option<Bug>,
 }
 
@@ -49,7 +49,7 @@ pub enum Bug {
     SnapshotWithoutSessions,
     /// What a leader took is remembered when it leads again, though it may have been lost.
     MemoryOutlivesTerm,
-    /// Whoever asked for a slot is told what came of whatever another leader put there.
+    /// A client gets the result of what another leader put into its proposal's slot.
     OriginBySlotAlone,
     /// A client that sends a command again gives it a new number.
     RetryRenumbered,
@@ -57,12 +57,12 @@ pub enum Bug {
     AcknowledgedBeforeDecided,
     /// A leader takes a number ahead of its turn, and then drops the one before it as "on its way", for the whole term.
     GapsTaken,
-    /// A client counts what it waits for, where it should measure from the oldest: an answer falls out of the window under it.
+    /// A client counts its unanswered commands instead of the distance from the oldest, so an answer can fall out of the window.
     WindowOfCounts,
     /// An answer is remembered without what was applied: another command under the same number gets it.
     AnswerByPlaceAlone,
-    /// A replica votes for who lacks what it has itself. The consensus's bug rather than ours: it shows that what the model takes for
-    /// Raft is checked with the rest.
+    /// A replica votes for a candidate that lacks its entries. This is a bug of the consensus: it shows that the model's Raft is
+    /// checked too.
     VoteForAnybody,
 }
 

@@ -1,4 +1,4 @@
-//! A path that the checker found, told as a story.
+//! Describes a path that the checker found, step by step.
 
 use stateright::{Model, Path};
 

@@ -28,7 +28,7 @@ impl Client {
 /// An answer on its way to its client; it may come late, or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Answer {
-    /// To whom.
+    /// The client.
     pub client: u8,
     /// To what.
     pub seq: u8,
@@ -77,8 +77,8 @@ pub struct Left {
 pub struct Truth {
     /// All slots that any replica ever took for decided.
     pub slots: Vec<Slot>,
-    /// What should come of them, found without sessions and windows: each command, or another under its number, the first time that one
-    /// of them is there.
+    /// What should come of them, found without sessions and windows: each command, or another under its number, the first time that
+    /// one of them is there.
     pub history: Vec<Applied>,
     /// Entries in them.
     pub log_index: u8,

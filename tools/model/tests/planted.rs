@@ -45,7 +45,7 @@ fn a_memory_that_outlives_its_term_drops_for_ever() {
 }
 
 #[test]
-fn an_origin_known_by_its_slot_alone_is_told_what_came_of_another() {
+fn an_origin_known_by_its_slot_alone_gets_another_result() {
     finds(Bug::OriginBySlotAlone, ANSWER_TRUE, Settings { commands: 2, window: 2, elections: 1, ..PLAIN });
 }
 
