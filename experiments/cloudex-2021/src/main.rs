@@ -12,7 +12,7 @@ use walras_experiments_cloudex_2021::{record_processes, replicated, sharded};
 use walras_figures::origin::Origin;
 
 const USAGE: &str = "usage: cloudex-2021 table-1|fig-4|fig-5|fig-6a|fig-6b|all [--small]
-table-1 and fig-6b run processes of walras, built beside this program, and want the machine for themselves";
+table-1 and fig-6b run processes of walras, from this program's build folder, and need an otherwise idle machine";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,5 +1,5 @@
-//! Table 1 and figure 6b on real processes: shards, each a cluster of its own, and copies of an order by several gateways; and C9, a gateway that is
-//! killed under load. Over loopback, so that what is seen is processors' work, and nothing of a network's delay.
+//! Table 1 and figure 6b on real processes: shards, each a cluster of its own, and copies of an order by several gateways; and C9,
+//! a gateway that is killed under load. Over loopback, so that what is seen is processors' work, and nothing of a network's delay.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// The program built beside this one; logs on the disk of the build.
+    /// The program from this one's build folder; logs on the disk of the build.
     ///
     /// # Errors
     /// When it is not there.
@@ -73,7 +73,7 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// How many.
+    /// Number of shards.
     #[must_use]
     pub fn count(&self) -> usize {
         self.most.len()

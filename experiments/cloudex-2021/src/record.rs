@@ -1,4 +1,4 @@
-//! What a run leaves behind: results beside the published ones, a table, a plot.
+//! The records of a run: results with the published ones, a table, a plot.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::workload::{Disturbance, Workload};
 pub struct Record {
     /// The folder's name.
     pub folder: &'static str,
-    /// Ours beside the published.
+    /// Our figures with the published ones.
     pub result: Value,
     /// A line per way.
     pub table: String,
@@ -30,7 +30,7 @@ impl Record {
     /// Of a figure.
     ///
     /// # Errors
-    /// When it can not be drawn.
+    /// If it cannot be drawn.
     pub fn of(figure: &Figure, workload: &Workload, extent: Extent) -> anyhow::Result<Self> {
         let folder = match figure.disturbance {
             Disturbance::None => "fig-4",
@@ -58,7 +58,7 @@ impl Record {
     /// Of figure 6a.
     ///
     /// # Errors
-    /// When it can not be drawn.
+    /// If it cannot be drawn.
     pub fn of_replicated(outcome: &Replicated, workload: &Workload) -> anyhow::Result<Self> {
         let costs = Costs::FITTED;
         let mut table =
@@ -102,7 +102,7 @@ impl Record {
     /// Writes `result.json`, `table.md` and, of a figure, `plot.svg`.
     ///
     /// # Errors
-    /// In a debug build, and when the folder can not be written.
+    /// In a debug build, or if the folder cannot be written.
     pub fn write(&self, origin: &Origin, experiments: &Path) -> anyhow::Result<()> {
         let result = json!({ "figure": self.folder, "origin": origin.to_json()?, "result": self.result });
         let result = serde_json::to_string_pretty(&result)? + "\n";

@@ -106,7 +106,7 @@ const ROLES: [Role; 3] = [
 /// Of figure 6b.
 ///
 /// # Errors
-/// When it can not be drawn.
+/// If it cannot be drawn.
 pub fn copies(copies: &Copies) -> anyhow::Result<Record> {
     let mut table = format!(
         "Processors at {PUBLISHED_PER_S} orders/s, ours / published; in brackets over one copy.\n\n\

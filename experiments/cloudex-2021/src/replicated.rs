@@ -1,12 +1,12 @@
 //! Figure 6a: replicated order submission. The same order through 1 to 5 gateways; how long until the engine has the first copy.
 //!
-//! A copy goes: participant's send (copies one after the other) – link – gateway (one thread, in order of arrival) – link – the engine's
-//! receiver (one thread) – [`Duplicates`]. Gateways straggle now and then, each on its own: that is what copies help against. What
-//! the participant, or the receiver, is late with hits all copies alike.
+//! A copy goes: participant's send (copies one after the other) – link – gateway (one thread, in order of arrival) – link – the
+//! engine's receiver (one thread) – [`Duplicates`]. Gateways straggle now and then, each on its own: that is what copies help
+//! against. What the participant, or the receiver, is late with hits all copies alike.
 //!
-//! Fitted to the published run with one copy: how often and how long gateways, and all copies together, straggle. Two to five copies are the
-//! model's own answer, except for the receiver's time for a copy, which is the processor's cost that the published text names as the reason for
-//! the rise at five: [`Costs::receive_ns`].
+//! Fitted to the published run with one copy: how often and how long gateways, and all copies together, straggle. Two to five
+//! copies are the model's own answer, except for the receiver's time for a copy, which is the processor's cost that the published
+//! text names as the reason for the rise at five: [`Costs::receive_ns`].
 
 use std::path::Path;
 
@@ -75,7 +75,7 @@ pub struct Submission {
 /// A gateway that stops at a time and passes nothing on from then.
 #[derive(Clone, Copy, Debug)]
 pub struct Crash {
-    /// Which.
+    /// The gateway.
     pub gateway: usize,
     /// When, in nanoseconds of the clocks.
     pub at_ns: u64,
@@ -193,7 +193,7 @@ pub struct Replicated {
 /// Runs figure 6a, and C9: what is lost when a gateway dies.
 ///
 /// # Errors
-/// When the shared data are there but can not be understood.
+/// If the shared data are there but cannot be parsed.
 pub fn run(workload: &Workload, data: &Path) -> anyhow::Result<Replicated> {
     let networks = [Network::load(data, workload.seed, 3)?, Network::load(data, workload.seed, 1)?];
     let submit = |copies, crash| submit(workload, [&networks[0], &networks[1]], &Costs::FITTED, copies, crash);

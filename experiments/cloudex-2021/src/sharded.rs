@@ -1,8 +1,10 @@
-//! Table 1, simulated: what an order takes to the engine and back, by the number of shards, at the throughput that was published for each.
+//! Table 1, simulated: what an order takes to the engine and back, by the number of shards, at the throughput that was published
+//! for each.
 //!
-//! As figure 6a with one copy (`replicated.rs`, and its [`Costs`]): participant – link – gateway, which stamps – link – the shard's receiver. Then our hold of the
-//! shard, until d_s after the stamp, its engine, which does one order at a time, and the same way back. Symbols are spread evenly over
-//! shards; each has an engine of its own. The portfolio matrix, at which the published system stops scaling, is not simulated: loads are given.
+//! As figure 6a with one copy (`replicated.rs`, and its [`Costs`]): participant – link – gateway, which stamps – link – the shard's
+//! receiver. Then our hold of the shard, until d_s after the stamp, its engine, which does one order at a time, and the same way
+//! back. Symbols are spread evenly over shards; each has an engine of its own. The portfolio matrix, at which the published system
+//! stops scaling, is not simulated: loads are given.
 //!
 //! Fitted: d_s, which was not published, to the end-to-end latency of one shard. Those of more shards are the model's own answer.
 
@@ -62,7 +64,7 @@ struct Order {
 /// All rows.
 ///
 /// # Errors
-/// When the shared data are there but can not be understood.
+/// If the shared data are there but cannot be parsed.
 pub fn run(workload: &Workload, data: &Path) -> anyhow::Result<(Vec<Row>, Source)> {
     let way = |direction| Network::load(data, workload.seed, direction);
     // To the gateway, to the engine, and back.

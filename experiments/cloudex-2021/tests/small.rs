@@ -105,7 +105,7 @@ fn measured(offered_per_second: Option<u64>, leader_ns: u64) -> Measured {
 }
 
 #[test]
-fn runs_of_processes_are_set_beside_what_was_published() {
+fn runs_of_processes_are_compared_with_the_published() {
     let shards =
         |count: usize| Shards { most: vec![measured(None, 1); count], published_load: vec![measured(Some(22_000), 1); count] };
     let record = record_processes::shards(&[], Source::Synthetic, &[shards(1), shards(2)], &Workload::SMALL);

@@ -14,7 +14,7 @@ pub struct LimitOrder {
     pub side: Side,
     /// Worst price.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
 }
 
@@ -27,7 +27,7 @@ pub struct Trade {
     pub sell_id: u64,
     /// The price of the order that stood in the book.
     pub price: PriceTicks,
-    /// How much.
+    /// Size in lots.
     pub size: SizeLots,
 }
 
@@ -107,8 +107,8 @@ impl<I: PriceIndex> Book for OrderBook<I> {
         self.collect(&entry(order)).expect("the draw names no order twice and fits the book");
     }
 
-    /// By an uncross. At one price or at many, merging two queues from their best ends until they no longer cross takes the same lots
-    /// out of both, so that what is left is what the baseline leaves.
+    /// By an uncross. At one price or at many, merging two queues from their best ends until they no longer cross takes the same
+    /// lots out of both, so that what is left is what the baseline leaves.
     fn clear(&mut self) -> u64 {
         let reference = self.last_price().unwrap_or(PriceTicks::MIN);
         let Some(uncross) = self.auction(reference) else { return 0 };

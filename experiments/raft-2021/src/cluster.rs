@@ -1,4 +1,4 @@
-//! Clusters of real processes on this machine: fig-4.1 beside its simulation, fig-4.7 and fig-4.9.
+//! Clusters of real processes on this machine: fig-4.1, for comparison with its simulation, fig-4.7 and fig-4.9.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -79,7 +79,7 @@ impl Point {
     }
 }
 
-/// The program that replicas run: built beside this one.
+/// The program that replicas run, from the same build folder as this one.
 pub fn program() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("asking for this program's file")?;
     let program = own.parent().unwrap_or(Path::new(".")).join("walras");
@@ -97,7 +97,7 @@ pub(crate) fn scratch() -> anyhow::Result<tempfile::TempDir> {
 /// Kills the leader of three processes so often.
 pub fn deaths(program: &Path, range: Range, deaths: u32) -> anyhow::Result<Vec<Death>> {
     let scratch = scratch()?;
-    // The figure is about timeouts: what a closed link tells would hide them.
+    // The figure is about timeouts: fast fail-over on a closed link would hide them.
     let options = FailoverOptions { on_lost_link: false, ..FailoverOptions::new(range.min_ms, range.max_ms, deaths) };
     Ok(failover(program, &scratch.path().join("cluster"), &options)?)
 }

@@ -1,5 +1,5 @@
-//! etcd beside our clusters of processes, on the same machine in the same run: the program and the driver that `make bench NAME=replication` has too
-//! (`bench/peers/etcd`), which checks its own answers.
+//! etcd, measured for comparison with our clusters of processes, on the same machine in the same run. It uses the program and
+//! driver of `make bench NAME=replication` (`bench/peers/etcd`), which checks its own answers.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use walras_figures::peer::{Line, Load, Peer};
 use crate::cluster::{Loads, scratch};
 use crate::stats::{quantile_of_sorted, sorted};
 
-/// A point of ours, asked of etcd.
+/// A point of the figure, measured with etcd.
 #[derive(Clone, Debug)]
 pub struct EtcdPoint {
     /// Members.
     pub members: u16,
     /// Connections.
     pub clients: u32,
-    /// Puts unanswered, each of a client of its own.
+    /// Number of unanswered puts, each from a separate client.
     pub outstanding: usize,
     /// One for each run.
     pub runs: Vec<Line>,
@@ -29,16 +29,16 @@ impl EtcdPoint {
     }
 }
 
-/// What etcd did, or why it did nothing.
+/// The measurements of etcd, or why there are none.
 #[derive(Clone, Debug)]
-pub enum Beside {
+pub enum EtcdRuns {
     /// All points.
     Ran(Vec<EtcdPoint>),
-    /// A sentence on what is missing.
+    /// What is missing, in a sentence.
     NotRun(String),
 }
 
-impl Beside {
+impl EtcdRuns {
     /// All points that there are.
     #[must_use]
     pub fn points(&self) -> &[EtcdPoint] {
@@ -49,16 +49,17 @@ impl Beside {
     }
 }
 
-/// Runs of each point, and seconds of each run, as many of which warm it up.
+/// Runs of each point, and seconds of each run. Warming up takes as many seconds again.
 const RUNS: u32 = 3;
 const SECONDS: u32 = 2;
 
-/// etcd under our loads, with so many members. A point that fails is a failure of the run: a figure without it would claim too much.
-pub fn measure(members: &[u16], loads: &Loads) -> anyhow::Result<Beside> {
+/// Measures etcd under our loads, with these numbers of members. If a point fails, the run fails, because the figure would be
+/// incomplete.
+pub fn measure(members: &[u16], loads: &Loads) -> anyhow::Result<EtcdRuns> {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers");
     let etcd = match Peer::build(&peers, "etcd", "etcd") {
         Ok(etcd) => etcd,
-        Err(why) => return Ok(Beside::NotRun(why)),
+        Err(why) => return Ok(EtcdRuns::NotRun(why)),
     };
     let scratch = scratch()?;
     let (runs, seconds) = if loads.is_small { (1, 1) } else { (RUNS, SECONDS) };
@@ -70,10 +71,10 @@ pub fn measure(members: &[u16], loads: &Loads) -> anyhow::Result<Beside> {
             points.push(EtcdPoint { members, clients, outstanding, runs });
         }
     }
-    Ok(Beside::Ran(points))
+    Ok(EtcdRuns::Ran(points))
 }
 
-/// As many puts unanswered as we have orders, on as many connections.
+/// As many unanswered puts as we have orders, on the same number of connections.
 fn of_point(members: u16, clients: u32, outstanding: usize) -> Load {
     let mut load = Load::of_etcd("etcd", members, u32::try_from(outstanding).unwrap_or(u32::MAX));
     load.arguments.extend(["--conns".to_owned(), clients.to_string()]);

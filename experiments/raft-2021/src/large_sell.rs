@@ -1,13 +1,14 @@
 //! Fig-4.5 and fig-4.6: a sell of 1,000 at 1,000 into books of many sizes.
 //!
-//! N bids and N offers, prices uniform in [1000, 1100], sizes uniform in [1, 20], all added before any is matched; then what crosses
-//! trades. Supply and demand meet near 1050, so about half of either side is left: bids in about [1000, 1050], offers above. The sell's limit
-//! is the lowest bid there can be, so it takes every bid it needs: about 1,000 / 10.5 = 95 of them, from the best price down. Of
-//! N = 100 only some 50 bids of some 500 lots are left: the sell takes all of them and what is left of it rests.
+//! N bids and N offers, prices uniform in [1000, 1100], sizes uniform in [1, 20], all added before any is matched; then what
+//! crosses trades. Supply and demand meet near 1050, so about half of either side is left: bids in about [1000, 1050], offers
+//! above. The sell's limit is the lowest bid there can be, so it takes every bid it needs: about 1,000 / 10.5 = 95 of them, from
+//! the best price down. Of N = 100 only some 50 bids of some 500 lots are left: the sell takes all of them and what is left of it
+//! rests.
 //!
-//! Each book is drawn, built and cleared anew. Just before the timed sell the same kind of book sells once in a rehearsal on orders of its
-//! own: the code of matching is then in the processor's caches and predictors, as in a market that runs; the book's memory is as the
-//! clearing left it. After it a control is timed: one more sell, too dear to trade with anything.
+//! For each iteration a new book is drawn, built and cleared. Just before the timed sell, another book of the same kind makes a
+//! rehearsal sell, so that the matching code is in the processor's caches and predictors, as in a running market. The timed book's
+//! memory is as the clearing left it. Afterwards a control is timed: one more sell, with a limit too high to trade.
 
 use anyhow::ensure;
 use walras_order_book::{Art, Ladder, OrderBook};
@@ -45,7 +46,7 @@ pub const SIZES_SMALL: [u64; 3] = [100, 300, 1_000];
 /// Fig-4.6 has about 100,000 orders in the book: what clearing leaves of twice as many.
 pub const SIZE_DETAIL: u64 = 100_000;
 
-/// What one iteration met.
+/// The conditions of one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met {
     /// Bids in the book before the sell.
@@ -81,7 +82,7 @@ pub fn run(orders_per_side: u64, iterations: u64, seed: u64, stopwatch: &Stopwat
         let orders = orders(orders_per_side, &mut Draw::new(seed, EXPERIMENT + (orders_per_side << 8), iteration));
         let mut answers = Vec::new();
         for turn in 0..CONTENDERS.len() {
-            // Who goes first changes, so that nobody always finds the caches as one other left them.
+            // The order of the books rotates, so that none always runs after the same other one.
             let index = (turn + iteration as usize) % CONTENDERS.len();
             let (times_ns, answer) = match CONTENDERS[index] {
                 Contender::Baseline | Contender::BaselineCheck => sell::<Baseline>(&rehearsal, &orders, stopwatch),
@@ -144,7 +145,7 @@ fn what_it_met(answer: &Answer) -> anyhow::Result<Met> {
     ensure!(answer.trades.iter().all(|trade| Some(trade.sell_id) == first), "the control traded: it should be too dear");
     ensure!(lots <= SELL_LOTS, "the sell of {SELL_LOTS} lots traded {lots}");
     let best_bid = left(Side::Buy).next();
-    ensure!(lots == SELL_LOTS || best_bid.is_none(), "the sell rests beside bids that it could have taken");
+    ensure!(lots == SELL_LOTS || best_bid.is_none(), "the sell rests although there are bids that it could have taken");
     // The last bid may have traded in part and stand in both lists.
     let twice = usize::from(best_bid.map(|bid| bid.id) == answer.trades.last().map(|trade| trade.buy_id) && best_bid.is_some());
     Ok(Met { bids: left(Side::Buy).count() + fills - twice, asks: left(Side::Sell).count() - sells_resting, fills, lots })

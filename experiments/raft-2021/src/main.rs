@@ -72,7 +72,7 @@ fn failover(scale: Scale) -> anyhow::Result<Record> {
         Scale::Full => (1_000, 100),
         Scale::Small => (10, 3),
     };
-    // First, so that a missing program is told before anything has taken its time.
+    // First, so that a missing program is reported before long measurements.
     let program = cluster::program()?;
     println!("{elections} simulated elections of each kind");
     let timing = Timing::LOCAL;
@@ -124,7 +124,7 @@ fn peer(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {
         Scale::Small => peer::SMALL,
     };
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    println!("exchange-core beside ours, {} pairs", setup.pairs_per_iteration);
+    println!("exchange-core and ours, {} pairs", setup.pairs_per_iteration);
     record::peer(&setup, &peer::run(&setup, SEED, stopwatch, &repository, &repository.join("target/raft-2021"))?)
 }
 

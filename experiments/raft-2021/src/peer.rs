@@ -1,8 +1,8 @@
 //! Fig-4.3: the operation of fig-4.2 on exchange-core's own order book, and on ours in the same stream.
 //!
-//! One stream of commands: 999 orders a side that never trade, then many times a bid and an immediate-or-cancel offer of its size that
-//! takes it. exchange-core's driver (`bench/peers/exchange-core`) times every command alone and tells the percentiles of the
-//! immediate-or-cancel ones; its answers must equal ours. Ours are timed in the same way, pair by pair.
+//! One stream of commands: 999 orders a side that never trade, then many pairs of a bid and an immediate-or-cancel offer of the
+//! same size that takes it. exchange-core's driver (`bench/peers/exchange-core`) times every command separately and reports the
+//! percentiles of the immediate-or-cancel ones. Its answers must equal ours. Our book is timed in the same way, pair by pair.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +24,7 @@ pub const SMALL: Setup = Setup { orders_per_side: 20, iterations: 1, pairs_per_i
 const PEER: &str = "bench/peers/exchange-core/run.sh";
 const PEER_WARMUPS: &str = "3";
 
-/// Latencies of the peer's crossing command, in nanoseconds, as its driver tells them.
+/// Latencies of the peer's crossing command, in nanoseconds, as its driver reports them.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Percentiles {
     /// Arithmetic mean.
@@ -43,22 +43,22 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-/// What came out.
+/// The result.
 #[derive(Debug)]
 pub struct Outcome {
     /// The peer's.
     pub peer: Percentiles,
     /// Its version.
     pub peer_version: String,
-    /// What its timer costs; subtracted.
+    /// Cost of its timer, which is subtracted.
     pub peer_timer_ns: f64,
     /// Ours, pair by pair, by contender of [`matching_pair::CONTENDERS`].
     pub latencies_ns: Vec<(Contender, Vec<f64>)>,
 }
 
-/// What the peer's driver prints last.
+/// The last line that the peer's driver prints.
 #[derive(Deserialize)]
-struct Told {
+struct DriverReport {
     version: String,
     check: String,
     timer_ns: f64,
@@ -79,28 +79,29 @@ pub fn run(setup: &Setup, seed: u64, stopwatch: &Stopwatch, repository: &Path, f
     std::fs::write(&stream, records(&orders)).with_context(|| format!("writing {}: is there room?", stream.display()))?;
     let expected = folder.join("fig-4.3.bin.expect");
     std::fs::write(&expected, expectation(&answer)).with_context(|| format!("writing {}: is there room?", expected.display()))?;
-    let told = ask_peer(repository, &stream)?;
+    let report = ask_peer(repository, &stream)?;
     Ok(Outcome {
-        peer: told.lowest_of_rounds_less_timer.ioc,
-        peer_version: told.version,
-        peer_timer_ns: told.timer_ns,
+        peer: report.lowest_of_rounds_less_timer.ioc,
+        peer_version: report.version,
+        peer_timer_ns: report.timer_ns,
         latencies_ns,
     })
 }
 
-fn ask_peer(repository: &Path, stream: &Path) -> anyhow::Result<Told> {
+fn ask_peer(repository: &Path, stream: &Path) -> anyhow::Result<DriverReport> {
     let output = Command::new(repository.join(PEER))
         .arg("book-latency")
         .arg(stream)
         .args(["--rounds", "1", "--warmup", PEER_WARMUPS])
         .output()
         .with_context(|| format!("starting {PEER}: is it there and executable?"))?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "{PEER} failed: {}{told}", String::from_utf8_lossy(&output.stderr));
-    let last = told.lines().last().unwrap_or_default();
-    let told: Told = serde_json::from_str(last).with_context(|| format!("{PEER} ended with a line of an unknown shape: {last}"))?;
-    ensure!(told.check == "equal", "exchange-core's answers were not compared with ours ({}): no time counts", told.check);
-    Ok(told)
+    let printed = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{PEER} failed: {}{printed}", String::from_utf8_lossy(&output.stderr));
+    let last = printed.lines().last().unwrap_or_default();
+    let report: DriverReport =
+        serde_json::from_str(last).with_context(|| format!("{PEER} ended with a line of an unknown shape: {last}"))?;
+    ensure!(report.check == "equal", "exchange-core's answers were not compared with ours ({}): no time counts", report.check);
+    Ok(report)
 }
 
 /// The stream in the driver's format: 32 bytes a command, little endian.

@@ -91,10 +91,10 @@ pub fn peer(outcome: &peer::Outcome) -> anyhow::Result<String> {
         let published = PathElement::new(vec![(1_000.0, 0.0), (1_000.0, 1.0)], PUBLISHED.mix(0.6).stroke_width(2));
         chart.draw_series([published])?.label("published mean of exchange-core: 1 us").legend(|(x, y)| dash(x, y, PUBLISHED));
         let theirs = outcome.peer;
-        let told = [(theirs.p50, 0.5), (theirs.p90, 0.9), (theirs.p99, 0.99), (theirs.p999, 0.999)];
+        let percentiles = [(theirs.p50, 0.5), (theirs.p90, 0.9), (theirs.p99, 0.99), (theirs.p999, 0.999)];
         let label = format!("exchange-core {} here: median {}", outcome.peer_version, time_label(theirs.p50));
         chart
-            .draw_series(LineSeries::new(told, BLACK.stroke_width(2)).point_size(4))?
+            .draw_series(LineSeries::new(percentiles, BLACK.stroke_width(2)).point_size(4))?
             .label(label)
             .legend(|(x, y)| dash(x, y, BLACK));
         for (contender, latencies) in &outcome.latencies_ns {

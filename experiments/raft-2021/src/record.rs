@@ -1,4 +1,4 @@
-//! What a run leaves behind: results with where they come from, every iteration's latency, a plot.
+//! The records of a run: results with their provenance, every iteration's latency, a plot.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::stats::{Summary, quantile_of_sorted, sorted, tenths};
 pub struct Record {
     /// The folder's name.
     pub figure: &'static str,
-    /// Ours beside the published.
+    /// Our figures with the published ones.
     pub result: Value,
     /// A line per iteration and book.
     pub iterations_csv: String,

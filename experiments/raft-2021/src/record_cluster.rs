@@ -5,7 +5,7 @@ use walras_client::failover::Death;
 use walras_figures::peer::Line;
 
 use crate::cluster::{Loads, Point};
-use crate::etcd::{Beside, EtcdPoint};
+use crate::etcd::{EtcdPoint, EtcdRuns};
 use crate::failover::{Elections, GIVEN_UP_MS, Range, Timing};
 use crate::plot_cluster;
 use crate::record::Record;
@@ -32,7 +32,8 @@ impl RealDeaths {
     }
 }
 
-/// What the Raft paper's text says of its own figure, which the dissertation sets beside its own; neither gives numbers otherwise.
+/// The numbers that the Raft paper's text gives for its figure, which the dissertation compares with its own. Neither has other
+/// numbers.
 fn published(range: Range) -> Value {
     match (range.min_ms, range.max_ms) {
         (150, 150) => json!({ "raft_paper": "10 s and more in most elections: votes split again and again" }),
@@ -122,7 +123,7 @@ pub fn failover(simulated: &[Elections], timing: &Timing, real: &[RealDeaths]) -
     Ok(Record { figure: "fig-4.1", result, iterations_csv: csv, plot_svg: plot_cluster::failover(simulated, real)? })
 }
 
-fn load_csv(points: &[Point], etcd: &Beside) -> String {
+fn load_csv(points: &[Point], etcd: &EtcdRuns) -> String {
     let mut csv = "who,replicas,clients,connections,outstanding,trial,mean_us,p50_us,p99_us,commands_per_s,acknowledged,rejected\n"
         .to_owned();
     for point in points {
@@ -178,7 +179,7 @@ pub(crate) fn middle(values: &[f64]) -> f64 {
 }
 
 /// etcd here, and how often ours: medians.
-fn beside(points: &[Point], etcd: &Beside) -> Value {
+fn etcd_rows(points: &[Point], etcd: &EtcdRuns) -> Value {
     let rows: Vec<Value> = etcd
         .points()
         .iter()
@@ -205,21 +206,22 @@ fn beside(points: &[Point], etcd: &Beside) -> Value {
         })
         .collect();
     match etcd {
-        Beside::Ran(_) => rows.into(),
-        Beside::NotRun(why) => json!({ "not_run": why }),
+        EtcdRuns::Ran(_) => rows.into(),
+        EtcdRuns::NotRun(why) => json!({ "not_run": why }),
     }
 }
 
 /// For a plot: where, mean microseconds, a second.
-fn marks_of(etcd: &Beside, x_of: impl Fn(&EtcdPoint) -> f64) -> Vec<plot_cluster::Mark> {
+fn marks_of(etcd: &EtcdRuns, x_of: impl Fn(&EtcdPoint) -> f64) -> Vec<plot_cluster::Mark> {
     let mark = |at: &EtcdPoint| (x_of(at), at.median(|run| run.mean_us), at.median(|run| run.per_s));
     etcd.points().iter().map(mark).collect()
 }
 
 /// Fig-4.7, with the table of fig-4.8.
-pub fn clients(points: &[Point], beside_us: &Beside, loads: &Loads) -> anyhow::Result<Record> {
+pub fn clients(points: &[Point], etcd_runs: &EtcdRuns, loads: &Loads) -> anyhow::Result<Record> {
     let ours = |clients: u32| points.iter().find(|point| point.clients == clients);
-    // Of the dissertation's fig-4.8, which takes it from etcd's documentation: machines of eight processors each, of its own for the clients.
+    // Of the dissertation's fig-4.8, which takes it from etcd's documentation: machines of eight processors each, of its own for
+    // the clients.
     let published = [(1, 583.0, 1_600.0), (100, 44_341.0, 22_000.0)];
     let etcd = published.map(|(connections, per_second, mean_us)| {
         let ratios = ours(connections).map(|point| {
@@ -235,20 +237,20 @@ pub fn clients(points: &[Point], beside_us: &Beside, loads: &Loads) -> anyhow::R
         "trial_ms": loads.trial.as_millis() as u64,
         "durability": "disk",
         "points": points.iter().map(point).collect::<Vec<_>>(),
-        "etcd_here": beside(points, beside_us),
+        "etcd_here": etcd_rows(points, etcd_runs),
         "published_etcd": etcd,
         "published_here": "throughput grows with the clients up to about 7 of them, then falls; latency like etcd's and higher",
     });
     let marks = |(connections, per_second, mean_us): (u32, f64, f64)| (f64::from(connections), mean_us, per_second);
     let title = "Fig. 4.7: three processes on this machine, against the number of clients";
-    let etcd = plot_cluster::Etcd { here: &marks_of(beside_us, |at| f64::from(at.clients)), published: &published.map(marks) };
+    let etcd = plot_cluster::Etcd { here: &marks_of(etcd_runs, |at| f64::from(at.clients)), published: &published.map(marks) };
     let plot_svg = plot_cluster::load(title, "clients (logarithmic)", points, |point| f64::from(point.clients), &etcd)?;
-    let iterations_csv = load_csv(points, beside_us);
+    let iterations_csv = load_csv(points, etcd_runs);
     Ok(Record { figure: "fig-4.7", result, iterations_csv, plot_svg })
 }
 
 /// Fig-4.9.
-pub fn sizes(points: &[Point], beside_us: &Beside, loads: &Loads) -> anyhow::Result<Record> {
+pub fn sizes(points: &[Point], etcd_runs: &EtcdRuns, loads: &Loads) -> anyhow::Result<Record> {
     let of = |replicas: u16| points.iter().find(|point| point.replicas == replicas);
     let against_three = |replicas: u16| {
         let (three, more) = (of(3)?, of(replicas)?);
@@ -265,12 +267,12 @@ pub fn sizes(points: &[Point], beside_us: &Beside, loads: &Loads) -> anyhow::Res
         "durability": "disk",
         "points": points.iter().map(point).collect::<Vec<_>>(),
         "ours_against_three_replicas": [against_three(5), against_three(7)],
-        "etcd_here": beside(points, beside_us),
+        "etcd_here": etcd_rows(points, etcd_runs),
         "published_against_three_replicas": [{ "replicas": 5, "latency_percent": 10, "throughput_percent": -30 }],
     });
     let title = "Fig. 4.9: 3, 5 and 7 processes on this machine, four clients that burst";
-    let etcd = plot_cluster::Etcd { here: &marks_of(beside_us, |at| f64::from(at.members)), published: &[] };
+    let etcd = plot_cluster::Etcd { here: &marks_of(etcd_runs, |at| f64::from(at.members)), published: &[] };
     let plot_svg = plot_cluster::load(title, "replicas (logarithmic)", points, |point| f64::from(point.replicas), &etcd)?;
-    let iterations_csv = load_csv(points, beside_us);
+    let iterations_csv = load_csv(points, etcd_runs);
     Ok(Record { figure: "fig-4.9", result, iterations_csv, plot_svg })
 }

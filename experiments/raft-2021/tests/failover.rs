@@ -6,7 +6,7 @@ use walras_client::cluster::ClusterReport;
 use walras_client::failover::Death;
 use walras_experiments_raft_2021::SEED;
 use walras_experiments_raft_2021::cluster::{Loads, Point};
-use walras_experiments_raft_2021::etcd::{Beside, EtcdPoint};
+use walras_experiments_raft_2021::etcd::{EtcdPoint, EtcdRuns};
 use walras_experiments_raft_2021::failover::{
     Conditions, GIVEN_UP_MS, PreVote, RANGES, Range, Setup, Timing, setups, simulate, simulate_all,
 };
@@ -52,7 +52,7 @@ fn every_kind_of_election_is_in_the_record() {
 }
 
 #[test]
-fn points_are_set_beside_what_was_published() {
+fn points_are_compared_with_the_published() {
     let trial = |mean_ns, acknowledged_per_second| ClusterReport {
         offered_per_second: None,
         outstanding: Some(4),
@@ -69,19 +69,19 @@ fn points_are_set_beside_what_was_published() {
     let point =
         |replicas, clients, mean_ns, rate| Point { replicas, clients, outstanding: 4, trials: vec![trial(mean_ns, rate); 3] };
     let sizes = [point(3, 4, 1e6, 1_000.0), point(5, 4, 1.5e6, 800.0), point(7, 4, 2e6, 500.0)];
-    // Three runs, of which the second is the middle one.
+    // Three runs; the second one is the median.
     let run = |per_s, mean_us| Line { peer: "etcd 3".to_owned(), per_s, mean_us, p50_us: mean_us, p99_us: mean_us };
     let etcd = |members, clients| {
         let runs = vec![run(90.0, 4_500.0), run(100.0, 5_000.0), run(110.0, 6_000.0)];
-        Beside::Ran(vec![EtcdPoint { members, clients, outstanding: 4, runs }])
+        EtcdRuns::Ran(vec![EtcdPoint { members, clients, outstanding: 4, runs }])
     };
     let record = record_cluster::sizes(&sizes, &etcd(5, 4), &Loads::burst()).unwrap();
     let against = &record.result["ours_against_three_replicas"];
     assert_eq!((&against[0]["latency_percent"], &against[0]["throughput_percent"]), (&50.0.into(), &(-20.0).into()));
     assert_eq!(against[1]["latency_percent"], 100.0);
-    let beside = &record.result["etcd_here"][0];
-    assert_eq!((&beside["members"], &beside["writes_per_s"]), (&5.into(), &100.0.into()));
-    assert_eq!(beside["ratios"]["throughput_ours_to_etcd"], 8.0);
+    let in_result = &record.result["etcd_here"][0];
+    assert_eq!((&in_result["members"], &in_result["writes_per_s"]), (&5.into(), &100.0.into()));
+    assert_eq!(in_result["ratios"]["throughput_ours_to_etcd"], 8.0);
     assert!(record.plot_svg.contains("etcd, here"));
     let record = record_cluster::clients(&[point(3, 1, 1e6, 1_166.0)], &etcd(3, 1), &Loads::clients()).unwrap();
     let ratios = &record.result["published_etcd"][0]["ratios"];
@@ -89,8 +89,8 @@ fn points_are_set_beside_what_was_published() {
     assert!(record.result["published_etcd"][1]["ratios"].is_null());
     assert_eq!(record.result["etcd_here"][0]["ratios"]["latency_etcd_to_ours"], 5.0);
     assert_eq!(record.iterations_csv.lines().count(), 1 + 3 + 3);
-    // What did not run is told, and nothing stands in its place.
-    let nobody = Beside::NotRun("no Go".to_owned());
+    // A missing measurement is reported, and nothing replaces it.
+    let nobody = EtcdRuns::NotRun("no Go".to_owned());
     let record = record_cluster::clients(&[point(3, 1, 1e6, 1_166.0)], &nobody, &Loads::clients()).unwrap();
     assert_eq!(record.result["etcd_here"]["not_run"], "no Go");
     assert!(!record.plot_svg.contains("etcd, here"));

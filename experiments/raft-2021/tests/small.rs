@@ -19,8 +19,8 @@ fn worked_example<B: Book>() {
     }
     let mut trades = Vec::new();
     book.submit(&limit_order(6, Side::Sell, 78, 150), &mut trades);
-    let told: Vec<_> = trades.iter().map(|trade: &Trade| (trade.buy_id, trade.price.get(), trade.size.get())).collect();
-    assert_eq!(told, [(1, 80, 20), (3, 80, 50), (4, 79, 30), (2, 78, 50)]);
+    let answered: Vec<_> = trades.iter().map(|trade: &Trade| (trade.buy_id, trade.price.get(), trade.size.get())).collect();
+    assert_eq!(answered, [(1, 80, 20), (3, 80, 50), (4, 79, 30), (2, 78, 50)]);
     let left: Vec<_> = book.listing().iter().map(|order| (order.id, order.size.get())).collect();
     assert_eq!(left, [(2, 50), (5, 10)]);
 }

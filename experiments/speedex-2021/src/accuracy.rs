@@ -23,14 +23,14 @@ pub struct Setup {
     pub eps_bits: Vec<i32>,
     /// Batches; seeds from 0.
     pub seeds: u64,
-    /// Solves of each, of which the median counts.
+    /// Number of solves of each; the median counts.
     pub repetitions: usize,
     /// Limits of the papers' method, per solve: time (2 s in the paper) and queries.
     pub tatonnement: (Duration, u64),
 }
 
 impl Setup {
-    /// As published, as far as told: accuracies finer and coarser than the figure's too.
+    /// The published settings as far as they are given, with finer and coarser accuracies than the figure's.
     #[must_use]
     pub fn full(seeds: u64) -> Self {
         Self {

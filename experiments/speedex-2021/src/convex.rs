@@ -1,7 +1,7 @@
 //! SPEEDEX 2021, Figure 7, and 2023, Figure 8: a convex program on a general solver against ours, time against offers.
 //!
-//! The program is `convex/program.py`: a market is handed over as a file, prices and times come back as a line. Both must find the same
-//! prices: ours are compared at the accuracy that is timed and at a much finer one.
+//! The program is `convex/program.py`: a market is handed over as a file, prices and times come back as a line. Both must find the
+//! same prices: ours are compared at the accuracy that is timed and at a much finer one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +34,7 @@ pub struct Setup {
     pub offer_counts: Vec<usize>,
     /// Offers given to ours alone, to show where it goes.
     pub offer_counts_ours: Vec<usize>,
-    /// Batches, seeds from 0, of which the median counts.
+    /// Number of batches, with seeds from 0; the median counts.
     pub seeds: u64,
     /// Where files for the program go.
     pub scratch: PathBuf,

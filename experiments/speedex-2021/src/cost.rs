@@ -22,9 +22,9 @@ pub struct Setup {
     pub offer_counts: Vec<usize>,
     /// Assets in that series.
     pub assets_at: usize,
-    /// Batches, seeds from 0, of which the median counts.
+    /// Number of batches, with seeds from 0; the median counts.
     pub seeds: u64,
-    /// Solves of each, of which the median counts.
+    /// Number of solves of each; the median counts.
     pub repetitions: usize,
 }
 

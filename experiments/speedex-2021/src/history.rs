@@ -38,7 +38,7 @@ pub struct Setup {
     pub tatonnement_every: usize,
     /// Its limits: time (2 s in the papers), queries.
     pub tatonnement: (Duration, u64),
-    /// Solves of each day, of which the median counts.
+    /// Number of solves of each day; the median counts.
     pub repetitions: usize,
     /// What the paper found.
     pub published: &'static str,
@@ -216,8 +216,8 @@ fn run_day(setup: &Setup, days: &RealDays, day: usize, offers: &[Offer], runs: &
     Ok(())
 }
 
-/// Units of the core are whole: an asset is counted in a power of two of its price, so that a unit of every asset is worth about the
-/// same and the smallest offer has a billion.
+/// Units of the core are whole: an asset is counted in a power of two of its price, so that a unit of every asset is worth about
+/// the same and the smallest offer has a billion.
 fn market(offers: &[Offer], prices: &[f64]) -> anyhow::Result<BatchMarket> {
     let scales: Vec<f64> = prices.iter().map(|price| (price.log2().round() + 3.0).exp2()).collect();
     let standing = |(id, offer): (u64, &Offer)| {
@@ -323,7 +323,7 @@ fn record(setup: &Setup, days: &RealDays, runs: &Runs) -> anyhow::Result<Record>
         grouped(setup.offer_count),
         setup.published,
         markdown(&header, &rows),
-        told(setup, runs),
+        summary(setup, runs),
         setup.tatonnement_every,
         runs.tatonnement_ms.len(),
         runs.tatonnement_days,
@@ -346,7 +346,7 @@ fn clearing(runs: &Runs) -> Value {
     })
 }
 
-fn told(setup: &Setup, runs: &Runs) -> String {
+fn summary(setup: &Setup, runs: &Runs) -> String {
     let percent = |value: fn(&Worth) -> f64| {
         let values: Vec<f64> = runs.worth.iter().map(value).collect();
         format!("{:.4} % (at most {:.4} %)", mean(&values) * 100.0, quantile(&values, 1.0) * 100.0)

@@ -215,7 +215,7 @@ pub struct Panel {
     pub cells: Vec<Vec<Cell>>,
 }
 
-/// Maps beside each other.
+/// Maps side by side.
 pub fn maps(title: &str, panels: &[Panel], row_label_width: i32, cell: (i32, i32)) -> anyhow::Result<String> {
     const TOP: i32 = 96;
     let (width, height) = cell;

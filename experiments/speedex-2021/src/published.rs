@@ -18,7 +18,8 @@ use Published::{Illegible as N, Seconds as S, Star as X};
 /// The accuracies of Figure 6's columns.
 pub const ACCURACIES: [(i32, i32); 4] = [(10, 10), (15, 10), (15, 15), (20, 15)];
 
-/// Figure 6: rows of 500,000, 50,000, 5,000 and 500 offers per variant; columns as in [`ACCURACIES`]. The number of assets is not told.
+/// Figure 6: rows of 500,000, 50,000, 5,000 and 500 offers per variant; columns as in [`ACCURACIES`]. The number of assets is not
+/// given.
 const FIGURE_6: [(Variant, [[Published; 4]; 4]); 7] = [
     (
         Variant::SomeLarge,

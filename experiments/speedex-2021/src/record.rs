@@ -10,7 +10,7 @@ use walras_figures::origin::{Origin, write_files};
 pub struct Record {
     /// The folder below `experiments/`.
     pub folder: String,
-    /// Ours beside the published.
+    /// Our figures with the published ones.
     pub result: Value,
     /// The same as a table in Markdown.
     pub table: String,

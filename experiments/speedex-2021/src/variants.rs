@@ -84,7 +84,7 @@ impl CellRuns {
     }
 
     fn published(&self) -> Option<Published> {
-        // The times of Figure 1 at 20 assets are those of Figure 6 at 500,000 offers; so it is set beside 20 assets.
+        // The times of Figure 1 at 20 assets are those of Figure 6 at 500,000 offers; so it is compared at 20 assets.
         (self.asset_count == 20).then(|| published::figure_6(self.variant, self.offer_count, self.column)).flatten()
     }
 }
@@ -116,12 +116,12 @@ fn run_row(setup: &Setup, model: Model) -> anyhow::Result<Vec<CellRuns>> {
             cell.runs.push(Run { seed, ms: timed.ms, outcome, queries, worst_excess });
         }
     }
-    let told: Vec<String> = row.iter().map(told).collect();
-    println!("{asset_count} assets, {offer_count} offers, {}: {}", name(variant), told.join("; "));
+    let cells: Vec<String> = row.iter().map(cell_times).collect();
+    println!("{asset_count} assets, {offer_count} offers, {}: {}", name(variant), cells.join("; "));
     Ok(row)
 }
 
-fn told(cell: &CellRuns) -> String {
+fn cell_times(cell: &CellRuns) -> String {
     let time = Spread::of(&cell.times());
     let seeds: Vec<u64> = cell.unsolved().map(|run| run.seed).collect();
     let unsolved = if seeds.is_empty() { String::new() } else { format!(" UNSOLVED seeds {seeds:?}") };

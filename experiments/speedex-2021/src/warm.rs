@@ -21,7 +21,7 @@ pub struct Setup {
     pub seeds: u64,
     /// Batches after the first of each.
     pub batches: usize,
-    /// Solves of each, of which the median counts.
+    /// Number of solves of each; the median counts.
     pub repetitions: usize,
 }
 

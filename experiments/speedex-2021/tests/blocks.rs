@@ -37,7 +37,7 @@ fn a_chain_of_2023_is_measured_at_each_stop_and_by_block_size() {
         }
         assert!(ours(record)[2]["open_offers"].as_f64().unwrap() >= 300.0, "{}", record.table);
     }
-    assert!(records[0].table.contains("4.17 k tx/s for each of 48 cores"), "the published number stands beside ours");
+    assert!(records[0].table.contains("4.17 k tx/s for each of 48 cores"), "the published number is in the table");
     // Two sizes of block, at every other stop.
     assert_whole(&records[3], 2);
 }
@@ -55,7 +55,7 @@ fn a_chain_of_2021_has_wrong_transactions_and_no_signatures() {
 }
 
 #[test]
-fn a_stop_out_of_reach_is_told() {
+fn a_stop_out_of_reach_is_reported() {
     let setup = chain::Setup {
         open_offers: vec![0, 1_000_000],
         growth_blocks_max: 2,
@@ -72,7 +72,7 @@ fn batches_of_payments_are_cut_where_accounts_run_out_of_numbers() {
     let record = payments::contention(&payments::ContentionSetup::small()).unwrap();
     assert_whole(&record, 2 * 2 * 2 * 2);
     let blocks: Vec<u64> = ours(&record).iter().map(|cell| cell["blocks_per_batch"].as_u64().unwrap()).collect();
-    // Two accounts send 64 payments in a block, whoever is paid: 200 take four, 1,000 take sixteen. A hundred send all at once.
+    // An account sends at most 64 payments in a block.
     assert_eq!(blocks, [4, 4, 16, 16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     for cell in ours(&record) {
         assert!(cell["propose_tx_per_s_mean"].as_f64().unwrap() > 0.0, "{cell}");

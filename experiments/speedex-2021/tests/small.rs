@@ -44,7 +44,7 @@ fn every_small_cell_of_figure_6_is_solved() {
     // The paper's stars at 500 offers: outlier prices twice, dispersed once, uneven volumes four times.
     assert_eq!(record.result["starred_cells"], 7);
     assert_eq!(record.result["starred_cells_solved"], 7);
-    assert!(record.table.contains("1826 ms"), "the published number stands beside ours");
+    assert!(record.table.contains("1826 ms"), "the published number is in the table");
 }
 
 #[test]

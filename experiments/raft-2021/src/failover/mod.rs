@@ -1,6 +1,6 @@
-//! Fig-4.1: how long nobody is served after a leader dies, in a simulated cluster of real replicas.
+//! Fig-4.1: how long the service is down after a leader dies, in a simulated cluster of real replicas.
 //!
-//! What is simulated is the surroundings: links, disks, clocks, the moment of death. The replicas are those of production
+//! Links, disks, clocks and the moment of death are simulated. The replicas are those of production
 //! ([`walras_sequencer::ReplicatedSequencer`], with the consensus in it), and they run in one thread from one seed.
 
 mod world;
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 /// Elections are given up after this long; the published plots end there too.
 pub const GIVEN_UP_MS: f64 = 10_000.0;
 
-/// Between which limits a replica draws how long it waits for a sign of life, both included.
+/// The range from which a replica draws its election timeout, both limits included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// At least.
@@ -52,15 +52,15 @@ const fn range(min_ms: u64, max_ms: u64) -> Range {
 pub const RANGES: [Range; 7] =
     [range(150, 150), range(150, 151), range(150, 155), range(150, 175), range(150, 200), range(150, 300), range(12, 24)];
 
-/// What the leader's death meets.
+/// The conditions at the leader's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditions {
-    /// The dissertation's: death in the middle of a heartbeat period, after a sign of life that reached everybody at the same moment, and the first
-    /// waits of all survivors are of one length.
+    /// The dissertation's: death in the middle of a heartbeat period, after a heartbeat that reached all at the same moment, and
+    /// with equal first timeouts of all survivors.
     WorstCase,
-    /// The Raft paper's beyond that: half of the survivors lack the last order, which was acknowledged, and can not be elected.
+    /// The Raft paper's, in addition: half of the survivors lack the last acknowledged order and cannot be elected.
     UnequalLogs,
-    /// Death at any moment of a heartbeat period, waits and clocks as they come.
+    /// Death at any moment of a heartbeat period, with random timeouts and clocks.
     Ordinary,
 }
 
@@ -107,7 +107,7 @@ pub struct Setup {
     pub conditions: Conditions,
 }
 
-/// What the surroundings take. Times that scatter have a logarithm that is normal.
+/// Delays of the environment. Random times are log-normal.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// From one process to another, one way.
@@ -125,8 +125,8 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// One local network. Links: 320 between virtual machines of one cloud zone, typical p50 91 us and p90 135 us one way. Disks: 122 us, p99 224, for a
-    /// synced write into a preallocated file. Wake-ups: what a blocked thread costs.
+    /// One local network. Links: 320 between virtual machines of one cloud zone, typical p50 91 us and p90 135 us one way. Disks:
+    /// 122 us, p99 224, for a synced write into a preallocated file. Wake-ups: what a blocked thread costs.
     pub const LOCAL: Self =
         Self { link_us_p50: 91.0, link_spread: 0.308, sync_us_p50: 122.0, sync_spread: 0.261, wake_us: (30, 45), retry_us: 1_000 };
 }
@@ -186,7 +186,8 @@ pub fn setups() -> Vec<Setup> {
 /// Elections of a setup and range that hardly ever end; more of them would say nothing more.
 const ENDLESS_ELECTIONS: u64 = 100;
 
-/// Every setup with every range, so many elections each, but at most 100 where all wait equally long. On two threads; the result does not depend on that.
+/// Every setup with every range, so many elections each, but at most 100 where all wait equally long. On two threads; the result
+/// does not depend on that.
 pub fn simulate_all(timing: &Timing, elections: u64, seed: u64) -> anyhow::Result<Vec<Elections>> {
     let jobs: Vec<(Setup, Range)> = setups().into_iter().flat_map(|setup| RANGES.map(|range| (setup, range))).collect();
     let share = |odd: usize| {
@@ -206,7 +207,8 @@ pub fn simulate_all(timing: &Timing, elections: u64, seed: u64) -> anyhow::Resul
     Ok((0..jobs.len()).filter_map(|index| halves[index % 2].next()).collect())
 }
 
-/// Seeds of replicas by the wait that they lead to at the leader's death, so that first waits can be made equal without touching a replica.
+/// Seeds of replicas by the wait that they lead to at the leader's death, so that first waits can be made equal without touching a
+/// replica.
 struct Seeds {
     setup: Setup,
     /// For each wait, in ticks above the shortest.
@@ -214,8 +216,8 @@ struct Seeds {
 }
 
 impl Seeds {
-    /// Tries seeds on clusters until there are enough for every wait. A seed decides later waits too, so there are as many as will be drawn, or
-    /// elections would repeat each other.
+    /// Tries seeds on clusters until there are enough for every wait. A seed decides later waits too, so there are as many as will
+    /// be drawn, or elections would repeat each other.
     fn gather(setup: Setup, range: Range, timing: &Timing, elections: u64, draw: &mut Draw) -> anyhow::Result<Self> {
         let ticks = (range.max_ms - range.min_ms) * MS / range.tick_ns() + 1;
         let mut by_wait = vec![Vec::new(); usize::try_from(ticks)?];

@@ -24,7 +24,7 @@ const ORDERS_BEFORE: u64 = 5;
 /// Simulated time in which a cluster without faults must be ready to lose its leader.
 const SETTLED_NS: u64 = 20_000_000_000;
 
-/// What surrounds one replica, and what it wants done.
+/// The environment of one replica, and its pending effects.
 #[derive(Default)]
 struct Around {
     out: Vec<(ReplicaId, Vec<u8>)>,
@@ -380,7 +380,7 @@ impl World {
         let (now, command) =
             (TimeNs(self.now_ns), Command::Account(AccountCommand::Create(AccountId(u32::try_from(session_seq.0)?))));
         self.with(replica, |sequencer, around| {
-            // Whoever does not lead says so, and what was taken before is answered when it is done.
+            // Replicas that do not lead refuse; an order that was accepted before is answered when it is done.
             let _ = sequencer.submit(now, Some(Ordinal { session, session_seq }), &command, Some(()));
             Ok(sequencer.propose(now.0, around)?)
         })
@@ -429,7 +429,7 @@ impl World {
         Ok(())
     }
 
-    /// Sees to it that a replica's next deadline is met.
+    /// Schedules a replica's next deadline.
     fn arm(&mut self, index: usize) {
         let deadline_ns = self.nodes[index].sequencer.next_deadline_ns();
         if self.nodes[index].armed_ns != deadline_ns {

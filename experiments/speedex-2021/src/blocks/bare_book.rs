@@ -1,8 +1,9 @@
-//! A bare order book of two assets, serial, among few accounts and among millions (SPEEDEX 2023, section 7.1); the same offers in blocks beside it.
+//! A bare order book of two assets, serial, among few accounts and among millions (SPEEDEX 2023, section 7.1), compared with the
+//! same offers in blocks.
 //!
-//! Nothing but the continuous market's book and the ledger: what an order may spend is reserved, it is matched, each of its trades settled. No
-//! hashes, no fees, no log. Offers come from the papers' model. Whose an order is, is drawn apart, so the same trades happen at any number
-//! of accounts, and the run fails if they do not.
+//! Only the continuous market's book and the ledger: an order's funds are reserved, it is matched, and its trades are settled. No
+//! hashes, no fees, no log. Offers come from the papers' model. The owners are drawn separately, so the same trades happen for any
+//! number of accounts; otherwise the run fails.
 
 use std::time::Instant;
 

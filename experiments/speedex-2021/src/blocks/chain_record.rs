@@ -176,7 +176,7 @@ fn by_threads(setup: &Setup, measured: &Measured, shown: Shown) -> anyhow::Resul
         "reference_implementation": reference(),
         "ours": points.iter().map(Summed::to_json).collect::<Vec<_>>(),
     });
-    let table = format!("{}\n{}", markdown(&header, &rows), beside(setup.paper, &points));
+    let table = format!("{}\n{}", markdown(&header, &rows), published_lines(setup.paper, &points));
     Ok(Record { folder: format!("{}/{figure}", folder(setup.paper)), result, table, plot_svg: Some(plot_svg) })
 }
 
@@ -211,8 +211,8 @@ const fn published_per_core(paper: Paper) -> (f64, usize) {
     }
 }
 
-/// The published beside ours, in a few lines below a table.
-fn beside(paper: Paper, points: &[Summed<'_>]) -> String {
+/// The published figures, as a few lines below our table.
+fn published_lines(paper: Paper, points: &[Summed<'_>]) -> String {
     let (per_core, cores) = published_per_core(paper);
     let mut lines = format!("Published: {} tx/s for each of {cores} cores.\n", thousands(per_core));
     if paper == Paper::Speedex2023 {

@@ -1,9 +1,11 @@
 //! The deterministic filter over batches with conflicts in them (SPEEDEX 2023, appendix I).
 //!
-//! What is timed is closing the batch as a whole: the filter, and all that this project does in the same pass: reserving what is kept, hashing
-//! the batch, putting new offers into the books. Where nearly every account overdraws hardly anything is kept, and the filter is all there is.
+//! What is timed is closing the batch as a whole: the filter, and all that this project does in the same pass: reserving what is
+//! kept, hashing the batch, putting new offers into the books. Where nearly every account overdraws hardly anything is kept, and
+//! the filter is all there is.
 //!
-//! What the filter leaves out is worked out again by a plain program of its own ([`naive`]), for every batch; the run fails where they differ.
+//! What the filter leaves out is worked out again by a plain program of its own ([`naive`]), for every batch; the run fails where
+//! they differ.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +35,7 @@ pub struct Setup {
     pub repeated: usize,
     /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// Batches filtered by each, of which the mean counts; 50 in the paper.
+    /// Number of batches filtered by each; the mean counts. 50 in the paper.
     pub trials: usize,
 }
 
@@ -122,8 +124,8 @@ fn rows(setup: &Setup, overdraw: Overdraw) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The places of the transactions that the rules leave out: all of an account that uses a number twice, cancels an offer twice, or spends
-/// more than it had. For transactions that are otherwise in order.
+/// The places of the transactions that the rules leave out: all of an account that uses a number twice, cancels an offer twice, or
+/// spends more than it had. For transactions that are otherwise in order.
 #[must_use]
 pub fn naive(transactions: &[BatchTransaction], ledger: &Ledger) -> Vec<usize> {
     let mut of_account: BTreeMap<AccountId, Vec<&BatchTransaction>> = BTreeMap::new();

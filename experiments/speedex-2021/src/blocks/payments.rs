@@ -1,7 +1,8 @@
 //! Payments alone: batches against contention (SPEEDEX 2023, figure 7), and large blocks among many accounts (section 7.1).
 //!
-//! An account has 64 numbers in a block, here and in the paper's design (appendix K.4). So a batch of 10,000 payments among two accounts is 157
-//! blocks, one after the other. Contention of the other kind, many accounts that pay the same few, has no such bound and is run beside it.
+//! An account has 64 numbers in a block, here and in the paper's design (appendix K.4). So a batch of 10,000 payments among two
+//! accounts is 157 blocks, one after the other. Contention of the other kind, many accounts that pay the same few, has no such
+//! bound and is measured too.
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub struct ContentionSetup {
     pub batch_lens: Vec<usize>,
     /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// Payments of each cell, in batches, of which the mean counts; at least 3 batches and at most 100.
+    /// Payments of each cell, in 3 to 100 batches; the mean of these counts.
     pub payments_per_cell: usize,
 }
 
