@@ -100,7 +100,7 @@ fn without_the_venues_time_a_replica_goes_by_its_own_clock() {
 }
 
 #[test]
-fn how_long_ago_is_told_by_the_clock_that_is_known() {
+fn elapsed_time_is_by_the_known_clock() {
     let time = |ahead_ns| ReleaseTime { log_ns: 5_000, ahead_ns };
     assert_eq!(time(None).ago_ns(5_300, Some(2_000)), 300);
     assert_eq!(time(Some(4_000)).ago_ns(5_300, None), 300);

@@ -88,7 +88,7 @@ pub enum ClientEvent {
         log_index: LogIndex,
         /// Time of that entry.
         time: TimeNs,
-        /// What happened.
+        /// The event.
         event: ReportEvent,
     },
     /// Reports that the venue no longer retains were skipped: request the account's open orders and balances again.

@@ -220,7 +220,7 @@ fn numbers_go_without_gaps_from_where_the_log_or_the_client_is() {
 }
 
 #[test]
-fn who_speaks_the_second_version_is_told_of_late_orders() {
+fn a_client_of_version_two_is_notified_of_late_orders() {
     let late = |version: EntryVersion| {
         let mut line = Line::open_with(ServerSettings::default(), 1, &LogonTerms { version, ..TERMS });
         line.submit(1);
@@ -671,7 +671,7 @@ fn a_client_keeps_to_the_window_and_sends_again_what_is_unanswered() {
 }
 
 #[test]
-fn a_client_says_when_its_session_can_not_go_on() {
+fn a_client_reports_when_its_session_cannot_continue() {
     let lost = |session, next, report_seq| {
         let mut user = User::new();
         user.log_on(4, 1, 5);

@@ -74,7 +74,7 @@ fn with_accounts(count: u32, settings: ReportSettings) -> Reports {
 }
 
 #[test]
-fn each_party_of_a_trade_is_told_of_its_own_part() {
+fn each_party_of_a_trade_gets_a_report_of_its_own_part() {
     let mut reports = with_accounts(3, ReportSettings::default());
     feed(&mut reports, 5, &accepted(1, 5, 9, 9));
     feed(&mut reports, 6, &accepted(2, 6, 0, 0));
@@ -121,7 +121,7 @@ fn an_iceberg_that_shows_its_next_slice_concerns_its_owner_until_it_is_gone() {
 }
 
 #[test]
-fn nobody_is_told_of_accounts_that_do_not_exist() {
+fn accounts_that_do_not_exist_get_no_reports() {
     let mut reports = with_accounts(2, ReportSettings::default());
     let rejected = |account| {
         let reason = RejectReason::UnknownAccount;
