@@ -1,10 +1,10 @@
-//! The ledger as a block of a batch market sees it: cut by accounts or by assets, so that threads move funds side by side without
-//! locks.
+//! The ledger's interface for a block of a batch market: split by accounts or by assets, so that threads move funds in parallel
+//! without locks.
 //!
-//! A block first reserves whatever its accounts promise: each account's balances are its own, so the ledger is cut into ranges of
-//! accounts ([`AccountsPart`]). When it ends, what was reserved goes to others: the ledger is cut by assets ([`AssetsPart`]), and
-//! of one asset as much is credited as is spent, less what the venue keeps ([`AssetMoves`]). Two threads never see one balance, so
-//! their number changes nothing.
+//! A block first reserves what its accounts promise. This touches only each account's own balances, so the ledger is split into
+//! ranges of accounts ([`AccountsPart`]). At its end, reserved funds go to other accounts: the ledger is split by assets
+//! ([`AssetsPart`]), and for each asset the credits equal the spending, less the venue's fees ([`AssetMoves`]). No balance is
+//! visible to two threads, so the result does not depend on their number.
 
 use walras_types::{AccountId, Amount, AssetId};
 
@@ -83,7 +83,7 @@ pub struct AccountsPart<'l> {
 pub const PART_ACCOUNTS: u32 = 64;
 
 impl AccountsPart<'_> {
-    /// What an account of this part has of an asset; `None` when the asset does not exist or the account is not in this part.
+    /// The balance of an account of this part; `None` if the asset does not exist or the account is not in this part.
     #[must_use]
     #[inline]
     pub fn balance(&self, account: AccountId, asset: AssetId) -> Option<Balance> {
@@ -137,7 +137,7 @@ impl<'l> AssetsPart<'l> {
     }
 }
 
-/// Moves of one asset that add up: what is spent goes to the accounts that are credited, and the rest to the venue's fees.
+/// Balanced moves of one asset: spent funds go to the credited accounts, and the rest to the venue's fees.
 ///
 /// Every move uses reserved funds, so it cannot fail, and each has an inverse that undoes it.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ pub struct AssetMoves<'p> {
     credited: i128,
 }
 
-/// What the callers of moves guarantee.
+/// The guarantee of the callers of moves.
 const RESERVED: &str = "a block moves what it reserved";
 
 impl AssetMoves<'_> {
@@ -174,7 +174,7 @@ impl AssetMoves<'_> {
         add(&mut self.balance(account).reserved, amount);
     }
 
-    /// Gives an account some of what is spent.
+    /// Credits an account with spent funds.
     #[inline]
     pub fn credit(&mut self, account: AccountId, amount: Amount) {
         self.credited += i128::from(amount.get());
@@ -221,10 +221,10 @@ impl AssetMoves<'_> {
         add(&mut self.balance(account).reserved, amount);
     }
 
-    /// Gives the rest to the venue's fees, or takes it back from them where moves were undone.
+    /// Gives the rest to the venue's fees, or takes it back from them if moves were undone.
     ///
     /// # Panics
-    /// When more was credited than spent and the fees do not have it: no asset is made of nothing.
+    /// If more was credited than spent and the fees cannot cover it: no asset is created from nothing.
     pub fn finish(self) {
         let fees = i128::from(self.column.fees.get()) + self.spent - self.credited;
         let fees = u128::try_from(fees).ok().and_then(Amount::from_wide);
@@ -280,7 +280,7 @@ impl Ledger {
         self.reserve(account, asset, amount)
     }
 
-    /// Takes the last account back, which has nothing: undoes [`Self::create_account`].
+    /// Removes the last account, which must be empty: undoes [`Self::create_account`].
     ///
     /// # Panics
     /// When there is none or it has something.
@@ -320,7 +320,7 @@ impl Ledger {
         !self.dirty.is_empty()
     }
 
-    /// What an account has of each asset, in the order of assets; nothing of any when there is no such account.
+    /// An account's balances in the order of assets; all zero if there is no such account.
     #[inline]
     pub fn balances_of(&self, account: AccountId) -> impl Iterator<Item = (AssetId, Balance)> {
         let row = account.0 as usize;

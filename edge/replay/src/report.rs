@@ -1,4 +1,4 @@
-//! What a replay found.
+//! The report of a replay.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::plan::{LeftOut, MessageCounts};
 use crate::quality::QualityReport;
 use crate::snapshots::SnapshotReport;
 
-/// What a replay found. Every count is of things that happened in the run; nothing is estimated.
+/// The report of a replay. All counts are exact; nothing is estimated.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Report {
     /// The file.
@@ -32,7 +32,7 @@ pub struct Report {
     pub units_per_tick: i64,
     /// Price units of the file in one unit of currency.
     pub price_scale: u64,
-    /// What the book did.
+    /// The book's activity.
     pub book: BookReport,
     /// Recorded executions against the book's own choices; absent where the file names no order in its executions.
     pub executions: Option<ExecutionReport>,
@@ -54,7 +54,7 @@ pub struct Report {
     pub mismatches: Vec<Mismatch>,
 }
 
-/// What the book did.
+/// The book's activity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct BookReport {
     /// Steps done: messages, an aggressor's as one.
@@ -85,14 +85,14 @@ pub struct BookReport {
     pub open_sizes_differing: u64,
     /// Orders that the book refused.
     pub refused: u64,
-    /// How often price levels of the book were set to what the record says.
+    /// Number of times that a price level was set to the record.
     pub corrections: u64,
 }
 
 /// Recorded executions of visible orders against the book's choices.
 ///
-/// Each aggressor is reconstructed and submitted as one order; the book decides whom it meets. If the fills are not those recorded,
-/// in order and size, each execution is asked for on its own, the record being applied before the next.
+/// Each aggressor is reconstructed and submitted as one order, and the book matches it. If the fills differ from the recorded ones
+/// in order or size, each execution is compared separately, with the record applied before the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ExecutionReport {
     /// Recorded.

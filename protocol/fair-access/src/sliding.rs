@@ -1,4 +1,4 @@
-//! The last so many samples, in order of size.
+//! A sliding window of samples, sorted by size.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,17 @@ pub struct Sliding {
 }
 
 impl Sliding {
-    /// Room for so many samples, at least one.
+    /// A window of `samples_max` samples, at least one.
     ///
     /// # Panics
-    /// For none.
+    /// If `samples_max` is 0.
     #[must_use]
     pub fn new(samples_max: usize) -> Self {
         assert!(samples_max > 0, "a window without room has no quantile");
         Self { samples_max, by_age: VecDeque::with_capacity(samples_max), by_size: Vec::with_capacity(samples_max) }
     }
 
-    /// Takes a sample; the oldest leaves when there is no room. O(window), in one move of memory.
+    /// Adds a sample; a full window drops the oldest. O(window), with one move of memory.
     pub fn push(&mut self, sample: i64) {
         if self.by_age.len() < self.samples_max {
             let place = self.by_size.partition_point(|other| *other < sample);
@@ -29,7 +29,7 @@ impl Sliding {
         } else if let Some(oldest) = self.by_age.pop_front() {
             let left = self.by_size.partition_point(|other| *other < oldest);
             let place = self.by_size.partition_point(|other| *other < sample);
-            // The gap moves from where the oldest was to where the new one belongs.
+            // Moves the gap from the oldest sample's place to the new one's.
             if place > left {
                 self.by_size.copy_within(left + 1..place, left);
                 self.by_size[place - 1] = sample;
@@ -41,19 +41,19 @@ impl Sliding {
         self.by_age.push_back(sample);
     }
 
-    /// Whether as many samples came as there is room for.
+    /// Whether the window is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.by_age.len() == self.samples_max
     }
 
-    /// The sample above which at most half of the others lie; of two in the middle the greater. `None` before the first.
+    /// The median; of two middle samples the greater. `None` before the first sample.
     #[must_use]
     pub fn median(&self) -> Option<i64> {
         self.by_size.get(self.by_size.len() / 2).copied()
     }
 
-    /// Forgets all.
+    /// Drops all samples.
     pub fn clear(&mut self) {
         self.by_age.clear();
         self.by_size.clear();

@@ -1,4 +1,4 @@
-//! Clients, replicas and what is on its way between them; every step that one of them, or a fault, can take.
+//! Clients, replicas and messages in flight, and every step that one of them or a fault can take.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::settings::{Bug, PACK_MAX, REPLICAS, Settings};
 pub struct Client {
     /// The command that each `session_seq` (from 1) was given to.
     pub sent: Vec<u8>,
-    /// What each command (from 1) was answered.
+    /// The answer to each command (from 1).
     pub got: Vec<Option<Outcome>>,
 }
 
@@ -25,16 +25,16 @@ impl Client {
     }
 }
 
-/// An answer on its way to its client; it may come late, or never.
+/// An answer in flight; it may arrive late or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Answer {
     /// The client.
     pub client: u8,
-    /// To what.
+    /// The `session_seq` that it answers.
     pub seq: u8,
-    /// To which of two commands under that number.
+    /// Which of two commands under that number it answers.
     pub content: Content,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -44,20 +44,20 @@ impl Answer {
     }
 }
 
-/// Faults first, then none.
+/// The phases of a run: first with faults, then without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Whatever can go wrong may.
+    /// Any fault may happen.
     Faults,
-    /// Nothing goes wrong any more, and timeouts are longer than what is on its way.
+    /// No more faults, and timeouts are longer than any message's transit.
     Calm,
-    /// In the calm: nothing moves, everything is answered.
+    /// In the calm phase: nothing left to do, everything answered.
     Done,
-    /// In the calm: nothing moves, a client waits, and its retry changes nothing.
+    /// In the calm phase: nothing left to do, but a client waits and its retry changes nothing.
     Stuck,
 }
 
-/// How often things may still happen.
+/// The remaining budget of each kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Left {
     /// Entries taken by leaders.
@@ -72,13 +72,13 @@ pub struct Left {
     pub altered: u8,
 }
 
-/// What was decided, as somebody sees who sees everything. No replica does; only the properties look at it.
+/// The decided slots from a global view that no replica has. Only the properties use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Truth {
-    /// All slots that any replica ever took for decided.
+    /// All slots that any replica ever considered decided.
     pub slots: Vec<Slot>,
-    /// What should come of them, found without sessions and windows: each command, or another under its number, the first time that
-    /// one of them is there.
+    /// Their expected result, computed without sessions and windows: the first occurrence of each command, or of another under its
+    /// number.
     pub history: Vec<Applied>,
     /// Entries in them.
     pub log_index: u8,
@@ -97,20 +97,20 @@ impl Truth {
     }
 }
 
-/// Everything at one moment.
+/// The global state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Venue {
     /// Faults or calm.
     pub phase: Phase,
-    /// What may still happen.
+    /// The remaining budget.
     pub left: Left,
     /// By number.
     pub clients: Vec<Client>,
-    /// In an order that means nothing: sorted, so that states which differ in names alone are one.
+    /// Sorted, so that states that differ only in the replicas' names are equal.
     pub replicas: Vec<Arc<Replica>>,
-    /// On their way.
+    /// Answers in flight.
     pub answers: BTreeSet<Answer>,
-    /// For the properties.
+    /// The global view for the properties.
     pub truth: Arc<Truth>,
 }
 
@@ -120,13 +120,13 @@ pub struct Venue {
 pub enum Step {
     /// A client gives its next command a number and sends it.
     Issue { client: u8 },
-    /// A copy of what was sent comes to a replica: the first, a retry, one that the network doubled or held for long.
+    /// A copy of a sent command arrives at a replica: the first, a retry, or one that the network duplicated or delayed.
     Arrive { client: u8, seq: u8, at: usize },
     /// A client sends another command under a number that it used, to a replica.
     ArriveOther { client: u8, seq: u8, at: usize },
-    /// A leader puts what it took into a slot.
+    /// A leader proposes its queue in a slot.
     Propose { at: usize },
-    /// A leader gives another replica the slots that it lacks, or its snapshot, and says what is decided.
+    /// A leader sends another replica its missing slots or a snapshot, with the decided index.
     Replicate { from: usize, to: usize },
     /// A leader finds that a majority has its slots.
     Decide { at: usize },
@@ -134,15 +134,15 @@ pub enum Step {
     Deliver { answer: Answer },
     /// A replica takes the lead with the vote of another.
     Elect { candidate: usize, voter: usize },
-    /// A replica loses what is not on its disk, and is started again. One that stays away is one that nobody talks to.
+    /// A replica loses its memory and restarts. A replica that stays down is one that gets no messages.
     Crash { at: usize },
-    /// A replica takes a snapshot and lets go of the slots in it.
+    /// A replica takes a snapshot and drops its slots.
     Snapshot { at: usize },
-    /// The faults end; answers on their way are lost, those delivered just before are another path.
+    /// The faults end. Answers in flight are lost; other paths cover their delivery.
     Calm,
-    /// In the calm, a client that waits sends its oldest command again, and goes where it is sent.
+    /// In the calm phase, a waiting client resends its oldest command and follows redirects.
     Retry { client: u8, at: usize },
-    /// In the calm, nothing is left to do.
+    /// In the calm phase, nothing is left to do.
     Finish,
     /// The planted bug: a client gives a command that it sends again a new number.
     Renumber { client: u8, command: u8 },
@@ -218,7 +218,7 @@ impl Model for Settings {
 }
 
 impl Venue {
-    /// The highest term, and who leads it, if somebody still does.
+    /// The highest term, and its leader, if there still is one.
     pub fn leader(&self) -> (u8, Option<usize>) {
         let term = self.replicas.iter().map(|replica| replica.term).max().unwrap_or(0);
         (term, (0..REPLICAS).find(|&at| self.replicas[at].term == term && self.replicas[at].role == Role::Leader))
@@ -228,7 +228,7 @@ impl Venue {
         self.replicas.iter().map(|replica| &**replica).enumerate().filter(|(_, replica)| replica.role == Role::Leader)
     }
 
-    /// What happens without anything going wrong, except for what waits for a timeout.
+    /// Steps without faults and timeouts.
     fn work(&self, settings: &Settings, steps: &mut Vec<Step>) {
         for (client, it) in (0..).zip(&self.clients) {
             let new = it.sent.len() as u8 + 1;
@@ -254,7 +254,7 @@ impl Venue {
                 }
             }
         }
-        // What a client makes of the answer to the other command is its own affair: it waits for the one that it asked.
+        // The answer to the other command does not matter: the client waits for the one that it requested.
         let asked = self.answers.iter().filter(|answer| answer.content == Content::Asked);
         steps.extend(asked.map(|&answer| Step::Deliver { answer }));
     }
@@ -287,7 +287,7 @@ impl Venue {
         steps.push(Step::Calm);
     }
 
-    /// A replica votes for who has at least what it has itself.
+    /// A replica votes for a candidate whose log is at least as complete as its own.
     fn elections(&self, settings: &Settings, steps: &mut Vec<Step>) {
         for (candidate, replica) in self.replicas.iter().enumerate().filter(|(_, replica)| replica.role != Role::Leader) {
             for (voter, other) in self.replicas.iter().enumerate() {
@@ -299,7 +299,7 @@ impl Venue {
         }
     }
 
-    /// In the calm timeouts end only when nothing is on its way.
+    /// In the calm phase, timeouts fire only when nothing is in flight.
     fn timeouts(&self, settings: &Settings, steps: &mut Vec<Step>) {
         if self.leader().1.is_none() {
             return self.elections(settings, steps);
@@ -384,7 +384,7 @@ impl Venue {
         Arc::make_mut(&mut self.replicas[at])
     }
 
-    /// A leader answers what it has applied, drops what is on its way, and takes what comes next.
+    /// A leader answers applied commands, drops those in flight, and accepts the next one.
     fn arrive(&mut self, settings: &Settings, client: u8, seq: u8, content: Content, at: usize) {
         let leader = Arc::make_mut(&mut self.replicas[at]);
         let session = &leader.engine.sessions[usize::from(client)];
@@ -421,8 +421,8 @@ impl Venue {
         leader.origins.push(Origins { slot: number, term, pack: slot.pack });
     }
 
-    /// How many slots a majority has, as far as this leader may count: only up to a slot of its own term. Acknowledgements are no
-    /// messages here: it looks at who has heard it in its term. To hear of it later is to look later.
+    /// The number of slots that a majority has, which counts only up to a slot of the leader's own term. Acknowledgements are not
+    /// modelled as messages: the leader reads the replicas of its term directly. A late acknowledgement is a later step.
     fn majority(&self, at: usize) -> u8 {
         let leader = &self.replicas[at];
         let heard = |replica: &Replica| replica.term == leader.term && replica.role != Role::Lost;
@@ -453,7 +453,7 @@ impl Venue {
         self.advance(settings, to, leader.decided);
     }
 
-    /// Applies what is decided, and answers those who asked this very replica.
+    /// Applies decided slots, and answers the clients that asked this replica.
     fn advance(&mut self, settings: &Settings, at: usize, decided: u8) {
         let replica = Arc::make_mut(&mut self.replicas[at]);
         while replica.decided < decided {

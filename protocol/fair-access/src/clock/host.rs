@@ -4,18 +4,18 @@ use thiserror::Error;
 
 use super::{ClockReading, Correction, Segment, grown_ns};
 
-/// What a daemon says of the host's clock.
+/// A daemon's report about the host's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostReport {
-    /// What the host's clock read when the report was true.
+    /// The host clock's reading at the time of the report.
     pub local_ns: u64,
-    /// How far the clock was off at most then: the remaining offset, the dispersion and half the delay to the root together.
+    /// Error bound at that time: the remaining offset, the root dispersion and half the root delay together.
     pub bound_ns: u64,
-    /// How fast the bound grows until the next report: the frequency error that the daemon allows for.
+    /// Growth of the bound until the next report: the daemon's frequency error.
     pub bound_growth_ppt: u64,
 }
 
-/// A report that cannot be believed.
+/// Why a report is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HostReportError {
     /// A daemon on a PTP hardware clock knows nothing of that clock's own error.
@@ -26,7 +26,7 @@ pub enum HostReportError {
     Older,
 }
 
-/// A clock that others discipline. It reads the host's time, but never goes back with it.
+/// A clock that a daemon disciplines. It follows the host's time but never goes back.
 #[derive(Clone, Debug, Default)]
 pub struct HostClock {
     report: Option<HostReport>,
@@ -39,7 +39,7 @@ impl HostClock {
         Self::default()
     }
 
-    /// Takes a report in.
+    /// Takes a report.
     pub fn on_report(&mut self, report: HostReport) -> Result<(), HostReportError> {
         if report.bound_ns == 0 {
             return Err(HostReportError::NoBound);
@@ -56,8 +56,8 @@ impl HostClock {
         self.report = None;
     }
 
-    /// The time when the host's clock reads `local_ns`. Where the host's clock was set back, the last time stands still and what it is
-    /// ahead by is part of the bound.
+    /// The time when the host's clock reads `local_ns`. If the host's clock was set back, the time stands still, and its lead is
+    /// added to the bound.
     pub fn read(&mut self, local_ns: u64) -> Option<ClockReading> {
         let report = self.report?;
         self.time_ns_last = self.time_ns_last.max(local_ns);
@@ -67,7 +67,7 @@ impl HostClock {
         Some(ClockReading { time_ns: self.time_ns_last, bound_ns })
     }
 
-    /// What it shows until the next report, for those who read without it.
+    /// Its current segment, for readers in other threads.
     pub fn segment(&self) -> Option<Segment> {
         let HostReport { local_ns, bound_ns, bound_growth_ppt } = self.report?;
         let line = Correction {

@@ -19,27 +19,27 @@ pub use virtual_clock::{Correction, Segment, SlewLimits, SlewLimitsError, Virtua
 /// A trillionth; `_ppt` counts them: 1 us of drift in a second is 1,000,000 ppt.
 pub const PPT: i128 = 1_000_000_000_000;
 
-/// A time with the error that it may have.
+/// A time with its error bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockReading {
     /// The venue's time.
     pub time_ns: u64,
-    /// How far the venue's true time may lie from `time_ns`, on either side.
+    /// Maximum distance of the true venue time from `time_ns`, on either side.
     pub bound_ns: u64,
 }
 
-/// Whether a clock is good enough to stamp orders with.
+/// Whether a clock is good enough for stamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClockStatus {
     /// The bound is within the limit.
     Good,
-    /// The bound is beyond the limit, or was a moment ago: the clock may be read, not stamped with.
+    /// The bound is beyond the limit, or was recently: the clock may be read but not used for stamps.
     Wide,
     /// There is no bound: the clock may not be read.
     Unknown,
 }
 
-/// Where a clock's time comes from.
+/// The source of a clock's time.
 #[derive(Clone, Debug)]
 pub enum ClockSource {
     /// The host's own discipline.
@@ -48,7 +48,7 @@ pub enum ClockSource {
     Mesh(VirtualClock),
 }
 
-/// A source and the rule for when it is good enough.
+/// A source with its stamp limits.
 #[derive(Clone, Debug)]
 pub struct Clock {
     source: ClockSource,
@@ -56,7 +56,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that knows nothing yet: feed its source.
+    /// A clock whose source has not been fed yet.
     pub fn new(source: ClockSource, limits: StampLimits) -> Self {
         Self { source, gate: StampGate::new(limits) }
     }
@@ -76,7 +76,7 @@ impl Clock {
         (reading, status)
     }
 
-    /// What the source shows until it is fed again; none while it has no bound.
+    /// The source's current segment; `None` while it has no bound.
     pub fn segment(&self) -> Option<Segment> {
         match &self.source {
             ClockSource::Host(host) => host.segment(),
@@ -84,7 +84,7 @@ impl Clock {
         }
     }
 
-    /// The time to stamp with: none unless the status is [`ClockStatus::Good`].
+    /// The time for a stamp; `None` unless the status is [`ClockStatus::Good`].
     pub fn stamp(&mut self, local_ns: u64) -> Option<ClockReading> {
         match self.read(local_ns) {
             (reading, ClockStatus::Good) => reading,

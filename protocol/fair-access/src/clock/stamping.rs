@@ -1,4 +1,4 @@
-//! When a clock is good enough to stamp with.
+//! The rule for when a clock is good enough for stamps.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ pub struct StampLimits {
     good_for_ns: u64,
 }
 
-/// Limits that would not keep a gateway from starting and stopping at every reading.
+/// Why limits are refused: without a gap a gateway would start and stop at every reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
     "a clock that is good again at {good_ns} ns must be narrower than one that stops stamping at {wide_ns} ns: lower the first"
@@ -32,7 +32,7 @@ impl StampLimits {
     }
 }
 
-/// The rule with its memory: hysteresis in the bound and in time, so that a bound near a limit does not switch a gateway on and off.
+/// The state of the rule: hysteresis in the bound and in time, so that a bound near a limit does not switch a gateway on and off.
 #[derive(Clone, Debug)]
 pub struct StampGate {
     limits: StampLimits,
@@ -56,7 +56,7 @@ impl StampGate {
         Self { limits, state: State::Wide }
     }
 
-    /// What a reading means. A clock without a reading must earn its way back like a wide one.
+    /// The status after a reading. A clock without a reading is treated like one with too wide a bound.
     pub fn on_reading(&mut self, local_ns: u64, reading: Option<ClockReading>) -> ClockStatus {
         let Some(ClockReading { bound_ns, .. }) = reading else {
             self.state = State::Wide;

@@ -1,23 +1,23 @@
-//! The venue's time on a host whose own clock nobody sets: a line over the host's clock, moved by slewing.
+//! Venue time on a host with an undisciplined clock: a line over the host's clock, changed by slewing.
 
 use thiserror::Error;
 
 use super::{ClockReading, PPT, grown_ns};
 
-/// What the mesh found of one node's clock: a line, and how far off it may be.
+/// The mesh's estimate of a node's clock: a line with an error bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Correction {
-    /// What the host's clock read where `offset_ns` holds.
+    /// The host clock's reading at the anchor, where `offset_ns` holds.
     pub anchor_local_ns: u64,
-    /// The host's clock less the venue's time, at the anchor.
+    /// Host clock minus venue time, at the anchor.
     pub offset_ns: i64,
-    /// How much that offset grows per time of the host's clock.
+    /// Growth of the offset per unit of the host's clock.
     pub rate_ppt: i64,
-    /// How far the line may be off at the anchor.
+    /// Error bound of the line at the anchor.
     pub bound_ns: u64,
-    /// How fast the bound grows with the distance from the anchor.
+    /// Growth of the bound with the distance from the anchor.
     pub bound_growth_ppt: u64,
-    /// How much faster it grows with each second of that distance: temperature moves rates.
+    /// Additional growth per second of that distance, because temperature changes rates.
     pub bound_growth_ppt_per_s: u64,
 }
 
@@ -38,11 +38,11 @@ pub struct SlewLimitsError {
 }
 
 impl SlewLimits {
-    /// A tenth: with the widest rate that [`VirtualClock`] believes, the clock still runs at more than half speed.
+    /// A tenth: even with the steepest line that [`VirtualClock`] accepts, the clock runs at more than half speed.
     const RATE_PPT_MAX: u64 = 100_000_000_000;
 
-    /// Slews over `over_ns`, longer where that would be faster than `rate_ppt_max`. What is at least `step_forward_ns_min` behind
-    /// steps forward instead; nothing ever steps back.
+    /// Slews over `over_ns`, or longer if that would exceed `rate_ppt_max`. A clock that is at least `step_forward_ns_min` behind
+    /// steps forward instead; no clock ever steps back.
     pub fn new(over_ns: u64, rate_ppt_max: u64, step_forward_ns_min: u64) -> Result<Self, SlewLimitsError> {
         if over_ns == 0 || rate_ppt_max == 0 || rate_ppt_max > Self::RATE_PPT_MAX {
             return Err(SlewLimitsError { over_ns, rate_ppt_max });
@@ -52,7 +52,7 @@ impl SlewLimits {
 }
 
 impl Default for SlewLimits {
-    /// Over 100 ms, at most 500 us/s as operating systems do, steps of 100 ms and more forward.
+    /// Slews over 100 ms at up to 500 us/s, as operating systems do, and steps forward by 100 ms or more.
     fn default() -> Self {
         Self { over_ns: 100_000_000, rate_ppt_max: 500_000_000, step_forward_ns_min: 100_000_000 }
     }
@@ -60,7 +60,7 @@ impl Default for SlewLimits {
 
 /// The host's clock, corrected. Its time never goes back; its rate differs from the line's by at most the slew limit.
 ///
-/// It is read as the line less what is still to be slewed, which is known exactly and is part of the bound.
+/// Its reading is the line minus the remaining slew, which is known exactly and included in the bound.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     limits: SlewLimits,
@@ -69,17 +69,17 @@ pub struct VirtualClock {
     time_ns_last: u64,
 }
 
-/// What a clock shows until it is fed again: a line and the slew towards it. A pure function of the host's clock, so that threads
-/// that must not wait can each read a copy. Its keeper ensures that time never goes back from one segment to the next.
+/// A clock's function until it is fed again: a line and the slew towards it. It depends only on the host's clock, so threads that
+/// must not wait can read copies. Its owner ensures that time never goes back from one segment to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Where the venue's time is.
+    /// The line for venue time.
     pub line: Correction,
-    /// How far behind the line the clock was when it got it; negative: ahead.
+    /// How far the clock was behind the line when it got it; negative if ahead.
     pub behind_ns: i64,
-    /// What the host's clock read then.
+    /// The host clock's reading at that time.
     pub slew_from_local_ns: u64,
-    /// How long it takes to be on the line; above 0 unless there is nothing to slew.
+    /// Duration of the slew; above 0 unless there is nothing to slew.
     pub slew_for_ns: u64,
 }
 
@@ -92,7 +92,7 @@ impl VirtualClock {
         Self { limits, target: None, local_ns_last: 0, time_ns_last: 0 }
     }
 
-    /// Takes a new line when the host's clock reads `local_ns`. A line that is too steep to be a clock's counts as none.
+    /// Takes a new line when the host's clock reads `local_ns`. A line too steep for a clock counts as none.
     pub fn on_correction(&mut self, local_ns: u64, line: Correction) {
         if line.rate_ppt.unsigned_abs() > Self::LINE_RATE_PPT_MAX {
             self.on_excluded();
@@ -115,13 +115,12 @@ impl VirtualClock {
         self.local_ns_last = local_ns;
     }
 
-    /// The mesh does not vouch for this node's clock any more: nothing may be read until it does again.
+    /// The mesh excluded this node's clock: it cannot be read until it is readmitted.
     pub fn on_excluded(&mut self) {
         self.target = None;
     }
 
-    /// The venue's time when the host's clock reads `local_ns`. A host's clock that went back was set by somebody: the line is
-    /// lost.
+    /// Venue time when the host's clock reads `local_ns`. If the host's clock went back, it was set, and the line is dropped.
     pub fn read(&mut self, local_ns: u64) -> Option<ClockReading> {
         if local_ns < self.local_ns_last {
             self.target = None;
@@ -138,7 +137,7 @@ impl VirtualClock {
 }
 
 impl VirtualClock {
-    /// What it shows until the next correction, for those who read without it.
+    /// Its current segment, for readers in other threads.
     pub fn segment(&self) -> Option<Segment> {
         self.target
     }
@@ -151,7 +150,7 @@ impl SlewLimits {
     }
 }
 
-/// Where a line puts the venue's time.
+/// Venue time according to a line.
 fn line_ns(line: &Correction, local_ns: u64) -> i128 {
     let since_ns = i128::from(local_ns) - i128::from(line.anchor_local_ns);
     i128::from(local_ns) - i128::from(line.offset_ns) - (since_ns * i128::from(line.rate_ppt)).div_euclid(PPT)
@@ -165,7 +164,7 @@ impl Segment {
         ClockReading { time_ns, bound_ns: self.bound_ns(local_ns) }
     }
 
-    /// What is still to be slewed, rounded towards zero.
+    /// The remaining slew, rounded towards zero.
     fn remaining_ns(&self, local_ns: u64) -> i128 {
         if self.behind_ns == 0 || local_ns.saturating_sub(self.slew_from_local_ns) >= self.slew_for_ns {
             return 0;
@@ -183,7 +182,7 @@ impl Segment {
         let curve_ppt = self.line.bound_growth_ppt_per_s.saturating_mul(age_ns) / 2_000_000_000;
         let grown = grown_ns(age_ns, self.line.bound_growth_ppt.saturating_add(curve_ppt));
         let slew = u64::try_from(self.remaining_ns(local_ns).unsigned_abs()).unwrap_or(u64::MAX);
-        // One more for the rounding of the line and of the slew.
+        // Plus one for the rounding of the line and of the slew.
         self.line.bound_ns.saturating_add(grown).saturating_add(slew).saturating_add(1)
     }
 }

@@ -1,4 +1,4 @@
-//! What one edge collects in a window, and what it says of the two clocks.
+//! The samples of one edge in a window, and the estimate from them.
 #![allow(clippy::float_arithmetic, reason = "an estimator: nothing of it is replicated")]
 
 use thiserror::Error;
@@ -15,17 +15,18 @@ pub struct Pair {
     pub rx_ns: [u64; 2],
 }
 
-/// Which pairs are believed to have met no queue: those whose spacing the network kept.
+/// The filter for pairs that met no queue: those whose spacing the network did not change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodedFilter {
-    /// By how much the spacing may change: more than the noise of four stamps.
+    /// Allowed change of the spacing: more than the noise of four stamps.
     pub spacing_error_ns_max: u64,
-    /// Where fewer pairs than this share (in thousandths) or this number are left, the filter has taken the envelope away with the noise:
-    /// all pairs are used.
+    /// Where fewer pairs than this share (in thousandths) or this number are left, the filter has taken the envelope away with the
+    /// noise: all pairs are used.
     pub kept_permille_min: u32,
     /// See `kept_permille_min`.
     pub kept_min: u32,
-    /// A line that would be farther off than this without some quarter of the window, where it is used, hangs on luck: the edge says nothing.
+    /// A line that would be farther off than this without some quarter of the window, where it is used, hangs on luck: the edge
+    /// says nothing.
     pub noise_ns_max: u64,
 }
 
@@ -59,22 +60,22 @@ pub struct WindowSamples {
     pub backward: Vec<Pair>,
 }
 
-/// What an edge found: the second node's clock less the first's, as a line over the first's.
+/// An edge's estimate: the second node's clock minus the first's, as a line over the first's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeEstimate {
-    /// What the first node's clock read where `offset_ns` holds: the middle of the window.
+    /// The first node's reading at the anchor, the middle of the window.
     pub anchor_local_ns: u64,
-    /// The second node's clock less the first's at the anchor.
+    /// The second node's clock minus the first's, at the anchor.
     pub offset_ns: i64,
-    /// How much that grows per time of the first's clock.
+    /// Growth of the offset per unit of the first node's clock.
     pub rate_ppt: i64,
-    /// The shortest round trip: where in it the true offset lies, only symmetry says.
+    /// The shortest round trip. Only the assumption of symmetry places the true offset within it.
     pub round_trip_ns: u64,
-    /// How far off the line may be by the time it is used, for want of probes that met no queue.
+    /// Possible error of the line by the time it is used, caused by a lack of probes that met no queue.
     pub noise_ns: u64,
 }
 
-/// Why an edge found nothing.
+/// Why an edge has no estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum EdgeFault {
     /// Too few probes came through, or too few without waiting.
@@ -85,37 +86,38 @@ pub enum EdgeFault {
     /// No line separates the bounds: a clock jumped within the window, or stamps are wrong.
     #[error("the stamps contradict each other by {by_ns} ns: one of the two clocks jumped or its node's stamps are wrong")]
     Contradiction {
-        /// By how much the bounds overlap.
+        /// The overlap of the bounds.
         by_ns: u64,
     },
-    /// The clocks drift apart faster than clocks do.
+    /// The clocks drift apart implausibly fast.
     #[error("the two clocks drift apart by {rate_ppt} ppt: one of them is broken or being set")]
     Steep {
-        /// How fast.
+        /// The relative rate.
         rate_ppt: i64,
     },
 }
 
-/// A line is drawn again without each quarter of the window, to see what hangs on it: on a few lucky probes, or on ways that were shorter then.
+/// A line is drawn again without each quarter of the window, to see what hangs on it: on a few lucky probes, or on ways that were
+/// shorter then.
 const QUARTERS: usize = 4;
 /// From its anchor on it is used for so many times as long as it was looked at.
 pub(super) const REACH_SPANS: f64 = 1.5;
 /// A line that may be farther off by the time it is used says nothing, to the node that drew it and to the coordinator.
 pub(super) const NOISE_NS_MAX: u64 = 3_000;
-/// Pairs per direction below which a window says nothing.
+/// Minimum number of pairs per direction.
 const PAIRS_MIN: usize = 4;
-/// Clocks that drift apart faster than this are not both clocks.
+/// Maximum plausible relative rate of two clocks.
 pub(super) const EDGE_RATE_PPT_MAX: i64 = 900_000_000;
 
 impl WindowSamples {
-    /// Forgets all pairs and keeps the memory.
+    /// Drops all pairs and keeps the memory.
     pub fn clear(&mut self) {
         self.forward.clear();
         self.backward.clear();
     }
 
-    /// The line of largest margin around `anchor_local_ns`, the middle of the window by the first node's clock, moved to the middle of
-    /// the stamps' noise where that can be seen.
+    /// The line of largest margin around `anchor_local_ns`, the middle of the window by the first node's clock, moved to the middle
+    /// of the stamps' noise where that can be seen.
     pub fn fit(&self, filter: &CodedFilter, anchor_local_ns: u64) -> Result<EdgeEstimate, EdgeFault> {
         let first = self.forward.first().ok_or(EdgeFault::Silent)?;
         if self.forward.len() < PAIRS_MIN || self.backward.len() < PAIRS_MIN {
@@ -194,8 +196,8 @@ mod tests {
     const US: u64 = 1_000;
     const S: u64 = 1_000_000_000;
 
-    /// An exchange every 10 ms for a second around `S`; the second clock is `ahead_ns` ahead, paths take 20 us, and every third pair
-    /// meets a queue of 5 us between its probes.
+    /// An exchange every 10 ms for a second around `S`; the second clock is `ahead_ns` ahead, paths take 20 us, and every third
+    /// pair meets a queue of 5 us between its probes.
     fn window(ahead_ns: u64) -> WindowSamples {
         let mut samples = WindowSamples::default();
         for step in 0..100u64 {
