@@ -1,8 +1,8 @@
 //! Call auctions: collected orders trade at one price.
 //!
-//! The price is the one with, in this order: the most volume; the least imbalance; if what is left over lies on one side at all the
-//! prices that remain, the furthest in the direction it presses (up for bids, down for offers); the nearest to the reference price;
-//! the lower. Prices between orders' limits count too.
+//! The price is the one with, in this order: the most volume; the least imbalance; if the surplus is on the same side at all
+//! remaining prices, the furthest in the direction of its pressure (up for bids, down for offers); the nearest to the reference
+//! price; the lower. Prices between orders' limits count too.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::arena::{Place, Slot};
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
 
-/// Lots that want to trade at or better than a price, cumulated from the best price on.
+/// Lots that want to trade at or better than a price, accumulated from the best price on.
 struct Step {
     price: i64,
     lots: u64,
 }
 
 impl<I: PriceIndex> OrderBook<I> {
-    /// What the collected orders would trade now, or `None` when no bid reaches an offer. Costs O(price levels that cross) and O(i log i)
-    /// in the orders that are not plain, however many orders stand at a price.
+    /// What the collected orders would trade now, or `None` when no bid reaches an offer. Costs O(price levels that cross) and O(i
+    /// log i) in the orders that are not plain, however many orders stand at a price.
     #[must_use]
     pub fn auction(&self, reference: PriceTicks) -> Option<Uncross> {
         let best_bid = self.sides[Side::Buy as usize].best();
@@ -46,11 +46,11 @@ impl<I: PriceIndex> OrderBook<I> {
                 stretches.push((low, high, imbalance));
             }
         };
-        // From the lowest price up, where the last bid and the first ask stand.
+        // From the lowest price up, starting at the last bid and the first ask.
         let (mut bids, mut asks) = (bids.iter().rev().peekable(), asks.iter().peekable());
         let (mut supply, mut below) = (0, None);
         loop {
-            // A bid's step holds those above it too: it is the demand up to its price.
+            // A bid's step includes those above it: it is the demand at its price.
             let demand = bids.peek().map_or(0, |bid| bid.lots);
             let price = match (bids.peek(), asks.peek()) {
                 (Some(bid), Some(ask)) => bid.price.min(ask.price),
@@ -76,7 +76,7 @@ impl<I: PriceIndex> OrderBook<I> {
         Some(Uncross { price: PriceTicks::new(price)?, volume: SizeLots::new(volume), imbalance_lots })
     }
 
-    /// Cumulated lots of a side from its best price to `worst`, both queues, all that is open.
+    /// Accumulated open lots of a side from its best price to `worst`, displayed and hidden.
     fn steps(&self, side: Side, worst: Rank, reserves: &BTreeMap<(Side, Rank), u64>) -> Vec<Step> {
         let queues = &self.sides[side as usize];
         let (mut displayed, mut hidden) = (queues.displayed.best(), queues.hidden_best);
@@ -100,7 +100,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// What icebergs have beyond their slices, which alone a level counts.
+    /// The hidden lots of icebergs, which a level's size does not include.
     fn reserves(&self) -> BTreeMap<(Side, Rank), u64> {
         let mut reserves = BTreeMap::new();
         for slot in self.extras.by_slot().keys() {
@@ -112,8 +112,8 @@ impl<I: PriceIndex> OrderBook<I> {
         reserves
     }
 
-    /// Trades `uncross.volume` at `uncross.price`: best prices first, displayed before hidden, then first in, first out, whatever the
-    /// book's allocation. Self-trades are not prevented: nobody chose to take.
+    /// Trades `uncross.volume` at `uncross.price`: best prices first, displayed before hidden, then first in, first out, whatever
+    /// the book's allocation. Self-trades are not prevented: nobody chose to take.
     pub fn uncross(&mut self, uncross: &Uncross, events: &mut impl BookEvents) {
         let mut left = uncross.volume;
         while !left.is_zero() {

@@ -1,7 +1,7 @@
-//! A book's open orders, kept while the book goes on.
+//! A copy of a book's open orders, for use while the book changes.
 //!
-//! Going through a large book is a walk from one cache line to another, anywhere in memory. Copying all places as they lie is
-//! several times as fast, and the copy can be walked elsewhere.
+//! Iterating over a large book means a cache miss per order. Copying all places sequentially is several times faster, and another
+//! thread can iterate over the copy.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::api::OpenOrder;
 use crate::arena::{Order, Plain, Slot};
 use crate::extras::Extras;
 
-/// The open orders of a book as it was: see [`crate::OrderBook::freeze`].
+/// The open orders of a book at one moment: see [`crate::OrderBook::freeze`].
 #[derive(Debug)]
 pub struct FrozenOrders(Kept);
 
 #[derive(Debug)]
 enum Kept {
-    /// One by one, where most places were free.
+    /// Copied one by one, because most places were free.
     Listed(Vec<OpenOrder>),
     Copied(Copied),
 }
@@ -54,7 +54,7 @@ impl FrozenOrders {
         }
     }
 
-    /// All of them as [`crate::OrderBook::for_each_order`] gave them then.
+    /// All orders, as [`crate::OrderBook::for_each_order`] would have listed them.
     pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
         match &self.0 {
             Kept::Listed(orders) => orders.iter().for_each(see),

@@ -8,7 +8,7 @@ use crate::arena::{Order, Place, Plain, Slot, place_of};
 use crate::book::OrderBook;
 use crate::price_index::{Level, PriceIndex, Rank};
 
-/// An order that matches.
+/// An incoming order that is being matched.
 pub(crate) struct Taker {
     pub(crate) order_id: OrderId,
     pub(crate) client_order_id: ClientOrderId,
@@ -44,17 +44,17 @@ impl Taker {
 /// Why matching stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// Nothing is left of the taker.
+    /// The taker is filled.
     Filled,
-    /// Nothing stands opposite within the bound.
+    /// There is no opposite order within the bound.
     NoMatch,
-    /// The taker ends because of an order of its own owner.
+    /// Self-trade prevention ended the taker.
     SelfTrade,
-    /// It has met as many orders as it may in this step.
+    /// It has met the maximum number of orders in this step.
     Paused,
 }
 
-/// Whether a taker could trade at once as much as it asks for.
+/// The result of a fill check: whether a taker could trade its required size at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fillable {
     Yes,
@@ -103,7 +103,7 @@ impl Search {
     }
 }
 
-/// Levels that a sweep takes at once: what it takes too much, it must put back.
+/// Number of levels that a sweep removes at once. It must put back levels that it did not need.
 const SWEEP_LEVELS: usize = 16;
 
 impl<I: PriceIndex> OrderBook<I> {
@@ -137,10 +137,10 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Trades with whole levels, from the best on, as long as the taker wants all that stands there and nobody hidden comes
-    /// between. Most of a large order's fills are such: no order is left over, so none is written back, their places are given back
-    /// in one chain, and the loop over them ends once and not at every level, which the processor could not foresee. Orders that
-    /// are not plain and the taker's own are left to [`OrderBook::match_queue`]. Whether it did anything.
+    /// Trades with whole levels, from the best on, as long as the taker fills them completely and there is no hidden order in
+    /// between. Most fills of a large order are of this kind. No order is left, so none is written back; their places are freed in
+    /// one chain; and one loop runs over all levels, instead of one per level, whose end the processor could not predict. Orders
+    /// that are not plain and the taker's own are left to [`OrderBook::match_queue`]. Returns whether it traded.
     #[inline(never)]
     fn sweep(&mut self, taker: &mut Taker, bound: Rank, events: &mut impl BookEvents) -> bool {
         let opposite = taker.side.opposite();
@@ -273,8 +273,8 @@ impl<I: PriceIndex> OrderBook<I> {
         stopped
     }
 
-    /// Ends a sweep before the order at `slot`, after `traded` orders of a chain: puts back the levels that it did not come to, and
-    /// what is left of the one that it stopped in. Whether it traded at all.
+    /// Ends a sweep before the order at `slot`, after `traded` orders of a chain: puts back the levels that it did not reach, and
+    /// the rest of the one in which it stopped. Returns whether it traded.
     #[cold]
     #[inline(never)]
     fn end_sweep_at(&mut self, side: Side, chain: [Slot; 2], slot: Slot, traded: u32, events: &mut impl BookEvents) -> bool {
@@ -313,7 +313,8 @@ impl<I: PriceIndex> OrderBook<I> {
         traded > 0
     }
 
-    /// Asks for what the next turn and the end of this one need: in a large book each is a miss, and a sweep is a chain of them.
+    /// Prefetches what the next iteration and the end of this one need: in a large book each is a cache miss, and a sweep is a
+    /// chain of them.
     #[inline]
     fn fetch_next(&self, slot: Slot) {
         let maker = &self.arena[slot];
@@ -369,8 +370,8 @@ impl<I: PriceIndex> OrderBook<I> {
         level.tail = Some(slot);
     }
 
-    /// Keeps the taker from trading with `slot`, an order of its own owner at the head of the best queue. `Some` when the taker
-    /// ends.
+    /// Applies self-trade prevention between the taker and `slot`, an order of the same owner at the head of the best queue. `Some`
+    /// if the taker ends.
     #[cold]
     #[inline(never)]
     pub(crate) fn prevent_self_trade(&mut self, taker: &mut Taker, slot: Slot, events: &mut impl BookEvents) -> Option<Stopped> {
@@ -401,7 +402,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Takes `by` off an order in place, from what it hides first.
+    /// Reduces an order by `by` in place, its hidden part first.
     fn shrink(&mut self, slot: Slot, by: SizeLots, events: &mut impl BookEvents) {
         let order = &mut self.arena[slot];
         order.open -= by;
@@ -414,8 +415,8 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// Whether `taker` would trade `wanted` lots at once, self-trade prevention considered. The check costs its sender nothing, so
-    /// it must not grow with the book: it gives up where it would have to look at too much.
+    /// Whether `taker` would trade `wanted` lots at once, taking self-trade prevention into account. The check is free for the
+    /// sender, so its cost must not grow with the book: it gives up at a limit.
     pub(crate) fn fillable(&self, taker: &Taker, bound: Rank, wanted: SizeLots) -> Fillable {
         match taker.self_trade {
             SelfTrade::Allow => self.fillable_by_levels(taker.side.opposite(), bound, wanted),
@@ -425,9 +426,9 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// The same for a taker that trades with everybody: what a level holds is known without its orders. Gives up after
-    /// [`FILL_CHECK_LEVELS_MAX`] prices, or where icebergs have to be looked at among more than [`FILL_CHECK_ORDERS_MAX`] orders
-    /// that are not plain.
+    /// The same for a taker without own orders opposite: a level's size is known without looking at its orders. Gives up after
+    /// [`FILL_CHECK_LEVELS_MAX`] prices, or if icebergs must be found among more than [`FILL_CHECK_ORDERS_MAX`] orders that are not
+    /// plain.
     fn fillable_by_levels(&self, side: Side, bound: Rank, wanted: SizeLots) -> Fillable {
         let queues = &self.sides[side as usize];
         let (mut displayed, mut hidden) = (queues.displayed.best(), queues.hidden_best);
@@ -452,7 +453,7 @@ impl<I: PriceIndex> OrderBook<I> {
         Fillable::TooDeep
     }
 
-    /// Whether icebergs keep `missing` lots behind their slices, which alone a level counts.
+    /// Whether icebergs hide `missing` lots behind their slices. A level's size counts only the slices.
     fn fillable_by_reserves(&self, side: Side, bound: Rank, missing: u64) -> Fillable {
         if self.extras.len() > FILL_CHECK_ORDERS_MAX as usize {
             return Fillable::TooDeep;

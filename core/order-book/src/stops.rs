@@ -1,4 +1,4 @@
-//! Stops that wait for a trade to touch their trigger.
+//! Pending stops, which wait for a trade to touch their trigger.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::api::{Becomes, Trigger};
 use crate::arena::Slot;
 use crate::extras::Stop;
 
-/// Per side, by how soon a moving price touches the trigger, then in the order in which they came.
+/// Per side, in the order in which a moving price touches the triggers, then in order of arrival.
 #[derive(Default)]
 pub(crate) struct Stops {
     waiting: [BTreeMap<(i64, u64), Slot>; 2],
     next_turn: u64,
-    /// The rest of an order that goes on before all of them.
+    /// The rest of a paused order, which continues before all stops.
     paused: Option<(Side, Slot)>,
 }
 
@@ -51,7 +51,7 @@ impl Stops {
         self.waiting[side as usize].remove(&(key(side, stop.trigger.price), stop.turn));
     }
 
-    /// The rest of an order that goes on, or the next stop that a trade at `last` touches: buys before sells.
+    /// The rest of a paused order, or the next stop that a trade at `last` touches: buys before sells.
     #[inline]
     pub(crate) fn first_touched(&self, last: Option<PriceTicks>) -> Option<Slot> {
         if let Some((_, slot)) = self.paused {
@@ -64,13 +64,13 @@ impl Stops {
         })
     }
 
-    /// Whether the rest of an order goes on before anything else enters.
+    /// Whether the rest of a paused order must continue before anything else enters.
     #[inline]
     pub(crate) fn has_paused(&self) -> bool {
         self.paused.is_some()
     }
 
-    /// Everything that waits of a side, the first to enter first.
+    /// All pending stops of a side, the first to enter first.
     pub(crate) fn iter(&self, side: Side) -> impl Iterator<Item = Slot> {
         let paused = self.paused.filter(|(of, _)| *of == side).map(|(_, slot)| slot);
         paused.into_iter().chain(self.waiting[side as usize].values().copied())

@@ -1,7 +1,7 @@
-//! Entries on their way: encoded in place into one reused buffer, in the very bytes that `sync` will write.
+//! Buffered entries, encoded in place into one reused buffer in exactly the form that `sync` writes.
 //!
-//! A group is bound to its segment and offset when it is begun, because the checksums depend on both. What does not fit goes into
-//! another group: further on in the same segment, or at the start of the next.
+//! A group is bound to its segment and offset when it is begun, because the checksums depend on both. Entries that do not fit go
+//! into another group: further on in the same segment, or at the start of the next.
 
 use crate::error::LogError;
 use crate::format::{GROUP_HEADER_BYTES, GroupHeader, GroupKind, RECORD_HEADER_BYTES, Writing, finish_record, round_up, seed};
@@ -42,7 +42,7 @@ struct FinishedGroup {
 #[derive(Debug)]
 pub(crate) struct Pending {
     buffer: Vec<u8>,
-    /// The part of the buffer that is whole; a caller's encoder that panicked may have left more.
+    /// Length of the valid part of the buffer; a caller's encoder that panicked may have left more.
     whole_bytes: usize,
     finished: Vec<FinishedGroup>,
     open: Option<OpenGroup>,
@@ -166,7 +166,7 @@ impl Pending {
         self.finished.clear();
     }
 
-    /// Forgets everything and goes on with `next_index` at the start of segment `next_segment_id`.
+    /// Drops everything and continues with `next_index` at the start of segment `next_segment_id`.
     pub(crate) fn restart(&mut self, next_index: LogIndex, next_segment_id: u64) {
         self.open = None;
         self.clear();

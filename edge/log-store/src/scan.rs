@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walras_types::LogIndex;
 
-/// Every so many bytes a segment's groups are noted, so that a reader starts near the entry it wants.
+/// Distance in bytes between marks of a segment's groups, so that a reader can start near its first entry.
 const MARK_EVERY_BYTES: u64 = 64 << 10;
 
-/// Where a group is.
+/// The position of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) first_index: LogIndex,
@@ -65,7 +65,7 @@ pub(crate) struct SegmentScan<F> {
     pub(crate) is_unfinished: bool,
     /// The last whole group that does not continue a row: first entry and offset.
     pub(crate) row_start: Option<(LogIndex, u64)>,
-    /// Entries before this one had been let go when the last whole group was written.
+    /// Entries before this one had been dropped when the last whole group was written.
     pub(crate) floor_index: LogIndex,
     /// The offset after the last whole group.
     pub(crate) end_offset: u64,
@@ -161,7 +161,7 @@ pub(crate) fn scan<F: DiskFile>(
 }
 
 impl<F: DiskFile> SegmentScan<F> {
-    /// Takes in whole groups up to the first that is not; returns that one's header if it has one.
+    /// Reads complete groups up to the first incomplete one; returns that one's header, if intact.
     fn read_groups(&mut self, cursor: &mut Cursor<F>) -> Result<Option<GroupHeader>, LogError> {
         if self.header.is_none() {
             return Ok(None);

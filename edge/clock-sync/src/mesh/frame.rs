@@ -57,32 +57,32 @@ pub enum Body {
 /// A window's result for the receiving node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeResult {
-    /// Which window.
+    /// The window.
     pub window: u64,
-    /// Whose clock is the venue's time.
+    /// The node whose clock is the venue time.
     pub reference: NodeId,
-    /// Of this node's clock.
+    /// The verdict on this node's clock.
     pub verdict: Verdict,
-    /// What edges leave open in their loops.
+    /// Standard deviation of the edges' loop errors.
     pub loop_error_ns: u64,
-    /// What they change from window to window.
+    /// Standard deviation of their change from window to window.
     pub noise_ns: u64,
-    /// What this node's edges leave open, by their other ends, at most [`EDGES_MAX`]; positive where the other seems ahead.
+    /// Residuals of this node's edges by their other ends, at most [`EDGES_MAX`]; positive if the other end seems ahead.
     pub residuals: Vec<(NodeId, i64)>,
 }
 
-/// Bytes that are no datagram of this mesh.
+/// Why bytes are not a datagram of this mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Not of this form.
+    /// Malformed.
     #[error("not a datagram of a mesh of this version: drop it, and check that all nodes run the same version")]
     Malformed,
-    /// Without the key.
+    /// Not authenticated with the mesh's key.
     #[error("the datagram's tag is not one of this mesh's key: drop it, and check that all nodes have the same key")]
     Unauthenticated,
 }
 
-/// As bytes, with their tag.
+/// Encodes a datagram with its tag.
 #[must_use]
 pub fn encode(key: &MeshKey, head: &Head, body: &Body) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEAD_BYTES + PROBE_BYTES + TAG_BYTES);
@@ -106,10 +106,10 @@ pub fn encode(key: &MeshKey, head: &Head, body: &Body) -> Vec<u8> {
     bytes
 }
 
-/// From bytes that anyone may have sent. The tag is looked at before anything else is.
+/// Decodes bytes that anyone may have sent. The tag is checked first.
 ///
 /// # Errors
-/// When they are no datagram of this mesh.
+/// If they are not a datagram of this mesh.
 pub fn decode(key: &MeshKey, bytes: &[u8]) -> Result<(Head, Body), FrameError> {
     if bytes.len() > FRAME_BYTES_MAX {
         return Err(FrameError::Malformed);

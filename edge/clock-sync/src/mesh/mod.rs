@@ -1,5 +1,5 @@
-//! The probe mesh on sockets: one UDP socket for each node, by which it probes the others, answers them, reports what its edges
-//! found, and gets back where its clock is.
+//! The probe mesh on sockets: each node has one UDP socket, over which it probes the others, answers them, reports its edges, and
+//! receives the result for its clock.
 //!
 //! ```text
 //! every node  --probes, answers-->  its peers of the window               PROBE_BYTES each way, stamped on arrival by the kernel
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! All datagrams carry a tag that only holders of the mesh's key can make ([`frame`]). They name the incarnation of the sender and,
-//! in answers, that of the receiver: so a recording of an earlier day is useless. A holder of the key can lie, but about its own
-//! edges only, and the coordinator's judgement finds it (`walras_fair_access::mesh`).
+//! in answers, of the receiver, so old recordings cannot be replayed. A holder of the key can lie only about its own edges, and the
+//! coordinator detects that (`walras_fair_access::mesh`).
 //!
 //! *Deliberately absent*: the estimates (sans-I/O, in `walras_fair_access::mesh`), encryption (times are no secret), a second
 //! coordinator (while there is none, bounds grow until gateways stop stamping), time stamps of the card.
@@ -33,7 +33,7 @@ use crate::local::LocalClock;
 use node::Node;
 use socket::ProbeSocket;
 
-/// What the tags of a mesh's datagrams are made with; the same on all of its nodes.
+/// The key for the tags of a mesh's datagrams, the same on all nodes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MeshKey([u8; 32]);
 
@@ -43,16 +43,16 @@ impl std::fmt::Debug for MeshKey {
     }
 }
 
-/// Fewer bytes are no secret.
+/// Minimum length of the secret.
 const SECRET_BYTES_MIN: usize = 16;
-/// A key's file is no longer.
+/// Maximum length of a key file.
 const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
 impl MeshKey {
-    /// Of any secret bytes, at least 16.
+    /// Makes a key of at least 16 secret bytes.
     ///
     /// # Errors
-    /// A sentence, when they are too few.
+    /// If they are too few.
     pub fn of_secret(secret: &[u8]) -> Result<Self, String> {
         if secret.len() < SECRET_BYTES_MIN {
             let length = secret.len();
@@ -63,10 +63,10 @@ impl MeshKey {
         Ok(Self(blake3::derive_key("walras clock mesh, datagrams, version 1", secret)))
     }
 
-    /// Of a file's bytes.
+    /// Reads a key file.
     ///
     /// # Errors
-    /// A sentence, if it cannot be read or holds too few.
+    /// If it cannot be read or is too short.
     pub fn load(path: &Path) -> Result<Self, String> {
         let said = |detail: String| format!("the mesh's key {}: {detail}", path.display());
         let length = std::fs::metadata(path).map_err(|e| said(e.to_string()))?.len();
@@ -77,7 +77,7 @@ impl MeshKey {
     }
 }
 
-/// A node's part in a mesh. All but `node`, `listen` and `socket` are the same on all nodes.
+/// Options of a node in a mesh. All but `node`, `listen` and `socket` are the same on all nodes.
 #[derive(Clone, Debug)]
 pub struct MeshOptions {
     /// Which of `nodes` this is, counted from 0.
@@ -90,7 +90,7 @@ pub struct MeshOptions {
     pub socket: Option<Arc<UdpSocket>>,
     /// What makes the tags.
     pub key: MeshKey,
-    /// Which node joins the reports.
+    /// The coordinator.
     pub coordinator: NodeId,
     /// How long a window is.
     pub window_ns: u64,
@@ -99,10 +99,10 @@ pub struct MeshOptions {
 }
 
 impl MeshOptions {
-    /// What is wrong with them, and what would do.
+    /// Checks the options.
     ///
     /// # Errors
-    /// A sentence.
+    /// What is wrong, with advice.
     pub fn check(&self) -> Result<(), String> {
         let count = self.nodes.len();
         if !(2..=NODES_MAX).contains(&count) {
@@ -157,7 +157,7 @@ impl Mesh {
             None => UdpSocket::bind(options.listen),
         };
         let socket = socket.and_then(ProbeSocket::new).map_err(listen)?;
-        // 0 stands for an incarnation that nobody knows.
+        // 0 stands for an unknown incarnation.
         let incarnation = getrandom::u64().map_err(|e| listen(io::Error::other(e.to_string())))?.max(1);
         Ok(Self { node: Node::new(&options, incarnation, local.now_ns()), socket, addresses })
     }

@@ -1,4 +1,4 @@
-//! What a node does with time and datagrams: sans-I/O, so that a test can be any of the other nodes.
+//! A node's state machine: sans-I/O, so that a test can play any of the other nodes.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use super::frame::{Body, EDGES_MAX, FrameError, Head, NodeResult, decode, encode
 use super::{MeshKey, MeshOptions};
 use crate::view::{Excluded, MeshView, PeerView, Refusals};
 
-/// Peers that a node probes in a window; it is probed by as many.
+/// Number of peers that a node probes in a window, and by which it is probed.
 const STRIDES: usize = 10;
 /// All nodes draw the same graphs.
 const SEED: u64 = 0x7761_6c72_6173;
-/// How long the second probe of a pair follows the first.
+/// Delay of a pair's second probe after the first.
 const SPACING_NS: u64 = 30_000;
-/// Stamps that programs make are off by so much; pairs that the network stretched by more met a queue.
+/// Noise of software time stamps; a pair whose spacing changed by more met a queue.
 const SPACING_ERROR_NS_MAX: u64 = 1_000;
-/// Windows without a result after which something is wrong.
+/// Number of windows without a result that counts as trouble.
 const SILENT_WINDOWS: u64 = 5;
 
-/// What is to be done.
+/// An effect.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// Send a probe, and say when it left.
+    /// Send a probe, and report its send time.
     Probe(SendProbe),
     /// Send a datagram.
     Datagram(NodeId, Vec<u8>),
-    /// This is what the mesh says of this node's clock.
+    /// A result for this node's clock.
     Clock(Verdict),
 }
 
@@ -48,16 +48,16 @@ pub(super) struct Node {
     offset_ns: i64,
     peers: Vec<Peer>,
     result: Option<NodeResult>,
-    /// What the clock read when the last result came, or at the start.
+    /// The clock's reading at the last result, or at the start.
     result_at_ns: u64,
     refused: Refusals,
 }
 
-/// What is known of another node.
+/// The state of another node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     heard_at_ns: Option<u64>,
-    /// The incarnation that its last question was of: answers go to that.
+    /// Incarnation of its last request, to which answers are sent.
     incarnation: u64,
     residual_ns: Option<i64>,
 }
@@ -67,7 +67,7 @@ struct Peer {
 struct Joiner {
     coordinator: Coordinator,
     window_next: u64,
-    /// The incarnation that each node's last reports were of, or its last answer to this node.
+    /// Incarnation of each node's last reports, or of its last answer to this node.
     incarnations: Vec<u64>,
     excluded: BTreeMap<NodeId, Fault>,
 }
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// Does what is due; when to call again at the latest.
+    /// Handles what is due; returns when to call again at the latest.
     pub(super) fn on_timer(&mut self, local_ns: u64, effects: &mut Vec<Effect>) -> u64 {
         let mut wanted = Vec::new();
         let next_ns = self.prober.on_timer(local_ns, &mut wanted);
@@ -115,17 +115,17 @@ impl Node {
         }
     }
 
-    /// A probe of [`Effect::Probe`], as bytes.
+    /// Encodes a probe of [`Effect::Probe`].
     pub(super) fn probe_bytes(&self, send: &SendProbe) -> Vec<u8> {
         encode(&self.key, &self.head(send.to, self.peers[send.to.0 as usize].incarnation), &Body::Probe(send.probe))
     }
 
-    /// It left then.
+    /// Takes a probe's send time.
     pub(super) fn on_sent(&mut self, send: &SendProbe, tx_ns: u64) {
         self.prober.on_sent(send, tx_ns);
     }
 
-    /// A datagram from anybody came when the clock read `rx_ns`.
+    /// Takes a datagram that arrived when the clock read `rx_ns`. Anyone may have sent it.
     pub(super) fn on_datagram(&mut self, rx_ns: u64, bytes: &[u8], effects: &mut Vec<Effect>) {
         let (head, body) = match decode(&self.key, bytes) {
             Ok(frame) => frame,
@@ -197,7 +197,7 @@ impl Node {
         (self.result, self.result_at_ns) = (Some(result), local_ns);
     }
 
-    /// What the prober wants done.
+    /// Converts the prober's effects.
     fn carry(&mut self, wanted: Vec<ProberEffect>, effects: &mut Vec<Effect>) {
         let mut reports = Vec::new();
         for effect in wanted {
@@ -220,14 +220,14 @@ impl Node {
         }
     }
 
-    /// Reports have a quarter of a window to come in.
+    /// Reports may arrive for a quarter of a window.
     fn closes_at_ns(&self, window: u64) -> u64 {
         (window + 1).saturating_mul(self.window_ns).saturating_add(self.window_ns / 4)
     }
 
     fn close_windows(&mut self, local_ns: u64, effects: &mut Vec<Effect>) {
         let venue_ns = self.venue_ns(local_ns);
-        // What a late timer missed is skipped: only the last window that is over has reports.
+        // Windows that a late timer missed are skipped: only the last ended one has reports.
         let Some(window) = (venue_ns.saturating_sub(self.window_ns / 4) / self.window_ns).checked_sub(1) else { return };
         let Some(joiner) = self.joiner.as_mut().filter(|joiner| window >= joiner.window_next) else { return };
         joiner.window_next = window + 1;
@@ -258,7 +258,7 @@ impl Node {
         venue_ns.saturating_add_signed(self.offset_ns)
     }
 
-    /// What is wrong, and what to do.
+    /// The current trouble, with advice.
     pub(super) fn trouble(&self, local_ns: u64) -> Option<String> {
         let silent_ns = local_ns.saturating_sub(self.result_at_ns);
         if silent_ns > SILENT_WINDOWS * self.window_ns {
@@ -305,7 +305,7 @@ impl Node {
 }
 
 impl Joiner {
-    /// Says whose clocks went bad, and whose came back.
+    /// Logs excluded and readmitted clocks.
     fn note(&mut self, outcome: &WindowOutcome) {
         for (node, fault) in &outcome.newly_excluded {
             warn!("node {} is excluded from the mesh: {fault}", node.0);

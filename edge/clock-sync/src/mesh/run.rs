@@ -1,4 +1,4 @@
-//! The thread of a node: waits for datagrams and for what is due.
+//! The thread of a node: waits for datagrams and timers.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::node::Effect;
 use crate::cell::Publisher;
 use crate::stop::Stop;
 
-/// What is due sooner is not waited for in the kernel, which comes back too late for the second probe of a pair.
+/// Shorter waits spin instead of blocking, because the kernel would wake the thread too late for a pair's second probe.
 const SPIN_NS: u64 = 60_000;
-/// A stop is seen so soon.
+/// Maximum delay until a stop is noticed.
 const WAIT_NS_MAX: u64 = 50_000_000;
-/// Datagrams between two looks at what is due.
+/// Maximum number of datagrams between two checks of timers.
 const DATAGRAMS_MAX: usize = 64;
-/// How often the readings' status and what there is to tell are looked at.
+/// Interval between updates of the published status and details.
 const PUBLISH_NS: u64 = 100_000_000;
 
 impl Mesh {
@@ -50,7 +50,7 @@ impl Mesh {
             match effect {
                 Effect::Probe(send) => {
                     let bytes = self.node.probe_bytes(&send);
-                    // Before it is sent: whatever comes between makes the path look longer, as a queue does, and never shorter.
+                    // Read before sending: any delay in between makes the path look longer, like a queue, and never shorter.
                     let tx_ns = publisher.local().now_ns();
                     if self.socket.send(&bytes, self.addresses[send.to.0 as usize]) {
                         self.node.on_sent(&send, tx_ns);

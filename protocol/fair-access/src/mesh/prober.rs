@@ -1,28 +1,28 @@
-//! One node's part: sends probes, answers those of others, collects stamps, fits its edges.
+//! One node's side of the mesh: sends and answers probes, collects stamps, fits its edges.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{CodedFilter, EdgeReport, Half, NODES_MAX, NodeId, Pair, Probe, Schedule, Stamps, WindowSamples};
 use crate::clock::Correction;
 
-/// How a node probes.
+/// Settings of a node's prober.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProberConfig {
     /// Which node this is.
     pub node: NodeId,
-    /// Who probes whom.
+    /// Which nodes probe each other.
     pub schedule: Schedule,
-    /// How long a window is, in the venue's time.
+    /// Length of a window in venue time.
     pub window_ns: u64,
-    /// How long an edge waits from one exchange to the next.
+    /// Interval between two exchanges of an edge.
     pub interval_ns: u64,
-    /// How long the second probe of a pair follows the first.
+    /// Delay of a pair's second probe after the first.
     pub spacing_ns: u64,
-    /// Which pairs count.
+    /// The filter for pairs.
     pub filter: CodedFilter,
 }
 
-/// A probe to be sent. When it has left, [`Prober::on_sent`] wants to know when.
+/// A probe to be sent. The host reports its send time with [`Prober::on_sent`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendProbe {
     /// The receiver.
@@ -31,24 +31,24 @@ pub struct SendProbe {
     pub probe: Probe,
 }
 
-/// What a node does.
+/// An effect of the prober.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProberEffect {
     /// Send a probe.
     Send(SendProbe),
-    /// Tell the coordinator.
+    /// Send a report to the coordinator.
     Report(EdgeReport),
 }
 
-/// Exchanges of an edge that may be under way; one more forgets the oldest.
+/// Maximum number of an edge's exchanges in flight; a further one drops the oldest.
 const UNDER_WAY_MAX: usize = 64;
 
-/// The probing side and the answering side of a node. Times are the host's clock, as raw as it can be had: a clock that somebody
-/// steers while it is measured bends the lines.
+/// The probing and the answering side of a node. Times are of the host's rawest clock, because steering a clock during the
+/// measurement would bend the lines.
 #[derive(Clone, Debug)]
 pub struct Prober {
     config: ProberConfig,
-    /// The host's clock less the venue's time, to a millisecond or so: says which window it is.
+    /// Host clock minus venue time, to about a millisecond, to determine the window.
     offset_ns: i64,
     window: Option<u64>,
     edges: Vec<Edge>,
@@ -60,7 +60,7 @@ pub struct Prober {
 struct Edge {
     to: NodeId,
     ask_at_ns: u64,
-    /// The second ask of this exchange is due then.
+    /// The exchange whose second request is due, and when.
     second_due: Option<(u32, u64)>,
     under_way: VecDeque<Exchange>,
     samples: WindowSamples,
@@ -74,7 +74,7 @@ struct Exchange {
     stamps: Option<Stamps>,
 }
 
-/// What is remembered of a node that probes this one.
+/// The state for a node that probes this one.
 #[derive(Clone, Copy, Default, Debug)]
 struct Peer {
     exchange: u32,
@@ -84,20 +84,20 @@ struct Peer {
 }
 
 impl Prober {
-    /// A node that has sent nothing yet.
+    /// Creates a prober that has sent nothing yet.
     pub fn new(config: ProberConfig) -> Self {
         Self { config, offset_ns: 0, window: None, edges: Vec::new(), peers: BTreeMap::new(), exchange_next: 0 }
     }
 
-    /// The coordinator's answer also says which window it is.
+    /// Takes the coordinator's correction, which also determines the window.
     pub fn on_correction(&mut self, correction: &Correction) {
         self.offset_ns = correction.offset_ns;
     }
 
-    /// Sends what is due, and closes the window when its time has come. Returns when to call again at the latest.
+    /// Sends due probes, and closes the window at its end. Returns when to call again at the latest.
     pub fn on_timer(&mut self, local_ns: u64, effects: &mut Vec<ProberEffect>) -> u64 {
         let window = self.venue_ns(local_ns) / self.config.window_ns;
-        // A correction may move the venue's time back over a window's edge: that window stays as it was closed.
+        // A correction may move venue time back over a window's end: the window stays closed.
         if self.window.is_none_or(|current| window > current || window + 1 < current) {
             self.close(effects);
             self.open(window, local_ns);
@@ -114,7 +114,7 @@ impl Prober {
                 let exchange = self.exchange_next;
                 self.exchange_next = self.exchange_next.wrapping_add(1);
                 edge.begin(exchange);
-                // What a late timer missed is not made up for.
+                // Exchanges that a late timer missed are skipped.
                 edge.ask_at_ns = edge.ask_at_ns.max(local_ns.saturating_sub(self.config.interval_ns)) + self.config.interval_ns;
                 edge.second_due = Some((exchange, local_ns + self.config.spacing_ns));
                 let probe = Probe::Ask { exchange, half: Half::First };
@@ -187,7 +187,7 @@ impl Prober {
         }
     }
 
-    /// Fills in what is known of an exchange under way, and takes its pairs once all is.
+    /// Updates an exchange in flight, and records its pairs once it is complete.
     fn update(&mut self, to: NodeId, exchange: u32, fill: impl FnOnce(&mut Exchange)) {
         let Some(edge) = self.edges.iter_mut().find(|edge| edge.to == to) else { return };
         let Some(index) = edge.under_way.iter().position(|under_way| under_way.number == exchange) else { return };
@@ -223,7 +223,7 @@ impl Exchange {
 }
 
 impl Peer {
-    /// The stamps to send along: those of the last exchange before this one that became complete.
+    /// The stamps to include in the answer: those of the last complete exchange before this one.
     fn on_ask(&mut self, exchange: u32, half: Half, rx_ns: u64) -> Option<Stamps> {
         if self.exchange != exchange {
             if let (Some(ask_rx_ns), Some(answer_tx_ns)) = (both(self.ask_rx_ns), both(self.answer_tx_ns)) {

@@ -1,4 +1,4 @@
-//! Who probes whom: a function of the configuration and the window, so that all nodes know it without talking.
+//! The schedule of probes: a function of the configuration and the window, so that all nodes know it without communication.
 
 use walras_random::Random;
 
@@ -6,10 +6,10 @@ use super::{NODES_MAX, NodeId};
 
 /// The probe graph of every window.
 ///
-/// The nodes stand in a circle in an order drawn from the seed, and each probes those that stand K strides of different lengths ahead: so
-/// each has exactly 2 K edges, no pair has two, and with random strides the graph is a good expander. The strides of a window are K
-/// successive ones of all there are, in a drawn order; each window one is left and one is new, so an edge lives K windows, and when all
-/// strides have been used every pair has been probed (with an even number of nodes all but those that stand opposite).
+/// The nodes are in a circle, in an order drawn from the seed, and each probes the nodes at K different strides ahead. So each has
+/// exactly 2 K edges, no pair has two, and with random strides the graph is a good expander. The strides of a window are K
+/// successive ones of all strides, in a drawn order. Each window drops one stride and adds one, so an edge lasts K windows. After
+/// all strides have been used, every pair has been probed (with an even number of nodes, all but opposite ones).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Schedule {
     node_count: usize,
@@ -19,22 +19,23 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Strides that change one by one: K is `stride_count`. `node_count` is clamped to `NODES_MAX`, and there is at least one stride.
+    /// A schedule whose strides change one by one; K is `stride_count`. `node_count` is clamped to `NODES_MAX`, and there is at
+    /// least one stride.
     pub fn rotating(node_count: usize, stride_count: usize, seed: u64) -> Self {
         Self { node_count: node_count.min(NODES_MAX), stride_count: stride_count.max(1), seed, rotates: true }
     }
 
-    /// The same graph in every window, as in the paper.
+    /// A schedule with the same graph in every window, as in the paper.
     pub fn fixed(node_count: usize, stride_count: usize, seed: u64) -> Self {
         Self { rotates: false, ..Self::rotating(node_count, stride_count, seed) }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn node_count(&self) -> usize {
         self.node_count
     }
 
-    /// The edges of a window as (who probes and fits, who answers), each pair of nodes once, sorted.
+    /// The edges of a window as (probing node, answering node), each pair of nodes once, sorted.
     pub fn edges(&self, window: u64) -> Vec<(NodeId, NodeId)> {
         let mut edges = Vec::new();
         if self.is_complete() {
@@ -60,7 +61,7 @@ impl Schedule {
         edges
     }
 
-    /// Whether so many strides would join all pairs anyway.
+    /// Whether the strides cover all pairs.
     fn is_complete(&self) -> bool {
         self.node_count <= 2 * self.stride_count + 2
     }
