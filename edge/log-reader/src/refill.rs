@@ -107,7 +107,7 @@ fn look_until_read(again: &mut Again<'_>, mut look: impl FnMut(&mut Again<'_>) -
 }
 
 fn look_at_replica<D: Disk>(disk: &D, dir: &Path, again: &mut Again<'_>) -> Result<Look, Unread> {
-    let dump = Dump::open_beside(disk, dir).map_err(|e| e.to_string())?;
+    let dump = Dump::open_live(disk, dir).map_err(|e| e.to_string())?;
     let Some(mut decided) = dump.decided().map_err(|e| e.to_string())? else { return Ok(Look::TooLate) };
     let mut next = decided.next().map_err(|e| e.to_string())?;
     let Some(first) = next.as_ref().map(|committed| committed.first) else { return Ok(Look::Read) };

@@ -2,7 +2,7 @@
 //!
 //! For as long as both run, links are modelled as far as they matter here (elsewhere messages pass without): each of the others is
 //! linked with one process under an id at a time, a new one takes the place of the one before, and that one calls again. Who has to
-//! stop they find as the product does ([`Lives`]).
+//! stop they find as the product does ([`Incarnations`]).
 //!
 //! What is promised holds where both processes reach the others (`docs/cluster.md`), so meanwhile the network is good and no other
 //! fault strikes. Whatever the later one does, all checkers hold, the first one goes on, and the later one is stopped within a
@@ -11,7 +11,7 @@
 //! And it holds where the first one reaches nobody from the moment of the copy on: then the later one takes part in its place, and
 //! when the first one is back it is stopped. The folder of the later one is the replica's from then on.
 
-use walras_consensus::{Life, ReplicaId};
+use walras_consensus::{GreetingVerdict, ReplicaId};
 use walras_log_store::sim_disk::SimFaults;
 use walras_sequencer::is_of_consensus;
 
@@ -186,7 +186,7 @@ impl World {
             return Ok(());
         }
         match (life, side) {
-            (Life::LaterOfTwo | Life::Outlived, Side::Later) | (Life::FirstOfTwo, Side::First) => {
+            (GreetingVerdict::LaterOfTwo | GreetingVerdict::Outlived, Side::Later) | (GreetingVerdict::FirstOfTwo, Side::First) => {
                 self.end_fork("its peers say so");
                 self.with_process(at, |process, _| process.on_unreachable(replica_id(of)))
             }

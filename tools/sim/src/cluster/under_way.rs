@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use walras_consensus::{Durability, Lives};
+use walras_consensus::{Durability, Incarnations};
 use walras_gateway::KeyRecord;
 use walras_replica_log::SnapshotInfo;
 
@@ -69,7 +69,7 @@ pub(super) struct LinkOf {
 /// What one of the others knows of the two.
 pub(super) struct Peer {
     pub(super) generation: u64,
-    pub(super) lives: Lives,
+    pub(super) incarnations: Incarnations,
     pub(super) linked: Option<Side>,
     /// Of links that it had.
     pub(super) number: u64,
@@ -99,11 +99,11 @@ impl Fork {
 
 impl Peer {
     pub(super) fn new(generation: u64, linked: Option<Side>) -> Self {
-        let mut lives = Lives::default();
+        let mut incarnations = Incarnations::default();
         if let Some(side) = linked {
-            lives.greets(stamp(side));
+            incarnations.on_greeting(stamp(side));
         }
-        Self { generation, lives, linked, number: 0, refusals: 0 }
+        Self { generation, incarnations, linked, number: 0, refusals: 0 }
     }
 }
 
