@@ -28,6 +28,7 @@ mod numbered;
 mod outcome;
 mod release_source;
 mod request;
+mod round;
 mod shards;
 mod signatures;
 mod stages;
@@ -50,12 +51,13 @@ pub use numbered::{Asker, NumberedReply};
 pub use outcome::{Answer, Reply};
 pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, Inbound, Queues, Request, View};
+pub use round::{RoundOfVisits, VISITS_PER_ROUND};
 pub use shards::{RelayHandle, RelayReport, Shards, TRANSFERS_AT_ONCE};
 pub use signatures::{Changes, KeyRing, Signatures};
 pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
 pub use status::{DemoStatus, Progress, Status};
 pub use visits::{
-    INSTRUMENTS_PER_VISIT, ListedOrder, NoCursor, OFFERS_PER_VISIT, ORDERS_PER_VISIT, OrderCursor, RoundOfVisits, VISITS_PER_ROUND,
-    instruments_from, is_position, offers_from, orders_from,
+    INSTRUMENTS_PER_VISIT, ListedOrder, NoCursor, OFFERS_PER_VISIT, ORDERS_PER_VISIT, OrderCursor, instruments_from, is_position,
+    offers_from, orders_from,
 };
 pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, Outcome, Storage};
