@@ -10,8 +10,9 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
+use walras_batch::light::LightBlock;
 use walras_batch_signatures::KeyCache;
-use walras_batch_venue::{Signatures, Venue};
+use walras_batch_venue::{Proposed, Signatures, Venue};
 use walras_batch_workload::{Model, PaidAssets, Workload, stands_in};
 use walras_market_data::MarketData;
 use walras_market_data::limits::OFFER_FILLS_MAX;
@@ -84,6 +85,7 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
                 ("edge_bytes_per_account", blocks.edge.account),
                 ("edge_fills_bytes_per_account_max", blocks.edge.fills),
                 ("header_bytes", blocks.header_bytes),
+                ("header_bytes_light_client", blocks.light_bytes),
                 ("header_bytes_sparse", sparse_header_bytes(&mixed(100_000))?),
             ] {
                 report.figure(Figure::new(metric, bytes, Unit::Bytes));
@@ -149,6 +151,7 @@ struct Blocks {
     bytes_per_account: f64,
     edge: EdgeBytes,
     header_bytes: f64,
+    light_bytes: f64,
 }
 
 /// What a venue keeps in addition to the state.
@@ -193,6 +196,7 @@ fn measure(config: &Config, model: &Model, threads: usize, signed: Signed, intak
             blocks.clear_ms.push(proposed.times.clear_ms);
             blocks.validate_ms.push(validate_ms);
             blocks.header_bytes = proposed.header_bytes as f64;
+            blocks.light_bytes = light_bytes(&proposed, &transactions)? as f64;
         }
         start = Some(proposed.block.proposal.prices);
         std::mem::swap(&mut proposer, &mut validator);
@@ -206,6 +210,21 @@ fn measure(config: &Config, model: &Model, threads: usize, signed: Signed, intak
     blocks.bytes_per_account = (proposer.ledger.bytes() + proposer.accounts.bytes()) as f64 / accounts + engine as f64;
     blocks.edge = edge_bytes(&proposer)?;
     Ok(blocks)
+}
+
+/// What a light client reads of a block to know what came of a transaction: the light header, the roots, and the longest proof of a
+/// thousand transactions. Each is checked.
+fn light_bytes(proposed: &Proposed, transactions: &[BatchTransaction]) -> anyhow::Result<usize> {
+    let (header, roots) = (proposed.cleared.header.light().bytes(), proposed.cleared.light_roots());
+    let block = LightBlock::open(&proposed.cleared.roots.state, &header, &roots)?;
+    let mut longest = 0;
+    for transaction in transactions.iter().step_by(transactions.len().div_ceil(1_000).max(1)) {
+        let name = OfferName { account: transaction.account, sequence: transaction.sequence };
+        let statement = proposed.cleared.outcomes.statement(name);
+        ensure!(block.outcome(name, &statement)? == proposed.cleared.outcomes.get(name), "an outcome is proven as it is");
+        longest = longest.max(statement.len());
+    }
+    Ok(header.len() + roots.len() + longest)
 }
 
 /// What a venue holds in addition to this state, made from the events that it would have had.

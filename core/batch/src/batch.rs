@@ -49,6 +49,9 @@ impl Clone for Batch {
 pub(crate) struct ClosedBatch {
     pub(crate) batch_hash: [u8; 32],
     pub(crate) kept_count: u32,
+    /// The bytes of those that are kept, one after the other in the order of (account, number): what came of each is hashed when it
+    /// is cleared.
+    pub(crate) transactions: Vec<u8>,
     /// What each of its accounts costs: what the settings said when it was closed.
     pub(crate) account_fee: Option<AccountFee>,
     /// In the order of assets, then of (account, number).
@@ -69,11 +72,13 @@ impl Batch {
     pub fn for_snapshot(&self) -> Self {
         let Self { settings, table, market, number, parent, closed, trees: _ } = self;
         let closed = closed.as_ref().map(|closed| {
-            let ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added: _, removed: _ } = closed;
+            let ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, keys, senders, added: _, removed: _ } =
+                closed;
             let (batch_hash, kept_count, account_fee) = (*batch_hash, *kept_count, *account_fee);
             let (added, removed) = (ByPair::default(), ByPair::default());
             let (effects, keys, senders) = (effects.clone(), keys.clone(), senders.clone());
-            ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed }
+            let transactions = transactions.clone();
+            ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, keys, senders, added, removed }
         });
         Self {
             settings: settings.clone(),

@@ -12,10 +12,11 @@ use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::effects::{Effect, Way, move_balances};
 use crate::header::BlockHeader;
+use crate::outcomes::Outcomes;
 use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 use crate::quality;
 use crate::settings::BatchSettings;
-use crate::trees::{MarketChange, Touched, hash_accounts};
+use crate::trees::{Followed, MarketChange, Touched, hash_accounts};
 
 /// What a block did.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Cleared {
     pub roots: Roots,
     /// The root of the trie over the accounts that the block touched.
     pub touched: [u8; 32],
+    /// What each transaction and each offer came to; its root is in the header.
+    pub outcomes: Outcomes,
     /// What traded, in ascending order of the pairs.
     pub traded: Vec<PairTraded>,
     /// What else it did: in the order of assets, then of (account, number).
@@ -90,7 +93,7 @@ impl Batch {
         let quality = quality::check(&block.certificate, &self.market, &block.proposal, rules, most)?;
         let shortfall = verified.shortfall();
         let plans = verified.into_sell_plans();
-        let header = BlockHeader::new(self, closed, block, quality);
+        let mut header = BlockHeader::new(self, closed, block, quality);
 
         let traded = Arc::make_mut(&mut self.market).trade(plans, threads);
         let mut touched = move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Forth, threads);
@@ -108,7 +111,10 @@ impl Batch {
 
         let accounts_root = hash_accounts(ledger, accounts, &changed, threads);
         let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
-        let (offers_root, touched_root) = self.trees.follow(&change, &touched_entries(&touched, &closed.senders), threads);
+        let outcomes = || Outcomes::of(&change, &self.settings.assets, created.iter().map(|(account, _)| *account));
+        let Followed { offers: offers_root, touched: touched_root, outcomes } =
+            self.trees.follow(&change, &touched_entries(&touched, &closed.senders), outcomes, threads);
+        header.outcomes = outcomes.root();
         let state = StateRoots {
             accounts: accounts_root,
             touched: touched_root,
@@ -123,7 +129,8 @@ impl Batch {
             hash_accounts(ledger, accounts, &changed, threads);
             return Err(rejected);
         }
-        Ok(Cleared { header, roots, touched: touched_root.0, traded, effects: Vec::new(), created, shortfall })
+        let touched = touched_root.0;
+        Ok(Cleared { header, roots, touched, outcomes, traded, effects: Vec::new(), created, shortfall })
     }
 
     fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {

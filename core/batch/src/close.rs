@@ -69,6 +69,8 @@ impl Batch {
         }
         let batch_hash = *hasher.finalize().as_bytes();
 
+        let mut kept = Vec::with_capacity(outcomes.iter().map(|outcome| outcome.bytes.len()).sum());
+        outcomes.iter().for_each(|outcome| kept.extend_from_slice(&outcome.bytes));
         let (added, removed) = self.change_market(&outcomes, &TieBreak::new(&batch_hash), threads);
         let effects: Vec<_> = outcomes.iter().map(|outcome| &outcome.effects[..]).collect();
         let effects = effects::by_asset(ledger.asset_count(), &effects);
@@ -89,7 +91,8 @@ impl Batch {
         let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
         dropped.sort_unstable();
         let account_fee = self.settings.account_fee;
-        self.closed = Some(ClosedBatch { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed });
+        self.closed =
+            Some(ClosedBatch { batch_hash, kept_count, transactions: kept, account_fee, effects, keys, senders, added, removed });
         Ok(Closed { batch_hash, kept_count, dropped })
     }
 

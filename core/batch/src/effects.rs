@@ -150,7 +150,7 @@ fn balanced(mut all: Vec<AssetWork<'_>>, threads: NonZero<usize>) -> Vec<Vec<Ass
 }
 
 /// What is left of the last offer when no units can honour its limit, and whose it is.
-fn closed_rest(pair: &PairTraded) -> Option<(AccountId, Amount)> {
+pub(crate) fn closed_rest(pair: &PairTraded) -> Option<(AccountId, Amount)> {
     let part = pair.part.filter(|part| part.left.is_none())?;
     let offer = pair.offers.last()?;
     Some((owner(offer), offer.amount().checked_sub(part.sold)?))

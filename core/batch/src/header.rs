@@ -1,6 +1,10 @@
-//! What a block says, and its hash.
+//! What a block says, in full and as what its hash is of.
+//!
+//! A block's hash is that of a [`LightHeader`], of one size whatever the market's: prices, trades and outcomes are in it by their
+//! roots. So whoever wants one price, one trade or one outcome needs the light header and a proof, and not the rest.
 
 use walras_clearing::{OfferKey, Pair, PairTrade};
+use walras_merkle::{ASSET_KEY_BYTES, PAIR_KEY_BYTES, Trie};
 use walras_types::{BatchMarketId, BatchPrice};
 
 use crate::batch::{Batch, ClosedBatch};
@@ -31,16 +35,58 @@ pub struct BlockHeader {
     pub prices: Vec<Option<BatchPrice>>,
     /// What traded, with the last offer that did, by pair.
     pub trades: Vec<(PairTrade, OfferKey)>,
+    /// The root of what each transaction and each offer came to: [`crate::Outcomes::root`].
+    pub outcomes: [u8; 32],
+}
+
+/// What a block's hash is of: the header, with roots in place of lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LightHeader {
+    /// Of which market.
+    pub market: BatchMarketId,
+    /// Its number, from 1.
+    pub number: u64,
+    /// The hash of the block before; zeros for the first.
+    pub parent: [u8; 32],
+    /// The hash of its transactions.
+    pub batch_hash: [u8; 32],
+    /// How many there are.
+    pub transaction_count: u32,
+    /// The hash of the market's rules.
+    pub rules: [u8; 32],
+    /// How good the clearing is.
+    pub quality: Quality,
+    /// The hash of the evidence.
+    pub certificate: [u8; 32],
+    /// How many assets the market has.
+    pub asset_count: u32,
+    /// The root of the trie over the prices of those that have one, by [`ASSET_KEY_BYTES`].
+    pub prices: [u8; 32],
+    /// The root of the trie over the trades, by [`PAIR_KEY_BYTES`]: sell * assets + buy.
+    pub trades: [u8; 32],
+    /// The root of the trie over the outcomes.
+    pub outcomes: [u8; 32],
 }
 
 /// Keeps a header's hash apart from all others.
-const DOMAIN: &[u8; 32] = b"walras batch 2 block header     ";
+const DOMAIN: &[u8; 32] = b"walras batch 3 block header     ";
 
-/// Bytes of a header without assets and trades.
-pub(crate) const HEADER_BYTES_LEAST: usize = 160;
+/// The first byte of both forms, and the second of each.
+pub(crate) const VERSION: u8 = 1;
+pub(crate) const LIGHT_HEADER: u8 = 10;
+pub(crate) const FULL_HEADER: u8 = 11;
+
+/// Bytes of what both forms begin with.
+const PLACE_BYTES: usize = 2 + 2 + 8 + 32 + 32 + 4 + 32 + 4 + 4 + 2 + 32;
+
+/// Bytes of every light header.
+pub const LIGHT_HEADER_BYTES: usize = PLACE_BYTES + 4 + 3 * 32;
+
+/// Bytes of a full header without assets and trades.
+pub(crate) const HEADER_BYTES_LEAST: usize = PLACE_BYTES + 32 + 4 + 4;
 
 impl BlockHeader {
-    /// The header of a clearing that was verified.
+    /// The header of a clearing that was verified, but for the outcomes.
     pub(crate) fn new(batch: &Batch, closed: &ClosedBatch, block: &ProposedClearing, quality: Quality) -> Self {
         let mut marginal = block.marginal.iter().peekable();
         let key_of = |pair: Pair| marginal.next_if(|(of, _)| *of == pair).map(|(_, key)| *key);
@@ -58,16 +104,102 @@ impl BlockHeader {
             certificate: block.certificate.hash(),
             prices: block.proposal.prices.clone(),
             trades,
+            outcomes: [0; 32],
         }
     }
 
-    /// The bytes that are hashed, little endian:
+    /// All that the block says, little endian:
     ///
-    /// `market u16 | number u64 | parent 32 | batch hash 32 | transactions u32 | rules 32 | gap u32 | unserved u32 | set aside u16 |
-    /// certificate 32 | assets u32 | prices u64, 0 for none | trades u32`, then for each `sell u16 | buy u16 | sold u64 | marginal offer: limit u64, tie u64, id u64`.
+    /// `version u8 | kind u8 | market u16 | number u64 | parent 32 | batch hash 32 | transactions u32 | rules 32 | gap u32 |
+    /// unserved u32 | set aside u16 | certificate 32 | outcomes 32 | assets u32 | prices u64, 0 for none | trades u32`, then for
+    /// each `sell u16 | buy u16 | sold u64 | marginal offer: limit u64, tie u64, id u64`.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES_LEAST + self.prices.len() * 8 + self.trades.len() * 36);
+        self.with_roots([0; 32], [0; 32]).put_place(FULL_HEADER, &mut bytes);
+        bytes.extend_from_slice(&self.outcomes);
+        bytes.extend_from_slice(&(self.prices.len() as u32).to_le_bytes());
+        for price in &self.prices {
+            bytes.extend_from_slice(&price.map_or(0, BatchPrice::bits).to_le_bytes());
+        }
+        bytes.extend_from_slice(&(self.trades.len() as u32).to_le_bytes());
+        for trade in &self.trades {
+            bytes.extend_from_slice(&trade.0.pair.sell.0.to_le_bytes());
+            bytes.extend_from_slice(&trade.0.pair.buy.0.to_le_bytes());
+            bytes.extend_from_slice(&trade_value(trade));
+        }
+        bytes
+    }
+
+    /// What the block's hash is of: O(assets + trades).
+    #[must_use]
+    pub fn light(&self) -> LightHeader {
+        self.with_roots(Trie::build(&self.price_entries()[..]).root().0, Trie::build(&self.trade_entries()[..]).root().0)
+    }
+
+    /// The hash of that.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        self.light().hash()
+    }
+
+    fn with_roots(&self, prices: [u8; 32], trades: [u8; 32]) -> LightHeader {
+        let Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, outcomes, .. } = *self;
+        let asset_count = self.prices.len() as u32;
+        LightHeader {
+            market,
+            number,
+            parent,
+            batch_hash,
+            transaction_count,
+            rules,
+            quality,
+            certificate,
+            asset_count,
+            prices,
+            trades,
+            outcomes,
+        }
+    }
+
+    /// The prices of assets that have one, as the trie has them.
+    pub(crate) fn price_entries(&self) -> Vec<([u8; ASSET_KEY_BYTES], [u8; 8])> {
+        let priced = (0_u16..).zip(&self.prices).filter_map(|(asset, price)| Some((asset, (*price)?)));
+        priced.map(|(asset, price)| (asset.to_be_bytes(), price.bits().to_le_bytes())).collect()
+    }
+
+    /// The trades, as the trie has them.
+    pub(crate) fn trade_entries(&self) -> Vec<([u8; PAIR_KEY_BYTES], [u8; TRADE_BYTES])> {
+        let asset_count = self.prices.len() as u32;
+        let entry = |trade: &(PairTrade, OfferKey)| (pair_number(trade.0.pair, asset_count).to_be_bytes(), trade_value(trade));
+        let mut entries: Vec<_> = self.trades.iter().map(entry).collect();
+        // They are in order but for a header that no block has, which hashes to something else then.
+        entries.sort_by_key(|(key, _)| *key);
+        entries.dedup_by_key(|(key, _)| *key);
+        entries
+    }
+}
+
+impl LightHeader {
+    /// The bytes that are hashed, little endian, [`LIGHT_HEADER_BYTES`] of them: as [`BlockHeader::bytes`] up to the certificate,
+    /// with another kind, then `assets u32 | root of the prices 32 | root of the trades 32 | root of the outcomes 32`.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LIGHT_HEADER_BYTES);
+        self.put_place(LIGHT_HEADER, &mut bytes);
+        bytes.extend_from_slice(&self.asset_count.to_le_bytes());
+        [self.prices, self.trades, self.outcomes].iter().for_each(|root| bytes.extend_from_slice(root));
+        bytes
+    }
+
+    /// The hash of those bytes.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        *blake3::keyed_hash(DOMAIN, &self.bytes()).as_bytes()
+    }
+
+    fn put_place(&self, kind: u8, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&[VERSION, kind]);
         bytes.extend_from_slice(&self.market.0.to_le_bytes());
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(&self.parent);
@@ -78,24 +210,21 @@ impl BlockHeader {
         bytes.extend_from_slice(&self.quality.unserved_ppb.to_le_bytes());
         bytes.extend_from_slice(&self.quality.set_aside.to_le_bytes());
         bytes.extend_from_slice(&self.certificate);
-        bytes.extend_from_slice(&(self.prices.len() as u32).to_le_bytes());
-        for price in &self.prices {
-            bytes.extend_from_slice(&price.map_or(0, BatchPrice::bits).to_le_bytes());
-        }
-        bytes.extend_from_slice(&(self.trades.len() as u32).to_le_bytes());
-        for (trade, marginal) in &self.trades {
-            bytes.extend_from_slice(&trade.pair.sell.0.to_le_bytes());
-            bytes.extend_from_slice(&trade.pair.buy.0.to_le_bytes());
-            for number in [trade.sold.get(), marginal.limit.bits(), marginal.tie, marginal.id.0] {
-                bytes.extend_from_slice(&number.to_le_bytes());
-            }
-        }
-        bytes
     }
+}
 
-    /// The hash of those bytes.
-    #[must_use]
-    pub fn hash(&self) -> [u8; 32] {
-        *blake3::keyed_hash(DOMAIN, &self.bytes()).as_bytes()
-    }
+/// Bytes of a trade without its pair.
+pub(crate) const TRADE_BYTES: usize = 32;
+
+/// The number of a pair in a market of so many assets. Numbers order as pairs do.
+pub(crate) fn pair_number(pair: Pair, asset_count: u32) -> u32 {
+    u32::from(pair.sell.0).wrapping_mul(asset_count).wrapping_add(pair.buy.0.into())
+}
+
+/// `sold u64 | marginal offer: limit u64, tie u64, id u64`.
+fn trade_value((trade, marginal): &(PairTrade, OfferKey)) -> [u8; TRADE_BYTES] {
+    let mut value = [0; TRADE_BYTES];
+    let numbers = [trade.sold.get(), marginal.limit.bits(), marginal.tie, marginal.id.0];
+    value.copy_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
+    value
 }

@@ -35,6 +35,7 @@ mod header;
 mod intake;
 mod keys;
 pub mod light;
+mod outcomes;
 mod proofs;
 mod proposed;
 mod quality;
@@ -51,7 +52,8 @@ pub use certificate::{Certificate, CertificateError, GAP_PPB_ALL, POTENTIAL_MAX,
 pub use clear::Cleared;
 pub use close::{CloseError, Closed};
 pub use effects::{Effect, Then};
-pub use header::BlockHeader;
+pub use header::{BlockHeader, LIGHT_HEADER_BYTES, LightHeader};
+pub use outcomes::{BlockOutcome, OfferTraded, Outcomes};
 pub use proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 pub use quality::{Assessed, Quality, QualityError, assess};
 pub use settings::{BatchSettings, SettingsError};

@@ -24,7 +24,7 @@
 //!
 //! // Whoever keeps the state: `anna` has 70 units of asset 1.
 //! let cleared = batch.clear(&mut ledger, &mut accounts, &block, one)?;
-//! let (trusted, header, roots) = (cleared.roots.state, cleared.header.bytes(), cleared.light_roots());
+//! let (trusted, header, roots) = (cleared.roots.state, cleared.header.light().bytes(), cleared.light_roots());
 //! let statement = accounts.statement(&ledger, anna, &cleared.roots).ok_or("something moved since the block")?;
 //! let nobody = accounts.statement(&ledger, AccountId(9), &cleared.roots).ok_or("something moved since the block")?;
 //!
@@ -39,10 +39,11 @@
 
 mod account;
 mod header;
+mod parts;
 
 use std::fmt;
 
-use walras_clearing::{Offer, OfferKey, Pair};
+use walras_clearing::{AssetIndex, Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
 use walras_merkle::{
     AccountProof, Claim, Digest, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, trie_proof_bytes_max,
@@ -53,17 +54,20 @@ use walras_types::{AccountId, Amount, BatchMarketId, BatchPrice};
 use crate::accounts::Accounts;
 use crate::batch::Batch;
 use crate::clear::Cleared;
-use crate::header::{BlockHeader, HEADER_BYTES_LEAST};
+use crate::header::{BlockHeader, FULL_HEADER, HEADER_BYTES_LEAST, LightHeader, VERSION, pair_number};
 use crate::proposed::Roots;
 use crate::trees::trie_key;
 
 pub use account::AccountState;
+pub use parts::{OUTCOME_STATEMENT_BYTES_MAX, PRICE_STATEMENT_BYTES_MAX, TRADE_STATEMENT_BYTES_MAX};
 
-/// The first byte of roots and statements; the kinds below 4 are those of `walras_merkle`.
-const VERSION: u8 = 1;
+/// The second byte of roots and statements; kinds below 4 are those of `walras_merkle`, 10 and 11 those of headers.
 const ROOTS: u8 = 4;
 const ACCOUNT: u8 = 5;
 const OFFER: u8 = 6;
+const OUTCOME: u8 = 7;
+const PRICE: u8 = 8;
+const TRADE: u8 = 9;
 
 /// Bytes of a hash.
 const HASH: usize = 32;
@@ -89,6 +93,12 @@ pub enum LightPart {
     Account,
     /// A statement about an offer.
     Offer,
+    /// A statement about a transaction's or an offer's outcome.
+    Outcome,
+    /// A statement about a price.
+    Price,
+    /// A statement about a trade.
+    Trade,
 }
 
 impl fmt::Display for LightPart {
@@ -98,6 +108,9 @@ impl fmt::Display for LightPart {
             Self::Roots => "a block's roots",
             Self::Account => "a statement about an account",
             Self::Offer => "a statement about an offer",
+            Self::Outcome => "a statement about an outcome",
+            Self::Price => "a statement about a price",
+            Self::Trade => "a statement about a trade",
         })
     }
 }
@@ -129,6 +142,9 @@ pub enum LightError {
     /// The last block is another than the one asked for.
     #[error("the blocks go back to another block than the oldest asked for: hand over all of them, and none beyond")]
     OtherEnd,
+    /// The market has fewer assets.
+    #[error("the market has no asset {0}: its assets are numbered from 0, as its configuration names them")]
+    UnknownAsset(AssetIndex),
 }
 
 impl LightError {
@@ -144,6 +160,7 @@ impl LightError {
             Self::UnknownPair(_) => 6,
             Self::NotBefore => 7,
             Self::OtherEnd => 8,
+            Self::UnknownAsset(_) => 9,
         }
     }
 
@@ -160,18 +177,26 @@ impl LightError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LightBlock {
     hash: [u8; HASH],
-    header: BlockHeader,
+    header: LightHeader,
+    full: Option<BlockHeader>,
     accounts: Digest,
     offers: Digest,
 }
 
 impl LightBlock {
-    /// The block of a hash that the caller trusts: the state root that a clearing gave ([`crate::Roots::state`]).
+    /// The block of a hash that the caller trusts: the state root that a clearing gave ([`crate::Roots::state`]). The header is a
+    /// light one ([`LightHeader::bytes`]) or a full one ([`BlockHeader::bytes`]).
     ///
     /// # Errors
     /// [`LightError::UnknownVersion`], [`LightError::Malformed`], [`LightError::OtherBlock`].
     pub fn open(trusted: &[u8; HASH], header: &[u8], roots: &[u8]) -> Result<Self, LightError> {
-        let header = BlockHeader::decode(header)?;
+        let (header, full) = match header.get(1) {
+            Some(&FULL_HEADER) => {
+                let full = BlockHeader::decode(header)?;
+                (full.light(), Some(full))
+            }
+            _ => (LightHeader::decode(header)?, None),
+        };
         let RootsRead { accounts, touched, markets } = read_roots(roots)?;
         let state = StateRoots { accounts, touched, header: Digest(header.hash()), markets: &markets };
         if state.root().0 != *trusted {
@@ -180,7 +205,7 @@ impl LightBlock {
         // Whoever hashes a block hashes the market that it is of.
         let of_market = markets.binary_search_by_key(&header.market.0, |(market, _)| *market);
         let offers = of_market.map(|at| markets[at].1).map_err(|_| LightError::Impossible)?;
-        Ok(Self { hash: *trusted, header, accounts, offers })
+        Ok(Self { hash: *trusted, header, full, accounts, offers })
     }
 
     /// Its hash.
@@ -189,10 +214,22 @@ impl LightBlock {
         &self.hash
     }
 
-    /// What it says: prices, trades, its place.
+    /// What its hash is of: its place, its quality, and roots.
     #[must_use]
-    pub const fn header(&self) -> &BlockHeader {
+    pub const fn header(&self) -> &LightHeader {
         &self.header
+    }
+
+    /// All prices and trades, if it was opened from a full header.
+    #[must_use]
+    pub const fn full(&self) -> Option<&BlockHeader> {
+        self.full.as_ref()
+    }
+
+    fn check_pair(&self, pair: Pair) -> Result<(), LightError> {
+        let is_asset = |asset: AssetIndex| u32::from(asset.0) < self.header.asset_count;
+        let is_pair = pair.sell != pair.buy && is_asset(pair.sell) && is_asset(pair.buy);
+        if is_pair { Ok(()) } else { Err(LightError::UnknownPair(pair)) }
     }
 
     /// The block right before, whose hash this one names.
@@ -235,12 +272,8 @@ impl LightBlock {
     /// [`LightError::Impossible`].
     pub fn offer(&self, pair: Pair, key: &OfferKey, statement: &[u8]) -> Result<Option<Offer>, LightError> {
         const PART: LightPart = LightPart::Offer;
-        let asset_count = self.header.prices.len();
-        if pair.sell == pair.buy || pair.sell.index() >= asset_count || pair.buy.index() >= asset_count {
-            return Err(LightError::UnknownPair(pair));
-        }
-        // Numbers order as pairs do.
-        let number = (pair.sell.index() * asset_count + pair.buy.index()) as u32;
+        self.check_pair(pair)?;
+        let number = pair_number(pair, self.header.asset_count);
         let mut reader = Reader::of(statement, OFFER, OFFER_STATEMENT_BYTES_MAX, PART)?;
         let content = match reader.byte()? {
             0 => None,
@@ -300,7 +333,7 @@ fn read_roots(bytes: &[u8]) -> Result<RootsRead, LightError> {
 }
 
 impl Cleared {
-    /// The bytes of the block's roots, which with [`BlockHeader::bytes`] hash to [`crate::Roots::state`].
+    /// The bytes of the block's roots, which with [`LightHeader::bytes`] hash to [`crate::Roots::state`].
     #[must_use]
     pub fn light_roots(&self) -> Vec<u8> {
         roots_bytes(self.header.market, &self.roots, &self.touched)

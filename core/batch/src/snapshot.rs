@@ -9,9 +9,10 @@ use walras_types::limits::{
     ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
 };
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchPrice, Commission, Mu, OfferName, PublicKey, QualityMax,
-    TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, Commission, Mu, OfferName,
+    PublicKey, QualityMax, TransactionSeq,
 };
+use walras_wire::batch::{TRANSACTION_BYTES_MAX, decode_next_transaction};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
@@ -83,7 +84,8 @@ impl Batch {
     /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 | assets u32 | each u32 |
     /// account fee: 0, or 1 and its asset u32, amount u64 | number u64 | parent 32 |
     /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 | 0, or 1 and the
-    /// closed batch: hash 32 | kept u32 | its account fee | effects u32, for each: asset u32, account u32, amount u64, kind u8: 0 paid, 1
+    /// closed batch: hash 32 | kept u32 | bytes of those u32 | those, as they are signed | its account fee | effects u32, for each:
+    /// asset u32, account u32, amount u64, kind u8: 0 paid, 1
     /// cancelled, 2 issued, 3 burnt, 4 account fee, and u64: the recipient, what it would have bought over the offer's number, 0, 0, 0 | keys u32, each 32 |
     /// senders u32, for each: account u32, count u32`.
     pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
@@ -174,6 +176,8 @@ impl ClosedBatch {
     fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
         sink(&self.batch_hash);
         sink(&self.kept_count.to_le_bytes());
+        put_count(self.transactions.len(), sink);
+        sink(&self.transactions);
         put_fee(self.account_fee, sink);
         put_count(self.effects.len(), sink);
         for Effect { asset, account, amount, then } in &self.effects {
@@ -200,7 +204,10 @@ impl ClosedBatch {
     }
 
     fn restore(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
-        let (batch_hash, kept_count, account_fee) = (r.take()?, r.u32()?, r.account_fee()?);
+        let (batch_hash, kept_count) = (r.take()?, r.u32()?);
+        let length = r.count(BATCH_TRANSACTIONS_MAX * TRANSACTION_BYTES_MAX, 1)?;
+        let transactions = r.bytes(length)?.to_vec();
+        let account_fee = r.account_fee()?;
         let effect = |r: &mut Reader<'_>| {
             let (asset, account, amount) = (AssetId(r.u32()?), r.account()?, r.amount()?);
             let then = match (r.take()?, r.u64()?) {
@@ -220,15 +227,37 @@ impl ClosedBatch {
         if effects.iter().any(|effect| effect.asset.0 >= ASSETS_MAX) {
             return Err(RestoreError::OutOfRange);
         }
-        let keys = (0..r.count(BATCH_TRANSACTIONS_MAX, 32)?).map(|_| Ok(PublicKey(r.take()?))).collect::<Result<_, _>>()?;
+        let keys: Vec<PublicKey> =
+            (0..r.count(BATCH_TRANSACTIONS_MAX, 32)?).map(|_| Ok(PublicKey(r.take()?))).collect::<Result<_, _>>()?;
         let sender = |r: &mut Reader<'_>| Ok((r.account()?, r.u32()?));
         let senders: Vec<_> = (0..r.count(ACCOUNTS_MAX as usize, 8)?).map(|_| sender(r)).collect::<Result<_, _>>()?;
         if !effects.is_sorted_by_key(|effect| effect.asset) || !senders.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(RestoreError::Order);
         }
+        check_kept(&transactions, &senders, &keys)?;
         let (added, removed) = (ByPair::default(), ByPair::default());
-        Ok(Self { batch_hash, kept_count, account_fee, effects, keys, senders, added, removed })
+        Ok(Self { batch_hash, kept_count, transactions, account_fee, effects, keys, senders, added, removed })
     }
+}
+
+/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys.
+fn check_kept(transactions: &[u8], senders: &[(AccountId, u32)], keys: &[PublicKey]) -> Result<(), RestoreError> {
+    let (mut rest, mut last, mut sent, mut asked) = (transactions, None, Vec::<(AccountId, u32)>::new(), Vec::new());
+    while !rest.is_empty() {
+        let (transaction, length) = decode_next_transaction(rest).map_err(|_| RestoreError::OutOfRange)?;
+        rest = &rest[length..];
+        let BatchTransaction { account, sequence, operation } = transaction;
+        in_order(last.replace((account, sequence)).is_none_or(|last| last < (account, sequence)))?;
+        match sent.last_mut().filter(|(sender, _)| *sender == account) {
+            Some((_, count)) => *count += 1,
+            None => sent.push((account, 1)),
+        }
+        if let BatchOperation::CreateAccount(key) = operation {
+            asked.push(key);
+        }
+    }
+    let agrees = sent == senders && asked == keys;
+    if agrees { Ok(()) } else { Err(RestoreError::Contradiction("the transactions of a closed batch")) }
 }
 
 impl Accounts {
@@ -362,6 +391,12 @@ impl Reader<'_> {
 
     fn account(&mut self) -> Result<AccountId, RestoreError> {
         Some(self.u32()?).filter(|account| *account < ACCOUNTS_MAX).map(AccountId).ok_or(RestoreError::OutOfRange)
+    }
+
+    fn bytes(&mut self, length: usize) -> Result<&[u8], RestoreError> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(RestoreError::Length)?;
+        self.0 = rest;
+        Ok(bytes)
     }
 
     fn account_fee(&mut self) -> Result<Option<AccountFee>, RestoreError> {

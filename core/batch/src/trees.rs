@@ -11,6 +11,7 @@ use walras_types::{AccountId, AssetId};
 use crate::accounts::Accounts;
 use crate::batch::ClosedBatch;
 use crate::gather::ByPair;
+use crate::outcomes::Outcomes;
 use crate::settings::AssetTable;
 
 /// The tries over a market's offers. Not part of the state: they can be built anew from what stands.
@@ -57,18 +58,34 @@ pub(crate) struct MarketChange<'b> {
     pub(crate) traded: &'b [PairTraded],
 }
 
+/// What a block left.
+pub(crate) struct Followed {
+    /// The roots of the offers and of the accounts that it touched.
+    pub(crate) offers: Digest,
+    pub(crate) touched: Digest,
+    pub(crate) outcomes: Outcomes,
+}
+
 impl OfferTrees {
-    /// Follows a block that was cleared, and hashes whom it touched: the roots of the offers and of the latter.
-    pub(crate) fn follow(&mut self, change: &MarketChange<'_>, touched: &[Touched], threads: NonZero<usize>) -> (Digest, Digest) {
-        let roots = self.update(change, touched, threads);
+    /// Follows a block that was cleared, and hashes whom it touched.
+    ///
+    /// `outcomes` makes what the block came to, beside the tries.
+    pub(crate) fn follow(
+        &mut self,
+        change: &MarketChange<'_>,
+        touched: &[Touched],
+        outcomes: impl Fn() -> Outcomes + Sync,
+        threads: NonZero<usize>,
+    ) -> Followed {
+        let followed = self.update(change, touched, outcomes, threads);
         self.follows_closed = false;
-        roots
+        followed
     }
 
     /// Follows a market whose trades were undone: what its closed batch changed is in the tries from then on.
     pub(crate) fn follow_undone(&mut self, change: &MarketChange<'_>, threads: NonZero<usize>) {
         self.follows_closed = true;
-        self.update(change, &[], threads);
+        self.update(change, &[], Outcomes::default, threads);
     }
 
     /// Builds the tries of what stands, unless there are any; `has_closed` when a batch is closed.
@@ -81,7 +98,13 @@ impl OfferTrees {
         }
     }
 
-    fn update(&mut self, change: &MarketChange<'_>, touched: &[Touched], threads: NonZero<usize>) -> (Digest, Digest) {
+    fn update(
+        &mut self,
+        change: &MarketChange<'_>,
+        touched: &[Touched],
+        outcomes: impl Fn() -> Outcomes + Sync,
+        threads: NonZero<usize>,
+    ) -> Followed {
         let pair_count = change.table.pair_count();
         let is_new = self.tries.is_empty();
         self.tries.resize_with(pair_count as usize, Trie::new);
@@ -91,7 +114,9 @@ impl OfferTrees {
         let mut tries = self.tries.iter_mut().enumerate();
         let pieces = changed.iter().map(|pair| (*pair, tries.find(|(number, _)| *number == pair.number as usize)));
         let mut pieces = pieces.map(|(pair, trie)| (pair, trie.expect("a trie for each pair").1)).collect::<Vec<_>>().into_iter();
-        let weights = [touched.len() as u64 / 4].into_iter().chain(changed.iter().map(|pair| pair.weight)).collect::<Vec<_>>();
+        let traded: usize = change.traded.iter().map(|pair| pair.offers.len()).sum();
+        let weight = touched.len() / 4 + (traded + change.closed.kept_count as usize) / 3;
+        let weights = [weight as u64].into_iter().chain(changed.iter().map(|pair| pair.weight)).collect::<Vec<_>>();
         let mut from = 0;
         let work = cuts(weights.into_iter(), threads.get()).into_iter().map(|end| {
             let has_touched = from == 0 && end > 0;
@@ -109,7 +134,7 @@ impl OfferTrees {
                     trie.update(&entries, &changed_keys(&pair, change, follows_closed));
                 }
             }
-            has_touched.then(|| Trie::<ACCOUNT_KEY_BYTES>::build(touched).root())
+            has_touched.then(|| (Trie::<ACCOUNT_KEY_BYTES>::build(touched).root(), outcomes()))
         });
         if is_new {
             self.build_others(change.table, change.market, &changed);
@@ -121,7 +146,8 @@ impl OfferTrees {
             let keys: Vec<_> = changed.iter().map(|pair| pair.number.to_be_bytes()).collect();
             self.pairs.update(&roots[..], &keys);
         }
-        (self.pairs.root(), done.into_iter().flatten().next().expect("one piece has the accounts"))
+        let (touched, outcomes) = done.into_iter().flatten().next().expect("one piece has the accounts");
+        Followed { offers: self.pairs.root(), touched, outcomes }
     }
 
     /// Builds the tries of pairs that did not change.

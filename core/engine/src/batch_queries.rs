@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use walras_batch::BlockPlace;
+use walras_batch::{BlockPlace, Outcomes};
 use walras_clearing::{BatchMarket, OfferKey, Pair, Rules};
 use walras_order_book::PriceIndex;
 use walras_types::limits::TRANSACTION_SEQ_END;
@@ -34,6 +34,8 @@ pub struct BatchMarketView<'e> {
     pub market: Option<&'e BatchMarket>,
     /// The last block.
     pub last: Option<&'e LastBlock>,
+    /// What came in the last block to each of its transactions and to each offer that it traded; `None` after a restore.
+    pub outcomes: Option<&'e Arc<Outcomes>>,
 }
 
 impl<I: PriceIndex> Engine<I> {
@@ -144,6 +146,7 @@ impl BatchMarketState {
             closed: batch.and_then(walras_batch::Batch::place_to_clear),
             market: batch.map(walras_batch::Batch::market),
             last: self.last.as_ref(),
+            outcomes: self.outcomes.as_ref(),
         }
     }
 }

@@ -112,8 +112,8 @@ impl<I: PriceIndex> Engine<I> {
 
 impl BatchMarketState {
     fn encode(&self, sink: &mut impl FnMut(&[u8])) {
-        // The names follow from what is collected.
-        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last } = self;
+        // The names follow from what is collected; outcomes are no part of the state.
+        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
         put(sink, |w| {
             spec.put(w);
             phase.put(w);

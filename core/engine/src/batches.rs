@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
+use std::sync::Arc;
 
 use walras_batch::{
-    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, ProposedClearing, Quality, Roots,
-    Then, threads_worth,
+    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, Outcomes, ProposedClearing, Quality,
+    Roots, Then, threads_worth,
 };
 use walras_clearing::{Pair, PairTraded, Rules};
 use walras_ledger::AccountSet;
@@ -57,6 +58,8 @@ pub(crate) struct BatchMarketState {
     /// Of the batch that is closed, how many transactions were left out.
     pub(crate) dropped: u32,
     pub(crate) last: Option<LastBlock>,
+    /// What came of the last block. No part of the state: whoever wants to prove it later keeps it.
+    pub(crate) outcomes: Option<Arc<Outcomes>>,
 }
 
 /// What opening an account costs. A batch keeps what it was when its first transaction came, so that whoever is collected knows what it pays.
@@ -113,6 +116,7 @@ impl BatchMarketState {
             names: BTreeSet::new(),
             dropped: 0,
             last: None,
+            outcomes: None,
         }
     }
 
@@ -420,7 +424,7 @@ impl<I: PriceIndex> Engine<I> {
         let batch = state.batch.as_mut().ok_or(BlockRejected::NothingClosed)?;
         let threads = batch.threads_worth_clearing(*threads);
         let cleared = batch.clear(&mut self.ledger, accounts, &ProposedClearing::from(block), threads)?;
-        let Cleared { header, roots, touched, traded, effects, created, shortfall: _ } = cleared;
+        let Cleared { header, roots, touched, outcomes, traded, effects, created, shortfall: _ } = cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
         for pair in &traded {
             tell_traded(block.market, assets_of(&state.assets, pair.pair), pair, events);
@@ -446,6 +450,7 @@ impl<I: PriceIndex> Engine<I> {
             state_root: roots.state,
         })));
         let dropped = std::mem::take(&mut state.dropped);
+        state.outcomes = Some(Arc::new(outcomes));
         state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded });
         Ok(())
     }

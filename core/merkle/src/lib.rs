@@ -32,6 +32,9 @@ pub use account_proof::{AccountProof, verify_account};
 pub use account_tree::AccountTree;
 pub use digest::{Content, DIGEST_BYTES, Digest};
 pub use proof::{Claim, ProofError};
-pub use state::{ACCOUNT_KEY_BYTES, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, PairRoot, StateRoots, offer_key, verify_offer};
+pub use state::{
+    ACCOUNT_KEY_BYTES, ASSET_KEY_BYTES, OFFER_KEY_BYTES, OUTCOME_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, PairRoot, StateRoots,
+    offer_key, verify_offer,
+};
 pub use trie::{Entries, Trie, VALUE_BYTES_MAX};
 pub use trie_proof::{TrieProof, trie_proof_bytes_max, verify_entry};

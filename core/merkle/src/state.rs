@@ -14,6 +14,12 @@ pub const PAIR_KEY_BYTES: usize = 4;
 /// Bytes of an account's key in a trie: its number, highest byte first.
 pub const ACCOUNT_KEY_BYTES: usize = 4;
 
+/// Bytes of a key in the trie over what came to transactions and offers in a block: account * 2^38 + number, highest byte first.
+pub const OUTCOME_KEY_BYTES: usize = 8;
+
+/// Bytes of an asset's key in the trie over a block's prices: its number in the market, highest byte first.
+pub const ASSET_KEY_BYTES: usize = 2;
+
 /// The key of an offer in the trie over a pair's offers; keys order as (limit, tie, id) do.
 #[must_use]
 #[inline]

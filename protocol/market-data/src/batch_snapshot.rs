@@ -100,7 +100,19 @@ fn check_names(r: &Reader<'_>, market: BatchMarketId, sequence: TransactionSeq, 
 }
 
 fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
-    let BatchFeed { market, assets, blocks, proofs, header_bytes: _, next_block, closing, traded: _, standing, revision } = feed;
+    let BatchFeed {
+        market,
+        assets,
+        blocks,
+        proofs,
+        header_bytes: _,
+        outcomes: _,
+        next_block,
+        closing,
+        traded: _,
+        standing,
+        revision,
+    } = feed;
     market.put(w);
     put_count(w, assets.len());
     assets.iter().for_each(|asset| asset.put(w));

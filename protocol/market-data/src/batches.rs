@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use walras_batch::{BlockHeader, Roots};
+use walras_batch::{BlockHeader, Outcomes, Roots};
 use walras_types::{Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, effective_limit};
 
-use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX};
+use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX, OUTCOME_BYTES_MAX};
 
 /// The public data of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct BatchBlock {
 pub struct BlockProof {
     /// The block's number.
     pub block: u64,
-    /// The hashed bytes.
+    /// All that the block says: [`BlockHeader::bytes`].
     pub header: Vec<u8>,
     /// Of the accounts, the offers, everything.
     pub roots: Roots,
@@ -109,6 +109,32 @@ impl TradedOffers<'_> {
     }
 }
 
+/// What came of the last blocks. No part of snapshots, so it makes no difference between two feeds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptOutcomes {
+    blocks: VecDeque<(u64, Arc<Outcomes>)>,
+    bytes: usize,
+}
+
+impl PartialEq for KeptOutcomes {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for KeptOutcomes {}
+
+impl KeptOutcomes {
+    pub(crate) fn keep(&mut self, block: u64, outcomes: &Arc<Outcomes>) {
+        self.bytes += outcomes.heap_bytes();
+        self.blocks.push_back((block, Arc::clone(outcomes)));
+        while self.blocks.len() > BLOCKS_MAX || (self.bytes > OUTCOME_BYTES_MAX && self.blocks.len() > 1) {
+            let (_, gone) = self.blocks.pop_front().expect("there is more than one");
+            self.bytes -= gone.heap_bytes();
+        }
+    }
+}
+
 /// One batch market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchFeed {
@@ -119,6 +145,7 @@ pub struct BatchFeed {
     pub(crate) proofs: VecDeque<Arc<BlockProof>>,
     /// Bytes of all headers kept.
     pub(crate) header_bytes: usize,
+    pub(crate) outcomes: KeptOutcomes,
     /// Number of the block that the collecting or closed batch will become.
     pub(crate) next_block: u64,
     pub(crate) closing: Closing,
@@ -136,6 +163,7 @@ impl BatchFeed {
             blocks: VecDeque::new(),
             proofs: VecDeque::new(),
             header_bytes: 0,
+            outcomes: KeptOutcomes::default(),
             next_block: 1,
             closing: Closing::default(),
             traded: Arc::default(),
@@ -172,6 +200,13 @@ impl BatchFeed {
     pub fn proof(&self, block: u64) -> Option<&BlockProof> {
         let at = self.proofs.binary_search_by_key(&block, |proof| proof.block).ok()?;
         self.proofs.get(at).map(Arc::as_ref)
+    }
+
+    /// What came to transactions and offers in the last blocks, oldest first: of as many as [`OUTCOME_BYTES_MAX`] hold, and of none
+    /// cleared before the snapshot that the venue was started from.
+    #[must_use]
+    pub fn outcomes(&self) -> &VecDeque<(u64, Arc<Outcomes>)> {
+        &self.outcomes.blocks
     }
 
     /// Offers that stand.
@@ -289,7 +324,9 @@ mod tests {
                 certificate: [0; 32],
                 prices: vec![Some(BatchPrice::ONE), None],
                 trades: Vec::new(),
+                outcomes: [0; 32],
             };
+            feed.outcomes.keep(number, &Arc::default());
             feed.complete(&header, Roots::default(), [4; 32]);
         }
         assert_eq!((feed.blocks().len(), feed.next_block), (BLOCKS_MAX, blocks + 1));
@@ -304,6 +341,7 @@ mod tests {
         assert_eq!((at(7, 2, 1), at(2, 3, 80)), (40, 0));
         assert_eq!(feed.blocks_after(blocks - 2).count(), 2);
         assert!(feed.proof(2).is_none());
+        assert_eq!((feed.outcomes().len(), feed.outcomes().back().unwrap().0), (BLOCKS_MAX, blocks));
         let proof = feed.proof(blocks).unwrap();
         assert_eq!((proof.block, proof.touched), (blocks, [4; 32]));
         assert_eq!(feed.header_bytes, feed.proofs.iter().map(|proof| proof.header.len()).sum());

@@ -6,7 +6,8 @@
 //! 130 bytes each) with at most as many levels (under 50 bytes each).
 //!
 //! Per batch market: [`BLOCKS_MAX`] blocks (under 2 KB each with the 100 assets that a market has at most) and [`HEADER_BYTES_MAX`]
-//! of their headers, and 24 bytes for each offer that traded in the last block, of those that stood before. Per standing offer 40
+//! of their headers, [`OUTCOME_BYTES_MAX`] of what came to their transactions and offers, and 24 bytes for each offer that traded
+//! in the last block, of those that stood before. Per standing offer 40
 //! bytes, per account up to the last that had one 72, [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most, and [`OUTCOMES_MAX`]
 //! transactions of 40 bytes (2.6 KB) at most.
 //!
@@ -26,6 +27,9 @@ pub const BLOCKS_MAX: usize = 1_000;
 
 /// Bytes of headers of a batch market's blocks that are remembered; always those of the last one.
 pub const HEADER_BYTES_MAX: usize = 1 << 24;
+
+/// Bytes of outcomes of a batch market's blocks that are remembered, so that they can be proven; always those of the last one.
+pub const OUTCOME_BYTES_MAX: usize = 1 << 26;
 
 /// Fills of offers remembered per account.
 pub const OFFER_FILLS_MAX: usize = 32;

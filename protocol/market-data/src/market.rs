@@ -1,8 +1,9 @@
 //! A venue's market data in addition to the engine's books: trades, candles, tickers, and changed levels.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use walras_batch::{BlockHeader, Roots};
+use walras_batch::{BlockHeader, Outcomes, Roots};
 use walras_types::{
     AccountId, BatchMarketId, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks, Side, Symbol, TimeNs, effective_limit,
 };
@@ -158,9 +159,12 @@ impl MarketData {
     }
 
     /// Adds the header and hashes of the block cleared by the latest entry, because the events do not hold prices and hashes.
-    pub fn on_block(&mut self, header: &BlockHeader, roots: Roots, touched: [u8; 32]) {
+    pub fn on_block(&mut self, header: &BlockHeader, roots: Roots, touched: [u8; 32], outcomes: Option<&Arc<Outcomes>>) {
         if let Some(feed) = self.batches.get_mut(usize::from(header.market.0)) {
             feed.complete(header, roots, touched);
+            if let Some(outcomes) = outcomes {
+                feed.outcomes.keep(header.number, outcomes);
+            }
         }
     }
 

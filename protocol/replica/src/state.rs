@@ -50,9 +50,10 @@ impl Derived {
             done = done.and(self.market.on_event(log_index, time, event));
             self.histories.on_event(time, event);
             if let Event::Batch(BatchEvent::Cleared(cleared)) = event
-                && let Some(last) = engine.batch_market(cleared.market).and_then(|view| view.last)
+                && let Some(view) = engine.batch_market(cleared.market)
+                && let Some(last) = view.last
             {
-                self.market.on_block(&last.header, last.roots, last.touched);
+                self.market.on_block(&last.header, last.roots, last.touched, view.outcomes);
             }
             let from = deltas.len();
             self.market.private_deltas(event, deltas);

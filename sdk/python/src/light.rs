@@ -4,8 +4,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use walras_batch::light::{self, LightBlock, LightError};
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
-use walras_types::{AccountId, BatchPrice};
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
+use walras_types::{AccountId, BatchPrice, OfferName, TransactionSeq};
+use walras_wire::batch::encode_operation;
 
 /// The Python side makes a `LightError` of code and text.
 fn refused(error: &LightError) -> PyErr {
@@ -22,6 +23,10 @@ fn float(price: BatchPrice) -> f64 {
     f64::from_bits(price.bits())
 }
 
+fn trade_of((trade, key): &(PairTrade, OfferKey)) -> Trade {
+    (trade.pair.sell.0, trade.pair.buy.0, trade.sold.get(), float(key.limit), key.tie, key.id.0)
+}
+
 /// A block that was checked against its hash.
 #[pyclass(frozen)]
 pub(crate) struct Block(LightBlock);
@@ -29,6 +34,7 @@ pub(crate) struct Block(LightBlock);
 type Header<'py> = (u16, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u32);
 type Quality<'py> = (Bound<'py, PyBytes>, u32, u32, u16, Bound<'py, PyBytes>);
 type Trade = (u16, u16, u64, f64, u64, u64);
+type Outcome<'py> = (Option<Bound<'py, PyBytes>>, Option<(u32, u32, u64, u64)>, Option<u64>, Option<u32>);
 type Account<'py> = (Option<Bound<'py, PyBytes>>, u64, Vec<(u32, u64, u64)>);
 
 #[pymethods]
@@ -53,17 +59,48 @@ impl Block {
         (rules, quality.gap_ppb, quality.unserved_ppb, quality.set_aside, certificate)
     }
 
-    /// The valuation of each asset.
-    fn prices(&self) -> Vec<Option<f64>> {
-        self.0.header().prices.iter().map(|price| price.map(float)).collect()
+    /// How many assets the market has.
+    fn asset_count(&self) -> u32 {
+        self.0.header().asset_count
     }
 
-    /// Of each pair that traded: the asset sold, the asset bought, units sold, and the last offer that traded: limit, tie, id.
-    fn trades(&self) -> Vec<Trade> {
-        let trades = self.0.header().trades.iter();
-        trades
-            .map(|(trade, key)| (trade.pair.sell.0, trade.pair.buy.0, trade.sold.get(), float(key.limit), key.tie, key.id.0))
-            .collect()
+    /// The valuation of each asset; `None` of a light header.
+    fn prices(&self) -> Option<Vec<Option<f64>>> {
+        self.0.full().map(|header| header.prices.iter().map(|price| price.map(float)).collect())
+    }
+
+    /// Of each pair that traded: the asset sold, the asset bought, units sold, and the last offer that traded: limit, tie, id;
+    /// `None` of a light header.
+    fn trades(&self) -> Option<Vec<Trade>> {
+        self.0.full().map(|header| header.trades.iter().map(trade_of).collect())
+    }
+
+    /// The price of an asset; `None` when it has none.
+    fn price(&self, asset: u16, statement: &[u8]) -> PyResult<Option<f64>> {
+        Ok(self.0.price(AssetIndex(asset), statement).map_err(|error| refused(&error))?.map(float))
+    }
+
+    /// What a pair traded, as `trades`; `None` when it did not.
+    fn trade(&self, pair: (u16, u16), statement: &[u8]) -> PyResult<Option<Trade>> {
+        let pair = Pair { sell: AssetIndex(pair.0), buy: AssetIndex(pair.1) };
+        Ok(self.0.trade(pair, statement).map_err(|error| refused(&error))?.as_ref().map(trade_of))
+    }
+
+    /// Of a transaction or an offer: the operation's bytes, what was traded (sell, buy, sold, bought), what came back, the account
+    /// opened;
+    /// `None` when the block did nothing under that number.
+    fn outcome<'py>(&self, py: Python<'py>, account: u32, sequence: u64, statement: &[u8]) -> PyResult<Option<Outcome<'py>>> {
+        let name = OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
+        let found = self.0.outcome(name, statement).map_err(|error| refused(&error))?;
+        Ok(found.map(|outcome| {
+            let operation = outcome.operation.map(|operation| {
+                let mut bytes = Vec::new();
+                encode_operation(&operation, &mut bytes);
+                PyBytes::new(py, &bytes)
+            });
+            let traded = outcome.traded.map(|traded| (traded.sell.0, traded.buy.0, traded.sold.get(), traded.bought.get()));
+            (operation, traded, outcome.returned.map(|units| units.get()), outcome.created.map(|account| account.0))
+        }))
     }
 
     /// Key, last number, and available and reserved by asset; `None` when there is no such account.

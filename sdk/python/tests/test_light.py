@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import re
 import struct
@@ -30,6 +31,7 @@ def of_hex(text: str) -> bytes:
 
 
 def header_text(block: light.LightBlock) -> str:
+    assert block.prices is not None and block.trades is not None and len(block.prices) == block.asset_count
     prices = ",".join("-" if price is None else bits(price) for price in block.prices)
     trades = []
     for trade in block.trades:
@@ -52,7 +54,30 @@ def offer_text(offer: light.Offer | None) -> str:
     return "absent" if offer is None else f"{offer.amount} {bits(offer.stated_limit)}"
 
 
-def said(words: list[str], blocks: dict[str, tuple[bytes, bytes, bytes]]) -> tuple[str, list[str]]:
+def trade_text(trade: light.Trade | None) -> str:
+    if trade is None:
+        return "absent"
+    key = trade.marginal
+    return f"{trade.sold} {bits(key.limit)} {key.tie} {key.account << 38 | key.sequence}"
+
+
+def outcome_text(outcome: light.Outcome | None) -> str:
+    if outcome is None:
+        return "absent"
+    traded = outcome.traded
+    words = [
+        outcome.operation.hex() if outcome.operation else "-",
+        f"{traded.sell}:{traded.buy}:{traded.sold}:{traded.bought}" if traded else "-",
+        "-" if outcome.returned is None else str(outcome.returned),
+        "-" if outcome.created is None else str(outcome.created),
+    ]
+    return " ".join(words)
+
+
+Blocks = dict[str, tuple[bytes, bytes, bytes]]
+
+
+def said(words: list[str], blocks: Blocks, lights: Blocks) -> tuple[str, list[str]]:
     """What a client says in a case, and what it should."""
 
     def block(number: str) -> light.LightBlock:
@@ -65,6 +90,20 @@ def said(words: list[str], blocks: dict[str, tuple[bytes, bytes, bytes]]) -> tup
         assert opened.hash == trusted and str(opened.number) == words[1]
         blocks[words[1]] = (trusted, header, roots)
         return header_text(opened), words[5:]
+    if words[0] == "light":
+        trusted, header, roots = blocks[words[1]]
+        opened, full = light.open_block(trusted, of_hex(words[2]), roots), light.open_block(trusted, header, roots)
+        assert (opened.prices, opened.trades) == (None, None)
+        assert dataclasses.replace(full, prices=None, trades=None) == opened
+        lights[words[1]] = (trusted, of_hex(words[2]), roots)
+        return "ok", words[3:]
+    if words[0] == "price":
+        price = light.open_block(*lights[words[1]]).price(int(words[2]), of_hex(words[3]))
+        return "absent" if price is None else bits(price), words[4:]
+    if words[0] == "trade":
+        return trade_text(light.open_block(*lights[words[1]]).trade(int(words[2]), int(words[3]), of_hex(words[4]))), words[5:]
+    if words[0] == "outcome":
+        return outcome_text(light.open_block(*lights[words[1]]).outcome(int(words[2]), int(words[3]), of_hex(words[4]))), words[5:]
     if words[0] == "account":
         return account_text(block(words[1]).account(int(words[2]), of_hex(words[3]))), words[4:]
     if words[0] == "offer":
@@ -80,7 +119,8 @@ def said(words: list[str], blocks: dict[str, tuple[bytes, bytes, bytes]]) -> tup
 
 
 def test_vectors() -> None:
-    blocks: dict[str, tuple[bytes, bytes, bytes]] = {}
+    blocks: Blocks = {}
+    lights: Blocks = {}
     kinds: Counter[str] = Counter()
     for line in VECTORS.read_text().splitlines():
         if line.startswith("#"):
@@ -88,15 +128,15 @@ def test_vectors() -> None:
         words = line.split(" ")
         if "error" in words:
             with pytest.raises(light.LightError) as raised:
-                said(words, blocks)
+                said(words, blocks, lights)
             assert str(raised.value.code) == words[-1], line
             assert str(raised.value)
             kinds[f"{words[0]} {words[-1]}"] += 1
         else:
-            answer, expected = said(words, blocks)
+            answer, expected = said(words, blocks, lights)
             assert answer == " ".join(expected), line
             kinds[words[0]] += 1
-    assert len(blocks) == 3 and len(kinds) >= 16, kinds
+    assert len(blocks) == len(lights) == 3 and len(kinds) >= 30, kinds
 
 
 def test_every_changed_byte_is_refused() -> None:
@@ -134,6 +174,10 @@ def test_arguments() -> None:
         assert raised.value.code == 0, key
     with pytest.raises(light.LightError):
         block.account(1 << 32, b"")
+    for call in [lambda: block.outcome(0, 1 << 38, b""), lambda: block.price(1 << 16, b""), lambda: block.trade(0, -1, b"")]:
+        with pytest.raises(light.LightError) as raised:
+            call()
+        assert raised.value.code == 0
 
 
 def test_document(monkeypatch: pytest.MonkeyPatch) -> None:

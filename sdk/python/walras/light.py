@@ -3,7 +3,10 @@
 All that you trust is the 32 bytes of a block's hash, from whom you like: several replicas, an auditor, a newspaper. Anybody may hand over the rest,
 and nothing that is not so gets through:
 
-    block = open_block(trusted, header, roots)      # what the block says: prices, trades, its place
+    block = open_block(trusted, header, roots)      # what the block says: its place, and of a full header prices and trades
+    block.price(0, statement)                       # the price of an asset, by a light header of some 250 bytes
+    block.trade(0, 1, statement)                    # what a pair traded, or None
+    block.outcome(12, 7, statement)                 # what the block did with transaction 7 of account 12, or None
     account = block.account(12, statement)          # an account, or None when there is none
     account.balances[3].available                   # units of the ledger's asset 3
     block.offer(key, statement)                     # an offer that stands, or None
@@ -19,7 +22,19 @@ from typing import Callable, Iterable, Optional, TypeVar
 
 from walras import _native
 
-__all__ = ["Account", "Balance", "LightBlock", "LightError", "Offer", "OfferKey", "Trade", "open_block", "open_chain"]
+__all__ = [
+    "Account",
+    "Balance",
+    "LightBlock",
+    "LightError",
+    "Offer",
+    "OfferKey",
+    "OfferTraded",
+    "Outcome",
+    "Trade",
+    "open_block",
+    "open_chain",
+]
 
 _SEQUENCE_BITS = 38
 _T = TypeVar("_T")
@@ -30,7 +45,7 @@ class LightError(ValueError):
 
     1 bytes of an unknown version; 2 bytes that are nothing of the kind; 3 header and roots of another block; 4 a statement that this block does
     not prove; 5 something proven that no state can hold; 6 a pair that the market has not; 7 a block that is not the one right before; 8 a chain
-    that ends at another block; 0 an argument that no call takes, such as a hash that has not 32 bytes.
+    that ends at another block; 9 an asset that the market has not; 0 an argument that no call takes, such as a hash that has not 32 bytes.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -98,6 +113,30 @@ class Trade:
 
 
 @dataclass(frozen=True)
+class OfferTraded:
+    """What an offer traded in a block; assets are the ledger's numbers, amounts their smallest units."""
+
+    sell: int
+    buy: int
+    sold: int
+    bought: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a block did with a transaction, or with the offer that it created."""
+
+    operation: Optional[bytes]
+    """What the transaction asked, as its bytes have it from the operation on, when it is in this block."""
+    traded: Optional[OfferTraded]
+    """What the offer of this number traded, when it did."""
+    returned: Optional[int]
+    """Units of the offer that came back: it was cancelled, or no units of its rest can honour its limit."""
+    created: Optional[int]
+    """The account that the transaction opened."""
+
+
+@dataclass(frozen=True)
 class LightBlock:
     """A block whose header and roots hash to what you trust."""
 
@@ -118,10 +157,41 @@ class LightBlock:
     """Assets that could have traded with others and were left without a price."""
     certificate: bytes
     """The hash of the evidence for the gap, which every validator checked."""
-    prices: tuple[Optional[float], ...]
-    """The valuation of a unit of each of the market's assets; only ratios mean something."""
-    trades: tuple[Trade, ...]
+    asset_count: int
+    """How many assets the market has."""
+    prices: Optional[tuple[Optional[float], ...]]
+    """The valuation of a unit of each of the market's assets; only ratios mean something. None of a block opened from a light header."""
+    trades: Optional[tuple[Trade, ...]]
+    """What each pair traded. None of a block opened from a light header."""
     _native: _native.Block = field(repr=False, compare=False)
+
+    def price(self, asset: int, statement: bytes) -> Optional[float]:
+        """The price of an asset, by its index in the market; None when it has none.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        return _called(lambda: self._native.price(asset, statement))
+
+    def trade(self, sell: int, buy: int, statement: bytes) -> Optional[Trade]:
+        """What a pair traded in the block, and the last offer that did; None when nothing was traded.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        found = _called(lambda: self._native.trade((sell, buy), statement))
+        return None if found is None else _trade(*found)
+
+    def outcome(self, account: int, sequence: int, statement: bytes) -> Optional[Outcome]:
+        """What the block did with a transaction, or with the offer that it created; None when it did nothing under that number.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        if not 0 <= sequence < 1 << _SEQUENCE_BITS:
+            raise LightError(0, f"sequence {sequence}: a transaction's number is below 2**38")
+        found = _called(lambda: self._native.outcome(account, sequence, statement))
+        if found is None:
+            return None
+        operation, traded, returned, created = found
+        return Outcome(operation, None if traded is None else OfferTraded(*traded), returned, created)
 
     def account(self, account: int, statement: bytes) -> Optional[Account]:
         """What an account was when the block ended; None when there was no such account.
@@ -147,7 +217,7 @@ class LightBlock:
 
 
 def open_block(trusted: bytes, header: bytes, roots: bytes) -> LightBlock:
-    """The block of a hash that you trust, from the bytes of its header and of its roots.
+    """The block of a hash that you trust, from the bytes of its header, light or full, and of its roots.
 
     Raises :class:`LightError` when they are those of another block, or of none.
     """
@@ -176,10 +246,17 @@ def _called(call: Callable[[], _T]) -> _T:
 
 def _block(native: _native.Block) -> LightBlock:
     market, number, parent, batch_hash, transaction_count = native.header()
-    trades = tuple(
-        Trade(sell, buy, sold, OfferKey(sell, buy, limit, tie, name >> _SEQUENCE_BITS, name & ((1 << _SEQUENCE_BITS) - 1)))
-        for sell, buy, sold, limit, tie, name in native.trades()
-    )
-    prices = tuple(native.prices())
+    prices, trades = native.prices(), native.trades()
     place = (native.hash(), market, number, parent, batch_hash, transaction_count)
-    return LightBlock(*place, *native.quality(), prices, trades, native)
+    return LightBlock(
+        *place,
+        *native.quality(),
+        native.asset_count(),
+        None if prices is None else tuple(prices),
+        None if trades is None else tuple(_trade(*trade) for trade in trades),
+        native,
+    )
+
+
+def _trade(sell: int, buy: int, sold: int, limit: float, tie: int, name: int) -> Trade:
+    return Trade(sell, buy, sold, OfferKey(sell, buy, limit, tie, name >> _SEQUENCE_BITS, name & ((1 << _SEQUENCE_BITS) - 1)))

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::time::Instant;
 
-use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Closed, Intake, ProposedClearing, threads_worth};
+use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Cleared, Closed, Intake, ProposedClearing, threads_worth};
 use walras_batch_solver::{Budget, ClosedBatch};
 use walras_batch_workload::Model;
 use walras_clearing::{LowerBounds, Rules};
@@ -34,8 +34,10 @@ pub struct Proposed {
     pub closed: Closed,
     /// How long it took.
     pub times: Times,
-    /// Size of its header.
+    /// Size of its full header.
     pub header_bytes: usize,
+    /// What it did, for whoever proves it.
+    pub cleared: Cleared,
 }
 
 impl Proposed {
@@ -131,7 +133,7 @@ impl Venue {
             batch.clear(ledger, accounts, &block, threads)
         })?;
         block.expected = Some(cleared.roots);
-        Ok(Proposed { block, closed, times, header_bytes: cleared.header.bytes().len() })
+        Ok(Proposed { block, closed, times, header_bytes: cleared.header.bytes().len(), cleared })
     }
 
     /// Executes a block that another proposed, all of its fields and roots checked; in how many milliseconds.

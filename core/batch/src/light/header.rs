@@ -1,11 +1,11 @@
-//! A header as its bytes say.
+//! Headers as their bytes say.
 
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
 use walras_types::limits::BATCH_ASSETS_MAX;
 use walras_types::{Amount, BatchMarketId, BatchPrice, PPB_ALL};
 
 use super::{HEADER_BYTES_MAX, LightError, LightPart, Reader};
-use crate::header::BlockHeader;
+use crate::header::{BlockHeader, FULL_HEADER, LIGHT_HEADER, LightHeader};
 use crate::quality::Quality;
 
 impl BlockHeader {
@@ -14,13 +14,9 @@ impl BlockHeader {
     /// # Errors
     /// [`LightError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, LightError> {
-        let mut r = Reader::new(bytes, HEADER_BYTES_MAX, LightPart::Header)?;
-        let (market, number) = (BatchMarketId(r.u16()?), r.u64()?);
-        let (parent, batch_hash, transaction_count) = (r.array()?, r.array()?, r.u32()?);
-        let rules = r.array()?;
-        let quality = Quality { gap_ppb: r.u32()?, unserved_ppb: r.u32()?, set_aside: r.u16()? };
-        r.must(quality.gap_ppb <= PPB_ALL && quality.unserved_ppb <= PPB_ALL)?;
-        let certificate = r.array()?;
+        let mut r = Reader::of(bytes, FULL_HEADER, HEADER_BYTES_MAX, LightPart::Header)?;
+        let Place { market, number, parent, batch_hash, transaction_count, rules, quality, certificate } = read_place(&mut r)?;
+        let outcomes = r.array()?;
         let asset_count = r.count(BATCH_ASSETS_MAX, 8)?;
         r.must(usize::from(quality.set_aside) <= asset_count)?;
         let mut prices = Vec::with_capacity(asset_count);
@@ -40,8 +36,59 @@ impl BlockHeader {
             trades.push((trade, OfferKey { limit: price(&mut r)?, tie: r.u64()?, id: OfferId(r.u64()?) }));
         }
         r.end()?;
-        Ok(Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, prices, trades })
+        Ok(Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, prices, trades, outcomes })
     }
+}
+
+impl LightHeader {
+    /// The header that [`Self::bytes`] gave; none has two encodings.
+    ///
+    /// # Errors
+    /// [`LightError::UnknownVersion`], [`LightError::Malformed`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, LightError> {
+        let mut r = Reader::of(bytes, LIGHT_HEADER, HEADER_BYTES_MAX, LightPart::Header)?;
+        let Place { market, number, parent, batch_hash, transaction_count, rules, quality, certificate } = read_place(&mut r)?;
+        let asset_count = r.u32()?;
+        r.must(asset_count as usize <= BATCH_ASSETS_MAX && u32::from(quality.set_aside) <= asset_count)?;
+        let [prices, trades, outcomes] = [r.array()?, r.array()?, r.array()?];
+        r.end()?;
+        Ok(Self {
+            market,
+            number,
+            parent,
+            batch_hash,
+            transaction_count,
+            rules,
+            quality,
+            certificate,
+            asset_count,
+            prices,
+            trades,
+            outcomes,
+        })
+    }
+}
+
+/// What both forms begin with.
+struct Place {
+    market: BatchMarketId,
+    number: u64,
+    parent: [u8; 32],
+    batch_hash: [u8; 32],
+    transaction_count: u32,
+    rules: [u8; 32],
+    quality: Quality,
+    certificate: [u8; 32],
+}
+
+fn read_place(r: &mut Reader<'_>) -> Result<Place, LightError> {
+    let (market, number) = (BatchMarketId(r.u16()?), r.u64()?);
+    let (parent, batch_hash, transaction_count) = (r.array()?, r.array()?, r.u32()?);
+    let rules = r.array()?;
+    let quality = Quality { gap_ppb: r.u32()?, unserved_ppb: r.u32()?, set_aside: r.u16()? };
+    r.must(quality.gap_ppb <= PPB_ALL && quality.unserved_ppb <= PPB_ALL)?;
+    let certificate = r.array()?;
+    Ok(Place { market, number, parent, batch_hash, transaction_count, rules, quality, certificate })
 }
 
 fn price(r: &mut Reader<'_>) -> Result<BatchPrice, LightError> {

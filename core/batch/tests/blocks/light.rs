@@ -7,7 +7,7 @@ use walras_batch::light::{
     ACCOUNT_STATEMENT_BYTES_MAX, AccountState, HEADER_BYTES_MAX, LightBlock, LightError, LightPart, OFFER_STATEMENT_BYTES_MAX,
     ROOTS_BYTES_MAX, open_chain,
 };
-use walras_batch::{BlockHeader, BlockRejected, Cleared, Intake, ProposedClearing, Quality, Roots};
+use walras_batch::{BlockHeader, BlockRejected, Cleared, Intake, LIGHT_HEADER_BYTES, ProposedClearing, Quality, Roots};
 use walras_clearing::{AssetIndex, Offer, OfferId, OfferKey, Pair};
 use walras_merkle::{AccountTree, Claim, Digest, OfferProof, PairRoot, StateRoots, Trie, offer_key};
 use walras_types::limits::AMOUNT_MAX;
@@ -15,6 +15,7 @@ use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, PublicKey, TransactionSeq,
 };
 
+use crate::light_parts;
 use crate::world::{ASSETS, Draw, MARKET, World, amount, key, proposed, transactions};
 
 /// A block as a client is told of it.
@@ -22,14 +23,16 @@ use crate::world::{ASSETS, Draw, MARKET, World, amount, key, proposed, transacti
 pub(crate) struct Told {
     pub(crate) hash: [u8; 32],
     pub(crate) header: Vec<u8>,
+    pub(crate) light: Vec<u8>,
     pub(crate) roots: Vec<u8>,
     /// What whoever keeps the state keeps of it.
     pub(crate) kept: Roots,
 }
 
 impl Told {
-    fn of(cleared: &Cleared) -> Self {
-        Self { hash: cleared.roots.state, header: cleared.header.bytes(), roots: cleared.light_roots(), kept: cleared.roots }
+    pub(crate) fn of(cleared: &Cleared) -> Self {
+        let (header, light) = (cleared.header.bytes(), cleared.header.light().bytes());
+        Self { hash: cleared.roots.state, header, light, roots: cleared.light_roots(), kept: cleared.roots }
     }
 
     fn open(&self) -> Result<LightBlock, LightError> {
@@ -39,10 +42,14 @@ impl Told {
 
 /// One more block with random transactions.
 pub(crate) fn block(world: &mut World, draw: &mut Draw) -> Told {
+    Told::of(&cleared(world, draw))
+}
+
+pub(crate) fn cleared(world: &mut World, draw: &mut Draw) -> Cleared {
     let sent = transactions(world, draw, 40, 1);
     world.close(&sent, Intake::Reserve, 1);
     let block = proposed(world, draw);
-    Told::of(&world.clear(&block, 1).unwrap())
+    world.clear(&block, 1).unwrap()
 }
 
 fn no_trades(world: &World) -> ProposedClearing {
@@ -81,7 +88,10 @@ proptest! {
         let told: Vec<Told> = (0..4).map(|_| block(&mut world, draw)).collect();
         let opened: Vec<LightBlock> = told.iter().map(|told| told.open().unwrap()).collect();
         for (told, block) in told.iter().zip(&opened) {
-            prop_assert_eq!(&block.header().bytes(), &told.header);
+            prop_assert_eq!(&block.full().unwrap().bytes(), &told.header);
+            prop_assert_eq!(&block.header().bytes(), &told.light);
+            let light = LightBlock::open(&told.hash, &told.light, &told.roots).unwrap();
+            prop_assert_eq!((light.header(), light.full()), (block.header(), None));
             prop_assert_eq!(block.hash(), &told.hash);
         }
         let (last, earlier) = opened.split_last().unwrap();
@@ -147,7 +157,9 @@ fn nothing_else_is_proven() {
     let mut world = World::new(20, 300);
     let told: Vec<Told> = (0..2).map(|_| block(&mut world, draw)).collect();
     let last = told[1].open().unwrap();
-    assert!(!last.header().trades.is_empty());
+    assert!(!last.full().unwrap().trades.is_empty());
+    assert_eq!(told[1].light.len(), LIGHT_HEADER_BYTES);
+    no_other_is_read(&told[1].light, |header| LightBlock::open(&told[1].hash, header, &told[1].roots));
     no_other_is_read(&told[1].header, |header| LightBlock::open(&told[1].hash, header, &told[1].roots));
     no_other_is_read(&told[1].roots, |roots| LightBlock::open(&told[1].hash, &told[1].header, roots));
     no_other_is_read(&told[0].header, |header| last.open_before(header, &told[0].roots));
@@ -217,7 +229,8 @@ fn a_block_is_right_before_another() {
     let first = block(&mut World::new(5, 300), &mut Draw(2));
     let opened = first.open().unwrap();
     let after = |number: u64, market: u16| {
-        let header = BlockHeader { number, market: BatchMarketId(market), parent: first.hash, ..opened.header().clone() };
+        let header = opened.full().unwrap().clone();
+        let header = BlockHeader { number, market: BatchMarketId(market), parent: first.hash, ..header };
         let markets = &[(market, Digest([2; 32]))];
         let hash =
             StateRoots { accounts: Digest::default(), touched: Digest::default(), header: Digest(header.hash()), markets }.root();
@@ -238,7 +251,7 @@ fn a_block_hashes_as_it_is_written_down() {
         let key: [u8; 32] = format!("{name:32}").into_bytes().try_into().expect("names have 32 bytes");
         *blake3::keyed_hash(&key, input).as_bytes()
     };
-    let header = hash("walras batch 2 block header", &told.header);
+    let header = hash("walras batch 3 block header", &told.light);
     let [accounts_and_touched, markets] = [&told.roots[2..66], &told.roots[66..]];
     assert_eq!(told.hash, hash("walras merkle 1 state root", &[accounts_and_touched, &header, markets].concat()));
 }
@@ -295,6 +308,7 @@ fn open_account(content: &[u8]) -> Result<AccountState, LightError> {
         certificate: [0; 32],
         prices: vec![None; 2],
         trades: Vec::new(),
+        outcomes: [0; 32],
     };
     let (touched, offers) = (Digest([1; 32]), Digest([2; 32]));
     let markets = &[(MARKET.0, offers)];
@@ -331,6 +345,7 @@ fn what_no_offer_can_be_is_refused() {
             certificate: [0; 32],
             prices: vec![None; 2],
             trades: Vec::new(),
+            outcomes: [0; 32],
         };
         let markets = &[(MARKET.0, of_pairs.root())];
         let hash =
@@ -366,22 +381,26 @@ const EXPLAINED: &str = "\
 #   each of TRADES is SELL:BUY:SOLD:LIMIT:TIE:ID
 # bad-block HASH HEADER ROOTS error CODE
 # account BLOCK ACCOUNT STATEMENT, then `absent`, `error CODE`, or KEY LAST ASSET:AVAILABLE:RESERVED,...
+# light BLOCK HEADER, its light header: opened, it is of the same market, number, and so on
+# price BLOCK ASSET STATEMENT, then `absent`, `error CODE`, or PRICE
+# trade BLOCK SELL BUY STATEMENT, then `absent`, `error CODE`, or SOLD LIMIT TIE ID
+# outcome BLOCK ACCOUNT NUMBER STATEMENT, then `absent`, `error CODE`, or OPERATION SELL:BUY:SOLD:BOUGHT RETURNED CREATED
 # offer BLOCK SELL BUY LIMIT TIE ID STATEMENT, then `absent`, `error CODE`, or AMOUNT STATED-LIMIT
 # chain NEWEST OLDEST BLOCK,BLOCK,... then `ok` or `error CODE`
 ";
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
         text
     })
 }
 
-fn unhex(text: &str) -> Vec<u8> {
+pub(crate) fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-fn or_dash(text: String) -> String {
+pub(crate) fn or_dash(text: String) -> String {
     if text.is_empty() { "-".to_owned() } else { text }
 }
 
@@ -420,11 +439,13 @@ fn vectors() -> String {
     for asset in (0..ASSETS).map(AssetId) {
         world.ledger.withdraw(AccountId(17), asset, amount(300)).unwrap();
     }
-    let told: Vec<Told> = (0..3).map(|_| block(&mut world, draw)).collect();
+    let all: Vec<Cleared> = (0..3).map(|_| cleared(&mut world, draw)).collect();
+    let told: Vec<Told> = all.iter().map(Told::of).collect();
     let mut text = EXPLAINED.to_owned();
     for (number, told) in (1..).zip(&told) {
         let header = header_text(&BlockHeader::decode(&told.header).unwrap());
         writeln!(text, "block {number} {} {} {} {header}", hex(&told.hash), hex(&told.header), hex(&told.roots)).unwrap();
+        writeln!(text, "light {number} {} ok", hex(&told.light)).unwrap();
     }
     let changed = |bytes: &[u8], at: usize| {
         let mut bytes = bytes.to_vec();
@@ -435,6 +456,15 @@ fn vectors() -> String {
     let [first, _, last] = &told[..] else { unreachable!("three blocks") };
     for (header, roots, code) in [
         (last.header[..9].to_vec(), last.roots.clone(), 2),
+        (last.light[..9].to_vec(), last.roots.clone(), 2),
+        (longer(&last.light), last.roots.clone(), 2),
+        (changed(&last.light, 0), last.roots.clone(), 1),
+        (changed(&last.light, 1), last.roots.clone(), 2),
+        (changed(&last.light, 200), last.roots.clone(), 3),
+        (first.light.clone(), last.roots.clone(), 3),
+        (last.light.clone(), changed(&last.roots, 0), 1),
+        (last.light.clone(), changed(&last.roots, 50), 3),
+        (last.light.clone(), [&last.roots[..], &last.roots[66..]].concat(), 2),
         (longer(&last.header), last.roots.clone(), 2),
         (changed(&last.header, 40), last.roots.clone(), 3),
         (first.header.clone(), last.roots.clone(), 3),
@@ -450,6 +480,7 @@ fn vectors() -> String {
         let [header, roots] = [header, roots].map(|bytes| or_dash(hex(&bytes)));
         writeln!(text, "bad-block {} {header} {roots} error {code}", hex(&last.hash)).unwrap();
     }
+    text.push_str(&light_parts::vectors(&all));
     let statement = |account| world.accounts.statement(&world.ledger, AccountId(account), &last.kept).unwrap();
     let account_count = world.ledger.account_count();
     for account in [0, 1, 15, 16, 17, account_count - 1, account_count, account_count + 1, u32::MAX] {
@@ -534,7 +565,7 @@ fn the_vectors_are_those_of_the_state() {
 }
 
 /// What a client says, in the words of the vectors.
-fn said<T>(answer: Result<T, LightError>, text: impl Fn(&T) -> String) -> String {
+pub(crate) fn said<T>(answer: Result<T, LightError>, text: impl Fn(&T) -> String) -> String {
     answer.map_or_else(|error| format!("error {}", error.code()), |answer| text(&answer))
 }
 
@@ -554,6 +585,7 @@ fn a_light_client_says_what_the_vectors_say() {
                 let new = Told {
                     hash: bytes(words[from]).try_into().unwrap(),
                     header: bytes(words[from + 1]),
+                    light: Vec::new(),
                     roots: bytes(words[from + 2]),
                     kept: Roots::default(),
                 };
@@ -561,7 +593,18 @@ fn a_light_client_says_what_the_vectors_say() {
                 if opened.is_ok() {
                     told.push(new);
                 }
-                (said(opened, |block| header_text(block.header())), from + 3)
+                (said(opened, |block| header_text(block.full().unwrap())), from + 3)
+            }
+            "light" => {
+                let of = &mut told[number(1) as usize - 1];
+                of.light = bytes(words[2]);
+                let opened = LightBlock::open(&of.hash, &of.light, &of.roots);
+                assert_eq!(opened.as_ref().map(LightBlock::header), of.open().as_ref().map(LightBlock::header));
+                (said(opened, |_| "ok".to_owned()), 3)
+            }
+            "price" | "trade" | "outcome" => {
+                let of = &told[number(1) as usize - 1];
+                light_parts::said_of(&LightBlock::open(&of.hash, &of.light, &of.roots).unwrap(), &words)
             }
             "account" => {
                 let account = AccountId(number(2) as u32);
@@ -586,6 +629,8 @@ fn a_light_client_says_what_the_vectors_say() {
     }
     assert_eq!(told.len(), 3);
     let kinds = ["account ", "account 1", "account 2", "account 4", "bad-block 1", "bad-block 2", "bad-block 3", "block "];
-    let more = ["chain ", "chain 3", "chain 8", "offer ", "offer 1", "offer 2", "offer 4", "offer 6"];
-    assert!(seen.iter().map(String::as_str).eq(kinds.into_iter().chain(more)), "{seen:?}");
+    let more = ["chain ", "chain 3", "chain 8", "light ", "offer ", "offer 1", "offer 2", "offer 4", "offer 6"];
+    let parts = ["outcome ", "outcome 1", "outcome 2", "outcome 4", "price ", "price 1", "price 2", "price 4", "price 9"];
+    let trade = ["trade ", "trade 1", "trade 2", "trade 4", "trade 6"];
+    assert!(seen.iter().map(String::as_str).eq(kinds.into_iter().chain(more).chain(parts).chain(trade)), "{seen:?}");
 }

@@ -5,7 +5,7 @@ use walras_batch::light::LightBlock;
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_types::{AccountId, BatchPrice};
 
-use crate::light::{Told, block, standing};
+use crate::light::{Told, block, cleared, standing};
 use crate::world::{Draw, World};
 
 fn h(name: &str, bytes: &[u8]) -> Vec<u8> {
@@ -28,9 +28,9 @@ fn starts(bytes: &mut &[u8], kind: u8) -> Option<()> {
     (take(bytes, 2)? == [1, kind]).then_some(())
 }
 
-/// Whether header and roots are those of a block.
+/// Whether a light header and roots are those of a block.
 fn is_block(trusted: &[u8], header: &[u8], roots: &[u8]) -> bool {
-    let header = h("walras batch 2 block header", header);
+    let header = h("walras batch 3 block header", header);
     roots.len() >= 66
         && roots[..2] == [1, 4]
         && trusted == h("walras merkle 1 state root", &[&roots[2..66], &header, &roots[66..]].concat())
@@ -107,6 +107,40 @@ fn trie(proof: &mut &[u8], key: &[u8], value: Option<&[u8]>) -> Option<Vec<u8>> 
     Some(h("walras merkle 1 trie root", &[&[key.len() as u8], count, &below].concat()))
 }
 
+/// The value that a statement about a price or a trade proves under a root; `Some(None)` where there is none.
+fn part<'s>(root: &[u8], kind: u8, key: &[u8], mut statement: &'s [u8]) -> Option<Option<&'s [u8]>> {
+    let s = &mut statement;
+    starts(s, kind)?;
+    let value = match number(s, 1)? {
+        0 => None,
+        1 => Some(take(s, if kind == 8 { 8 } else { 32 })?),
+        _ => return None,
+    };
+    (trie(s, key, value)? == root && s.is_empty()).then_some(value)
+}
+
+/// The hash of a full header: the light one's, made of it.
+fn full_hash_of(full: &[u8]) -> Vec<u8> {
+    let mut rest = &full[2..];
+    let (place, outcomes) = (take(&mut rest, 152).unwrap(), take(&mut rest, 32).unwrap());
+    let count = take(&mut rest, 4).unwrap();
+    let assets = u32::from_le_bytes(count.try_into().unwrap());
+    let prices: Vec<([u8; 2], [u8; 8])> = (0..assets as u16)
+        .map(|asset| (asset.to_be_bytes(), take(&mut rest, 8).unwrap().try_into().unwrap()))
+        .filter(|(_, price)| *price != [0; 8])
+        .collect();
+    let trades: Vec<([u8; 4], [u8; 32])> = (0..number(&mut rest, 4).unwrap())
+        .map(|_| {
+            let [sell, buy] = [number(&mut rest, 2).unwrap(), number(&mut rest, 2).unwrap()];
+            let pair = sell as u32 * assets + buy as u32;
+            (pair.to_be_bytes(), take(&mut rest, 32).unwrap().try_into().unwrap())
+        })
+        .collect();
+    assert!(rest.is_empty());
+    let (prices, trades) = (walras_merkle::Trie::build(&prices[..]).root(), walras_merkle::Trie::build(&trades[..]).root());
+    h("walras batch 3 block header", &[&[1, 10][..], place, count, &prices.0, &trades.0, outcomes].concat())
+}
+
 /// Amount and limit of an offer, as content; an empty one where none stands. `None` when it is not proven.
 fn offer(roots: &[u8], pair: u32, key: [u64; 3], mut statement: &[u8]) -> Option<Vec<u8>> {
     let s = &mut statement;
@@ -133,8 +167,28 @@ proptest! {
         let draw = &mut Draw(seed);
         let mut world = World::new(1 + draw.below(40) as u32 + 5, 300);
         let _ = block(&mut world, draw);
-        let Told { hash, header, roots, kept } = block(&mut world, draw);
+        let done = cleared(&mut world, draw);
+        let Told { hash, header: full, light: header, roots, kept } = Told::of(&done);
         let opened = LightBlock::open(&hash, &header, &roots).unwrap();
+        prop_assert_eq!(full_hash_of(&full), h("walras batch 3 block header", &header));
+        for at in 0..3 {
+            let statement = done.header.price_statement(AssetIndex(at)).unwrap();
+            let naive = part(&header[158..190], 8, &at.to_be_bytes(), &statement).unwrap();
+            prop_assert_eq!(naive.map(|price| price.to_vec()), done.header.prices[usize::from(at)].map(|price| price.bits().to_le_bytes().to_vec()));
+        }
+        for (trade, _) in &done.header.trades {
+            let number = u32::from(trade.pair.sell.0) * 3 + u32::from(trade.pair.buy.0);
+            let statement = done.header.trade_statement(trade.pair).unwrap();
+            let value = part(&header[190..222], 9, &number.to_be_bytes(), &statement);
+            prop_assert_eq!(value.unwrap().unwrap()[..8].to_vec(), trade.sold.get().to_le_bytes().to_vec());
+        }
+        for offer in done.traded.iter().flat_map(|pair| &pair.offers) {
+            let statement = done.outcomes.statement(walras_types::OfferName::of_number(offer.key().id.0));
+            let length = usize::from(statement[2]);
+            let leaf = h("walras batch 1 outcome", &statement[3..3 + length]);
+            let root = trie(&mut &statement[3 + length..], &offer.key().id.0.to_be_bytes(), Some(&leaf)).unwrap();
+            prop_assert_eq!(&root[..], &header[222..254]);
+        }
         let mut change = |bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
             let at = draw.below(bytes.len() as u64) as usize;

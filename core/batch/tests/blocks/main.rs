@@ -9,6 +9,7 @@ mod gone;
 mod lies;
 mod light;
 mod light_naive;
+mod light_parts;
 mod properties;
 mod quality;
 mod world;

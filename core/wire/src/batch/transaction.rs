@@ -17,6 +17,9 @@ const HEAD_BYTES: usize = 4 + 8 + 1;
 /// Bytes of the longest transaction, a cancel: market, two assets, limit, tie-break, sequence.
 pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES + 2 + 4 + 4 + 8 + 8 + 8;
 
+/// Bytes of the longest operation with its tag.
+pub const OPERATION_BYTES_MAX: usize = TRANSACTION_BYTES_MAX - 12;
+
 const _: () = assert!(TRANSACTION_BYTES_MAX + SIGNATURE_BYTES <= MESSAGE_BYTES_MAX);
 
 /// A transaction and its account's signature, which nobody has checked yet.
@@ -54,6 +57,34 @@ pub fn decode_signed_transaction(bytes: &[u8]) -> Result<SignedTransaction, Deco
     whole(bytes)
 }
 
+/// Reads the first of transactions that follow each other without anything between, and how many bytes it has.
+///
+/// # Errors
+/// [`DecodeError`], as [`decode_transaction`].
+pub fn decode_next_transaction(bytes: &[u8]) -> Result<(BatchTransaction, usize), DecodeError> {
+    first(bytes)
+}
+
+/// Reads the operation that `bytes` begin with: a transaction's tag and fields, without account and sequence. And how many bytes it
+/// has.
+///
+/// # Errors
+/// [`DecodeError`], as [`decode_transaction`].
+pub fn decode_operation(bytes: &[u8]) -> Result<(BatchOperation, usize), DecodeError> {
+    first(bytes)
+}
+
+/// Appends an operation to `buffer`: what [`decode_operation`] reads.
+pub fn encode_operation(operation: &BatchOperation, buffer: &mut Vec<u8>) {
+    operation.put(&mut Writer(buffer));
+}
+
+fn first<T: Wire>(bytes: &[u8]) -> Result<(T, usize), DecodeError> {
+    let r = &mut Reader::new(bytes);
+    let value = T::get(r)?;
+    Ok((value, r.position()))
+}
+
 fn whole<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
     let r = &mut Reader::new(bytes);
     let value = T::get(r)?;
@@ -66,32 +97,37 @@ impl Wire for BatchTransaction {
     fn put(&self, w: &mut Writer<'_>) {
         self.account.put(w);
         self.sequence.put(w);
-        match &self.operation {
-            BatchOperation::CreateAccount(key) => tagged(w, 1, key),
-            BatchOperation::CreateOffer(offer) => tagged(w, 2, offer),
-            BatchOperation::CancelOffer(cancel) => tagged(w, 3, cancel),
-            BatchOperation::Payment(payment) => tagged(w, 4, payment),
-            BatchOperation::Issue(issued) => tagged(w, 5, issued),
-            BatchOperation::Burn(burned) => tagged(w, 6, burned),
+        self.operation.put(w);
+    }
+    #[inline]
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { account: account(r)?, sequence: Wire::get(r)?, operation: Wire::get(r)? })
+    }
+}
+
+impl Wire for BatchOperation {
+    #[inline]
+    fn put(&self, w: &mut Writer<'_>) {
+        match self {
+            Self::CreateAccount(key) => tagged(w, 1, key),
+            Self::CreateOffer(offer) => tagged(w, 2, offer),
+            Self::CancelOffer(cancel) => tagged(w, 3, cancel),
+            Self::Payment(payment) => tagged(w, 4, payment),
+            Self::Issue(issued) => tagged(w, 5, issued),
+            Self::Burn(burned) => tagged(w, 6, burned),
         }
     }
     #[inline]
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let (account, sequence) = (account(r)?, Wire::get(r)?);
-        let operation = match r.u8()? {
-            1 => BatchOperation::CreateAccount(Wire::get(r)?),
-            2 => BatchOperation::CreateOffer(Wire::get(r)?),
-            3 => BatchOperation::CancelOffer(Wire::get(r)?),
-            4 => BatchOperation::Payment(Wire::get(r)?),
-            5 => BatchOperation::Issue(Wire::get(r)?),
-            6 => BatchOperation::Burn(Wire::get(r)?),
-            _ => {
-                return Err(
-                    r.expected("operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue) or 6 (burn)")
-                );
-            }
-        };
-        Ok(Self { account, sequence, operation })
+        match r.u8()? {
+            1 => Ok(Self::CreateAccount(Wire::get(r)?)),
+            2 => Ok(Self::CreateOffer(Wire::get(r)?)),
+            3 => Ok(Self::CancelOffer(Wire::get(r)?)),
+            4 => Ok(Self::Payment(Wire::get(r)?)),
+            5 => Ok(Self::Issue(Wire::get(r)?)),
+            6 => Ok(Self::Burn(Wire::get(r)?)),
+            _ => Err(r.expected("operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue) or 6 (burn)")),
+        }
     }
 }
 

@@ -8,21 +8,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_batch_signatures::check_key;
-use walras_clearing::{OfferId, OfferKey};
 use walras_gateway::Allowance;
 use walras_market_data::limits::OUTCOMES_MAX;
 use walras_ports::{Catalog, batch_look, check_transaction, demand_curve, transaction_outcomes};
-use walras_types::limits::TRANSACTION_SEQ_END;
-use walras_types::{
-    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, DropReason, OfferName, RejectReason, TransactionSeq,
-};
+use walras_types::{AssetId, BatchMarketId, BatchOperation, DropReason, RejectReason};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
 use super::account::cursor;
 use super::market::{at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok, visits};
-use crate::json::batches::{self, hex, unhex};
+use crate::json::batches::{self, unhex};
 use crate::json::{requests, views};
 
 /// Blocks in one answer.
@@ -42,14 +38,14 @@ const SPAN_PPM: u32 = 20_000;
 const SPAN_PPM_MAX: u32 = 500_000;
 
 /// A batch market of a path: unknown ones are not found.
-fn of_path(catalog: &Catalog, name: &str) -> Result<BatchMarketId, ApiError> {
+pub(super) fn of_path(catalog: &Catalog, name: &str) -> Result<BatchMarketId, ApiError> {
     let refusal = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch market: {name:?}"));
     let found = catalog.batch_by_name(name).ok_or_else(|| ApiError::with_status(refusal(), StatusCode::NOT_FOUND))?;
     Ok(found.market)
 }
 
 /// An asset of a query.
-fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<AssetId, ApiError> {
+pub(super) fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<AssetId, ApiError> {
     let unknown = || catalog.unknown_asset(field, symbol);
     Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
 }
@@ -91,7 +87,7 @@ pub(super) async fn blocks(
     Ok(ok(&json!({"blocks": batches::blocks(&catalog, &assets, &blocks)})))
 }
 
-fn digits(field: &str, text: &str) -> Result<u64, ApiError> {
+pub(super) fn digits(field: &str, text: &str) -> Result<u64, ApiError> {
     Ok(requests::number(field, text)?)
 }
 
@@ -99,11 +95,12 @@ pub(super) async fn header(State(app): State<App>, Path((name, block)): Path<(St
     let market = of_path(&app.venue.catalog(), &name)?;
     let block = digits("block", &block)?;
     let found = app.venue.read(move |v| v.market.batch(market)?.proof(block).cloned()).await?;
-    let gone = || {
-        let detail = format!("block {block}: it is none of those that are remembered, which are the last 1000 or fewer");
-        ApiError::with_status(Refusal::new(RejectReason::NotFound, detail), StatusCode::NOT_FOUND)
-    };
-    Ok(ok(&batches::header(market, &found.ok_or_else(gone)?)))
+    Ok(ok(&batches::header(market, &found.ok_or_else(|| gone(block))?)))
+}
+
+pub(super) fn gone(block: u64) -> ApiError {
+    let detail = format!("block {block}: it is none of those that are remembered, which are the last 1000 or fewer");
+    ApiError::with_status(Refusal::new(RejectReason::NotFound, detail), StatusCode::NOT_FOUND)
 }
 
 #[derive(Deserialize)]
@@ -278,81 +275,4 @@ pub(super) async fn transactions(State(app): State<App>, asked: Result<Query<Out
     let catalog = app.venue.catalog();
     let shown = found.iter().take(limit).filter_map(|(stage, outcome)| batches::transaction(&catalog, *stage, outcome));
     Ok(ok(&json!({"transactions": shown.collect::<Vec<_>>()})))
-}
-
-fn not_provable(why: &str) -> ApiError {
-    ApiError::with_status(Refusal::new(RejectReason::NotFound, why), StatusCode::NOT_FOUND)
-}
-
-/// Of the key's own account, or of one that there is not: what others have is private.
-pub(super) async fn account_proof(State(app): State<App>, Path((name, account)): Path<(String, String)>, signed: Signed) -> Answer {
-    let own = signed.reader()?;
-    let market = of_path(&app.venue.catalog(), &name)?;
-    let account = u32::try_from(digits("account_id", &account)?).map(AccountId).map_err(|_| RejectReason::UnknownAccount)?;
-    let found = app
-        .venue
-        .read(move |v| {
-            let proven = || {
-                let (last, statement) = v.engine.account_statement(account)?;
-                // Another market's block may have changed the accounts since.
-                let is_its = last.header.market == market;
-                is_its.then(|| Some((v.market.batch(market)?.proof(last.header.number)?.clone(), statement)))?
-            };
-            (account == own || account.0 >= v.engine.account_count()).then(proven)
-        })
-        .await?;
-    let of_another = || {
-        Refusal::new(RejectReason::Forbidden, "the key belongs to another account: ask with that account's, or have its owner ask")
-    };
-    let (block, statement) = found.ok_or_else(of_another)?.ok_or_else(|| {
-        not_provable("the account has changed since the market's last block, or there is none: ask again after the next one")
-    })?;
-    let mut body = batches::header(market, &block);
-    body["account_id"] = account.0.into();
-    body["statement"] = hex(&statement).into();
-    Ok(ok(&body))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OfferPlace {
-    account_id: u32,
-    sequence: String,
-    sell: String,
-    buy: String,
-    limit_bits: String,
-    tie: String,
-}
-
-pub(super) async fn offer_proof(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    asked: Result<Query<OfferPlace>, QueryRejection>,
-) -> Answer {
-    let catalog = app.venue.catalog();
-    let market = of_path(&catalog, &name)?;
-    let asked = query(asked)?;
-    let (sell, buy) = (asset(&catalog, "sell", &asked.sell)?, asset(&catalog, "buy", &asked.buy)?);
-    let malformed = |detail: String| Refusal::new(RejectReason::Malformed, detail);
-    let limit = BatchPrice::from_bits(digits("limit_bits", &asked.limit_bits)?).map_err(|e| malformed(e.to_string()))?;
-    let sequence = digits("sequence", &asked.sequence)?;
-    if sequence >= TRANSACTION_SEQ_END {
-        return Err(malformed("sequence: it is below 2^38".to_owned()).into());
-    }
-    let id = OfferName { account: AccountId(asked.account_id), sequence: TransactionSeq(sequence) }.number();
-    let key = OfferKey { limit, tie: digits("tie", &asked.tie)?, id: OfferId(id) };
-    let found = app
-        .venue
-        .read(move |v| {
-            let pair = v.engine.batch_pair(market, sell, buy)?;
-            let (last, statement) = v.engine.offer_statement(market, pair, &key)?;
-            Some((v.market.batch(market)?.proof(last.header.number)?.clone(), statement))
-        })
-        .await?;
-    let (block, statement) = found.ok_or_else(|| {
-        not_provable("a batch is closed and not cleared yet, or there is no block, or no such pair: ask again after the next block")
-    })?;
-    let mut body = batches::header(market, &block);
-    body["statement"] = hex(&statement).into();
-    Ok(ok(&body))
 }

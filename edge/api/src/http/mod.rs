@@ -3,6 +3,7 @@
 mod account;
 mod admin;
 mod batch_admin;
+mod batch_proofs;
 mod batches;
 mod bounds;
 mod clock;
@@ -126,8 +127,10 @@ routes! {
     get "/v1/batches/{batch}/blocks/{block}/header" => batches::header;
     get "/v1/batches/{batch}/demand" => batches::demand;
     post "/v1/batches/{batch}/transactions" => batches::submit;
-    get "/v1/batches/{batch}/proofs/account/{account_id}" => batches::account_proof;
-    get "/v1/batches/{batch}/proofs/offer" => batches::offer_proof;
+    get "/v1/batches/{batch}/proofs/block" => batch_proofs::block_proof;
+    get "/v1/batches/{batch}/proofs/transaction/{sequence}" => batch_proofs::transaction_proof;
+    get "/v1/batches/{batch}/proofs/account/{account_id}" => batch_proofs::account_proof;
+    get "/v1/batches/{batch}/proofs/offer" => batch_proofs::offer_proof;
     get "/v1/offers" => batches::offers;
     get "/v1/transactions" => batches::transactions;
     get "/v1/account" => account::account;

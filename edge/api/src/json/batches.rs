@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde_json::{Map, Value, json};
+use walras_batch::BlockHeader;
 use walras_batch::light::roots_bytes;
 use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, OfferOutcome, StandingOffer, TransactionOutcome};
 use walras_ports::{AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, TransactionStage, batch_name};
@@ -134,12 +135,25 @@ pub fn phase(phase: BatchPhase) -> &'static str {
     }
 }
 
-/// The header of a block, and what the state hashed to: what a light client opens.
+/// The full header of a block, and what the state hashed to: what a light client opens that wants all prices and trades.
 #[must_use]
 pub fn header(market: BatchMarketId, proof: &BlockProof) -> Value {
+    let mut body = roots(market, proof);
+    body["header"] = hex(&proof.header).into();
+    body
+}
+
+/// The light header of a block, and what the state hashed to: what a light client opens.
+#[must_use]
+pub fn light_header(market: BatchMarketId, proof: &BlockProof, header: &BlockHeader) -> Value {
+    let mut body = roots(market, proof);
+    body["light_header"] = hex(&header.light().bytes()).into();
+    body
+}
+
+fn roots(market: BatchMarketId, proof: &BlockProof) -> Value {
     json!({
         "block": proof.block.to_string(),
-        "header": hex(&proof.header),
         "roots": {
             "accounts": hex(&proof.roots.accounts),
             "offers": hex(&proof.roots.offers),

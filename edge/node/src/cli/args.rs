@@ -359,6 +359,18 @@ pub enum BatchCommand {
         /// The number of one transaction; all that are remembered without it.
         sequence: Option<u64>,
     },
+    /// Asks for a proof, checks it here, and shows what it proves. Nothing is believed but a block's hash.
+    Proof {
+        /// What to prove.
+        #[command(subcommand)]
+        what: ProofCommand,
+        /// The hash of the block, 64 hexadecimal digits from a source that you trust. Without it the venue's own word is taken.
+        #[arg(long, global = true)]
+        trusted: Option<String>,
+        /// Which market.
+        #[arg(long, default_value = "main", global = true)]
+        batch: String,
+    },
     /// Opens an account for a key, by a transaction of the own account. It has the next id when the block is cleared.
     CreateAccount {
         /// The new account's: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
@@ -371,6 +383,32 @@ pub enum BatchCommand {
     Issue(IssueArgs),
     /// Destroys units of an asset, as its issuer.
     Burn(IssueArgs),
+}
+
+/// `walras batch proof`.
+#[derive(Debug, Subcommand)]
+pub enum ProofCommand {
+    /// A block in short: its place in the chain, how good its clearing is, a price or a trade.
+    Block {
+        /// Its number; the last block without it.
+        block: Option<u64>,
+        /// An asset whose price to prove.
+        #[arg(long)]
+        price: Option<String>,
+        /// What a pair sells and what it buys, whose trade to prove.
+        #[arg(long, num_args = 2, value_names = ["SELL", "BUY"])]
+        trade: Option<Vec<String>>,
+    },
+    /// What a block did with a transaction of the account, or with the offer that it created.
+    Transaction {
+        /// The transaction's number.
+        sequence: u64,
+        /// In which block; without it the newest that did something under that number.
+        #[arg(long)]
+        block: Option<u64>,
+    },
+    /// What the account had when the last block ended.
+    Account,
 }
 
 /// `walras batch issue` and `walras batch burn`.

@@ -16,7 +16,7 @@ use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::admin::public_key;
 use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
-use super::{CliError, Output};
+use super::{CliError, Output, batch_proof};
 
 fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
     answer[field].as_array().map_or(&[], Vec::as_slice)
@@ -78,6 +78,7 @@ pub(super) fn batch(
             Ok(Output { human: table(rows(&json, "points"), &columns), json })
         }
         BatchCommand::Outcome { sequence } => outcome(client, *sequence),
+        BatchCommand::Proof { what, trusted, batch } => batch_proof::proof(client, what, trusted.as_deref(), batch),
         BatchCommand::CreateAccount { key: new, batch } => {
             let bytes = unhex(&public_key(new)?).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
             let new = PublicKey(bytes.ok_or_else(|| wrong("a public key has 64 hexadecimal digits"))?);

@@ -5,6 +5,7 @@ mod archive;
 mod args;
 mod audit;
 mod batch;
+mod batch_proof;
 mod bench;
 mod clear;
 mod cluster;

@@ -10,7 +10,7 @@ use walras_batch::light::LightBlock;
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
-use walras_types::{AccountId, BatchPrice, OfferName, TransactionSeq};
+use walras_types::{AccountId, BatchOperation, BatchPrice, OfferName, TransactionSeq};
 
 use crate::schema::{check, check_named, document};
 use crate::support::{Raw, Signer, Venue, key, limit, wait_for_transactions};
@@ -417,10 +417,12 @@ fn batches(walk: &mut Walk) {
         let said = walk.trade(200, "get", &path, &Value::Null);
         let bytes = |field: &str| unhex(said[field].as_str().unwrap()).unwrap();
         let trusted = unhex(said["roots"]["state"].as_str().unwrap()).unwrap();
-        let block = LightBlock::open(&trusted.try_into().unwrap(), &bytes("header"), &bytes("light_roots")).unwrap();
+        let block = LightBlock::open(&trusted.try_into().unwrap(), &bytes("light_header"), &bytes("light_roots")).unwrap();
         let found = block.account(AccountId(asked), &bytes("statement")).unwrap();
         assert_eq!(found.is_some_and(|state| !state.balances.is_empty()), has, "{said}");
     }
+    prove_block(walk);
+    prove_transaction(walk);
     // What Bob has is not for Alice to see, and for nobody without a key.
     walk.trade(403, "get", &account("main/proofs/account/1"), &Value::Null);
     walk.get(401, &account("main/proofs/account/1"));
@@ -444,7 +446,7 @@ fn batches(walk: &mut Walk) {
         let said = walk.get(200, &place(account, "main", "USD"));
         let bytes = |field: &str| unhex(said[field].as_str().unwrap()).unwrap();
         let trusted = unhex(said["roots"]["state"].as_str().unwrap()).unwrap();
-        let block = LightBlock::open(&trusted.try_into().unwrap(), &bytes("header"), &bytes("light_roots")).unwrap();
+        let block = LightBlock::open(&trusted.try_into().unwrap(), &bytes("light_header"), &bytes("light_roots")).unwrap();
         let id = OfferId(OfferName { account: AccountId(account), sequence: TransactionSeq(2) }.number());
         let key = OfferKey { limit: BatchPrice::from_bits(number("limit_bits")).unwrap(), tie: number("tie"), id };
         // The market's assets are USD and BTC, in this order.
@@ -464,6 +466,44 @@ fn batches(walk: &mut Walk) {
     walk.operate(409, "post", "/v1/admin/account-fees", &json!({"batch": "none", "account_fee": "none"}));
     walk.operate(200, "post", "/v1/admin/account-fees", &json!({"batch": "main", "account_fee": "none"}));
     assert_eq!(walk.get(200, "/v1/batches")["batches"][0]["account_fee"], Value::Null);
+}
+
+fn opened(said: &Value) -> LightBlock {
+    let bytes = |text: &Value| unhex(text.as_str().unwrap()).unwrap();
+    let trusted = bytes(&said["roots"]["state"]).try_into().unwrap();
+    LightBlock::open(&trusted, &bytes(&said["light_header"]), &bytes(&said["light_roots"])).unwrap()
+}
+
+fn prove_block(walk: &mut Walk) {
+    let said = walk.get(200, "/v1/batches/main/proofs/block?block=1&asset=BTC&sell=BTC&buy=USD");
+    assert_eq!((&said["asset_index"], &said["sell_index"], &said["buy_index"]), (&json!(1), &json!(1), &json!(0)));
+    let (block, bytes) = (opened(&said), |field: &str| unhex(said[field].as_str().unwrap()).unwrap());
+    let pair = Pair { sell: AssetIndex(1), buy: AssetIndex(0) };
+    assert_eq!((block.header().number, block.full()), (1, None));
+    assert!(block.price(AssetIndex(1), &bytes("price_statement")).is_ok());
+    assert_eq!(block.trade(pair, &bytes("trade_statement")), Ok(None));
+    assert_eq!(opened(&walk.get(200, "/v1/batches/main/proofs/block")).header().market.0, 0);
+    walk.get(404, "/v1/batches/main/proofs/block?block=77");
+    walk.get(404, "/v1/batches/none/proofs/block");
+    walk.get(400, "/v1/batches/main/proofs/block?sell=BTC");
+    walk.get(400, "/v1/batches/main/proofs/block?sell=BTC&buy=BTC");
+    walk.get(409, "/v1/batches/main/proofs/block?asset=XYZ");
+}
+
+fn prove_transaction(walk: &mut Walk) {
+    let path = |rest: &str| format!("/v1/batches/main/proofs/transaction/{rest}");
+    let said = walk.trade(200, "get", &path("2"), &Value::Null);
+    let statement = |said: &Value| unhex(said["statement"].as_str().unwrap()).unwrap();
+    let name = |sequence| OfferName { account: AccountId(0), sequence: TransactionSeq(sequence) };
+    let outcome = opened(&said).outcome(name(2), &statement(&said)).unwrap().unwrap();
+    assert!(matches!(outcome.operation, Some(BatchOperation::CreateOffer(_))), "{outcome:?}");
+    assert_eq!((outcome.traded, &said["blocks"][0]), (None, &said["block"]));
+    let none = walk.trade(200, "get", &path("40?block=1"), &Value::Null);
+    assert_eq!(opened(&none).outcome(name(40), &statement(&none)), Ok(None));
+    walk.trade(404, "get", &path("40"), &Value::Null);
+    walk.trade(404, "get", &path("2?block=77"), &Value::Null);
+    walk.trade(400, "get", &path("two"), &Value::Null);
+    walk.get(401, &path("2"));
 }
 
 trait Tap: Sized {

@@ -246,6 +246,29 @@ impl Heard {
 }
 
 /// A decimal amount in its last digits, six of them.
+/// What the command line asks for, checks and shows: of the issuer's transactions and of its account.
+fn prove(issuer: &Cli, operator: &Cli) {
+    let burnt = issuer.json(&["batch", "proof", "transaction", "2"]);
+    assert_eq!((&burnt["proven"], &burnt["trusted"]), (&json!("units destroyed"), &json!("the venue's own word")));
+    assert_eq!(burnt["block_bytes"], 354);
+    let opened = issuer.json(&["batch", "proof", "transaction", "3"]);
+    assert_eq!((&opened["proven"], &opened["created_account"]), (&json!("a new account"), &json!(2)));
+    // A block that is known from elsewhere: its hash is taken, and no other's.
+    let hash = burnt["hash"].as_str().unwrap();
+    let block = burnt["block"].as_str().unwrap();
+    let shown = operator.json(&["batch", "proof", "block", block, "--price", "USD", "--trade", "USD", "BTC", "--trusted", hash]);
+    assert_eq!((&shown["trusted"], &shown["price"], &shown["sold_units"]), (&json!("the hash given"), &json!("none"), &json!("0")));
+    let (status, said) = operator.fails(&["batch", "proof", "block", block, "--trusted", &"0".repeat(64)]);
+    assert!(status != 0 && said.contains("do not hash to the block that is trusted"), "{said}");
+    let (status, said) = operator.fails(&["batch", "proof", "block", block, "--trusted", "00"]);
+    assert!(status != 0 && said.contains("64 hexadecimal digits"), "{said}");
+    // Dropped: no block has it.
+    let (status, said) = issuer.fails(&["batch", "proof", "transaction", "4"]);
+    assert!(status != 0 && said.contains("did anything under that number"), "{said}");
+    let absent = issuer.json(&["batch", "proof", "transaction", "4", "--block", block]);
+    assert_eq!(absent["proven"], "the block did nothing under that number");
+}
+
 fn micros(text: &str) -> u64 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     format!("{whole}{fraction:0<6}").parse().unwrap()
@@ -304,6 +327,7 @@ fn accounts_are_opened_and_units_issued_and_burnt_from_the_command_line() {
     assert!(listed.contains("Overdraft") && listed.matches("cleared").count() == 3, "{listed}");
     let (status, said) = issuer.fails(&["batch", "outcome", "77"]);
     assert!(status != 0 && said.contains("77 is among the last 64"), "{said}");
+    prove(&issuer, &operator);
     // Of small order: anybody could sign for it.
     let (status, said) = issuer.fails(&["batch", "create-account", &format!("01{}", "00".repeat(31))]);
     assert!(status != 0 && said.contains("small order"), "{said}");

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use walras_batch::light::{AccountState, LightBlock, LightError};
-use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, ProposedClearing, Quality, Roots};
+use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, LightHeader, ProposedClearing, Quality, Roots};
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_ledger::Ledger;
 use walras_merkle::{
-    AccountProof, Claim, Digest, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, TrieProof, offer_key,
+    AccountProof, Claim, Digest, OFFER_KEY_BYTES, OUTCOME_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, TrieProof,
+    offer_key,
 };
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{AccountId, Amount, AssetId, BatchPrice, OfferName};
@@ -39,6 +40,10 @@ fn told(bytes: &[u8]) -> &'static str {
         assert_eq!(header.bytes(), bytes, "one header has one encoding: {header:?}");
         assert!(open(&header, Digest::default(), Digest::default()).is_ok(), "what hashes to what is trusted opens");
     }
+    if let Ok(header) = LightHeader::decode(bytes) {
+        assert_eq!(header.bytes(), bytes, "one light header has one encoding: {header:?}");
+    }
+    parts(bytes);
     let Some((&[asks, sell, _, buy, _], rest)) = bytes.split_first_chunk() else { return "short" };
     let Some((key, rest)) = rest.split_first_chunk::<24>() else { return "short" };
     let Some((account, statement)) = rest.split_first_chunk() else { return "short" };
@@ -77,6 +82,17 @@ fn told(bytes: &[u8]) -> &'static str {
     }
 }
 
+/// Statements about a price, a trade and an outcome, in a block whose roots prove nothing.
+fn parts(bytes: &[u8]) {
+    one_encoding(bytes, TrieProof::<OUTCOME_KEY_BYTES>::decode(bytes).map(|proof| proof.encode()));
+    let block = open(&header_of_six(), Digest::default(), Digest::default()).expect("a block that hashes to what is trusted");
+    let pair = Pair { sell: AssetIndex(2), buy: AssetIndex(5) };
+    // The block has no prices and no trades, which may be proven.
+    assert!(!matches!(block.price(AssetIndex(1), bytes), Ok(Some(_))));
+    assert!(!matches!(block.trade(pair, bytes), Ok(Some(_))));
+    assert!(block.outcome(OfferName::of_number(9), bytes).is_err(), "no trie has the root of zeros");
+}
+
 fn refused(error: LightError, root: Digest) -> &'static str {
     assert!(error.code() > 0 && !error.to_string().is_empty());
     match error {
@@ -87,7 +103,9 @@ fn refused(error: LightError, root: Digest) -> &'static str {
         LightError::Impossible => "impossible",
         LightError::UnknownPair(_) => "unknown pair",
         LightError::UnknownVersion(..) | LightError::Malformed(_) => "malformed",
-        LightError::OtherBlock | LightError::NotBefore | LightError::OtherEnd => panic!("{error}, of a statement"),
+        LightError::OtherBlock | LightError::NotBefore | LightError::OtherEnd | LightError::UnknownAsset(_) => {
+            panic!("{error}, of a statement")
+        }
     }
 }
 
@@ -108,6 +126,7 @@ fn header_of_six() -> BlockHeader {
         certificate: [0; 32],
         prices: vec![None; 6],
         trades: Vec::new(),
+        outcomes: [0; 32],
     }
 }
 
