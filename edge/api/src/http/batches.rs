@@ -11,7 +11,7 @@ use walras_batch_signatures::check_key;
 use walras_gateway::Allowance;
 use walras_market_data::limits::OUTCOMES_MAX;
 use walras_ports::{Catalog, batch_look, check_transaction, demand_curve, transaction_outcomes};
-use walras_types::{AssetId, BatchMarketId, BatchOperation, DropReason, RejectReason};
+use walras_types::{AssetId, BatchMarketId, BatchOperation, DropReason, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
 use super::account::cursor;
