@@ -117,7 +117,7 @@ sections! {
     }
     log: Once /// The durable log.
     Log {
-        /// Size of a log segment in bytes. Each is allocated in full, so that a full disk is noticed before a command is accepted.
+        /// Size of a log segment in bytes. Each is allocated in full, so that a full disk is noticed before a command is accepted. The same on all replicas: a leader sends others what its own segments have room for.
         segment_bytes: u64 = 67108864_u32;
         /// A snapshot is written after this many entries, by all replicas of a cluster at the same one, so that their states can be compared: the same on all replicas. 0 for never. The last two are kept, and the log lets go of what both hold (see `keep_days`).
         snapshot_every_entries: u64 = 1000000_u32;

@@ -4,12 +4,12 @@ use crate::content::{Content, Misfit, ScanError};
 use crate::error::{OpenError, ReplicaLogError, SnapshotError};
 use crate::identity::Identity;
 use crate::log::ReplicaLog;
-use crate::record::{Head, REPLICA_LOG_VERSION, put_head, put_installed, put_state};
+use crate::record::{Head, REPLICA_LOG_VERSION, put_head, put_installed, put_state, slot_record_bytes};
 use crate::slots::{DecidedReader, SlotReader};
 use crate::snapshots::{SnapshotInfo, SnapshotReader, Snapshots, read_infos};
 use crate::upkeep::UpkeepOut;
 use std::path::{Path, PathBuf};
-use walras_consensus::{Body, Durability, HardState, Members, Recovered, Slot, SnapshotMeta, Ticket};
+use walras_consensus::{Body, Durability, HardState, Members, Recovered, Slot, SlotEntry, SnapshotMeta, Term, Ticket};
 use walras_log_store::{
     Disk, LogError, LogOptions, LogReader, LogWriter, Recovery, open_live as open_log_live, open_read_only,
     open_whole as open_log_whole,
@@ -26,6 +26,15 @@ pub struct Options {
     pub log: LogOptions,
     /// Number of slots before the newest snapshot that stay on the disk for slow followers.
     pub retained_slots: u64,
+}
+
+impl Options {
+    /// Longest pack for which a slot of such a log has room. A replica must not propose a longer one, and no other one to it.
+    #[must_use]
+    pub fn pack_bytes_max(&self) -> usize {
+        let around = slot_record_bytes(&SlotEntry { slot: Slot(0), term: Term(0), body: Body::Empty });
+        self.log.entry_bytes_max().saturating_sub(around)
+    }
 }
 
 impl Default for Options {

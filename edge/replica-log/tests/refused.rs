@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use walras_consensus::{HardState, Members, Slot, Term, Ticket, Write};
+use walras_consensus::{Body, HardState, Members, Slot, SlotEntry, Term, Ticket, Write};
 use walras_log_store::sim_disk::{SimDisk, SimFaults};
 use walras_log_store::{LogError, LogOptions, LogWriter};
 use walras_replica_log::{Dump, Identity, OpenError, Options, ReplicaLog, ReplicaLogError, SnapshotError, SnapshotInfo, Stop};
@@ -338,6 +338,14 @@ fn a_slot_that_is_too_long_is_refused_before_anything_of_its_write_is_taken() {
     assert!(matches!(opened.log.sync(), Err(ReplicaLogError::Failed)));
     let opened = opened.log.reopen().unwrap();
     assert_eq!((opened.recovered.hard_state.term, opened.recovered.entries.len()), (Term(1), 2));
+}
+
+#[test]
+fn the_longest_pack_that_options_allow_fits_and_a_longer_one_does_not() {
+    let bytes_max = options().pack_bytes_max();
+    let pack = |bytes: usize| SlotEntry { slot: Slot(1), term: Term(1), body: Body::Pack(vec![0; bytes].into()) };
+    let is_taken = |bytes| open(&sim(14), &options()).unwrap().log.write(&write(1, 1, 0, vec![pack(bytes)])).is_ok();
+    assert_eq!((is_taken(bytes_max), is_taken(bytes_max + 1)), (true, false));
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn begins(members: &Members) -> u64 {
     let mut opened = open(&sim(1), &tiny(8, 1_000)).unwrap();
     for slot in 1..=200 {
         opened.log.write(&write(slot, 1, slot, vec![slot_entry(slot, 1, 300)])).unwrap();
+        opened.log.sync().unwrap();
     }
     for slot in [100, 200] {
         take_snapshot(&opened, slot, 1).unwrap();

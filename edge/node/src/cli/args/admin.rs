@@ -225,8 +225,8 @@ pub struct KeyArgs {
     /// Id of a key made by `walras keys new`.
     #[arg(long, requires = "public_key")]
     pub key_id: Option<String>,
-    /// Its public part.
-    #[arg(long, requires = "key_id")]
+    /// Its public part. One of 64 begins with a hyphen.
+    #[arg(long, requires = "key_id", allow_hyphen_values = true)]
     pub public_key: Option<String>,
     /// Writes the key into this file instead of printing it.
     #[arg(long, value_name = "FILE", conflicts_with = "public_key")]

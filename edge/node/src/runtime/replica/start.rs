@@ -169,7 +169,7 @@ impl ReplicaVenue {
         cluster: ClusterOptions,
     ) -> Result<Self, RecoveryError> {
         let ClusterOptions {
-            consensus,
+            mut consensus,
             genesis,
             addresses,
             links,
@@ -189,6 +189,8 @@ impl ReplicaVenue {
         refuse_old_log(data, &dir)?;
         let others: BTreeSet<ReplicaId> = addresses.keys().copied().filter(|id| *id != me).collect();
         let options = Options { log: log_options(config), ..Options::default() };
+        // What collects while the disk is busy may fill a pack, and a pack is one record of the log.
+        consensus.pack_bytes_max = consensus.pack_bytes_max.min(options.pack_bytes_max());
         let (note, introductions) = introduce(&disk, &dir, me, (&genesis, !others.is_empty()))?;
         let refill = refill::refill_of_replica(disk.clone(), dir.clone());
         let opened = while_waiting("opening the log", || ReplicaLog::open(disk, &dir, identity, options));
