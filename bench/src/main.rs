@@ -40,7 +40,11 @@ const BENCHES: [Bench; 15] = [
         run: run_replication,
     },
     Bench { name: "venue", about: "the program as it is served: one replica and three, by every interface", run: run_venue },
-    Bench { name: "promises", about: "the longest that one entry of the log takes", run: run_promises },
+    Bench {
+        name: "promises",
+        about: "the longest that one entry of the log takes, and orders beside large reads",
+        run: run_promises,
+    },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
     Bench { name: "cold", about: "make demo and make test in a fresh clone, from nothing built", run: run_cold },
@@ -255,7 +259,7 @@ fn walras() -> anyhow::Result<PathBuf> {
 
 fn run_promises(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
-    promises::run(&promises::Config { rounds, is_full: !options.small }, report)
+    promises::run(&promises::Config { rounds, is_full: !options.small, scratch: options.streams.join("promises") }, report)
 }
 
 fn run_siege(options: &Options, report: &mut Report) -> anyhow::Result<()> {

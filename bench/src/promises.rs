@@ -3,7 +3,12 @@
 //! Bounded work: how long the longest single entry of the log takes, where an order meets 200,000 others, a trade touches 100,000
 //! stops, or an order that must fill whole can not. Each is applied entry by entry as a leader logs it, and every entry is timed.
 //! What is left out: the log, the network, and what readers of the events do.
+//!
+//! Reads beside orders: [`reads`].
 
+mod reads;
+
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::ensure;
@@ -16,12 +21,14 @@ use crate::statistics::median;
 use crate::venue::{INSTRUMENT, STREAM_TIME, open};
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Rounds; the figure is the median of each round's longest entry.
     pub rounds: usize,
     /// Whether the books are as large as the figures' names say.
     pub is_full: bool,
+    /// Folder for a venue's data.
+    pub scratch: PathBuf,
 }
 
 /// Those who rest, one who takes, and one whose stops wait.
@@ -47,6 +54,20 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         eprintln!("  round {round}: {found:?} us");
         worst.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
     }
+    let (orders, samples) = if config.is_full { (100_000, 400) } else { (2_000, 20) };
+    let mut found = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    for round in 1..=config.rounds {
+        let visit_us = reads::longest_visit_us(orders)?;
+        let served = reads::served(orders, samples, &config.scratch)?;
+        eprintln!("  round {round}: longest visit {visit_us} us, {served:?}");
+        found.iter_mut().zip([visit_us, served.page_ms, served.all_ms, served.p50_ratio]).for_each(|(all, one)| all.push(one));
+    }
+    report.check(format!("{orders} open orders of an account listed in pages, each once"));
+    let [visit_us, page_ms, all_ms, p50_ratio] = found.map(|samples| median(&samples));
+    report.figure(Figure::new("orders_visit_longest_us", visit_us, Unit::Us).bar(1_000.0));
+    report.figure(Figure::new("orders_page_100k_ms", page_ms, Unit::Ms));
+    report.figure(Figure::new("orders_all_100k_ms", all_ms, Unit::Ms));
+    report.figure(Figure::new("good_p50_ratio_under_reads", p50_ratio, Unit::Ratio));
     report.check(format!("{makers} orders filled and {stops} stops triggered, each once, in entries of the log"));
     let names = ["fok_worst_us_at_200k", "fills_200k_longest_hold_us", "stops_100k_longest_hold_us"];
     for (name, samples) in names.into_iter().zip(worst) {

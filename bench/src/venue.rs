@@ -64,7 +64,7 @@ pub fn open(users: u32) -> Engine {
     engine
 }
 
-fn setup(users: u32) -> impl Iterator<Item = Command> {
+pub(crate) fn setup(users: u32) -> impl Iterator<Item = Command> {
     let symbol = |text| Symbol::new(text).expect("upper case and short");
     let riches = Amount::new(1 << 50).expect("below AMOUNT_MAX");
     let (base, quote) = (AssetId(0), AssetId(1));
