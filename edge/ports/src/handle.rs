@@ -189,7 +189,7 @@ impl VenueHandle {
         transactions.iter().enumerate().map(submit).collect()
     }
 
-    /// Looks at the state between two commands. A look is short, whatever is in the state: see [`View`].
+    /// Visits the state between two commands. A visit is short, whatever is in the state: see [`View`].
     pub async fn read<R: Send + 'static>(&self, question: impl FnOnce(&View<'_>) -> R + Send + 'static) -> Result<R, RejectReason> {
         self.ask(question)?.await.map_err(|_| RejectReason::VenueNotReady)
     }

@@ -8,8 +8,7 @@
 //! *Deliberately absent*: HTTP and JSON (`edge/api`); the threads that order, log and apply (`edge/node`).
 //!
 //! *Invariants*
-//! - A look at the state costs no more than some thousand instructions, whatever is in it (`visits.rs`), and a round of the thread
-//!   that applies commands has few of them.
+//! - A visit to the state is bounded, whatever is in it (`visits.rs`), and a round of the thread that applies commands has few.
 //! - Every queue is bounded. A full one refuses or drops the slow reader; it never grows and never stops the market.
 //! - What is public is given out at its release time, not before.
 //! - A publication is encoded once, however many connections it goes to.
@@ -28,7 +27,7 @@ mod numbered;
 mod outcome;
 mod release_source;
 mod request;
-mod round;
+mod rounds;
 mod shards;
 mod signatures;
 mod stages;
@@ -51,7 +50,7 @@ pub use numbered::{Asker, NumberedReply};
 pub use outcome::{Answer, Reply};
 pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, Inbound, Queues, Request, View};
-pub use round::{RoundOfVisits, VISITS_PER_ROUND};
+pub use rounds::{RoundOfVisits, VISITS_PER_ROUND};
 pub use shards::{RelayHandle, RelayReport, Shards, TRANSFERS_AT_ONCE};
 pub use signatures::{Changes, KeyRing, Signatures};
 pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};

@@ -16,8 +16,8 @@ use walras_wire::Command;
 use crate::feed::{ConnectionId, Indicatives, Shared, Subscription};
 use crate::numbered::Asker;
 
-/// What a reader may look at, between two commands. One look costs no more than some ten microseconds, whatever is in the state: what
-/// would cost more is read in several (`visits.rs`).
+/// What a reader may look at, between two commands. One visit is bounded, whatever is in the state: what costs more is read in several
+/// (`visits.rs`).
 pub struct View<'a> {
     /// Books, balances, positions, open orders.
     pub engine: &'a Engine,

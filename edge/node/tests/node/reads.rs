@@ -9,7 +9,7 @@ use std::task::Poll;
 use serde_json::{Value, json};
 use walras_client::Client;
 use walras_log_store::RealDisk;
-use walras_ports::VISITS_PER_ROUND;
+use walras_ports::{VISITS_PER_ROUND, View};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason as R, Side, SizeLots};
 use walras_wire::{Command, NewOrder, OrderCommand, VenueCommand};
 
@@ -193,18 +193,22 @@ fn reads_however_many_leave_each_round_to_commands() {
     venue.market();
     let handle = venue.node().venue();
     let (go, gate) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel::<()>();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let seen_waiting: Vec<bool> = runtime.block_on(async {
         type Read<'a> = Pin<Box<dyn Future<Output = bool> + 'a>>;
-        let first: Read<'_> = Box::pin(async { handle.read(move |_| gate.recv().is_err()).await.unwrap() });
+        let held = move |_: &View<'_>| begins.send(()).is_err() || gate.recv().is_err();
+        let mut first: Read<'_> = Box::pin(async { handle.read(held).await.unwrap() });
         let read = |_| -> Read<'_> {
             Box::pin(async {
                 let venue = handle.clone();
                 handle.read(move |_| venue.commands_waiting() > 0).await.unwrap()
             })
         };
-        let mut reads: Vec<Read<'_>> = std::iter::once(first).chain((0..READS).map(read)).collect();
         // A read is queued when it is first asked for.
+        poll_fn(|context| Poll::Ready(assert!(first.as_mut().poll(context).is_pending()))).await;
+        begun.recv().unwrap();
+        let mut reads: Vec<Read<'_>> = (0..READS).map(read).collect();
         poll_fn(|context| {
             for read in &mut reads {
                 assert!(read.as_mut().poll(context).is_pending(), "the thread is held");
@@ -215,7 +219,7 @@ fn reads_however_many_leave_each_round_to_commands() {
         let outcome = handle.submit(Command::Venue(VenueCommand::Tick)).unwrap();
         assert_eq!(handle.commands_waiting(), 1);
         go.send(()).unwrap();
-        let mut seen = Vec::new();
+        let mut seen = vec![first.await];
         for read in reads {
             seen.push(read.await);
         }

@@ -280,6 +280,7 @@ mod tests {
     use super::*;
     use walras_access::Clock;
 
+    use crate::feed::books::KnownBooks;
     use crate::feed::publication::{Publication, Shared};
     use crate::feed::{Push, Subscription};
     use crate::status::Status;
@@ -303,7 +304,7 @@ mod tests {
             move || TimeNs(shown.load(Relaxed))
         });
         let status = HoldStatus::new(ReleaseSource::new(clock, None), Stages::default());
-        let outbox = Outbox::new(Status::new("test", TimeNs(0)));
+        let outbox = Outbox::new(Status::new("test", TimeNs(0)), KnownBooks::default());
         let gate = Gate::start(status.clone(), outbox).unwrap();
         let (queue, pushes) = mpsc::channel(4);
         gate.pass(Item::Connect { id: ConnectionId(1), queue }).unwrap();

@@ -5,6 +5,7 @@
 //! With fair access what is public is made at entries of the log that all replicas agree on, and waits for its release time
 //! ([`hold`]).
 
+mod books;
 mod hold;
 mod indicative;
 mod outbox;
@@ -25,12 +26,13 @@ use walras_types::{
     AccountId, AssetId, BatchMarketId, InstrumentId, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId, TradingPhase,
 };
 
+use books::KnownBooks;
 use hold::{Gate, Lost};
 pub use hold::{HoldStatus, HoldView};
 pub use indicative::Indicatives;
 use indicative::News;
 use outbox::{Item, Outbox};
-use parts::Rest;
+use parts::{Rest, account_part, account_snapshot};
 pub use publication::{Publication, Shared};
 
 use crate::account::{AccountPush, AccountWatch};
@@ -180,6 +182,8 @@ pub struct Feed {
     sent_batches: Vec<(LogIndex, u64)>,
     indicatives: Indicatives,
     accounts: AccountWatch,
+    /// Books whose snapshots the thread that gives pushes out makes by itself.
+    known_books: KnownBooks,
     /// Snapshots of accounts that are not whole yet: whose, and where each goes on.
     unfinished: HashMap<ConnectionId, (AccountId, Rest)>,
     changes: Vec<LevelChange>,
@@ -202,11 +206,12 @@ impl Feed {
     }
 
     fn over(out: Out, held: HoldStatus, status: Status) -> std::io::Result<Self> {
-        let gate = Gate::start(held, Outbox::new(status.clone()))?;
+        let known_books = KnownBooks::default();
+        let gate = Gate::start(held, Outbox::new(status.clone(), known_books.clone()))?;
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
         let indicatives = Indicatives::default();
         let (unfinished, changes) = (HashMap::new(), Vec::new());
-        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, unfinished, changes, status })
+        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, known_books, unfinished, changes, status })
     }
 
     /// Of all instruments.
@@ -278,6 +283,7 @@ impl Feed {
     /// The state was replaced by a later one: all readers have to connect again, since what changed is not known.
     pub fn start_over(&mut self, engine: &Engine, market: &MarketData) {
         self.disconnect_all();
+        self.pass(Item::ForgetBooks);
         self.prime(market);
         let progress = Progress::of(engine, market);
         match &self.out {
@@ -337,16 +343,25 @@ impl Feed {
     }
 
     /// Starts a feed: a snapshot now, updates from the next flush on. Subscribing twice gives another snapshot. That of an account may
-    /// be its first part, see [`Self::go_on`].
+    /// be its first part, see [`Self::go_on`]; that of a book which others read is as they were sent it.
     pub fn subscribe(&mut self, id: ConnectionId, subscription: Subscription, engine: &Engine, derived: &Derived) {
         let Some(subscriptions) = self.connections.get(&id) else { return };
         let is_new = !subscriptions.contains(&subscription);
+        if let Subscription::Book(instrument) = subscription
+            && self.known_books.has(instrument)
+        {
+            if is_new && let Some(subscriptions) = self.connections.get_mut(&id) {
+                subscriptions.push(subscription);
+            }
+            return self.give(true, Item::StartBook { id, instrument });
+        }
         let snapshot = match subscription {
             Subscription::Account(account) => {
                 if is_new {
                     self.accounts.add_reader(account);
                 }
-                Some(Push::Account(Arc::new(self.account_snapshot(id, account, engine, derived))))
+                let snapshot = account_snapshot(account, engine, derived);
+                Some(self.part_of_account(id, account, snapshot))
             }
             public => snapshot(public, engine, &derived.market, &mut self.indicatives),
         };
@@ -355,6 +370,23 @@ impl Feed {
             subscriptions.push(subscription);
         }
         self.give(is_public(subscription), Item::Start { id, subscription, snapshot: Publication::new(snapshot) });
+    }
+
+    /// Sends a connection the next part of its account's snapshot, if it was not sent all.
+    pub fn go_on(&mut self, id: ConnectionId, engine: &Engine, derived: &Derived) {
+        let Some((account, rest)) = self.unfinished.remove(&id) else { return };
+        let part = self.part_of_account(id, account, account_part(account, rest, engine, derived));
+        self.give(false, Item::More { id, part: Publication::new(part) });
+    }
+
+    /// A part of an account's snapshot: its readers hear what happens to these orders from here on.
+    fn part_of_account(&mut self, id: ConnectionId, account: AccountId, (part, rest): (AccountPush, Option<Rest>)) -> Push {
+        self.accounts.add_orders(account, &part.orders);
+        match rest {
+            Some(rest) => drop(self.unfinished.insert(id, (account, rest))),
+            None => drop(self.unfinished.remove(&id)),
+        }
+        Push::Account(Arc::new(part))
     }
 
     fn drop_reader(&mut self, id: ConnectionId) {

@@ -1,4 +1,4 @@
-//! How many visits (`visits.rs`) a round of the thread that applies commands makes.
+//! What a round of the thread that applies commands takes from its queue of requests.
 
 use crossbeam_channel::{Receiver, TryRecvError};
 
