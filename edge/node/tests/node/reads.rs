@@ -206,7 +206,11 @@ fn reads_however_many_leave_each_round_to_commands() {
             })
         };
         // A read is queued when it is first asked for.
-        poll_fn(|context| Poll::Ready(assert!(first.as_mut().poll(context).is_pending()))).await;
+        poll_fn(|context| {
+            assert!(first.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
         begun.recv().unwrap();
         let mut reads: Vec<Read<'_>> = (0..READS).map(read).collect();
         poll_fn(|context| {
