@@ -480,8 +480,15 @@ fn prove_block(walk: &mut Walk) {
     let (block, bytes) = (opened(&said), |field: &str| unhex(said[field].as_str().unwrap()).unwrap());
     let pair = Pair { sell: AssetIndex(1), buy: AssetIndex(0) };
     assert_eq!((block.header().number, block.full()), (1, None));
-    assert!(block.price(AssetIndex(1), &bytes("price_statement")).is_ok());
-    assert_eq!(block.trade(pair, &bytes("trade_statement")), Ok(None));
+    // What is proven is what the full header says.
+    let full = walk.get(200, "/v1/batches/main/blocks/1/header");
+    let full = unhex(full["header"].as_str().unwrap()).unwrap();
+    let trusted = unhex(said["roots"]["state"].as_str().unwrap()).unwrap().try_into().unwrap();
+    let full = LightBlock::open(&trusted, &full, &bytes("light_roots")).unwrap();
+    let full = full.full().unwrap();
+    let traded = full.trades.iter().find(|(trade, _)| trade.pair == pair).copied();
+    assert_eq!(block.trade(pair, &bytes("trade_statement")), Ok(traded));
+    assert_eq!(block.price(AssetIndex(1), &bytes("price_statement")), Ok(full.prices[1]));
     assert_eq!(opened(&walk.get(200, "/v1/batches/main/proofs/block")).header().market.0, 0);
     walk.get(404, "/v1/batches/main/proofs/block?block=77");
     walk.get(404, "/v1/batches/none/proofs/block");

@@ -93,8 +93,9 @@ enum Stopping {
     HandsOver(Instant),
     /// It is alone, and finishes what it took, until this moment at the latest.
     Finishes(Instant),
-    /// It is alone, and the state after this entry is being written.
-    Writes(LogIndex),
+    /// It is alone, and the state after this entry is being written. If more was logged meanwhile, it finishes that too, until this
+    /// moment at the latest.
+    Writes(LogIndex, Instant),
     /// It stops now.
     Now,
 }
@@ -242,7 +243,7 @@ impl<D: Disk> ReplicaThread<D> {
     fn has_finished(&mut self) -> bool {
         let now = Instant::now();
         match self.stopping {
-            Stopping::No | Stopping::Writes(_) => false,
+            Stopping::No | Stopping::Writes(..) => false,
             Stopping::Now => true,
             Stopping::HandsOver(until) => !self.replica.sequencer().is_leading() || now >= until,
             Stopping::Finishes(until) => {
@@ -257,7 +258,7 @@ impl<D: Disk> ReplicaThread<D> {
                 let at = self.at();
                 match self.replica.keep_state(at) {
                     KeptState::Begun(log_index) => {
-                        self.stopping = Stopping::Writes(log_index);
+                        self.stopping = Stopping::Writes(log_index, until);
                         false
                     }
                     KeptState::Known(_) => true,
@@ -506,8 +507,10 @@ impl<D: Disk> ReplicaThread<D> {
             // Its client may have gone away.
             let _ = reply.send(outcome);
         }
-        if matches!(self.stopping, Stopping::Writes(log_index) if log_index <= up_to) {
-            self.stopping = Stopping::Now;
+        if let Stopping::Writes(log_index, until) = self.stopping
+            && log_index <= up_to
+        {
+            self.stopping = if outcome.is_ok() { Stopping::Finishes(until) } else { Stopping::Now };
         }
     }
 
