@@ -7,6 +7,7 @@ import pathlib
 import re
 import struct
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -174,7 +175,12 @@ def test_arguments() -> None:
         assert raised.value.code == 0, key
     with pytest.raises(light.LightError):
         block.account(1 << 32, b"")
-    for call in [lambda: block.outcome(0, 1 << 38, b""), lambda: block.price(1 << 16, b""), lambda: block.trade(0, -1, b"")]:
+    calls: list[Callable[[], object]] = [
+        lambda: block.outcome(0, 1 << 38, b""),
+        lambda: block.price(1 << 16, b""),
+        lambda: block.trade(0, -1, b""),
+    ]
+    for call in calls:
         with pytest.raises(light.LightError) as raised:
             call()
         assert raised.value.code == 0
