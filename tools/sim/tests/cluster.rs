@@ -294,7 +294,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         // Where the first one did not reach the log, the other one is carried out instead.
         Mutation::RetryAltered => (&["session", "done once"], 1..=5),
         Mutation::ForgetVote => (&["leaders"], 91..=240),
-        Mutation::ForgetTail => (&["durable first", "log equality", "halt"], 1..=40),
+        Mutation::ForgetTail => (&["durable first", "halt", "linearizable", "log equality"], 1..=40),
         Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
         Mutation::Diverge => (&["halt"], 1..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
@@ -326,7 +326,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::StaleState => (&["halt", "recovery"], 1..=20),
         Mutation::LoseLastEvent => (&["depth"], 1..=5),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
-        Mutation::IgnoreFailedSync => (&["durable first", "recovery", "log equality"], 1..=40),
+        Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),
         // Few are under way when a disk fails for long.
         Mutation::RefuseInDoubt => (&["signed once"], 51..=120),
