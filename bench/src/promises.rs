@@ -4,7 +4,7 @@
 //! stops, or an order that must fill whole can not. Each is applied entry by entry as a leader logs it, and every entry is timed.
 //! What is left out: the log, the network, and what readers of the events do.
 //!
-//! Reads beside orders: [`reads`].
+//! Reads beside orders: `promises/reads.rs`.
 
 mod reads;
 
