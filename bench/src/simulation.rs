@@ -1,9 +1,9 @@
 //! Whole venues with faults, from seeds: how much of a venue's life a core simulates, and how much of it had no violation.
 //!
-//! Each round runs seeds that no other has, one after the other in one thread, for so many seconds of each kind: the cluster as seeds decide
-//! (calm or a storm, one to five replicas, what counts on disks or in memory, disks that are lost), calm clusters, clusters in a storm, and clusters
-//! of one replica. The seeds of all kinds are the same, from 1 on. A violation fails the bench with the line that shows it
-//! again; then no figure is recorded.
+//! Each round runs seeds that no other has, one after the other in one thread, for so many seconds of each kind: the cluster as seeds
+//! decide (calm or a storm, one to five replicas, what counts on disks or in memory, disks that are lost), calm clusters, clusters in a
+//! storm, and clusters of one replica. The seeds of all kinds are the same, from 1 on. A violation fails the bench with the line that
+//! shows it again; then no figure is recorded.
 
 use std::time::{Duration, Instant};
 

@@ -12,7 +12,7 @@ const VECTORS = new URL("../../core/batch/tests/golden/light-client.txt", import
 const unhex = (text: string): Uint8Array => (text === "-" ? new Uint8Array() : new Uint8Array(Buffer.from(text, "hex")));
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-interface Told {
+interface Served {
   hash: Uint8Array;
   header: Uint8Array;
   roots: Uint8Array;
@@ -37,16 +37,16 @@ function outcomeText(outcome: Outcome | null): string {
 }
 
 /** What the client says to a line, and what it should. */
-function said(words: string[], told: Map<string, Told>): [string, string] {
+function said(words: string[], served: Map<string, Served>): [string, string] {
   const word = (at: number): string => words[at] ?? "";
   const block = (): LightBlock => {
-    const { hash, header, roots } = told.get(word(1)) as Told;
+    const { hash, header, roots } = served.get(word(1)) as Served;
     return new LightBlock(hash, header, roots);
   };
   const expected = (from: number): string => words.slice(from).join(" ");
   switch (words[0]) {
     case "light": {
-      const of = told.get(word(1)) as Told;
+      const of = served.get(word(1)) as Served;
       of.header = unhex(word(2));
       assert.equal(block().number, BigInt(word(1)));
       return ["ok", expected(3)];
@@ -68,7 +68,7 @@ function said(words: string[], told: Map<string, Told>): [string, string] {
       return [offerText(block().offer(Number(word(2)), Number(word(3)), key, unhex(word(7)))), expected(8)];
     }
     default: {
-      const of = (number: string): Told => told.get(number) as Told;
+      const of = (number: string): Served => served.get(number) as Served;
       const links = word(3).split(",").filter((number) => number !== "-");
       openChain(of(word(1)).hash, of(word(2)).hash, links.map((number) => [of(number).header, of(number).roots]));
       return ["ok", expected(4)];
@@ -77,7 +77,7 @@ function said(words: string[], told: Map<string, Told>): [string, string] {
 }
 
 test("the vectors", () => {
-  const told = new Map<string, Told>();
+  const served = new Map<string, Served>();
   const kinds = new Map<string, number>();
   // A full header, kind 11, is read by other programs.
   const isFull = (words: string[]): boolean => words[0] === "bad-block" && words[2]?.startsWith("010b") === true;
@@ -85,19 +85,19 @@ test("the vectors", () => {
     const words = line.split(" ");
     if (line === "" || line.startsWith("#") || isFull(words)) continue;
     if (words[0] === "block") {
-      told.set(words[1] ?? "", { hash: unhex(words[2] ?? ""), header: unhex(words[3] ?? ""), roots: unhex(words[4] ?? "") });
+      served.set(words[1] ?? "", { hash: unhex(words[2] ?? ""), header: unhex(words[3] ?? ""), roots: unhex(words[4] ?? "") });
       continue;
     }
     const code = words.at(-2) === "error" ? Number(words.at(-1)) : null;
     if (code === null) {
-      const [answer, expected] = said(words, told);
+      const [answer, expected] = said(words, served);
       assert.equal(answer, expected, line);
     } else {
-      assert.throws(() => said(words, told), (error) => error instanceof LightError && error.code === code, line);
+      assert.throws(() => said(words, served), (error) => error instanceof LightError && error.code === code, line);
     }
     kinds.set(`${words[0]} ${code ?? ""}`, 1);
   }
-  assert.equal(told.size, 3);
+  assert.equal(served.size, 3);
   assert.ok(kinds.size >= 28, [...kinds.keys()].join(", "));
 });
 

@@ -1,7 +1,7 @@
 //! What a block says, in full and as what its hash is of.
 //!
 //! A block's hash is that of a [`LightHeader`], of one size whatever the market's: prices, trades and outcomes are in it by their
-//! roots. So whoever wants one price, one trade or one outcome needs the light header and a proof, and not the rest.
+//! roots. So a reader of one price, one trade or one outcome needs the light header and a proof, and not the rest.
 
 use walras_clearing::{OfferKey, Pair, PairTrade};
 use walras_merkle::{ASSET_KEY_BYTES, PAIR_KEY_BYTES, Trie};

@@ -131,7 +131,7 @@ pub enum LightError {
     #[error("the statement is not proven in this block: compare what is asked and which block, then ask elsewhere")]
     NotProven,
     /// It is proven, and no state can hold it.
-    #[error("what is proven cannot be so: whoever hashed this block errs, so do not trust it")]
+    #[error("what is proven cannot be so: the block's proposer errs, so do not trust it")]
     Impossible,
     /// The market has fewer assets.
     #[error("the market has no pair {0}: its assets are numbered from 0, as its configuration names them")]

@@ -58,7 +58,7 @@ pub(crate) struct BatchMarketState {
     /// Of the batch that is closed, how many transactions were left out.
     pub(crate) dropped: u32,
     pub(crate) last: Option<LastBlock>,
-    /// What came of the last block. No part of the state: whoever wants to prove it later keeps it.
+    /// What came of the last block. No part of the state: a caller that proves it later keeps it.
     pub(crate) outcomes: Option<Arc<Outcomes>>,
 }
 

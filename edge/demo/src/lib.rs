@@ -79,7 +79,8 @@ pub enum DemoError {
     Key(Refusal),
     /// The batch market was not opened.
     #[error(
-        "the batch market {name} is not open after {waited:?}: see what the venue says of it above, or remove the demo's data folder to start again"
+        "the batch market {name} is not open after {waited:?}: see what the venue says of it above, or remove the demo's data \
+         folder to start again"
     )]
     NoBatchMarket {
         /// Its name.

@@ -85,7 +85,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Orders that a reader is sent: what happens to them from here on is told.
+    /// Orders that a reader is sent: from here on it is sent their changes too.
     fn add(&mut self, open: &[ListedOrder]) {
         for ListedOrder { instrument, order, history } in open {
             let has_traded = history.is_some_and(|history| !history.filled.is_zero());

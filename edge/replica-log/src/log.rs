@@ -106,7 +106,8 @@ impl<D: Disk> ReplicaLog<D> {
     }
 
     /// The state at `snapshot` is durable. Slots before the snapshot before it go, as far as they fill whole segments. With
-    /// other members, [`Options::retained_slots`] before the new one stay, for those that are behind. Costs nothing, or three syncs where segments go, however many.
+    /// other members, [`Options::retained_slots`] before the new one stay, for those that are behind. Costs nothing, or
+    /// three syncs where segments go, however many.
     pub fn let_go(&mut self, snapshot: &SnapshotMeta) -> Result<(), ReplicaLogError> {
         self.guarded(|log| {
             if snapshot.slot <= log.newest.slot {

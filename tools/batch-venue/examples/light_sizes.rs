@@ -49,8 +49,8 @@ fn main() -> anyhow::Result<()> {
             outcomes.push(statement.len());
         }
         println!(
-            "block {}: {} pairs traded, {} outcomes; full header {} bytes; light header {} + roots {}; statements, least median most: price {}, trade {}, \
-             outcome {}; all for a transaction at most {} bytes; close {:.1} ms, clear {:.1} ms",
+            "block {}: {} pairs traded, {} outcomes; full header {} bytes; light header {} + roots {}; statements, least \
+             median most: price {}, trade {}, outcome {}; all for a transaction at most {} bytes; close {:.1} ms, clear {:.1} ms",
             header.number,
             header.trades.len(),
             proposed.cleared.outcomes.count(),

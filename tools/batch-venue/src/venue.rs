@@ -36,7 +36,7 @@ pub struct Proposed {
     pub times: Times,
     /// Size of its full header.
     pub header_bytes: usize,
-    /// What it did, for whoever proves it.
+    /// What it did, from which proofs are made.
     pub cleared: Cleared,
 }
 

@@ -1,4 +1,5 @@
-//! How fast blocks are made: `cargo run --release -p walras-batch-workload --example making_speed`. One thread, 50 assets, blocks of 100,000.
+//! How fast blocks are made: `cargo run --release -p walras-batch-workload --example making_speed`. One thread, 50
+//! assets, blocks of 100,000.
 
 use std::time::Instant;
 

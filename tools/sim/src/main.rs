@@ -18,13 +18,13 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
-Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing. With --cluster, which is the default,
-a venue of R replicas (1 to 5; the seed decides) in calm, with rare faults and long rests, or in a storm (the seed decides), for S simulated seconds
-(60 of calm, 15 of a storm), acknowledging what is on a majority's disks or in its memory, with disks that are lost for good or without, with reports
-kept in their thousands or a few, with a mesh by which machines know the venue's time or without, with keys that replicas share or without, and with states kept from time to time or by
-their number alone (the seed decides); with --shards so many of those
-(2 to 4; the seed decides) for S simulated seconds (8), between which funds are sent, one of them set back to an old backup afterwards or none
-(the seed decides). A venue on one machine is --replicas 1.
+Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with faults, then healing.
+--cluster, the default: a venue of R replicas (1 to 5) for S simulated seconds (60 of calm, 15 of a storm). The seed decides what the
+options leave open: calm, with rare faults and long rests, or a storm; whether a command counts on a majority's disks or in its memory;
+whether disks are lost for good; whether thousands of reports are kept or a few; whether a mesh tells machines the venue's time; whether
+replicas share keys; whether states are also kept from time to time. A venue on one machine is --replicas 1.
+--shards: so many such venues (2 to 4) for S simulated seconds (8), between which funds are sent; one of them is set back to an old
+backup afterwards, or none (the seed decides).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
 --json writes what all seeds saw to FILE, and the violation if there is one.";
 

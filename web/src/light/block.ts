@@ -1,5 +1,5 @@
-// Checks what a venue says of a batch market, without trusting it and without its state: see docs/light-client.md. All that is trusted is the
-// 32 bytes of a block's hash. Written from that page, beside the reader in Rust; the two share test vectors.
+// Checks what a venue says of a batch market, without trusting it and without its state: see docs/light-client.md. All that is
+// trusted is the 32 bytes of a block's hash. Written from that page, apart from the reader in Rust; the two share test vectors.
 
 import { LightError, Reader, concat, equal, hash, impossible, key, notProven } from "./bytes.ts";
 import {
@@ -267,8 +267,8 @@ function readAccount(account: number, content: Uint8Array): AccountState {
 }
 
 /**
- * The blocks from the newest, whose hash is trusted, back to the oldest: light header and roots of each. Trust goes back only: anybody can put a
- * block on top of another.
+ * The blocks from the newest, whose hash is trusted, back to the oldest: light header and roots of each. Trust goes back only: anybody
+ * can put a block on top of another.
  */
 export function openChain(newest: Uint8Array, oldest: Uint8Array, blocks: [Uint8Array, Uint8Array][]): LightBlock[] {
   const chain: LightBlock[] = [];

@@ -18,7 +18,7 @@ export const notProven = (): LightError =>
   new LightError(4, "the statement is not proven in this block: compare what is asked and which block, then ask elsewhere");
 
 export const impossible = (): LightError =>
-  new LightError(5, "what is proven cannot be so: whoever hashed this block errs, so do not trust it");
+  new LightError(5, "what is proven cannot be so: the block's proposer errs, so do not trust it");
 
 /** BLAKE3 in keyed mode; the key is the name, filled with spaces. */
 export function hash(name: string, ...parts: Uint8Array[]): Uint8Array {

@@ -5,7 +5,7 @@ use walras_batch::light::LightBlock;
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_types::{AccountId, BatchPrice};
 
-use crate::light::{Told, block, cleared, standing};
+use crate::light::{Served, block, cleared, standing};
 use crate::world::{Draw, World};
 
 fn h(name: &str, bytes: &[u8]) -> Vec<u8> {
@@ -168,13 +168,14 @@ proptest! {
         let mut world = World::new(1 + draw.below(40) as u32 + 5, 300);
         let _ = block(&mut world, draw);
         let done = cleared(&mut world, draw);
-        let Told { hash, header: full, light: header, roots, kept } = Told::of(&done);
+        let Served { hash, header: full, light: header, roots, kept } = Served::of(&done);
         let opened = LightBlock::open(&hash, &header, &roots).unwrap();
         prop_assert_eq!(full_hash_of(&full), h("walras batch 3 block header", &header));
         for at in 0..3 {
             let statement = done.header.price_statement(AssetIndex(at)).unwrap();
             let naive = part(&header[158..190], 8, &at.to_be_bytes(), &statement).unwrap();
-            prop_assert_eq!(naive.map(|price| price.to_vec()), done.header.prices[usize::from(at)].map(|price| price.bits().to_le_bytes().to_vec()));
+            let price = done.header.prices[usize::from(at)].map(|price| price.bits().to_le_bytes().to_vec());
+            prop_assert_eq!(naive.map(|price| price.to_vec()), price);
         }
         for (trade, _) in &done.header.trades {
             let number = u32::from(trade.pair.sell.0) * 3 + u32::from(trade.pair.buy.0);

@@ -82,10 +82,10 @@ proptest! {
             let before = holdings(&world);
             let closed = world.close(&sent, if draw.chance(50) { Intake::Filter } else { Intake::Reserve }, 1);
             // What is restored goes on alike.
-            let mut anew = world.restored();
+            let mut again = world.restored();
             let block = proposed(&world, draw);
             let cleared = world.clear(&block, 1).unwrap();
-            prop_assert_eq!(&anew.clear(&block, 2).unwrap().outcomes, &cleared.outcomes);
+            prop_assert_eq!(&again.clear(&block, 2).unwrap().outcomes, &cleared.outcomes);
             let light = light(&cleared);
             let dropped = |at: usize| closed.dropped.iter().any(|(place, _)| *place as usize == at);
             let kept = sent.iter().enumerate().filter(|(at, _)| !dropped(*at)).map(|(_, transaction)| transaction);
@@ -98,8 +98,8 @@ proptest! {
                 _ => None,
             });
             // A number beyond the last is no name: it would be that of another account's transaction.
-            let (names_of_sent, beyond): (Vec<_>, Vec<_>) =
-                sent.iter().map(|one| OfferName { account: one.account, sequence: one.sequence }).partition(|name| name.sequence.0 < 1 << 38);
+            let names = sent.iter().map(|one| OfferName { account: one.account, sequence: one.sequence });
+            let (names_of_sent, beyond): (Vec<_>, Vec<_>) = names.partition(|name| name.sequence.0 < 1 << 38);
             for name in beyond {
                 prop_assert_eq!(cleared.outcomes.get(name), None);
                 prop_assert_eq!(light.outcome(name, &cleared.outcomes.statement(name)), Err(LightError::NotProven));
@@ -124,7 +124,8 @@ proptest! {
             // What came back is what is not reserved any more, and no offer stands that ended.
             for (name, outcome) in outcomes.iter().filter(|(_, outcome)| outcome.returned.is_some()) {
                 let id = name.number();
-                let stands = world.batch.market().books().iter().any(|book| book.sells().as_slice().iter().any(|offer| offer.key().id.0 == id));
+                let books = world.batch.market().books();
+                let stands = books.iter().flat_map(|book| book.sells().as_slice()).any(|offer| offer.key().id.0 == id);
                 prop_assert!(!stands, "{name:?} {outcome:?}");
             }
         }

@@ -118,13 +118,16 @@ pub(super) async fn transaction_proof(
     let has: Vec<u64> = kept.iter().filter(|(_, outcomes)| outcomes.get(name).is_some()).map(|(block, _)| *block).collect();
     let chosen = block.or_else(|| has.last().copied()).ok_or_else(|| {
         not_provable(
-            "no block whose outcomes are remembered did anything under that number: compare it with GET /v1/transactions, or name a block for a proof \
-             that it did nothing",
+            "no block whose outcomes are remembered did anything under that number: compare it with GET /v1/transactions, or \
+             name a block for a proof that it did nothing",
         )
     })?;
     let outcomes = kept.iter().find(|(block, _)| *block == chosen).map(|(_, outcomes)| outcomes);
     let outcomes = outcomes.ok_or_else(|| {
-        not_provable("the block's outcomes are not remembered: they are for the last blocks only, and a start forgets those before its snapshot")
+        not_provable(
+            "the block's outcomes are not remembered: they are for the last blocks only, and a start forgets those before its \
+             snapshot",
+        )
     })?;
     let found = app.venue.read(move |v| v.market.batch(market)?.proof(chosen).cloned()).await?.ok_or_else(|| gone(chosen))?;
     let mut body = light(market, &found)?;

@@ -76,8 +76,8 @@ pub(super) fn run(dir: &Path, config: Option<&Path>) -> Result<Output, CliError>
     Ok(Output { human, json: json!({"log_index": log_index.to_string(), "entries_replayed": replayed, "state_hash": hash}) })
 }
 
-/// Gives the new folder its name, and then the old ones theirs. The first must be durable before the others: after a power failure that kept
-/// only these, the folder would hold no venue at all, and a start would begin an empty one.
+/// Gives the new folder its name, and then the old ones theirs. The first rename must be durable before the others: after a power
+/// failure that kept only the others, the folder would hold no venue at all, and a start would begin an empty one.
 fn put_in_place<D: Disk>(disk: &D, dir: &Path, made: &Path, old: &[&Path]) -> Result<(), CliError> {
     let target = dir.join(REPLICA);
     disk.rename(made, &target).map_err(system("rename the new folder to", &target))?;

@@ -173,7 +173,7 @@ fn the_private_channel_begins_with_a_large_account_part_by_part() {
         let orders: Vec<Value> = messages.iter().flat_map(|message| message["orders"].as_array().unwrap().clone()).collect();
         assert_eq!(json!(orders), ask(&market.alice, "/v1/orders")["orders"]);
     }
-    // What happens to the last of them is told, with what it says.
+    // A change of the last of them is sent, with the order's history.
     market.alice.signed("PATCH", "/v1/orders/BTC-USD/500", Some(&json!({"price": "28000"}))).unwrap();
     for socket in &mut readers {
         let update = &socket.next_of("account")["order_updates"][0];

@@ -40,11 +40,7 @@ pub(super) fn solve(
     q: &mut [f64],
     is_over: &dyn Fn() -> bool,
 ) -> Result<(), Stopped> {
-    match layout {
-        Layout::Rows(_) => solve_core(slopes, anchor, right, q, is_over),
-        Layout::Sparse(sparse) => solve_sparse(sparse, slopes, anchor, right, q, is_over, solve_core),
-        Layout::Unordered => Err(Stopped),
-    }
+    solve_with(layout, slopes, anchor, right, q, is_over, solve_core)
 }
 
 /// The same by elimination alone.
@@ -57,9 +53,21 @@ pub(super) fn eliminate(
     q: &mut [f64],
     is_over: &dyn Fn() -> bool,
 ) -> Result<(), Stopped> {
+    solve_with(layout, slopes, anchor, right, q, is_over, eliminate_core)
+}
+
+fn solve_with(
+    layout: &Layout,
+    slopes: &mut [f64],
+    anchor: &mut [f64],
+    right: &mut [f64],
+    q: &mut [f64],
+    is_over: &dyn Fn() -> bool,
+    core: OfCore,
+) -> Result<(), Stopped> {
     match layout {
-        Layout::Rows(_) => eliminate_core(slopes, anchor, right, q, is_over),
-        Layout::Sparse(sparse) => solve_sparse(sparse, slopes, anchor, right, q, is_over, eliminate_core),
+        Layout::Rows(_) => core(slopes, anchor, right, q, is_over),
+        Layout::Sparse(sparse) => solve_sparse(sparse, slopes, anchor, right, q, is_over, core),
         Layout::Unordered => Err(Stopped),
     }
 }

@@ -1,5 +1,5 @@
 //! A shard that is set back to an old backup. It begins again from disks that were copied before transfers which it and others
-//! acknowledged, cut off from the others at first; whoever asks sends transfers from it under numbers that it gives again, and its
+//! acknowledged, cut off from the others at first. A client sends transfers from it, under numbers that it gives again, and its
 //! leader dies. When it is reached both sides have to find it, and nothing may have moved. Then it gets its own disks again, and
 //! all has to go on.
 

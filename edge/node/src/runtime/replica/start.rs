@@ -200,10 +200,8 @@ impl ReplicaVenue {
         if introductions.is_settled() && !report.has_all_promises(durability) {
             return Err(RecoveryError::Replica(format!(
                 "replica {me} did not stop in good order, and with durability \"memory\" it may have lost what it promised: \
-                 remove it from the \
-                 cluster (walras cluster remove), then add it anew under a new id and with an empty folder (walras cluster add); \
-                 if a majority \
-                 died at once, see docs/cluster.md, \"When a majority died\""
+                 remove it from the cluster (walras cluster remove), then add it again under a new id and with an empty folder \
+                 (walras cluster add); if a majority died at once, see docs/cluster.md, \"When a majority died\""
             )));
         }
         // Not before the folder is ours alone: whatever a replica before this one took, it took before this moment.
