@@ -7,8 +7,8 @@
 //! - `solo_*`: a cluster of one replica, durable unless the name says memory, by binary order entry.
 //! - `cluster3_*`: three replicas on this machine.
 //! - `ws_*`, `rest_*`: the cluster of one by its WebSocket and by REST: orders that rest, and their cancels.
-//! - `single_*`: the host without a replicated log, where the program has one; `solo_vs_before` compares the cluster of one with
-//!   it, or with that of `--before`, by WebSocket: it has no binary order entry.
+//! - `single_*`, only with `--before FILE`: that older program's host without a replicated log, to which `solo_vs_before` compares
+//!   the cluster of one, by WebSocket: it has no binary order entry.
 //!
 //! *Deliberately absent*: peers. [`replication`](mod@crate::replication) compares a cluster with others.
 //!
@@ -85,15 +85,11 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         let venue = Running::cluster(&config.walras, &config.scratch.join("api"), 1, Durability::Disk)?;
         let now = by_api(&venue, "", config.seconds, &mut keep)?;
         venue.stop()?;
-        let before = config.before.as_deref().unwrap_or(&config.walras);
-        match Running::single(before, &config.scratch.join("single")) {
-            Ok(venue) => {
-                let then = by_api(&venue, "single_", config.seconds, &mut keep)?;
-                venue.stop()?;
-                keep("solo_vs_before".to_owned(), Unit::TimesFaster, now / then);
-            }
-            Err(why) if round == 1 => report.note(format!("no venue without a replicated log was measured: {why:#}")),
-            Err(_) => {}
+        if let Some(before) = &config.before {
+            let venue = Running::single(before, &config.scratch.join("single"))?;
+            let then = by_api(&venue, "single_", config.seconds, &mut keep)?;
+            venue.stop()?;
+            keep("solo_vs_before".to_owned(), Unit::TimesFaster, now / then);
         }
     }
     for (name, unit, values) in samples {
