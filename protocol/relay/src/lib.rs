@@ -1,0 +1,30 @@
+//! The overlay tree: market data from one sender to a thousand receivers, over relays that each copy it to a few.
+//!
+//! - [`tree`]: how deep and how wide a tree is, and who sends which packet to whom.
+//! - [`packet`]: the frame that travels, once made and never changed on the way: messages of one channel, numbered without gaps.
+//! - [`relay`]: a relay: the first copy of a packet goes on to its children, further copies end.
+//! - [`reader`]: a receiver's end: messages in order, each once, whatever was lost, doubled or reordered.
+//! - [`rewinder`]: the latest messages of a channel, for readers that missed some.
+//!
+//! Two techniques keep one slow link or relay from delaying anybody. *Spraying*: the assignment of blocks of children to their
+//! parents moves on by one with each packet. *Hedging*: a relay also sends to the blocks of its next siblings, so that each
+//! node gets several copies by different parents, and takes the first.
+//!
+//! *Deliberately absent*: sockets, clocks, the content of messages, release times (they travel in the packet; the receivers' hold
+//! is in the crate of fair access).
+//!
+//! *Invariants*
+//! - Every node below the sender gets as many copies of every packet as hedging says, by different parents, where there are so many.
+//! - A reader hands out the messages of a channel in order, each once, and says what it misses.
+//! - Nothing that arrives makes anything panic or grow beyond its bound.
+//!
+//! *Start reading* at [`tree::Tree`], then [`reader::Reader`].
+//!
+//! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527, sections 4 and 7, appendices A and C; `MoldUDP64` for the numbering.
+#![deny(clippy::float_arithmetic)]
+
+pub mod packet;
+pub mod reader;
+pub mod relay;
+pub mod rewinder;
+pub mod tree;

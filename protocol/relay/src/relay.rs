@@ -1,0 +1,171 @@
+//! A relay: the first copy of a packet goes on, further ones end.
+
+use crate::packet::{Header, Kind};
+use crate::tree::Tree;
+
+/// What a relay did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The first copy: it goes to the children.
+    First,
+    /// Another copy was here before.
+    Copy,
+    /// So many packets later than others of its channel that nobody knows any more whether it was here. It ends.
+    TooOld,
+    /// Relays do not pass it on: it is of another tree, or an answer to one reader.
+    NotOurs,
+}
+
+/// Which packets of one channel were here. In constant time and memory: for each of the last numbers, modulo the size, the
+/// number itself (Jasper, appendix A).
+#[derive(Clone, Debug)]
+struct Seen {
+    last: Box<[u64]>,
+}
+
+impl Seen {
+    fn of(packets: usize) -> Self {
+        Self { last: vec![0; packets].into() }
+    }
+
+    fn arrives(&mut self, packet: u64) -> Arrival {
+        let at = (packet % self.last.len() as u64) as usize;
+        let last = self.last[at];
+        self.last[at] = packet.max(last);
+        match packet.cmp(&last) {
+            std::cmp::Ordering::Greater => Arrival::First,
+            std::cmp::Ordering::Equal => Arrival::Copy,
+            std::cmp::Ordering::Less => Arrival::TooOld,
+        }
+    }
+}
+
+/// A relay's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelaySettings {
+    /// The layer that it stands in, from 0.
+    pub layer: usize,
+    /// Its place in the layer, from 0.
+    pub place: u32,
+    /// Number of the tree, as in its packets.
+    pub tree: u32,
+    /// Additional copies of each packet.
+    pub hedge: u32,
+    /// Packets that are remembered, of each channel. A copy that comes later than so many packets of its channel ends.
+    pub packets_remembered: usize,
+    /// Channels at most; packets of further ones are not passed on.
+    pub channels_max: usize,
+}
+
+/// One relay of a tree.
+#[derive(Debug)]
+pub struct Relay {
+    tree: Tree,
+    settings: RelaySettings,
+    /// By channel.
+    seen: Vec<(u32, Seen)>,
+}
+
+impl Relay {
+    /// A relay at its place.
+    ///
+    /// # Panics
+    /// Where the tree has no such relay, or nothing would be remembered: the caller has read both from its configuration.
+    #[must_use]
+    pub fn new(tree: Tree, settings: RelaySettings) -> Self {
+        assert!(settings.layer + 1 < tree.depth() && settings.place < tree.layers()[settings.layer], "a place in the tree");
+        assert!(settings.packets_remembered > 0, "something to remember");
+        Self { tree, settings, seen: Vec::new() }
+    }
+
+    /// A packet arrives. Where it is the first copy, `children` are the nodes of the next layer to send it to, in order; else
+    /// they are none.
+    pub fn packet(&mut self, header: &Header, children: &mut Vec<u32>) -> Arrival {
+        children.clear();
+        let arrival = self.arrival(header);
+        if arrival == Arrival::First {
+            let RelaySettings { layer, place, hedge, .. } = self.settings;
+            children.extend(self.tree.children(layer + 1, place, header.packet, hedge));
+        }
+        arrival
+    }
+
+    fn arrival(&mut self, header: &Header) -> Arrival {
+        if header.tree != self.settings.tree || header.kind == Kind::Again || header.packet == 0 {
+            return Arrival::NotOurs;
+        }
+        let known = self.seen.iter().position(|(channel, _)| *channel == header.channel);
+        let at = match known {
+            Some(at) => at,
+            None if self.seen.len() < self.settings.channels_max => {
+                self.seen.push((header.channel, Seen::of(self.settings.packets_remembered)));
+                self.seen.len() - 1
+            }
+            None => return Arrival::NotOurs,
+        };
+        self.seen[at].1.arrives(header.packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use walras_random::Random;
+
+    use super::*;
+
+    const SETTINGS: RelaySettings = RelaySettings { layer: 0, place: 1, tree: 4, hedge: 1, packets_remembered: 8, channels_max: 2 };
+
+    fn header(channel: u32, packet: u64) -> Header {
+        Header { kind: Kind::Data, count: 1, channel, tree: 4, packet, first: 1, sent_ns: 0, release_ns: 0 }
+    }
+
+    #[test]
+    fn the_first_copy_goes_on() {
+        let tree = Tree::new(2, 3, 9).unwrap();
+        let mut relay = Relay::new(tree.clone(), SETTINGS);
+        let (mut children, expected): (Vec<u32>, Vec<u32>) = (vec![99], tree.children(1, 1, 5, 1).collect());
+        assert_eq!(relay.packet(&header(0, 5), &mut children), Arrival::First);
+        assert_eq!((children.len(), &children), (6, &expected));
+        for (header, arrival) in [
+            (header(0, 5), Arrival::Copy),
+            (header(1, 5), Arrival::First),
+            (header(2, 5), Arrival::NotOurs),
+            (header(0, 0), Arrival::NotOurs),
+            (Header { tree: 3, ..header(0, 6) }, Arrival::NotOurs),
+            (Header { kind: Kind::Again, ..header(0, 6) }, Arrival::NotOurs),
+            (Header { kind: Kind::Heartbeat, ..header(0, 6) }, Arrival::First),
+            (header(0, 4), Arrival::First),
+            (header(0, 12), Arrival::First),
+            (header(0, 4), Arrival::TooOld),
+        ] {
+            assert_eq!(relay.packet(&header, &mut children), arrival, "{header:?}");
+            assert_eq!(children.is_empty(), arrival != Arrival::First);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a place in the tree")]
+    fn a_receiver_is_no_relay() {
+        let _ = Relay::new(Tree::new(2, 3, 9).unwrap(), RelaySettings { layer: 1, ..SETTINGS });
+    }
+
+    /// Of packets in any order, none goes on twice, and all do that come within as many packets as are remembered.
+    #[test]
+    fn nothing_goes_on_twice() {
+        let draw = &mut Random::new(11);
+        for size in [1_usize, 4, 64] {
+            let (mut seen, mut first, mut newest) = (Seen::of(size), BTreeSet::new(), 0_u64);
+            for _ in 0..20_000 {
+                let packet = (newest + 2).saturating_sub(draw.below(2 * size as u64 + 2)).max(1);
+                newest = newest.max(packet);
+                match seen.arrives(packet) {
+                    Arrival::First => assert!(first.insert(packet), "{packet} twice"),
+                    Arrival::Copy => assert!(first.contains(&packet)),
+                    _ => assert!(newest - packet >= size as u64, "{packet} is not so old"),
+                }
+            }
+        }
+    }
+}
