@@ -1,9 +1,9 @@
 //! What those who run the cluster do meanwhile: hand leadership over, change the members; and somebody who reads.
 
-use walras_consensus::{MemberChange, ReadToken};
+use walras_consensus::{MemberChange, ReadToken, ReplicaId};
 
 use super::event::{Event, Phase};
-use super::machine::{Machine, place_of, replica_id};
+use super::machine::{Fortune, place_of, replica_id};
 use super::world::World;
 use crate::common::checks::Violation;
 
@@ -31,14 +31,13 @@ impl World {
         let Some(leader) = self.leader() else { return Ok(()) };
         let Some(process) = &self.machines[leader].process else { return Ok(()) };
         let members = process.members().clone();
-        if self.machines.iter().any(Machine::is_at_risk)
-            && members.voters.iter().any(|id| self.machines[place_of(*id)].is_at_risk())
-        {
-            // First those are replaced, lest too few are left.
+        let is_at_risk = |id: &ReplicaId| self.machines[place_of(*id)].is_at_risk();
+        if members.voters.iter().chain(&members.learners).any(is_at_risk) {
+            // First those are replaced, lest too few are left. A learner that is about to be lost must not get a vote either.
             return Ok(());
         }
         let voters: Vec<_> = members.voters.iter().copied().collect();
-        let in_use = (0..self.machines.len()).filter(|at| self.machines[*at].is_in_use());
+        let in_use = (0..self.machines.len()).filter(|at| self.machines[*at].fortune == Fortune::Sound);
         let outside = in_use.map(replica_id).find(|id| !members.contains(*id));
         let learner = members.learners.first().copied();
         let change = match (learner, outside) {

@@ -49,9 +49,10 @@ impl Storage {
         Self { log, snapshots, jobs, durability, syncing, is_writing, is_retrying, states, upkeep, written_count: 0, mutation }
     }
 
-    /// Whether the log's thread has something to write.
+    /// Whether the log's thread has something to do. After a failure it has, with nothing to write either: only an attempt finds
+    /// out that the disk is back, and until then no command is taken that would have to be written.
     pub(super) fn has_work(&self) -> bool {
-        !self.jobs.is_empty() || self.log.is_owing()
+        !self.jobs.is_empty() || self.log.is_owing() || self.log.next_attempt_ns().is_some()
     }
 
     /// Hands what waits to the operating system, all at once.
