@@ -1,10 +1,17 @@
-//! The overlay tree: market data from one sender to a thousand receivers, over relays that each copy it to a few.
+//! The overlay tree: market data from one sender to a thousand receivers, over relays that each copy it to a few; and orders the
+//! other way.
 //!
 //! - [`tree`]: how deep and how wide a tree is, and who sends which packet to whom.
 //! - [`packet`]: the frame that travels, once made and never changed on the way: messages of one channel, numbered without gaps.
 //! - [`relay`]: a relay: the first copy of a packet goes on to its children, further copies end.
 //! - [`reader`]: a receiver's end: messages in order, each once, whatever was lost, doubled or reordered.
 //! - [`rewinder`]: the latest messages of a channel, for readers that missed some.
+//!
+//! And the tree in reverse, orders from many participants to one sequencer:
+//!
+//! - [`merge`]: orders of several children leave in the order of their stamps.
+//! - [`order_queue`]: which orders go first while more come than the parent takes.
+//! - [`pacing`]: how fast a node sends, by the delay to its parent.
 //!
 //! Two techniques keep one slow link or relay from delaying anybody. *Spraying*: the assignment of blocks of children to their
 //! parents moves on by one with each packet. *Hedging*: a relay also sends to the blocks of its next siblings, so that each
@@ -16,13 +23,17 @@
 //! *Invariants*
 //! - Every node below the sender gets as many copies of every packet as hedging says, by different parents, where there are so many.
 //! - A reader hands out the messages of a channel in order, each once, and says what it misses.
+//! - Among live children no order leaves after one with a later stamp. Commands of one session never overtake each other.
 //! - Nothing that arrives makes anything panic or grow beyond its bound.
 //!
 //! *Start reading* at [`tree::Tree`], then [`reader::Reader`].
 //!
-//! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527, sections 4 and 7, appendices A and C; `MoldUDP64` for the numbering.
+//! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527, sections 4, 5 and 7, appendices A and C; `MoldUDP64` for the numbering.
 #![deny(clippy::float_arithmetic)]
 
+pub mod merge;
+pub mod order_queue;
+pub mod pacing;
 pub mod packet;
 pub mod reader;
 pub mod relay;
