@@ -117,6 +117,11 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// Takes the next `N` bytes as they are.
+    pub fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N], DecodeError> {
+        self.take(expected)
+    }
+
     /// Takes all that is left, as it is.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes.get(self.at..).unwrap_or_default();

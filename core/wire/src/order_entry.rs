@@ -12,8 +12,8 @@ use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::event::{Event, OrderEvent};
 use crate::event_codec::{decode_event, encode_event};
 
-/// Newest version of this protocol. A logon with a later one is refused.
-pub const ORDER_ENTRY_VERSION: u16 = 2;
+/// The version of this protocol. A logon with another one is refused.
+pub const ORDER_ENTRY_VERSION: u16 = 3;
 
 /// Most bytes that follow a frame's length.
 pub const FRAME_LEN_MAX: usize = 1_024;
@@ -30,8 +30,20 @@ pub const LOGON_METHOD: &str = "LOGON";
 /// What is signed of a logon as its path.
 pub const LOGON_PATH: &str = "/v1/entry";
 
-// The longest frame: a logon's four texts are bounded by one byte each.
-const _: () = assert!(1 + 21 + 8 + 3 * 256 < FRAME_LEN_MAX);
+/// Most bytes of frames that one seal covers.
+pub const RUN_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of a seal.
+pub const SEAL_BYTES: usize = 16;
+
+/// Bytes of a challenge.
+pub const CHALLENGE_BYTES: usize = 32;
+
+/// Bytes of a public key of X25519.
+pub const AGREEMENT_KEY_BYTES: usize = 32;
+
+// The longest frame: a logon's two texts are bounded by one byte each.
+const _: () = assert!(1 + 30 + AGREEMENT_KEY_BYTES + 2 * 256 < FRAME_LEN_MAX);
 const _: () = assert!(1 + 24 + TEXT_BYTES_MAX < FRAME_LEN_MAX && walras_types::limits::MESSAGE_BYTES_MAX + 32 < FRAME_LEN_MAX);
 
 /// From which report on a client wants its account's.
@@ -56,21 +68,32 @@ pub struct LogonTerms {
     pub token: u64,
     /// Which reports.
     pub reports: ReportsWanted,
-    /// What the client speaks.
-    pub version: EntryVersion,
+    /// Whether other connections keep the session too.
+    pub copies: Copies,
+    /// Of the connections of a session, where one replaces another, the one with the greatest number stays. A program's clock will do.
+    pub logon_seq: u64,
 }
 
-/// The version of the protocol that a client speaks, and what it says in that one only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EntryVersion {
-    /// The first.
-    #[default]
-    One,
-    /// The second version: the client is notified of late orders.
-    Two {
-        /// Whether other connections keep the session too.
-        copies: Copies,
-    },
+/// Whether what a client sends after its logon must be sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sealing {
+    /// No: the connection is protected by TLS.
+    Off,
+    /// Yes.
+    Required,
+}
+
+/// What the venue says first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// The versions that the venue speaks: the first and the last.
+    pub versions: (u16, u16),
+    /// Random bytes of this connection only, which the logon's signature covers.
+    pub challenge: [u8; CHALLENGE_BYTES],
+    /// The venue's public key of X25519.
+    pub venue_key: [u8; AGREEMENT_KEY_BYTES],
+    /// Whether the client must seal what it sends.
+    pub sealing: Sealing,
 }
 
 /// How many connections have a session.
@@ -107,10 +130,8 @@ pub struct Logon<'a> {
     pub terms: LogonTerms,
     /// The API key's id.
     pub key_id: &'a str,
-    /// The client's clock: nanoseconds since the Unix epoch.
-    pub stamp_ns: u64,
-    /// New for each logon of a key.
-    pub nonce: &'a str,
+    /// The client's public key of X25519, new for each connection.
+    pub client_key: [u8; AGREEMENT_KEY_BYTES],
     /// In base64url without padding.
     pub signature: &'a str,
 }
@@ -131,6 +152,8 @@ pub enum ClientMessage<'a> {
     Ping(u64),
     /// The connection is not needed any more; the session stays.
     Logout,
+    /// Nobody but who logged on has written the frames since the last seal.
+    Seal([u8; SEAL_BYTES]),
 }
 
 /// The session is there.
@@ -199,6 +222,8 @@ pub struct Late {
 /// What the venue says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VenueMessage<'a> {
+    /// The first message of every connection.
+    Welcome(Welcome),
     /// The session is there.
     LoggedOn(LoggedOn),
     /// What came of a command.
@@ -212,7 +237,7 @@ pub enum VenueMessage<'a> {
     },
     /// A command did not get into the log.
     Refused(Refused),
-    /// A command came later than the venue waits for: others with later stamps may have gone before. Since version 2.
+    /// A command came later than the venue waits for: others with later stamps may have gone before.
     Late(Late),
     /// The answer to a ping, with its number.
     Pong(u64),
@@ -271,6 +296,7 @@ bye_reasons! {
     Malformed = 1_007, "The bytes are no message of this protocol version: see its description.";
     VenueFault = 1_008, "The venue failed this connection: connect and log on again, and send again what is unanswered.";
     ShuttingDown = 1_009, "This replica is shutting down: connect to another one and log on again.";
+    SealInvalid = 1_010, "A seal does not match the bytes before it, or it is missing: somebody else wrote into the connection, or the client seals wrongly. Log on again.";
 }
 
 impl std::fmt::Display for ByeReason {
@@ -327,12 +353,18 @@ pub enum ReportEvent {
     Event(Event),
 }
 
+const SEAL_KIND: u8 = 5;
+
+const VERSION_EXPECTED: &str =
+    "order entry version 3 (the venue speaks no other: use a program that waits for its Welcome and signs the challenge)";
+
 /// The tag of [`Filled`], beyond those of events.
 const FILLED_TAG: u8 = 128;
 
 wire_struct!(Filled { instrument, trade_id, client_order_id, order_id, side, role, price, size, open, fee });
 wire_enum!(TradeRole, "role 0 (maker), 1 (taker) or 2 (auction)" { Maker = 0, Taker = 1, Auction = 2 });
 wire_enum!(OnDisconnect, "on disconnect 0 (keep orders) or 1 (cancel them)" { Keep = 0, Cancel = 1 });
+wire_enum!(Sealing, "sealing 0 (off) or 1 (required)" { Off = 0, Required = 1 });
 wire_enum!(Copies, "copies 0 (one connection) or 1 (several)" { One = 0, Several = 1 });
 wire_enum!(Role, "role 0 (account) or 1 (operator)" { Account = 0, Operator = 1 });
 
@@ -359,43 +391,31 @@ impl Wire for ReportsWanted {
 
 impl Wire for LogonTerms {
     fn put(&self, w: &mut Writer<'_>) {
-        w.u16(self.version.number());
+        w.u16(ORDER_ENTRY_VERSION);
         self.on_disconnect.put(w);
         self.role.put(w);
         w.u64(self.token);
         self.reports.put(w);
-        match self.version {
-            EntryVersion::One => {}
-            EntryVersion::Two { copies } => copies.put(w),
-        }
+        self.copies.put(w);
+        w.u64(self.logon_seq);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let number = r.clone().u16()?;
-        r.checked((1..=ORDER_ENTRY_VERSION).contains(&number).then_some(()), "order entry version 1 or 2")?;
+        r.checked((number == ORDER_ENTRY_VERSION).then_some(()), VERSION_EXPECTED)?;
         r.u16()?;
         let (on_disconnect, role, token, reports) = (Wire::get(r)?, Wire::get(r)?, r.u64()?, Wire::get(r)?);
-        let version = if number == 1 { EntryVersion::One } else { EntryVersion::Two { copies: Wire::get(r)? } };
-        Ok(Self { on_disconnect, role, token, reports, version })
-    }
-}
-
-impl EntryVersion {
-    const fn number(self) -> u16 {
-        match self {
-            Self::One => 1,
-            Self::Two { .. } => 2,
-        }
-    }
-
-    /// Whether other connections keep the session too.
-    #[must_use]
-    pub const fn has_copies(self) -> bool {
-        matches!(self, Self::Two { copies: Copies::Several })
+        Ok(Self { on_disconnect, role, token, reports, copies: Wire::get(r)?, logon_seq: r.u64()? })
     }
 }
 
 impl LogonTerms {
-    /// Appends what a logon's signature covers as its body: the first bytes of the message.
+    /// Whether other connections keep the session too.
+    #[must_use]
+    pub const fn has_copies(&self) -> bool {
+        matches!(self.copies, Copies::Several)
+    }
+
+    /// Appends what a logon's signature covers as its terms: the first bytes of the message.
     pub fn encode(&self, buffer: &mut Vec<u8>) {
         self.put(&mut Writer(buffer));
     }
@@ -449,21 +469,32 @@ pub fn frame_len(header: [u8; FRAME_HEADER_BYTES]) -> Result<usize, DecodeError>
     }
 }
 
+/// The seal, where a frame (without its length) is one.
+pub fn seal_of(frame: &[u8]) -> Result<Option<[u8; SEAL_BYTES]>, DecodeError> {
+    match frame.first() {
+        Some(&SEAL_KIND) => match decode_client(frame)? {
+            ClientMessage::Seal(seal) => Ok(Some(seal)),
+            ClientMessage::Logon(_) | ClientMessage::Submit { .. } | ClientMessage::Ping(_) | ClientMessage::Logout => Ok(None),
+        },
+        Some(_) | None => Ok(None),
+    }
+}
+
 /// Reads what a client says: a frame without its length.
 pub fn decode_client(frame: &[u8]) -> Result<ClientMessage<'_>, DecodeError> {
     let r = &mut Reader::new(frame);
     let message = match r.u8()? {
         1 => ClientMessage::Logon(Logon {
             terms: Wire::get(r)?,
+            client_key: r.array("a public key of 32 bytes")?,
             key_id: short_text(r)?,
-            stamp_ns: r.u64()?,
-            nonce: short_text(r)?,
             signature: short_text(r)?,
         }),
         2 => ClientMessage::Submit { session_seq: session_seq(r)?, command: payload(r)? },
         3 => ClientMessage::Ping(r.u64()?),
         4 => ClientMessage::Logout,
-        _ => return Err(DecodeError::layout(0, "a client's message 1 to 4")),
+        SEAL_KIND => ClientMessage::Seal(r.array("a seal of 16 bytes")?),
+        _ => return Err(DecodeError::layout(0, "a client's message 1 to 5")),
     };
     r.clone().finish()?;
     Ok(message)
@@ -500,7 +531,13 @@ pub fn decode_venue(frame: &[u8]) -> Result<VenueMessage<'_>, DecodeError> {
         134 => VenueMessage::Pong(r.u64()?),
         135 => VenueMessage::Bye { reason: bye_reason(r)?, text: text(r)? },
         136 => VenueMessage::Late(Late { session_seq: session_seq(r)?, late_ns: r.u64()? }),
-        _ => return Err(DecodeError::layout(0, "a message of the venue, 129 to 136")),
+        137 => VenueMessage::Welcome(Welcome {
+            versions: (r.u16()?, r.u16()?),
+            challenge: r.array("a challenge of 32 bytes")?,
+            venue_key: r.array("a public key of 32 bytes")?,
+            sealing: Wire::get(r)?,
+        }),
+        _ => return Err(DecodeError::layout(0, "a message of the venue, 129 to 137")),
     };
     r.clone().finish()?;
     Ok(message)
@@ -512,9 +549,8 @@ pub fn encode_client(message: &ClientMessage<'_>, buffer: &mut Vec<u8>) {
         ClientMessage::Logon(logon) => {
             w.u8(1);
             logon.terms.put(w);
+            w.0.extend_from_slice(&logon.client_key);
             put_short_text(w, logon.key_id);
-            w.u64(logon.stamp_ns);
-            put_short_text(w, logon.nonce);
             put_short_text(w, logon.signature);
         }
         ClientMessage::Submit { session_seq, command } => {
@@ -527,6 +563,10 @@ pub fn encode_client(message: &ClientMessage<'_>, buffer: &mut Vec<u8>) {
             w.u64(*number);
         }
         ClientMessage::Logout => w.u8(4),
+        ClientMessage::Seal(seal) => {
+            w.u8(SEAL_KIND);
+            w.0.extend_from_slice(seal);
+        }
     });
 }
 
@@ -534,6 +574,14 @@ pub fn encode_client(message: &ClientMessage<'_>, buffer: &mut Vec<u8>) {
 #[inline]
 pub fn encode_venue(message: &VenueMessage<'_>, buffer: &mut Vec<u8>) {
     frame(buffer, |w| match message {
+        VenueMessage::Welcome(m) => {
+            w.u8(137);
+            w.u16(m.versions.0);
+            w.u16(m.versions.1);
+            w.0.extend_from_slice(&m.challenge);
+            w.0.extend_from_slice(&m.venue_key);
+            m.sealing.put(w);
+        }
         VenueMessage::LoggedOn(m) => {
             w.u8(129);
             w.u64(m.session.0);

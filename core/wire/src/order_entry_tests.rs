@@ -6,17 +6,17 @@ use super::*;
 
 fn logon_terms() -> impl Strategy<Value = LogonTerms> {
     let reports = prop_oneof![Just(ReportsWanted::None), Just(ReportsWanted::New), any::<u64>().prop_map(ReportsWanted::After)];
-    let version =
-        select(&[EntryVersion::One, EntryVersion::Two { copies: Copies::One }, EntryVersion::Two { copies: Copies::Several }]);
-    (any::<bool>(), any::<bool>(), any::<u64>(), reports, version).prop_map(|(cancel, operator, token, reports, version)| {
-        LogonTerms {
+    let copies = select(&[Copies::One, Copies::Several]);
+    (any::<bool>(), any::<bool>(), any::<u64>(), reports, copies, any::<u64>()).prop_map(
+        |(cancel, operator, token, reports, copies, logon_seq)| LogonTerms {
             on_disconnect: if cancel { OnDisconnect::Cancel } else { OnDisconnect::Keep },
             role: if operator { Role::Operator } else { Role::Account },
             token,
             reports,
-            version,
-        }
-    })
+            copies,
+            logon_seq,
+        },
+    )
 }
 
 fn reasons() -> impl Strategy<Value = RejectReason> {
@@ -63,21 +63,24 @@ proptest! {
 
     #[test]
     fn what_a_client_says_is_read_as_written(
-        terms in logon_terms(), key_id in "[ -~]{0,40}", stamp_ns: u64, nonce in "\\PC{0,40}", signature in "[a-z]{0,90}",
+        terms in logon_terms(), key_id in "[ -~]{0,40}", client_key: [u8; 32], seal: [u8; 16], signature in "[a-z]{0,90}",
         seq in 1u64.., command in vec(any::<u8>(), 1..=256), number: u64,
     ) {
-        check_client(&ClientMessage::Logon(Logon { terms, key_id: &key_id, stamp_ns, nonce: &nonce, signature: &signature }));
+        check_client(&ClientMessage::Logon(Logon { terms, client_key, key_id: &key_id, signature: &signature }));
         check_client(&ClientMessage::Submit { session_seq: SessionSeq(seq), command: &command });
         check_client(&ClientMessage::Ping(number));
         check_client(&ClientMessage::Logout);
+        check_client(&ClientMessage::Seal(seal));
     }
 
     #[test]
     fn what_the_venue_says_is_read_as_written(
         seq in 1u64.., a: u64, b: u64, window: u32, rejected in proptest::option::of(reasons()), reason in reasons(),
-        wait in proptest::option::of(any::<u64>()), bye in byes(), text in "\\PC{0,80}", event in vec(any::<u8>(), 1..=256),
+        wait in proptest::option::of(any::<u64>()), challenge: [u8; 32], venue_key: [u8; 32], is_sealed: bool, bye in byes(), text in "\\PC{0,80}", event in vec(any::<u8>(), 1..=256),
     ) {
         let (session_seq, log_index, time) = (SessionSeq(seq), LogIndex(a), TimeNs(b));
+        let sealing = if is_sealed { Sealing::Required } else { Sealing::Off };
+        check_venue(&VenueMessage::Welcome(Welcome { versions: (3, 3), challenge, venue_key, sealing }));
         let session = SessionId(b);
         let on = LoggedOn { session, next: session_seq, report_seq: a, reports_from: b, window, idle_timeout_ns: a ^ b };
         check_venue(&VenueMessage::LoggedOn(on));
@@ -91,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_read_are_written_the_same_and_the_others_say_where(kind in select(&[1u8, 2, 3, 4, 129, 130, 131, 132, 133, 134, 135, 9]), body in vec(prop_oneof![0u8..4, any::<u8>()], 0..120)) {
+    fn bytes_that_are_read_are_written_the_same_and_the_others_say_where(kind in select(&[1u8, 2, 3, 4, 5, 129, 130, 131, 132, 133, 134, 135, 136, 137, 9]), body in vec(prop_oneof![0u8..4, any::<u8>()], 0..120)) {
         let frame: Vec<u8> = std::iter::once(kind).chain(body).collect();
         let mut again = Vec::new();
         match decode_client(&frame) {
@@ -130,12 +133,14 @@ fn lengths_out_of_bounds_and_other_versions_are_refused_with_what_was_expected()
         assert!(split_frame(&len.to_le_bytes()).is_err(), "{len}");
     }
     let mut bytes = Vec::new();
-    let (role, version) = (Role::Account, EntryVersion::One);
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, version };
-    encode_client(&ClientMessage::Logon(Logon { terms, key_id: "k", stamp_ns: 1, nonce: "n", signature: "s" }), &mut bytes);
-    bytes[5] = 3;
-    let error = decode_client(&bytes[4..]).unwrap_err();
-    assert_eq!((error.at_byte, error.expected), (1, "order entry version 1 or 2"));
+    let (role, copies) = (Role::Account, Copies::One);
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, copies, logon_seq: 1 };
+    encode_client(&ClientMessage::Logon(Logon { terms, client_key: [1; 32], key_id: "k", signature: "s" }), &mut bytes);
+    for version in [1, 2, 4] {
+        bytes[5] = version;
+        let error = decode_client(&bytes[4..]).unwrap_err();
+        assert_eq!((error.at_byte, error.expected), (1, VERSION_EXPECTED));
+    }
 }
 
 #[test]

@@ -22,4 +22,4 @@ pub use clock::{Clock, now};
 pub use error::{AccessError, OperatorKeyError};
 pub use keys::{Access, Caller, Grant, OperatorKey, Rates, STAMP_AGE_NS_MAX, STAMP_AHEAD_NS_MAX, Start, operator_key_file};
 pub use refusal::Refusal;
-pub use secrets::{generate, random_u64, write_secret};
+pub use secrets::{generate, random_bytes, random_u64, write_secret};

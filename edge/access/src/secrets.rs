@@ -31,10 +31,16 @@ pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     with_reserve(|| std::fs::File::open(dir)).and_then(|dir| dir.sync_all()).map_err(fail("sync the folder of"))
 }
 
+/// Fresh random bytes.
+#[must_use]
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    bytes
+}
+
 /// A fresh random number.
 #[must_use]
 pub fn random_u64() -> u64 {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-    u64::from_le_bytes(bytes)
+    u64::from_le_bytes(random_bytes())
 }

@@ -17,8 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use walras_access::{STAMP_AHEAD_NS_MAX, now, random_u64};
-use walras_gateway::generate_nonce;
+use walras_access::{now, random_bytes, random_u64};
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, Side, SizeLots};
 use walras_wire::order_entry::ReportsWanted;
@@ -35,9 +34,6 @@ const MS: u64 = 1_000_000;
 const RETRY_NS: u64 = 2 * MS;
 /// Interval of its orders, if the previous one is answered.
 const ORDER_EVERY_NS: u64 = 2 * MS;
-/// Lead of its clock over the replicas'. A restarted replica refuses stamps that its predecessor may have accepted, up to
-/// [`STAMP_AHEAD_NS_MAX`] after its start, and the replica that was killed last may be the next leader.
-const CLOCK_AHEAD_NS: u64 = STAMP_AHEAD_NS_MAX - 50 * MS;
 /// Load before each failure, to reach a steady state; a random part of a heartbeat period is added.
 const USUAL_NS: u64 = 50 * MS;
 /// In a silent failure: it gives up a replica that accepted its connection or order and then sends nothing for this time.
@@ -230,7 +226,7 @@ impl Trader {
         post("/v1/admin/deposits", json!({"account_id": 0, "asset": "USD", "amount": "100000000", "transfer_id": "1"}))?;
         let account = AccountId(0);
         let key = account_key(&clients, account)?;
-        let (begun, epoch_ns) = (Instant::now(), now().0 + CLOCK_AHEAD_NS);
+        let (begun, epoch_ns) = (Instant::now(), now().0);
         let orders = local.replicas.iter().map(|replica| replica.orders.clone()).collect();
         let settings =
             ClientSettings { reports: ReportsWanted::None, retry_delay_ns: RETRY_NS, ..ClientSettings::new(orders, random_u64()) };
@@ -259,7 +255,7 @@ impl Trader {
         Ok(trader)
     }
 
-    /// Nanoseconds since the Unix epoch on its own clock, which is ahead and does not jump.
+    /// Nanoseconds since the Unix epoch on its own clock, which does not jump.
     fn now_ns(&self) -> u64 {
         self.epoch_ns + u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -350,8 +346,7 @@ impl Trader {
                 self.client.on_connecting();
                 match stream {
                     Ok(stream) => {
-                        let entropy = std::array::from_fn(|_| random_u64() as u8);
-                        self.client.on_connected(now_ns, &generate_nonce(&entropy));
+                        self.client.on_connected(now_ns, &random_bytes());
                         self.stream = Some(stream);
                     }
                     Err(_) => self.client.on_disconnected(now_ns),

@@ -4,19 +4,22 @@
 #![allow(clippy::unwrap_used, reason = "a measurement stops where something is wrong")]
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, ServerSettings, SessionServer, SessionStart};
+use walras_gateway::session::{
+    ClientAgreement, Host, LogonHash, LogonRequest, ReportSettings, Reports, Seals, ServerSettings, SessionServer, SessionStart,
+    VenueKeys, signed_logon,
+};
 use walras_gateway::{
-    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, Request, SourceId,
-    generate_nonce,
+    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
 };
 use walras_types::{
     AccountId, ClientOrderId, Display, InstrumentId, LogIndex, OrderId, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks,
     SelfTrade, SessionId, SessionSeq, Side, SizeLots, TimeInForce, TimeNs, TradeId,
 };
 use walras_wire::order_entry::{
-    ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, encode_client,
+    ClientMessage, Copies, FRAME_HEADER_BYTES, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role, Sealing, encode_client,
 };
 use walras_wire::{
     AccountEvent, Command, Event, NewOrder, OrderAccepted, OrderCommand, OrderEvent, Resting, TradeParty, Traded, content_digest,
@@ -94,34 +97,37 @@ fn traded(log_index: u64) -> Event {
     }))
 }
 
-fn logged_on(venue: &mut Venue) -> SessionServer {
+fn logged_on(venue: &mut Venue, sealing: Sealing) -> (SessionServer, Seals) {
     let key = ClientKey::generate(Algorithm::HmacSha256, &[1; ClientKey::ENTROPY_LEN]);
     let permissions = Permissions::from_iter([Permission::Trade, Permission::Read]);
     venue.gateway.add_key(key.record(Some(AccountId(0)), permissions).unwrap()).unwrap();
-    let (role, version) = (Role::Account, EntryVersion::One);
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, version };
-    let (mut body, mut bytes) = (Vec::new(), Vec::new());
-    terms.encode(&mut body);
-    let nonce = generate_nonce(&[1; 16]);
-    let fields = key.sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, NOW, &nonce);
-    let logon = Logon { terms, key_id: &fields.key, stamp_ns: NOW, nonce: &nonce, signature: &fields.signature };
-    encode_client(&ClientMessage::Logon(logon), &mut bytes);
-    let mut server = SessionServer::new(ServerSettings::default(), NOW);
+    let (role, copies, reports) = (Role::Account, Copies::One, ReportsWanted::New);
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports, copies, logon_seq: 1 };
+    let (greeting, agreement) =
+        (Arc::new(VenueKeys::new(&[1; VenueKeys::ENTROPY_LEN])).greeting(1), ClientAgreement::new(&[2; 32]));
+    let (welcome, client_key, mut bytes) = (greeting.welcome(sealing), agreement.client_key(), Vec::new());
+    let signature = key.sign_bytes(&signed_logon(&welcome.challenge, &welcome.venue_key, &client_key, &terms));
+    let key_id = key.key_id();
+    encode_client(&ClientMessage::Logon(Logon { terms, client_key, key_id: key_id.as_str(), signature: &signature }), &mut bytes);
+    let seals = agreement.agree(welcome.venue_key, &LogonHash::of(&bytes[FRAME_HEADER_BYTES..])).unwrap();
+    let mut server = SessionServer::new(ServerSettings { sealing, ..ServerSettings::default() }, greeting, NOW);
     server.on_bytes(NOW, &bytes, venue);
     let source = SourceId::of("10.0.0.1".parse().unwrap());
     let verdict = venue.logon.take().unwrap().authorize(&mut venue.gateway, NOW, source);
     server.authenticated(verdict, venue);
     server.opened(NOW, SessionStart { session: SessionId(1), next: SessionSeq(1), report_seq: 0, reports_from: 2 });
     server.consume(server.output().len());
-    server
+    (server, seals)
 }
 
-/// Nanoseconds per order of: input, answers, reports made, reports sent.
-fn measure(is_charging: bool) -> [f64; 4] {
+/// Nanoseconds per order of: input, answers, reports made, reports sent. `run` is the number of orders that one seal covers; `None` where
+/// nothing is sealed.
+fn measure(is_charging: bool, run: Option<u64>) -> [f64; 4] {
     let rate = Rate::new(u32::MAX, u32::MAX).unwrap();
     let config = GatewayConfig { key_rate: rate, source_rate: rate, ..GatewayConfig::new(NOW) };
     let mut venue = Venue { gateway: Gateway::new(config), logon: None, ordinals: Vec::new(), is_charging };
-    let mut server = logged_on(&mut venue);
+    let sealing = if run.is_some() { Sealing::Required } else { Sealing::Off };
+    let (mut server, mut seals) = logged_on(&mut venue, sealing);
     let mut reports = Reports::new(ReportSettings::default());
     (0..1_000).for_each(|account| {
         reports.on_event(LogIndex(1), TimeNs(NOW), &Event::Account(AccountEvent::Created(AccountId(account))), |_, _| ());
@@ -133,11 +139,17 @@ fn measure(is_charging: bool) -> [f64; 4] {
     let mut reported_bytes: Vec<u8> = Vec::new();
     for batch in 0..ORDERS / BATCH {
         input.clear();
+        let mut sealed_to = 0;
         events.clear();
         for number in batch * BATCH + 1..=(batch + 1) * BATCH {
             body.clear();
             encode_command(&order(number), &mut body);
             encode_client(&ClientMessage::Submit { session_seq: SessionSeq(number), command: &body }, &mut input);
+            if run.is_some_and(|run| number % run == 0) {
+                let seal = seals.seal(&input[sealed_to..]);
+                encode_client(&ClientMessage::Seal(seal), &mut input);
+                sealed_to = input.len();
+            }
             events.push((LogIndex(number + 1), accepted(number + 1)));
             // Every second order trades, so there are two reports per order: one each, and two more for every second one.
             if number % 2 == 0 {
@@ -188,8 +200,14 @@ fn measure(is_charging: bool) -> [f64; 4] {
 
 fn main() {
     println!("| ns per order, batches of {BATCH} | decode and check | answer | make 2 reports | send 1.5 reports | all |");
-    for (name, is_charging) in [("without the key's throttle", false), ("with it", true)] {
-        let [input, answer, make, send] = measure(is_charging);
-        println!("| {name} | {input:.0} | {answer:.0} | {make:.0} | {send:.0} | {:.0} |", input + answer + make + send);
+    let runs = [("not sealed", None), ("a seal for each order", Some(1)), ("a seal for 64 orders", Some(64))];
+    for (throttle, is_charging) in [("without the key's throttle", false), ("with it", true)] {
+        for (sealed, run) in runs {
+            let [input, answer, make, send] = measure(is_charging, run);
+            println!(
+                "| {throttle}, {sealed} | {input:.0} | {answer:.0} | {make:.0} | {send:.0} | {:.0} |",
+                input + answer + make + send
+            );
+        }
     }
 }

@@ -277,15 +277,35 @@ impl Gateway {
         let stamp_ns = parse_stamp(&fields.timestamp)
             .ok_or_else(|| malformed("The timestamp is nanoseconds since the Unix epoch in digits, without leading zeros."))?;
         self.check_stamp(now_ns.max(self.now_ns), stamp_ns)?;
-        let held = KeyId::new(&fields.key).and_then(|key_id| self.keys.get(&key_id));
-        let held = held.ok_or(Refusal::new(RejectReason::UnknownKey))?;
-        let signature = decode_signature(held.record.credential().algorithm(), &fields.signature)?;
+        let held = self.holder(&fields.key)?;
         let signed = signed_bytes(request, &fields.timestamp, nonce);
-        if !held.record.credential().verifies(&signed, &signature) {
-            return Err(Refusal::with(RejectReason::SignatureInvalid, what_was_signed(&signed)));
-        }
+        check_signature(held, &signed, &fields.signature, what_was_signed)?;
         let key_id = held.record.key_id();
         Ok(Verified { key_id, key_serial: held.serial, stamp_ns, fingerprint: Fingerprint::of(key_id, nonce) })
+    }
+
+    /// Authorizes a logon to order entry from `source` that needs `permission`: its source's throttle, the signature of `signed`
+    /// ([`crate::session::signed_logon`]), the permission, the key's throttle. The challenge in `signed` stands for stamp and nonce.
+    pub fn authorize_logon(
+        &mut self,
+        now_ns: u64,
+        source: SourceId,
+        (key, signed, signature): (&str, &[u8], &str),
+        permission: Permission,
+    ) -> Result<Principal, Refusal> {
+        self.admit_source(now_ns, source, Allowance::Requests, 1)?;
+        let held = self.holder(key)?;
+        check_signature(held, signed, signature, what_a_logon_signs)?;
+        let (record, key_serial) = (&held.record, held.serial);
+        let (key_id, account, permissions) = (record.key_id(), record.account(), record.permissions());
+        let principal = Principal { key_id, key_serial, account, permissions };
+        check_permission(permissions, permission)?;
+        self.take_key_token(self.now_ns, key_serial, Allowance::Requests, 1)?;
+        Ok(principal)
+    }
+
+    fn holder(&self, key: &str) -> Result<&Held, Refusal> {
+        KeyId::new(key).and_then(|key_id| self.keys.get(&key_id)).ok_or(Refusal::new(RejectReason::UnknownKey))
     }
 
     /// Last of three steps: permission, stamp (again: time has passed), nonce and the key's throttle.
@@ -372,6 +392,21 @@ fn what_was_signed(signed: &[u8]) -> String {
     format!(
         "It must cover these lines, with a line feed between each and none at the end: {}. The last is the body's SHA-256.",
         lines.join(", ")
+    )
+}
+
+fn check_signature(held: &Held, signed: &[u8], signature: &str, what: fn(&[u8]) -> String) -> Result<(), Refusal> {
+    let credential = held.record.credential();
+    let signature = decode_signature(credential.algorithm(), signature)?;
+    if credential.verifies(signed, &signature) { Ok(()) } else { Err(Refusal::with(RejectReason::SignatureInvalid, what(signed))) }
+}
+
+/// The text that a logon's signature must cover.
+fn what_a_logon_signs(signed: &[u8]) -> String {
+    let lines: Vec<String> = String::from_utf8_lossy(signed).lines().map(str::to_owned).collect();
+    format!(
+        "Sign these lines with a line feed between each, made of this connection's Welcome and this logon: {}",
+        lines.join("; ")
     )
 }
 

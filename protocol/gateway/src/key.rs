@@ -385,11 +385,16 @@ impl ClientKey {
     pub fn sign(&self, request: &Request<'_>, timestamp_ns: u64, nonce: &str) -> AuthFields {
         let (key, timestamp, nonce) = (self.key_id.to_string(), timestamp_ns.to_string(), nonce.to_owned());
         let message = signed_bytes(request, &timestamp, &nonce);
-        let signature = match &self.secret {
-            Secret::Ed25519(key) => Base64UrlUnpadded::encode_string(&key.sign(&message).to_bytes()),
-            Secret::HmacSha256(secret) => Base64UrlUnpadded::encode_string(&secret.mac(&message).finalize().into_bytes()),
-        };
-        AuthFields { key, timestamp, nonce, signature }
+        AuthFields { key, timestamp, nonce, signature: self.sign_bytes(&message) }
+    }
+
+    /// The signature of these bytes, in base64url without padding.
+    #[must_use]
+    pub fn sign_bytes(&self, message: &[u8]) -> String {
+        match &self.secret {
+            Secret::Ed25519(key) => Base64UrlUnpadded::encode_string(&key.sign(message).to_bytes()),
+            Secret::HmacSha256(secret) => Base64UrlUnpadded::encode_string(&secret.mac(message).finalize().into_bytes()),
+        }
     }
 }
 

@@ -359,8 +359,8 @@ impl<P: Probe> GatewayHost<Origin> for Participants<'_, P> {
         self.probe.timed(timed);
     }
 
-    fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
-        self.entry.replaced_before(session, logged_on_ns);
+    fn replaced_before(&mut self, session: SessionId, logon_seq: u64) {
+        self.entry.replaced_before(session, logon_seq);
     }
 
     fn not_taken(&mut self, origin: Origin, why: NotTaken) {

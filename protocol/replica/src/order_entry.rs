@@ -1,8 +1,9 @@
 //! Binary order entry without its sockets: the connections of a replica, the sessions that they have, and what each hears.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart};
+use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, VenueKeys};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
@@ -58,8 +59,8 @@ struct Connection {
     account: Option<AccountId>,
     wanted: ReportsWanted,
     session: Option<SessionId>,
-    /// When the client signed its logon, by its own clock.
-    stamp_ns: u64,
+    /// The client's number of its logon.
+    logon_seq: u64,
     /// Whether other connections keep its session too.
     has_copies: bool,
     /// The session that it waits for, where others pass that on.
@@ -70,6 +71,9 @@ struct Connection {
 /// All connections.
 pub struct OrderEntry {
     settings: ServerSettings,
+    keys: Arc<VenueKeys>,
+    /// How many connections there were: each has a challenge of its own.
+    greeted: u64,
     /// By place.
     connections: Vec<Option<Connection>>,
     /// The place of one connection, or of several where all have copies.
@@ -95,9 +99,11 @@ enum Immediate {
 
 impl OrderEntry {
     /// Without connections.
-    pub(crate) fn new(settings: ServerSettings) -> Self {
+    pub(crate) fn new(settings: ServerSettings, keys: Arc<VenueKeys>) -> Self {
         Self {
             settings,
+            keys,
+            greeted: 0,
             connections: Vec::new(),
             by_session: BTreeMap::new(),
             by_account: BTreeMap::new(),
@@ -109,24 +115,26 @@ impl OrderEntry {
         }
     }
 
-    /// A client has connected. Its place must be free.
+    /// A client has connected, and is sent a welcome. Its place must be free.
     pub(crate) fn accept(&mut self, stream: StreamId, now_ns: u64) {
         if self.connections.len() <= stream.place {
             self.connections.resize_with(stream.place + 1, || None);
         }
+        self.greeted += 1;
         let connection = Connection {
             stream,
-            server: SessionServer::new(self.settings, now_ns),
+            server: SessionServer::new(self.settings, self.keys.greeting(self.greeted), now_ns),
             account: None,
             wanted: ReportsWanted::None,
             session: None,
-            stamp_ns: 0,
+            logon_seq: 0,
             has_copies: false,
             opening: None,
             is_dirty: false,
         };
         let before = self.connections[stream.place].replace(connection);
         assert!(before.is_none(), "a place holds one connection at a time");
+        self.mark_dirty(stream);
     }
 
     /// Bytes came, cut anywhere. Afterwards ask for [`next_logon`](Self::next_logon).
@@ -166,8 +174,8 @@ impl OrderEntry {
     ) {
         let Self { connections, waiting, logons, immediate, .. } = self;
         let Some(connection) = connection_at(connections, stream) else { return };
-        let Connection { server, account, wanted, stamp_ns, has_copies, opening, .. } = connection;
-        let notes = Notes { account, wanted, stamp_ns, has_copies, opening };
+        let Connection { server, account, wanted, logon_seq, has_copies, opening, .. } = connection;
+        let notes = Notes { account, wanted, logon_seq, has_copies, opening };
         let mut host = Serving { backend, charge, stream, notes, waiting, logons, immediate };
         act(server, &mut host);
         for one in host.immediate.drain(..) {
@@ -320,7 +328,7 @@ impl OrderEntry {
             }
             // The later logon has the session, not the one that the log opened last: a client gives a connection up before the
             // venue knows.
-            if theirs.stamp_ns > ours.stamp_ns {
+            if theirs.logon_seq > ours.logon_seq {
                 return self.replace(stream.place);
             }
             self.replace(other);
@@ -383,9 +391,9 @@ impl OrderEntry {
     }
 
     /// A client has logged on at another replica: connections that did so before have lost the session.
-    pub(crate) fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64) {
+    pub(crate) fn replaced_before(&mut self, session: SessionId, logon_seq: u64) {
         for place in self.by_session.get(&session).cloned().unwrap_or_default() {
-            if self.connections[place].as_ref().is_some_and(|connection| connection.stamp_ns < logged_on_ns) {
+            if self.connections[place].as_ref().is_some_and(|connection| connection.logon_seq < logon_seq) {
                 self.replace(place);
             }
         }
@@ -489,14 +497,14 @@ impl Connection {
     }
 
     fn claim(&self) -> Claim {
-        Claim { stamp_ns: self.stamp_ns, has_copies: self.has_copies }
+        Claim { logon_seq: self.logon_seq, has_copies: self.has_copies }
     }
 }
 
 /// A connection's claim to a session.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
-    stamp_ns: u64,
+    logon_seq: u64,
     has_copies: bool,
 }
 
@@ -528,7 +536,7 @@ fn leave<K: Ord>(places: &mut BTreeMap<K, Vec<usize>>, key: K, place: usize) {
 struct Notes<'a> {
     account: &'a mut Option<AccountId>,
     wanted: &'a mut ReportsWanted,
-    stamp_ns: &'a mut u64,
+    logon_seq: &'a mut u64,
     has_copies: &'a mut bool,
     opening: &'a mut Option<OpenSession>,
 }
@@ -546,9 +554,8 @@ struct Serving<'s, 'c, 'b, P> {
 
 impl<P: Probe> Host for Serving<'_, '_, '_, P> {
     fn authenticate(&mut self, logon: LogonRequest) {
-        // What is no time is refused.
-        *self.notes.stamp_ns = logon.fields.timestamp.parse().unwrap_or(0);
-        *self.notes.has_copies = logon.terms.version.has_copies();
+        *self.notes.logon_seq = logon.terms.logon_seq;
+        *self.notes.has_copies = logon.terms.has_copies();
         self.logons.push_back((self.stream, logon));
     }
 
@@ -562,7 +569,7 @@ impl<P: Probe> Host for Serving<'_, '_, '_, P> {
             }
             *self.notes.opening = Some(open);
             self.waiting.entry((account, token)).or_default().push(self.stream);
-            return fair.open(*at, open, *self.notes.stamp_ns, *self.notes.has_copies);
+            return fair.open(*at, open, *self.notes.logon_seq, *self.notes.has_copies);
         }
         let origin = Some(Origin::Opens(self.stream));
         if let Err((why, _)) = sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), origin) {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use walras_consensus::{MemberChange, Members, Recovered, Refused, ReplicaId, SnapshotMeta, Ticket};
 use walras_engine::Engine;
 use walras_fair_access::publications::Publications;
-use walras_gateway::session::{Reports, ServerSettings};
+use walras_gateway::session::{Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Principal, Refusal};
 use walras_market_data::MarketData;
 use walras_sequencer::{
@@ -46,6 +46,8 @@ pub struct ReplicaSettings {
     pub sequencing: ReplicatedSettings,
     /// Binary order entry.
     pub entry: ServerSettings,
+    /// Its keys, made new for each start.
+    pub entry_keys: Arc<VenueKeys>,
     /// The gateway's and the leader's parts of fair access; `None` where it is switched off.
     pub fair: Option<(ForwardSettings, IntakeSettings)>,
     /// How market data is published where it is held; `None` where it is not.
@@ -138,6 +140,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         let ReplicaSettings {
             sequencing,
             entry,
+            entry_keys,
             fair,
             publish,
             addresses,
@@ -162,7 +165,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             effects: Vec::new(),
             derived,
             reports,
-            entry: OrderEntry::new(entry),
+            entry: OrderEntry::new(entry, entry_keys),
             fair: fair.map(|(forwards, intake)| Box::new(FairAccess::new(me, forwards, intake))),
             numbered: NumberedWaiters::default(),
             reads: ReadBarriers::default(),

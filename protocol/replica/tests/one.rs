@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::Arc;
 
 use walras_consensus::{Members, Recovered, ReplicaId, Settings, SnapshotMeta, Ticket};
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::DelaySettings;
-use walras_gateway::session::{ClientEvent, ClientSettings, ReportSettings, ServerSettings, SessionClient};
-use walras_gateway::{Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Rate, SourceId, generate_nonce};
+use walras_gateway::session::{ClientEvent, ClientSettings, ReportSettings, ServerSettings, SessionClient, VenueKeys};
+use walras_gateway::{Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Rate, SourceId};
 use walras_replica::{
     Effect, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, Storage, StreamId,
     WaiterAnswer, WaiterId,
@@ -18,7 +19,7 @@ use walras_types::{
     AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
     Ordinal, PriceTicks, RejectReason, RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::order_entry::{Copies, EntryVersion};
+use walras_wire::order_entry::Copies;
 use walras_wire::{
     AccountCommand, AssetSpec, Command, InstrumentCommand, MassCancel, NewOrder, OrderCommand, SetTradingPhase, Transfer,
     VenueCommand, content_digest,
@@ -81,6 +82,7 @@ impl Venue {
         let settings = ReplicaSettings {
             sequencing: ReplicatedSettings::new(Settings::new(1, me)),
             entry: ServerSettings::default(),
+            entry_keys: Arc::new(VenueKeys::new(&[9; VenueKeys::ENTROPY_LEN])),
             fair: (access == Access::Fair).then(|| (ForwardSettings::default(), intake)),
             publish: None,
             addresses: BTreeMap::new(),
@@ -195,14 +197,13 @@ struct Connection {
 impl Connection {
     /// One for the account's session, at a place that may have been another's.
     fn open(venue: &mut Venue, place: usize, serial: u64, copies: Copies) -> Self {
-        let version = EntryVersion::Two { copies };
-        let settings = ClientSettings { version, ..ClientSettings::new(vec!["here".to_owned()], 5) };
+        let settings = ClientSettings { copies, ..ClientSettings::new(vec!["here".to_owned()], 5) };
         let client = SessionClient::new(settings, key(), START + venue.now_ns).expect("it has an address");
         let id = StreamId { place, serial };
         let mut connection = Self { id, client, events: Vec::new(), is_over: false };
         venue.replica.on_connected(at(venue.now_ns), id);
         connection.client.on_connecting();
-        connection.client.on_connected(START + venue.now_ns, &generate_nonce(&u128::from(serial).to_le_bytes()));
+        connection.client.on_connected(START + venue.now_ns, &[serial as u8; 32]);
         connection
     }
 

@@ -332,16 +332,22 @@ fn of_peer() -> Vec<Vec<u8>> {
     all
 }
 
-/// A logon as a program sends it, with a key that no venue has.
+/// A logon as a program sends it, to the challenge of another venue, with a key that no venue has.
 pub(crate) fn logon() -> Vec<u8> {
-    use walras_gateway::session::{ClientSettings, SessionClient};
+    use std::sync::Arc;
+
+    use walras_gateway::session::{ClientSettings, SessionClient, VenueKeys};
+    use walras_wire::order_entry::{Sealing, VenueMessage, encode_venue};
     let key = walras_access::generate(walras_gateway::Algorithm::Ed25519);
     let now_ns = walras_access::now().0;
     let client = SessionClient::new(ClientSettings::new(vec!["127.0.0.1:1".to_owned()], 1), key, now_ns);
     client.map_or_else(Vec::new, |mut client| {
         let _ = client.wish(now_ns);
         client.on_connecting();
-        client.on_connected(now_ns, &walras_gateway::generate_nonce(&[7; 16]));
+        client.on_connected(now_ns, &[7; 32]);
+        let (keys, mut welcome) = (Arc::new(VenueKeys::new(&[7; VenueKeys::ENTROPY_LEN])), Vec::new());
+        encode_venue(&VenueMessage::Welcome(keys.greeting(1).welcome(Sealing::Required)), &mut welcome);
+        client.on_bytes(now_ns, &welcome, &mut |_| ());
         client.output().to_vec()
     })
 }

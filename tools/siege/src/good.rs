@@ -13,7 +13,7 @@ use tungstenite::{Message, WebSocket};
 use walras_access::now;
 use walras_client::sign;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
-use walras_gateway::{ClientKey, Request, generate_nonce};
+use walras_gateway::{ClientKey, Request};
 use walras_random::Random;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wait::{pause, pause_until};
@@ -331,7 +331,6 @@ struct Entry {
     stream: Option<TcpStream>,
     account: AccountId,
     sent: u64,
-    nonce: u64,
 }
 
 impl Entry {
@@ -345,7 +344,7 @@ impl Entry {
             ..ClientSettings::new(orders, 1)
         };
         let client = SessionClient::new(settings, participant.key.clone(), now().0).context("no replica takes orders")?;
-        Ok(Self { client, stream: None, account: participant.account, sent: first_order(), nonce: now().0 })
+        Ok(Self { client, stream: None, account: participant.account, sent: first_order() })
     }
 
     fn next(&mut self, watch: &Watch) {
@@ -396,9 +395,7 @@ impl Entry {
                 self.client.on_connecting();
                 match dial(&address) {
                     Ok(stream) => {
-                        self.nonce += 1;
-                        let bytes = std::array::from_fn(|at| (self.nonce >> (8 * (at % 8))) as u8);
-                        self.client.on_connected(now().0, &generate_nonce(&bytes));
+                        self.client.on_connected(now().0, &walras_access::random_bytes());
                         self.stream = Some(stream);
                     }
                     Err(_) => self.client.on_disconnected(now().0),

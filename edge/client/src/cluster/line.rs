@@ -5,7 +5,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use walras_gateway::generate_nonce;
 use walras_gateway::session::{AnyClient, ClientEvent, SubmitError, Wish};
 use walras_types::LogIndex;
 use walras_wire::Command;
@@ -82,8 +81,7 @@ impl Line {
                     self.client.on_connecting(at);
                     match stream {
                         Ok(stream) => {
-                            let entropy = std::array::from_fn(|_| walras_access::random_u64() as u8);
-                            self.client.on_connected(at, now_ns, &generate_nonce(&entropy));
+                            self.client.on_connected(at, now_ns, &walras_access::random_bytes());
                             self.wires[at].stream = Some(stream);
                         }
                         Err(_) => self.client.on_disconnected(at, now_ns),

@@ -29,7 +29,7 @@ use walras_replay::Loaded;
 use walras_replay::venue::{VenueOptions, commands, setup};
 use walras_types::AccountId;
 use walras_wire::Command;
-use walras_wire::order_entry::{Copies, EntryVersion, Role};
+use walras_wire::order_entry::Role;
 
 use crate::error::LoadError;
 use crate::http::Client;
@@ -400,9 +400,7 @@ impl Ways {
         let Self::Gateways { gateways, copies } = self else { return client(settings(orders), key, now_ns) };
         let own: Vec<String> = gateways.iter().cycle().skip(session % gateways.len()).take(*copies).cloned().collect();
         if own.len() == 1 {
-            // Version 2 notifies it of late orders.
-            let version = EntryVersion::Two { copies: Copies::One };
-            return client(ClientSettings { version, ..settings(&own) }, key, now_ns);
+            return client(settings(&own), key, now_ns);
         }
         let client = CopiedClient::new(&settings(&[]), &own, &key, now_ns);
         AnyClient::Several(Box::new(client.expect("there is a gateway's address")))

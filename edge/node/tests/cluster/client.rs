@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use walras_access::now;
+use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
-use walras_gateway::{ClientKey, generate_nonce};
 use walras_types::{
     AccountId, ClientOrderId, InstrumentId, LogIndex, OrderTerms, PriceTicks, RejectReason, SelfTrade, SessionId, SessionSeq, Side,
     SizeLots, TimeInForce,
@@ -156,8 +156,8 @@ impl Program {
                 match dial(&address, Duration::from_millis(5)) {
                     Ok(stream) => {
                         self.diary.connections += 1;
-                        let nonce = self.flow.nonce();
-                        self.client.on_connected(now().0, &nonce);
+                        let entropy = self.flow.entropy();
+                        self.client.on_connected(now().0, &entropy);
                         self.stream = Some(stream);
                     }
                     Err(_) => self.client.on_disconnected(now().0),
@@ -243,8 +243,8 @@ impl Flow {
         Self { account, random: seed, next_id: 1, live: VecDeque::new() }
     }
 
-    pub(crate) fn nonce(&mut self) -> String {
-        generate_nonce(&std::array::from_fn(|_| self.random(256) as u8))
+    pub(crate) fn entropy(&mut self) -> [u8; 32] {
+        std::array::from_fn(|_| self.random(256) as u8)
     }
 
     fn random(&mut self, below: u64) -> u64 {

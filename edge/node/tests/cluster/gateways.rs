@@ -199,8 +199,8 @@ impl Program {
                 match dial(&address, Duration::from_millis(1)) {
                     Ok(socket) => {
                         self.diary.connections += 1;
-                        let nonce = self.flow.nonce();
-                        self.client.on_connected(stream, now().0, &nonce);
+                        let entropy = self.flow.entropy();
+                        self.client.on_connected(stream, now().0, &entropy);
                         self.streams[stream] = Some(socket);
                     }
                     Err(_) => self.client.on_disconnected(stream, now().0),

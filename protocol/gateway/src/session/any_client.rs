@@ -6,6 +6,7 @@ use walras_wire::Command;
 use super::client::SessionClient;
 use super::client_settings::{ClientEvent, SubmitError, Wish};
 use super::copied_client::CopiedClient;
+use super::seal::ClientAgreement;
 
 /// Either kind of client. The only stream of [`AnyClient::One`] is stream 0. Each method is documented at the two clients.
 #[derive(Debug)]
@@ -73,10 +74,10 @@ impl AnyClient {
     }
 
     /// A stream's connection is established: logs on.
-    pub fn on_connected(&mut self, stream: usize, now_ns: u64, nonce: &str) {
+    pub fn on_connected(&mut self, stream: usize, now_ns: u64, entropy: &[u8; ClientAgreement::ENTROPY_LEN]) {
         match self {
-            Self::One(client) => client.on_connected(now_ns, nonce),
-            Self::Several(client) => client.on_connected(stream, now_ns, nonce),
+            Self::One(client) => client.on_connected(now_ns, entropy),
+            Self::Several(client) => client.on_connected(stream, now_ns, entropy),
         }
     }
 
@@ -115,7 +116,7 @@ impl AnyClient {
 
     /// Bytes to write to a stream.
     #[must_use]
-    pub fn output(&self, stream: usize) -> &[u8] {
+    pub fn output(&mut self, stream: usize) -> &[u8] {
         match self {
             Self::One(client) => client.output(),
             Self::Several(client) => client.output(stream),

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 
 use walras_types::{RejectReason, SessionId, SessionSeq};
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, Refused, Report, ReportsWanted, Role,
-    VenueMessage, decode_report_event, decode_venue, encode_client,
+    Answer, ByeReason, ClientMessage, FRAME_HEADER_BYTES, LoggedOn, Logon, LogonTerms, ORDER_ENTRY_VERSION, Refused, Report,
+    ReportsWanted, Role, Sealing, VenueMessage, Welcome, decode_report_event, decode_venue, encode_client,
 };
 use walras_wire::{Command, DecodeError, encode_command};
 
 use super::UNANSWERED_MAX;
 use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
-use super::stream::{Output, Partial};
-use crate::{ClientKey, Request};
+use super::seal::{ClientAgreement, LogonHash, Outbox, Seals, signed_logon};
+use super::stream::Partial;
+use crate::ClientKey;
 
 /// The client side of a session. The host connects where [`SessionClient::wish`] says, carries bytes, and calls
 /// [`SessionClient::on_timer`] at the deadline.
@@ -21,9 +22,10 @@ pub struct SessionClient {
     settings: ClientSettings,
     key: ClientKey,
     link: Link,
+    handshake: Handshake,
     partial: Partial,
     joined: Vec<u8>,
-    output: Output,
+    output: Outbox,
     /// Encoding buffer, reused for each command.
     scratch: Vec<u8>,
     /// Index of the replica to try; the address that a replica named as the leader; whether to try that address next.
@@ -40,6 +42,19 @@ pub struct SessionClient {
     heard_ns: u64,
     sent_ns: u64,
     progress_ns: u64,
+}
+
+/// How far the logon of this connection is.
+#[derive(Debug)]
+enum Handshake {
+    None,
+    /// The venue is to speak first.
+    AwaitsWelcome {
+        agreement: ClientAgreement,
+        logon_seq: u64,
+    },
+    /// The logon was sent; what comes after it is sealed with these, where it is sealed.
+    Sent(Option<Seals>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +118,8 @@ impl SessionClient {
             link: Link::Down { retry_ns: now_ns },
             partial: Partial::default(),
             joined: Vec::new(),
-            output: Output::default(),
+            output: Outbox::default(),
+            handshake: Handshake::None,
             scratch: Vec::new(),
             replica: 0,
             hint: None,
@@ -204,28 +220,51 @@ impl SessionClient {
         }
     }
 
-    /// The connection is established: logs on. `now_ns` is the time since the Unix epoch; `nonce` must be new for each logon
-    /// ([`crate::generate_nonce`]).
-    pub fn on_connected(&mut self, now_ns: u64, nonce: &str) {
+    /// The connection is established: logs on when the venue has spoken. `now_ns` is the time since the Unix epoch; of two logons the
+    /// one with the later time keeps the session. `entropy` comes from a cryptographic source, new for each connection.
+    pub fn on_connected(&mut self, now_ns: u64, entropy: &[u8; ClientAgreement::ENTROPY_LEN]) {
         if !matches!(self.link, Link::Down { .. } | Link::Connecting) {
             return;
+        }
+        self.partial.clear();
+        self.output.clear();
+        self.handshake = Handshake::AwaitsWelcome { agreement: ClientAgreement::new(entropy), logon_seq: now_ns };
+        self.link = Link::LoggingOn { since_ns: now_ns };
+        (self.heard_ns, self.sent_ns, self.progress_ns) = (now_ns, now_ns, now_ns);
+    }
+
+    fn on_welcome(&mut self, m: &Welcome, emit: &mut impl FnMut(ClientEvent)) {
+        let Handshake::AwaitsWelcome { agreement, logon_seq } = std::mem::replace(&mut self.handshake, Handshake::None) else {
+            return self.break_off(None, emit);
+        };
+        if !(m.versions.0..=m.versions.1).contains(&ORDER_ENTRY_VERSION) {
+            return self.end(ClientError::OtherVersions { first: m.versions.0, last: m.versions.1 }, emit);
         }
         let reports = match (self.settings.reports, self.last_report) {
             (ReportsWanted::None, _) => ReportsWanted::None,
             (_, Some(last_report)) => ReportsWanted::After(last_report),
             (wanted, None) => wanted,
         };
-        let ClientSettings { on_disconnect, role, token, version, .. } = self.settings;
-        let terms = LogonTerms { on_disconnect, role, token, reports, version };
-        let mut body = Vec::new();
-        terms.encode(&mut body);
-        let fields = self.key.sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, now_ns, nonce);
-        self.partial.clear();
-        self.output.clear();
-        self.link = Link::LoggingOn { since_ns: now_ns };
-        (self.heard_ns, self.sent_ns, self.progress_ns) = (now_ns, now_ns, now_ns);
-        let logon = Logon { terms, key_id: &fields.key, stamp_ns: now_ns, nonce, signature: &fields.signature };
-        encode_client(&ClientMessage::Logon(logon), self.output.end());
+        let ClientSettings { on_disconnect, role, token, copies, .. } = self.settings;
+        let terms = LogonTerms { on_disconnect, role, token, reports, copies, logon_seq };
+        let client_key = agreement.client_key();
+        let signature = self.key.sign_bytes(&signed_logon(&m.challenge, &m.venue_key, &client_key, &terms));
+        let key_id = self.key.key_id();
+        let logon = ClientMessage::Logon(Logon { terms, client_key, key_id: key_id.as_str(), signature: &signature });
+        self.scratch.clear();
+        encode_client(&logon, &mut self.scratch);
+        let seals = match m.sealing {
+            Sealing::Off => None,
+            Sealing::Required => {
+                let seals = agreement.agree(m.venue_key, &LogonHash::of(&self.scratch[FRAME_HEADER_BYTES..]));
+                if seals.is_none() {
+                    return self.break_off(None, emit);
+                }
+                seals
+            }
+        };
+        self.output.put(&logon);
+        self.handshake = Handshake::Sent(seals);
     }
 
     /// The connection was lost or closed, or the attempt failed.
@@ -283,6 +322,7 @@ impl SessionClient {
         emit: &mut impl FnMut(ClientEvent),
     ) -> Result<(), DecodeError> {
         match message {
+            VenueMessage::Welcome(m) => self.on_welcome(m, emit),
             VenueMessage::LoggedOn(m) => self.on_logged_on(now_ns, m, emit),
             VenueMessage::Answer(m) => self.on_answer(now_ns, m, emit),
             VenueMessage::Report(m) => self.on_report(m, emit)?,
@@ -302,9 +342,10 @@ impl SessionClient {
     }
 
     fn on_logged_on(&mut self, now_ns: u64, m: &LoggedOn, emit: &mut impl FnMut(ClientEvent)) {
-        if !matches!(self.link, Link::LoggingOn { .. }) {
+        let Handshake::Sent(seals) = std::mem::replace(&mut self.handshake, Handshake::None) else {
             return self.break_off(None, emit);
-        }
+        };
+        self.output.set_seals(seals);
         if let (Some(answered_before), Some(numbers)) = (self.answered_before.take(), &mut self.session) {
             while numbers.first < answered_before.min(m.next) && numbers.unanswered.pop_front().is_some() {
                 numbers.first = numbers.first.next();
@@ -406,16 +447,11 @@ impl SessionClient {
 
     fn on_bye(&mut self, reason: ByeReason, emit: &mut impl FnMut(ClientEvent)) {
         match reason {
-            ByeReason::Idle | ByeReason::SlowReader | ByeReason::VenueFault | ByeReason::ShuttingDown => {
+            ByeReason::Idle | ByeReason::SlowReader | ByeReason::VenueFault | ByeReason::ShuttingDown | ByeReason::SealInvalid => {
                 self.break_off(Some(reason), emit);
             }
             ByeReason::Rejected(
-                RejectReason::TimestampStale
-                | RejectReason::NonceReused
-                | RejectReason::Throttled
-                | RejectReason::VenueNotReady
-                | RejectReason::StorageFull
-                | RejectReason::Overloaded,
+                RejectReason::Throttled | RejectReason::VenueNotReady | RejectReason::StorageFull | RejectReason::Overloaded,
             ) => self.break_off(Some(reason), emit),
             ByeReason::LoggedOut => self.end(ClientError::LoggedOut, emit),
             ByeReason::Replaced
@@ -447,7 +483,7 @@ impl SessionClient {
             self.scratch.clear();
             encode_command(&numbers.unanswered[numbers.sent], &mut self.scratch);
             let session_seq = SessionSeq(numbers.first.0 + numbers.sent as u64);
-            encode_client(&ClientMessage::Submit { session_seq, command: &self.scratch }, self.output.end());
+            self.output.put(&ClientMessage::Submit { session_seq, command: &self.scratch });
             numbers.sent += 1;
             self.sent_ns = now_ns;
         }
@@ -456,7 +492,7 @@ impl SessionClient {
     /// Logs out. The session stays open at the venue, and unanswered commands may still be executed.
     pub fn log_out(&mut self, emit: &mut impl FnMut(ClientEvent)) {
         match self.link {
-            Link::Up { .. } => encode_client(&ClientMessage::Logout, self.output.end()),
+            Link::Up { .. } => self.output.put(&ClientMessage::Logout),
             Link::Ended { .. } => {}
             Link::LoggingOn { .. } | Link::Broken => self.end(ClientError::LoggedOut, emit),
             Link::Down { .. } | Link::Connecting => {
@@ -481,7 +517,7 @@ impl SessionClient {
                 self.send_unsent(now_ns);
                 if now_ns >= self.sent_ns.saturating_add(idle_timeout_ns / 3) {
                     self.sent_ns = now_ns;
-                    encode_client(&ClientMessage::Ping(now_ns), self.output.end());
+                    self.output.put(&ClientMessage::Ping(now_ns));
                 }
             }
             Link::LoggingOn { .. } | Link::Down { .. } | Link::Connecting | Link::Broken | Link::Ended { .. } => {}
@@ -523,9 +559,9 @@ impl SessionClient {
         self.session.as_ref().map_or(0, |numbers| numbers.unanswered.len())
     }
 
-    /// Bytes to write.
+    /// Bytes to write. What was not sealed yet is sealed together, so ask when it is to be written.
     #[must_use]
-    pub fn output(&self) -> &[u8] {
+    pub fn output(&mut self) -> &[u8] {
         self.output.unwritten()
     }
 

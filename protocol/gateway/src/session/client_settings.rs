@@ -2,7 +2,7 @@
 
 use walras_types::{LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::DecodeError;
-use walras_wire::order_entry::{ByeReason, EntryVersion, OnDisconnect, ReportEvent, ReportsWanted, Role};
+use walras_wire::order_entry::{ByeReason, Copies, OnDisconnect, ReportEvent, ReportsWanted, Role};
 
 /// Settings of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub struct ClientSettings {
     pub logon_timeout_ns: u64,
     /// The connection is given up if the next answer takes longer.
     pub answer_timeout_ns: u64,
-    /// Protocol version. In version 2 the venue notifies the client of late orders. A venue that only knows version 1 refuses it.
-    pub version: EntryVersion,
+    /// Whether other connections keep the session too.
+    pub copies: Copies,
 }
 
 impl ClientSettings {
@@ -45,7 +45,7 @@ impl ClientSettings {
             retry_delay_ns: 100_000_000,
             logon_timeout_ns: 5_000_000_000,
             answer_timeout_ns: 10_000_000_000,
-            version: EntryVersion::One,
+            copies: Copies::One,
         }
     }
 }
@@ -99,7 +99,7 @@ pub enum ClientEvent {
         next: u64,
     },
     /// A command reached the sequencer after its hold time d_s, so orders with later stamps may have been sequenced before it. It
-    /// is still answered. Since version 2.
+    /// is still answered.
     Late {
         /// The command's number.
         session_seq: SessionSeq,
@@ -158,6 +158,16 @@ pub enum ClientError {
         known: u64,
         /// Number of the latest report that it sent.
         sent: u64,
+    },
+    /// The venue speaks other versions of the protocol.
+    #[error(
+        "the venue speaks versions {first} to {last} of order entry, and this program version 3: use a program of the venue's release"
+    )]
+    OtherVersions {
+        /// The first version that it speaks.
+        first: u16,
+        /// The last.
+        last: u16,
     },
     /// The venue sent something that cannot be parsed.
     #[error("the venue sent a message that this version does not know: {0}")]

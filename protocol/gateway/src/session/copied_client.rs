@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 
 use walras_types::{RejectReason, SessionId, SessionSeq};
 use walras_wire::Command;
-use walras_wire::order_entry::{ByeReason, Copies, EntryVersion, OnDisconnect, ReportsWanted};
+use walras_wire::order_entry::{ByeReason, Copies, OnDisconnect, ReportsWanted};
 
 use super::UNANSWERED_MAX;
 use super::client::SessionClient;
 use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
+use super::seal::ClientAgreement;
 use crate::ClientKey;
 
 /// Maximum number of unanswered commands. The same number of answered ones is retained with them, and the venue remembers the
@@ -54,7 +55,7 @@ impl CopiedClient {
             let settings = ClientSettings {
                 replicas: std::iter::once(gateway.clone()).chain(others).collect(),
                 on_disconnect: OnDisconnect::Keep,
-                version: EntryVersion::Two { copies: Copies::Several },
+                copies: Copies::Several,
                 ..settings.clone()
             };
             Some(Stream { client: SessionClient::new(settings, key.clone(), now_ns)?, is_joined: false, is_dead: false })
@@ -137,13 +138,13 @@ impl CopiedClient {
     }
 
     /// A stream's connection is established: logs on. See [`SessionClient::on_connected`].
-    pub fn on_connected(&mut self, stream: usize, now_ns: u64, nonce: &str) {
+    pub fn on_connected(&mut self, stream: usize, now_ns: u64, entropy: &[u8; ClientAgreement::ENTROPY_LEN]) {
         if let Some(session) = self.session {
             let Stream { client, is_joined, .. } = &mut self.streams[stream];
             client.join(session, self.first, self.kept.iter().copied().collect(), self.unanswered, self.last_report);
             *is_joined = true;
         }
-        self.streams[stream].client.on_connected(now_ns, nonce);
+        self.streams[stream].client.on_connected(now_ns, entropy);
     }
 
     /// A stream's connection was lost or closed, or the attempt failed.
@@ -244,7 +245,7 @@ impl CopiedClient {
             | ClientError::SessionLost { .. }
             | ClientError::OtherNumbers { .. }
             | ClientError::LoggedOut => self.end(error, emit),
-            ClientError::Bye(_) | ClientError::Malformed(_) => {
+            ClientError::Bye(_) | ClientError::OtherVersions { .. } | ClientError::Malformed(_) => {
                 self.streams[stream].is_dead = true;
                 if self.streams.iter().all(|stream| stream.is_dead) {
                     self.end(error, emit);
@@ -273,7 +274,7 @@ impl CopiedClient {
 
     /// Bytes to write to a stream's connection.
     #[must_use]
-    pub fn output(&self, stream: usize) -> &[u8] {
+    pub fn output(&mut self, stream: usize) -> &[u8] {
         self.streams[stream].client.output()
     }
 

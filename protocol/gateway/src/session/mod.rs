@@ -7,12 +7,14 @@
 //! at once, and [`AnyClient`] is either of them. [`Reports`] numbers the execution reports of each account, the same on every
 //! replica.
 //!
-//! *Deliberately absent*: sockets, encryption, threads; the sessions' replicated state (in the engine), the order of commands (in
+//! *Deliberately absent*: sockets, encryption, threads, randomness (keys are made of entropy that the host gives); the sessions' replicated state (in the engine), the order of commands (in
 //! the sequencer).
 //!
 //! *Invariants*
 //! - On a connection answers come in the order of `session_seq` and reports in that of `report_seq`, each without gaps.
-//! - At most a window of commands is unanswered on a connection. Input buffers hold one frame. Output is bounded: a client that
+//! - A logon is good for the connection whose challenge it signs. With seals, nothing of a run of frames takes effect before its seal
+//!   was checked.
+//! - At most a window of commands is unanswered on a connection. Input buffers hold one frame, or one run where frames are sealed. Output is bounded: a client that
 //!   does not read gets Bye.
 //! - A client numbers a command once, keeps it until its answer, and reports that answer to its user once.
 //! - The same events give the same reports with the same numbers, and the same snapshot bytes.
@@ -28,6 +30,7 @@ mod client_settings;
 mod copied_client;
 mod reports;
 mod reports_snapshot;
+mod seal;
 mod server;
 mod stream;
 
@@ -37,6 +40,7 @@ pub use client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError,
 pub use copied_client::CopiedClient;
 pub use reports::{ReportSettings, Reports, Resend};
 pub use reports_snapshot::ReportsError;
+pub use seal::{ClientAgreement, Greeting, LogonHash, Seals, VenueKeys, signed_logon};
 pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart};
 
 /// Maximum number of unanswered commands: as many as the replicated state remembers answers of a session.

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 
 use walras_types::{AccountId, ContentDigest, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, Late, LoggedOn, Logon, LogonTerms, OnDisconnect,
-    Refused, Report, ReportsWanted, Role, VenueMessage, decode_client, encode_venue,
+    AGREEMENT_KEY_BYTES, Answer, ByeReason, ClientMessage, Late, LoggedOn, Logon, LogonTerms, OnDisconnect, RUN_BYTES_MAX, Refused,
+    Report, ReportsWanted, Role, Sealing, VenueMessage, Welcome, decode_client, encode_venue, seal_of, split_frame,
 };
 use walras_wire::{Command, InvalidCommand, decode_submitted, encode_command};
 
 use super::UNANSWERED_MAX;
 use super::reports::Reports;
+use super::seal::{Greeting, LogonHash, Seals, signed_logon};
 use super::stream::{Output, Partial};
-use crate::{Allowance, AuthFields, Gateway, Permission, Principal, Refusal, Request, SourceId};
+use crate::{Allowance, Gateway, Permission, Principal, Refusal, SourceId};
 
 /// Limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +26,19 @@ pub struct ServerSettings {
     pub logon_timeout_ns: u64,
     /// A connection with more unwritten output ends.
     pub output_bytes_max: usize,
+    /// Whether a client must seal what it sends after its logon.
+    pub sealing: Sealing,
 }
 
 impl Default for ServerSettings {
-    /// [`UNANSWERED_MAX`] commands, 15 s idle, 10 s for the logon, 4 MiB of output.
+    /// [`UNANSWERED_MAX`] commands, 15 s idle, 10 s for the logon, 4 MiB of output, sealed input.
     fn default() -> Self {
         Self {
             window: UNANSWERED_MAX,
             idle_timeout_ns: 15_000_000_000,
             logon_timeout_ns: 10_000_000_000,
             output_bytes_max: 4 << 20,
+            sealing: Sealing::Required,
         }
     }
 }
@@ -58,27 +62,24 @@ pub trait Host {
 pub struct LogonRequest {
     /// The terms that it requests.
     pub terms: LogonTerms,
-    /// Key, timestamp, nonce and signature.
-    pub fields: AuthFields,
+    /// The API key's id.
+    pub key_id: String,
+    /// The bytes that its signature must cover.
+    pub signed: Vec<u8>,
+    /// In base64url without padding.
+    pub signature: String,
 }
 
 impl LogonRequest {
-    fn new(logon: &Logon<'_>) -> Self {
-        let fields = AuthFields {
-            key: logon.key_id.to_owned(),
-            timestamp: logon.stamp_ns.to_string(),
-            nonce: logon.nonce.to_owned(),
-            signature: logon.signature.to_owned(),
-        };
-        Self { terms: logon.terms, fields }
+    fn new(logon: &Logon<'_>, welcome: &Welcome) -> Self {
+        let signed = signed_logon(&welcome.challenge, &welcome.venue_key, &logon.client_key, &logon.terms);
+        Self { terms: logon.terms, key_id: logon.key_id.to_owned(), signed, signature: logon.signature.to_owned() }
     }
 
-    /// Authorizes the logon: method `LOGON`, path `/v1/entry`, the encoded terms as the body.
+    /// Authorizes the logon.
     pub fn authorize(&self, gateway: &mut Gateway, now_ns: u64, source: SourceId) -> Result<Principal, Refusal> {
-        let mut body = Vec::new();
-        self.terms.encode(&mut body);
-        let request = Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body };
-        gateway.authorize(now_ns, source, &request, Some(&self.fields), permission_of(self.terms.role))
+        let logon = (self.key_id.as_str(), &self.signed[..], self.signature.as_str());
+        gateway.authorize_logon(now_ns, source, logon, permission_of(self.terms.role))
     }
 }
 
@@ -139,22 +140,40 @@ pub struct Ended {
 #[derive(Debug)]
 pub struct SessionServer {
     settings: ServerSettings,
+    greeting: Greeting,
     state: State,
     partial: Partial,
     joined: Vec<u8>,
+    runs: Runs,
     output: Output,
     /// Time of the last input, or of the start of the connection.
     heard_ns: u64,
     ended: Option<Ended>,
 }
 
+/// Frames that came since the last seal.
+#[derive(Debug, Default)]
+struct Runs {
+    bytes: Vec<u8>,
+    /// So many of them are whole frames.
+    scanned: usize,
+}
+
 #[derive(Debug)]
 enum State {
     Fresh,
-    Authenticating(LogonTerms),
-    Opening(Client),
+    Authenticating(Handshake),
+    Opening(Client, Option<Seals>),
     Open(Box<Open>),
     Over,
+}
+
+/// A logon whose signature is being checked.
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    terms: LogonTerms,
+    client_key: [u8; AGREEMENT_KEY_BYTES],
+    hash: LogonHash,
 }
 
 /// The logged-on client.
@@ -176,6 +195,8 @@ struct Open {
     asked: Option<Asked>,
     /// Number of the next report.
     report_next: u64,
+    /// What comes is sealed with these; `None` where it is not sealed.
+    seals: Option<Seals>,
 }
 
 #[derive(Debug)]
@@ -190,6 +211,9 @@ struct Asked {
     early: VecDeque<Option<Answer>>,
 }
 
+/// Most capacity that an empty buffer of runs keeps.
+const RUN_BYTES_KEPT: usize = 4 << 10;
+
 /// Number of commands whose digests are retained, to compare them with retries under the same numbers: all unanswered ones, then as
 /// many earlier ones as fit.
 const CONTENTS_MAX: usize = UNANSWERED_MAX as usize;
@@ -203,16 +227,20 @@ impl Asked {
 }
 
 impl SessionServer {
-    /// Creates the venue's side of a new connection.
+    /// Creates the venue's side of a new connection, with its welcome to write. `greeting` must be of this connection only.
     #[must_use]
-    pub fn new(settings: ServerSettings, now_ns: u64) -> Self {
+    pub fn new(settings: ServerSettings, greeting: Greeting, now_ns: u64) -> Self {
         let settings = ServerSettings { window: settings.window.clamp(1, UNANSWERED_MAX), ..settings };
+        let mut output = Output::default();
+        encode_venue(&VenueMessage::Welcome(greeting.welcome(settings.sealing)), output.end());
         Self {
             settings,
+            greeting,
             state: State::Fresh,
             partial: Partial::default(),
             joined: Vec::new(),
-            output: Output::default(),
+            runs: Runs::default(),
+            output,
             heard_ns: now_ns,
             ended: None,
         }
@@ -220,7 +248,10 @@ impl SessionServer {
 
     /// Takes received bytes, cut anywhere.
     pub fn on_bytes(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host) {
-        if matches!(self.state, State::Open(_)) {
+        if let State::Open(open) = &self.state {
+            if open.seals.is_some() {
+                return self.on_sealed_bytes(now_ns, bytes, host);
+            }
             self.heard_ns = self.heard_ns.max(now_ns);
         }
         let mut joined = std::mem::take(&mut self.joined);
@@ -238,6 +269,65 @@ impl SessionServer {
         self.joined = joined;
     }
 
+    fn on_sealed_bytes(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host) {
+        let mut before = std::mem::take(&mut self.runs.bytes);
+        if before.is_empty() {
+            let taken = self.take_runs(now_ns, bytes, host);
+            before.extend_from_slice(&bytes[taken..]);
+        } else {
+            before.extend_from_slice(bytes);
+            let taken = self.take_runs(now_ns, &before, host);
+            before.drain(..taken);
+        }
+        if self.is_over() || (before.is_empty() && before.capacity() > RUN_BYTES_KEPT) {
+            before = Vec::new();
+        }
+        self.runs.bytes = before;
+    }
+
+    /// Takes the runs whose seals have come; returns their bytes.
+    fn take_runs(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host) -> usize {
+        let (mut start, mut end) = (0, self.runs.scanned);
+        while let State::Open(open) = &mut self.state {
+            let (frame, rest) = match split_frame(&bytes[end..]) {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(error) => {
+                    self.bye(ByeReason::Malformed, &error.to_string());
+                    break;
+                }
+            };
+            let frame_end = bytes.len() - rest.len();
+            match seal_of(frame) {
+                Ok(Some(seal)) if open.seals.as_mut().is_some_and(|seals| seals.checks(&bytes[start..end], &seal)) => {
+                    self.heard_ns = self.heard_ns.max(now_ns);
+                    self.on_run(now_ns, &bytes[start..end], host);
+                    start = frame_end;
+                }
+                Ok(Some(_)) => self.bye(ByeReason::SealInvalid, ""),
+                Ok(None) if frame_end - start > RUN_BYTES_MAX => {
+                    self.bye(ByeReason::SealInvalid, "No seal came within 65,536 bytes.");
+                }
+                Ok(None) => {}
+                Err(error) => self.bye(ByeReason::Malformed, &error.to_string()),
+            }
+            end = frame_end;
+        }
+        self.runs.scanned = end - start;
+        start
+    }
+
+    /// Carries out frames whose seal was checked.
+    fn on_run(&mut self, now_ns: u64, mut run: &[u8], host: &mut impl Host) {
+        while let Ok(Some((frame, rest))) = split_frame(run) {
+            if self.is_over() {
+                return;
+            }
+            self.on_frame(now_ns, frame, host);
+            run = rest;
+        }
+    }
+
     fn on_frame(&mut self, now_ns: u64, frame: &[u8], host: &mut impl Host) {
         let message = match decode_client(frame) {
             Ok(message) => message,
@@ -246,22 +336,26 @@ impl SessionServer {
         match (message, &mut self.state) {
             (_, State::Over) => {}
             (ClientMessage::Logon(logon), State::Fresh) => {
-                if logon.terms.version.has_copies() && logon.terms.on_disconnect == OnDisconnect::Cancel {
+                if logon.terms.has_copies() && logon.terms.on_disconnect == OnDisconnect::Cancel {
                     let text = "A session with copies keeps its orders: the loss of one of its connections means nothing. Log on with on_disconnect 0.";
                     return self.bye(ByeReason::Rejected(RejectReason::Malformed), text);
                 }
-                self.state = State::Authenticating(logon.terms);
-                host.authenticate(LogonRequest::new(&logon));
+                let Logon { terms, client_key, .. } = logon;
+                self.state = State::Authenticating(Handshake { terms, client_key, hash: LogonHash::of(frame) });
+                host.authenticate(LogonRequest::new(&logon, &self.greeting.welcome(self.settings.sealing)));
             }
-            (ClientMessage::Logon(_), State::Authenticating(_) | State::Opening(_) | State::Open(_)) => {
+            (ClientMessage::Logon(_), State::Authenticating(_) | State::Opening(..) | State::Open(_)) => {
                 self.bye(ByeReason::Malformed, "A connection logs on once: open another one.");
             }
             (ClientMessage::Submit { session_seq, command }, State::Open(_)) => self.on_submit(now_ns, session_seq, command, host),
             (ClientMessage::Ping(number), State::Open(_)) => self.put(&VenueMessage::Pong(number)),
+            (ClientMessage::Seal(_), State::Open(_)) => {
+                self.bye(ByeReason::Malformed, "A seal on a connection that TLS protects.");
+            }
             (ClientMessage::Logout, _) => self.bye(ByeReason::LoggedOut, ""),
             (
-                ClientMessage::Submit { .. } | ClientMessage::Ping(_),
-                State::Fresh | State::Authenticating(_) | State::Opening(_),
+                ClientMessage::Submit { .. } | ClientMessage::Ping(_) | ClientMessage::Seal(_),
+                State::Fresh | State::Authenticating(_) | State::Opening(..),
             ) => self.bye(ByeReason::LogonExpected, ""),
         }
     }
@@ -338,7 +432,7 @@ impl SessionServer {
 
     /// The result of the authorization of the logon.
     pub fn authenticated(&mut self, verdict: Result<Principal, Refusal>, host: &mut impl Host) {
-        let State::Authenticating(terms) = self.state else { return };
+        let State::Authenticating(Handshake { terms, client_key, hash }) = self.state else { return };
         match verdict {
             Ok(principal) => {
                 let may_read = principal.permissions().allow(Permission::Read);
@@ -350,7 +444,14 @@ impl SessionServer {
                     let text = "Reports need a key with the permission \"read\": use one, or log on without reports.";
                     return self.bye(ByeReason::Rejected(RejectReason::Forbidden), text);
                 }
-                self.state = State::Opening(Client { terms, principal, account });
+                let seals = match self.settings.sealing {
+                    Sealing::Off => None,
+                    Sealing::Required => match self.greeting.agree(client_key, &hash) {
+                        Some(seals) => Some(seals),
+                        None => return self.bye(ByeReason::Malformed, "client_key is of low order: make a random one."),
+                    },
+                };
+                self.state = State::Opening(Client { terms, principal, account }, seals);
                 host.open(account, terms.token, terms.reports);
             }
             Err(refusal) => self.bye(ByeReason::Rejected(refusal.reason), refusal.detail.as_deref().unwrap_or_default()),
@@ -359,7 +460,12 @@ impl SessionServer {
 
     /// The session was opened in the log.
     pub fn opened(&mut self, now_ns: u64, start: SessionStart) {
-        let State::Opening(client) = self.state else { return };
+        let State::Opening(client, seals) = &mut self.state else { return };
+        let (client, seals) = (*client, seals.take());
+        if seals.is_some() {
+            // The begin of a frame that came too early is not sealed by what follows it.
+            self.runs.bytes = self.partial.take();
+        }
         self.heard_ns = self.heard_ns.max(now_ns);
         self.state = State::Open(Box::new(Open {
             client,
@@ -367,6 +473,7 @@ impl SessionServer {
             next: start.next,
             asked: None,
             report_next: start.reports_from,
+            seals,
         }));
         self.put(&VenueMessage::LoggedOn(LoggedOn {
             session: start.session,
@@ -432,11 +539,10 @@ impl SessionServer {
         }
     }
 
-    /// The sequencer received a command too late to order it by its stamp. A client of version 1 is not notified.
+    /// The sequencer received a command too late to order it by its stamp.
     pub fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
         let State::Open(open) = &self.state else { return };
-        let is_notified = matches!(open.client.terms.version, EntryVersion::Two { .. }) && ordinal.session == open.session;
-        if is_notified && open.asked.as_ref().is_some_and(|asked| ordinal.session_seq < asked.expected) {
+        if ordinal.session == open.session && open.asked.as_ref().is_some_and(|asked| ordinal.session_seq < asked.expected) {
             self.put(&VenueMessage::Late(Late { session_seq: ordinal.session_seq, late_ns }));
         }
     }
@@ -494,7 +600,7 @@ impl SessionServer {
         }
         match self.state {
             State::Fresh => self.bye(ByeReason::LogonExpected, "None came in time."),
-            State::Authenticating(_) | State::Opening(_) => self.bye(ByeReason::Rejected(RejectReason::VenueNotReady), ""),
+            State::Authenticating(_) | State::Opening(..) => self.bye(ByeReason::Rejected(RejectReason::VenueNotReady), ""),
             State::Open(_) => self.bye(ByeReason::Idle, ""),
             State::Over => {}
         }
@@ -504,7 +610,7 @@ impl SessionServer {
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         match self.state {
-            State::Fresh | State::Authenticating(_) | State::Opening(_) => {
+            State::Fresh | State::Authenticating(_) | State::Opening(..) => {
                 Some(self.heard_ns.saturating_add(self.settings.logon_timeout_ns))
             }
             State::Open(_) => Some(self.heard_ns.saturating_add(self.settings.idle_timeout_ns)),
@@ -526,6 +632,7 @@ impl SessionServer {
             | ByeReason::SessionSeqGap
             | ByeReason::WindowExceeded
             | ByeReason::Malformed
+            | ByeReason::SealInvalid
             | ByeReason::Rejected(_) => OnDisconnect::Cancel,
         };
         self.end(Some(reason), on_disconnect);
@@ -534,7 +641,7 @@ impl SessionServer {
     fn end(&mut self, reason: Option<ByeReason>, loss: OnDisconnect) {
         let (session, client) = match &self.state {
             State::Open(open) => (Some(open.session), Some(open.client)),
-            State::Fresh | State::Authenticating(_) | State::Opening(_) | State::Over => (None, None),
+            State::Fresh | State::Authenticating(_) | State::Opening(..) | State::Over => (None, None),
         };
         let cancels = |client: &Client| loss == OnDisconnect::Cancel && client.terms.on_disconnect == OnDisconnect::Cancel;
         let cancel = client.filter(cancels).and_then(|client| client.account);
@@ -559,7 +666,7 @@ impl SessionServer {
     pub fn session(&self) -> Option<SessionId> {
         match &self.state {
             State::Open(open) => Some(open.session),
-            State::Fresh | State::Authenticating(_) | State::Opening(_) | State::Over => None,
+            State::Fresh | State::Authenticating(_) | State::Opening(..) | State::Over => None,
         }
     }
 
@@ -568,7 +675,7 @@ impl SessionServer {
     pub fn unanswered_count(&self) -> u64 {
         match &self.state {
             State::Open(open) => open.asked.as_ref().map_or(0, |asked| asked.expected.0 - asked.unanswered.0),
-            State::Fresh | State::Authenticating(_) | State::Opening(_) | State::Over => 0,
+            State::Fresh | State::Authenticating(_) | State::Opening(..) | State::Over => 0,
         }
     }
 

@@ -42,6 +42,11 @@ impl Partial {
         rest
     }
 
+    /// The stored part.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0)
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

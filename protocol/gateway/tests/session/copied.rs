@@ -10,7 +10,7 @@ use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq};
 use walras_wire::order_entry::{ByeReason, ReportsWanted};
 use walras_wire::{Command, content_digest};
 
-use crate::setup::{Asked, Notes, Random, SECOND, START, gate, key, nonce, order, source};
+use crate::setup::{Asked, Notes, Random, SECOND, START, entropy, gate, greeting, key, order, source};
 
 const SESSION: SessionId = SessionId(40);
 const GATEWAYS: usize = 3;
@@ -53,7 +53,7 @@ struct World {
     client: CopiedClient,
     events: Vec<ClientEvent>,
     now_ns: u64,
-    nonces: u64,
+    connected: u64,
     random: Random,
 }
 
@@ -64,7 +64,7 @@ impl World {
         let settings = ClientSettings { reports: ReportsWanted::None, window: 16, ..ClientSettings::new(Vec::new(), 7) };
         let client = CopiedClient::new(&settings, &addresses, &key(0), START).unwrap();
         let (log, events) = (Log::default(), Vec::new());
-        Self { gate: gate(1), log, replicas, client, events, now_ns: START, nonces: 1, random: Random::new(seed) }
+        Self { gate: gate(1), log, replicas, client, events, now_ns: START, connected: 1, random: Random::new(seed) }
     }
 
     fn goes_on(&mut self) {
@@ -95,9 +95,9 @@ impl World {
             Wish::Close => return self.dies(at),
             Wish::Connect(_) => {
                 self.client.on_connecting(at);
-                self.nonces += 1;
-                self.client.on_connected(at, now_ns, &nonce(self.nonces));
-                self.replicas[at].server = Some(SessionServer::new(ServerSettings::default(), now_ns));
+                self.connected += 1;
+                self.client.on_connected(at, now_ns, &entropy(self.connected));
+                self.replicas[at].server = Some(SessionServer::new(ServerSettings::default(), greeting(self.connected), now_ns));
             }
             Wish::Wait => {}
         }
@@ -204,7 +204,8 @@ proptest! {
 #[test]
 fn a_session_that_somebody_else_takes_ends_all_streams() {
     let mut world = World::new(1);
-    for at in 0..GATEWAYS {
+    // The venue speaks first, then the logon is answered.
+    for at in (0..GATEWAYS).chain(0..GATEWAYS) {
         world.talks(at);
         world.listens(at);
     }

@@ -1,12 +1,15 @@
 //! The examples of `docs/order-entry.md` are what the code writes.
 #![allow(clippy::disallowed_methods, reason = "this test reads the document")]
 
-use walras_gateway::{ClientKey, Request, signed_bytes};
+use std::sync::Arc;
+
+use walras_gateway::ClientKey;
+use walras_gateway::session::{ClientAgreement, LogonHash, VenueKeys, signed_logon};
 use walras_types::{AccountId, LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::encode_command;
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect,
-    ReportsWanted, Role, VenueMessage, encode_client, encode_venue,
+    Answer, ByeReason, ClientMessage, Copies, FRAME_HEADER_BYTES, LoggedOn, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role,
+    Sealing, VenueMessage, encode_client, encode_venue,
 };
 
 use crate::setup::order;
@@ -28,18 +31,25 @@ fn the_examples_are_what_the_code_writes() {
     let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/order-entry.md")).unwrap();
     let bytes_of = |name: &str| shown(&document, name).split_whitespace().collect::<String>();
     let key = ClientKey::from_parts("hm_demo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8").unwrap();
-    let (on_disconnect, role, version) = (OnDisconnect::Cancel, Role::Account, EntryVersion::One);
-    let terms = LogonTerms { on_disconnect, role, token: 7, reports: ReportsWanted::After(5), version };
-    let (mut body, mut bytes) = (Vec::new(), Vec::new());
-    terms.encode(&mut body);
-    let request = Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body };
+    let (on_disconnect, role, copies) = (OnDisconnect::Cancel, Role::Account, Copies::One);
     let stamp_ns = 1_700_000_000_123_456_789;
-    assert_eq!(shown(&document, "signed").trim_end().as_bytes(), signed_bytes(&request, &stamp_ns.to_string(), "n-1"));
-    let fields = key.sign(&request, stamp_ns, "n-1");
-    assert_eq!(bytes_of("signature"), fields.signature);
-    let logon = Logon { terms, key_id: "hm_demo", stamp_ns, nonce: "n-1", signature: &fields.signature };
+    let terms = LogonTerms { on_disconnect, role, token: 7, reports: ReportsWanted::After(5), copies, logon_seq: stamp_ns };
+    let (mut body, mut bytes) = (Vec::new(), Vec::new());
+    let venue_secret: [u8; VenueKeys::ENTROPY_LEN] = std::array::from_fn(|at| 32 + at as u8);
+    let client = ClientAgreement::new(&std::array::from_fn(|at| 64 + at as u8));
+    let welcome = Arc::new(VenueKeys::new(&venue_secret)).greeting(1).welcome(Sealing::Required);
+    encode_venue(&VenueMessage::Welcome(welcome), &mut bytes);
+    assert_eq!(bytes_of("welcome"), hex(&bytes));
+
+    bytes.clear();
+    let signed = signed_logon(&welcome.challenge, &welcome.venue_key, &client.client_key(), &terms);
+    assert_eq!(shown(&document, "signed").trim_end(), String::from_utf8(signed.clone()).unwrap());
+    let signature = key.sign_bytes(&signed);
+    assert_eq!(bytes_of("signature"), signature);
+    let logon = Logon { terms, client_key: client.client_key(), key_id: "hm_demo", signature: &signature };
     encode_client(&ClientMessage::Logon(logon), &mut bytes);
     assert_eq!(bytes_of("logon"), hex(&bytes));
+    let mut seals = client.agree(welcome.venue_key, &LogonHash::of(&bytes[FRAME_HEADER_BYTES..])).unwrap();
 
     bytes.clear();
     let on = LoggedOn {
@@ -58,6 +68,10 @@ fn the_examples_are_what_the_code_writes() {
     encode_command(&order(AccountId(3), 77), &mut body);
     encode_client(&ClientMessage::Submit { session_seq: SessionSeq(1), command: &body }, &mut bytes);
     assert_eq!(bytes_of("order"), hex(&bytes));
+    let seal = seals.seal(&bytes);
+    bytes.clear();
+    encode_client(&ClientMessage::Seal(seal), &mut bytes);
+    assert_eq!(bytes_of("seal"), hex(&bytes));
 
     bytes.clear();
     let (session_seq, time) = (SessionSeq(1), Some(TimeNs(stamp_ns)));

@@ -6,5 +6,6 @@ mod document;
 mod model;
 mod one_connection;
 mod reports;
+mod sealed;
 mod setup;
 mod world;

@@ -6,7 +6,7 @@ use walras_gateway::session::ReportSettings;
 use crate::world::{Bug, World, small_ring};
 
 const SEEDS: u64 = 60;
-const STEPS: u64 = 6_000;
+const STEPS: u64 = 20_000;
 
 #[test]
 fn every_command_is_applied_once_and_answered_in_order_whatever_breaks() {

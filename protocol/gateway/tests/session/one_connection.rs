@@ -2,31 +2,42 @@
 
 use std::collections::BTreeMap;
 
+use walras_gateway::Gateway;
 use walras_gateway::session::{
-    ClientError, ClientEvent, ClientSettings, Ended, ServerSettings, SessionClient, SessionServer, SessionStart, SubmitError, Wish,
+    ClientError, ClientEvent, ClientSettings, Ended, Greeting, ServerSettings, SessionClient, SessionServer, SessionStart,
+    SubmitError, Wish, signed_logon,
 };
-use walras_gateway::{Gateway, Request};
 use walras_types::{
     AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, ContentDigest, Display, InstrumentId, LogIndex,
     OrderType, Ordinal, PriceTicks, RejectReason, SessionId, SessionSeq, ShardId, Side, SizeLots, TimeInForce, TimeNs,
 };
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, Copies, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, Logon, LogonTerms, OnDisconnect,
-    Refused, Report, ReportsWanted, Role, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
+    Answer, ByeReason, ClientMessage, Copies, LoggedOn, Logon, LogonTerms, OnDisconnect, Refused, Report, ReportsWanted, Role,
+    Sealing, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
 };
 use walras_wire::{
     AccountCommand, AccountEvent, AmendOrder, CancelOrder, Command, Event, MassCancel, OrderCommand, ShardCommand, TransferOut,
     VenueCommand, content_digest, encode_command, encode_event,
 };
 
-use crate::setup::{Asked, Notes, SECOND, START, gate, key, nonce, order, source};
+use crate::setup::{Asked, Notes, SECOND, START, entropy, gate, greeting, key, order, source};
 
 const TERMS: LogonTerms = LogonTerms {
     on_disconnect: OnDisconnect::Cancel,
     role: Role::Account,
     token: 7,
     reports: ReportsWanted::New,
-    version: EntryVersion::One,
+    copies: Copies::One,
+    logon_seq: START,
+};
+
+/// As behind TLS: what a client says here is written by hand. `sealed.rs` has the seals.
+const PLAIN: ServerSettings = ServerSettings {
+    window: 1_024,
+    idle_timeout_ns: 15_000_000_000,
+    logon_timeout_ns: 10_000_000_000,
+    output_bytes_max: 4 << 20,
+    sealing: Sealing::Off,
 };
 const SESSION: SessionId = SessionId(40);
 
@@ -42,8 +53,10 @@ struct Line {
 
 impl Line {
     fn new(settings: ServerSettings) -> Self {
-        let (gateway, server) = (gate(1), SessionServer::new(settings, START));
-        Self { gateway, server, asked: Vec::new(), throttled: false, contents: BTreeMap::new(), now_ns: START }
+        let (gateway, server) = (gate(1), SessionServer::new(settings, greeting(1), START));
+        let mut line = Self { gateway, server, asked: Vec::new(), throttled: false, contents: BTreeMap::new(), now_ns: START };
+        assert_eq!(line.hear(), ["Welcome"]);
+        line
     }
 
     fn open(settings: ServerSettings, next: u64) -> Self {
@@ -100,6 +113,7 @@ impl Line {
         while let Some((frame, after)) = split_frame(rest).unwrap() {
             rest = after;
             heard.push(match decode_venue(frame).unwrap() {
+                VenueMessage::Welcome(_) => "Welcome".to_owned(),
                 VenueMessage::LoggedOn(_) => "LoggedOn".to_owned(),
                 VenueMessage::Answer(m) => format!("Answer {}", m.session_seq),
                 VenueMessage::Report(m) => format!("Report {}", m.report_seq),
@@ -129,11 +143,14 @@ impl Line {
 }
 
 fn logon_bytes(terms: &LogonTerms) -> Vec<u8> {
-    let (mut body, mut bytes) = (Vec::new(), Vec::new());
-    terms.encode(&mut body);
-    let request = Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body };
-    let fields = key(0).sign(&request, START, &nonce(1));
-    let logon = Logon { terms: *terms, key_id: &fields.key, stamp_ns: START, nonce: &nonce(1), signature: &fields.signature };
+    logon_to(&greeting(1), terms)
+}
+
+fn logon_to(greeting: &Greeting, terms: &LogonTerms) -> Vec<u8> {
+    let (welcome, client_key, mut bytes) = (greeting.welcome(Sealing::Off), [5; 32], Vec::new());
+    let signature = key(0).sign_bytes(&signed_logon(&welcome.challenge, &welcome.venue_key, &client_key, terms));
+    let key_id = key(0).key_id();
+    let logon = Logon { terms: *terms, client_key, key_id: key_id.as_str(), signature: &signature };
     encode_client(&ClientMessage::Logon(logon), &mut bytes);
     bytes
 }
@@ -163,11 +180,11 @@ fn report(report_seq: u64, event: &[u8]) -> Report<'_> {
 
 #[test]
 fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
-    let mut line = Line::new(ServerSettings::default());
+    let mut line = Line::new(PLAIN);
     line.submit(1);
     assert_eq!(line.hear(), ["Bye LogonExpected"]);
     // Before the logon is answered, the client may send nothing else.
-    let mut line = Line::new(ServerSettings::default());
+    let mut line = Line::new(PLAIN);
     line.send(&logon_bytes(&TERMS));
     line.submit(1);
     assert_eq!(line.hear(), ["Bye LogonExpected"]);
@@ -177,7 +194,7 @@ fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
         LogonTerms { on_disconnect: OnDisconnect::Keep, ..TERMS },
         LogonTerms { reports: ReportsWanted::After(0), ..TERMS },
     ] {
-        let mut line = Line::new(ServerSettings::default());
+        let mut line = Line::new(PLAIN);
         let (signed, mut other) = (logon_bytes(&TERMS), logon_bytes(&changed));
         let signature = signed.len() - 43;
         let other_signature = other.len() - 43;
@@ -186,14 +203,14 @@ fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
         line.authenticate();
         assert_eq!(line.hear(), ["Bye Rejected(SignatureInvalid)"], "{changed:?}");
     }
-    // A logon is accepted only once.
-    let mut line = Line::open(ServerSettings::default(), 1);
-    line.server = SessionServer::new(ServerSettings::default(), START);
+    // A logon is good for one connection only.
+    let mut line = Line::open(PLAIN, 1);
+    line.server = SessionServer::new(PLAIN, greeting(2), START);
     line.send(&logon_bytes(&TERMS));
     line.authenticate();
-    assert_eq!(line.hear(), ["Bye Rejected(NonceReused)"]);
+    assert_eq!(line.hear(), ["Welcome", "Bye Rejected(SignatureInvalid)"]);
     // An account's key cannot open an operator's session.
-    let mut line = Line::new(ServerSettings::default());
+    let mut line = Line::new(PLAIN);
     line.send(&logon_bytes(&LogonTerms { role: Role::Operator, ..TERMS }));
     line.authenticate();
     assert_eq!(line.hear(), ["Bye Rejected(Forbidden)"]);
@@ -201,7 +218,7 @@ fn a_connection_begins_with_a_logon_that_its_key_has_signed() {
 
 #[test]
 fn bytes_may_be_cut_anywhere() {
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     let bytes: Vec<u8> = (1..=20).flat_map(|seq| submit_bytes(seq, &order(AccountId(0), seq))).collect();
     bytes.iter().for_each(|&byte| line.send(&[byte]));
     assert_eq!(line.submitted(), (1..=20).collect::<Vec<_>>());
@@ -209,10 +226,10 @@ fn bytes_may_be_cut_anywhere() {
 
 #[test]
 fn numbers_go_without_gaps_from_where_the_log_or_the_client_is() {
-    let mut line = Line::open(ServerSettings::default(), 5);
+    let mut line = Line::open(PLAIN, 5);
     line.submit(6);
     assert_eq!(line.hear(), ["Bye SessionSeqGap"]);
-    let mut line = Line::open(ServerSettings::default(), 5);
+    let mut line = Line::open(PLAIN, 5);
     [3, 4, 5, 6, 4, 5].into_iter().for_each(|seq| line.submit(seq));
     assert_eq!(line.submitted(), [3, 4, 5, 6], "commands in flight are not submitted twice");
     line.submit(8);
@@ -220,32 +237,28 @@ fn numbers_go_without_gaps_from_where_the_log_or_the_client_is() {
 }
 
 #[test]
-fn a_client_of_version_two_is_notified_of_late_orders() {
-    let late = |version: EntryVersion| {
-        let mut line = Line::open_with(ServerSettings::default(), 1, &LogonTerms { version, ..TERMS });
-        line.submit(1);
-        for (session, session_seq) in [(SESSION, 1), (SESSION, 2), (SessionId(SESSION.0 + 1), 1)] {
-            line.server.late(Ordinal { session, session_seq: SessionSeq(session_seq) }, 500);
-        }
-        line.answer(1);
-        line.hear()
-    };
-    assert_eq!(late(EntryVersion::One), ["Answer 1"]);
-    assert_eq!(late(EntryVersion::Two { copies: Copies::One }), ["Late 1 500", "Answer 1"]);
+fn a_client_is_notified_of_late_orders() {
+    let mut line = Line::open(PLAIN, 1);
+    line.submit(1);
+    for (session, session_seq) in [(SESSION, 1), (SESSION, 2), (SessionId(SESSION.0 + 1), 1)] {
+        line.server.late(Ordinal { session, session_seq: SessionSeq(session_seq) }, 500);
+    }
+    line.answer(1);
+    assert_eq!(line.hear(), ["Late 1 500", "Answer 1"]);
 }
 
 #[test]
 fn one_of_several_connections_may_be_lost_without_the_orders() {
-    let several = LogonTerms { version: EntryVersion::Two { copies: Copies::Several }, ..TERMS };
-    let mut line = Line::new(ServerSettings::default());
+    let several = LogonTerms { copies: Copies::Several, ..TERMS };
+    let mut line = Line::new(PLAIN);
     line.send(&logon_bytes(&several));
     assert_eq!(line.hear(), ["Bye Rejected(Malformed)"], "it would cancel them");
-    Line::open_with(ServerSettings::default(), 1, &LogonTerms { on_disconnect: OnDisconnect::Keep, ..several });
+    Line::open_with(PLAIN, 1, &LogonTerms { on_disconnect: OnDisconnect::Keep, ..several });
 }
 
 #[test]
 fn answers_go_out_in_order_and_once() {
-    let mut line = Line::open(ServerSettings::default(), 3);
+    let mut line = Line::open(PLAIN, 3);
     (1..=4).for_each(|seq| line.submit(seq));
     [3, 2, 2, 9].into_iter().for_each(|seq| line.answer(seq));
     assert!(line.hear().is_empty());
@@ -274,7 +287,7 @@ fn another_command_under_a_number_that_was_used_is_refused() {
         frame
     };
     let opened = || {
-        let mut line = Line::open(ServerSettings::default(), 1);
+        let mut line = Line::open(PLAIN, 1);
         (1..=4).for_each(|seq| line.submit(seq));
         line.send(&invalid(5, 0));
         (1..=2).for_each(|seq| line.answer(seq));
@@ -303,7 +316,7 @@ fn another_command_under_a_number_that_was_used_is_refused() {
     line.answer(3);
     assert_eq!(line.hear(), refused);
     // The digests of commands more than a window ago are not retained.
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     for seq in 1..=1_025 {
         line.submit(seq);
         line.answer(seq);
@@ -317,7 +330,7 @@ fn another_command_under_a_number_that_was_used_is_refused() {
 
 #[test]
 fn more_than_the_window_is_too_many() {
-    let mut line = Line::open(ServerSettings { window: 3, ..ServerSettings::default() }, 1);
+    let mut line = Line::open(ServerSettings { window: 3, ..PLAIN }, 1);
     (1..=3).for_each(|seq| line.submit(seq));
     line.answer(1);
     line.submit(4);
@@ -328,7 +341,7 @@ fn more_than_the_window_is_too_many() {
 
 #[test]
 fn a_throttled_session_takes_its_orders_out() {
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     line.submit(1);
     line.throttled = true;
     line.submit(2);
@@ -345,7 +358,7 @@ fn a_throttled_session_takes_its_orders_out() {
 
 #[test]
 fn what_is_refused_comes_again_with_all_that_follows() {
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     line.submit(1);
     line.throttled = true;
     (2..=4).for_each(|seq| line.submit(seq));
@@ -463,7 +476,7 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
         ("no command", &limit, 0, vec![99], Some(Malformed)),
         ("the venue's own in the place of one", &limit, 0, vec![12], Some(Malformed)),
     ];
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     for (session_seq, (what, sound, at, bytes, expected)) in (1..).zip(table) {
         let mut changed = sound.to_vec();
         changed.splice(at..at + bytes.len(), bytes);
@@ -483,7 +496,7 @@ fn a_value_out_of_range_is_rejected_and_the_connection_goes_on() {
 
 #[test]
 fn what_a_session_may_not_send_is_rejected_and_the_connection_goes_on() {
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     for (session_seq, command) in
         [(1, Command::Venue(VenueCommand::Tick)), (2, Command::Account(AccountCommand::Create(AccountId(1))))]
     {
@@ -503,13 +516,13 @@ fn what_is_no_message_ends_the_connection() {
         &[9, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0],
         &[10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 5],
     ] {
-        let mut line = Line::open(ServerSettings::default(), 1);
+        let mut line = Line::open(PLAIN, 1);
         line.send(garbage);
         line.submit(1);
         assert_eq!((line.hear(), line.asked.len()), (vec!["Bye Malformed".to_owned()], 0), "{garbage:?}");
     }
     // After a key is removed, the next command on each of its connections ends the connection.
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     line.gateway.remove_key(key(0).key_id());
     line.submit(1);
     assert_eq!(line.hear(), ["Bye Rejected(UnknownKey)"]);
@@ -517,12 +530,12 @@ fn what_is_no_message_ends_the_connection() {
 
 #[test]
 fn silence_ends_a_connection_and_a_ping_is_no_silence() {
-    let mut line = Line::new(ServerSettings::default());
+    let mut line = Line::new(PLAIN);
     line.server.on_timer(START + 10 * SECOND - 1);
     assert!(line.hear().is_empty());
     line.server.on_timer(START + 10 * SECOND);
     assert_eq!((line.hear(), line.cancels()), (vec!["Bye LogonExpected".to_owned()], None));
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     line.now_ns = START + 14 * SECOND;
     line.send(&client_bytes(&ClientMessage::Ping(9)));
     line.server.on_timer(START + 28 * SECOND);
@@ -534,7 +547,7 @@ fn silence_ends_a_connection_and_a_ping_is_no_silence() {
 
 #[test]
 fn orders_are_cancelled_when_the_connection_is_lost_and_only_then() {
-    let open = || Line::open(ServerSettings::default(), 1);
+    let open = || Line::open(PLAIN, 1);
     let mut line = open();
     line.server.on_disconnect();
     line.server.on_disconnect();
@@ -556,7 +569,7 @@ fn orders_are_cancelled_when_the_connection_is_lost_and_only_then() {
 
 #[test]
 fn who_does_not_read_is_sent_away_with_bounded_output() {
-    let mut line = Line::open(ServerSettings { output_bytes_max: 1_000, ..ServerSettings::default() }, 1);
+    let mut line = Line::open(ServerSettings { output_bytes_max: 1_000, ..PLAIN }, 1);
     let event = event_bytes();
     for report_seq in 4..1_000 {
         line.server.report(&report(report_seq, &event)).unwrap();
@@ -568,7 +581,7 @@ fn who_does_not_read_is_sent_away_with_bounded_output() {
 
 #[test]
 fn reports_go_out_without_gaps() {
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     let event = event_bytes();
     line.server.report(&report(3, &event)).unwrap();
     assert_eq!(line.server.report(&report(5, &event)).unwrap_err().expected, 4);
@@ -594,8 +607,13 @@ impl User {
         self.end.on_bytes(START, &bytes, &mut |event| self.events.push(event));
     }
 
+    fn connect(&mut self, now_ns: u64) {
+        self.end.on_connected(now_ns, &entropy(1));
+        self.hear(&VenueMessage::Welcome(greeting(1).welcome(Sealing::Off)));
+    }
+
     fn log_on(&mut self, session: u64, next: u64, report_seq: u64) {
-        self.end.on_connected(START, &nonce(1));
+        self.connect(START);
         self.hear(&VenueMessage::LoggedOn(LoggedOn {
             session: SessionId(session),
             next: SessionSeq(next),
@@ -604,6 +622,11 @@ impl User {
             window: 2,
             idle_timeout_ns: 9 * SECOND,
         }));
+    }
+
+    fn written(&mut self) {
+        let len = self.end.output().len();
+        self.end.consume(len);
     }
 
     fn last(&self) -> &ClientEvent {
@@ -627,12 +650,12 @@ fn a_client_follows_hints_and_else_goes_round() {
     assert_eq!((user.end.wish(START), user.end.deadline_ns()), (Wish::Wait, Some(START + SECOND / 10)));
     let mut now_ns = START + SECOND / 10;
     assert_eq!(user.end.wish(now_ns), Wish::Connect("b:1"));
-    user.end.on_connected(now_ns, &nonce(1));
+    user.connect(now_ns);
     user.hear(&VenueMessage::NotLeader { leader: "c:1" });
     assert_eq!(user.end.wish(now_ns), Wish::Close);
     user.lose(now_ns);
     assert_eq!(user.end.wish(now_ns), Wish::Connect("c:1"), "at once");
-    user.end.on_connected(now_ns, &nonce(2));
+    user.connect(now_ns);
     user.hear(&VenueMessage::NotLeader { leader: "b:1" });
     user.lose(now_ns);
     assert_eq!(user.end.wish(now_ns), Wish::Wait, "not in a circle");
@@ -655,7 +678,7 @@ fn a_client_keeps_to_the_window_and_sends_again_what_is_unanswered() {
     user.lose(START);
     user.log_on(4, 12, 0);
     assert!(user.end.output().ends_with(&sent));
-    user.end.consume(user.end.output().len());
+    user.written();
     user.hear(&answered(11));
     user.hear(&answered(11));
     let answers = |user: &User| user.events.iter().filter(|event| matches!(event, ClientEvent::Answer { .. })).count();
@@ -704,7 +727,7 @@ fn a_client_reports_when_its_session_cannot_continue() {
 fn a_client_pings_and_gives_up_a_silent_venue() {
     let mut user = User::new();
     user.log_on(4, 1, 0);
-    user.end.consume(user.end.output().len());
+    user.written();
     user.end.on_timer(START + 3 * SECOND, &mut |_| ());
     assert_eq!(user.end.output(), client_bytes(&ClientMessage::Ping(START + 3 * SECOND)));
     user.end.on_timer(START + 9 * SECOND, &mut |_| ());
@@ -726,7 +749,7 @@ fn a_client_pings_and_gives_up_a_silent_venue() {
 #[test]
 fn two_programs_with_one_token_do_not_fight() {
     let (mut older, mut newer) = (User::new(), User::new());
-    let mut line = Line::open(ServerSettings::default(), 1);
+    let mut line = Line::open(PLAIN, 1);
     older.log_on(SESSION.0, 1, 0);
     newer.log_on(SESSION.0, 1, 0);
     line.server.replaced();

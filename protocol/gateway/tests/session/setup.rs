@@ -1,9 +1,10 @@
 //! Keys, orders, and a host for one connection.
 
-use walras_gateway::session::{Host, LogonRequest};
+use std::sync::Arc;
+
+use walras_gateway::session::{Greeting, Host, LogonRequest, VenueKeys};
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
-    generate_nonce,
 };
 use walras_types::{
     AccountId, ClientOrderId, Display, InstrumentId, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, SelfTrade,
@@ -36,8 +37,16 @@ pub(crate) fn key(number: u8) -> ClientKey {
     ClientKey::generate(Algorithm::HmacSha256, &[number; ClientKey::ENTROPY_LEN])
 }
 
-pub(crate) fn nonce(number: u64) -> String {
-    generate_nonce(&(u128::from(number) + 1).to_le_bytes())
+/// What a client draws for a connection.
+pub(crate) fn entropy(number: u64) -> [u8; 32] {
+    let mut bytes = [1; 32];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
+/// What a venue says first on its `number`th connection.
+pub(crate) fn greeting(number: u64) -> Greeting {
+    Arc::new(VenueKeys::new(&[3; VenueKeys::ENTROPY_LEN])).greeting(number)
 }
 
 pub(crate) fn order(account: AccountId, name: u64) -> Command {

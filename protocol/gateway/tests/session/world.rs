@@ -10,11 +10,11 @@ use walras_types::{
     AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, Ordinal, PriceTicks, RejectReason, SessionId, SessionSeq, Side,
     SizeLots, TimeNs,
 };
-use walras_wire::order_entry::{ClientMessage, VenueMessage};
+use walras_wire::order_entry::{ClientMessage, Sealing, VenueMessage};
 use walras_wire::order_entry::{ReportEvent, ReportsWanted, decode_client, decode_venue, encode_client, encode_venue, split_frame};
 use walras_wire::{AccountEvent, Command, Event, OrderAccepted, OrderCommand, OrderEvent, Rejected, Resting, content_digest};
 
-use crate::setup::{Asked, Notes, Random, START, gate, key, nonce, order, source};
+use crate::setup::{Asked, Notes, Random, START, entropy, gate, greeting, key, order, source};
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(crate) struct World {
     applied: Vec<(Ordinal, u64, LogIndex)>,
     connections: Vec<Option<Connection>>,
     clients: Vec<Client>,
-    nonces: u64,
+    connected: u64,
     /// The leader logs every command; the engine ignores repeats and gaps. Other leaders check first.
     is_naive: bool,
     /// The leader logs repeats of decided commands instead of answering them at once.
@@ -136,7 +136,7 @@ impl World {
             applied: Vec::new(),
             connections: Vec::new(),
             clients: clients.collect(),
-            nonces: 0,
+            connected: 0,
             is_naive: seed.is_multiple_of(3),
             is_forgetful: seed % 3 == 1,
             is_full: false,
@@ -222,9 +222,9 @@ impl World {
     }
 
     fn connect(&mut self, number: usize, replica: usize) {
-        self.nonces += 1;
-        self.clients[number].end.on_connected(self.now_ns, &nonce(self.nonces));
-        let server = SessionServer::new(self.server_settings(), self.now_ns);
+        self.connected += 1;
+        self.clients[number].end.on_connected(self.now_ns, &entropy(self.connected));
+        let server = SessionServer::new(self.server_settings(), greeting(self.connected), self.now_ns);
         let (to_server, to_client) = (VecDeque::new(), VecDeque::new());
         self.connections.push(Some(Connection { replica, server, to_server, to_client, client: Some(number), shift: None }));
         self.clients[number].connection = Some(self.connections.len() - 1);
@@ -232,7 +232,9 @@ impl World {
 
     fn server_settings(&self) -> ServerSettings {
         let window = if self.bug == Bug::WindowForgotten { 1_000 } else { WINDOW };
-        ServerSettings { window, ..ServerSettings::default() }
+        // A client that spoils what it says would have to seal it.
+        let sealing = if self.bug == Bug::ClientRenumbers { Sealing::Off } else { Sealing::Required };
+        ServerSettings { window, sealing, ..ServerSettings::default() }
     }
 
     /// The client disconnects. The venue notices now, or only when another connection takes over the session.

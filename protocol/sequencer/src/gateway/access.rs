@@ -37,7 +37,7 @@ pub trait GatewayHost<O> {
     fn late(&mut self, ordinal: Ordinal, late_ns: u64);
 
     /// Connections of this session that logged on before that have lost it.
-    fn replaced_before(&mut self, session: SessionId, logged_on_ns: u64);
+    fn replaced_before(&mut self, session: SessionId, logon_seq: u64);
 
     /// A command that a local request waits for is not taken.
     fn not_taken(&mut self, origin: O, why: NotTaken);
@@ -81,8 +81,8 @@ pub struct RemoteOpening {
     pub gateway: ReplicaId,
     /// What is asked for.
     pub open: OpenSession,
-    /// When the client logged on, by its own clock.
-    pub logged_on_ns: u64,
+    /// The number that the client gave its logon.
+    pub logon_seq: u64,
     /// Whether other connections keep the session too.
     pub has_copies: bool,
 }
@@ -166,8 +166,8 @@ impl<O> FairAccess<O> {
     }
 
     /// A participant logs on: [`GatewayHost::opened`] or [`GatewayHost::opening_refused`] say what comes of it.
-    pub fn open(&mut self, at: GatewayTime, open: OpenSession, logged_on_ns: u64, has_copies: bool) {
-        self.for_leader.extend(self.forwards.open(at.now_ns, open, logged_on_ns, has_copies));
+    pub fn open(&mut self, at: GatewayTime, open: OpenSession, logon_seq: u64, has_copies: bool) {
+        self.for_leader.extend(self.forwards.open(at.now_ns, open, logon_seq, has_copies));
     }
 
     /// Nobody here waits for this session any more.
@@ -223,8 +223,8 @@ impl<O> FairAccess<O> {
             GatewayMessage::Behind { stamp, session, content } => {
                 self.on_order(at, from, (stamp, Place::After(session)), &content, sequencer);
             }
-            GatewayMessage::Open { open, logged_on_ns, has_copies } => {
-                let origin = host.opens_at(RemoteOpening { gateway: from, open, logged_on_ns, has_copies });
+            GatewayMessage::Open { open, logon_seq, has_copies } => {
+                let origin = host.opens_at(RemoteOpening { gateway: from, open, logon_seq, has_copies });
                 if let Err((NotTaken::Refused(reason), _)) =
                     sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), Some(origin))
                 {
@@ -254,10 +254,10 @@ impl<O> FairAccess<O> {
                 self.forwards.on_late();
                 host.late(ordinal, late_ns);
             }
-            GatewayMessage::Replaced { session, logged_on_ns } => host.replaced_before(session, logged_on_ns),
-            GatewayMessage::Opened { open, logged_on_ns, session, log_index } => {
-                if self.forwards.is_opening(open, logged_on_ns) && self.opened.len() < OPENED_MAX {
-                    self.opened.push((log_index, open, logged_on_ns, session));
+            GatewayMessage::Replaced { session, logon_seq } => host.replaced_before(session, logon_seq),
+            GatewayMessage::Opened { open, logon_seq, session, log_index } => {
+                if self.forwards.is_opening(open, logon_seq) && self.opened.len() < OPENED_MAX {
+                    self.opened.push((log_index, open, logon_seq, session));
                 }
             }
         }
@@ -360,11 +360,11 @@ impl<O> FairAccess<O> {
     /// Sessions whose entries are applied here by now.
     fn begin_sessions(&mut self, engine: &Engine, host: &mut impl GatewayHost<O>) {
         let forwards = &mut self.forwards;
-        self.opened.retain(|(log_index, open, logged_on_ns, session)| {
+        self.opened.retain(|(log_index, open, logon_seq, session)| {
             if *log_index > engine.last_applied() {
                 return true;
             }
-            if forwards.is_opening(*open, *logged_on_ns) {
+            if forwards.is_opening(*open, *logon_seq) {
                 forwards.give_up_opening(*open);
                 // Whichever replica reported it, the state says whose session it is.
                 match engine.session(*session).filter(|view| (view.account, view.token) == (open.account, open.token)) {
@@ -456,14 +456,14 @@ impl<O> FairAccess<O> {
     /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway gets a notice. Without copies,
     /// those that have the session from before lose it.
     pub fn on_opened(&mut self, opening: RemoteOpening, log_index: LogIndex, outcome: Result<SessionId, RejectReason>) {
-        let RemoteOpening { gateway, open, logged_on_ns, has_copies } = opening;
+        let RemoteOpening { gateway, open, logon_seq, has_copies } = opening;
         let message = match outcome {
-            Ok(session) => GatewayMessage::Opened { open, logged_on_ns, session, log_index },
+            Ok(session) => GatewayMessage::Opened { open, logon_seq, session, log_index },
             Err(reason) => GatewayMessage::NotOpened { open, reason },
         };
         self.for_gateways.push((To::One(gateway), message));
         if let (Ok(session), false) = (outcome, has_copies) {
-            let message = GatewayMessage::Replaced { session, logged_on_ns };
+            let message = GatewayMessage::Replaced { session, logon_seq };
             self.for_gateways.push((To::One(self.me), message.clone()));
             self.for_gateways.push((To::Others, message));
         }

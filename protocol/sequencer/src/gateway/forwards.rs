@@ -55,7 +55,7 @@ struct Forward {
 
 #[derive(Clone, Copy, Debug)]
 struct Opening {
-    logged_on_ns: u64,
+    logon_seq: u64,
     has_copies: bool,
     sent_ns: u64,
 }
@@ -175,16 +175,16 @@ impl Forwards {
     }
 
     /// A logon asks for a session: what to send now, if anything.
-    pub fn open(&mut self, now_ns: u64, open: OpenSession, logged_on_ns: u64, has_copies: bool) -> Option<GatewayMessage> {
-        let opening = Opening { logged_on_ns, has_copies, sent_ns: now_ns };
+    pub fn open(&mut self, now_ns: u64, open: OpenSession, logon_seq: u64, has_copies: bool) -> Option<GatewayMessage> {
+        let opening = Opening { logon_seq, has_copies, sent_ns: now_ns };
         self.openings.insert((open.account, open.token), opening);
         self.leader().map(|_| opening.message((open.account, open.token)))
     }
 
     /// Whether this logon still waits for its session.
     #[must_use]
-    pub fn is_opening(&self, open: OpenSession, logged_on_ns: u64) -> bool {
-        self.openings.get(&(open.account, open.token)).is_some_and(|opening| opening.logged_on_ns == logged_on_ns)
+    pub fn is_opening(&self, open: OpenSession, logon_seq: u64) -> bool {
+        self.openings.get(&(open.account, open.token)).is_some_and(|opening| opening.logon_seq == logon_seq)
     }
 
     /// Nobody waits for this session any more: the log has opened it, or refused to, or who asked is gone.
@@ -359,8 +359,8 @@ impl Behind {
 
 impl Opening {
     fn message(&self, (account, token): OpeningKey) -> GatewayMessage {
-        let Self { logged_on_ns, has_copies, .. } = *self;
-        GatewayMessage::Open { open: OpenSession { account, token }, logged_on_ns, has_copies }
+        let Self { logon_seq, has_copies, .. } = *self;
+        GatewayMessage::Open { open: OpenSession { account, token }, logon_seq, has_copies }
     }
 }
 
@@ -464,7 +464,7 @@ mod tests {
         let mut forwards = Forwards::new(ForwardSettings::default());
         let open = OpenSession { account: None, token: 8 };
         assert_eq!(forwards.open(5, open, 77, true), None);
-        let asked = GatewayMessage::Open { open, logged_on_ns: 77, has_copies: true };
+        let asked = GatewayMessage::Open { open, logon_seq: 77, has_copies: true };
         assert_eq!(forwards.on_leading(6, id(1), Term(1)), vec![asked.clone()]);
         assert_eq!(forwards.on_timer(6 + 2_000_000_000), [asked]);
         forwards.give_up_opening(open);

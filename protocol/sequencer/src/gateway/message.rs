@@ -49,8 +49,8 @@ pub enum GatewayMessage {
     Open {
         /// Which.
         open: OpenSession,
-        /// When the client logged on, by its own clock: the latest logon has the session.
-        logged_on_ns: u64,
+        /// The number that the client gave its logon: the greatest has the session.
+        logon_seq: u64,
         /// Whether other connections keep the session too.
         has_copies: bool,
     },
@@ -84,16 +84,16 @@ pub enum GatewayMessage {
     Replaced {
         /// Which session.
         session: SessionId,
-        /// When the one that has it logged on, by its own clock.
-        logged_on_ns: u64,
+        /// The number of the logon that has it.
+        logon_seq: u64,
     },
     /// To a gateway: the log has opened a session for a logon there. It begins when the gateway has applied that entry: a state
     /// before it may lack what another replica answered the client.
     Opened {
         /// What was asked for.
         open: OpenSession,
-        /// When the client logged on, by its own clock.
-        logged_on_ns: u64,
+        /// The number that the client gave its logon.
+        logon_seq: u64,
         /// Which session.
         session: SessionId,
         /// Where.
@@ -201,22 +201,22 @@ impl GatewayMessage {
                 return Ok(Self::Behind { stamp, session, content: content(bytes, r)? });
             }
             OPEN => {
-                let (open, logged_on_ns) = (OpenSession::get(r)?, r.u64()?);
+                let (open, logon_seq) = (OpenSession::get(r)?, r.u64()?);
                 let has_copies = match r.u8()? {
                     0 => false,
                     1 => true,
                     _ => return Err(r.expected("0 (no copies) or 1 (copies)")),
                 };
-                Self::Open { open, logged_on_ns, has_copies }
+                Self::Open { open, logon_seq, has_copies }
             }
             LEADING => Self::Leading { term: Term(r.u64()?) },
             REFUSED => Self::Refused { ordinal: ordinal(r)?, reason: Wire::get(r)? },
             NOT_OPENED => Self::NotOpened { open: OpenSession::get(r)?, reason: Wire::get(r)? },
             LATE => Self::Late { ordinal: ordinal(r)?, late_ns: r.u64()? },
-            REPLACED => Self::Replaced { session: SessionId(r.u64()?), logged_on_ns: r.u64()? },
+            REPLACED => Self::Replaced { session: SessionId(r.u64()?), logon_seq: r.u64()? },
             OPENED => Self::Opened {
                 open: OpenSession::get(r)?,
-                logged_on_ns: r.u64()?,
+                logon_seq: r.u64()?,
                 session: SessionId(r.u64()?),
                 log_index: LogIndex(r.u64()?),
             },
@@ -249,9 +249,9 @@ impl GatewayMessage {
                 w.0.extend_from_slice(content);
                 BEHIND
             }
-            Self::Open { open, logged_on_ns, has_copies } => {
+            Self::Open { open, logon_seq, has_copies } => {
                 open.put(w);
-                w.u64(*logged_on_ns);
+                w.u64(*logon_seq);
                 w.u8(u8::from(*has_copies));
                 OPEN
             }
@@ -274,14 +274,14 @@ impl GatewayMessage {
                 w.u64(*late_ns);
                 LATE
             }
-            Self::Replaced { session, logged_on_ns } => {
+            Self::Replaced { session, logon_seq } => {
                 w.u64(session.0);
-                w.u64(*logged_on_ns);
+                w.u64(*logon_seq);
                 REPLACED
             }
-            Self::Opened { open, logged_on_ns, session, log_index } => {
+            Self::Opened { open, logon_seq, session, log_index } => {
                 open.put(w);
-                w.u64(*logged_on_ns);
+                w.u64(*logon_seq);
                 w.u64(session.0);
                 w.u64(log_index.0);
                 OPENED
@@ -341,14 +341,14 @@ mod tests {
             GatewayMessage::Order { stamp: Stamp::Gateway(1 << 60), ordinal, content: content.clone() },
             GatewayMessage::Order { stamp: Stamp::OnArrival, ordinal, content: content.clone() },
             GatewayMessage::Behind { stamp: Stamp::Gateway(1), session: SessionId(7), content },
-            GatewayMessage::Open { open, logged_on_ns: 11, has_copies: true },
-            GatewayMessage::Open { open: OpenSession { account: None, token: 5 }, logged_on_ns: 11, has_copies: false },
+            GatewayMessage::Open { open, logon_seq: 11, has_copies: true },
+            GatewayMessage::Open { open: OpenSession { account: None, token: 5 }, logon_seq: 11, has_copies: false },
             GatewayMessage::Leading { term: Term(6) },
             GatewayMessage::Refused { ordinal, reason: RejectReason::Overloaded },
             GatewayMessage::NotOpened { open, reason: RejectReason::TooManySessions },
             GatewayMessage::Late { ordinal, late_ns: 12 },
-            GatewayMessage::Replaced { session: SessionId(7), logged_on_ns: 13 },
-            GatewayMessage::Opened { open, logged_on_ns: 14, session: SessionId(7), log_index: LogIndex(15) },
+            GatewayMessage::Replaced { session: SessionId(7), logon_seq: 13 },
+            GatewayMessage::Opened { open, logon_seq: 14, session: SessionId(7), log_index: LogIndex(15) },
         ]
     }
 

@@ -109,7 +109,7 @@ fn a_gateway_passes_orders_on_to_the_leader_alone_and_hears_nobody_else_about_th
         fair.on_message(at, from, &message.encode().into(), sequencer, people);
         fair.settle(at, sequencer, people);
     };
-    let opening = |token| GatewayMessage::Open { open: open(token), logged_on_ns: 1, has_copies: false };
+    let opening = |token| GatewayMessage::Open { open: open(token), logon_seq: 1, has_copies: false };
 
     fair.open(at, open(1), 1, false);
     hear(&mut fair, &mut people, liar, GatewayMessage::Leading { term });

@@ -28,7 +28,7 @@ pub(super) struct Client {
     wants: Wants,
     choices: Choices<'static>,
     skew_ns: i64,
-    nonces: u64,
+    connections: u64,
     /// Its connections, as far as it knows: one, or one by each of its gateways.
     streams: Vec<Option<StreamId>>,
     /// When it asks next.
@@ -121,7 +121,7 @@ impl Client {
             wants,
             choices,
             skew_ns,
-            nonces: 0,
+            connections: 0,
             streams,
             think_ns: 0,
             think_ns_max: if account.is_some() { TRADER_NS_MAX } else { OPERATOR_NS_MAX },
@@ -223,10 +223,13 @@ impl Client {
     }
 
     pub(super) fn on_connected(&mut self, now_ns: u64, line: usize, stream: StreamId) {
-        self.nonces += 1;
-        let nonce = format!("{}-{}", self.number, self.nonces);
+        self.connections += 1;
+        // Another key pair for each connection.
+        let mut entropy = [0; 32];
+        entropy[..8].copy_from_slice(&(self.number as u64).to_le_bytes());
+        entropy[8..16].copy_from_slice(&self.connections.to_le_bytes());
         self.streams[line] = Some(stream);
-        self.end.on_connected(line, self.clock_ns(now_ns), &nonce);
+        self.end.on_connected(line, self.clock_ns(now_ns), &entropy);
     }
 
     pub(super) fn on_disconnected(&mut self, now_ns: u64, line: usize) {

@@ -1,19 +1,21 @@
 //! Order entry: frames, both ends of a connection, and what accounts are told.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use walras_engine::Engine;
 use walras_gateway::session::{
-    ClientSettings, Host, LogonRequest, ReportSettings, Reports, Resend, ServerSettings, SessionClient, SessionServer, SessionStart,
+    ClientSettings, Host, LogonRequest, ReportSettings, Reports, Resend, ServerSettings, SessionClient, SessionServer,
+    SessionStart, VenueKeys, signed_logon,
 };
 use walras_gateway::{
-    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, Request, SourceId,
+    Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, SourceId,
 };
 use walras_market_data::PublicBooks;
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    ClientMessage, EntryVersion, LOGON_METHOD, LOGON_PATH, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, VenueMessage,
-    decode_client, decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
+    ClientMessage, Copies, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, Sealing, VenueMessage, decode_client,
+    decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
 };
 use walras_wire::{
     AccountCommand, AccountEvent, Command, Event, OrderEvent, SessionEvent, content_digest, decode_command, decode_submitted,
@@ -54,8 +56,11 @@ pub fn stream(bytes: &[u8]) {
         rest = after;
     }
     let cut = usize::from(cut).clamp(1, stream.len().max(1));
-    let whole = venue_hears(stream, stream.len().max(1));
-    assert_eq!(whole, venue_hears(stream, cut), "a stream means the same however it is cut");
+    for sealing in [Sealing::Off, Sealing::Required] {
+        let whole = venue_hears(stream, stream.len().max(1), sealing);
+        assert_eq!(whole, venue_hears(stream, cut, sealing), "a stream means the same however it is cut");
+        assert!(whole.0.is_empty() || sealing == Sealing::Off, "nobody guesses a seal");
+    }
     assert_eq!(client_hears(stream, stream.len().max(1)), client_hears(stream, cut));
 }
 
@@ -72,10 +77,12 @@ fn submitted(bytes: &[u8]) {
 }
 
 #[derive(Default)]
-struct Notes(Vec<(Ordinal, Command)>);
+struct Notes(Vec<(Ordinal, Command)>, Option<LogonRequest>);
 
 impl Host for Notes {
-    fn authenticate(&mut self, _logon: LogonRequest) {}
+    fn authenticate(&mut self, logon: LogonRequest) {
+        self.1 = Some(logon);
+    }
     fn open(&mut self, _account: Option<AccountId>, _token: u64, _reports: ReportsWanted) {}
     fn charge(&mut self, _now_ns: u64, _principal: &Principal, _permission: Permission, _from: Allowance) -> Result<(), Refusal> {
         Ok(())
@@ -90,29 +97,23 @@ fn key() -> ClientKey {
 }
 
 /// What a venue's end makes of a stream after a good logon: commands and output.
-fn venue_hears(stream: &[u8], cut: usize) -> (Vec<(Ordinal, Command)>, Vec<u8>) {
+fn venue_hears(stream: &[u8], cut: usize, sealing: Sealing) -> (Vec<(Ordinal, Command)>, Vec<u8>) {
     let mut gateway = Gateway::new(GatewayConfig::new(NOW_NS));
     let permissions = Permissions::from_iter([Permission::Trade, Permission::Read]);
     gateway.add_key(key().record(Some(AccountId(0)), permissions).expect("a sound record")).expect("there is room");
-    let (role, version) = (Role::Account, EntryVersion::One);
-    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports: ReportsWanted::New, version };
-    let mut body = Vec::new();
-    terms.encode(&mut body);
-    let fields = key().sign(&Request { method: LOGON_METHOD, path: LOGON_PATH, body: &body }, NOW_NS, "n");
-    let mut logon = Vec::new();
-    let message = walras_wire::order_entry::Logon {
-        terms,
-        key_id: &fields.key,
-        stamp_ns: NOW_NS,
-        nonce: &fields.nonce,
-        signature: &fields.signature,
-    };
+    let (role, copies, reports) = (Role::Account, Copies::One, ReportsWanted::New);
+    let terms = LogonTerms { on_disconnect: OnDisconnect::Keep, role, token: 1, reports, copies, logon_seq: NOW_NS };
+    let greeting = Arc::new(VenueKeys::new(&[7; VenueKeys::ENTROPY_LEN])).greeting(1);
+    let (welcome, client_key, mut logon) = (greeting.welcome(Sealing::Required), [8; 32], Vec::new());
+    let signature = key().sign_bytes(&signed_logon(&welcome.challenge, &welcome.venue_key, &client_key, &terms));
+    let key_id = key().key_id();
+    let message = walras_wire::order_entry::Logon { terms, client_key, key_id: key_id.as_str(), signature: &signature };
     encode_client(&ClientMessage::Logon(message), &mut logon);
-    let mut server = SessionServer::new(ServerSettings { window: 8, ..ServerSettings::default() }, NOW_NS);
+    let mut server = SessionServer::new(ServerSettings { window: 8, sealing, ..ServerSettings::default() }, greeting, NOW_NS);
     let mut host = Notes::default();
     server.on_bytes(NOW_NS, &logon, &mut host);
     let source = SourceId::of(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
-    let principal = LogonRequest { terms, fields }.authorize(&mut gateway, NOW_NS, source);
+    let principal = host.1.take().expect("a logon came").authorize(&mut gateway, NOW_NS, source);
     server.authenticated(principal, &mut host);
     server.opened(NOW_NS, SessionStart { session: SessionId(1), next: SessionSeq(3), report_seq: 0, reports_from: 1 });
     for piece in stream.chunks(cut) {
@@ -129,7 +130,11 @@ fn venue_hears(stream: &[u8], cut: usize) -> (Vec<(Ordinal, Command)>, Vec<u8>) 
 /// What a client's end makes of a stream after it was logged on: how many things its user is told, and its output.
 fn client_hears(stream: &[u8], cut: usize) -> (usize, Vec<u8>) {
     let mut client = SessionClient::new(ClientSettings::new(vec!["a".to_owned()], 1), key(), NOW_NS).expect("there is an address");
-    client.on_connected(NOW_NS, "n");
+    client.on_connected(NOW_NS, &[8; 32]);
+    let mut welcome = Vec::new();
+    let greeting = Arc::new(VenueKeys::new(&[7; VenueKeys::ENTROPY_LEN])).greeting(1);
+    encode_venue(&VenueMessage::Welcome(greeting.welcome(Sealing::Off)), &mut welcome);
+    client.on_bytes(NOW_NS, &welcome, &mut |_| ());
     let on = LoggedOn {
         session: SessionId(1),
         next: SessionSeq(1),

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use walras_access::Clock;
 use walras_config::{ClusterOptions, Config};
 use walras_consensus::{Members, ReplicaId, Slot};
-use walras_gateway::session::{ReportSettings, ServerSettings};
+use walras_gateway::session::{ReportSettings, ServerSettings, VenueKeys};
 use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::{
@@ -299,6 +299,7 @@ impl ReplicaVenue {
         let settings = ReplicaSettings {
             sequencing,
             entry: ServerSettings::default(),
+            entry_keys: Arc::new(VenueKeys::new(&walras_access::random_bytes())),
             fair,
             publish,
             addresses: order_entries(&addresses),

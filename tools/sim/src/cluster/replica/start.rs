@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use walras_consensus::{Body, Durability, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
 use walras_engine::Engine;
-use walras_gateway::session::{ReportSettings, Reports, ServerSettings};
+use walras_gateway::session::{ReportSettings, Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
 use walras_log_store::{DiskFile, LogError, LogOptions};
@@ -16,7 +17,9 @@ use walras_market_data::MarketData;
 use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, ReplicaLog, SlotReader, SnapshotError};
 use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSettings, StartHalt, decode_entry};
+use walras_testkit::Random;
 use walras_types::{LogIndex, TimeNs};
+use walras_wire::order_entry::Sealing;
 use walras_wire::{AccountEvent, Command, Event};
 
 use super::moment::Moment;
@@ -156,8 +159,23 @@ pub(crate) fn report_settings(per_account_max: u32) -> ReportSettings {
     ReportSettings { per_account_max, ..ReportSettings::default() }
 }
 
-fn server_settings() -> ServerSettings {
-    ServerSettings { window: 16, idle_timeout_ns: 4_000_000_000, logon_timeout_ns: 1_500_000_000, output_bytes_max: 1 << 16 }
+fn server_settings(mutation: Option<Mutation>) -> ServerSettings {
+    // The fault is in what the client says, which it would seal.
+    let sealing = if mutation == Some(Mutation::RetryAltered) { Sealing::Off } else { Sealing::Required };
+    ServerSettings {
+        window: 16,
+        idle_timeout_ns: 4_000_000_000,
+        logon_timeout_ns: 1_500_000_000,
+        output_bytes_max: 1 << 16,
+        sealing,
+    }
+}
+
+/// Others for each start: of the seed, which is that of the start.
+fn entry_keys(from: &StartFrom<'_>) -> VenueKeys {
+    let mut entropy = [0; VenueKeys::ENTROPY_LEN];
+    Random::new(from.seed).fork(0x5ea1).fill(&mut entropy);
+    VenueKeys::new(&entropy)
 }
 
 fn gateway(from: &StartFrom<'_>) -> Gateway {
@@ -233,7 +251,8 @@ impl Process {
         let sequencing = ReplicatedSettings { introductions: Some(introductions), ..settings(from) };
         let addresses = from.peers.iter().chain([&from.me]).map(|id| (*id, super::address(*id).into()));
         let settings = ReplicaSettings {
-            entry: server_settings(),
+            entry: server_settings(from.mutation),
+            entry_keys: Arc::new(entry_keys(from)),
             fair: from.is_fair.then(|| fair::settings(from.seed, from.has_outliers)),
             publish: from
                 .is_fair
@@ -269,7 +288,7 @@ fn introduce(from: &StartFrom<'_>) -> Result<(Note<VenueDisk>, Introductions), S
     // Without introductions every folder was taken at its word.
     let has_log = note.has_log()? || from.mutation == Some(Mutation::RejoinWithEmptyDisk);
     let kept = note.read()?;
-    let number = DiskId::of_random(walras_testkit::Random::new(from.seed).fork(77).next_u64());
+    let number = DiskId::of_random(Random::new(from.seed).fork(77).next_u64());
     let introductions = Introductions::at_start(kept.as_deref(), has_log, from.me, from.genesis.voters.clone(), number, "")?;
     note.write(&introductions.encode())?;
     Ok((note, introductions))
