@@ -9,6 +9,7 @@ mod gateways;
 mod growth;
 mod identity;
 mod learner;
+mod logons;
 mod namespaces;
 mod once;
 mod operate;
