@@ -136,7 +136,7 @@ mod tests {
     fn impossible_ones_say_what_would_do() {
         for (text, why) in [
             ("sequencing = \"random\"\n", "is no delay"),
-            ("sequencing = \"6ms\"\n", "sequencing_max_us"),
+            ("sequencing = \"21ms\"\n", "sequencing_max_us"),
             ("sequencing = \"1%\"\nsequencing_window = 0\n", "a window is"),
             ("sequencing = \"300us\"\nclock = \"sundial\"\n", "\"system\""),
             ("sequencing = \"300us\"\nclock = \"configured\"\n", "set clock.source"),

@@ -293,7 +293,7 @@ sections! {
         /// How long the leader holds orders (d_s) to put them in the order of their stamps: `off` (it does not, and only the leader takes orders), a fixed time such as `300us`, or the share of them that may leave after one with a later stamp, such as `1%`, to which the leader steers the delay.
         sequencing: String = "off";
         /// Longest that orders may be held, in microseconds.
-        sequencing_max_us: u64 = 5000_u32;
+        sequencing_max_us: u64 = 20000_u32;
         /// How long every replica holds market data before it is released (d_h): `off`, a fixed time such as `300us`, or the share of it that may reach some replica too late, such as `1%`, to which the leader steers the delay.
         release: String = "off";
         /// Longest that market data may wait, in microseconds.
@@ -314,7 +314,7 @@ sections! {
         bound_max_us: u64 = 500_u32;
         /// Stamps older than this, in microseconds, are raised to that.
         stamp_age_max_us: u64 = 100000_u32;
-        /// A gateway whose median transit differs by more than this, in microseconds, from the others' is an outlier: it does not steer the delay, and its stamps do not count, until it is within half of this.
+        /// A gateway whose median transit differs by more than this, in microseconds, from the others' is an outlier: it does not steer the delay, and its stamps do not count, until it is within half of this. A longer transit may differ by the round trip to that gateway as well: distance is no error.
         outlier_us: u64 = 1000_u32;
         /// Orders of one gateway that the leader holds at a time. Beyond it they are refused as `Overloaded` (112).
         held_per_gateway_max: u32 = 65535_u16;

@@ -7,13 +7,22 @@
 //! [`crate::resequence::Stamp::OnArrival`]. So stamping early gains at most the allowed difference. The samples are counted, and
 //! the operator sees which gateway it is.
 //!
+//! Distance is no lie. A gateway that is far away is compared with allowance for the round trip to it, as the sequencer measures it
+//! ([`Outliers::on_round_trip`]): no message can have been under way for longer. A gateway that delays its answers on purpose gains
+//! that allowance, and no more than [`OutlierSettings::round_trip_max_ns`].
+//!
 //! If all gateways become slow together, none is an outlier. Samples older than [`SILENT_NS_MAX`] are ignored.
+
+use std::collections::VecDeque;
 
 use crate::sliding::Sliding;
 use crate::{GATEWAYS_MAX, GatewayId};
 
 /// A gateway that was silent for longer is not compared with the others: one minute.
 pub const SILENT_NS_MAX: u64 = 60_000_000_000;
+
+/// Round trips of which the shortest counts.
+const ROUND_TRIPS: usize = 8;
 
 /// Settings of the outlier detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +31,8 @@ pub struct OutlierSettings {
     pub gateways: u16,
     /// Largest allowed difference of a gateway's median from the others'.
     pub apart_max_ns: u64,
+    /// Longest round trip that counts as distance: what a longer one would need, no allowed delay covers.
+    pub round_trip_max_ns: u64,
     /// Number of samples in a gateway's median.
     pub window: usize,
     /// Number of a gateway's samples between two comparisons.
@@ -46,6 +57,8 @@ struct Watched {
     heard_ns: u64,
     standing: Standing,
     outlier_samples: u64,
+    /// The last round trips.
+    round_trips: VecDeque<u64>,
 }
 
 /// Compares all gateways.
@@ -70,6 +83,7 @@ impl Outliers {
             heard_ns: 0,
             standing: Standing::Fits,
             outlier_samples: 0,
+            round_trips: VecDeque::new(),
         };
         Self { settings, gateways: (0..settings.gateways).map(|_| watched()).collect() }
     }
@@ -94,6 +108,16 @@ impl Outliers {
         watched.standing
     }
 
+    /// Takes the time from a message to a gateway until its answer. Of the last eight the shortest counts, which is the way's and not
+    /// that of a busy machine. Those of unknown gateways are ignored.
+    pub fn on_round_trip(&mut self, gateway: GatewayId, round_trip_ns: u64) {
+        let Some(watched) = self.gateways.get_mut(gateway.index()) else { return };
+        if watched.round_trips.len() == ROUND_TRIPS {
+            watched.round_trips.pop_front();
+        }
+        watched.round_trips.push_back(round_trip_ns);
+    }
+
     fn look_at(&mut self, now_ns: u64, gateway: GatewayId) {
         let is_there = |watched: &&Watched| now_ns.saturating_sub(watched.heard_ns) <= SILENT_NS_MAX;
         let mut medians: Vec<i64> = self.gateways.iter().filter(is_there).filter_map(|watched| watched.median_ns).collect();
@@ -102,6 +126,10 @@ impl Outliers {
         let watched = &mut self.gateways[gateway.index()];
         // Of two gateways, either may be the outlier.
         let apart_ns = watched.median_ns.filter(|_| medians.len() > 2).map_or(0, |median_ns| median_ns.abs_diff(common_ns));
+        let round_trip_ns = watched.round_trips.iter().min().map_or(0, |ns| *ns).min(self.settings.round_trip_max_ns);
+        // Only a longer transit can come of distance.
+        let far_ns = if watched.median_ns > Some(common_ns) { round_trip_ns } else { 0 };
+        let apart_ns = apart_ns.saturating_sub(far_ns);
         watched.standing = match watched.standing {
             Standing::Fits if apart_ns > self.settings.apart_max_ns => Standing::Outlier,
             Standing::Outlier if apart_ns <= self.settings.apart_max_ns / 2 => Standing::Fits,
@@ -126,7 +154,8 @@ impl Outliers {
 mod tests {
     use super::*;
 
-    const SETTINGS: OutlierSettings = OutlierSettings { gateways: 5, apart_max_ns: 100, window: 9, samples_per_look: 3 };
+    const SETTINGS: OutlierSettings =
+        OutlierSettings { gateways: 5, apart_max_ns: 100, round_trip_max_ns: 10_000, window: 9, samples_per_look: 3 };
 
     /// Feeds rounds of one sample per gateway.
     fn feed_at(outliers: &mut Outliers, now_ns: u64, rounds: u32, transit_ns: impl Fn(u16) -> i64) {
@@ -159,6 +188,34 @@ mod tests {
         assert_eq!(named(&outliers), []);
         feed(&mut outliers, 20, |gateway| if gateway == 0 { -300 } else { 80 });
         assert_eq!(named(&outliers), [0]);
+    }
+
+    /// 5 us away, where 100 ns apart are allowed: the round trip tells distance from a lie.
+    #[test]
+    fn a_gateway_that_is_far_away_is_none_and_one_that_only_says_so_is() {
+        let mut outliers = Outliers::new(SETTINGS);
+        let far = |gateway| if gateway == 3 { 5_000 } else { 80 };
+        feed(&mut outliers, 20, far);
+        assert_eq!(named(&outliers), [3], "nobody knows how far it is");
+        for round_trip_ns in [90_000, 10_000, 11_000] {
+            outliers.on_round_trip(GatewayId(3), round_trip_ns);
+        }
+        feed(&mut outliers, 20, far);
+        assert_eq!(named(&outliers), []);
+        feed(&mut outliers, 20, |gateway| if gateway == 3 { 10_300 } else { 80 });
+        assert_eq!(named(&outliers), [3], "longer than there and back");
+        feed(&mut outliers, 20, |gateway| if gateway == 3 { -300 } else { 80 });
+        assert_eq!(named(&outliers), [3], "no distance makes a transit shorter");
+        for _ in 0..ROUND_TRIPS {
+            outliers.on_round_trip(GatewayId(3), 200);
+        }
+        feed(&mut outliers, 20, far);
+        assert_eq!(named(&outliers), [3], "it is near now");
+        for gateway in [3, 9] {
+            (0..ROUND_TRIPS).for_each(|_| outliers.on_round_trip(GatewayId(gateway), u64::MAX));
+        }
+        feed(&mut outliers, 20, |gateway| if gateway == 3 { 10_300 } else { 80 });
+        assert_eq!(named(&outliers), [3], "beyond what counts as distance");
     }
 
     /// Old samples of gateways that carry no orders any more say nothing about the present network.

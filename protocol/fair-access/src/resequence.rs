@@ -86,6 +86,13 @@ impl Sequence {
     pub fn is_unfair(self) -> bool {
         matches!(self, Self::Broken { behind_previous_ns: 1.., .. })
     }
+
+    /// What a participant feels: an order with a later stamp left before it, whatever left in between. Of orders that come late
+    /// together, one is unfair by [`Sequence::is_unfair`], and all are overtaken.
+    #[must_use]
+    pub fn is_overtaken(self) -> bool {
+        matches!(self, Self::Broken { behind_latest_ns: 1.., .. })
+    }
 }
 
 /// A released order.

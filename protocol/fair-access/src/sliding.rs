@@ -41,6 +41,18 @@ impl Sliding {
         self.by_age.push_back(sample);
     }
 
+    /// Number of samples in the window.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_age.len()
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_age.is_empty()
+    }
+
     /// Whether the window is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -51,6 +63,14 @@ impl Sliding {
     #[must_use]
     pub fn median(&self) -> Option<i64> {
         self.by_size.get(self.by_size.len() / 2).copied()
+    }
+
+    /// The smallest sample that at least this share of all, in millionths, does not exceed. `None` before the first sample.
+    #[must_use]
+    pub fn quantile_ppm(&self, ppm: u32) -> Option<i64> {
+        let samples = self.by_size.len() as u64;
+        let rank = (samples * u64::from(ppm)).div_ceil(1_000_000).clamp(1, samples.max(1));
+        self.by_size.get(usize::try_from(rank - 1).ok()?).copied()
     }
 
     /// Drops all samples.
@@ -76,6 +96,8 @@ mod tests {
                 naive.sort_unstable();
                 prop_assert_eq!(&sliding.by_size, &naive);
                 prop_assert_eq!(sliding.median(), Some(naive[naive.len() / 2]));
+                let within = |most: i64| naive.iter().filter(|sample| **sample <= most).count() * 100 >= naive.len() * 75;
+                prop_assert_eq!(sliding.quantile_ppm(750_000), naive.iter().copied().find(|most| within(*most)));
                 prop_assert_eq!(sliding.is_full(), count + 1 >= samples_max);
             }
         }

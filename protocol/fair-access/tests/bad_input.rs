@@ -38,8 +38,13 @@ fn run(off_ns: impl Fn(u64) -> i64) -> Borne {
     let bounds = DelayBounds { min_ns: 0, max_ns: 2_000_000, start_ns: 200_000 };
     let tracking = Tracking { bounds, target: Ppm(20_000), step_ns: 2_000, level_window: 127 };
     let mut control = DelayControl::new(DelaySettings::Tracking(tracking));
-    let mut outliers =
-        Outliers::new(OutlierSettings { gateways: GATEWAYS, apart_max_ns: 100_000, window: 63, samples_per_look: 16 });
+    let mut outliers = Outliers::new(OutlierSettings {
+        gateways: GATEWAYS,
+        apart_max_ns: 100_000,
+        round_trip_max_ns: 0,
+        window: 63,
+        samples_per_look: 16,
+    });
     let mut hold = Resequencer::new(settings, control.delay_ns());
     let mut draw = Draw(7);
     let mut arrivals: Vec<(u64, u16, u64, i64)> = (0..ORDERS)

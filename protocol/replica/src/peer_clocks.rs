@@ -36,11 +36,13 @@ pub(crate) struct PeerClocks {
     readings: BTreeMap<ReplicaId, Reading>,
     next_ask_ns: u64,
     next_hand_over_ns: u64,
+    /// Of answers that were not asked for yet.
+    round_trip: Option<(ReplicaId, u64)>,
 }
 
 impl PeerClocks {
     pub(crate) fn new(error_ns_max: u64) -> Self {
-        Self { error_ns_max, readings: BTreeMap::new(), next_ask_ns: 0, next_hand_over_ns: 0 }
+        Self { error_ns_max, readings: BTreeMap::new(), next_ask_ns: 0, next_hand_over_ns: 0, round_trip: None }
     }
 
     /// The question for all peers, when it is due.
@@ -70,6 +72,7 @@ impl PeerClocks {
             [time @ .., ANSWER, CLOCK] => {
                 let theirs = u64::from_le_bytes(time.try_into().ok()?);
                 let took_ns = now_ns.checked_sub(u64::from_le_bytes(*asked))?;
+                self.round_trip = Some((from, took_ns));
                 if took_ns <= self.error_ns_max / 2 {
                     let ahead_ns = i128::from(theirs) - i128::from(clock.0) + i128::from(took_ns / 2);
                     self.readings.insert(from, Reading { ahead_ns, at_ns: now_ns });
@@ -78,6 +81,11 @@ impl PeerClocks {
             }
             _ => None,
         }
+    }
+
+    /// How long the last answer took to come, once.
+    pub(crate) fn take_round_trip(&mut self) -> Option<(ReplicaId, u64)> {
+        self.round_trip.take()
     }
 
     /// The median offset of the voters' clocks from this one, if more than half of `voters` differ by more than the limit, all in

@@ -439,6 +439,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             if let Some(bytes) = clocks.take(from, &bytes, at.now_ns, at.now) {
                 host.effects.push(Effect::Send { to: from, bytes });
             }
+            if let (Some((from, round_trip_ns)), Some(fair)) = (clocks.take_round_trip(), &mut host.fair) {
+                fair.on_round_trip(from, round_trip_ns);
+            }
             return Ok(());
         }
         if GatewayMessage::is_one(&bytes) {

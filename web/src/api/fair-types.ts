@@ -18,6 +18,7 @@ export interface SequencerFigures {
   judged: number;
   unfair: number;
   unfair_recent_ppm: number;
+  worst_gateway: number | null;
   held: number;
   gateways: GatewayFigures[];
 }
@@ -25,6 +26,8 @@ export interface SequencerFigures {
 export interface GatewayFigures {
   gateway: number;
   is_outlier: boolean;
+  overtaken: number;
+  overtaken_recent_ppm: number;
   duplicates: number;
   differing: number;
   held: number;

@@ -50,7 +50,7 @@ export class FakeFair {
       clock: { status: "good", bound_ns: 18_400, source: this.hasMesh ? "mesh" : "system" },
       gateway: { leader: this.leader, unanswered: 3, orders: 61_000 + this.steps * 400, unstamped: 0, resent: 0, differing: 0, overloaded: 0, refused: 0, late: 412 },
       sequencer: {
-        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, held: leads ? 7 : 0,
+        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, worst_gateway: 3, held: leads ? 7 : 0,
         gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
       },
       release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, publications: this.#publications, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? this.#judged() : null } : null,
@@ -90,7 +90,7 @@ export class FakeFair {
     const held = Math.round((182_400 + this.steps * 1_210) * part);
     const isOutlier = gateway === 3 && this.hasOutlier;
     return {
-      gateway, is_outlier: isOutlier, duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: isOutlier ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
+      gateway, is_outlier: isOutlier, overtaken: Math.round(held * unfair), overtaken_recent_ppm: Math.round(unfair * 1_000_000), duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: isOutlier ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
       unfair: Math.round(held * unfair), unstamped: isOutlier ? 320 : 0, outlier_stamps: isOutlier ? 320 : 0,
     };
   }

@@ -129,6 +129,7 @@ fn as_sequencer(intake: &IntakeFigures) -> Value {
         "judged": intake.judged,
         "unfair": intake.unfair,
         "unfair_recent_ppm": intake.unfair_recent.0,
+        "worst_gateway": intake.worst.map(|gateway| gateway.0),
         "held": intake.held,
         "early": intake.early,
         "queueing_p50_ns": intake.queueing_p50_ns,
@@ -139,7 +140,13 @@ fn as_sequencer(intake: &IntakeFigures) -> Value {
 }
 
 fn gateway(figures: &GatewayFigures) -> Value {
-    let mut value = json!({"gateway": figures.gateway.0, "is_outlier": figures.standing == Standing::Outlier});
+    let mut value = json!({
+        "gateway": figures.gateway.0,
+        "is_outlier": figures.standing == Standing::Outlier,
+        "judged": figures.steering.judged,
+        "overtaken": figures.steering.unfair,
+        "overtaken_recent_ppm": figures.steering.recent.0,
+    });
     for (name, _, count) in counts(figures) {
         value[name] = count.into();
     }
@@ -265,8 +272,21 @@ fn order_metrics(view: &FairAccessView, text: &mut Exposition) {
             "of the last window, the share in millionths",
             intake.unfair_recent.0.into(),
         ),
+        (
+            "walras_sequencing_worst_gateway",
+            Kind::Gauge,
+            "the gateway that the delay follows; 0 until one had enough orders",
+            intake.worst.map_or(0, |gateway| gateway.0.into()),
+        ),
     ];
     text.all(figures);
+    if !intake.gateways.is_empty() {
+        let help = "of the last window, the share of this gateway's orders that left after one with a later stamp, in millionths";
+        let mut family = text.family("walras_sequencing_gateway_overtaken_recent_ppm", Kind::Gauge, help);
+        for figures in &intake.gateways {
+            family.sample([("gateway", &figures.gateway)], figures.steering.recent.0);
+        }
+    }
     let gateways: Vec<_> = intake.gateways.iter().map(|gateway| (gateway.gateway, counts(gateway))).collect();
     let Some((_, names)) = gateways.first() else { return };
     for (place, (name, help, _)) in names.iter().enumerate() {

@@ -11,9 +11,11 @@
 
 mod stepped;
 mod tracking;
+mod worst;
 
 pub use stepped::Stepped;
 pub use tracking::Tracking;
+pub use worst::{ENOUGH_MIN, GatewayDelays, Judged};
 
 use stepped::StepControl;
 use tracking::TrackControl;
@@ -167,6 +169,11 @@ impl Share {
         self.is_unfair[self.next] = is_unfair;
         self.next = (self.next + 1) % self.is_unfair.len();
         self.filled = (self.filled + 1).min(self.is_unfair.len());
+    }
+
+    /// Samples in the window.
+    fn len(&self) -> usize {
+        self.filled
     }
 
     fn ppm(&self) -> Ppm {

@@ -180,6 +180,11 @@ impl<O> FairAccess<O> {
         self.for_leader.extend(self.forwards.cancel_behind(at.stamp(), session, cancel));
     }
 
+    /// The time from a message to another replica until its answer.
+    pub fn on_round_trip(&mut self, from: ReplicaId, round_trip_ns: u64) {
+        self.intake.on_round_trip(gateway_of(from), round_trip_ns);
+    }
+
     /// Where this replica leads: a command that came otherwise than through a session is held like the others.
     pub fn submit_alone(&mut self, at: GatewayTime, command: Command, origin: Option<O>) {
         self.scratch.clear();

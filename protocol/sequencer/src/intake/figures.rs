@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use walras_fair_access::GatewayId;
-use walras_fair_access::delay::Ppm;
+use walras_fair_access::delay::{Judged, Ppm};
 use walras_fair_access::outliers::Standing;
 use walras_fair_access::resequence::GatewayCounts;
 
@@ -36,6 +36,8 @@ pub struct GatewayFigures {
     pub standing: Standing,
     /// Stamps that did not count because it was an outlier.
     pub outlier_samples: u64,
+    /// Its share of unfair orders, by which d_s is steered.
+    pub steering: Judged,
 }
 
 /// The intake as it stands.
@@ -47,8 +49,10 @@ pub struct IntakeFigures {
     pub judged: u64,
     /// See `judged`.
     pub unfair: u64,
-    /// The share over the last window.
+    /// The share over the last window, of all gateways together.
     pub unfair_recent: Ppm,
+    /// The gateway whose share is the greatest: d_s follows it. `None` until one has had enough orders.
+    pub worst: Option<GatewayId>,
     /// In the hold.
     pub held: usize,
     /// Waiting for an order before them.

@@ -28,7 +28,7 @@ mod settings;
 use std::collections::{BTreeMap, VecDeque};
 
 use walras_fair_access::GatewayId;
-use walras_fair_access::delay::{DelayControl, Fairness};
+use walras_fair_access::delay::{Fairness, GatewayDelays};
 use walras_fair_access::duplicates::{self, Duplicates};
 use walras_fair_access::outliers::{Outliers, Standing};
 use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Sequence, Stamp};
@@ -146,7 +146,7 @@ pub struct Intake<O> {
     settings: IntakeSettings,
     hold: Resequencer<Held<O>>,
     duplicates: Duplicates,
-    delay: DelayControl,
+    delay: GatewayDelays,
     outliers: Outliers,
     lines: BTreeMap<SessionId, Line>,
     /// Places that were early, in the order of time; some are gone by now.
@@ -164,7 +164,7 @@ impl<O> Intake<O> {
     /// With settings out of their documented range.
     #[must_use]
     pub fn new(settings: IntakeSettings) -> Self {
-        let delay = DelayControl::new(settings.delay);
+        let delay = GatewayDelays::new(settings.delay, settings.gateways);
         Self {
             settings,
             hold: Resequencer::new(settings.hold(), delay.delay_ns()),
@@ -327,7 +327,7 @@ impl<O> Intake<O> {
         let transit_ns = signed_difference(now_ns, stamped_ns);
         match self.outliers.on_transit(now_ns, gateway, transit_ns) {
             Standing::Fits => {
-                self.delay.on_transit(transit_ns);
+                self.delay.on_transit(now_ns, gateway, transit_ns);
                 (stamp, true)
             }
             Standing::Outlier => (Stamp::OnArrival, false),
@@ -363,7 +363,7 @@ impl<O> Intake<O> {
         let Released { gateway, late_ns, sequence, stamp_ns, arrived_ns, order, .. } = released;
         self.queueing.record(now_ns.saturating_sub(arrived_ns));
         if order.steers {
-            self.delay.on_verdict(Fairness::from(sequence.is_unfair()));
+            self.delay.on_verdict(now_ns, gateway, Fairness::from(sequence.is_overtaken()));
             self.hold.set_delay_ns(self.delay.delay_ns());
         }
         let Place::Ordinal(ordinal) = order.place else {
@@ -457,6 +457,12 @@ impl<O> Intake<O> {
         self.early.clear();
     }
 
+    /// How long a message to a gateway and its answer take, at the least: no honest transit is longer. A gateway that is far away is
+    /// no outlier for that.
+    pub fn on_round_trip(&mut self, gateway: GatewayId, round_trip_ns: u64) {
+        self.outliers.on_round_trip(gateway, round_trip_ns);
+    }
+
     /// A gateway sent what is no message, or what no session may.
     pub fn on_malformed(&mut self, gateway: GatewayId) {
         if let Some(counts) = self.counts.get_mut(gateway.index()) {
@@ -486,6 +492,7 @@ impl<O> Intake<O> {
             judged,
             unfair,
             unfair_recent: self.delay.recent(),
+            worst: self.delay.worst(),
             held: self.hold.len(),
             early: self.lines.values().map(|line| line.early.len()).sum(),
             queueing_p50_ns,
@@ -499,8 +506,9 @@ impl<O> Intake<O> {
         let copies = *self.counts.get(gateway.index())?;
         let (hold, standing) = (*self.hold.counts(gateway)?, self.outliers.standing(gateway)?);
         let outlier_samples = self.outliers.outlier_samples(gateway);
+        let steering = self.delay.of(gateway)?;
         let is_quiet = copies == IntakeCounts::default() && hold.orders == 0;
-        (!is_quiet).then_some(GatewayFigures { gateway, copies, hold, standing, outlier_samples })
+        (!is_quiet).then_some(GatewayFigures { gateway, copies, hold, standing, outlier_samples, steering })
     }
 }
 

@@ -67,7 +67,7 @@ impl IntakeSettings {
     }
 
     pub(super) fn outliers(&self) -> OutlierSettings {
-        let (gateways, apart_max_ns) = (self.gateways, self.outlier_apart_max_ns);
-        OutlierSettings { gateways, apart_max_ns, window: OUTLIER_WINDOW, samples_per_look: SAMPLES_PER_LOOK }
+        let (gateways, apart_max_ns, round_trip_max_ns) = (self.gateways, self.outlier_apart_max_ns, self.past_max_ns);
+        OutlierSettings { gateways, apart_max_ns, round_trip_max_ns, window: OUTLIER_WINDOW, samples_per_look: SAMPLES_PER_LOOK }
     }
 }

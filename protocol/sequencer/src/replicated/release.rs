@@ -100,6 +100,7 @@ impl ReleaseSteering {
             outliers: Outliers::new(OutlierSettings {
                 gateways: GATEWAYS_MAX,
                 apart_max_ns: rules.outlier_apart_max_ns,
+                round_trip_max_ns: 0,
                 window: OUTLIER_WINDOW,
                 samples_per_look: REPORTS_PER_LOOK,
             }),

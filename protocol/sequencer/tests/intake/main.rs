@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod bad_input;
+mod far_gateway;
 mod model;
 
 use std::collections::BTreeMap;

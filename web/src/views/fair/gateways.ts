@@ -40,7 +40,7 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
   };
   const cells = [
     isLinked ? "Linked" : "Not linked", clockWords(row), STAMPS[row.stamps],
-    ...(figures ? [group(String(figures.held)), share(figures.late), share(figures.unfair), copies(figures.duplicates, figures.differing)] : ["–", "–", "–", "–"]),
+    ...(figures ? [group(String(figures.held)), share(figures.late), share(figures.overtaken), copies(figures.duplicates, figures.differing)] : ["–", "–", "–", "–"]),
   ];
   cells.forEach((text, index) => {
     const cell = tr.cells[index + 1];
@@ -50,7 +50,7 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
   tr.cells[3]?.classList.toggle("sell", row.stamps === "outlier");
   tr.title = [
     ...(trouble === null ? [] : [trouble]),
-    ...(figures ? [`${group(String(figures.late))} of its orders came when their delay was over, the latest by ${showSpan(figures.late_ns_max)}; ${group(String(figures.unfair))} had an earlier stamp than the one before`,
+    ...(figures ? [`${group(String(figures.late))} of its orders came when their delay was over, the latest by ${showSpan(figures.late_ns_max)}; ${group(String(figures.overtaken))} left after one with a later stamp, ${showShare(figures.overtaken_recent_ppm)} of the last ones`,
       ...(figures.unstamped > 0 ? [`${group(String(figures.unstamped))} had no stamp that counts`] : [])] : []),
   ].join("; ");
 }
