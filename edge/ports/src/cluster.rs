@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use walras_config::Addresses;
 use walras_consensus::{Members, ReplicaId, Role, RoleChange, Slot, Term};
 use walras_fair_access::clock::ClockStatus;
-use walras_sequencer::{ForwardCounts, IntakeFigures, ReleaseCounts};
+use walras_sequencer::{ArrivalCounts, ForwardCounts, IntakeFigures, ReleaseCounts};
 use walras_types::LogIndex;
 
 /// Figures of a replica. Clones share them.
@@ -62,6 +62,8 @@ pub struct FairAccessView {
     pub unanswered: usize,
     /// What it passed on.
     pub forwards: ForwardCounts,
+    /// What the stamps of orders here are made of.
+    pub arrivals: ArrivalCounts,
     /// What it sequenced, now or when it led last.
     pub intake: IntakeFigures,
 }

@@ -45,7 +45,8 @@ pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{Content, Entry, EntryError, KeyName, LogGap, decode_entry, encode_clearing, encode_entry, encode_keyed};
 pub use gateway::{
-    FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack, RemoteOpening,
+    ArrivalCounts, Arrivals, FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack,
+    RemoteOpening, WAITED_NS_MAX,
 };
 pub use intake::{
     Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Notice, Place, TIMED_ONE_OF, Timed, is_timed,

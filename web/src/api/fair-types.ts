@@ -7,7 +7,7 @@ export interface FairAccess {
   /** This replica leads: `sequencer` is from now, else from when it led last. */
   is_sequencing: boolean;
   clock: { status: ClockStatus; bound_ns: number | null; source: string } | null;
-  gateway: { leader: number | null; unanswered: number; orders: number; unstamped: number; resent: number; differing: number; overloaded: number; refused: number; late: number } | null;
+  gateway: { leader: number | null; unanswered: number; orders: number; unstamped: number; resent: number; differing: number; overloaded: number; refused: number; late: number; stamped_by_kernel: number; stamped_when_read: number; stamps_raised: number } | null;
   sequencer: SequencerFigures | null;
   release: ReleaseFigures | null;
 }

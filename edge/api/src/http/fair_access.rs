@@ -109,7 +109,7 @@ fn released(Released { delay_ns, clock_bound_ns, here, judged }: &Released) -> V
     })
 }
 
-fn as_gateway(FairAccessView { leader, unanswered, forwards, .. }: &FairAccessView) -> Value {
+fn as_gateway(FairAccessView { leader, unanswered, forwards, arrivals, .. }: &FairAccessView) -> Value {
     json!({
         "leader": leader.map(ReplicaId::get),
         "unanswered": unanswered,
@@ -120,6 +120,9 @@ fn as_gateway(FairAccessView { leader, unanswered, forwards, .. }: &FairAccessVi
         "overloaded": forwards.overloaded,
         "refused": forwards.refused,
         "late": forwards.late,
+        "stamped_by_kernel": arrivals.kernel,
+        "stamped_when_read": arrivals.reading,
+        "stamps_raised": arrivals.raised,
     })
 }
 
@@ -241,7 +244,7 @@ fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Release
 }
 
 fn order_metrics(view: &FairAccessView, text: &mut Exposition) {
-    let FairAccessView { clock, unanswered, forwards, intake, .. } = view;
+    let FairAccessView { clock, unanswered, forwards, arrivals, intake, .. } = view;
     let figures = [
         ("walras_clock_good", Kind::Gauge, "1 when the clock stamps orders", u64::from(clock.status == ClockStatus::Good)),
         ("walras_clock_bound_ns", Kind::Gauge, "how far it is off at most; 0 when nobody knows", clock.bound_ns.unwrap_or(0)),
@@ -258,6 +261,24 @@ fn order_metrics(view: &FairAccessView, text: &mut Exposition) {
         ),
         ("walras_gateway_refused_total", Kind::Counter, "commands that the leader refused", forwards.refused),
         ("walras_gateway_late_total", Kind::Counter, "commands that the leader had too late", forwards.late),
+        (
+            "walras_gateway_stamped_by_kernel_total",
+            Kind::Counter,
+            "reads of order entry stamped by when the kernel received the bytes",
+            arrivals.kernel,
+        ),
+        (
+            "walras_gateway_stamped_when_read_total",
+            Kind::Counter,
+            "reads of order entry stamped by when they were read, because the kernel gave no stamp",
+            arrivals.reading,
+        ),
+        (
+            "walras_gateway_stamps_raised_total",
+            Kind::Counter,
+            "of those stamped by the kernel, reads whose bytes had waited for longer than 50 ms: stamped as if for that",
+            arrivals.raised,
+        ),
         ("walras_sequencing_delay_ns", Kind::Gauge, "how long orders are held after their stamps, d_s", intake.delay_ns),
         ("walras_sequencing_held", Kind::Gauge, "orders held", intake.held as u64),
         ("walras_sequencing_early", Kind::Gauge, "orders that wait for one before them", intake.early as u64),

@@ -6,9 +6,11 @@
 //! replica.
 
 mod access;
+mod arrival;
 mod forwards;
 mod message;
 
 pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening};
+pub use arrival::{ArrivalCounts, Arrivals, WAITED_NS_MAX};
 pub use forwards::{ForwardCounts, ForwardSettings, Forwards};
 pub use message::{GatewayMessage, Pack};

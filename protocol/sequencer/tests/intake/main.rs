@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 mod bad_input;
+mod busy_gateways;
 mod far_gateway;
 mod model;
 

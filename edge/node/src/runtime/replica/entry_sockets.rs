@@ -1,6 +1,6 @@
 //! The sockets of binary order entry, on the replica's own thread: bytes in and out. What they mean is [`OrderEntry`]'s.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::Range;
 
@@ -8,18 +8,19 @@ use crossbeam_channel::{Receiver, Sender};
 use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use tracing::debug;
+use tracing::{debug, warn};
 use walras_access::connections::{Doors, Guest, Kind, log_shortage};
 use walras_gateway::{Refusal, SourceId};
 use walras_log_store::Disk;
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
 use walras_replica::{ConnectionEnd, Loss, OrderEntry, Replica, StreamId};
-use walras_sequencer::GatewayTime;
+use walras_sequencer::{ArrivalCounts, Arrivals, GatewayTime};
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
 
 use super::feeds::Feeds;
+use super::kernel_stamps::KernelStamps;
 use super::read_turns::{ReadTurns, TURN_BYTES};
 use super::snapshot_transfer::{ReplicaFiles, SharedAccess};
 use super::times::Times;
@@ -30,6 +31,8 @@ struct Socket {
     source: SourceId,
     /// The socket took less than there was.
     is_blocked: bool,
+    /// The stamp of what it sent last.
+    stamped_last_ns: u64,
     /// Given back when the connection goes.
     guest: Guest,
     /// Since when the connection is over and only its last bytes are to be written.
@@ -49,6 +52,10 @@ pub(super) struct EntrySockets {
     next_serial: u64,
     read_turns: ReadTurns,
     buffer: Box<[u8]>,
+    kernel_stamps: KernelStamps,
+    arrivals: Arrivals,
+    /// The kernel has refused to stamp what comes, which was logged.
+    is_unstamped: bool,
     doors: Doors,
     doorbell: Doorbell,
     /// Connections whose places others need.
@@ -91,6 +98,9 @@ impl EntrySockets {
             next_serial: 0,
             read_turns: ReadTurns::default(),
             buffer: vec![0; TURN_BYTES].into_boxed_slice(),
+            kernel_stamps: KernelStamps::new(),
+            arrivals: Arrivals::default(),
+            is_unstamped: false,
             doors,
             doorbell,
             displaced: crossbeam_channel::unbounded(),
@@ -99,6 +109,11 @@ impl EntrySockets {
 
     pub(super) fn address(&self) -> SocketAddr {
         self.listener.local_address()
+    }
+
+    /// What the stamps of orders are made of.
+    pub(super) fn arrivals(&self) -> ArrivalCounts {
+        self.arrivals.counts()
     }
 
     pub(super) fn owns(&self, token: Token) -> bool {
@@ -172,13 +187,32 @@ impl EntrySockets {
                 doorbell.ring();
             });
             debug!("order entry: {remote} connected");
+            if port.replica.fair().is_some() {
+                self.ask_for_stamps(&stream);
+            }
             let source = SourceId::of(remote.ip());
-            self.sockets[place] = Some(Socket { stream, serial: id.serial, source, is_blocked: false, guest, over_since_ns: None });
+            self.sockets[place] = Some(Socket {
+                stream,
+                serial: id.serial,
+                source,
+                is_blocked: false,
+                stamped_last_ns: 0,
+                guest,
+                over_since_ns: None,
+            });
             let at = port.at();
             port.replica.on_connected(at, id);
         }
         if let Some(news) = self.listener.take_news() {
             log_shortage("order entry", news);
+        }
+    }
+
+    fn ask_for_stamps(&mut self, stream: &TcpStream) {
+        if let Err(e) = KernelStamps::ask(stream)
+            && !std::mem::replace(&mut self.is_unstamped, true)
+        {
+            warn!("order entry: the kernel does not stamp what it receives ({e}): orders are stamped when they are read");
         }
     }
 
@@ -192,12 +226,12 @@ impl EntrySockets {
             if room == 0 {
                 return self.read_turns.wait(place, taken);
             }
-            match socket.stream.read(&mut self.buffer[..room]) {
-                Ok(0) => return self.lose(id, port),
-                Ok(len) => {
+            match self.kernel_stamps.read(&socket.stream, &mut self.buffer[..room]) {
+                Ok((0, _)) => return self.lose(id, port),
+                Ok((len, stamp_ns)) => {
                     taken += len;
                     self.read_turns.has_read(len);
-                    self.take(id, len, port);
+                    self.take(id, len, stamp_ns, port);
                     // A short read has emptied the socket, and the poll reports what comes later; but it may already have reported
                     // an end.
                     if len < room && !to_the_end {
@@ -211,10 +245,15 @@ impl EntrySockets {
         }
     }
 
-    fn take(&mut self, id: StreamId, len: usize, port: &mut EntryPort<'_, impl Disk>) {
-        let Self { sockets, buffer, access, .. } = self;
-        let Some(Socket { source, guest, .. }) = sockets.get(id.place).and_then(Option::as_ref) else { return };
-        let at = port.at();
+    /// Passes on what was read, as of when the kernel had it.
+    fn take(&mut self, id: StreamId, len: usize, stamp_ns: Option<u64>, port: &mut EntryPort<'_, impl Disk>) {
+        let Self { sockets, buffer, access, arrivals, .. } = self;
+        let Some(Socket { source, guest, stamped_last_ns, .. }) = sockets.get_mut(id.place).and_then(Option::as_mut) else {
+            return;
+        };
+        // The kernel's clock is the system's, that of stamps perhaps another: how long the bytes waited is the same by both.
+        let waited_ns = stamp_ns.map(|stamp_ns| walras_access::now().0.saturating_sub(stamp_ns));
+        let at = arrivals.at(port.at(), waited_ns, stamped_last_ns);
         port.replica.on_bytes(at, id, &buffer[..len], &mut |principal, permission, from| match access.get() {
             Some(access) => access.charge_entry(at.now, principal, permission, from),
             None => Ok(()),

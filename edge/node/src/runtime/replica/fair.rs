@@ -2,17 +2,18 @@
 
 use walras_ports::FairAccessView;
 use walras_replica::Origin;
-use walras_sequencer::FairAccess;
+use walras_sequencer::{ArrivalCounts, FairAccess};
 
 use crate::runtime::fair_clock::FairClock;
 
 /// A look at it.
-pub(super) fn view(access: &FairAccess<Origin>, clock: &mut FairClock) -> FairAccessView {
+pub(super) fn view(access: &FairAccess<Origin>, clock: &mut FairClock, arrivals: ArrivalCounts) -> FairAccessView {
     FairAccessView {
         clock: clock.now(),
         leader: access.leader(),
         unanswered: access.unanswered(),
         forwards: access.forwarded(),
+        arrivals,
         intake: access.sequenced(),
     }
 }

@@ -16,6 +16,7 @@ mod alarm;
 mod entry_sockets;
 mod fair;
 mod feeds;
+mod kernel_stamps;
 mod keys;
 mod log_host;
 mod log_seat;
@@ -183,8 +184,13 @@ impl<D: Disk> ReplicaThread<D> {
             self.replica.observe().0.traces.begin_round();
             self.hear_log()?;
             self.carry_out()?;
+            // The links first: what they brought was stamped before the sockets of participants are read here, so what is released
+            // in this round overtakes nothing that lies in these.
+            for event in events.iter().filter(|event| LINK_TOKENS.contains(&event.token().0)) {
+                self.on_ready(event);
+            }
             self.read_on();
-            for event in &events {
+            for event in events.iter().filter(|event| !LINK_TOKENS.contains(&event.token().0)) {
                 self.on_ready(event);
             }
             self.on_link_events()?;
@@ -729,7 +735,8 @@ impl<D: Disk> ReplicaThread<D> {
         let sequencer = replica.sequencer();
         cluster.set_progress(&sequencer.status(), sequencer.waiting());
         if let (Some(access), Some(clock)) = (replica.fair(), &mut times.fair) {
-            cluster.set_fair_access(fair::view(access, clock));
+            let arrivals = sockets.as_ref().map(EntrySockets::arrivals).unwrap_or_default();
+            cluster.set_fair_access(fair::view(access, clock, arrivals));
         }
         cluster.set_release(sequencer.release_counts());
         cluster.set_clock_trouble(replica.clock_error_ns().map(clock_trouble));

@@ -1,0 +1,85 @@
+//! When bytes of a TCP connection reached this machine: the receive stamps of the kernel (`SO_TIMESTAMPING`, software).
+//!
+//! Of bytes that are read at once the kernel gives the stamp of the last segment. So an order that lay in the socket together with
+//! later bytes of the same connection counts as having come with them: never earlier than it came.
+//!
+//! Hardware stamps are not asked for: they are by the network card's own clock, which nothing here compares with the system's.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::cmsg_space;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, TimestampingFlag, Timestamps, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+
+/// Room for what the kernel says of a read.
+#[derive(Debug)]
+pub(super) struct KernelStamps {
+    control: Vec<u8>,
+}
+
+impl KernelStamps {
+    pub(super) fn new() -> Self {
+        Self { control: cmsg_space!(Timestamps) }
+    }
+
+    /// Has the kernel stamp what this socket receives.
+    pub(super) fn ask(socket: &impl AsFd) -> io::Result<()> {
+        let flags = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
+        Ok(setsockopt(socket, sockopt::Timestamping, &flags)?)
+    }
+
+    /// Reads what is there: how many bytes, and when the last of them came, by the system's clock.
+    pub(super) fn read(&mut self, socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::MSG_DONTWAIT)?;
+        let stamp = message.cmsgs().ok().and_then(|mut all| {
+            all.find_map(|control| match control {
+                ControlMessageOwned::ScmTimestampsns(stamps) => Some(as_ns(stamps.system)).filter(|ns| *ns > 0),
+                _ => None,
+            })
+        });
+        Ok((message.bytes, stamp))
+    }
+}
+
+fn as_ns(time: TimeSpec) -> u64 {
+    let (seconds, ns) = (u64::try_from(time.tv_sec()).unwrap_or(0), u64::try_from(time.tv_nsec()).unwrap_or(0));
+    seconds.saturating_mul(1_000_000_000).saturating_add(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// The stamp lies between sending and reading, whenever it is read; without asking there is none.
+    #[test]
+    fn bytes_on_loopback_are_stamped_when_they_come() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let mut stamps = KernelStamps::new();
+        let mut receive = |buffer: &mut [u8]| loop {
+            match stamps.read(&server, buffer) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(), // pause: until the kernel has carried it over
+                read => return read.unwrap(),
+            }
+        };
+        client.write_all(b"unasked").unwrap();
+        assert_eq!(receive(&mut [0; 64]), (7, None));
+        KernelStamps::ask(&server).unwrap();
+        let before_ns = walras_access::now().0;
+        client.write_all(b"order").unwrap();
+        let mut buffer = [0; 64];
+        let (len, stamp_ns) = receive(&mut buffer);
+        let after_ns = walras_access::now().0;
+        assert_eq!(&buffer[..len], b"order");
+        let stamp_ns = stamp_ns.unwrap();
+        assert!((before_ns..=after_ns).contains(&stamp_ns), "{before_ns} {stamp_ns} {after_ns}");
+        drop(client);
+        assert_eq!(receive(&mut buffer).0, 0, "the end");
+    }
+}
