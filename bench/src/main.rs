@@ -42,7 +42,7 @@ const BENCHES: [Bench; 15] = [
     Bench { name: "venue", about: "the program as it is served: one replica and three, by every interface", run: run_venue },
     Bench {
         name: "promises",
-        about: "the longest that one entry of the log takes, and orders beside large reads",
+        about: "the longest that one entry of the log takes, orders beside large reads, orders sequenced the wrong way round",
         run: run_promises,
     },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
@@ -259,7 +259,10 @@ fn walras() -> anyhow::Result<PathBuf> {
 
 fn run_promises(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
-    promises::run(&promises::Config { rounds, is_full: !options.small, scratch: options.streams.join("promises") }, report)
+    promises::run(
+        &promises::Config { rounds, is_full: !options.small, walras: walras()?, scratch: options.streams.join("promises") },
+        report,
+    )
 }
 
 fn run_siege(options: &Options, report: &mut Report) -> anyhow::Result<()> {

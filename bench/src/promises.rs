@@ -4,12 +4,13 @@
 //! stops, or an order that must fill whole can not. Each is applied entry by entry as a leader logs it, and every entry is timed.
 //! What is left out: the log, the network, and what readers of the events do.
 //!
-//! Reads beside orders: `promises/reads.rs`.
+//! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`.
 
+mod inversions;
 mod reads;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use walras_engine::Engine;
@@ -27,6 +28,8 @@ pub struct Config {
     pub rounds: usize,
     /// Whether the books are as large as the figures' names say.
     pub is_full: bool,
+    /// The program that a cluster runs.
+    pub walras: PathBuf,
     /// Folder for a venue's data.
     pub scratch: PathBuf,
 }
@@ -73,6 +76,31 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     for (name, samples) in names.into_iter().zip(worst) {
         report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
     }
+    inverted(config, report)
+}
+
+/// Pairs of orders through a cluster with fair access.
+fn inverted(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    if !config.walras.is_file() {
+        report.note(format!(
+            "inversions are missing: {} is not built; build it with `cargo build --release -p walras-node`",
+            config.walras.display()
+        ));
+        return Ok(());
+    }
+    let time = Duration::from_secs(if config.is_full { 30 } else { 1 });
+    let mut found = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    for round in 1..=config.rounds {
+        eprintln!("  round {round}:");
+        let one = inversions::inversions(&config.walras, &config.scratch.join("inversions"), time)?;
+        let figures = [one.at_1ms_rest_percent, one.at_1ms_load_percent, one.at_3ms_load_percent, one.reported_over_measured];
+        found.iter_mut().zip(figures).for_each(|(all, one)| all.push(one));
+    }
+    let [rest, load, far, reported] = found.map(|samples| median(&samples));
+    report.figure(Figure::new("inversions_1ms_percent_rest", rest, Unit::PercentWrong).bar(1.0));
+    report.figure(Figure::new("inversions_1ms_percent_load", load, Unit::PercentWrong).bar(1.0));
+    report.figure(Figure::new("inversions_3ms_percent_load", far, Unit::PercentWrong).bar(0.1));
+    report.figure(Figure::new("reported_over_measured", reported, Unit::Fraction).bar(0.8));
     Ok(())
 }
 

@@ -42,6 +42,12 @@ pub enum Unit {
     /// Per cent of what there is to get right: more is better.
     #[serde(rename = "percent")]
     Percent,
+    /// Per cent of what went wrong: less is better.
+    #[serde(rename = "percent_wrong")]
+    PercentWrong,
+    /// The part of what there is, 1 for all: more is better.
+    #[serde(rename = "fraction")]
+    Fraction,
     /// How many were got right: more is better.
     #[serde(rename = "count")]
     Count,
@@ -89,6 +95,8 @@ impl Unit {
             Self::Mops => "mops",
             Self::PerS => "per_s",
             Self::Percent => "percent",
+            Self::PercentWrong => "percent_wrong",
+            Self::Fraction => "fraction",
             Self::Count => "count",
             Self::Instructions => "instructions",
             Self::Ktps => "ktps",
@@ -102,8 +110,8 @@ impl Unit {
     const fn less_is_better(self) -> bool {
         match self {
             Self::Ns | Self::Us | Self::Ms | Self::S | Self::Failures | Self::Queries | Self::Instructions => true,
-            Self::Bytes | Self::Mib | Self::Share | Self::Ratio => true,
-            Self::Mops | Self::PerS | Self::Percent | Self::Count | Self::TimesFaster | Self::Ktps => false,
+            Self::Bytes | Self::Mib | Self::Share | Self::Ratio | Self::PercentWrong => true,
+            Self::Mops | Self::PerS | Self::Percent | Self::Fraction | Self::Count | Self::TimesFaster | Self::Ktps => false,
         }
     }
 

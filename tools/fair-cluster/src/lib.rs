@@ -24,7 +24,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::json;
-use walras_client::cluster::{ClusterLoad, ClusterReport, Flow, LoadOptions, Offered, ReplicaAddress, Ways};
+use walras_client::cluster::{
+    ClusterLoad, ClusterReport, FairOptions, FairReport, Flow, LoadOptions, Offered, ReplicaAddress, Ways, measure_fairness,
+};
 use walras_client::local_cluster::{LocalCluster, LocalOptions};
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
@@ -169,8 +171,7 @@ impl FairCluster {
     /// When the venue does not take them.
     pub fn participants(&self, participants: &Participants) -> anyhow::Result<ClusterLoad> {
         let Participants { count, markets, copies, seed } = *participants;
-        let replicas: Vec<ReplicaAddress> =
-            self.local.replicas.iter().map(|one| ReplicaAddress { url: one.url(), orders: one.orders.clone() }).collect();
+        let replicas = self.addresses();
         let mut gateways: Vec<String> = self
             .gateway_ids()
             .filter_map(|id| self.local.replicas.iter().find(|one| one.id == id))
@@ -183,6 +184,18 @@ impl FairCluster {
         let ways = Ways::Gateways { gateways, copies };
         let options = LoadOptions { sessions: count, markets, flow: Flow::Generated(seed), ways };
         ClusterLoad::prepare_with(&replicas, &self.key, &options).context("making the participants of a measurement")
+    }
+
+    /// Sends pairs of orders through two replicas and reports how many were sequenced the wrong way round.
+    ///
+    /// # Errors
+    /// When an order is not answered.
+    pub fn fairness(&self, options: FairOptions) -> anyhow::Result<FairReport> {
+        measure_fairness(&self.addresses(), &self.key, options).context("sending pairs of orders")
+    }
+
+    fn addresses(&self) -> Vec<ReplicaAddress> {
+        self.local.replicas.iter().map(|one| ReplicaAddress { url: one.url(), orders: one.orders.clone() }).collect()
     }
 
     /// Has them send for a while to warm up, then measures.

@@ -11,6 +11,7 @@
 //! some are rejected. A reject counts as an answer.
 
 mod entries;
+mod fair;
 mod line;
 mod market;
 mod reached;
@@ -34,6 +35,7 @@ use walras_wire::order_entry::Role;
 use crate::error::LoadError;
 use crate::http::Client;
 use crate::latency::LatencyReport;
+pub use fair::{DIFFERENCES_NS, FairOptions, FairPhase, FairReport, Pairs, measure_fairness};
 use line::{Line, Tally};
 pub use market::account_key;
 use market::{is_market, options, rename, settings};

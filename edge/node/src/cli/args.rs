@@ -619,6 +619,10 @@ pub struct BenchArgs {
     /// with an operator's key that all replicas know.
     #[arg(long, conflicts_with_all = ["instrument", "commands", "data"])]
     pub cluster: bool,
+    /// With --cluster: sends pairs of orders through two gateways, a known time apart, and reports how many were sequenced the wrong way
+    /// round; at rest, then with --offered commands a second.
+    #[arg(long, requires = "cluster", conflicts_with_all = ["outstanding", "sessions"])]
+    pub fair: bool,
     /// With --cluster: commands a second, instead of as many as are answered.
     #[arg(long, value_name = "NUMBER", requires = "cluster", conflicts_with = "outstanding", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub offered: Option<u64>,

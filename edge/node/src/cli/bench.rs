@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use walras_client::cluster::{Offered, Reached};
+use walras_client::cluster::{FairOptions, Offered, Reached};
 use walras_client::load::LoadOptions;
 use walras_client::{ClientError, cluster, load, read_key};
 use walras_gateway::ClientKey;
@@ -22,6 +22,10 @@ pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
         let Reached { replicas, left_out } = cluster::replicas(&super::client(cli)?)?;
         for id in left_out {
             eprintln!("walras: replica {id} is not linked to the one that was asked: the load goes on without it");
+        }
+        if args.fair {
+            let options = FairOptions { offered: args.offered, time: time(LOAD_SECONDS) };
+            return Ok(output(&cluster::measure_fairness(&replicas, &key(cli)?, options)?));
         }
         let mut load = cluster::ClusterLoad::prepare(&replicas, &key(cli)?, args.sessions, 1)?;
         let offered = args.offered.map_or(Offered::Outstanding(args.outstanding), Offered::PerSecond);

@@ -4,6 +4,7 @@
 mod batches;
 mod client;
 mod damage;
+mod fairness;
 mod folders;
 mod gateways;
 mod growth;

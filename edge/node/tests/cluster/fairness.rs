@@ -1,0 +1,40 @@
+//! Fair access from outside: pairs of orders through two replicas, as `walras bench --cluster --fair` sends them.
+
+use std::time::Duration;
+
+use walras_client::cluster::{FairOptions, measure_fairness, replicas};
+use walras_client::read_key;
+
+use super::{Cluster, PATIENCE, Shape, until};
+
+/// On a busy machine pairs are inverted; but orders are stamped as they come, so the venue knows of each.
+#[test]
+fn every_inverted_pair_is_one_that_the_venue_reports() {
+    let number = toml::Value::Integer;
+    let settings = vec![
+        ("fair_access", "sequencing", "1%".into()),
+        ("fair_access", "bound_us", number(10)),
+        // Nobody's stamps are left out because a processor was away.
+        ("fair_access", "outlier_us", number(10_000_000)),
+    ];
+    let cluster = Cluster::of(Shape { more: settings, ..Shape::default() });
+    cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let all = || replicas(&cluster.operator(1)).ok().filter(|reached| reached.replicas.len() == 3);
+    until("the replicas are linked", || all().is_some());
+    let (replicas, key) = (all().unwrap().replicas, read_key(&cluster.local.operator_key()).unwrap());
+    let options = FairOptions { offered: Some(500), time: Duration::from_millis(500) };
+    let report = measure_fairness(&replicas, &key, options).unwrap();
+    assert_eq!(report.phases.iter().map(|phase| phase.offered_per_second).collect::<Vec<_>>(), [0, 500]);
+    for phase in &report.phases {
+        assert!(phase.pairs.iter().all(|pairs| pairs.pairs + pairs.stretched > 0), "{report}");
+        for pairs in &phase.pairs {
+            assert_eq!(pairs.inverted, pairs.inverted_reported, "{report}");
+        }
+    }
+    for id in 1..=3 {
+        let gateway = &cluster.operator(id).get("/v1/fair-access").unwrap()["gateway"];
+        // What came before the kernel was asked has no stamp: of each session the logon, at most.
+        assert!(gateway["stamped_by_kernel"].as_u64() > Some(20), "{gateway}");
+        assert!(gateway["stamped_when_read"].as_u64() < Some(20), "{gateway}");
+    }
+}
