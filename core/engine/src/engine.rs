@@ -15,6 +15,7 @@ use crate::batches::Batches;
 use crate::cancelling::Cancelling;
 use crate::market::{Market, MarketState};
 use crate::names::Names;
+use crate::nonces::Nonces;
 use crate::sessions::Sessions;
 use crate::shards::Shards;
 
@@ -31,6 +32,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     /// By instrument.
     pub(crate) markets: Vec<Market<I>>,
     pub(crate) sessions: Sessions,
+    pub(crate) nonces: Nonces,
     /// No order of any book expires before this, and nothing goes on: zero while a book is busy.
     pub(crate) next_work: TimeNs,
     /// Of the orders that one entry lets an incoming order meet: the same on all replicas, and no part of the state.
@@ -84,6 +86,7 @@ impl<I: PriceIndex> Engine<I> {
             transfers: Vec::new(),
             markets: Vec::new(),
             sessions: Sessions::new(),
+            nonces: Nonces::new(),
             next_work: NEVER,
             cancelling: VecDeque::new(),
             meetings_max: MEETINGS_PER_ENTRY_MAX,

@@ -5,6 +5,8 @@
 //!
 //! [`Engine::apply_numbered`] is the same for a command that came through a session: it takes effect once, however often it comes.
 //!
+//! [`Engine::apply_signed`] is the same for a command that its sender signed and did not number: a copy of it has no effect.
+//!
 //! [`Engine::apply_clearing`] is the same for a proposed clearing of a batch market: what is collected by commands and closed by
 //! one more is checked, traded and hashed there, or refused, with no effect (`batches.rs`, and `walras_batch` below it).
 //!
@@ -31,6 +33,8 @@
 //! - A session's commands are applied in the order of their places, each once; of the last [`SESSION_WINDOW`] the state holds the
 //!   answers. A command that was not applied, since it was before or is not next, is to the state as
 //!   [`walras_wire::VenueCommand::Tick`].
+//! - A signed command takes effect once while its stamp is acceptable, and not after that (`nonces.rs`). One that is refused for its
+//!   nonce is to the state as [`walras_wire::VenueCommand::Tick`].
 //! - No command panics, whatever it holds. A log index out of sequence, or a time that goes back, does: the sequencer guarantees
 //!   both, so either means that the log itself is broken.
 //!
@@ -51,6 +55,7 @@ mod engine;
 mod frozen;
 mod market;
 mod names;
+mod nonces;
 mod operator;
 mod orders;
 mod phases;

@@ -240,6 +240,7 @@ impl<I: PriceIndex> Engine<I> {
         assert_eq!(self.transfers.len(), self.statuses.len(), "transfers and accounts differ");
         assert_eq!(self.assets.len(), self.ledger.asset_count() as usize, "definitions and assets differ");
         self.sessions.check_invariants(self.last_applied, self.statuses.len());
+        self.nonces.check_invariants();
         let mut reserved: BTreeMap<(AccountId, AssetId), u64> = BTreeMap::new();
         for market in &self.markets {
             market.check_invariants(&mut reserved);

@@ -5,7 +5,8 @@
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
 //! count, the accounts that have a position or limits of their own, and the open orders in the book's order; the orders that mass
 //! cancels have still to take out; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next place
-//! and the answers it remembers, oldest first; batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
+//! and the answers it remembers, oldest first; the nonces of signed commands by their last moments; batch markets
+//! (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
 use blake3::Hasher;
 use walras_ledger::Ledger;
@@ -18,12 +19,13 @@ use crate::batches::Batches;
 use crate::engine::Engine;
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
+use crate::nonces::Nonces;
 use crate::operator::{are_possible, is_consistent};
 use crate::sessions::Sessions;
 use crate::shards::Shards;
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 10;
+const SNAPSHOT_VERSION: u16 = 11;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -198,6 +200,7 @@ impl<I: PriceIndex> Engine<I> {
         engine.decode_cancelling(r)?;
         engine.shards = Shards::decode(r)?;
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
+        engine.nonces = Nonces::decode(r)?;
         engine.batches = Batches::decode(r)?;
         engine.ledger = Ledger::restore(&content[r.position()..])?;
         engine.check_restored()?;
@@ -264,6 +267,7 @@ impl<I: PriceIndex> Engine<I> {
         self.encode_cancelling(buffer, flush);
         self.shards.encode(buffer, flush);
         self.sessions.encode(buffer, flush);
+        self.nonces.encode(buffer, flush);
     }
 
     fn decode_market(&mut self, r: &mut Reader<'_>) -> Result<(), RestoreError> {

@@ -69,6 +69,16 @@ pub const SESSIONS_MAX: usize = 1 << 14;
 /// commands. A power of two, so that the index in the window is cheap to compute.
 pub const SESSION_WINDOW: usize = 1_024;
 
+/// Nonces of signed commands of one API key that the replicated state remembers. As many as a gateway remembers of a key.
+pub const NONCES_PER_KEY_MAX: usize = 1 << 14;
+
+/// Nonces of signed commands that the replicated state remembers in all: those of 43,000 commands a second for the six seconds that a
+/// stamp is acceptable. A snapshot has 32 bytes of each.
+pub const NONCES_MAX: usize = 1 << 18;
+
+/// Most outdated nonces that one entry of the log has forgotten. More than one, so that none are left after a while.
+pub const NONCES_FORGOTTEN_PER_ENTRY_MAX: usize = 64;
+
 /// Bits of a transaction's number; with those of an account they fill 64.
 pub const TRANSACTION_SEQ_BITS: u32 = 38;
 

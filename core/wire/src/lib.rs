@@ -43,7 +43,7 @@ pub use invalid::{InvalidCommand, decode_submitted};
 pub use shards::*;
 
 /// Version of the byte codecs. A log or a peer with another is refused.
-pub const WIRE_VERSION: u16 = 9;
+pub const WIRE_VERSION: u16 = 10;
 
 // Both are copied for each entry of the log, and lie in arrays: two cache lines, whatever is added to them.
 const _: () = assert!(size_of::<Command>() <= 128 && size_of::<Event>() <= 128);

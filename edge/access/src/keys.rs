@@ -13,7 +13,7 @@ use walras_gateway::{
     Permissions, Principal, Rate, Request, SourceId,
 };
 use walras_log_store::is_out_of_descriptors;
-use walras_types::{AccountId, RejectReason, TimeNs};
+use walras_types::{AccountId, NonceUse, RejectReason, TimeNs};
 
 use crate::clock::Clock;
 use crate::error::{AccessError, OperatorKeyError};
@@ -70,6 +70,8 @@ pub struct Caller {
     pub account: Option<AccountId>,
     /// What it may do.
     pub permissions: Permissions,
+    /// The nonce of its request: a command goes into the log with it.
+    pub nonce: NonceUse,
     principal: Principal,
 }
 
@@ -144,12 +146,33 @@ fn check_name(name: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
+/// A log whose time is ahead of the clock with which all keys began anew. It is by the log's time that the replicated state remembers
+/// nonces, so until the clock has caught up they are remembered for as much longer. Without new keys, nothing is accepted meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct LogAhead {
+    log_time: TimeNs,
+    by_ns: u64,
+}
+
+impl LogAhead {
+    fn of(start: Start, is_new: bool) -> Self {
+        let by_ns = if is_new { start.log_time.0.saturating_sub(start.started.0) } else { 0 };
+        Self { log_time: start.log_time, by_ns }
+    }
+
+    fn extend(self, now: TimeNs, nonce: NonceUse) -> NonceUse {
+        let longer_ns = if now < self.log_time { self.by_ns } else { 0 };
+        NonceUse { until: TimeNs(nonce.until.0.saturating_add(longer_ns)), ..nonce }
+    }
+}
+
 /// The venue's keys and the checks of requests.
 #[derive(Debug)]
 pub struct Access {
     gateway: RwLock<Gateway>,
     clock: Clock,
     accepts_timestamps_from: TimeNs,
+    log_ahead: LogAhead,
     path: PathBuf,
     audit: KeyAudit,
     /// Held while the file is written, so that changes are serialised.
@@ -174,7 +197,9 @@ impl Access {
             source_rate: rates.source,
             ..GatewayConfig::new(start.started.0)
         };
-        let (config, entries, revoked) = match read_key_file(&path)? {
+        let file = read_key_file(&path)?;
+        let log_ahead = LogAhead::of(start, file.is_none());
+        let (config, entries, revoked) = match file {
             // Without keys, nothing can have been signed.
             None => (config, Vec::new(), BTreeSet::new()),
             Some(file) => {
@@ -195,7 +220,16 @@ impl Access {
         }
         let accepts_timestamps_from = TimeNs(config.stamps_from_ns);
         let journal = Mutex::new(Journal { ids: KeyJournal::new(revoked), names });
-        Ok(Self { gateway: RwLock::new(gateway), clock, accepts_timestamps_from, path, audit, writing: Mutex::new(()), journal })
+        Ok(Self {
+            gateway: RwLock::new(gateway),
+            clock,
+            accepts_timestamps_from,
+            log_ahead,
+            path,
+            audit,
+            writing: Mutex::new(()),
+            journal,
+        })
     }
 
     /// The first acceptable stamp of signed requests: an earlier process may have accepted requests with earlier ones.
@@ -268,7 +302,7 @@ impl Access {
             Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, second, from),
             admitted => admitted,
         };
-        Ok(caller(admitted?))
+        Ok(caller(admitted?, self.log_ahead.extend(self.clock.now(), verified.nonce_use())))
     }
 
     /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
@@ -553,8 +587,8 @@ fn encode_news(news: &KeyNews) -> Vec<u8> {
     serde_json::to_vec(news).expect("strings and numbers always encode")
 }
 
-fn caller(principal: Principal) -> Caller {
-    Caller { account: principal.account(), permissions: principal.permissions(), principal }
+fn caller(principal: Principal, nonce: NonceUse) -> Caller {
+    Caller { account: principal.account(), permissions: principal.permissions(), nonce, principal }
 }
 
 fn refuse(error: KeyError) -> Refusal {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_access::Clock;
-use walras_sequencer::KeyName;
+use walras_sequencer::SignedBy;
 use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{BatchCommand, Command, SubmitTransaction, content_digest};
@@ -64,7 +64,7 @@ impl VenueHandle {
     /// Queues a command. The receiver gets its outcome once it is durable and applied.
     pub fn submit(&self, command: Command) -> Result<Answer, RejectReason> {
         let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Reply(reply), None)?;
+        self.queue(command, Asker::Reply(reply), SignedBy::NOBODY)?;
         Ok(outcome)
     }
 
@@ -74,8 +74,8 @@ impl VenueHandle {
         self.0.commands.len()
     }
 
-    fn queue(&self, command: Command, asker: Asker, key: Option<KeyName>) -> Result<(), RejectReason> {
-        match self.0.commands.try_send(Inbound { command, asker: Some(asker), key }) {
+    fn queue(&self, command: Command, asker: Asker, signed: SignedBy) -> Result<(), RejectReason> {
+        match self.0.commands.try_send(Inbound { command, asker: Some(asker), signed }) {
             Ok(()) => {
                 self.0.doorbell.ring();
                 Ok(())
@@ -90,7 +90,7 @@ impl VenueHandle {
     pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
         let (reply, outcome) = oneshot::channel();
         let content = content_digest(&command, &mut Vec::new());
-        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply), None)?;
+        self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply), SignedBy::NOBODY)?;
         outcome.await.unwrap_or(Err(NoOutcome::GONE))
     }
 
@@ -102,11 +102,12 @@ impl VenueHandle {
         outcome
     }
 
-    /// The same for an operator's command: the log keeps which API key gave it.
-    pub async fn command_by(&self, key: KeyName, command: Command) -> Result<Outcome, NoOutcome> {
+    /// The same for a signed command: the log keeps its nonce, by which a copy of it is refused at every replica, and which of the
+    /// operator's API keys gave it.
+    pub async fn command_by(&self, signed: SignedBy, command: Command) -> Result<Outcome, NoOutcome> {
         let began = Instant::now();
         let (reply, outcome) = oneshot::channel();
-        self.queue(command, Asker::Reply(reply), Some(key))?;
+        self.queue(command, Asker::Reply(reply), signed)?;
         let outcome = outcome.await.unwrap_or(Err(NoOutcome::GONE));
         self.0.stages.ended(Stage::Request, began);
         outcome
@@ -118,7 +119,7 @@ impl VenueHandle {
         let (reply, outcome) = oneshot::channel();
         self.0
             .commands
-            .send(Inbound { command, asker: Some(Asker::Reply(reply)), key: None })
+            .send(Inbound { command, asker: Some(Asker::Reply(reply)), signed: SignedBy::NOBODY })
             .map_err(|_| RejectReason::VenueNotReady)?;
         self.0.doorbell.ring();
         let outcome = outcome.blocking_recv().unwrap_or(Err(NoOutcome::GONE));
@@ -128,7 +129,10 @@ impl VenueHandle {
 
     /// Queues a command whose outcome nobody waits for. Waits for room in the queue.
     pub fn send_blocking(&self, command: Command) -> Result<(), RejectReason> {
-        self.0.commands.send(Inbound { command, asker: None, key: None }).map_err(|_| RejectReason::VenueNotReady)?;
+        self.0
+            .commands
+            .send(Inbound { command, asker: None, signed: SignedBy::NOBODY })
+            .map_err(|_| RejectReason::VenueNotReady)?;
         self.0.doorbell.ring();
         Ok(())
     }

@@ -9,7 +9,7 @@ use walras_consensus::{MemberChange, ReplicaId};
 use walras_engine::Engine;
 use walras_market_data::{Fills, MarketData, OrderHistories};
 use walras_peer_link::LinkFaults;
-use walras_sequencer::KeyName;
+use walras_sequencer::SignedBy;
 use walras_types::{LogIndex, RejectReason};
 use walras_wire::Command;
 
@@ -85,8 +85,8 @@ pub struct Inbound {
     pub command: Command,
     /// Who waits for its outcome.
     pub asker: Option<Asker>,
-    /// The operator's key that gave it.
-    pub key: Option<KeyName>,
+    /// How it was signed, unless it has a number.
+    pub signed: SignedBy,
 }
 
 /// The other ends of a handle's queues.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use base64ct::{Base64UrlUnpadded, Encoding};
-use walras_types::{AccountId, RejectReason};
+use walras_types::{AccountId, KeyTag, NonceFingerprint, NonceUse, RejectReason, TimeNs};
 use walras_wire::{Command, OrderCommand};
 
-use crate::key::{Algorithm, KeyError, KeyRecord, Permission, Permissions};
+use crate::key::{Algorithm, KeyError, KeyRecord, Permission, Permissions, sha256};
 use crate::key_id::KeyId;
 use crate::limits::{KEYS_MAX, NONCE_LEN_MAX, NONCES_MAX, NONCES_PER_KEY_MAX, SOURCES_MAX};
 use crate::nonce::{Fingerprint, NonceCache, NonceRefusal};
@@ -136,7 +136,22 @@ pub struct Verified {
     key_id: KeyId,
     key_serial: u64,
     stamp_ns: u64,
+    /// Last moment at which the stamp is acceptable.
+    until_ns: u64,
     fingerprint: Fingerprint,
+}
+
+impl Verified {
+    /// What the log keeps of its nonce, so that no other gateway's copy of the request has an effect.
+    #[must_use]
+    pub fn nonce_use(&self) -> NonceUse {
+        let tag = *sha256(self.key_id.as_str().as_bytes()).first_chunk().expect("a SHA-256 has 32 bytes");
+        NonceUse {
+            key: KeyTag(u64::from_le_bytes(tag)),
+            fingerprint: NonceFingerprint(self.fingerprint.0),
+            until: TimeNs(self.until_ns),
+        }
+    }
 }
 
 /// Who sent an admitted request. Kept by a WebSocket connection for the requests that follow, see [`Gateway::charge`].
@@ -250,9 +265,22 @@ impl Gateway {
         fields: Option<&AuthFields>,
         permission: Permission,
     ) -> Result<Principal, Refusal> {
+        self.authorize_command(now_ns, source, request, fields, permission).map(|(principal, _)| principal)
+    }
+
+    /// The same for a request whose command goes into the log with its nonce.
+    pub fn authorize_command(
+        &mut self,
+        now_ns: u64,
+        source: SourceId,
+        request: &Request<'_>,
+        fields: Option<&AuthFields>,
+        permission: Permission,
+    ) -> Result<(Principal, NonceUse), Refusal> {
         self.admit_source(now_ns, source, Allowance::Requests, 1)?;
         let verified = self.verify(self.now_ns, request, fields)?;
-        self.admit(now_ns, &verified, permission, Allowance::Requests)
+        let principal = self.admit(now_ns, &verified, permission, Allowance::Requests)?;
+        Ok((principal, verified.nonce_use()))
     }
 
     /// First of three steps, for every request, signed or not: the source's throttle. `cost` is above 1 for requests that are
@@ -281,7 +309,8 @@ impl Gateway {
         let signed = signed_bytes(request, &fields.timestamp, nonce);
         check_signature(held, &signed, &fields.signature, what_was_signed)?;
         let key_id = held.record.key_id();
-        Ok(Verified { key_id, key_serial: held.serial, stamp_ns, fingerprint: Fingerprint::of(key_id, nonce) })
+        let until_ns = stamp_ns.saturating_add(self.config.stamp_age_ns_max);
+        Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of(key_id, nonce) })
     }
 
     /// Authorizes a logon to order entry from `source` that needs `permission`: its source's throttle, the signature of `signed`
@@ -329,8 +358,7 @@ impl Gateway {
         self.nonces.expire(now_ns);
         self.nonces.check(verified.key_id, verified.fingerprint).map_err(refuse_nonce)?;
         self.take_key_token(now_ns, principal.key_serial, from, 1)?;
-        let last_ns = verified.stamp_ns.saturating_add(self.config.stamp_age_ns_max);
-        self.nonces.take(verified.key_id, verified.fingerprint, last_ns).expect("it was checked just now");
+        self.nonces.take(verified.key_id, verified.fingerprint, verified.until_ns).expect("it was checked just now");
         Ok(principal)
     }
 

@@ -1,4 +1,7 @@
-//! Used nonces, in bounded memory. A full cache refuses requests; it never forgets a nonce early.
+//! Nonces used at this process, in bounded memory. A full cache refuses requests; it never forgets a nonce early.
+//!
+//! This is the first check, and the only one of reads. Of signed commands the replicated state remembers the nonces too, for copies that
+//! reach other replicas (`walras_types::NonceUse`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +18,7 @@ pub fn generate_nonce(entropy: &[u8; 16]) -> String {
 
 /// Half of the SHA-256 of key id and nonce: fixed size, and collisions cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Fingerprint([u8; 16]);
+pub(crate) struct Fingerprint(pub(crate) [u8; 16]);
 
 impl Fingerprint {
     pub(crate) fn of(key_id: KeyId, nonce: &str) -> Self {

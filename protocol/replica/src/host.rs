@@ -104,7 +104,13 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     /// An entry of the log answers who sent it to this replica.
     fn answer_origin(&mut self, origin: Origin, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
         match origin {
-            Origin::Waiter(waiter) => self.answer(waiter, Ok(outcome(applied))),
+            Origin::Waiter(waiter) => {
+                let answer = match applied.numbered {
+                    Some(Numbered::Refused(reason)) => Err(NoOutcome::Refused(reason)),
+                    _ => Ok(outcome(applied)),
+                };
+                self.answer(waiter, answer);
+            }
             Origin::Opens(stream) => self.opened(stream, engine, applied.events),
             Origin::OpensElsewhere(opening) => {
                 if let Some(fair) = &mut self.fair {

@@ -12,8 +12,8 @@ use walras_gateway::session::{Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Principal, Refusal};
 use walras_market_data::MarketData;
 use walras_sequencer::{
-    FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, KeyName, LeaderTime, NotTaken,
-    ReplicatedSequencer, ReplicatedSettings, Solved, StartHalt,
+    FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, LeaderTime, NotTaken, ReplicatedSequencer,
+    ReplicatedSettings, SignedBy, Solved, StartHalt,
 };
 use walras_types::{LogIndex, RejectReason};
 use walras_wire::{Command, VenueCommand, encode_command};
@@ -550,21 +550,18 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.sequencer.on_solved(at.now_ns, at.now, solved);
     }
 
-    /// A command of no session. An operator's carries the name of the key that gave it. Where a waiter is named it is answered,
-    /// once.
-    pub fn submit(&mut self, at: GatewayTime, command: Command, key: Option<KeyName>, waiter: Option<WaiterId>) {
+    /// A command of no session. One that was signed by itself comes with its nonce, and an operator's with the name of its key. Where
+    /// a waiter is named it is answered, once.
+    pub fn submit(&mut self, at: GatewayTime, command: Command, signed: SignedBy, waiter: Option<WaiterId>) {
         self.host.at = at;
         let origin = waiter.map(Origin::Waiter);
         if let Some(fair) = &mut self.host.fair
             && command.is_order()
             && self.sequencer.is_leading()
         {
-            return fair.submit_alone(at, command, origin);
+            return fair.submit_alone(at, signed, command, origin);
         }
-        let taken = match key {
-            None => self.sequencer.submit(at.now, None, &command, origin),
-            Some(key) => self.sequencer.submit_keyed(at.now, key, &command, origin),
-        };
+        let taken = self.sequencer.submit_signed(at.now, &signed, &command, origin);
         if let Err((why, Some(origin))) = taken {
             let reason = match why {
                 NotTaken::NotLeader { .. } => RejectReason::NotLeader,

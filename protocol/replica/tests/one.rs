@@ -13,7 +13,7 @@ use walras_replica::{
     Effect, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, Storage, StreamId,
     WaiterAnswer, WaiterId,
 };
-use walras_sequencer::{ForwardSettings, GatewayTime, IntakeSettings, ReplicatedSettings};
+use walras_sequencer::{ForwardSettings, GatewayTime, IntakeSettings, ReplicatedSettings, SignedBy};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{
     AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
@@ -174,7 +174,7 @@ impl Venue {
 
     fn submit(&mut self, command: Command) -> u64 {
         let waiter = self.waiter();
-        self.replica.submit(at(self.now_ns), command, None, Some(waiter));
+        self.replica.submit(at(self.now_ns), command, SignedBy::NOBODY, Some(waiter));
         waiter.0
     }
 

@@ -6,12 +6,16 @@
 //! time u64 | 1 u8 | session u64 | session_seq u64 | command  all little-endian
 //! time u64 | 2 u8 | clearing                                 see walras_wire::batch::encode_block_proposal
 //! time u64 | 3 u8 | len u8 | key id | command                an operator's command, and which API key gave it
+//! time u64 | 4 u8 | nonce | command                          a signed command that has no number
+//! time u64 | 5 u8 | nonce | len u8 | key id | command        the same of an operator
+//!
+//! nonce: key tag u64 | fingerprint 16 bytes | until u64
 //! ```
 //!
-//! The key is for those who read the log: no state depends on it.
+//! The key id is for those who read the log: no state depends on it. The nonce makes a copy of the command have no effect.
 
 use walras_engine::{Engine, Numbered, PriceIndex};
-use walras_types::{LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
+use walras_types::{KeyTag, LogIndex, NonceFingerprint, NonceUse, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::{BlockProposal, UnwritableProposal, decode_block_proposal, encode_block_proposal};
 use walras_wire::{Command, DecodeError, Event, decode_command, encode_command};
 
@@ -102,6 +106,26 @@ impl std::fmt::Debug for KeyName {
     }
 }
 
+/// How a command was signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignedBy {
+    /// The operator's API key that gave it; `None` for what participants and the venue itself ask.
+    pub key: Option<KeyName>,
+    /// The nonce of its signature; `None` for what nobody signed, and for what a number or its connection protects from replay.
+    pub nonce: Option<Box<NonceUse>>,
+}
+
+impl SignedBy {
+    /// By nobody: the venue itself asks, or a connection whose key was checked before.
+    pub const NOBODY: Self = Self { key: None, nonce: None };
+
+    /// For a further command of the same request: the first one has used the nonce.
+    #[must_use]
+    pub fn further(&self) -> Self {
+        Self { key: self.key, nonce: None }
+    }
+}
+
 /// What is asked, with its place and time in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -113,17 +137,24 @@ pub struct Entry {
     pub ordinal: Option<Ordinal>,
     /// The operator's API key that gave it; `None` for what participants and the venue itself ask.
     pub key: Option<KeyName>,
+    /// The nonce with which it was signed; `None` for one that has an ordinal or was not signed by itself.
+    pub nonce: Option<Box<NonceUse>>,
     /// What it asks.
     pub content: Content,
 }
 
 impl Entry {
     /// Applies it to the state that it follows, and appends what happened to `events`. For a session's command it says what it was
-    /// to its session: done, repeated or refused.
+    /// to its session: done, repeated or refused. For another one it says so where the state refused it for its nonce.
     pub fn apply<I: PriceIndex>(&self, engine: &mut Engine<I>, events: &mut Vec<Event>) -> Option<Numbered> {
-        let Self { log_index, time, ordinal, key: _, content } = self;
+        let Self { log_index, time, ordinal, key: _, nonce, content } = self;
         match (content, ordinal) {
-            (Content::Command(command), None) => engine.apply(*log_index, *time, command, events),
+            (Content::Command(command), None) => match nonce {
+                None => engine.apply(*log_index, *time, command, events),
+                Some(nonce) => {
+                    return engine.apply_signed(*log_index, *time, nonce, command, events).err().map(Numbered::Refused);
+                }
+            },
             (Content::Command(command), Some(ordinal)) => {
                 return Some(engine.apply_numbered(*log_index, *time, *ordinal, command, events));
             }
@@ -142,9 +173,9 @@ impl Entry {
     pub fn encode(&self, buffer: &mut Vec<u8>) -> Result<(), UnwritableProposal> {
         match &self.content {
             Content::Command(command) => {
-                match self.key {
-                    None => encode_entry(self.time, self.ordinal, command, buffer),
-                    Some(key) => encode_keyed(self.time, key, command, buffer),
+                match (self.key, &self.nonce) {
+                    (None, None) => encode_entry(self.time, self.ordinal, command, buffer),
+                    (key, nonce) => encode_signed(self.time, key, nonce.as_deref(), command, buffer),
                 }
                 Ok(())
             }
@@ -164,8 +195,8 @@ pub enum EntryError {
     },
     /// Of no kind that there is.
     #[error(
-        "an entry says {found} where 0 (a command), 1 (a session's command), 2 (a clearing) or 3 (an operator's command) stands; the log was not written by this \
-         program: read it with the version that wrote it"
+        "an entry says {found} where 0 (a command), 1 (a session's command), 2 (a clearing), 3 (an operator's command), 4 or 5 (a signed \
+         command) stands; the log was not written by this program: read it with the version that wrote it"
     )]
     Kind {
         /// What stands there.
@@ -193,11 +224,24 @@ pub fn encode_entry(time: TimeNs, ordinal: Option<Ordinal>, command: &Command, b
     encode_command(command, buffer);
 }
 
-/// Appends the bytes of an entry whose command an operator's key gave.
-pub fn encode_keyed(time: TimeNs, key: KeyName, command: &Command, buffer: &mut Vec<u8>) {
+/// Appends the bytes of an entry whose command an operator's key gave, or which has the nonce of its signature.
+pub fn encode_signed(time: TimeNs, key: Option<KeyName>, nonce: Option<&NonceUse>, command: &Command, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(&time.0.to_le_bytes());
-    buffer.extend_from_slice(&[3, key.len]);
-    buffer.extend_from_slice(key.as_bytes());
+    buffer.push(match (key, nonce) {
+        (None, None) => 0,
+        (Some(_), None) => 3,
+        (None, Some(_)) => 4,
+        (Some(_), Some(_)) => 5,
+    });
+    if let Some(NonceUse { key, fingerprint, until }) = nonce {
+        buffer.extend_from_slice(&key.0.to_le_bytes());
+        buffer.extend_from_slice(&fingerprint.0);
+        buffer.extend_from_slice(&until.0.to_le_bytes());
+    }
+    if let Some(key) = key {
+        buffer.push(key.len);
+        buffer.extend_from_slice(key.as_bytes());
+    }
     encode_command(command, buffer);
 }
 
@@ -217,28 +261,47 @@ pub fn decode_entry(log_index: LogIndex, bytes: &[u8]) -> Result<Entry, EntryErr
     let short = EntryError::Short { bytes: bytes.len() };
     let (time, rest) = u64_at_head(bytes).ok_or(short)?;
     let (&flag, mut rest) = rest.split_first().ok_or(short)?;
-    let ordinal = match flag {
-        0 => None,
+    let (mut ordinal, mut key, mut nonce) = (None, None, None);
+    match flag {
+        0 => {}
         1 => {
             let (session, after) = u64_at_head(rest).ok_or(short)?;
             let (session_seq, after) = u64_at_head(after).ok_or(short)?;
             rest = after;
-            Some(Ordinal { session: SessionId(session), session_seq: SessionSeq(session_seq) })
+            ordinal = Some(Ordinal { session: SessionId(session), session_seq: SessionSeq(session_seq) });
         }
         2 => {
             let content = Content::from(decode_block_proposal(rest)?);
-            return Ok(Entry { log_index, time: TimeNs(time), ordinal: None, key: None, content });
+            return Ok(Entry { log_index, time: TimeNs(time), ordinal, key, nonce, content });
         }
-        3 => {
-            let (&len, after) = rest.split_first().ok_or(short)?;
-            let (id, after) = after.split_at_checked(usize::from(len)).ok_or(short)?;
-            let key = Some(KeyName::of_bytes(id).ok_or(EntryError::KeyName)?);
-            let content = Content::Command(decode_command(after)?);
-            return Ok(Entry { log_index, time: TimeNs(time), ordinal: None, key, content });
+        3..=5 => {
+            if flag >= 4 {
+                nonce = Some(Box::new(nonce_at_head(&mut rest).ok_or(short)?));
+            }
+            if flag != 4 {
+                key = Some(key_at_head(&mut rest).ok_or(short)?.ok_or(EntryError::KeyName)?);
+            }
         }
         found => return Err(EntryError::Kind { found }),
-    };
-    Ok(Entry { log_index, time: TimeNs(time), ordinal, key: None, content: Content::Command(decode_command(rest)?) })
+    }
+    let content = Content::Command(decode_command(rest)?);
+    Ok(Entry { log_index, time: TimeNs(time), ordinal, key, nonce, content })
+}
+
+fn nonce_at_head(bytes: &mut &[u8]) -> Option<NonceUse> {
+    let (key, rest) = u64_at_head(bytes)?;
+    let (fingerprint, rest) = rest.split_first_chunk::<16>()?;
+    let (until, rest) = u64_at_head(rest)?;
+    *bytes = rest;
+    Some(NonceUse { key: KeyTag(key), fingerprint: NonceFingerprint(*fingerprint), until: TimeNs(until) })
+}
+
+/// The id of a key, if it is one; `None` where the bytes end.
+fn key_at_head(bytes: &mut &[u8]) -> Option<Option<KeyName>> {
+    let (&len, rest) = bytes.split_first()?;
+    let (id, rest) = rest.split_at_checked(usize::from(len))?;
+    *bytes = rest;
+    Some(KeyName::of_bytes(id))
 }
 
 fn u64_at_head(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -253,16 +316,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operators_command_is_read_back_with_the_key_that_gave_it() {
+    fn a_signed_command_is_read_back_with_its_key_and_nonce() {
         let command = Command::Account(AccountCommand::Create(AccountId(3)));
         for id in ["a", "ed_operator-1", &"k".repeat(KeyName::BYTES_MAX)] {
             let key = KeyName::new(id).unwrap();
-            let entry = Entry { log_index: LogIndex(4), time: TimeNs(5), ordinal: None, key: Some(key), content: command.into() };
-            let mut bytes = Vec::new();
-            entry.encode(&mut bytes).unwrap();
-            assert_eq!((decode_entry(LogIndex(4), &bytes), key.as_str()), (Ok(entry), id));
-            // Cut anywhere it is none.
-            assert!((0..bytes.len()).all(|len| decode_entry(LogIndex(4), &bytes[..len]).is_err()));
+            let fingerprint = NonceFingerprint(*b"0123456789abcdef");
+            let nonce = NonceUse { key: KeyTag(u64::MAX - 1), fingerprint, until: TimeNs(1 << 63) };
+            for (key, nonce) in [(Some(key), None), (Some(key), Some(nonce)), (None, Some(nonce))] {
+                let nonce = nonce.map(Box::new);
+                let entry = Entry { log_index: LogIndex(4), time: TimeNs(5), ordinal: None, key, nonce, content: command.into() };
+                let mut bytes = Vec::new();
+                entry.encode(&mut bytes).unwrap();
+                assert_eq!(decode_entry(LogIndex(4), &bytes), Ok(entry));
+                // Cut anywhere it is none.
+                assert!((0..bytes.len()).all(|len| decode_entry(LogIndex(4), &bytes[..len]).is_err()));
+            }
+            assert_eq!(key.as_str(), id);
         }
         assert!(["", &"k".repeat(KeyName::BYTES_MAX + 1), "two words", "\u{e9}"].iter().all(|id| KeyName::new(id).is_none()));
         let nameless = [&5_u64.to_le_bytes()[..], &[3, 1, b' ']].concat();

@@ -43,7 +43,9 @@ mod replicated;
 
 pub use audit::{AuditError, Auditor};
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
-pub use entry::{Content, Entry, EntryError, KeyName, LogGap, decode_entry, encode_clearing, encode_entry, encode_keyed};
+pub use entry::{
+    Content, Entry, EntryError, KeyName, LogGap, SignedBy, decode_entry, encode_clearing, encode_entry, encode_signed,
+};
 pub use gateway::{
     ArrivalCounts, Arrivals, FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack,
     RemoteOpening, WAITED_NS_MAX,

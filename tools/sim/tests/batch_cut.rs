@@ -212,8 +212,14 @@ impl Venue {
                 if is_alone(first) { 1 } else { rest.iter().take(GROUP as usize).take_while(|step| !is_alone(step)).count() };
             let mut entries = Vec::new();
             for (log_index, step) in (at + 1..).map(LogIndex).zip(&rest[..count]) {
-                let entry =
-                    Entry { log_index, time: TimeNs(log_index.0), ordinal: None, key: None, content: content(step, &self.engine) };
+                let entry = Entry {
+                    log_index,
+                    time: TimeNs(log_index.0),
+                    ordinal: None,
+                    key: None,
+                    nonce: None,
+                    content: content(step, &self.engine),
+                };
                 let mut bytes = Vec::new();
                 entry.encode(&mut bytes).expect("a clearing that was found has a form");
                 self.log.append(&bytes)?;

@@ -333,6 +333,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ReplayTwice | Mutation::SubmitTwice | Mutation::ForgetNonces | Mutation::TakeStampsFromStart => {
             (&["signed once"], 1..=40)
         }
+        Mutation::NoncesOfOneTerm => (&["signed once"], 1..=40),
     }
 }
 

@@ -71,7 +71,7 @@ fn play_batches(seed: u64, count: usize, mut see: impl FnMut(&Content, &[Event])
             (None, None) => Content::Command(batch_commands::command(c, &engine)),
         };
         let (log_index, mut events) = (engine.last_applied().next(), Vec::new());
-        let entry = Entry { log_index, time: TimeNs(number as u64), ordinal: None, key: None, content };
+        let entry = Entry { log_index, time: TimeNs(number as u64), ordinal: None, key: None, nonce: None, content };
         entry.apply(&mut engine, &mut events);
         see(&entry.content, &events);
     }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use walras_access::{Grant, Refusal};
 use walras_engine::Engine;
 use walras_ports::View;
-use walras_sequencer::KeyName;
+use walras_sequencer::SignedBy;
 use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
-use walras_wire::{AccountCommand, AccountEvent, AccountStatus, Command, Event};
+use walras_wire::{AccountCommand, AccountEvent, AccountStatus, Command, Event, VenueCommand};
 
 use super::account::describe;
 use super::market::query;
@@ -23,7 +23,7 @@ use crate::json::requests::{
 use crate::json::{names, outcome, views};
 
 /// Has an operator's command logged with the key that gave it, and applied.
-pub(super) async fn apply(app: &App, by: KeyName, command: Command, extra: Value) -> Answer {
+pub(super) async fn apply(app: &App, by: SignedBy, command: Command, extra: Value) -> Answer {
     Ok(ok(&outcome::operator(&app.venue.command_by(by, command).await?, extra)?))
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn create_account(State(app): State<App>, signed: Signed) -> An
 }
 
 pub(super) async fn account(State(app): State<App>, Path(id): Path<String>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.operator_key()?;
     let id =
         id.parse().map_err(|_| Refusal::new(RejectReason::Malformed, format!("account_id: {id:?} is no number below 2^32")))?;
     match describe(&app, AccountId(id)).await? {
@@ -92,7 +92,7 @@ pub(super) struct AccountsFrom {
 }
 
 pub(super) async fn accounts(State(app): State<App>, asked: Result<Query<AccountsFrom>, QueryRejection>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.operator_key()?;
     let AccountsFrom { from, limit } = query(asked)?;
     let limit = limit.unwrap_or(100).min(ACCOUNTS_MAX);
     let (listed, count) = app
@@ -115,7 +115,7 @@ pub(super) async fn accounts(State(app): State<App>, asked: Result<Query<Account
 
 /// What was collected in each asset and not yet moved.
 pub(super) async fn fees(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.operator_key()?;
     let fees = app.venue.read(|v| v.engine.assets().iter().map(|a| (a.asset, v.engine.fees(a.asset))).collect::<Vec<_>>()).await?;
     let catalog = app.venue.catalog();
     let one = |(asset, amount): &(AssetId, Amount)| {
@@ -186,7 +186,8 @@ struct KeyRequest {
 }
 
 pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer {
-    let by = signed.operator()?;
+    let signed_by = signed.operator()?;
+    let by = signed.operator_name()?;
     let by = Some(by.as_str());
     let request: KeyRequest = parse(&signed.body)?;
     let account = request.account_id.map(AccountId);
@@ -197,19 +198,23 @@ pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer
     let grant = Grant { account, permissions: &request.permissions, name: request.name.as_deref() };
     let made = match (&request.public_key, &request.key_id) {
         (Some(public_key), Some(key_id)) => app.access.register(by, key_id, public_key, &grant)?,
-        (None, None) => app.access.create(by, request.algorithm.as_deref().unwrap_or("hmac-sha256"), &grant)?,
+        (None, None) => {
+            // A copy of the request would be answered with a secret of its own.
+            app.venue.command_by(signed_by, Command::Venue(VenueCommand::Tick)).await?;
+            app.access.create(by, request.algorithm.as_deref().unwrap_or("hmac-sha256"), &grant)?
+        }
         _ => return Err(Refusal::new(RejectReason::Malformed, "give key_id and public_key together, or neither").into()),
     };
     Ok(ok(&made))
 }
 
 pub(super) async fn keys(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.operator_key()?;
     Ok(ok(&json!({"keys": app.access.list()})))
 }
 
 pub(super) async fn revoke_key(State(app): State<App>, Path(key_id): Path<String>, signed: Signed) -> Answer {
-    let by = signed.operator()?;
+    let by = signed.operator_key()?;
     // Two replicas that were asked at once could otherwise revoke each other's last one.
     if app.access.is_operator(&key_id) && !app.venue.takes_commands() {
         return Err(RejectReason::NotLeader.into());
@@ -223,7 +228,7 @@ pub(super) async fn revoke_key(State(app): State<App>, Path(key_id): Path<String
 }
 
 pub(super) async fn snapshot(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.operator_key()?;
     let log_index = app.venue.snapshot().await?;
     Ok(ok(&json!({"log_index": log_index.0.to_string()})))
 }

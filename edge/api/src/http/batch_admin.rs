@@ -119,24 +119,26 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let mut domain = [0; 32];
     getrandom::fill(&mut domain).expect("the operating system gives random bytes");
     let spec = section.spec(market, domain).ok_or(RejectReason::BatchRulesInvalid)?;
-    outcome::operator(&app.venue.command_by(by, Command::BatchMarket(BatchMarketCommand::Create(spec))).await?, json!({}))?;
+    outcome::operator(&app.venue.command_by(by.clone(), Command::BatchMarket(BatchMarketCommand::Create(spec))).await?, json!({}))?;
     for asset in assets {
         outcome::operator(
-            &app.venue.command_by(by, Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset }))).await?,
+            &app.venue
+                .command_by(by.further(), Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })))
+                .await?,
             json!({}),
         )?;
     }
     if fee.is_some() {
         outcome::operator(
             &app.venue
-                .command_by(by, Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee })))
+                .command_by(by.further(), Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee })))
                 .await?,
             json!({}),
         )?;
     }
     let open = Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market, phase: BatchPhase::Open }));
     let answer = json!({"market_id": market.0, "name": batch_name(&spec), "domain": hex(&domain)});
-    Ok(ok(&outcome::operator(&app.venue.command_by(by, open).await?, answer)?))
+    Ok(ok(&outcome::operator(&app.venue.command_by(by.further(), open).await?, answer)?))
 }
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{LinkFaults, PathFaults};
 use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
-use walras_sequencer::KeyName;
+use walras_sequencer::SignedBy;
 use walras_types::RejectReason;
 use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
 
@@ -152,7 +152,7 @@ fn id(number: u64) -> Result<ReplicaId, Refusal> {
 }
 
 /// Has the log keep which key asked, then asks. What is not in the log is not done.
-async fn ask(app: &App, by: KeyName, action: ClusterAction, replica: ReplicaId) -> Answer {
+async fn ask(app: &App, by: SignedBy, action: ClusterAction, replica: ReplicaId) -> Answer {
     let cluster = app.venue.cluster();
     let note = ClusterRequestNote { action, replica: replica.get() };
     app.venue.command_by(by, Command::Venue(VenueCommand::NoteClusterRequest(note))).await?;
@@ -197,7 +197,7 @@ pub(super) async fn remove(State(app): State<App>, signed: Signed) -> Answer {
 
 /// Injects faults into this replica's links, for tests. Answers 404 unless the configuration allows it.
 pub(super) async fn faults(State(app): State<App>, signed: Signed) -> Answer {
-    signed.operator()?;
+    signed.operator_key()?;
     let request: FaultsRequest = parse(&signed.body)?;
     if !app.config.cluster.test_faults {
         return Err(RejectReason::NotFound.into());

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_engine::Engine;
 use walras_ports::{NoOutcome, NumberedOutcome, Outcome};
-use walras_types::{AccountId, ClientOrderId, Ordinal, RejectReason};
+use walras_types::{ClientOrderId, Ordinal, RejectReason};
 use walras_wire::Command;
 
 use super::market::query;
 use super::shards::with_address;
-use super::signed::Signed;
+use super::signed::{Signed, Trader};
 use super::{Answer, ApiError, App, bound_met, ok, status_of};
 use crate::json::once::{MassCancelQuery, NumberRequest, name_of, with_number};
 use crate::json::outcome::{self, Subject};
@@ -27,17 +27,17 @@ pub(crate) fn fresh_client_order_id() -> ClientOrderId {
     ClientOrderId(u64::from_le_bytes(bytes))
 }
 
-/// Carries a command out, under its number if it has one; `describe` makes the answer to what it did, `of` is the order that it is
+/// Carries a command out, under its number if it has one, else once by its nonce; `describe` makes the answer to what it did, `of` is the order that it is
 /// about.
 async fn carry_out(
     app: &App,
-    (account, ordinal): (AccountId, Option<Ordinal>),
+    (Trader { account, signed }, ordinal): (Trader, Option<Ordinal>),
     command: Command,
     of: Option<&Subject>,
     describe: impl FnOnce(&Outcome) -> Result<Value, RejectReason>,
 ) -> Answer {
     let Some(ordinal) = ordinal else {
-        let outcome = app.venue.command(command).await?;
+        let outcome = app.venue.command_by(signed, command).await?;
         return match describe(&outcome) {
             Ok(answer) => Ok(ok(&answer)),
             Err(reason) => Err(refusal(app, reason, &command, of).await),
@@ -101,44 +101,44 @@ async fn place_known(app: &App, ordinal: Ordinal, reason: RejectReason) -> Optio
     })
 }
 
-async fn one(app: &App, ordinal: Option<Ordinal>, command: Command, subject: Subject) -> Answer {
+async fn one(app: &App, by: (Trader, Option<Ordinal>), command: Command, subject: Subject) -> Answer {
     let describe = |outcome: &Outcome| {
         let catalog = app.venue.catalog();
         let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
         outcome::order(outcome, &subject, scale)
     };
-    carry_out(app, (subject.account, ordinal), command, Some(&subject), describe).await
+    carry_out(app, by, command, Some(&subject), describe).await
 }
 
 type Asked = Result<Query<NumberRequest>, QueryRejection>;
 
 pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
-    let account = signed.trader()?;
+    let by = signed.trader()?;
     let ordinal = query(asked)?.ordinal()?;
     let request: OrderRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let name = || ordinal.map_or_else(fresh_client_order_id, name_of);
-    let (command, subject) = request.command(account, &catalog, name)?;
-    one(&app, ordinal, command, subject).await
+    let (command, subject) = request.command(by.account, &catalog, name)?;
+    one(&app, (by, ordinal), command, subject).await
 }
 
 pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
-    let account = signed.canceller()?;
+    let by = signed.canceller()?;
     let ordinal = query(asked)?.ordinal()?;
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let catalog = app.venue.catalog_for_commands()?;
-    let (command, subject) = request.command(account, &catalog)?;
-    one(&app, ordinal, command, subject).await
+    let (command, subject) = request.command(by.account, &catalog)?;
+    one(&app, (by, ordinal), command, subject).await
 }
 
 pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
-    let account = signed.trader()?;
+    let by = signed.trader()?;
     let ordinal = query(asked)?.ordinal()?;
     let of = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let request: AmendRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let (command, subject) = request.command(&of, account, &catalog)?;
-    one(&app, ordinal, command, subject).await
+    let (command, subject) = request.command(&of, by.account, &catalog)?;
+    one(&app, (by, ordinal), command, subject).await
 }
 
 pub(super) async fn mass_cancel(
@@ -146,10 +146,11 @@ pub(super) async fn mass_cancel(
     asked: Result<Query<MassCancelQuery>, QueryRejection>,
     signed: Signed,
 ) -> Answer {
-    let account = signed.canceller()?;
+    let by = signed.canceller()?;
+    let account = by.account;
     let catalog = app.venue.catalog_for_commands()?;
     let (request, number) = query(asked)?.parts();
     let (command, ordinal) = (request.command(account, &catalog)?, number.ordinal()?);
     let describe = |outcome: &Outcome| outcome::mass_cancel(outcome, account, &app.venue.catalog());
-    carry_out(&app, (account, ordinal), command, None, describe).await
+    carry_out(&app, (by, ordinal), command, None, describe).await
 }

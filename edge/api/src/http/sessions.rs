@@ -5,18 +5,19 @@ use serde_json::json;
 use walras_types::RejectReason;
 use walras_wire::{Command, Event, OpenSession, SessionCommand, SessionEvent};
 
-use super::signed::Signed;
+use super::signed::{Signed, Trader};
 use super::{Answer, App, ok};
 use crate::json::once::{SessionRequest, session};
 use crate::json::requests::parse;
 
 pub(super) async fn open(State(app): State<App>, signed: Signed) -> Answer {
-    let account = signed.trader()?;
+    let Trader { account, signed: by } = signed.trader()?;
     let request: SessionRequest = parse(&signed.body)?;
     let token = request.token()?;
     // Only who leads takes it; others say who does.
     app.venue.catalog_for_commands()?;
-    let outcome = app.venue.command(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token }))).await?;
+    let outcome =
+        app.venue.command_by(by, Command::Session(SessionCommand::Open(OpenSession { account: Some(account), token }))).await?;
     let opened = outcome
         .events
         .iter()

@@ -13,7 +13,7 @@ use walras_wire::{Command, Event, ShardCommand, ShardEvent, ShardPlace, Transfer
 
 use super::admin::apply;
 use super::exposition::{Exposition, Kind};
-use super::signed::Signed;
+use super::signed::{Signed, Trader};
 use super::{Answer, ApiError, App, ok, visits};
 use crate::json::names;
 use crate::json::requests::{InstrumentShardRequest, TransferOutRequest, TransfersInRequest, parse};
@@ -127,11 +127,11 @@ pub(super) async fn transfers(State(app): State<App>, signed: Signed) -> Answer 
 }
 
 pub(super) async fn transfer_out(State(app): State<App>, signed: Signed) -> Answer {
-    let account = signed.trader()?;
+    let Trader { account, signed: by } = signed.trader()?;
     let request: TransferOutRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let transfer = request.transfer(account, &catalog, app.venue.clock().now())?;
-    let outcome = app.venue.command(Command::Shard(ShardCommand::TransferOut(transfer))).await?;
+    let outcome = app.venue.command_by(by, Command::Shard(ShardCommand::TransferOut(transfer))).await?;
     if let Some(reason) = outcome.rejected() {
         return Err(with_cause(&app, reason, &transfer).await);
     }

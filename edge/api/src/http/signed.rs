@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
-use walras_access::Refusal;
+use walras_access::{Caller, Refusal};
 use walras_gateway::{Allowance, AuthFields, Permission};
-use walras_sequencer::KeyName;
+use walras_sequencer::{KeyName, SignedBy};
 use walras_types::{AccountId, RejectReason};
 
 use super::{ApiError, App, Place, place_of};
@@ -23,6 +23,14 @@ pub(super) struct Signed {
     place: Arc<Place>,
     /// As it came.
     pub(super) body: Bytes,
+}
+
+/// Whoever trades with a request.
+#[derive(Debug)]
+pub(super) struct Trader {
+    pub(super) account: AccountId,
+    /// What the log keeps of the signature.
+    pub(super) signed: SignedBy,
 }
 
 fn fields(headers: &HeaderMap) -> Option<AuthFields> {
@@ -52,42 +60,54 @@ impl FromRequest<App> for Signed {
 }
 
 impl Signed {
-    fn check(&self, permission: Permission) -> Result<Option<AccountId>, ApiError> {
+    fn check(&self, permission: Permission) -> Result<Caller, ApiError> {
         self.check_either([permission; 2], Allowance::Requests)
     }
 
-    fn check_either(&self, permissions: [Permission; 2], from: Allowance) -> Result<Option<AccountId>, ApiError> {
+    fn check_either(&self, permissions: [Permission; 2], from: Allowance) -> Result<Caller, ApiError> {
         let missing = "send the headers Walras-Key, Walras-Timestamp, Walras-Nonce and Walras-Signature";
         let fields = self.fields.as_ref().ok_or_else(|| Refusal::new(RejectReason::Unauthenticated, missing))?;
         let request = walras_gateway::Request { method: &self.method, path: &self.path, body: &self.body };
         let caller = self.app.access.authorize_either(&request, fields, permissions, from)?;
         self.place.has_shown(caller.permissions);
-        Ok(caller.account)
+        Ok(caller)
     }
 
-    fn account(&self, permission: Permission, from: Allowance) -> Result<AccountId, ApiError> {
+    fn account(&self, permission: Permission, from: Allowance) -> Result<Trader, ApiError> {
         let of_nobody = || Refusal::new(RejectReason::Forbidden, "the key belongs to no account");
-        Ok(self.check_either([permission; 2], from)?.ok_or_else(of_nobody)?)
+        let caller = self.check_either([permission; 2], from)?;
+        Ok(Trader { account: caller.account.ok_or_else(of_nobody)?, signed: signed_by(None, &caller) })
     }
 
     /// The account that the key may read.
     pub(super) fn reader(&self) -> Result<AccountId, ApiError> {
-        self.account(Permission::Read, Allowance::Requests)
+        Ok(self.account(Permission::Read, Allowance::Requests)?.account)
     }
 
     /// The account that the key may trade for.
-    pub(super) fn trader(&self) -> Result<AccountId, ApiError> {
+    pub(super) fn trader(&self) -> Result<Trader, ApiError> {
         self.account(Permission::Trade, Allowance::Requests)
     }
 
     /// The same for a cancel, which a throttled key may still send.
-    pub(super) fn canceller(&self) -> Result<AccountId, ApiError> {
+    pub(super) fn canceller(&self) -> Result<Trader, ApiError> {
         self.account(Permission::Trade, Allowance::Cancels)
     }
 
-    /// The operator's key that it was signed with.
-    pub(super) fn operator(&self) -> Result<KeyName, ApiError> {
+    /// The operator's key that it was signed with, and its nonce.
+    pub(super) fn operator(&self) -> Result<SignedBy, ApiError> {
+        let caller = self.check(Permission::Operator)?;
+        Ok(signed_by(Some(self.operator_name()?), &caller))
+    }
+
+    /// The operator's key that it was signed with, for a request that leaves nothing in the log.
+    pub(super) fn operator_key(&self) -> Result<KeyName, ApiError> {
         self.check(Permission::Operator)?;
+        self.operator_name()
+    }
+
+    /// The name of the key, once it was checked.
+    pub(super) fn operator_name(&self) -> Result<KeyName, ApiError> {
         let id = self.fields.as_ref().map_or("", |fields| &fields.key);
         Ok(KeyName::new(id).ok_or(RejectReason::UnknownKey)?)
     }
@@ -96,4 +116,8 @@ impl Signed {
     pub(super) fn transfer_relay(&self) -> Result<(), ApiError> {
         self.check_either([Permission::Operator, Permission::TransferRelay], Allowance::Requests).map(|_| ())
     }
+}
+
+fn signed_by(key: Option<KeyName>, caller: &Caller) -> SignedBy {
+    SignedBy { key, nonce: Some(Box::new(caller.nonce)) }
 }

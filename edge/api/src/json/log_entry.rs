@@ -30,7 +30,8 @@ const EXACT_BELOW: u64 = 1 << 53;
 /// An entry of the log.
 #[must_use]
 pub fn entry(entry: &Entry) -> Value {
-    let Entry { log_index, time, ordinal, key, content } = entry;
+    // The nonce is of use to the state alone.
+    let Entry { log_index, time, ordinal, key, nonce: _, content } = entry;
     let mut fields = object([
         ("log_index", Some(number(log_index.0))),
         ("time_ns", Some(number(time.0))),

@@ -14,7 +14,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use walras_access::{Caller, Refusal};
 use walras_gateway::{Allowance, Permission};
 use walras_ports::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
-use walras_types::{AccountId, InstrumentId, RejectReason};
+use walras_sequencer::SignedBy;
+use walras_types::{AccountId, InstrumentId, NonceUse, RejectReason};
 use walras_wire::{Command, VenueCommand};
 
 use super::frames::{self, Seen};
@@ -60,6 +61,8 @@ struct Session {
     place: Arc<Place>,
     socket: WebSocket,
     caller: Option<Caller>,
+    /// Whether the log has the nonce of the `auth` message: only then is this connection the only one that it opened to trade by.
+    may_command: bool,
     party: Party,
     subscriptions: Vec<Subscription>,
     wants_status: bool,
@@ -83,6 +86,7 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
         place,
         socket,
         caller: None,
+        may_command: false,
         party: Party::Reader,
         subscriptions: Vec::new(),
         wants_status: false,
@@ -295,7 +299,10 @@ impl Session {
         {
             return self.refuse(id.as_deref(), &refusal).await;
         }
-        let answered = asked.and_then(|ask| self.on_ask(ask, id.as_deref()));
+        let answered = match asked {
+            Ok(ask) => self.on_ask(ask, id.as_deref()).await,
+            Err(refusal) => Err(refusal),
+        };
         self.note_use();
         match answered {
             Ok(replies) => {
@@ -312,11 +319,11 @@ impl Session {
     }
 
     /// What is answered at once; the answers of commands follow when they are durable.
-    fn on_ask(&mut self, ask: Ask, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
+    async fn on_ask(&mut self, ask: Ask, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
         let catalog = self.app.venue.catalog();
         match ask {
             Ask::Ping => Ok(vec![json!({"type": "pong", "time_ns": self.app.venue.clock().now().0.to_string()})]),
-            Ask::Auth(fields) => self.authenticate(&fields),
+            Ask::Auth(fields) => self.authenticate(&fields).await,
             Ask::Subscribe(channel) => {
                 match channel {
                     Channel::Status => self.wants_status = true,
@@ -371,24 +378,22 @@ impl Session {
         Ok(self.app.venue.subscribe(self.connection, subscription)?)
     }
 
-    fn authenticate(&mut self, fields: &walras_gateway::AuthFields) -> Result<Vec<Value>, Refusal> {
+    async fn authenticate(&mut self, fields: &walras_gateway::AuthFields) -> Result<Vec<Value>, Refusal> {
         let caller = self.app.access.authenticate_socket(fields)?;
         if self.caller.as_ref().is_some_and(|now| now.account != caller.account) {
             return Err(Refusal::new(RejectReason::Malformed, "this connection belongs to another account: open a new one"));
         }
         let account = caller.account;
+        let may_command =
+            caller.permissions.allow(Permission::Trade) && log_nonce(self.app.clone(), caller.nonce, self.write_timeout).await?;
         self.place.has_shown(caller.permissions);
-        if caller.permissions.allow(Permission::Trade) {
-            // Commands that come by this connection are not signed, so a copy of this message could send some. Its time goes into
-            // the log, which is what tells the next process that it was taken, see `Access::open`. Nobody waits for the entry.
-            self.app.venue.submit(Command::Venue(VenueCommand::Tick))?;
-        }
         if let Some(account) = account.filter(|_| caller.permissions.allow(Permission::Read)) {
             // Not counted among the client's own subscriptions.
             self.app.venue.subscribe(self.connection, Subscription::Account(account))?;
         }
         let message = json!({"type": "authenticated", "key": fields.key, "account_id": account.map(|a| a.0)});
         self.caller = Some(caller);
+        self.may_command |= may_command;
         if self.party == Party::Reader {
             self.party = Party::Promoted;
         }
@@ -411,6 +416,10 @@ impl Session {
         account: AccountId,
         id: Option<&str>,
     ) -> Result<Vec<Value>, Refusal> {
+        if !self.may_command {
+            let advice = "this replica did not lead, or could not write, when the connection was authenticated: send auth again";
+            return Err(Refusal::new(RejectReason::Unauthenticated, advice));
+        }
         let outcome = self.app.venue.submit(command)?;
         let (app, id) = (self.app.clone(), id.map(str::to_owned));
         let answer = async move {
@@ -452,5 +461,19 @@ fn too_big(error: &axum::Error) -> End {
         End::Close(CLOSE_TOO_BIG, "the message is larger than the gateway reads")
     } else {
         End::Gone
+    }
+}
+
+/// Has the log keep the nonce of an `auth` message. Commands that come by the connection are not signed, so a copy of the message could
+/// send some, at this replica or at another one; the state refuses the copy's nonce. Returns whether the log has it: a replica that
+/// does not lead, or cannot write, gives out what may be read.
+async fn log_nonce(app: App, nonce: NonceUse, patience: Duration) -> Result<bool, Refusal> {
+    let signed = SignedBy { key: None, nonce: Some(Box::new(nonce)) };
+    match timeout(patience, app.venue.command_by(signed, Command::Venue(VenueCommand::Tick))).await {
+        Ok(Ok(_)) => Ok(true),
+        Ok(Err(NoOutcome::Refused(
+            reason @ (RejectReason::NonceReused | RejectReason::TimestampStale | RejectReason::Throttled),
+        ))) => Err(reason.into()),
+        Ok(Err(_)) | Err(_) => Ok(false),
     }
 }

@@ -138,7 +138,7 @@ mod tests {
         let mut text = LogText::default();
         let mut line = |key: Option<&str>, command: Command| {
             let key = key.and_then(KeyName::new);
-            text.line(&Entry { log_index: LogIndex(7), time: TimeNs(8), ordinal: None, key, content: command.into() })
+            text.line(&Entry { log_index: LogIndex(7), time: TimeNs(8), ordinal: None, key, nonce: None, content: command.into() })
         };
         let deposit = Command::Account(AccountCommand::Deposit(Transfer {
             account: AccountId(1),

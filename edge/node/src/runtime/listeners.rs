@@ -66,7 +66,7 @@ impl Listeners {
         deltas: &[(AccountId, AccountDelta)],
         feed: Option<&mut Feed>,
     ) -> bool {
-        let Entry { log_index, time, ordinal: _, key: _, content } = entry;
+        let Entry { log_index, time, ordinal: _, key: _, nonce: _, content } = entry;
         let mut catalog_changed = false;
         for event in events {
             catalog_changed |= self.take(event);

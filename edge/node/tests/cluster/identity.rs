@@ -146,7 +146,7 @@ fn what_one_replica_learns_of_keys_all_know() {
         said["keys"].as_array().unwrap().iter().map(|key| key["key_id"].as_str().unwrap().to_owned()).collect()
     };
     let body = json!({"permissions": ["operator"]});
-    let made: Value = cluster.operator(2).signed_here("POST", "/v1/admin/keys", Some(&body)).unwrap();
+    let made: Value = cluster.operator(2).signed("POST", "/v1/admin/keys", Some(&body)).unwrap();
     let made = made["key_id"].as_str().unwrap().to_owned();
     until("all know the key", || (1..=3).all(|id| key_ids(id).contains(&made)));
     // An operator's key is revoked by the leader alone, to which the client goes.

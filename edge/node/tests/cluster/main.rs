@@ -17,6 +17,7 @@ mod operate;
 mod paths;
 mod proxy;
 mod release;
+mod signed;
 mod stops;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,6 +12,7 @@ use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand, decode_command, encode_command};
 
 use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack};
+use crate::entry::SignedBy;
 use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Notice, Place, Timed};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
 
@@ -186,12 +187,12 @@ impl<O> FairAccess<O> {
     }
 
     /// Where this replica leads: a command that came otherwise than through a session is held like the others.
-    pub fn submit_alone(&mut self, at: GatewayTime, command: Command, origin: Option<O>) {
+    pub fn submit_alone(&mut self, at: GatewayTime, signed: SignedBy, command: Command, origin: Option<O>) {
         self.scratch.clear();
         encode_command(&command, &mut self.scratch);
         let time_ns = self.hold_time_ns(at);
         let (gateway, stamp, content) = (gateway_of(self.me), Stamp::OnArrival, &self.scratch[..]);
-        let arrives = Arrives { gateway, stamp, place: Place::Alone, command, content, origin };
+        let arrives = Arrives { gateway, stamp, place: Place::Alone, command, content, signed, origin };
         self.intake.on_arrival(time_ns, arrives, None, &mut self.notices);
     }
 
@@ -290,7 +291,7 @@ impl<O> FairAccess<O> {
         // Without a clock of its own the leader can not say what a stamp means.
         let stamp = if at.status == ClockStatus::Unknown { Stamp::OnArrival } else { stamp };
         let expected = if let Place::Ordinal(ordinal) = place { sequencer.next_of(ordinal.session) } else { None };
-        let arrives = Arrives { gateway, stamp, place, command, content, origin: None };
+        let arrives = Arrives { gateway, stamp, place, command, content, signed: SignedBy::NOBODY, origin: None };
         let time_ns = self.hold_time_ns(at);
         self.intake.on_arrival(time_ns, arrives, expected, &mut self.notices);
     }
@@ -321,7 +322,10 @@ impl<O> FairAccess<O> {
         reuse(for_leader, &mut self.for_leader);
         if sequencer.is_leading() {
             let time_ns = self.hold_time_ns(at);
-            let submit = |ordinal: Option<Ordinal>, command: &Command, origin| sequencer.submit(at.now, ordinal, command, origin);
+            let submit = |ordinal: Option<Ordinal>, signed: &SignedBy, command: &Command, origin| match ordinal {
+                Some(_) => sequencer.submit(at.now, ordinal, command, origin),
+                None => sequencer.submit_signed(at.now, signed, command, origin),
+            };
             self.intake.release(time_ns, submit, &mut self.notices);
             self.intake.take_timed().for_each(|timed| host.timed(timed));
         }
@@ -441,7 +445,8 @@ impl<O> FairAccess<O> {
         if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
             self.forwards.on_applied(ordinal);
         }
-        match applied.entry.content.command() {
+        let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
+        match applied.entry.content.command().filter(|_| !is_refused) {
             Some(Command::Order(OrderCommand::MassCancel(cancel))) if applied.entry.ordinal.is_none() => {
                 self.forwards.on_cancelled(cancel)
             }
@@ -566,7 +571,7 @@ mod tests {
         let me = ReplicaId::new(1).expect("it is not 0");
         let intake = IntakeSettings::new(2, DelaySettings::Static { delay_ns: 100 }, 1);
         let mut access = FairAccess::<u32>::new(me, ForwardSettings::default(), intake);
-        access.submit_alone(at(1_000, 50_000), Command::Venue(VenueCommand::Tick), Some(7));
+        access.submit_alone(at(1_000, 50_000), SignedBy::NOBODY, Command::Venue(VenueCommand::Tick), Some(7));
         assert_eq!(access.wait_ns(at(1_000, 50_000)), Some(100));
         // An hour back: the hold's time goes on, at half the pace.
         for (now_ns, shown_ns, held_ns) in [(1_000, 10, 50_000), (1_100, 20, 50_050), (1_300, 30, 50_150), (1_400, 60_000, 60_000)]

@@ -35,6 +35,7 @@ use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Se
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::Command;
 
+use crate::entry::SignedBy;
 use crate::replicated::NotTaken;
 use figures::Queueing;
 pub use figures::{GatewayFigures, IntakeCounts, IntakeFigures};
@@ -65,6 +66,8 @@ pub struct Arrives<'a, O> {
     pub command: Command,
     /// Its bytes, by which copies are compared.
     pub content: &'a [u8],
+    /// How it was signed; by nobody unless it is [`Place::Alone`].
+    pub signed: SignedBy,
     /// Who waits for it here; never set with [`Place::Ordinal`], whose answer goes to the connection that serves the session.
     pub origin: Option<O>,
 }
@@ -135,6 +138,7 @@ struct Held<O> {
     place: Place,
     generation: u32,
     command: Command,
+    signed: SignedBy,
     origin: Option<O>,
     /// Whether its sequence says something about the delay.
     steers: bool,
@@ -285,7 +289,7 @@ impl<O> Intake<O> {
         let Lined { gateway, stamp, command, .. } = lined;
         let (session_seq, generation) = (line.next, line.generation);
         let ordinal = Ordinal { session, session_seq };
-        let order = Held { place: Place::Ordinal(ordinal), generation, command, origin: None, steers };
+        let order = Held { place: Place::Ordinal(ordinal), generation, command, signed: SignedBy::NOBODY, origin: None, steers };
         let arrival = Arrival { gateway, session, session_seq, stamp, order };
         match self.hold.push_after(now_ns, arrival, line.stamped_last_ns) {
             Ok(stamp_ns) => {
@@ -303,13 +307,13 @@ impl<O> Intake<O> {
     }
 
     fn on_unnumbered(&mut self, now_ns: u64, arrives: Arrives<'_, O>, notices: &mut Vec<Notice<O>>) {
-        let Arrives { gateway, place, command, origin, .. } = arrives;
+        let Arrives { gateway, place, command, signed, origin, .. } = arrives;
         let (stamp, steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
         let session = if let Place::After(session) = place { session } else { SessionId(0) };
         let mut line = self.lines.get_mut(&session);
         let generation = line.as_ref().map_or(0, |line| line.generation);
         let after_ns = line.as_ref().and_then(|line| line.stamped_last_ns);
-        let order = Held { place, generation, command, origin, steers };
+        let order = Held { place, generation, command, signed, origin, steers };
         let arrival = Arrival { gateway, session, session_seq: SessionSeq(0), stamp, order };
         match (self.hold.push_after(now_ns, arrival, after_ns), &mut line) {
             (Ok(stamp_ns), Some(line)) => line.stamped_last_ns = Some(stamp_ns),
@@ -339,12 +343,13 @@ impl<O> Intake<O> {
         notices.push(Notice::Refused { gateway, ordinal, reason });
     }
 
-    /// What is due goes to the sequencer: `submit` is [`ReplicatedSequencer::submit`](crate::ReplicatedSequencer::submit). Call it
-    /// after every arrival, and at [`Intake::next_due_ns`].
+    /// What is due goes to the sequencer: `submit` is [`ReplicatedSequencer::submit`](crate::ReplicatedSequencer::submit), or
+    /// [`ReplicatedSequencer::submit_signed`](crate::ReplicatedSequencer::submit_signed) for what has no ordinal. Call it after every
+    /// arrival, and at [`Intake::next_due_ns`].
     pub fn release(
         &mut self,
         now_ns: u64,
-        mut submit: impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
+        mut submit: impl FnMut(Option<Ordinal>, &SignedBy, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
         notices: &mut Vec<Notice<O>>,
     ) {
         while let Some(released) = self.hold.pop_due(now_ns) {
@@ -357,7 +362,7 @@ impl<O> Intake<O> {
         &mut self,
         now_ns: u64,
         released: Released<Held<O>>,
-        submit: &mut impl FnMut(Option<Ordinal>, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
+        submit: &mut impl FnMut(Option<Ordinal>, &SignedBy, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
         notices: &mut Vec<Notice<O>>,
     ) {
         let Released { gateway, late_ns, sequence, stamp_ns, arrived_ns, order, .. } = released;
@@ -367,7 +372,7 @@ impl<O> Intake<O> {
             self.hold.set_delay_ns(self.delay.delay_ns());
         }
         let Place::Ordinal(ordinal) = order.place else {
-            if let Err((why, Some(origin))) = submit(None, &order.command, order.origin) {
+            if let Err((why, Some(origin))) = submit(None, &order.signed, &order.command, order.origin) {
                 notices.push(Notice::NotTaken { origin, why });
             }
             return;
@@ -379,7 +384,7 @@ impl<O> Intake<O> {
                 return;
             }
         }
-        let taken = submit(Some(ordinal), &order.command, None);
+        let taken = submit(Some(ordinal), &SignedBy::NOBODY, &order.command, None);
         if taken.is_ok() && is_timed(ordinal) && self.timed.len() < TIMED_MAX {
             let transit_ns = order.steers.then(|| arrived_ns.saturating_sub(stamp_ns));
             self.timed.push(Timed { ordinal, transit_ns, held_ns: now_ns.saturating_sub(arrived_ns) });

@@ -66,7 +66,8 @@ pub trait Host<O> {
 pub struct AppliedEntry<'a, O> {
     /// The command, where and when.
     pub entry: &'a Entry,
-    /// For a session's command: what it was to its session. `None` for others.
+    /// For a session's command: what it was to its session. For others: [`Numbered::Refused`] where the state refused the nonce, else
+    /// `None`.
     pub numbered: Option<Numbered>,
     /// Who sent it to this replica.
     pub origin: Option<O>,

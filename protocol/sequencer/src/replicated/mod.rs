@@ -30,7 +30,7 @@ use walras_wire::batch::BlockProposal;
 use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardCommand, VenueCommand};
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
-use crate::entry::{Content, Entry, KeyName, LogGap, decode_entry};
+use crate::entry::{Content, Entry, LogGap, SignedBy, decode_entry};
 use agreement::{Agreement, Differs};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
 use introductions::Greeting;
@@ -199,27 +199,28 @@ impl<O> ReplicatedSequencer<O> {
     ) -> Result<(), (NotTaken, Option<O>)> {
         match self.admit(ordinal) {
             Ok(collecting) => {
-                collecting.push(now, ordinal, None, command, origin);
+                collecting.push(now, ordinal, &SignedBy::NOBODY, command, origin);
                 Ok(())
             }
             Err(why) => Err((why, origin)),
         }
     }
 
-    /// The same for an operator's command, which the log keeps with the API key that gave it.
+    /// The same for a command of no session, which the log keeps with its nonce and with the operator's API key that gave it.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit).
-    pub fn submit_keyed(
+    /// As [`submit`](Self::submit); or the state knows already that it will refuse the nonce.
+    pub fn submit_signed(
         &mut self,
         now: TimeNs,
-        key: KeyName,
+        signed: &SignedBy,
         command: &Command,
         origin: Option<O>,
     ) -> Result<(), (NotTaken, Option<O>)> {
-        match self.admit(None) {
+        let known = signed.nonce.as_deref().map_or(Ok(()), |nonce| self.engine.check_nonce(self.engine.time(), nonce));
+        match self.admit(None).and_then(|collecting| known.map_err(NotTaken::Refused).map(|()| collecting)) {
             Ok(collecting) => {
-                collecting.push(now, None, Some(key), command, origin);
+                collecting.push(now, None, signed, command, origin);
                 Ok(())
             }
             Err(why) => Err((why, origin)),
@@ -574,7 +575,7 @@ impl<O> ReplicatedSequencer<O> {
             collecting.push(
                 time,
                 None,
-                None,
+                &SignedBy::NOBODY,
                 &Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: at, state_hash: hash })),
                 None,
             );
@@ -760,7 +761,7 @@ impl<O> ReplicatedSequencer<O> {
                 let mut collecting = Collecting::new(term, time);
                 if self.engine.shard_place().count > 1 {
                     // Before anything that anybody sends: the state may be older than what other shards saw of it.
-                    collecting.push(time, None, None, &Command::Shard(ShardCommand::DoubtTransfers), None);
+                    collecting.push(time, None, &SignedBy::NOBODY, &Command::Shard(ShardCommand::DoubtTransfers), None);
                 }
                 self.collecting = Some(collecting);
                 self.driver.start_over();

@@ -7,7 +7,7 @@ use walras_types::{Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::Command;
 use walras_wire::batch::{BlockProposal, UnwritableProposal};
 
-use crate::entry::{KeyName, encode_clearing, encode_entry, encode_keyed};
+use crate::entry::{SignedBy, encode_clearing, encode_entry, encode_signed};
 
 /// What a pack adds to an entry's bytes, at most.
 const ENTRY_OVERHEAD_BYTES: usize = 16;
@@ -56,19 +56,12 @@ impl<O> Collecting<O> {
     }
 
     /// Takes a command.
-    pub(super) fn push(
-        &mut self,
-        now: TimeNs,
-        ordinal: Option<Ordinal>,
-        key: Option<KeyName>,
-        command: &Command,
-        origin: Option<O>,
-    ) {
+    pub(super) fn push(&mut self, now: TimeNs, ordinal: Option<Ordinal>, signed: &SignedBy, command: &Command, origin: Option<O>) {
         self.time = self.time.max(now);
         self.scratch.clear();
-        match key {
-            None => encode_entry(self.time, ordinal, command, &mut self.scratch),
-            Some(key) => encode_keyed(self.time, key, command, &mut self.scratch),
+        match signed {
+            SignedBy { key: None, nonce: None } => encode_entry(self.time, ordinal, command, &mut self.scratch),
+            SignedBy { key, nonce } => encode_signed(self.time, *key, nonce.as_deref(), command, &mut self.scratch),
         }
         self.pack.push(&self.scratch);
         self.origins.push(origin);

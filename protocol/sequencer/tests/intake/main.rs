@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{DelayBounds, DelaySettings, Ppm, Stepped};
 use walras_fair_access::resequence::Stamp;
-use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Notice, Place, Timed};
+use walras_sequencer::{Arrives, Intake, IntakeFigures, IntakeSettings, NotTaken, Notice, Place, SignedBy, Timed};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::{Command, VenueCommand};
 
@@ -84,7 +84,7 @@ impl World {
         let expected = self.venue.expected.get(&ordinal.session).copied();
         let place = Place::Ordinal(ordinal);
         let (gateway, command) = (GatewayId(gateway), Command::Venue(VenueCommand::Tick));
-        let arrives = Arrives { gateway, stamp, place, command, content: &[content], origin: None };
+        let arrives = Arrives { gateway, stamp, place, command, content: &[content], signed: SignedBy::NOBODY, origin: None };
         self.intake.on_arrival(now_ns, arrives, expected, &mut self.notices);
         self.passes(now_ns);
     }
@@ -97,6 +97,7 @@ impl World {
             place,
             command: Command::Venue(VenueCommand::Tick),
             content: &[0],
+            signed: SignedBy::NOBODY,
             origin: Some(waiter),
         };
         self.intake.on_arrival(now_ns, arrives, None, &mut self.notices);
@@ -106,7 +107,7 @@ impl World {
     /// What is due now leaves.
     fn passes(&mut self, now_ns: u64) {
         let Self { intake, venue, notices } = self;
-        intake.release(now_ns, |ordinal, _, origin| venue.submit(now_ns, ordinal).map_err(|why| (why, origin)), notices);
+        intake.release(now_ns, |ordinal, _, _, origin| venue.submit(now_ns, ordinal).map_err(|why| (why, origin)), notices);
     }
 
     /// Time goes on until then; everything leaves when it is due.

@@ -108,17 +108,27 @@ mutations! {
     ReplayTwice,
     /// One replica: every signed order is submitted twice.
     SubmitTwice,
-    /// One replica: requests from before the start are taken again.
+    /// One replica: requests from before the start are taken again, and their nonces do not go into the log.
     ForgetNonces,
     /// One replica: requests stamped after the start are taken, although a client's clock, or the replica's own before it was set
-    /// back, may have been ahead of the start's.
+    /// back, may have been ahead of the start's; and their nonces do not go into the log.
     TakeStampsFromStart,
+    /// The fingerprints of signed requests are forgotten at a change of leader.
+    NoncesOfOneTerm,
 }
 
 impl Mutation {
     /// Whether it shows to those alone who sign each order by itself.
     pub(super) fn is_of_signer(self) -> bool {
-        matches!(self, Self::RefuseInDoubt | Self::ReplayTwice | Self::SubmitTwice | Self::ForgetNonces | Self::TakeStampsFromStart)
+        matches!(
+            self,
+            Self::RefuseInDoubt
+                | Self::ReplayTwice
+                | Self::SubmitTwice
+                | Self::ForgetNonces
+                | Self::TakeStampsFromStart
+                | Self::NoncesOfOneTerm
+        )
     }
 
     /// Changes the events of an entry to those of a wrong engine.

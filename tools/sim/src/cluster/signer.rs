@@ -1,8 +1,6 @@
 //! A program that signs each order by itself and numbers none, as over HTTP without a session: a retry is another order, and only
-//! the gateway's nonces keep a recorded request from being taken again.
-//!
-//! Nonces live as long as a process, so this is for venues whose clocks are not set back further than a gateway lets stamps lie
-//! ahead (`GatewayConfig::stamps_from_ns`), and a recorded request is repeated where it was sent.
+//! its nonce keeps a recorded request from being taken again: the gateway's memory where it was sent, the replicated state elsewhere.
+//! A recorded request is repeated where it was sent or at another replica.
 
 use walras_gateway::Request;
 use walras_replica::{NoOutcome, WaiterAnswer};
@@ -60,6 +58,8 @@ impl World {
         let is_repeated = signer.choices.one_in(3);
         if is_repeated {
             let after_ns = signer.choices.within(1_000, REPLAY_NS_MAX);
+            let elsewhere = signer.choices.below(self.machines.len() as u64) as usize;
+            let replica = if signer.choices.one_in(2) { replica } else { elsewhere };
             self.schedule.at(self.now_ns + after_ns, Event::Replay { replica, signed: signed.clone() });
             self.report.replayed += 1;
         }

@@ -465,8 +465,15 @@ fn every_command_is_read_back_from_its_line() {
         let key = KeyName::new("ed_operator");
         let now = 1_700_000_000_000_000_000;
         for (index, time, ordinal, key) in [(1, 0, None, None), (EXACT_BELOW, now, Some(ordinal), None), (2, now, None, key)] {
-            let line =
-                entry(&Entry { log_index: LogIndex(index), time: TimeNs(time), ordinal, key, content: command.into() }).to_string();
+            let line = entry(&Entry {
+                log_index: LogIndex(index),
+                time: TimeNs(time),
+                ordinal,
+                key,
+                nonce: None,
+                content: command.into(),
+            })
+            .to_string();
             assert!(!line.contains('\n'));
             let mut read = Fields::of(serde_json::from_str(&line).unwrap());
             assert_eq!((read.number("log_index"), read.number("time_ns")), (index, time), "{line}");
@@ -492,6 +499,7 @@ fn an_entry_looks_as_the_documents_say() {
         time: TimeNs(1_700_000_000_000_000_000),
         ordinal: None,
         key: None,
+        nonce: None,
         content: Command::Order(OrderCommand::New(order)).into(),
     });
     let document = include_str!("../../../../../docs/log-dump.md");

@@ -47,7 +47,7 @@ use walras_ports::{
 };
 use walras_replica::{Derived, Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
-use walras_sequencer::{GatewayTime, Halt};
+use walras_sequencer::{GatewayTime, Halt, SignedBy};
 use walras_types::{LogIndex, RejectReason};
 
 use super::batches::{Declared, Solver};
@@ -414,7 +414,7 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(command) = self.declared.step(now, engine, catalog) {
             // Where it is not taken, the state is looked at again.
             let at = self.at();
-            self.replica.submit(at, command, None, None);
+            self.replica.submit(at, command, SignedBy::NOBODY, None);
         }
     }
 
@@ -624,7 +624,7 @@ impl<D: Disk> ReplicaThread<D> {
             if !self.replica.sequencer().has_room() {
                 return;
             }
-            let Ok(Inbound { command, asker, key }) = self.queues.commands.try_recv() else { return };
+            let Ok(Inbound { command, asker, signed }) = self.queues.commands.try_recv() else { return };
             let at = self.times.at(self.now_ns);
             match asker {
                 Some(Asker::Numbered(number, reply)) => {
@@ -634,9 +634,9 @@ impl<D: Disk> ReplicaThread<D> {
                 Some(Asker::Reply(reply)) => {
                     let waiter = self.waiters.add(Waiter::Command(reply));
                     self.replica.observe().0.traces.requested(waiter);
-                    self.replica.submit(at, command, key, Some(waiter));
+                    self.replica.submit(at, command, signed, Some(waiter));
                 }
-                None => self.replica.submit(at, command, key, None),
+                None => self.replica.submit(at, command, signed, None),
             }
         }
         if !self.queues.commands.is_empty() {

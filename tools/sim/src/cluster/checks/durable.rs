@@ -39,6 +39,7 @@ mod tests {
             time: TimeNs(1),
             ordinal: None,
             key: None,
+            nonce: None,
             content: Command::Venue(VenueCommand::Tick).into(),
         };
         let members = [Members::of_voters((1..=3).filter_map(ReplicaId::new))];

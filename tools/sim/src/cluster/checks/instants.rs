@@ -106,7 +106,14 @@ mod tests {
         instants.on_proposed(LogIndex(2), LogIndex(0), proposal(two, true));
         for (index, time_ns) in [(1, 2 * HOUR_NS), (2, 2 * HOUR_NS + 600)] {
             let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
-            let entry = Entry { log_index, time, ordinal: None, key: None, content: Command::Venue(VenueCommand::Tick).into() };
+            let entry = Entry {
+                log_index,
+                time,
+                ordinal: None,
+                key: None,
+                nonce: None,
+                content: Command::Venue(VenueCommand::Tick).into(),
+            };
             instants.on_entry(&Replayed { entry, numbered: None, events: Vec::new() });
         }
         let due_ns = HOUR_NS + 1_000_000;

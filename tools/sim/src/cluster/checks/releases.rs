@@ -120,7 +120,14 @@ mod tests {
             let events = delay_ns
                 .map(|release_ns| Event::Venue(VenueEvent::AccessDelaysChanged(AccessDelays { sequencing_ns: 9, release_ns })));
             let (log_index, time) = (LogIndex(index), TimeNs(time_ns));
-            let entry = Entry { log_index, time, ordinal: None, key: None, content: Command::Venue(VenueCommand::Tick).into() };
+            let entry = Entry {
+                log_index,
+                time,
+                ordinal: None,
+                key: None,
+                nonce: None,
+                content: Command::Venue(VenueCommand::Tick).into(),
+            };
             releases.on_entry(&Replayed { entry, numbered: None, events: events.into_iter().collect() });
         }
         let (replica, begun) = (ReplicaId::new(2).unwrap(), ReplicaId::new(3).unwrap());

@@ -134,8 +134,14 @@ mod tests {
 
     fn replayed(index: u64, session_seq: u64, command: Command) -> Replayed {
         let ordinal = Ordinal { session: SessionId(1), session_seq: SessionSeq(session_seq) };
-        let entry =
-            Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: Some(ordinal), key: None, content: command.into() };
+        let entry = Entry {
+            log_index: LogIndex(index),
+            time: TimeNs(1),
+            ordinal: Some(ordinal),
+            key: None,
+            nonce: None,
+            content: command.into(),
+        };
         let content = content_digest(&command, &mut Vec::new());
         let numbered = Some(Numbered::Done(Answer { log_index: LogIndex(index), rejected: None, content }));
         Replayed { entry, numbered, events: Vec::new() }
@@ -149,6 +155,7 @@ mod tests {
             time: TimeNs(1),
             ordinal: None,
             key: None,
+            nonce: None,
             content: Command::Venue(VenueCommand::Tick).into(),
         };
         let events = vec![Event::Session(SessionEvent::Opened(opened))];

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use walras_engine::Numbered;
 use walras_types::LogIndex;
 use walras_wire::encode_command;
 
@@ -37,6 +38,10 @@ impl Signed {
     }
 
     pub(super) fn on_entry(&mut self, replayed: &Replayed) -> Checked {
+        // A copy that the state refused for its nonce has no effect.
+        if matches!(replayed.numbered, Some(Numbered::Refused(_))) {
+            return Ok(());
+        }
         let mut body = Vec::new();
         if let Some(command) = replayed.entry.content.command() {
             encode_command(command, &mut body);
@@ -74,14 +79,14 @@ impl Signed {
 #[cfg(test)]
 mod tests {
     use walras_sequencer::Entry;
-    use walras_types::TimeNs;
+    use walras_types::{RejectReason, TimeNs};
     use walras_wire::{Command, VenueCommand};
 
     use super::*;
 
     fn replayed(index: u64) -> Replayed {
         let content = Command::Venue(VenueCommand::Tick).into();
-        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: None, key: None, content };
+        let entry = Entry { log_index: LogIndex(index), time: TimeNs(1), ordinal: None, key: None, nonce: None, content };
         Replayed { entry, numbered: None, events: Vec::new() }
     }
 
@@ -98,6 +103,8 @@ mod tests {
         assert!(signed.on_done(&body, LogIndex(1), Some(&replayed(1))).is_err(), "two requests are one entry");
         assert!(signed.on_done(&[7], LogIndex(2), Some(&replayed(2))).is_err(), "another order");
         assert!(signed.on_done(&body, LogIndex(3), None).is_err(), "nothing is there");
+        let copy = Replayed { numbered: Some(Numbered::Refused(RejectReason::NonceReused)), ..replayed(4) };
+        signed.on_entry(&copy).unwrap();
         assert!(signed.on_refused(&body).is_err(), "it is in the log");
         signed.on_sent(&body);
         assert!(signed.on_entry(&replayed(2)).is_err(), "one of the two was refused");

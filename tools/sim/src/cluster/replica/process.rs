@@ -11,7 +11,7 @@ use walras_gateway::{AuthFields, Gateway, KeyId, KeyRecord, Permission, Request,
 use walras_market_data::MarketData;
 use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
-use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SolveJob};
+use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob};
 use walras_testkit::Readers;
 use walras_types::{Answer, LogIndex, RejectReason};
 use walras_wire::{Command, decode_command};
@@ -268,7 +268,7 @@ impl Process {
                 if replica.sequencer().is_leading() {
                     for command in batches::commands(replica.engine(), at, density.batch_interval_ns) {
                         // What is not taken is not missed.
-                        replica.submit(now, command, None, None);
+                        replica.submit(now, command, SignedBy::NOBODY, None);
                     }
                 }
             }
@@ -313,7 +313,7 @@ impl Process {
                 }
                 Taken::Unnumbered(bytes) => {
                     let command = decode_command(&bytes).expect("it was decoded before");
-                    self.replica.submit(now, command, None, None);
+                    self.replica.submit(now, command, SignedBy::NOBODY, None);
                 }
             }
         }
@@ -393,7 +393,7 @@ impl Process {
     pub(crate) fn submit(&mut self, at: Moment, command: &Command, number: u64) -> bool {
         let is_leading = self.is_leading();
         if is_leading {
-            self.replica.submit(at.time(), *command, None, Some(WaiterId(number)));
+            self.replica.submit(at.time(), *command, SignedBy::NOBODY, Some(WaiterId(number)));
         }
         is_leading
     }
@@ -407,11 +407,11 @@ impl Process {
     pub(crate) fn submit_signed(&mut self, at: Moment, signed: &Signed, request: Option<u64>) {
         let now = at.time();
         match self.admit_signed(at, signed) {
-            Ok(command) => {
+            Ok((command, by)) => {
                 if self.mutation == Some(Mutation::SubmitTwice) {
-                    self.replica.submit(now, command, None, None);
+                    self.replica.submit(now, command, SignedBy::NOBODY, None);
                 }
-                self.replica.submit(now, command, None, request.map(WaiterId));
+                self.replica.submit(now, command, by, request.map(WaiterId));
             }
             Err(reason) => {
                 let answer = WaiterAnswer::Command(Err(NoOutcome::Refused(reason)));
@@ -440,13 +440,26 @@ impl Process {
         }
     }
 
-    fn admit_signed(&mut self, at: Moment, Signed { fields, body }: &Signed) -> Result<Command, RejectReason> {
+    fn admit_signed(&mut self, at: Moment, Signed { fields, body }: &Signed) -> Result<(Command, SignedBy), RejectReason> {
         let command = decode_command(body).map_err(|_| RejectReason::Malformed)?;
         let source = SourceId::of([127, 0, 0, 1].into());
         let signed = Request { method: METHOD, path: PATH, body };
-        let principal = self.signed_gateway.authorize(at.clock_ns, source, &signed, Some(fields), Permission::Trade);
-        let principal = principal.map_err(|refusal| refusal.reason)?;
-        if command.account() == principal.account() { Ok(command) } else { Err(RejectReason::Forbidden) }
+        let admitted = self.signed_gateway.authorize_command(at.clock_ns, source, &signed, Some(fields), Permission::Trade);
+        let (principal, mut nonce) = admitted.map_err(|refusal| refusal.reason)?;
+        if command.account() != principal.account() {
+            return Err(RejectReason::Forbidden);
+        }
+        let by = match self.mutation {
+            Some(Mutation::ForgetNonces | Mutation::TakeStampsFromStart) => SignedBy::NOBODY,
+            mutation => {
+                if mutation == Some(Mutation::NoncesOfOneTerm) {
+                    let term = self.replica.sequencer().status().term;
+                    nonce.fingerprint.0[0] ^= term.0.to_le_bytes()[0];
+                }
+                SignedBy { key: None, nonce: Some(Box::new(nonce)) }
+            }
+        };
+        Ok((command, by))
     }
 
     /// What the rest of a round does, whatever came in: the replica's round, then what follows from it.
@@ -456,7 +469,7 @@ impl Process {
             && self.is_leading()
             && let Some(command) = self.last_signed.take()
         {
-            self.replica.submit(at.time(), command, None, None);
+            self.replica.submit(at.time(), command, SignedBy::NOBODY, None);
         }
         let mutation = self.mutation;
         self.replica.round(at.time(), || at.leader_time(mutation))?;

@@ -414,6 +414,7 @@ mod tests {
             time: TimeNs(index),
             ordinal: None,
             key: None,
+            nonce: None,
             content: Command::Venue(VenueCommand::Tick).into(),
         }
     }

@@ -83,6 +83,7 @@ mod tests {
                 time: TimeNs(1),
                 ordinal: None,
                 key: None,
+                nonce: None,
                 content: command.into(),
             };
             replay.on_entry(&entry);

@@ -158,7 +158,7 @@ mod tests {
         let mut engines: Vec<Engine> = (0..3).map(|_| Engine::new()).collect();
         for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
             let log_index = LogIndex(replay.len() + 1);
-            let entry = Entry { log_index, time: TimeNs(1), ordinal: None, key: None, content: command.into() };
+            let entry = Entry { log_index, time: TimeNs(1), ordinal: None, key: None, nonce: None, content: command.into() };
             replay.on_entry(&entry);
             for (engine, time) in engines.iter_mut().zip([1, 1, 2]) {
                 engine.apply(log_index, TimeNs(time), &command, &mut Vec::new());
@@ -189,7 +189,7 @@ mod tests {
         let mut replay = Replay::new(1);
         for command in commands::opening(&mut Choices::of_seed(3), Range::Near) {
             let log_index = LogIndex(replay.len() + 1);
-            replay.on_entry(&Entry { log_index, time: TimeNs(1), ordinal: None, key: None, content: command.into() });
+            replay.on_entry(&Entry { log_index, time: TimeNs(1), ordinal: None, key: None, nonce: None, content: command.into() });
         }
         assert!(replay.check_by_other_engine().is_ok());
         replay.entries.last_mut().expect("there are some").entry.time = TimeNs(2);

@@ -198,7 +198,14 @@ fn a_clearing_says_all_that_the_log_holds() {
         certificate: Certificate { gap_ppb: 120, unserved_ppb: 7, potentials: vec![0, -1, i64::MAX] },
         roots: Some(BlockRoots { accounts: [3; 32], offers: [4; 32], state: [5; 32] }),
     };
-    let line = entry(&Entry { log_index: LogIndex(9), time: TimeNs(8), ordinal: None, key: None, content: block.clone().into() });
+    let line = entry(&Entry {
+        log_index: LogIndex(9),
+        time: TimeNs(8),
+        ordinal: None,
+        key: None,
+        nonce: None,
+        content: block.clone().into(),
+    });
     let mut read = Fields::of(line);
     assert_eq!((read.number("log_index"), read.number("time_ns")), (9, 8));
     let mut f = read.object("clearing");

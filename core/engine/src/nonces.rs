@@ -1,0 +1,293 @@
+//! Nonces of signed commands: what makes a recorded request that is sent again, to whichever replica, have no effect.
+//!
+//! A command that its sender signed and did not number comes with the fingerprint of its key and nonce, and with the last moment at
+//! which its stamp is acceptable. [`Engine::apply_signed`] carries it out if the fingerprint is new, and remembers the fingerprint
+//! until that moment by the log's time. After that moment the command is refused as stale, so no fingerprint is forgotten early. A
+//! full memory refuses commands. All of it is part of the state: every replica refuses the same commands, also after a change of
+//! leader and after a restart from a snapshot.
+//!
+//! Other commands neither read nor change this memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use walras_order_book::PriceIndex;
+use walras_types::limits::{NONCES_FORGOTTEN_PER_ENTRY_MAX, NONCES_MAX, NONCES_PER_KEY_MAX};
+use walras_types::{KeyTag, LogIndex, NonceFingerprint, NonceUse, RejectReason, TimeNs};
+use walras_wire::codec::{Reader, Wire, Writer};
+use walras_wire::{Command, Event, Rejected};
+
+use crate::engine::Engine;
+use crate::snapshot::{RestoreError, count};
+
+impl<I: PriceIndex> Engine<I> {
+    /// Applies one log entry that holds a signed command, as by [`Engine::apply`], unless a command with this nonce was applied
+    /// before.
+    ///
+    /// # Errors
+    /// The command was not carried out, and there is no event about it: its nonce was used, its stamp is no longer acceptable
+    /// ([`RejectReason::TimestampStale`]), or no more nonces can be remembered ([`RejectReason::Throttled`]). To the state this is as
+    /// [`walras_wire::VenueCommand::Tick`].
+    ///
+    /// # Panics
+    /// As [`Engine::apply`].
+    pub fn apply_signed(
+        &mut self,
+        log_index: LogIndex,
+        time: TimeNs,
+        nonce: &NonceUse,
+        command: &Command,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
+        self.begin(log_index, time, events);
+        self.nonces.take(time, nonce)?;
+        if let Err(reason) = self.execute(log_index, command, events) {
+            events.push(Event::Rejected(Rejected::of(command, reason)));
+        }
+        Ok(())
+    }
+
+    /// Why a signed command would not be carried out at that time, as far as the state knows now.
+    ///
+    /// # Errors
+    /// As [`Engine::apply_signed`], but for a full memory.
+    pub fn check_nonce(&self, time: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
+        self.nonces.check(time, nonce)
+    }
+
+    /// How many nonces are remembered, outdated ones too.
+    #[must_use]
+    pub fn nonce_count(&self) -> usize {
+        self.nonces.used.len()
+    }
+}
+
+/// Bounds of the memory.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    per_key: usize,
+    all: usize,
+}
+
+/// The remembered nonces. An outdated one counts as forgotten; it is taken out by a later signed command.
+#[derive(Clone, Debug)]
+pub(crate) struct Nonces {
+    bounds: Bounds,
+    used: BTreeMap<NonceFingerprint, (TimeNs, KeyTag)>,
+    by_until: BTreeSet<(TimeNs, NonceFingerprint)>,
+    by_key: BTreeMap<KeyTag, BTreeSet<(TimeNs, NonceFingerprint)>>,
+}
+
+impl Nonces {
+    pub(crate) const fn new() -> Self {
+        Self::bounded(Bounds { per_key: NONCES_PER_KEY_MAX, all: NONCES_MAX })
+    }
+
+    const fn bounded(bounds: Bounds) -> Self {
+        Self { bounds, used: BTreeMap::new(), by_until: BTreeSet::new(), by_key: BTreeMap::new() }
+    }
+
+    fn check(&self, now: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
+        if self.used.get(&nonce.fingerprint).is_some_and(|(until, _)| *until >= now) {
+            return Err(RejectReason::NonceReused);
+        }
+        if nonce.until < now { Err(RejectReason::TimestampStale) } else { Ok(()) }
+    }
+
+    /// Remembers a nonce, unless it was used.
+    fn take(&mut self, now: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
+        for _ in 0..NONCES_FORGOTTEN_PER_ENTRY_MAX {
+            let Some(&(until, fingerprint)) = self.by_until.first() else { break };
+            if until >= now {
+                break;
+            }
+            self.forget(fingerprint);
+        }
+        self.check(now, nonce)?;
+        // One of the same name may be outdated and not taken out yet.
+        self.forget(nonce.fingerprint);
+        // Where others have left many outdated ones, a key's own make room at least.
+        let own = self.by_key.get(&nonce.key);
+        if own.is_some_and(|own| own.len() >= self.bounds.per_key)
+            && let Some((_, fingerprint)) = own.and_then(BTreeSet::first).copied().filter(|(until, _)| *until < now)
+        {
+            self.forget(fingerprint);
+        }
+        let own = self.by_key.get(&nonce.key).map_or(0, BTreeSet::len);
+        if own >= self.bounds.per_key || self.used.len() >= self.bounds.all {
+            return Err(RejectReason::Throttled);
+        }
+        self.insert(*nonce);
+        Ok(())
+    }
+
+    fn insert(&mut self, NonceUse { key, fingerprint, until }: NonceUse) {
+        self.used.insert(fingerprint, (until, key));
+        self.by_until.insert((until, fingerprint));
+        self.by_key.entry(key).or_default().insert((until, fingerprint));
+    }
+
+    fn forget(&mut self, fingerprint: NonceFingerprint) {
+        let Some((until, key)) = self.used.remove(&fingerprint) else { return };
+        self.by_until.remove(&(until, fingerprint));
+        if let Some(own) = self.by_key.get_mut(&key) {
+            own.remove(&(until, fingerprint));
+            if own.is_empty() {
+                self.by_key.remove(&key);
+            }
+        }
+    }
+
+    /// By their last moments.
+    pub(crate) fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        count(&mut Writer(buffer), self.by_until.len());
+        for (until, fingerprint) in &self.by_until {
+            let (_, key) = self.used[fingerprint];
+            let w = &mut Writer(buffer);
+            until.put(w);
+            w.0.extend_from_slice(&fingerprint.0);
+            w.u64(key.0);
+            flush(buffer);
+        }
+    }
+
+    /// The nonces that [`Self::encode`] gave.
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+        let mut nonces = Self::new();
+        for _ in 0..r.u32()? {
+            let until = TimeNs::get(r)?;
+            let fingerprint = r.slice(16, "the fingerprint of a nonce")?.try_into().map_err(|_| r.expected("16 bytes"))?;
+            let nonce = NonceUse { key: KeyTag(r.u64()?), fingerprint: NonceFingerprint(fingerprint), until };
+            let is_last = nonces.by_until.last().is_none_or(|last| *last < (until, nonce.fingerprint));
+            let own = nonces.by_key.get(&nonce.key).map_or(0, BTreeSet::len);
+            if !is_last || nonces.used.contains_key(&nonce.fingerprint) {
+                return Err(RestoreError::Contradiction("the order of nonces"));
+            }
+            if own >= nonces.bounds.per_key || nonces.used.len() >= nonces.bounds.all {
+                return Err(RestoreError::Contradiction("more nonces than there may be"));
+            }
+            nonces.insert(nonce);
+        }
+        Ok(nonces)
+    }
+
+    /// # Panics
+    /// When the parts contradict each other.
+    pub(crate) fn check_invariants(&self) {
+        let of_keys = self.by_key.values().map(BTreeSet::len).sum();
+        assert_eq!((self.by_until.len(), of_keys), (self.used.len(), self.used.len()), "nonces without a key or a last moment");
+        assert!(self.used.len() <= self.bounds.all, "more nonces than there may be");
+        for (fingerprint, (until, key)) in &self.used {
+            assert!(self.by_until.contains(&(*until, *fingerprint)), "a nonce without its last moment");
+            let own = &self.by_key[key];
+            assert!(own.contains(&(*until, *fingerprint)) && own.len() <= self.bounds.per_key, "a key's nonces");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use walras_types::AccountId;
+    use walras_wire::AccountCommand;
+
+    use super::*;
+
+    fn nonce(key: u64, name: u8, until: u64) -> NonceUse {
+        // The fingerprint is of the key and the nonce.
+        let fingerprint = NonceFingerprint([name.wrapping_add(100 * key as u8); 16]);
+        NonceUse { key: KeyTag(key), fingerprint, until: TimeNs(until) }
+    }
+
+    fn create(account: u32) -> Command {
+        Command::Account(AccountCommand::Create(AccountId(account)))
+    }
+
+    fn restored(engine: &Engine) -> Engine {
+        let mut bytes = Vec::new();
+        engine.snapshot(&mut bytes);
+        let mut frozen = Vec::new();
+        engine.freeze().snapshot(&mut frozen);
+        assert_eq!(bytes, frozen);
+        let again = Engine::restore(&bytes).unwrap();
+        assert_eq!(again.state_hash(), engine.state_hash());
+        again
+    }
+
+    #[test]
+    fn a_signed_command_is_carried_out_once_before_and_after_a_restart() {
+        let (mut engine, mut events) = (Engine::new(), Vec::new());
+        let once = nonce(1, 7, 100);
+        assert_eq!(engine.apply_signed(LogIndex(1), TimeNs(50), &once, &create(0), &mut events), Ok(()));
+        assert_eq!(
+            (events.len(), engine.account_count(), engine.check_nonce(TimeNs(100), &once)),
+            (1, 1, Err(RejectReason::NonceReused))
+        );
+        let mut again = restored(&engine);
+        for engine in [&mut engine, &mut again] {
+            // At its last moment it is still remembered; it is stale from then on.
+            let replayed = engine.apply_signed(LogIndex(2), TimeNs(100), &once, &create(1), &mut events);
+            assert_eq!((replayed, engine.account_count()), (Err(RejectReason::NonceReused), 1));
+            let stale = engine.apply_signed(LogIndex(3), TimeNs(101), &once, &create(1), &mut events);
+            assert_eq!((stale, engine.account_count()), (Err(RejectReason::TimestampStale), 1));
+            // Refused commands give no event.
+            assert_eq!((events.len(), engine.nonce_count()), (1, 0));
+            // A rejected one has used its nonce too.
+            let other = nonce(1, 8, 200);
+            assert_eq!(engine.apply_signed(LogIndex(4), TimeNs(101), &other, &create(9), &mut events), Ok(()));
+            assert!(matches!(events.pop(), Some(Event::Rejected(_))));
+            let replayed = engine.apply_signed(LogIndex(5), TimeNs(101), &other, &create(1), &mut events);
+            assert_eq!((replayed, engine.account_count()), (Err(RejectReason::NonceReused), 1));
+            engine.check_invariants();
+        }
+        assert_eq!(engine.state_hash(), again.state_hash());
+    }
+
+    #[test]
+    fn outdated_nonces_of_others_keep_no_key_out() {
+        let mut nonces = Nonces::bounded(Bounds { per_key: 2, all: 1_000 });
+        for name in 0..200 {
+            let key = KeyTag(10 + u64::from(name));
+            let fingerprint = NonceFingerprint([name; 16]);
+            nonces.take(TimeNs(1), &NonceUse { key, fingerprint, until: TimeNs(5) }).unwrap();
+        }
+        for name in [201, 202] {
+            nonces.take(TimeNs(1), &nonce(0, name, 6)).unwrap();
+        }
+        assert_eq!(nonces.take(TimeNs(1), &nonce(0, 203, 6)), Err(RejectReason::Throttled));
+        assert_eq!(nonces.take(TimeNs(7), &nonce(0, 203, 9)), Ok(()));
+        assert_eq!(nonces.used.len(), 202 - NONCES_FORGOTTEN_PER_ENTRY_MAX);
+        nonces.check_invariants();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_is_taken_twice_while_it_lasts(takes in prop::collection::vec((0_u64..3, 0_u8..8, 0_u64..20, 0_u64..4), 1..300)) {
+            let mut nonces = Nonces::bounded(Bounds { per_key: 5, all: 9 });
+            let mut naive: Vec<NonceUse> = Vec::new();
+            let mut now = 0;
+            for (key, name, lasts, step) in takes {
+                now += step;
+                let asked = nonce(key, name, (now + lasts).saturating_sub(3));
+                naive.retain(|known| known.until >= TimeNs(now));
+                let expected = if naive.iter().any(|known| known.fingerprint == asked.fingerprint) {
+                    Err(RejectReason::NonceReused)
+                } else if asked.until < TimeNs(now) {
+                    Err(RejectReason::TimestampStale)
+                } else if naive.iter().filter(|known| known.key == asked.key).count() >= 5 || naive.len() >= 9 {
+                    Err(RejectReason::Throttled)
+                } else {
+                    naive.push(asked);
+                    Ok(())
+                };
+                prop_assert_eq!(nonces.take(TimeNs(now), &asked), expected);
+                nonces.check_invariants();
+                let mut bytes = Vec::new();
+                nonces.encode(&mut bytes, &mut |_| ());
+                let again = Nonces::decode(&mut Reader::new(&bytes)).unwrap();
+                prop_assert_eq!((again.used, again.by_until), (nonces.used.clone(), nonces.by_until.clone()));
+            }
+        }
+    }
+}
