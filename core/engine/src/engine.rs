@@ -6,7 +6,9 @@ use std::ops::Range;
 use walras_ledger::Ledger;
 use walras_order_book::{Ladder, OrderBook, PriceIndex};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
-use walras_types::{AccountId, InstrumentId, InstrumentSpec, LogIndex, OrderId, RejectReason, TimeNs, TradingPhase, TransferId};
+use walras_types::{
+    AccountId, InstrumentId, InstrumentSpec, LogIndex, NonceUse, OrderId, RejectReason, TimeNs, TradingPhase, TransferId,
+};
 use walras_wire::{
     AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, OrderCommand, Rejected, SessionCommand, VenueCommand,
 };
@@ -120,6 +122,46 @@ impl<I: PriceIndex> Engine<I> {
         if let Err(reason) = self.execute(log_index, command, events) {
             events.push(Event::Rejected(Rejected::of(command, reason)));
         }
+    }
+
+    /// Applies one log entry that holds a signed command, as by [`Engine::apply`], unless a command with this nonce was applied
+    /// before.
+    ///
+    /// # Errors
+    /// The command was not carried out, and there is no event about it: its nonce was used, its stamp is no longer acceptable
+    /// ([`RejectReason::TimestampStale`]), or no more nonces can be remembered ([`RejectReason::Throttled`]). To the state this is as
+    /// [`walras_wire::VenueCommand::Tick`].
+    ///
+    /// # Panics
+    /// As [`Engine::apply`].
+    pub fn apply_signed(
+        &mut self,
+        log_index: LogIndex,
+        time: TimeNs,
+        nonce: &NonceUse,
+        command: &Command,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
+        self.begin(log_index, time, events);
+        self.nonces.take(time, nonce)?;
+        if let Err(reason) = self.execute(log_index, command, events) {
+            events.push(Event::Rejected(Rejected::of(command, reason)));
+        }
+        Ok(())
+    }
+
+    /// Why a signed command would not be carried out at that time, as far as the state knows now.
+    ///
+    /// # Errors
+    /// As [`Engine::apply_signed`], but for a full memory.
+    pub fn check_nonce(&self, time: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
+        self.nonces.check(time, nonce)
+    }
+
+    /// How many nonces are remembered, outdated ones too.
+    #[must_use]
+    pub fn nonce_count(&self) -> usize {
+        self.nonces.len()
     }
 
     /// Goes to the next place of the log and its time.

@@ -1,74 +1,30 @@
 //! Nonces of signed commands: what makes a recorded request that is sent again, to whichever replica, have no effect.
 //!
 //! A command that its sender signed and did not number comes with the fingerprint of its key and nonce, and with the last moment at
-//! which its stamp is acceptable. [`Engine::apply_signed`] carries it out if the fingerprint is new, and remembers the fingerprint
-//! until that moment by the log's time. After that moment the command is refused as stale, so no fingerprint is forgotten early. A
-//! full memory refuses commands. All of it is part of the state: every replica refuses the same commands, also after a change of
+//! which its stamp is acceptable. [`crate::Engine::apply_signed`] carries it out if the fingerprint is new, and remembers the fingerprint
+//! until that moment by the log's time. After that moment the command is refused as stale, so no fingerprint is forgotten early. The last
+//! ones stay for longer, as long as there is room: the log's time may jump with the clock of a leader, and the next leader's clock may be
+//! right. A full memory refuses commands. All of it is part of the state: every replica refuses the same commands, also after a change of
 //! leader and after a restart from a snapshot.
 //!
 //! Other commands neither read nor change this memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use walras_order_book::PriceIndex;
-use walras_types::limits::{NONCES_FORGOTTEN_PER_ENTRY_MAX, NONCES_MAX, NONCES_PER_KEY_MAX};
-use walras_types::{KeyTag, LogIndex, NonceFingerprint, NonceUse, RejectReason, TimeNs};
-use walras_wire::codec::{Reader, Wire, Writer};
-use walras_wire::{Command, Event, Rejected};
-
-use crate::engine::Engine;
-use crate::snapshot::{RestoreError, count};
-
-impl<I: PriceIndex> Engine<I> {
-    /// Applies one log entry that holds a signed command, as by [`Engine::apply`], unless a command with this nonce was applied
-    /// before.
-    ///
-    /// # Errors
-    /// The command was not carried out, and there is no event about it: its nonce was used, its stamp is no longer acceptable
-    /// ([`RejectReason::TimestampStale`]), or no more nonces can be remembered ([`RejectReason::Throttled`]). To the state this is as
-    /// [`walras_wire::VenueCommand::Tick`].
-    ///
-    /// # Panics
-    /// As [`Engine::apply`].
-    pub fn apply_signed(
-        &mut self,
-        log_index: LogIndex,
-        time: TimeNs,
-        nonce: &NonceUse,
-        command: &Command,
-        events: &mut Vec<Event>,
-    ) -> Result<(), RejectReason> {
-        self.begin(log_index, time, events);
-        self.nonces.take(time, nonce)?;
-        if let Err(reason) = self.execute(log_index, command, events) {
-            events.push(Event::Rejected(Rejected::of(command, reason)));
-        }
-        Ok(())
-    }
-
-    /// Why a signed command would not be carried out at that time, as far as the state knows now.
-    ///
-    /// # Errors
-    /// As [`Engine::apply_signed`], but for a full memory.
-    pub fn check_nonce(&self, time: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
-        self.nonces.check(time, nonce)
-    }
-
-    /// How many nonces are remembered, outdated ones too.
-    #[must_use]
-    pub fn nonce_count(&self) -> usize {
-        self.nonces.used.len()
-    }
-}
+use walras_types::limits::{NONCES_FORGOTTEN_PER_ENTRY_MAX, NONCES_KEPT, NONCES_MAX, NONCES_PER_KEY_MAX};
+use walras_types::{KeyTag, NonceFingerprint, NonceUse, RejectReason, TimeNs};
+use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 
 /// Bounds of the memory.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     per_key: usize,
     all: usize,
+    /// So many stay, outdated or not.
+    kept: usize,
 }
 
-/// The remembered nonces. An outdated one counts as forgotten; it is taken out by a later signed command.
+/// The remembered nonces. Outdated ones beyond those that are kept are taken out by later signed commands.
 #[derive(Clone, Debug)]
 pub(crate) struct Nonces {
     bounds: Bounds,
@@ -79,32 +35,34 @@ pub(crate) struct Nonces {
 
 impl Nonces {
     pub(crate) const fn new() -> Self {
-        Self::bounded(Bounds { per_key: NONCES_PER_KEY_MAX, all: NONCES_MAX })
+        Self::bounded(Bounds { per_key: NONCES_PER_KEY_MAX, all: NONCES_MAX, kept: NONCES_KEPT })
     }
 
     const fn bounded(bounds: Bounds) -> Self {
         Self { bounds, used: BTreeMap::new(), by_until: BTreeSet::new(), by_key: BTreeMap::new() }
     }
 
-    fn check(&self, now: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
-        if self.used.get(&nonce.fingerprint).is_some_and(|(until, _)| *until >= now) {
+    pub(crate) fn check(&self, now: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
+        if self.used.contains_key(&nonce.fingerprint) {
             return Err(RejectReason::NonceReused);
         }
         if nonce.until < now { Err(RejectReason::TimestampStale) } else { Ok(()) }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.used.len()
+    }
+
     /// Remembers a nonce, unless it was used.
-    fn take(&mut self, now: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
+    pub(crate) fn take(&mut self, now: TimeNs, nonce: &NonceUse) -> Result<(), RejectReason> {
         for _ in 0..NONCES_FORGOTTEN_PER_ENTRY_MAX {
             let Some(&(until, fingerprint)) = self.by_until.first() else { break };
-            if until >= now {
+            if until >= now || self.used.len() <= self.bounds.kept {
                 break;
             }
             self.forget(fingerprint);
         }
         self.check(now, nonce)?;
-        // One of the same name may be outdated and not taken out yet.
-        self.forget(nonce.fingerprint);
         // Where others have left many outdated ones, a key's own make room at least.
         let own = self.by_key.get(&nonce.key);
         if own.is_some_and(|own| own.len() >= self.bounds.per_key)
@@ -139,7 +97,7 @@ impl Nonces {
 
     /// By their last moments.
     pub(crate) fn encode(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
-        count(&mut Writer(buffer), self.by_until.len());
+        Writer(buffer).u32(u32::try_from(self.by_until.len()).expect("there are at most NONCES_MAX nonces"));
         for (until, fingerprint) in &self.by_until {
             let (_, key) = self.used[fingerprint];
             let w = &mut Writer(buffer);
@@ -150,8 +108,8 @@ impl Nonces {
         }
     }
 
-    /// The nonces that [`Self::encode`] gave.
-    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+    /// The nonces that [`Self::encode`] gave, or how they contradict each other.
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Result<Self, &'static str>, DecodeError> {
         let mut nonces = Self::new();
         for _ in 0..r.u32()? {
             let until = TimeNs::get(r)?;
@@ -160,14 +118,14 @@ impl Nonces {
             let is_last = nonces.by_until.last().is_none_or(|last| *last < (until, nonce.fingerprint));
             let own = nonces.by_key.get(&nonce.key).map_or(0, BTreeSet::len);
             if !is_last || nonces.used.contains_key(&nonce.fingerprint) {
-                return Err(RestoreError::Contradiction("the order of nonces"));
+                return Ok(Err("the order of nonces"));
             }
             if own >= nonces.bounds.per_key || nonces.used.len() >= nonces.bounds.all {
-                return Err(RestoreError::Contradiction("more nonces than there may be"));
+                return Ok(Err("more nonces than there may be"));
             }
             nonces.insert(nonce);
         }
-        Ok(nonces)
+        Ok(Ok(nonces))
     }
 
     /// # Panics
@@ -187,10 +145,11 @@ impl Nonces {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use walras_types::AccountId;
-    use walras_wire::AccountCommand;
+    use walras_types::{AccountId, LogIndex};
+    use walras_wire::{AccountCommand, Command, Event};
 
     use super::*;
+    use crate::Engine;
 
     fn nonce(key: u64, name: u8, until: u64) -> NonceUse {
         // The fingerprint is of the key and the nonce.
@@ -224,13 +183,12 @@ mod tests {
         );
         let mut again = restored(&engine);
         for engine in [&mut engine, &mut again] {
-            // At its last moment it is still remembered; it is stale from then on.
-            let replayed = engine.apply_signed(LogIndex(2), TimeNs(100), &once, &create(1), &mut events);
+            let replayed = engine.apply_signed(LogIndex(2), TimeNs(101), &once, &create(1), &mut events);
             assert_eq!((replayed, engine.account_count()), (Err(RejectReason::NonceReused), 1));
-            let stale = engine.apply_signed(LogIndex(3), TimeNs(101), &once, &create(1), &mut events);
+            let stale = engine.apply_signed(LogIndex(3), TimeNs(101), &nonce(1, 9, 100), &create(1), &mut events);
             assert_eq!((stale, engine.account_count()), (Err(RejectReason::TimestampStale), 1));
             // Refused commands give no event.
-            assert_eq!((events.len(), engine.nonce_count()), (1, 0));
+            assert_eq!((events.len(), engine.nonce_count()), (1, 1));
             // A rejected one has used its nonce too.
             let other = nonce(1, 8, 200);
             assert_eq!(engine.apply_signed(LogIndex(4), TimeNs(101), &other, &create(9), &mut events), Ok(()));
@@ -244,7 +202,7 @@ mod tests {
 
     #[test]
     fn outdated_nonces_of_others_keep_no_key_out() {
-        let mut nonces = Nonces::bounded(Bounds { per_key: 2, all: 1_000 });
+        let mut nonces = Nonces::bounded(Bounds { per_key: 2, all: 1_000, kept: 0 });
         for name in 0..200 {
             let key = KeyTag(10 + u64::from(name));
             let fingerprint = NonceFingerprint([name; 16]);
@@ -264,28 +222,35 @@ mod tests {
 
         #[test]
         fn nothing_is_taken_twice_while_it_lasts(takes in prop::collection::vec((0_u64..3, 0_u8..8, 0_u64..20, 0_u64..4), 1..300)) {
-            let mut nonces = Nonces::bounded(Bounds { per_key: 5, all: 9 });
+            let mut nonces = Nonces::bounded(Bounds { per_key: 5, all: 9, kept: 3 });
             let mut naive: Vec<NonceUse> = Vec::new();
             let mut now = 0;
             for (key, name, lasts, step) in takes {
                 now += step;
                 let asked = nonce(key, name, (now + lasts).saturating_sub(3));
-                naive.retain(|known| known.until >= TimeNs(now));
+                naive.sort_unstable_by_key(|known| (known.until, known.fingerprint));
+                while naive.len() > 3 && naive[0].until < TimeNs(now) {
+                    naive.remove(0);
+                }
                 let expected = if naive.iter().any(|known| known.fingerprint == asked.fingerprint) {
                     Err(RejectReason::NonceReused)
                 } else if asked.until < TimeNs(now) {
                     Err(RejectReason::TimestampStale)
-                } else if naive.iter().filter(|known| known.key == asked.key).count() >= 5 || naive.len() >= 9 {
-                    Err(RejectReason::Throttled)
                 } else {
-                    naive.push(asked);
-                    Ok(())
+                    let own = |naive: &[NonceUse]| naive.iter().filter(|known| known.key == asked.key).count();
+                    let outdated = naive.iter().position(|known| known.key == asked.key).filter(|at| naive[*at].until < TimeNs(now));
+                    if let Some(at) = outdated.filter(|_| own(&naive) >= 5) {
+                        naive.remove(at);
+                    }
+                    let has_room = own(&naive) < 5 && naive.len() < 9;
+                    naive.extend(has_room.then_some(asked));
+                    if has_room { Ok(()) } else { Err(RejectReason::Throttled) }
                 };
                 prop_assert_eq!(nonces.take(TimeNs(now), &asked), expected);
                 nonces.check_invariants();
                 let mut bytes = Vec::new();
                 nonces.encode(&mut bytes, &mut |_| ());
-                let again = Nonces::decode(&mut Reader::new(&bytes)).unwrap();
+                let again = Nonces::decode(&mut Reader::new(&bytes)).unwrap().unwrap();
                 prop_assert_eq!((again.used, again.by_until), (nonces.used.clone(), nonces.by_until.clone()));
             }
         }

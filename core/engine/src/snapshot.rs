@@ -200,7 +200,7 @@ impl<I: PriceIndex> Engine<I> {
         engine.decode_cancelling(r)?;
         engine.shards = Shards::decode(r)?;
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
-        engine.nonces = Nonces::decode(r)?;
+        engine.nonces = Nonces::decode(r)?.map_err(RestoreError::Contradiction)?;
         engine.batches = Batches::decode(r)?;
         engine.ledger = Ledger::restore(&content[r.position()..])?;
         engine.check_restored()?;

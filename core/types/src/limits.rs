@@ -76,6 +76,9 @@ pub const NONCES_PER_KEY_MAX: usize = 1 << 14;
 /// stamp is acceptable. A snapshot has 32 bytes of each.
 pub const NONCES_MAX: usize = 1 << 18;
 
+/// Nonces of signed commands that stay remembered, outdated or not: two mebibytes of a snapshot.
+pub const NONCES_KEPT: usize = 1 << 16;
+
 /// Most outdated nonces that one entry of the log has forgotten. More than one, so that none are left after a while.
 pub const NONCES_FORGOTTEN_PER_ENTRY_MAX: usize = 64;
 

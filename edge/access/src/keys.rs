@@ -146,33 +146,12 @@ fn check_name(name: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// A log whose time is ahead of the clock with which all keys began anew. It is by the log's time that the replicated state remembers
-/// nonces, so until the clock has caught up they are remembered for as much longer. Without new keys, nothing is accepted meanwhile.
-#[derive(Clone, Copy, Debug)]
-struct LogAhead {
-    log_time: TimeNs,
-    by_ns: u64,
-}
-
-impl LogAhead {
-    fn of(start: Start, is_new: bool) -> Self {
-        let by_ns = if is_new { start.log_time.0.saturating_sub(start.started.0) } else { 0 };
-        Self { log_time: start.log_time, by_ns }
-    }
-
-    fn extend(self, now: TimeNs, nonce: NonceUse) -> NonceUse {
-        let longer_ns = if now < self.log_time { self.by_ns } else { 0 };
-        NonceUse { until: TimeNs(nonce.until.0.saturating_add(longer_ns)), ..nonce }
-    }
-}
-
 /// The venue's keys and the checks of requests.
 #[derive(Debug)]
 pub struct Access {
     gateway: RwLock<Gateway>,
     clock: Clock,
     accepts_timestamps_from: TimeNs,
-    log_ahead: LogAhead,
     path: PathBuf,
     audit: KeyAudit,
     /// Held while the file is written, so that changes are serialised.
@@ -197,9 +176,7 @@ impl Access {
             source_rate: rates.source,
             ..GatewayConfig::new(start.started.0)
         };
-        let file = read_key_file(&path)?;
-        let log_ahead = LogAhead::of(start, file.is_none());
-        let (config, entries, revoked) = match file {
+        let (config, entries, revoked) = match read_key_file(&path)? {
             // Without keys, nothing can have been signed.
             None => (config, Vec::new(), BTreeSet::new()),
             Some(file) => {
@@ -220,16 +197,7 @@ impl Access {
         }
         let accepts_timestamps_from = TimeNs(config.stamps_from_ns);
         let journal = Mutex::new(Journal { ids: KeyJournal::new(revoked), names });
-        Ok(Self {
-            gateway: RwLock::new(gateway),
-            clock,
-            accepts_timestamps_from,
-            log_ahead,
-            path,
-            audit,
-            writing: Mutex::new(()),
-            journal,
-        })
+        Ok(Self { gateway: RwLock::new(gateway), clock, accepts_timestamps_from, path, audit, writing: Mutex::new(()), journal })
     }
 
     /// The first acceptable stamp of signed requests: an earlier process may have accepted requests with earlier ones.
@@ -302,7 +270,7 @@ impl Access {
             Err(e) if e.reason == RejectReason::Forbidden => gateway.admit(self.clock.now().0, &verified, second, from),
             admitted => admitted,
         };
-        Ok(caller(admitted?, self.log_ahead.extend(self.clock.now(), verified.nonce_use())))
+        Ok(caller(admitted?, verified.nonce_use()))
     }
 
     /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.
