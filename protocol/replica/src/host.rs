@@ -14,12 +14,13 @@ use walras_sequencer::{
     AppliedEntry, FairAccess, GatewayHost, GatewayTime, Host, NotTaken, RemoteOpening, SolveJob, Timed, Unresolved,
 };
 use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Event, OpenSession, SessionEvent};
+use walras_wire::{Command, Event, OpenSession, OrderCommand, SessionCommand, SessionEvent};
 
 use crate::effect::{Effect, WaiterAnswer};
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::OrderEntry;
 use crate::outcome::{NoOutcome, Outcome, rejected};
+use crate::pending_cancels::{PendingCancels, all_of};
 use crate::probe::{Applied, Probe, Publication};
 use crate::reads::ReadBarriers;
 use crate::replica::ReplicaDisk;
@@ -41,6 +42,7 @@ pub(crate) struct ReplicaHost<P, D> {
     /// Commands that came in here or, where this replica leads, at any gateway, in the order of their stamps.
     pub(crate) fair: Option<Box<FairAccess<Origin>>>,
     pub(crate) numbered: NumberedWaiters,
+    pub(crate) cancels: PendingCancels,
     pub(crate) reads: ReadBarriers,
     /// Where market data is held.
     pub(crate) publishing: Option<Publishing>,
@@ -129,6 +131,25 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
         }
     }
 
+    /// What the log has of cancels on disconnect need not be requested any more, nor for an account that is back.
+    fn follow_cancels(&mut self, applied: &AppliedEntry<'_, Origin>) {
+        let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
+        match applied.entry.content.command() {
+            Some(Command::Order(OrderCommand::MassCancel(cancel))) if *cancel == all_of(cancel.account) && is_refused => {
+                self.cancels.on_refused(cancel.account);
+            }
+            Some(Command::Order(OrderCommand::MassCancel(cancel))) => {
+                if let Some(nonce) = &applied.entry.nonce {
+                    self.cancels.on_done(cancel.account, nonce.fingerprint);
+                }
+            }
+            Some(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), .. }))) if !is_refused => {
+                self.cancels.on_back(*account);
+            }
+            _ => {}
+        }
+    }
+
     /// The session of an entry hears of it.
     fn answer_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
@@ -201,6 +222,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             known_from = Some(publications.known_from());
         }
         probe.applied(&mut Applied { engine, derived, entry: &applied, deltas, fair: fair.as_deref(), known_from });
+        self.follow_cancels(&applied);
         self.answer_session(&applied);
         self.report(log_index, time, applied.events);
         if let Some(fair) = &mut self.fair {
@@ -263,6 +285,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         });
         self.probe.installed(&engine, &self.derived, known_from);
         self.numbered.lose_all(RejectReason::NotLeader, &mut self.effects);
+        self.cancels.clear();
         if let Some(fair) = &mut self.fair {
             fair.on_installed(&engine);
             self.entry.fail_all();

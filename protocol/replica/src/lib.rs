@@ -22,6 +22,7 @@ mod numbered;
 mod order_entry;
 mod outcome;
 mod peer_clocks;
+mod pending_cancels;
 mod probe;
 mod reads;
 mod replica;

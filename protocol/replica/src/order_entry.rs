@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, VenueKeys};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
-use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand};
+use walras_wire::{Command, OpenSession, SessionCommand};
 
+use crate::pending_cancels::{PendingCancels, all_of};
 use crate::probe::{PassedOn, Probe, Route};
 use crate::{Origin, StreamId};
 
@@ -22,6 +24,8 @@ pub(crate) struct Backend<'a, P> {
     pub(crate) sequencer: &'a mut ReplicatedSequencer<Origin>,
     /// Passes commands on to the leader; `None`: only a leader takes commands.
     pub(crate) fair: Option<&'a mut FairAccess<Origin>>,
+    /// Keeps cancels on disconnect, where nothing is passed on.
+    pub(crate) cancels: &'a mut PendingCancels,
     /// When the input came.
     pub(crate) at: GatewayTime,
     /// Where the leader takes orders, as far as it is known.
@@ -276,14 +280,15 @@ impl OrderEntry {
             self.stop_waiting(stream, open, backend);
         }
         if let Some(account) = ended.cancel {
-            let cancel = MassCancel { account, instrument: None, side: None };
+            let cancel = all_of(account);
             match (&mut backend.fair, ended.session) {
                 (Some(fair), Some(session)) => {
                     fair.cancel_behind(backend.at, session, cancel);
                     backend.probe.cancels_behind(backend.at, session);
                 }
-                // Without a leader here nobody can cancel; the client's next logon, at the leader, may.
-                _ => drop(backend.sequencer.submit(backend.at.now, None, &Command::Order(OrderCommand::MassCancel(cancel)), None)),
+                (_, session) => {
+                    backend.cancels.wait(account, session.unwrap_or(SessionId(0)), Stamp::Gateway(backend.at.now.0));
+                }
             }
         }
         self.detach(stream.place);

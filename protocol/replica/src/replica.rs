@@ -24,6 +24,7 @@ use crate::numbered::NumberedWaiters;
 use crate::order_entry::{Backend, Charge, OrderEntry};
 use crate::outcome::{NoOutcome, Number, NumberedOutcome};
 use crate::peer_clocks::PeerClocks;
+use crate::pending_cancels::PendingCancels;
 use crate::probe::Probe;
 use crate::reads::ReadBarriers;
 use crate::state::{Derived, State};
@@ -168,6 +169,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             entry: OrderEntry::new(entry, entry_keys),
             fair: fair.map(|(forwards, intake)| Box::new(FairAccess::new(me, forwards, intake))),
             numbered: NumberedWaiters::default(),
+            cancels: PendingCancels::default(),
             reads: ReadBarriers::default(),
             publishing,
             leader: None,
@@ -220,6 +222,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             // Where no replica leads it is asked again.
             let _ = self.sequencer.read(token, &mut self.host)?;
         }
+        self.host.cancels.round(at, &mut self.sequencer);
         self.release_held(at);
         self.sequencer.drive_batches(at.now_ns, at.now, &mut self.host);
         self.steer_release(at, leader_time);
@@ -410,6 +413,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             self.work_deadline_ns(),
             self.sequencer.next_deadline_ns(),
             self.host.reads.deadline_ns(),
+            self.host.cancels.deadline_ns(self.sequencer.is_leading().then(|| self.sequencer.status().term)),
             clocks_ns,
             self.entry_look_ns,
             self.next_snapshot_ns,
@@ -665,8 +669,8 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     fn with_entry<R>(&mut self, at: GatewayTime, act: impl FnOnce(&mut OrderEntry, &mut Backend<'_, P>) -> R) -> R {
         self.host.at = at;
         let Self { sequencer, host, .. } = self;
-        let ReplicaHost { entry, fair, leader_address, probe, .. } = host;
-        act(entry, &mut Backend { sequencer, fair: fair.as_deref_mut(), at, leader: leader_address, probe })
+        let ReplicaHost { entry, fair, cancels, leader_address, probe, .. } = host;
+        act(entry, &mut Backend { sequencer, fair: fair.as_deref_mut(), cancels, at, leader: leader_address, probe })
     }
 
     /// The connections of binary order entry.

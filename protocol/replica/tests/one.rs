@@ -19,7 +19,7 @@ use walras_types::{
     AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
     Ordinal, PriceTicks, RejectReason, RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
-use walras_wire::order_entry::Copies;
+use walras_wire::order_entry::{Copies, OnDisconnect};
 use walras_wire::{
     AccountCommand, AssetSpec, Command, InstrumentCommand, MassCancel, NewOrder, OrderCommand, SetTradingPhase, Transfer,
     VenueCommand, content_digest,
@@ -76,11 +76,16 @@ fn cancel() -> Command {
 impl Venue {
     /// One that leads and has an account.
     fn new(access: Access) -> Self {
+        Self::with_queue(access, 1 << 16)
+    }
+
+    /// The same where so many commands may wait for the log.
+    fn with_queue(access: Access, waiting_max: usize) -> Self {
         let me = ReplicaId::new(1).expect("it is not 0");
         let members = Members::of_voters([me]);
         let intake = IntakeSettings::new(4, DelaySettings::Static { delay_ns: MS }, 1);
         let settings = ReplicaSettings {
-            sequencing: ReplicatedSettings::new(Settings::new(1, me)),
+            sequencing: ReplicatedSettings { waiting_max, ..ReplicatedSettings::new(Settings::new(1, me)) },
             entry: ServerSettings::default(),
             entry_keys: Arc::new(VenueKeys::new(&[9; VenueKeys::ENTROPY_LEN])),
             fair: (access == Access::Fair).then(|| (ForwardSettings::default(), intake)),
@@ -197,7 +202,12 @@ struct Connection {
 impl Connection {
     /// One for the account's session, at a place that may have been another's.
     fn open(venue: &mut Venue, place: usize, serial: u64, copies: Copies) -> Self {
-        let settings = ClientSettings { copies, ..ClientSettings::new(vec!["here".to_owned()], 5) };
+        Self::open_with(venue, place, serial, copies, OnDisconnect::Keep)
+    }
+
+    /// The same with what becomes of its orders when it is lost.
+    fn open_with(venue: &mut Venue, place: usize, serial: u64, copies: Copies, on_disconnect: OnDisconnect) -> Self {
+        let settings = ClientSettings { copies, on_disconnect, ..ClientSettings::new(vec!["here".to_owned()], 5) };
         let client = SessionClient::new(settings, key(), START + venue.now_ns).expect("it has an address");
         let id = StreamId { place, serial };
         let mut connection = Self { id, client, events: Vec::new(), is_over: false };
@@ -446,6 +456,58 @@ fn market() -> Vec<Command> {
         deposit(1),
         Command::Instrument(InstrumentCommand::SetPhase(phase)),
     ]
+}
+
+/// What keeps the log from taking a cancel on disconnect when the connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hindrance {
+    /// As many commands wait as may.
+    Overload,
+    /// The log cannot be written.
+    FullDisk,
+}
+
+#[test]
+fn a_cancel_on_disconnect_waits_until_the_log_takes_it() {
+    for (access, hindrance) in [
+        (Access::AtOnce, Hindrance::Overload),
+        (Access::AtOnce, Hindrance::FullDisk),
+        (Access::Fair, Hindrance::Overload),
+        (Access::Fair, Hindrance::FullDisk),
+    ] {
+        let mut venue = Venue::with_queue(access, 8);
+        let terms = OrderTerms::limit(Side::Sell, PriceTicks::saturating(100), SizeLots::new(1));
+        let order = NewOrder { account: ACCOUNT, instrument: InstrumentId(0), client_order_id: ClientOrderId(1), terms };
+        for command in market().into_iter().chain([Command::Order(OrderCommand::New(order))]) {
+            venue.submit(command);
+            venue.pass(5 * MS);
+        }
+        let open_orders = |venue: &Venue| {
+            let mut open = Vec::new();
+            venue.replica.engine().open_orders(ACCOUNT, InstrumentId(0), &mut open);
+            open.len()
+        };
+        let mut connection = Connection::open_with(&mut venue, 0, 1, Copies::One, OnDisconnect::Cancel);
+        exchange(&mut venue, &mut [&mut connection]);
+        assert!(connection.session().is_some());
+        match hindrance {
+            Hindrance::Overload => {
+                venue.owed = Some(None);
+                (0..20).for_each(|_| _ = venue.submit(Command::Venue(VenueCommand::Tick)));
+            }
+            Hindrance::FullDisk => venue.fail_disk(Storage::Full),
+        }
+        venue.replica.on_disconnected(at(venue.now_ns), connection.id);
+        venue.pass(100 * MS);
+        assert_eq!(open_orders(&venue), 1, "{access:?} {hindrance:?}: the log takes nothing");
+        venue.mend_disk();
+        venue.pass(3_000 * MS);
+        assert_eq!(open_orders(&venue), 0, "{access:?} {hindrance:?}");
+        // Once: what is ordered afterwards stays.
+        venue.submit(Command::Order(OrderCommand::New(order)));
+        venue.pass(10_000 * MS);
+        assert_eq!(open_orders(&venue), 1, "{access:?} {hindrance:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeN
 use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand, decode_command, encode_command};
 
-use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack};
+use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack, behind_nonce};
 use crate::entry::SignedBy;
 use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Notice, Place, Timed};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
@@ -178,7 +178,7 @@ impl<O> FairAccess<O> {
 
     /// A participant is lost, who wanted his orders cancelled then.
     pub fn cancel_behind(&mut self, at: GatewayTime, session: SessionId, cancel: MassCancel) {
-        self.for_leader.extend(self.forwards.cancel_behind(at.stamp(), session, cancel));
+        self.for_leader.extend(self.forwards.cancel_behind(at.now_ns, at.stamp(), session, cancel));
     }
 
     /// The time from a message to another replica until its answer.
@@ -288,10 +288,16 @@ impl<O> FairAccess<O> {
             Place::Ordinal(_) | Place::Alone => command.may_be_submitted_by(Role::Operator),
         };
         let Some(command) = decode_command(content).ok().filter(is_allowed) else { return self.intake.on_malformed(gateway) };
+        let signed = match (place, &command) {
+            (Place::After(session), Command::Order(OrderCommand::MassCancel(cancel))) => {
+                behind_nonce(cancel.account, session, stamp, sequencer.engine().time().max(at.now))
+            }
+            _ => SignedBy::NOBODY,
+        };
         // Without a clock of its own the leader can not say what a stamp means.
         let stamp = if at.status == ClockStatus::Unknown { Stamp::OnArrival } else { stamp };
         let expected = if let Place::Ordinal(ordinal) = place { sequencer.next_of(ordinal.session) } else { None };
-        let arrives = Arrives { gateway, stamp, place, command, content, signed: SignedBy::NOBODY, origin: None };
+        let arrives = Arrives { gateway, stamp, place, command, content, signed, origin: None };
         let time_ns = self.hold_time_ns(at);
         self.intake.on_arrival(time_ns, arrives, expected, &mut self.notices);
     }
@@ -324,6 +330,9 @@ impl<O> FairAccess<O> {
             let time_ns = self.hold_time_ns(at);
             let submit = |ordinal: Option<Ordinal>, signed: &SignedBy, command: &Command, origin| match ordinal {
                 Some(_) => sequencer.submit(at.now, ordinal, command, origin),
+                None if matches!(command, Command::Order(OrderCommand::MassCancel(_))) => {
+                    sequencer.submit_urgent(at.now, signed, command, origin)
+                }
                 None => sequencer.submit_signed(at.now, signed, command, origin),
             };
             self.intake.release(time_ns, submit, &mut self.notices);
@@ -448,7 +457,7 @@ impl<O> FairAccess<O> {
         let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
         match applied.entry.content.command().filter(|_| !is_refused) {
             Some(Command::Order(OrderCommand::MassCancel(cancel))) if applied.entry.ordinal.is_none() => {
-                self.forwards.on_cancelled(cancel)
+                self.forwards.on_cancelled(cancel, applied.entry.nonce.as_ref().map(|nonce| nonce.fingerprint))
             }
             Some(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), .. }))) => {
                 self.forwards.on_back(*account)

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, btree_map};
 use bytes::{Bytes, BytesMut};
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::resequence::Stamp;
-use walras_types::{AccountId, Ordinal, RejectReason, SessionId, SessionSeq};
+use walras_types::{AccountId, KeyTag, NonceFingerprint, NonceUse, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, encode_command};
 
 use super::GatewayMessage;
+use crate::entry::SignedBy;
 
 /// Bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,7 @@ struct Opening {
 struct Behind {
     stamp: Stamp,
     cancel: MassCancel,
+    sent_ns: u64,
 }
 
 /// Who takes orders.
@@ -95,6 +97,28 @@ pub struct Forwards {
     counts: ForwardCounts,
     /// Where contents are written one after the other: a piece of memory for each costs more than all else here.
     contents: BytesMut,
+}
+
+/// A cancel on disconnect is remembered for so long, by the log's time: longer than a copy of the request may be on its way.
+const BEHIND_NS: u64 = 60_000_000_000;
+
+/// What makes copies of a request to cancel on disconnect one: the session, and when its connection ended. Without a stamp of a gateway,
+/// copies are not known as such, and none are made.
+#[must_use]
+pub fn behind_nonce(account: AccountId, session: SessionId, ended: Stamp, now: TimeNs) -> SignedBy {
+    let until = TimeNs(now.0.saturating_add(BEHIND_NS));
+    let nonce = |fingerprint| Box::new(NonceUse { key: KeyTag(account.0.into()), fingerprint, until });
+    SignedBy { key: None, nonce: behind_fingerprint(session, ended).map(nonce) }
+}
+
+/// By which a request to cancel on disconnect is known in the log.
+#[must_use]
+pub fn behind_fingerprint(session: SessionId, ended: Stamp) -> Option<NonceFingerprint> {
+    let Stamp::Gateway(ended_ns) = ended else { return None };
+    let mut fingerprint = [0; 16];
+    fingerprint[..8].copy_from_slice(&session.0.to_le_bytes());
+    fingerprint[8..].copy_from_slice(&ended_ns.to_le_bytes());
+    Some(NonceFingerprint(fingerprint))
 }
 
 /// Contents that share one piece of memory, which lasts until the last of them is answered.
@@ -192,18 +216,22 @@ impl Forwards {
         self.openings.remove(&(open.account, open.token));
     }
 
-    /// A participant is lost, who wanted his orders cancelled then: what to send now, if anything. It goes to every new leader
-    /// until the log holds it or he is back, and not oftener: it has no number, and a second one might cancel what he has ordered
-    /// since.
-    pub fn cancel_behind(&mut self, stamp: Stamp, session: SessionId, cancel: MassCancel) -> Option<GatewayMessage> {
-        let behind = Behind { stamp, cancel };
+    /// A participant is lost, who wanted his orders cancelled then: what to send now, if anything. It goes to every new leader,
+    /// and to the same one again after a while, until the log holds it or he is back: the state takes it once ([`behind_nonce`]). Without a
+    /// stamp it goes to each leader once, for a second one might cancel what he has ordered since.
+    pub fn cancel_behind(&mut self, now_ns: u64, stamp: Stamp, session: SessionId, cancel: MassCancel) -> Option<GatewayMessage> {
+        let behind = Behind { stamp, cancel, sent_ns: now_ns };
         self.cancels.insert(session, behind);
         self.leader().map(|_| behind.message(session))
     }
 
     /// The log holds a cancel of what an account had.
-    pub fn on_cancelled(&mut self, cancel: &MassCancel) {
-        self.cancels.retain(|_, behind| behind.cancel != *cancel);
+    pub fn on_cancelled(&mut self, cancel: &MassCancel, fingerprint: Option<NonceFingerprint>) {
+        // Another session of the account may have ordered since it asked for its own.
+        let is_it = |session: SessionId, behind: &Behind| {
+            behind.cancel == *cancel && behind_fingerprint(session, behind.stamp) == fingerprint
+        };
+        self.cancels.retain(|session, behind| !is_it(*session, behind));
     }
 
     /// An account has opened a session: it is back.
@@ -266,7 +294,10 @@ impl Forwards {
         }
         self.leader = Some(Leader { id, term, is_away: false });
         let mut messages = self.send_again(now_ns, u64::MAX);
-        messages.extend(self.cancels.iter().map(|(session, behind)| behind.message(*session)));
+        messages.extend(self.cancels.iter_mut().map(|(session, behind)| {
+            behind.sent_ns = now_ns;
+            behind.message(*session)
+        }));
         messages
     }
 
@@ -288,13 +319,20 @@ impl Forwards {
             return Vec::new();
         }
         self.next_look_ns = now_ns.saturating_add(self.settings.resend_ns / 2);
-        self.send_again(now_ns, now_ns.saturating_sub(self.settings.resend_ns))
+        let sent_until_ns = now_ns.saturating_sub(self.settings.resend_ns);
+        let mut messages = self.send_again(now_ns, sent_until_ns);
+        let stamped = |behind: &Behind| matches!(behind.stamp, Stamp::Gateway(_));
+        for (session, behind) in self.cancels.iter_mut().filter(|(_, behind)| stamped(behind) && behind.sent_ns <= sent_until_ns) {
+            behind.sent_ns = now_ns;
+            messages.push(behind.message(*session));
+        }
+        messages
     }
 
     /// When [`Forwards::on_timer`] looks again. Never while there is nobody to send to: a leader who comes is sent all.
     #[must_use]
     pub fn next_look_ns(&self) -> u64 {
-        let is_idle = self.unanswered == 0 && self.openings.is_empty();
+        let is_idle = self.unanswered == 0 && self.openings.is_empty() && self.cancels.is_empty();
         if is_idle || self.leader().is_none() { u64::MAX } else { self.next_look_ns }
     }
 
@@ -445,14 +483,16 @@ mod tests {
     fn a_lost_participants_orders_are_cancelled_whoever_leads() {
         let mut forwards = Forwards::new(ForwardSettings::default());
         let of = |account| MassCancel { account: AccountId(account), instrument: None, side: None };
-        assert_eq!(forwards.cancel_behind(Stamp::Gateway(5), SessionId(4), of(7)), None, "nobody leads");
+        assert_eq!(forwards.cancel_behind(4, Stamp::Gateway(5), SessionId(4), of(7)), None, "nobody leads");
         let sent = forwards.on_leading(10, id(1), Term(1));
         assert!(matches!(&sent[..], [GatewayMessage::Behind { stamp: Stamp::Gateway(5), session: SessionId(4), .. }]), "{sent:?}");
-        assert_eq!((forwards.on_leading(20, id(1), Term(1)), forwards.on_timer(u64::MAX)), (vec![], vec![]), "it has it");
-        assert_eq!(forwards.cancel_behind(Stamp::OnArrival, SessionId(5), of(8)).into_iter().count(), 1);
-        assert_eq!(forwards.cancel_behind(Stamp::OnArrival, SessionId(6), of(9)).into_iter().count(), 1);
+        assert_eq!(forwards.on_leading(20, id(1), Term(1)), [], "it has it");
+        assert_eq!((forwards.on_timer(30), forwards.on_timer(2_000_000_000)), (vec![], sent.clone()), "it may not have taken it");
+        assert_eq!(forwards.cancel_behind(25, Stamp::OnArrival, SessionId(5), of(8)).into_iter().count(), 1);
+        assert_eq!(forwards.cancel_behind(25, Stamp::OnArrival, SessionId(6), of(9)).into_iter().count(), 1);
         assert_eq!(forwards.on_leading(30, id(2), Term(2)).len(), 3, "the one before may have taken none to the log");
-        forwards.on_cancelled(&of(8));
+        forwards.on_cancelled(&of(7), None);
+        forwards.on_cancelled(&of(8), None);
         forwards.on_back(AccountId(9));
         assert_eq!(forwards.on_leading(40, id(1), Term(3)), sent);
         forwards.forget(SessionId(4));

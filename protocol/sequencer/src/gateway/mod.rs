@@ -12,5 +12,5 @@ mod message;
 
 pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening};
 pub use arrival::{ArrivalCounts, Arrivals, WAITED_NS_MAX};
-pub use forwards::{ForwardCounts, ForwardSettings, Forwards};
+pub use forwards::{ForwardCounts, ForwardSettings, Forwards, behind_fingerprint, behind_nonce};
 pub use message::{GatewayMessage, Pack};

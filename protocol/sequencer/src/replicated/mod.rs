@@ -47,6 +47,9 @@ pub use release::{ReleaseCounts, ReleaseRules};
 const NAMES_AHEAD: usize = 8;
 const ORDERS_AHEAD: usize = 4;
 
+/// Cancels of all orders that may wait beyond [`ReplicatedSettings::waiting_max`].
+const URGENT_MAX: usize = 4_096;
+
 /// Most checkpoints whose hashes are waited for. A host may leave out a state, and its hash then never comes.
 const UNHASHED_MAX: usize = 16;
 
@@ -197,7 +200,7 @@ impl<O> ReplicatedSequencer<O> {
         command: &Command,
         origin: Option<O>,
     ) -> Result<(), (NotTaken, Option<O>)> {
-        match self.admit(ordinal) {
+        match self.admit(ordinal, self.settings.waiting_max) {
             Ok(collecting) => {
                 collecting.push(now, ordinal, &SignedBy::NOBODY, command, origin);
                 Ok(())
@@ -217,8 +220,33 @@ impl<O> ReplicatedSequencer<O> {
         command: &Command,
         origin: Option<O>,
     ) -> Result<(), (NotTaken, Option<O>)> {
+        self.submit_within(now, signed, command, origin, self.settings.waiting_max)
+    }
+
+    /// The same for a cancel of all orders, which is taken before orders are: where as many commands wait as may, some cancels still have room.
+    ///
+    /// # Errors
+    /// As [`submit_signed`](Self::submit_signed).
+    pub fn submit_urgent(
+        &mut self,
+        now: TimeNs,
+        signed: &SignedBy,
+        command: &Command,
+        origin: Option<O>,
+    ) -> Result<(), (NotTaken, Option<O>)> {
+        self.submit_within(now, signed, command, origin, self.settings.waiting_max.saturating_add(URGENT_MAX))
+    }
+
+    fn submit_within(
+        &mut self,
+        now: TimeNs,
+        signed: &SignedBy,
+        command: &Command,
+        origin: Option<O>,
+        waiting_max: usize,
+    ) -> Result<(), (NotTaken, Option<O>)> {
         let known = signed.nonce.as_deref().map_or(Ok(()), |nonce| self.engine.check_nonce(self.engine.time(), nonce));
-        match self.admit(None).and_then(|collecting| known.map_err(NotTaken::Refused).map(|()| collecting)) {
+        match self.admit(None, waiting_max).and_then(|collecting| known.map_err(NotTaken::Refused).map(|()| collecting)) {
             Ok(collecting) => {
                 collecting.push(now, None, signed, command, origin);
                 Ok(())
@@ -227,7 +255,7 @@ impl<O> ReplicatedSequencer<O> {
         }
     }
 
-    fn admit(&mut self, ordinal: Option<Ordinal>) -> Result<&mut Collecting<O>, NotTaken> {
+    fn admit(&mut self, ordinal: Option<Ordinal>, waiting_max: usize) -> Result<&mut Collecting<O>, NotTaken> {
         let (leader, waiting, room, refusal) = (self.leader(), self.waiting(), self.pack_bytes_room(), self.refusal);
         let Some(collecting) = &mut self.collecting else { return Err(NotTaken::NotLeader { leader }) };
         if let Some(ordinal) = ordinal {
@@ -248,7 +276,7 @@ impl<O> ReplicatedSequencer<O> {
         if let Some(reason) = refusal {
             return Err(NotTaken::Refused(reason));
         }
-        if waiting >= self.settings.waiting_max || collecting.encoded_bytes() >= room {
+        if waiting >= waiting_max || collecting.encoded_bytes() >= room {
             return Err(NotTaken::Refused(RejectReason::Overloaded));
         }
         // The borrow above ends with the checks.
