@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use walras_client::Client;
+use walras_wire::order_entry::{VenueMessage, decode_venue, split_frame};
 
 use crate::crowds::get_from;
 use crate::replica::one;
@@ -155,9 +156,10 @@ fn malformed_is_answered(orders: SocketAddr) -> u16 {
     stream.write_all(&[0xff; 64]).unwrap();
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    let frame = walras_wire::order_entry::split_frame(&bytes).unwrap().expect("a whole message").0;
-    match walras_wire::order_entry::decode_venue(frame).unwrap() {
-        walras_wire::order_entry::VenueMessage::Bye { reason, .. } => reason.number(),
+    let (welcome, rest) = split_frame(&bytes).unwrap().expect("a whole message");
+    assert!(matches!(decode_venue(welcome).unwrap(), VenueMessage::Welcome(_)));
+    match decode_venue(split_frame(rest).unwrap().expect("a second message").0).unwrap() {
+        VenueMessage::Bye { reason, .. } => reason.number(),
         other => panic!("{other:?}"),
     }
 }
