@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pathlib
@@ -64,7 +65,9 @@ def test_bot(tmp_path: pathlib.Path) -> None:
             with demo(data, "127.0.0.1:0") as url:
                 key = data / "trader.key"
                 command = [sys.executable, "-u", str(BOT), "--url", url, "--key", str(key), "--instrument", "WAL-USD"]
-                bot = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+                # A shell starts what runs in its background with the interrupt ignored, and children inherit that.
+                hears = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+                bot = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=hears)
                 wait_until("the bot quotes both sides", lambda: len(open_orders(url, key)) == 2)
             wait_until("the bot sees that the venue is gone", lambda: "connection lost" in said.read_text())
             with demo(data, url.removeprefix("http://")) as url:
