@@ -34,6 +34,7 @@ in_own_session() {
 }
 
 cargo build --release -p walras-bench -p walras-node
+case "$names" in promises | all) cargo build --release -p walras-node --example rehearsal ;; esac
 [ "$names" = all ] && names=$(target/release/walras-bench list)
 for name in $names; do
     echo "== $name" >&2

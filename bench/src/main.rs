@@ -254,13 +254,24 @@ fn run_replication(options: &Options, report: &mut Report) -> anyhow::Result<()>
 
 /// The program, built in the same folder as this one.
 fn walras() -> anyhow::Result<PathBuf> {
-    Ok(std::env::current_exe().context("finding this program's folder")?.with_file_name("walras"))
+    beside("walras")
+}
+
+/// A program that was built with this one.
+fn beside(name: &str) -> anyhow::Result<PathBuf> {
+    Ok(std::env::current_exe().context("finding this program's folder")?.with_file_name(name))
 }
 
 fn run_promises(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
     promises::run(
-        &promises::Config { rounds, is_full: !options.small, walras: walras()?, scratch: options.streams.join("promises") },
+        &promises::Config {
+            rounds,
+            is_full: !options.small,
+            walras: walras()?,
+            next: beside("examples/rehearsal")?,
+            scratch: options.streams.join("promises"),
+        },
         report,
     )
 }

@@ -4,10 +4,12 @@
 //! stops, or an order that must fill whole can not. Each is applied entry by entry as a leader logs it, and every entry is timed.
 //! What is left out: the log, the network, and what readers of the events do.
 //!
-//! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`.
+//! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`. An upgrade under load:
+//! `promises/upgrades.rs`.
 
 mod inversions;
 mod reads;
+mod upgrades;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -30,6 +32,8 @@ pub struct Config {
     pub is_full: bool,
     /// The program that a cluster runs.
     pub walras: PathBuf,
+    /// The program of the next release, as tests of upgrades have it.
+    pub next: PathBuf,
     /// Folder for a venue's data.
     pub scratch: PathBuf,
 }
@@ -76,7 +80,25 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     for (name, samples) in names.into_iter().zip(worst) {
         report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
     }
-    inverted(config, report)
+    inverted(config, report)?;
+    upgraded(config, report)
+}
+
+/// An upgrade of a cluster.
+fn upgraded(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    if !config.walras.is_file() || !config.next.is_file() {
+        let advice = "`cargo build --release -p walras-node --example rehearsal`";
+        report.note(format!("upgrades are missing: {} is not built; build it with {advice}", config.next.display()));
+        return Ok(());
+    }
+    let time = Duration::from_secs(if config.is_full { 20 } else { 15 });
+    let mut gaps = Vec::new();
+    for _ in 0..config.rounds.min(5) {
+        gaps.push(upgrades::longest_gap_ms((&config.walras, &config.next), &config.scratch.join("upgrade"), time)?);
+    }
+    report.figure(Figure::new("upgrade_longest_gap_ms", median(&gaps), Unit::Ms));
+    report.check("three replicas upgraded under load to a program with other rules, every order answered once");
+    Ok(())
 }
 
 /// Pairs of orders through a cluster with fair access.

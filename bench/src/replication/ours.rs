@@ -100,6 +100,7 @@ impl Cluster {
         let address = |replica: &walras_client::local_cluster::LocalReplica| ReplicaAddress {
             url: replica.url(),
             orders: replica.orders.clone(),
+            trust: None,
         };
         let replicas = local.replicas.iter().map(address).collect();
         let key = read_key(&local.operator_key())?;

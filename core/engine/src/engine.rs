@@ -7,7 +7,8 @@ use walras_ledger::Ledger;
 use walras_order_book::{Ladder, OrderBook, PriceIndex};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{
-    AccountId, InstrumentId, InstrumentSpec, LogIndex, NonceUse, OrderId, RejectReason, TimeNs, TradingPhase, TransferId,
+    AccountId, EngineVersion, InstrumentId, InstrumentSpec, LogIndex, NonceUse, OrderId, RejectReason, TimeNs, TradingPhase,
+    TransferId,
 };
 use walras_wire::{
     AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, OrderCommand, Rejected, SessionCommand, VenueCommand,
@@ -20,9 +21,11 @@ use crate::names::Names;
 use crate::nonces::Nonces;
 use crate::sessions::Sessions;
 use crate::shards::Shards;
+use crate::versions::{OLDEST, Rules};
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
 pub struct Engine<I: PriceIndex = Ladder> {
+    pub(crate) version: EngineVersion,
     pub(crate) last_applied: LogIndex,
     pub(crate) time: TimeNs,
     pub(crate) ledger: Ledger,
@@ -61,7 +64,8 @@ pub(crate) const NEVER: TimeNs = TimeNs(u64::MAX);
 pub(crate) const NOW: TimeNs = TimeNs(0);
 
 impl Engine {
-    /// A venue without assets, accounts and instruments, before the first log entry.
+    /// A venue without assets, accounts and instruments, before the first log entry. Its version is the oldest that this program
+    /// knows; the first entry of a new log sets a later one.
     #[must_use]
     pub fn new() -> Self {
         Self::with_hash_seed(0)
@@ -80,6 +84,7 @@ impl<I: PriceIndex> Engine<I> {
     #[must_use]
     pub fn with_hash_seed(hash_seed: u64) -> Self {
         Self {
+            version: OLDEST,
             last_applied: LogIndex(0),
             time: TimeNs(0),
             ledger: Ledger::new(),
@@ -199,6 +204,7 @@ impl<I: PriceIndex> Engine<I> {
             Command::Venue(VenueCommand::SetAccessDelays(c)) => self.set_access_delays(c, events),
             Command::Venue(VenueCommand::CreateAsset(c)) => self.create_asset(c, events),
             Command::Venue(VenueCommand::SetIssuer(c)) => self.set_issuer(c, events),
+            Command::Venue(VenueCommand::SetEngineVersion(c)) => self.set_version(*c, events),
             Command::Invalid(c) => Err(c.reason),
         }
     }
@@ -226,6 +232,7 @@ impl<I: PriceIndex> Engine<I> {
         let mut state = MarketState::new(spec);
         state.tells_levels = self.tells_levels;
         state.meetings_max = self.meetings_max;
+        state.has_even_fees = self.version.has_even_fees();
         self.markets.push(Market { book, names: Names::default(), state });
     }
 

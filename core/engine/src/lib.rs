@@ -69,6 +69,7 @@ mod snapshot;
 mod steps;
 mod terms;
 mod transfer_numbers;
+pub mod versions;
 mod warm;
 
 pub use batch_queries::BatchMarketView;

@@ -45,6 +45,8 @@ pub(crate) struct MarketState {
     pub(crate) tells_levels: bool,
     /// Of the orders that one entry lets an incoming order meet: the same on all replicas, and no part of the state.
     pub(crate) meetings_max: u32,
+    /// Follows from the engine's version ([`crate::versions`]).
+    pub(crate) has_even_fees: bool,
     /// Whether something goes on here before any command: follows from the book, the phase and the time.
     pub(crate) is_busy: bool,
 }
@@ -159,6 +161,7 @@ impl MarketState {
             changed: Vec::new(),
             tells_levels: true,
             meetings_max: MEETINGS_PER_ENTRY_MAX,
+            has_even_fees: false,
             is_busy: false,
         }
     }

@@ -47,7 +47,8 @@ impl<'a> Settler<'a> {
         let had = self.market.reserved(Side::Buy, bought.limit, bought.open + size);
         let keeps = self.market.reserved(Side::Buy, bought.limit, bought.open);
         let (buyer, seller) = (AccountId(bought.owner.0), AccountId(sold.owner.0));
-        let [buyer_fee, seller_fee] = fees.map(|ppm| fee(value, ppm));
+        let is_even = self.market.has_even_fees;
+        let [buyer_fee, seller_fee] = fees.map(|ppm| fee(value, ppm, is_even));
         let trade = Settlement {
             base: self.market.spec.base,
             quote: self.market.spec.quote,
@@ -172,10 +173,12 @@ impl BookEvents for Settler<'_> {
     }
 }
 
-/// What a trade of `value` costs at `ppm`, negative for a rebate; whoever pays keeps the remainder, the venue when it is a rebate.
+/// What a trade of `value` costs at `ppm`, negative for a rebate; whoever pays keeps the remainder, the venue when it is a rebate. Of an odd
+/// number of units one fewer, where it is to be even.
 #[inline]
-fn fee(value: Amount, ppm: i32) -> i64 {
+fn fee(value: Amount, ppm: i32, is_even: bool) -> i64 {
     let size = parts_per_million(value, ppm.unsigned_abs(), Rounding::Down).get() as i64;
+    let size = if is_even { size & !1 } else { size };
     if ppm < 0 { -size } else { size }
 }
 

@@ -1,7 +1,7 @@
 //! The state as bytes and back. One state has one encoding, whatever the price index, the hash seed and the way it was reached, so
 //! that replicas compare states by comparing hashes.
 //!
-//! Little endian, in this order: magic, snapshot version, wire version; log index and time; the delays of fair access; assets;
+//! Little endian, in this order: magic, engine version, wire version; log index and time; the delays of fair access; assets;
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
 //! count, the accounts that have a position or limits of their own, and the open orders in the book's order; the orders that mass
 //! cancels have still to take out; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next place
@@ -11,7 +11,7 @@
 use blake3::Hasher;
 use walras_ledger::Ledger;
 use walras_order_book::{Becomes, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
-use walras_types::{AccountId, AssetId, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
+use walras_types::{AccountId, AssetId, EngineVersion, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
 
@@ -23,9 +23,9 @@ use crate::nonces::Nonces;
 use crate::operator::{are_possible, is_consistent};
 use crate::sessions::Sessions;
 use crate::shards::Shards;
+use crate::versions::{NEWEST, OLDEST, Rules, is_known};
 
 const MAGIC: [u8; 8] = *b"walras-s";
-const SNAPSHOT_VERSION: u16 = 11;
 const HASH_LEN: usize = 32;
 
 /// Why bytes are not an engine's state.
@@ -37,8 +37,8 @@ pub enum RestoreError {
     NotASnapshot,
     /// A snapshot of another version.
     Version {
-        /// Its snapshot version.
-        snapshot: u16,
+        /// The version of the engine whose state it is.
+        engine: u16,
         /// Its wire version.
         wire: u16,
     },
@@ -61,9 +61,10 @@ impl std::fmt::Display for RestoreError {
                 f.write_str("the snapshot is damaged or cut: its hash does not match; use an older one and replay more of the log")
             }
             Self::NotASnapshot => f.write_str("this is no snapshot of an engine: check the file's name"),
-            Self::Version { snapshot, wire } => write!(
+            Self::Version { engine, wire } => write!(
                 f,
-                "the snapshot is of version {snapshot}.{wire}: restore it with the program that wrote it, or replay the log"
+                "the snapshot is of engine version {engine} and wire version {wire}, and this program reads engine versions {OLDEST} to {NEWEST} \
+                 and wire version {WIRE_VERSION}: run a program that knows both (docs/operations.md, \"Upgrade\")"
             ),
             Self::Decode(source) => {
                 write!(f, "the snapshot does not decode ({source}); the program that wrote it is at fault: replay the log instead")
@@ -178,11 +179,12 @@ impl<I: PriceIndex> Engine<I> {
         }
         let r = &mut Reader::new(content);
         r.u64()?;
-        let (snapshot, wire) = (r.u16()?, r.u16()?);
-        if (snapshot, wire) != (SNAPSHOT_VERSION, WIRE_VERSION) {
-            return Err(RestoreError::Version { snapshot, wire });
+        let (version, wire) = (EngineVersion(r.u16()?), r.u16()?);
+        if !is_known(version) || wire != WIRE_VERSION {
+            return Err(RestoreError::Version { engine: version.0, wire });
         }
         let mut engine = Self::with_hash_seed(hash_seed);
+        engine.version = version;
         engine.last_applied = LogIndex(r.u64()?);
         engine.time = TimeNs::get(r)?;
         engine.access_delays = AccessDelays::get(r)?;
@@ -242,7 +244,7 @@ impl<I: PriceIndex> Engine<I> {
     pub(crate) fn encode_front(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         buffer.extend_from_slice(&MAGIC);
         let w = &mut Writer(buffer);
-        w.u16(SNAPSHOT_VERSION);
+        self.version.put(w);
         w.u16(WIRE_VERSION);
         w.u64(self.last_applied.0);
         self.time.put(w);
@@ -276,6 +278,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RestoreError::Contradiction("an instrument's definition"));
         }
         let mut state = MarketState::new(spec);
+        state.has_even_fees = self.version.has_even_fees();
         state.phase = TradingPhase::get(r)?;
         state.shard = Wire::get(r)?;
         state.set_reference_price(Wire::get(r)?);

@@ -48,6 +48,11 @@ id_type! {
     LogIndex(u64)
 }
 id_type! {
+    /// A version of the engine: which rules apply to the entries of a log, and how the state is written. One entry of the log goes to
+    /// a later one on all replicas at once.
+    EngineVersion(u16)
+}
+id_type! {
     /// A client's session: the log index of the command that opened it, hence never used again.
     SessionId(u64)
 }

@@ -179,7 +179,9 @@ impl ShardCommand {
 impl VenueCommand {
     const fn class(&self) -> CommandClass {
         match self {
-            Self::CreateAsset(_) | Self::SetIssuer(_) | Self::NoteClusterRequest(_) => CommandClass::Operator,
+            Self::CreateAsset(_) | Self::SetIssuer(_) | Self::NoteClusterRequest(_) | Self::SetEngineVersion(_) => {
+                CommandClass::Operator
+            }
             Self::Tick | Self::Checkpoint(_) | Self::SetAccessDelays(_) => CommandClass::Leader,
         }
     }

@@ -2,8 +2,8 @@
 //! reader in any language is a page.
 
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, ClientTransferId, ContentDigest, InstrumentId, LogIndex, OrderId, PriceTicks,
-    RejectReason, SessionId, SessionSeq, ShardId, Side, SizeLots, Symbol, TimeNs, TradeId, TransferId, TransferSeq,
+    AccountId, Amount, AssetId, ClientOrderId, ClientTransferId, ContentDigest, EngineVersion, InstrumentId, LogIndex, OrderId,
+    PriceTicks, RejectReason, SessionId, SessionSeq, ShardId, Side, SizeLots, Symbol, TimeNs, TradeId, TransferId, TransferSeq,
 };
 
 /// Why bytes were refused.
@@ -154,7 +154,7 @@ macro_rules! wire_ids {
     };
 }
 
-wire_ids!(ContentDigest: u64, AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, ClientTransferId: u64, TransferSeq: u64, ShardId: u8, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
+wire_ids!(ContentDigest: u64, AccountId: u32, AssetId: u32, InstrumentId: u32, OrderId: u64, ClientOrderId: u64, TradeId: u64, TransferId: u64, ClientTransferId: u64, TransferSeq: u64, ShardId: u8, EngineVersion: u16, LogIndex: u64, SessionId: u64, SessionSeq: u64, TimeNs: u64);
 
 impl Wire for PriceTicks {
     #[inline]

@@ -1,8 +1,8 @@
 //! Commands: what a participant or the operator asks of the venue. Applied in log order by `engine::apply`.
 
 use walras_types::{
-    AccountId, Amendment, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, LogIndex, OrderTerms, RiskLimits,
-    SessionId, Side, Symbol, TradingPhase, TransferId,
+    AccountId, Amendment, Amount, AssetId, ClientOrderId, EngineVersion, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
+    RiskLimits, SessionId, Side, Symbol, TradingPhase, TransferId,
 };
 
 use crate::batch_command::{BatchCommand, BatchMarketCommand, SetAccountKey, SetIssuer};
@@ -100,6 +100,9 @@ pub enum VenueCommand {
     SetIssuer(SetIssuer),
     /// The operator: nothing to the state. The log keeps who asked for a change of the cluster. See [`ClusterRequestNote`].
     NoteClusterRequest(ClusterRequestNote),
+    /// The operator, or the leader of a new venue in its first entry: from here on apply the rules of this later version, and write
+    /// the state as it does.
+    SetEngineVersion(EngineVersion),
 }
 
 /// An order as it comes in.

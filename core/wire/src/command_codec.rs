@@ -77,6 +77,7 @@ fn encode_venue_command(command: &VenueCommand, w: &mut Writer<'_>) {
         VenueCommand::CreateAsset(c) => tagged(w, 16, c),
         VenueCommand::SetIssuer(c) => tagged(w, 37, c),
         VenueCommand::NoteClusterRequest(c) => tagged(w, 26, c),
+        VenueCommand::SetEngineVersion(c) => tagged(w, 27, c),
     }
 }
 
@@ -103,6 +104,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         24 => Command::Account(AccountCommand::CollectFees(Wire::get(r)?)),
         25 => Command::Venue(VenueCommand::SetAccessDelays(Wire::get(r)?)),
         26 => Command::Venue(VenueCommand::NoteClusterRequest(Wire::get(r)?)),
+        27 => Command::Venue(VenueCommand::SetEngineVersion(Wire::get(r)?)),
         32 => Command::BatchMarket(BatchMarketCommand::Create(Wire::get(r)?)),
         33 => Command::BatchMarket(BatchMarketCommand::AddAsset(Wire::get(r)?)),
         34 => Command::BatchMarket(BatchMarketCommand::SetPhase(Wire::get(r)?)),

@@ -2,8 +2,8 @@
 //! applies them one by one holds the venue's books and balances.
 
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
-    SessionId, Side, SizeLots, TradeId, TradingPhase, TransferId,
+    AccountId, Amount, AssetId, ClientOrderId, EngineVersion, InstrumentId, InstrumentSpec, OrderId, PriceTicks, RejectReason,
+    RiskLimits, SessionId, Side, SizeLots, TradeId, TradingPhase, TransferId,
 };
 
 use crate::batch_event::{AccountKeySet, BatchEvent, BatchMarketEvent, IssuerSet};
@@ -101,6 +101,8 @@ pub enum VenueEvent {
     IssuerSet(IssuerSet),
     /// The delays of fair access changed.
     AccessDelaysChanged(AccessDelays),
+    /// The rules of this version apply from this entry on.
+    EngineVersionSet(EngineVersion),
 }
 
 /// A command was refused.

@@ -94,6 +94,7 @@ event_codec!(
         AssetCreated = 16,
         IssuerSet = 38,
         AccessDelaysChanged = 26,
+        EngineVersionSet = 27,
     }
 );
 

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use walras_types::limits::MESSAGE_BYTES_MAX;
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientOrderId, ClientTransferId, ContentDigest, InstrumentId, LogIndex,
-    RejectReason, SessionId, ShardId, TransferSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, ClientOrderId, ClientTransferId, ContentDigest, EngineVersion,
+    InstrumentId, LogIndex, RejectReason, SessionId, ShardId, TransferSeq,
 };
 use walras_wire::*;
 
@@ -38,6 +38,7 @@ fn command() -> impl Strategy<Value = Command> {
                 [action],
             replica,
         }))),
+        any::<u16>().prop_map(|version| Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(version)))),
         (number(), any::<[u8; 32]>()).prop_map(|(at, state_hash)| Command::Venue(VenueCommand::Checkpoint(Checkpoint {
             log_index: LogIndex(at),
             state_hash

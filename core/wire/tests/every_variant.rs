@@ -189,6 +189,7 @@ fn commands() -> Vec<Row> {
             (VenueCommand::CreateAsset(asset()), 16, Operator),
             (VenueCommand::SetIssuer(SetIssuer { asset: ASSET, account: OWN }), 37, Operator),
             (VenueCommand::NoteClusterRequest(ClusterRequestNote { action: ClusterAction::Remove, replica: 3 }), 26, Operator),
+            (VenueCommand::SetEngineVersion(EngineVersion(12)), 27, Operator),
         ]
         .map(|(command, tag, class)| (Command::Venue(command), tag, class)),
     );
@@ -236,7 +237,8 @@ fn place_of_command(command: &Command) -> usize {
         Command::Venue(VenueCommand::CreateAsset(_)) => 33,
         Command::Venue(VenueCommand::SetIssuer(_)) => 34,
         Command::Venue(VenueCommand::NoteClusterRequest(_)) => 35,
-        Command::Invalid(_) => 36,
+        Command::Venue(VenueCommand::SetEngineVersion(_)) => 36,
+        Command::Invalid(_) => 37,
     }
 }
 
@@ -381,6 +383,7 @@ fn events() -> Vec<EventRow> {
             // The issuer gets no report: its rights are the operator's business.
             (VenueEvent::IssuerSet(IssuerSet { asset: ASSET, account }), 38),
             (VenueEvent::AccessDelaysChanged(DELAYS), 26),
+            (VenueEvent::EngineVersionSet(EngineVersion(12)), 27),
         ]
         .map(|(event, tag)| (Event::Venue(event), tag, NOBODY)),
     );
@@ -439,20 +442,21 @@ fn place_of_event(event: &Event) -> usize {
         Event::Venue(VenueEvent::AssetCreated(_)) => 46,
         Event::Venue(VenueEvent::IssuerSet(_)) => 47,
         Event::Venue(VenueEvent::AccessDelaysChanged(_)) => 48,
+        Event::Venue(VenueEvent::EngineVersionSet(_)) => 49,
     }
 }
 
 #[test]
 fn every_variant_is_listed_and_keeps_its_tag() {
     let commands = commands();
-    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..37), "a command is not listed");
+    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..38), "a command is not listed");
     for (command, tag, _) in commands {
         let mut bytes = Vec::new();
         encode_command(&command, &mut bytes);
         assert_eq!((bytes[0], decode_command(&bytes)), (tag, Ok(command)));
     }
     let events = events();
-    assert!(events.iter().map(|(event, ..)| place_of_event(event)).eq(0..49), "an event is not listed");
+    assert!(events.iter().map(|(event, ..)| place_of_event(event)).eq(0..50), "an event is not listed");
     for (event, tag, _) in events {
         let mut bytes = Vec::new();
         encode_event(&event, &mut bytes);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use ureq::http;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -156,6 +157,10 @@ impl Trust {
             }
         }
         if certificates.is_empty() { Err(fail("it holds no certificate".to_owned())) } else { Ok(Self(certificates)) }
+    }
+
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = CertificateDer<'static>> {
+        self.0.iter().map(|certificate| CertificateDer::from(certificate.der().to_vec()))
     }
 }
 

@@ -199,6 +199,11 @@ impl LocalCluster {
         Err(LocalError::NotStarted { id, log: log_path })
     }
 
+    /// Replicas that are started from now on run this program.
+    pub fn set_program(&mut self, program: &Path) {
+        self.program = program.to_path_buf();
+    }
+
     /// A replica's view of the cluster.
     #[must_use]
     pub fn status(&self, id: u64) -> Option<Value> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use walras_access::connections::Doors;
@@ -32,6 +32,31 @@ pub struct LinkOptions {
     pub peers: BTreeMap<ReplicaId, PeerAddress>,
 }
 
+/// Where order entry listens, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryOptions {
+    /// The address.
+    pub listen: SocketAddr,
+    /// Whether it speaks TLS.
+    pub tls: EntryTlsOptions,
+}
+
+/// Whether order entry speaks TLS, and with whose certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryTlsOptions {
+    /// It does not.
+    Off,
+    /// With one that the venue makes for itself.
+    Own,
+    /// With the operator's.
+    Files {
+        /// Its file.
+        certificate: PathBuf,
+        /// The file of its key.
+        private_key: PathBuf,
+    },
+}
+
 /// Options of a replica in its cluster, which may be a cluster of one.
 #[derive(Debug)]
 pub struct ClusterOptions {
@@ -43,8 +68,8 @@ pub struct ClusterOptions {
     pub addresses: BTreeMap<ReplicaId, Addresses>,
     /// The links; `None` where no other replica is configured.
     pub links: Option<LinkOptions>,
-    /// The address for binary order entry; `None` for none.
-    pub order_entry: Option<SocketAddr>,
+    /// Binary order entry; `None` for none.
+    pub order_entry: Option<EntryOptions>,
     /// Options of fair access; `None` if it is off.
     pub fair_access: Option<FairAccessOptions>,
     /// The clock of the section `[clock]`.
@@ -76,7 +101,32 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     parts(config).map(|_| ())
 }
 
-fn order_entry(config: &Config) -> Result<Option<SocketAddr>, ConfigError> {
+fn order_entry(config: &Config) -> Result<Option<EntryOptions>, ConfigError> {
+    let Some(listen) = entry_address(config)? else { return Ok(None) };
+    let OrderEntry { tls, certificate, private_key, .. } = &config.order_entry;
+    let is_on = match tls.as_str() {
+        "auto" => !listen.ip().is_loopback(),
+        "on" => true,
+        "off" => false,
+        _ => return Err(wrong("order_entry.tls", format!("{tls:?} is none of auto, on and off"))),
+    };
+    let tls = match (is_on, certificate.as_str(), private_key.as_str()) {
+        (_, "", key) if !key.is_empty() => {
+            return Err(wrong("order_entry.certificate", "a private key without its certificate: give both files, or neither"));
+        }
+        (_, file, "") if !file.is_empty() => {
+            return Err(wrong("order_entry.private_key", "a certificate without its private key: give both files, or neither"));
+        }
+        (false, ..) => EntryTlsOptions::Off,
+        (true, "", _) => EntryTlsOptions::Own,
+        (true, certificate, private_key) => {
+            EntryTlsOptions::Files { certificate: certificate.into(), private_key: private_key.into() }
+        }
+    };
+    Ok(Some(EntryOptions { listen, tls }))
+}
+
+fn entry_address(config: &Config) -> Result<Option<SocketAddr>, ConfigError> {
     let listen = &config.order_entry.listen;
     if listen.is_empty() {
         return Ok(None);
@@ -316,10 +366,37 @@ mod tests {
     }
 
     #[test]
+    fn order_entry_speaks_tls_wherever_others_may_listen() {
+        let tls = |text: &str| config(text).unwrap().cluster_options().map(|options| options.order_entry.unwrap().tls);
+        let file = |name: &str| PathBuf::from(name);
+        let files = "certificate = \"a.crt\"\nprivate_key = \"a.key\"\n";
+        let loaded = EntryTlsOptions::Files { certificate: file("a.crt"), private_key: file("a.key") };
+        for (text, expected) in [
+            (String::new(), EntryTlsOptions::Off),
+            ("[order_entry]\nlisten = \"0.0.0.0:7272\"\n".to_owned(), EntryTlsOptions::Own),
+            (format!("[order_entry]\nlisten = \"[::]:7272\"\n{files}"), loaded.clone()),
+            (format!("[order_entry]\n{files}"), EntryTlsOptions::Off),
+            (format!("[order_entry]\ntls = \"on\"\n{files}"), loaded),
+            ("[order_entry]\nlisten = \"10.0.0.1:7272\"\ntls = \"off\"\n".to_owned(), EntryTlsOptions::Off),
+        ] {
+            assert_eq!(tls(&text).unwrap(), expected, "{text}");
+        }
+        for (text, key) in [
+            ("[order_entry]\ntls = \"maybe\"\n", "order_entry.tls"),
+            ("[order_entry]\ncertificate = \"a.crt\"\n", "order_entry.private_key"),
+            ("[order_entry]\nprivate_key = \"a.key\"\n", "order_entry.certificate"),
+        ] {
+            let refused =
+                config(text).and_then(|config| config.cluster_options().map(drop).map_err(|e| e.to_string())).unwrap_err();
+            assert!(refused.contains(key), "{refused}");
+        }
+    }
+
+    #[test]
     fn order_entry_takes_a_free_port_where_http_does_unless_it_is_said_which() {
         let port = |text: &str| {
             let config = Config::parse(text, Path::new("w")).unwrap();
-            config.cluster_options().unwrap().order_entry.map(|address| address.port())
+            config.cluster_options().unwrap().order_entry.map(|entry| entry.listen.port())
         };
         assert_eq!(port(""), Some(7272));
         assert_eq!(port("[http]\nlisten = \"127.0.0.1:0\"\n"), Some(0));

@@ -287,6 +287,12 @@ sections! {
     OrderEntry {
         /// Address and port to listen on; empty for none. Port 0 takes a free one and prints it; so does the default where `http.listen` has port 0.
         listen: String = "127.0.0.1:7272";
+        /// TLS 1.3: `auto` (where `listen` is not on the loopback), `on`, or `off`, which is for networks that nobody else reads.
+        tls: String = "auto";
+        /// The PEM file of the certificate that the port shows with TLS, followed by those between it and its authority; empty for one that the venue makes for itself, `order-entry.crt` in its data folder, of which clients get a copy.
+        certificate: String = "";
+        /// The PEM file of its private key.
+        private_key: String = "";
     }
     fair_access: Once /// Fair access (`docs/fair-access.md`): orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.
     FairAccess {

@@ -27,7 +27,7 @@ use walras_access::Rates;
 use walras_gateway::{Places, Rate};
 
 pub use account_fee::{FEE_SHAPE, WrittenFee};
-pub use cluster::{Addresses, ClusterOptions, LinkOptions};
+pub use cluster::{Addresses, ClusterOptions, EntryOptions, EntryTlsOptions, LinkOptions};
 pub use fair_access::{FairAccessOptions, FairClockOptions};
 pub use keys::{
     Archive, Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times,

@@ -14,4 +14,5 @@
 
 pub mod cli;
 pub mod node;
+pub mod program;
 pub mod runtime;

@@ -34,7 +34,7 @@ impl Node {
             Security::Tls(TlsIdentity::from_pem(root, issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap())
         });
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let config = LinkConfig::new(id(me), CLUSTER, listen, security, Versions::new(1, "link_speed"));
+        let config = LinkConfig::new(id(me), CLUSTER, listen, security, Versions::new(1, 1, "link_speed"));
         let poll = Poll::new().unwrap();
         let links = Links::new(poll.registry(), 0..20, config, 0).unwrap();
         Self { poll, ready: Events::with_capacity(16), links, events: Vec::new(), started: Instant::now() }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! len u32 | kind u8 | payload        len counts kind and payload; integers are little-endian
-//! 0 hello      magic u32, link u16, message u8, wire u16, cluster u64, from u64, incarnation u64, software (text)
+//! 0 hello      magic u32, link u16, message u8, wire u16, engine u16, cluster u64, from u64, incarnation u64, software (text)
 //! 1 refused    why (text)
 //! 2 message    opaque
 //! 3 ping       4 pong
@@ -23,7 +23,7 @@ use walras_consensus::{MESSAGE_VERSION, ReplicaId};
 use crate::snapshot::SnapshotId;
 
 /// Version of the frames.
-pub const LINK_VERSION: u16 = 1;
+pub const LINK_VERSION: u16 = 2;
 
 /// `len` and `kind`.
 pub(crate) const HEADER_BYTES: usize = 5;
@@ -44,6 +44,8 @@ pub struct Versions {
     pub message: u8,
     /// Version of the commands and events in the messages. Must be equal.
     pub wire: u16,
+    /// The newest version of the engine that the program knows; may differ.
+    pub engine: u16,
     /// Version of the program, for operators and `walras cluster upgrade-check`; may differ.
     pub software: String,
 }
@@ -51,8 +53,8 @@ pub struct Versions {
 impl Versions {
     /// The versions of this program.
     #[must_use]
-    pub fn new(wire: u16, software: &str) -> Self {
-        Self { link: LINK_VERSION, message: MESSAGE_VERSION, wire, software: shortened(software) }
+    pub fn new(wire: u16, engine: u16, software: &str) -> Self {
+        Self { link: LINK_VERSION, message: MESSAGE_VERSION, wire, engine, software: shortened(software) }
     }
 
     /// Whether replicas with these versions are compatible.
@@ -64,8 +66,8 @@ impl Versions {
 
 impl fmt::Display for Versions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { link, message, wire, software } = self;
-        write!(f, "{software} (links {link}, messages {message}, wire {wire})")
+        let Self { link, message, wire, engine, software } = self;
+        write!(f, "{software} (links {link}, messages {message}, wire {wire}, engine up to {engine})")
     }
 }
 
@@ -158,6 +160,7 @@ impl Frame {
                 payload.put_u16_le(versions.link);
                 payload.put_u8(versions.message);
                 payload.put_u16_le(versions.wire);
+                payload.put_u16_le(versions.engine);
                 payload.put_u64_le(cluster_id);
                 payload.put_u64_le(from.get());
                 payload.put_u64_le(incarnation);
@@ -221,11 +224,12 @@ impl Frame {
                 }
                 let (link, message, wire) =
                     (take(at, Buf::try_get_u16_le)?, take(at, Buf::try_get_u8)?, take(at, Buf::try_get_u16_le)?);
+                let engine = take(at, Buf::try_get_u16_le)?;
                 let cluster_id = take(at, Buf::try_get_u64_le)?;
                 let from =
                     ReplicaId::new(take(at, Buf::try_get_u64_le)?).ok_or(FrameError::Malformed("a replica without an id"))?;
                 let incarnation = take(at, Buf::try_get_u64_le)?;
-                let versions = Versions { link, message, wire, software: text(at)? };
+                let versions = Versions { link, message, wire, engine, software: text(at)? };
                 Self::Hello(Hello { versions, cluster_id, from, incarnation })
             }
             1 => Self::Refused(text(at)?),
@@ -383,9 +387,9 @@ mod tests {
         let bytes = || prop::collection::vec(any::<u8>(), 0..200).prop_map(Bytes::from);
         let text = || "[a-zäß€ ]{0,40}";
         prop_oneof![
-            (any::<(u16, u8, u16, u64, u64)>(), 1..=u64::MAX, text()).prop_map(
-                |((link, message, wire, cluster_id, incarnation), from, software)| Frame::Hello(Hello {
-                    versions: Versions { link, message, wire, software },
+            (any::<(u16, u8, u16, u16, u64, u64)>(), 1..=u64::MAX, text()).prop_map(
+                |((link, message, wire, engine, cluster_id, incarnation), from, software)| Frame::Hello(Hello {
+                    versions: Versions { link, message, wire, engine, software },
                     cluster_id,
                     from: ReplicaId::new(from).unwrap(),
                     incarnation,

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use walras_config::Addresses;
 use walras_consensus::{Members, ReplicaId, Role, RoleChange, Slot, Term};
+use walras_engine::versions::OLDEST;
 use walras_fair_access::clock::ClockStatus;
 use walras_sequencer::{ArrivalCounts, ForwardCounts, IntakeFigures, ReleaseCounts};
-use walras_types::LogIndex;
+use walras_types::{EngineVersion, LogIndex};
 
 /// Figures of a replica. Clones share them.
 #[derive(Clone, Debug)]
@@ -37,6 +38,10 @@ pub struct ClusterView {
     pub decided_slot: Slot,
     /// The last entry applied.
     pub log_index: LogIndex,
+    /// The version of the engine in force.
+    pub engine_version: EngineVersion,
+    /// The newest version of the engine that this replica's program knows.
+    pub engine_newest: EngineVersion,
     /// Commands taken and not decided.
     pub waiting: usize,
     /// The other replicas.
@@ -89,6 +94,8 @@ pub struct PeerView {
     pub addresses: Addresses,
     /// The software that it runs; `None` while it is not linked.
     pub software: Option<String>,
+    /// The newest version of the engine that its program knows; `None` while it is not linked.
+    pub engine_newest: Option<EngineVersion>,
     /// Whether its versions go with ours; `None` while it is not linked.
     pub is_compatible: Option<bool>,
     /// The newest reason for which there is no link.
@@ -97,7 +104,13 @@ pub struct PeerView {
 
 impl ClusterStatus {
     /// A replica that has just started.
-    pub fn new(cluster_id: u64, me: ReplicaId, members: Members, peers: BTreeMap<ReplicaId, PeerView>) -> Self {
+    pub fn new(
+        cluster_id: u64,
+        me: ReplicaId,
+        members: Members,
+        peers: BTreeMap<ReplicaId, PeerView>,
+        engine_newest: EngineVersion,
+    ) -> Self {
         let view = ClusterView {
             cluster_id,
             me,
@@ -108,6 +121,8 @@ impl ClusterStatus {
             last_slot: Slot(0),
             decided_slot: Slot(0),
             log_index: LogIndex(0),
+            engine_version: OLDEST,
+            engine_newest,
             waiting: 0,
             peers,
             halted: None,
@@ -180,6 +195,11 @@ impl ClusterStatus {
         let mut view = self.lock();
         (view.last_slot, view.decided_slot, view.log_index) = (status.last, status.committed, status.log_index);
         view.waiting = waiting;
+    }
+
+    /// Under which version of the engine it goes on.
+    pub fn set_engine_version(&self, version: EngineVersion) {
+        self.lock().engine_version = version;
     }
 
     /// It stopped, for this reason.

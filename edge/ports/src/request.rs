@@ -10,7 +10,7 @@ use walras_engine::Engine;
 use walras_market_data::{Fills, MarketData, OrderHistories};
 use walras_peer_link::LinkFaults;
 use walras_sequencer::SignedBy;
-use walras_types::{LogIndex, RejectReason};
+use walras_types::{EngineVersion, LogIndex, RejectReason};
 use walras_wire::Command;
 
 use crate::feed::{ConnectionId, Indicatives, Shared, Subscription};
@@ -104,6 +104,8 @@ pub enum ClusterRequest {
     Transfer(ReplicaId),
     /// Change the members.
     Change(MemberChange),
+    /// Say whether every replica's program knows this version of the engine.
+    CheckEngineVersion(EngineVersion),
     /// These are the replicas from now on: where participants reach each, and the links.
     Peers(BTreeMap<ReplicaId, Addresses>, Option<LinkOptions>),
     /// Inject faults on the link to a peer: for tests.

@@ -116,8 +116,11 @@ pub fn load(program: &Path, replicas: u16, loads: &Loads, seed: u64) -> anyhow::
     }
     local.wait_for_leader(PATIENCE)?;
     let key = read_key(&local.operator_key())?;
-    let addresses: Vec<ReplicaAddress> =
-        local.replicas.iter().map(|replica| ReplicaAddress { url: replica.url(), orders: replica.orders.clone() }).collect();
+    let addresses: Vec<ReplicaAddress> = local
+        .replicas
+        .iter()
+        .map(|replica| ReplicaAddress { url: replica.url(), orders: replica.orders.clone(), trust: None })
+        .collect();
     let mut points = Vec::new();
     for (clients, outstanding) in &loads.points {
         let mut load = ClusterLoad::prepare(&addresses, &key, *clients, seed)?;

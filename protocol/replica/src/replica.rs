@@ -15,7 +15,7 @@ use walras_sequencer::{
     FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, LeaderTime, NotTaken, ReplicatedSequencer,
     ReplicatedSettings, SignedBy, Solved, StartHalt,
 };
-use walras_types::{LogIndex, RejectReason, TimeNs};
+use walras_types::{EngineVersion, LogIndex, RejectReason, TimeNs};
 use walras_wire::{Command, VenueCommand, encode_command};
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
@@ -474,6 +474,11 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         if let Some(fair) = &mut self.host.fair {
             fair.on_linked();
         }
+    }
+
+    /// What a linked replica's program knows: the newest version of the engine; `None` once the link is gone.
+    pub fn note_program(&mut self, peer: ReplicaId, newest: Option<EngineVersion>) {
+        self.sequencer.note_program(peer, newest);
     }
 
     /// A link was closed from its other end, or broke: the process there may have ended.

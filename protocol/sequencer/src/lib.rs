@@ -55,5 +55,5 @@ pub use intake::{
 };
 pub use replicated::{
     AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReleaseCounts,
-    ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, is_of_consensus,
+    ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, VersionRefused, is_of_consensus,
 };

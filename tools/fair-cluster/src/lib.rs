@@ -195,7 +195,7 @@ impl FairCluster {
     }
 
     fn addresses(&self) -> Vec<ReplicaAddress> {
-        self.local.replicas.iter().map(|one| ReplicaAddress { url: one.url(), orders: one.orders.clone() }).collect()
+        self.local.replicas.iter().map(|one| ReplicaAddress { url: one.url(), orders: one.orders.clone(), trust: None }).collect()
     }
 
     /// Has them send for a while to warm up, then measures.

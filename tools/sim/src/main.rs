@@ -14,7 +14,7 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
                   [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--mesh yes | no] [--forks yes | no] [--share-keys yes | no]
-                  [--keep-by-time yes | no]         (--cluster)
+                  [--keep-by-time yes | no] [--upgrades yes | no]         (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
@@ -82,6 +82,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--mesh", World::Cluster(settings)) => settings.has_mesh = Some(yes_or_no(&word, &value)?),
             ("--forks", World::Cluster(settings)) => settings.has_forks = Some(yes_or_no(&word, &value)?),
             ("--share-keys", World::Cluster(settings)) => settings.shares_keys = Some(yes_or_no(&word, &value)?),
+            ("--upgrades", World::Cluster(settings)) => settings.upgrades = Some(yes_or_no(&word, &value)?),
             ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
@@ -91,7 +92,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
             (
                 "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
-                | "--share-keys" | "--keep-by-time",
+                | "--share-keys" | "--keep-by-time" | "--upgrades",
                 _,
             ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -155,6 +156,7 @@ fn main() -> ExitCode {
                 ("--forks", settings.has_forks),
                 ("--share-keys", settings.shares_keys),
                 ("--keep-by-time", settings.keeps_by_time),
+                ("--upgrades", settings.upgrades),
             ] {
                 again += &again_of(word, value);
             }

@@ -258,6 +258,7 @@ const PLAIN: Settings = Settings {
     has_copies: Some(false),
     has_forks: Some(false),
     has_mesh: Some(false),
+    upgrades: Some(false),
     keeps_by_time: Some(false),
     shares_keys: Some(false),
     mutation: None,
@@ -333,6 +334,8 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ReplayTwice | Mutation::SubmitTwice | Mutation::ForgetNonces | Mutation::TakeStampsFromStart => {
             (&["signed once"], 1..=40)
         }
+        Mutation::VersionUnchecked => (&["halt"], 1..=10),
+        Mutation::RulesWithoutEntry => (&["halt"], 1..=40),
         Mutation::NoncesOfOneTerm => (&["signed once"], 1..=40),
     }
 }

@@ -29,6 +29,7 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
         assert_eq!(i128::from(engine.fees(asset).get()), model.fees.get(&asset).copied().unwrap_or(0));
     }
     assert_eq!(engine.access_delays(), model.access_delays);
+    assert_eq!(engine.version().0, model.version.max(11));
     assert_eq!(engine.instruments().len(), model.markets.len());
     for (view, market) in engine.instruments().zip(&model.markets) {
         let prices = (view.reference_price.get(), view.last_price.map(PriceTicks::get));
@@ -129,8 +130,9 @@ const REACHED: &str = "
     Order/Cancelled/Unfilled
     Instrument/Created Instrument/PhaseChanged Instrument/Uncrossed Instrument/Uncrossed/AtAPrice
     Account/Created Account/StatusChanged Account/Deposited Account/Withdrawn Account/FeesCollected Account/RiskLimitsChanged
-    Session/Opened Venue/AccessDelaysChanged Venue/AssetCreated
+    Session/Opened Venue/AccessDelaysChanged Venue/AssetCreated Venue/EngineVersionSet
     AccessDelayTooLong AccountSuspended AlreadyExpired AmendInvalid AmountOutOfRange DisplayInvalid DuplicateClientOrderId DuplicateTransfer
+    EngineVersionInvalid
     FillOrKillUnfillable IdNotNext InsufficientFunds MinSizeInvalid MinSizeUnfillable OrderTooLarge OrderValueTooLarge
     PhaseChangeInvalid PhaseNoImmediate PhaseTakesNoOrders PositionLimit PostOnlyInvalid PostOnlyWouldTrade PriceOutsideCollar
     SizeOutOfRange SupplyOverflow TimeInForceInvalid TooManyOpenOrders UnknownAccount UnknownAsset UnknownInstrument UnknownOrder

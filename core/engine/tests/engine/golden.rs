@@ -1,6 +1,8 @@
-//! Runs, the same on every machine and in every build, and the hashes in which they end. When one differs, either the snapshot's
-//! format or the venue's behaviour changed: the first wants a new snapshot version, the second breaks the replay of every log.
+//! Runs, the same on every machine and in every build, and the hashes in which they end, under each version of the engine. When one
+//! differs, what an entry does or how the state is written has changed: that breaks the replay of every log of this version. Give what
+//! changed a version of its own (`versions.rs`).
 
+use walras_engine::versions::{NEWEST, OLDEST, REHEARSAL};
 use walras_types::*;
 use walras_wire::*;
 
@@ -57,20 +59,52 @@ fn assert_hash(bytes: [u8; 32], expected: &str, what: &str) {
     assert_eq!(hex, expected, "{what} differ");
 }
 
+/// Ends of the run under each version: the hash of its events, and of its last state.
+const ENDS: [(EngineVersion, &str, &str); 3] = [
+    (
+        OLDEST,
+        "4b5e8c68e20671881194be7788a2702ed6379d13f36fb97385ecb7ef6d0aa0ea",
+        "2b5c474f2e5f072748e766c6211c64d9eaf393b0e624a982a69e5870b885002e",
+    ),
+    (
+        NEWEST,
+        "097b2bc953fa5c078de04d04d763565dd33c2c36c9ae33fdfc424830ecb68af3",
+        "7cc9e99a474a478b0287a0edc79d7167c7c5cea85e4cdedd010a85e5aa02e442",
+    ),
+    (
+        REHEARSAL,
+        "4bdba1f1391cf453ee31e7e943969d13967cc733f99e0d1c2a8f0133eb12dd5b",
+        "9e48fb1bac4131a35580527aefc8ec15b7bc6d1484a50e4939ff1246acf9fdb9",
+    ),
+];
+
 #[test]
 fn a_run_ends_in_the_same_state_everywhere() {
-    let mut venue = Venue::<MapIndex>::new();
-    let mut bytes = Vec::new();
-    let mut random = Random(1874);
-    let trading = [0, 1].map(|id| phase(id, TradingPhase::Continuous));
-    let run = (0..3_000).map(|_| command(&mut random));
-    for command in opening(4, 1_000_000, &specs()).into_iter().chain(trading).chain(run) {
-        for event in venue.apply(command) {
-            encode_event(&event, &mut bytes);
+    for (version, events, state) in ENDS {
+        let mut venue = Venue::<MapIndex>::new();
+        if version > OLDEST {
+            venue.apply(Command::Venue(VenueCommand::SetEngineVersion(version)));
         }
+        let mut bytes = Vec::new();
+        let mut random = Random(1874);
+        let trading = [0, 1].map(|id| phase(id, TradingPhase::Continuous));
+        let run = (0..3_000).map(|_| command(&mut random));
+        for command in opening(4, 1_000_000, &specs()).into_iter().chain(trading).chain(run) {
+            for event in venue.apply(command) {
+                encode_event(&event, &mut bytes);
+            }
+        }
+        assert_hash(*blake3::hash(&bytes).as_bytes(), events, &format!("under version {version} the events"));
+        assert_hash(venue.engine.state_hash(), state, &format!("under version {version} the states"));
     }
-    assert_hash(*blake3::hash(&bytes).as_bytes(), "4b5e8c68e20671881194be7788a2702ed6379d13f36fb97385ecb7ef6d0aa0ea", "the events");
-    assert_hash(venue.engine.state_hash(), "2b5c474f2e5f072748e766c6211c64d9eaf393b0e624a982a69e5870b885002e", "the states");
+}
+
+/// Whoever makes a version adds its hashes above.
+#[test]
+fn every_version_has_its_hashes() {
+    let versions = ENDS.map(|(version, ..)| version);
+    assert_eq!(versions, [OLDEST, NEWEST, REHEARSAL]);
+    assert_eq!(NEWEST.0, OLDEST.0 + 1, "a version between them has no hashes here");
 }
 
 /// The same through sessions: each account has two, one of them is opened over and over, and some commands come twice.

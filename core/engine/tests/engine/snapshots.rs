@@ -1,6 +1,7 @@
 //! Snapshots: taken anywhere, restored, the venue goes on as if nothing had happened. Damaged ones are refused.
 
 use proptest::prelude::*;
+use walras_engine::versions::{NEWEST, OLDEST, REHEARSAL};
 use walras_engine::{Engine, RestoreError, snapshot_hash};
 use walras_types::*;
 use walras_wire::*;
@@ -99,6 +100,21 @@ fn resealed(bytes: &[u8], at: usize, new: &[u8]) -> Result<Engine, RestoreError>
     Engine::restore(&content)
 }
 
+/// A snapshot is of the version in force, so that every program that knows this version reads it.
+#[test]
+fn a_snapshot_says_the_version_in_force() {
+    let mut engine = busy();
+    for (version, step) in [(OLDEST, OLDEST), (NEWEST, NEWEST), (NEWEST, OLDEST), (REHEARSAL, REHEARSAL), (REHEARSAL, NEWEST)] {
+        run(&mut engine, &[(1, Command::Venue(VenueCommand::SetEngineVersion(step)))]);
+        let bytes = snapshot(&engine);
+        assert_eq!((engine.version(), &bytes[8..10]), (version, &version.0.to_le_bytes()[..]));
+        let restored = Engine::restore(&bytes).unwrap();
+        assert_eq!((restored.version(), snapshot(&restored)), (version, bytes));
+    }
+    let later = resealed(&snapshot(&busy()), 8, &(NEWEST.0 + 1).to_le_bytes());
+    assert_eq!(later.err(), Some(RestoreError::Version { engine: NEWEST.0 + 1, wire: WIRE_VERSION }));
+}
+
 #[test]
 fn every_damaged_byte_is_found() {
     let good = snapshot(&busy());
@@ -115,7 +131,7 @@ fn every_damaged_byte_is_found() {
 fn other_versions_and_contradictions_are_refused() {
     let good = snapshot(&busy());
     assert_eq!(resealed(&good, 0, b"?").err(), Some(RestoreError::NotASnapshot));
-    assert_eq!(resealed(&good, 8, &[8, 0]).err(), Some(RestoreError::Version { snapshot: 8, wire: WIRE_VERSION }));
+    assert_eq!(resealed(&good, 8, &[8, 0]).err(), Some(RestoreError::Version { engine: 8, wire: WIRE_VERSION }));
     // The ledger's last balance: one unit more is not balanced, one moved into the reserve is for no order.
     let end = good.len() - 32;
     let available = u64::from_le_bytes(good[end - 16..end - 8].try_into().unwrap());

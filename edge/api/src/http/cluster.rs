@@ -11,9 +11,10 @@ use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{LinkFaults, PathFaults};
 use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
 use walras_sequencer::SignedBy;
-use walras_types::RejectReason;
+use walras_types::{EngineVersion, RejectReason};
 use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
 
+use super::admin::apply;
 use super::fair_access::status_name;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
@@ -79,6 +80,8 @@ fn view(view: &ClusterView) -> Value {
         "clock": view.fair_access.as_ref().map(|fair| status_name(fair.clock.status)),
         "version": env!("CARGO_PKG_VERSION"),
         "wire_version": walras_wire::WIRE_VERSION,
+        "engine_version": view.engine_version.0,
+        "engine_newest": view.engine_newest.0,
         "is_changing": view.members.is_joint(),
         "replicas": peers.iter().map(|(id, peer)| replica(*id, peer, view)).collect::<Vec<_>>(),
     })
@@ -98,6 +101,7 @@ fn replica(id: ReplicaId, peer: &PeerView, view: &ClusterView) -> Value {
         "member": member,
         "is_linked": is_me || peer.software.is_some(),
         "version": version,
+        "engine_newest": if is_me { Some(view.engine_newest.0) } else { peer.engine_newest.map(|version| version.0) },
         "trouble": if is_me { view.clock_trouble.as_deref() } else { peer.trouble.as_deref() },
         "http": text(&peer.addresses.http),
         "order_entry": text(&peer.addresses.order_entry),
@@ -118,6 +122,13 @@ struct AddRequest {
     replica: u64,
     #[serde(default)]
     learner: bool,
+}
+
+/// `POST /v1/admin/cluster/engine-version`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EngineVersionRequest {
+    engine_version: u16,
 }
 
 /// `POST /v1/admin/cluster/faults`.
@@ -193,6 +204,21 @@ pub(super) async fn remove(State(app): State<App>, signed: Signed) -> Answer {
     let by = signed.operator()?;
     let request: ReplicaRequest = parse(&signed.body)?;
     ask(&app, by, ClusterAction::Remove, id(request.replica)?).await
+}
+
+/// Goes to a later version of the engine, once every replica's program knows it. The entry that does so says which key asked.
+pub(super) async fn set_engine_version(State(app): State<App>, signed: Signed) -> Answer {
+    let by = signed.operator()?;
+    let request: EngineVersionRequest = parse(&signed.body)?;
+    let (cluster, version) = (app.venue.cluster(), EngineVersion(request.engine_version));
+    if !matches!(cluster.view().role, Role::Leader) {
+        return Err(RejectReason::NotLeader.into());
+    }
+    if let Err(why) = app.venue.ask_cluster(ClusterRequest::CheckEngineVersion(version)).await? {
+        return Err(ApiError::with_status(Refusal::new(RejectReason::EngineVersionInvalid, why), StatusCode::CONFLICT));
+    }
+    let command = Command::Venue(VenueCommand::SetEngineVersion(version));
+    apply(&app, by, command, json!({})).await
 }
 
 /// Injects faults into this replica's links, for tests. Answers 404 unless the configuration allows it.

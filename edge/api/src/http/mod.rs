@@ -173,6 +173,7 @@ routes! {
     post "/v1/admin/cluster/transfer" => cluster::transfer;
     post "/v1/admin/cluster/add" => cluster::add;
     post "/v1/admin/cluster/remove" => cluster::remove;
+    post "/v1/admin/cluster/engine-version" => cluster::set_engine_version;
     post "/v1/admin/cluster/faults" => cluster::faults;
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;

@@ -153,6 +153,9 @@ fn command(command: &Command) -> Value {
             let fields = [("action", Some(names::cluster_action(*action).into())), ("replica", Some(number(*replica)))];
             ("note_cluster_request", object(fields))
         }
+        Command::Venue(VenueCommand::SetEngineVersion(version)) => {
+            ("set_engine_version", object([("engine_version", Some(version.0.into()))]))
+        }
         Command::Invalid(c) => {
             let InvalidCommand { account, instrument, client_order_id, reason, content } = c;
             let fields = [

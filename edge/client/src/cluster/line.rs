@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use walras_gateway::session::{AnyClient, ClientEvent, SubmitError, Wish};
@@ -10,6 +9,7 @@ use walras_types::LogIndex;
 use walras_wire::Command;
 
 use super::entries::Entries;
+use crate::entry_stream::{EntryStream, EntryTrust};
 use crate::latency::Latencies;
 
 /// A session and its connections.
@@ -19,12 +19,14 @@ pub(super) struct Line {
     /// Commands that did not fit the session's window.
     pub(super) waiting: VecDeque<(u64, Command)>,
     progress: Progress,
+    /// `None` where order entry is spoken in plain.
+    trust: Option<EntryTrust>,
 }
 
 /// A connection, if it is there.
 #[derive(Default)]
 pub(super) struct Wire {
-    pub(super) stream: Option<TcpStream>,
+    pub(super) stream: Option<EntryStream>,
     pub(super) is_blocked: bool,
 }
 
@@ -55,9 +57,9 @@ pub(super) struct Tally {
 }
 
 impl Line {
-    pub(super) fn new(client: AnyClient) -> Self {
+    pub(super) fn new(client: AnyClient, trust: Option<EntryTrust>) -> Self {
         let wires = (0..client.stream_count()).map(|_| Wire::default()).collect();
-        Self { client, wires, waiting: VecDeque::new(), progress: Progress::default() }
+        Self { client, wires, waiting: VecDeque::new(), progress: Progress::default(), trust }
     }
 
     pub(super) fn send_waiting(&mut self, now_ns: u64) {
@@ -77,7 +79,7 @@ impl Line {
             match self.client.wish(at, now_ns) {
                 Wish::Wait => {}
                 Wish::Connect(address) => {
-                    let stream = connect(address);
+                    let stream = EntryStream::connect(address, self.trust.as_ref());
                     self.client.on_connecting(at);
                     match stream {
                         Ok(stream) => {
@@ -101,9 +103,11 @@ impl Line {
     pub(super) fn write(&mut self, now_ns: u64, tally: &mut Tally) {
         for at in 0..self.wires.len() {
             while let Wire { stream: Some(stream), is_blocked: is_blocked @ false } = &mut self.wires[at]
-                && !self.client.output(at).is_empty()
+                && (stream.has_output() || !self.client.output(at).is_empty())
             {
-                match stream.write(self.client.output(at)) {
+                let output = self.client.output(at);
+                let written = if output.is_empty() { stream.flush().map(|()| 0) } else { stream.write(output) };
+                match written {
                     Ok(len) => self.client.consume(at, len),
                     Err(e) if e.kind() == ErrorKind::WouldBlock => *is_blocked = true,
                     Err(_) => self.lose(at, now_ns, tally),
@@ -163,12 +167,4 @@ impl Tally {
             | ClientEvent::Disconnected { .. } => {}
         }
     }
-}
-
-fn connect(address: &str) -> std::io::Result<TcpStream> {
-    let address: SocketAddr = address.to_socket_addrs()?.next().ok_or(ErrorKind::NotFound)?;
-    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    Ok(stream)
 }

@@ -32,6 +32,7 @@ use walras_types::AccountId;
 use walras_wire::Command;
 use walras_wire::order_entry::Role;
 
+use crate::entry_stream::EntryTrust;
 use crate::error::LoadError;
 use crate::http::Client;
 use crate::latency::LatencyReport;
@@ -175,6 +176,7 @@ pub struct ClusterLoad {
     buffer: Vec<u8>,
     tally: Tally,
     timers_ns: u64,
+    trust: Option<EntryTrust>,
 }
 
 impl ClusterLoad {
@@ -209,6 +211,7 @@ impl ClusterLoad {
             buffer: vec![0; 256 << 10],
             tally: Tally::default(),
             timers_ns: 0,
+            trust: replicas.iter().find_map(|replica| replica.trust.clone()),
         };
         let operator = ClientSettings { role: Role::Operator, ..settings(&orders) };
         load.log_on(vec![client(operator, key.clone(), load.now_ns())])?;
@@ -242,7 +245,7 @@ impl ClusterLoad {
 
     fn log_on(&mut self, clients: Vec<AnyClient>) -> Result<(), LoadError> {
         let now_ns = self.now_ns();
-        self.lines = clients.into_iter().map(Line::new).collect();
+        self.lines = clients.into_iter().map(|client| Line::new(client, self.trust.clone())).collect();
         let give_up_ns = now_ns + PATIENCE_NS;
         while !self.lines.iter().all(|line| line.client.is_logged_on()) {
             self.turn(5_000_000)?;

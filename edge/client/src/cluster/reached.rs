@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::entry_stream::EntryTrust;
 use crate::error::LoadError;
 use crate::http::Client;
 
@@ -12,6 +13,8 @@ pub struct ReplicaAddress {
     pub url: String,
     /// Its order entry, such as `127.0.0.1:7272`.
     pub orders: String,
+    /// With TLS: which certificate it may show there.
+    pub trust: Option<EntryTrust>,
 }
 
 /// The replicas that take part in a load, and those that do not.
@@ -35,7 +38,7 @@ fn reached(said: &Value) -> Result<Reached, LoadError> {
         let (Some(http), Some(orders)) = (text("http"), text("order_entry")) else { continue };
         match row["replica"].as_u64() {
             Some(id) if row["is_linked"] == false && row["replica"] != said["replica"] => reached.left_out.push(id),
-            _ => reached.replicas.push(ReplicaAddress { url: format!("http://{http}"), orders }),
+            _ => reached.replicas.push(ReplicaAddress { url: format!("http://{http}"), orders, trust: None }),
         }
     }
     if reached.replicas.is_empty() { Err(LoadError::Cluster("no replica's order entry is known".to_owned())) } else { Ok(reached) }

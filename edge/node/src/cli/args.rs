@@ -623,6 +623,10 @@ pub struct BenchArgs {
     /// round; at rest, then with --offered commands a second.
     #[arg(long, requires = "cluster", conflicts_with_all = ["outstanding", "sessions"])]
     pub fair: bool,
+    /// With --cluster: speaks TLS with order entry, which shows a certificate of this PEM file or one that an authority in it has signed.
+    /// A venue that makes its own has it in its data folder, order-entry.crt.
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub entry_trust: Option<PathBuf>,
     /// With --cluster: commands a second, instead of as many as are answered.
     #[arg(long, value_name = "NUMBER", requires = "cluster", conflicts_with = "outstanding", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub offered: Option<u64>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use walras_client::cluster::{FairOptions, Offered, Reached};
 use walras_client::load::LoadOptions;
-use walras_client::{ClientError, cluster, load, read_key};
+use walras_client::{ClientError, EntryTrust, Trust, cluster, load, read_key};
 use walras_gateway::ClientKey;
 use walras_machine_bench::MachineOptions;
 
@@ -19,9 +19,13 @@ const DISK_SECONDS: f64 = 4.0;
 pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
     let time = |default: f64| Duration::from_secs_f64(args.seconds.unwrap_or(default));
     if args.cluster {
-        let Reached { replicas, left_out } = cluster::replicas(&super::client(cli)?)?;
+        let Reached { mut replicas, left_out } = cluster::replicas(&super::client(cli)?)?;
         for id in left_out {
             eprintln!("walras: replica {id} is not linked to the one that was asked: the load goes on without it");
+        }
+        if let Some(file) = &args.entry_trust {
+            let trust = EntryTrust::new(&Trust::read(file)?)?;
+            replicas.iter_mut().for_each(|replica| replica.trust = Some(trust.clone()));
         }
         if args.fair {
             let options = FairOptions { offered: args.offered, time: time(LOAD_SECONDS) };

@@ -45,6 +45,9 @@ pub enum ClusterCommand {
     },
     /// Says which replicas may be stopped now, one at a time, without an outage, and whether their versions go together.
     UpgradeCheck,
+    /// After an upgrade of all replicas: goes to the newest version of the engine that all of them know. Before it, each can go back to its
+    /// former program; after it, none can.
+    FinishUpgrade,
     /// With durability "memory", when a majority died at once: lets a stopped replica go on from what its disk has. Stop all replicas, call
     /// this for each that died, then start all. What was acknowledged and is on no disk is lost.
     AcceptLoss {
@@ -86,6 +89,7 @@ pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
         ClusterCommand::Add { replica, learner } => change(cli, "add", &json!({"replica": replica, "learner": learner}))?,
         ClusterCommand::Remove { replica } => change(cli, "remove", &json!({"replica": replica}))?,
         ClusterCommand::UpgradeCheck => upgrade_check(&super::client(cli)?)?,
+        ClusterCommand::FinishUpgrade => finish_upgrade(cli)?,
         ClusterCommand::AcceptLoss { config } => accept(config)?,
     };
     print(&if cli.json { format!("{}\n", output.json) } else { output.human })
@@ -147,26 +151,77 @@ fn accept(path: &Path) -> Result<Output, CliError> {
 }
 
 /// What each replica says, where it can be asked.
-fn upgrade_check(client: &Client) -> Result<Output, CliError> {
+fn ask_each(client: &Client) -> Result<Vec<(u64, bool, Option<Value>)>, CliError> {
     let asked = client.get("/v1/cluster")?;
     let rows = asked["replicas"].as_array().cloned().unwrap_or_default();
-    let views: Vec<(u64, bool, Option<Value>)> = rows
-        .iter()
-        .filter_map(|row| {
-            let url = row["http"].as_str().map(|http| format!("http://{http}"));
-            let view = url.and_then(|url| Client::new(&url, None).get("/v1/cluster").ok());
-            Some((row["replica"].as_u64()?, row["member"] == "voter", view))
-        })
-        .collect();
-    let json = verdict(&views);
-    let columns =
-        [("replica", "replica"), ("version", "version"), ("wire", "wire_version"), ("behind", "behind"), ("may stop", "may_stop")];
+    let views = rows.iter().filter_map(|row| {
+        let url = row["http"].as_str().map(|http| format!("http://{http}"));
+        let view = url.and_then(|url| Client::new(&url, None).get("/v1/cluster").ok());
+        Some((row["replica"].as_u64()?, row["member"] == "voter", view))
+    });
+    Ok(views.collect())
+}
+
+fn upgrade_check(client: &Client) -> Result<Output, CliError> {
+    let json = verdict(&ask_each(client)?);
+    let columns = [
+        ("replica", "replica"),
+        ("version", "version"),
+        ("wire", "wire_version"),
+        ("engine", "engine_version"),
+        ("engine up to", "engine_newest"),
+        ("behind", "behind"),
+        ("may stop", "may_stop"),
+    ];
     let human = format!(
-        "{}{}\n",
+        "{}{}\n{}\n",
         table(json["replicas"].as_array().map_or(&[], Vec::as_slice), &columns),
-        json["says"].as_str().unwrap_or_default()
+        json["says"].as_str().unwrap_or_default(),
+        json["engine_says"].as_str().unwrap_or_default()
     );
     Ok(Output { human, json })
+}
+
+/// Goes to the newest version of the engine that every replica's program knows.
+fn finish_upgrade(cli: &Cli) -> Result<Output, CliError> {
+    let client = super::client(cli)?;
+    let verdict = verdict(&ask_each(&client)?);
+    let Some(version) = verdict["engine_next"].as_u64() else {
+        return Err(CliError::Wrong(format!(
+            "the venue stays under its engine version: {}",
+            verdict["engine_says"].as_str().unwrap_or("")
+        )));
+    };
+    let json = client.signed("POST", "/v1/admin/cluster/engine-version", Some(&json!({"engine_version": version})))?;
+    let at = json["log_index"].as_str().unwrap_or("?");
+    Ok(Output { human: format!("from log entry {at} on, the venue runs under engine version {version}\n"), json })
+}
+
+/// The version in force, the one that the cluster can go to if there is a later one, and what to do about it.
+fn engine_verdict(views: &[(u64, bool, Option<Value>)]) -> (Option<u64>, Option<u64>, String) {
+    // The leader asks learners, too, that cannot be asked here.
+    let asked = || views.iter().filter(|(_, is_voter, view)| *is_voter || view.is_some());
+    let known = |field: &'static str| asked().map(move |(_, _, view)| view.as_ref()?[field].as_u64());
+    let in_force = known("engine_version").flatten().max();
+    let (Some(in_force), Some(newest)) = (in_force, known("engine_newest").flatten().max()) else {
+        return (None, None, "no replica says which version of the engine is in force".to_owned());
+    };
+    let Some(common) = known("engine_newest").collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min()) else {
+        return (Some(in_force), None, "not every replica can be asked which program it runs: start it, or remove it".to_owned());
+    };
+    if common > in_force {
+        let says = format!(
+            "engine version {in_force} is in force, and every replica knows {common}: go to it with `walras cluster finish-upgrade`; until \
+             then each can go back to its former program"
+        );
+        return (Some(in_force), Some(common), says);
+    }
+    let says = if newest > in_force {
+        format!("engine version {in_force} is in force, and not every replica knows {newest}: upgrade the others")
+    } else {
+        format!("engine version {in_force} is in force, the newest that the replicas know")
+    };
+    (Some(in_force), None, says)
 }
 
 /// Entries that a replica may be behind and still count as up to date: it is asked a moment after the others.
@@ -194,6 +249,7 @@ fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
             let field = |name: &str| one.2.as_ref().map_or(Value::Null, |view| view[name].clone());
             json!({
                 "replica": one.0, "version": field("version"), "wire_version": field("wire_version"),
+                "engine_version": field("engine_version"), "engine_newest": field("engine_newest"),
                 "behind": behind(&one.2), "may_stop": may_stop(one),
             })
         })
@@ -213,7 +269,18 @@ fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
             ids.join(", ")
         ),
     };
-    json!({"replicas": rows, "leader": leader, "compatible": wires.len() <= 1, "says": says})
+    let (engine, engine_next, engine_says) = engine_verdict(views);
+    let is_known =
+        |view: &Value| engine.is_none_or(|in_force| view["engine_newest"].as_u64().is_none_or(|newest| newest >= in_force));
+    json!({
+        "replicas": rows,
+        "leader": leader,
+        "compatible": wires.len() <= 1 && views.iter().flat_map(|one| &one.2).all(is_known),
+        "says": says,
+        "engine_version": engine,
+        "engine_next": engine_next,
+        "engine_says": engine_says,
+    })
 }
 
 fn local(args: &LocalArgs) -> Result<(), CliError> {
@@ -293,6 +360,7 @@ mod tests {
     fn view(log_index: u64, leads: bool) -> Option<Value> {
         Some(json!({
             "log_index": log_index.to_string(), "takes_commands": leads, "leader": 1, "halted": null, "version": "1", "wire_version": 3,
+            "engine_version": 11, "engine_newest": 12,
         }))
     }
 
@@ -300,6 +368,24 @@ mod tests {
         let verdict = verdict(views);
         let rows = verdict["replicas"].as_array().unwrap();
         rows.iter().filter(|row| row["may_stop"] == true).filter_map(|row| row["replica"].as_u64()).collect()
+    }
+
+    #[test]
+    fn an_upgrade_is_finished_when_every_replica_knows_the_next_version() {
+        let of = |newest: u64| {
+            let mut view = view(10, true);
+            view.as_mut().unwrap()["engine_newest"] = newest.into();
+            view
+        };
+        let verdict = |third: Option<Value>| verdict(&[(1, true, of(13)), (2, true, of(12)), (3, true, third), (4, false, None)]);
+        let (all, one_older, one_away, too_old) = (verdict(of(13)), verdict(of(11)), verdict(None), verdict(of(10)));
+        let next = [&all, &one_older, &one_away, &too_old].map(|verdict| verdict["engine_next"].as_u64());
+        assert_eq!(next, [Some(12), None, None, None]);
+        let compatible = [&all, &one_older, &one_away, &too_old].map(|verdict| verdict["compatible"].as_bool().unwrap());
+        assert_eq!(compatible, [true, true, true, false]);
+        let says = [&all, &one_older, &one_away].map(|verdict| verdict["engine_says"].as_str().unwrap().to_owned());
+        assert!(says[0].contains("finish-upgrade") && says[1].contains("upgrade the others"), "{says:?}");
+        assert!(says[2].contains("not every replica can be asked"), "{says:?}");
     }
 
     #[test]

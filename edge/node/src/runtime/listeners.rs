@@ -102,7 +102,7 @@ impl Listeners {
             }
             Event::Account(AccountEvent::StatusChanged(_) | AccountEvent::RiskLimitsChanged(_)) => {}
             Event::Account(AccountEvent::Deposited(_) | AccountEvent::Withdrawn(_) | AccountEvent::FeesCollected(_)) => {}
-            Event::Venue(VenueEvent::IssuerSet(_) | VenueEvent::AccessDelaysChanged(_)) => {}
+            Event::Venue(VenueEvent::IssuerSet(_) | VenueEvent::AccessDelaysChanged(_) | VenueEvent::EngineVersionSet(_)) => {}
             Event::Instrument(InstrumentEvent::PhaseChanged(_) | InstrumentEvent::Uncrossed(_)) => {}
             Event::BatchMarket(BatchMarketEvent::AssetAdded(_) | BatchMarketEvent::PhaseChanged(_)) => {}
             Event::BatchMarket(BatchMarketEvent::IntervalChanged(_) | BatchMarketEvent::AccountFeeChanged(_)) => {}

@@ -19,6 +19,8 @@ mod proxy;
 mod release;
 mod signed;
 mod stops;
+mod tls;
+mod upgrade;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -142,6 +144,7 @@ impl Cluster {
             "/v1/admin/instruments",
             json!({
                 "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "30000",
+                "maker_fee_ppm": 100, "taker_fee_ppm": 300,
             }),
         );
         post("/v1/admin/phases", json!({"instrument": "BTC-USD", "phase": "continuous"}));

@@ -19,13 +19,13 @@ const REFUSED: i32 = 1;
 const UNREACHABLE: i32 = 3;
 
 /// `walras cluster ...` at a replica, with the operator's key or without.
-struct Cli {
+pub(super) struct Cli {
     url: String,
     key: Option<PathBuf>,
 }
 
 impl Cli {
-    fn at(cluster: &Cluster, id: u64) -> Self {
+    pub(super) fn at(cluster: &Cluster, id: u64) -> Self {
         Self { url: cluster.local.replicas[id as usize - 1].url(), key: Some(cluster.local.operator_key()) }
     }
 
@@ -44,19 +44,19 @@ impl Cli {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    fn text(&self, args: &[&str]) -> String {
+    pub(super) fn text(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn fails(&self, args: &[&str]) -> (i32, String) {
+    pub(super) fn fails(&self, args: &[&str]) -> (i32, String) {
         let output = self.run(args);
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     }
 
     /// Asks until it is taken: right after a change another one is refused.
-    fn done(&self, args: &[&str]) {
+    pub(super) fn done(&self, args: &[&str]) {
         until(&format!("{args:?} is done"), || self.run(args).status.success());
     }
 }

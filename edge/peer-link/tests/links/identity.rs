@@ -194,7 +194,7 @@ fn a_process_superseded_by_one_that_took_part_has_to_stop() {
 fn versions_that_do_not_go_together_are_refused_by_name() {
     let authority = authority(CLUSTER);
     let mut newer = tls(&authority, 2);
-    newer.versions = walras_peer_link::Versions::new(4, "walras 0.2.0");
+    newer.versions = walras_peer_link::Versions::new(4, 12, "walras 0.2.0");
     let (first, second) = meet(tls(&authority, 1), newer);
     assert!(matches!(&first, LinkError::Versions { ours, theirs } if (ours.wire, theirs.wire) == (3, 4)), "{first:?}");
     let LinkError::RefusedByPeer(text) = second else { panic!("{second:?}") };

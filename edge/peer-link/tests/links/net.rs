@@ -30,7 +30,7 @@ pub(crate) fn identity(trusts: &Authority, signed_by: &Authority, who: u64, vali
 
 pub(crate) fn config(me: u64, cluster_id: u64, security: Security) -> LinkConfig {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let mut config = LinkConfig::new(id(me), cluster_id, listen, security, Versions::new(3, "walras 0.1.0"));
+    let mut config = LinkConfig::new(id(me), cluster_id, listen, security, Versions::new(3, 11, "walras 0.1.0"));
     (config.seed, config.incarnation) = (me, me);
     config
 }

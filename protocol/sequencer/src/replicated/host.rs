@@ -2,7 +2,7 @@
 
 use walras_consensus::{Members, ReadToken, ReplicaId, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
-use walras_types::{LogIndex, RejectReason};
+use walras_types::{EngineVersion, LogIndex, RejectReason};
 use walras_wire::Event;
 
 use crate::batches::SolveJob;
@@ -136,6 +136,19 @@ pub enum Halt {
         log_index: LogIndex,
         /// Why.
         source: crate::entry::EntryError,
+    },
+    /// The log goes on under rules that this program does not know.
+    #[error(
+        "log entry {log_index} is under engine version {version}, and this program knows none later than {newest}: start this replica with the \
+         program of the others, which is newer; its data folder is as good as theirs"
+    )]
+    EngineVersion {
+        /// Which entry.
+        log_index: LogIndex,
+        /// Its version.
+        version: EngineVersion,
+        /// The newest that this program knows.
+        newest: EngineVersion,
     },
     /// An entry does not follow the one before it.
     #[error(transparent)]

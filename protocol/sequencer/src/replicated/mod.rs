@@ -14,6 +14,7 @@ mod host;
 mod introductions;
 mod leader_clocks;
 mod peer;
+mod programs;
 mod proposals;
 mod release;
 
@@ -24,8 +25,9 @@ use walras_consensus::{
     Committed, Effect, MemberChange, Members, Recovered, Refused as ConsensusRefused, Replica, ReplicaId, Role, RoleChange,
     SnapshotMeta, StartError, Status, Term, Ticket,
 };
+use walras_engine::versions::NEWEST;
 use walras_engine::{Engine, Standing};
-use walras_types::{BatchMarketId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{BatchMarketId, EngineVersion, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardCommand, VenueCommand};
 
@@ -39,6 +41,8 @@ pub use leader_clocks::LeaderTime;
 use leader_clocks::{LeaderClocks, REPORT_EVERY_NS};
 use peer::PeerMessage;
 pub use peer::is_of_consensus;
+use programs::Programs;
+pub use programs::VersionRefused;
 use proposals::{Collecting, OnTheirWay};
 use release::ReleaseSteering;
 pub use release::{ReleaseCounts, ReleaseRules};
@@ -68,6 +72,10 @@ pub struct ReplicatedSettings {
     /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for
     /// never.
     pub checkpoint_every: u64,
+    /// The newest version of the engine that this program knows: entries that go to a later one are not for it.
+    pub engine_newest: EngineVersion,
+    /// The version of the engine under which a new venue begins, by an entry before all others; `None`: it begins without one.
+    pub engine_at_start: Option<EngineVersion>,
     /// How long market data is held; `None`: it is not. The same on all replicas.
     pub release: Option<ReleaseRules>,
     /// Whose disk this is, and whose are known; `None` to take part without being asked, where disks are never lost.
@@ -90,6 +98,8 @@ impl ReplicatedSettings {
             packs_max: 16,
             propose_every_ns: 150_000,
             checkpoint_every: 1_000_000,
+            engine_newest: NEWEST,
+            engine_at_start: None,
             release: None,
             introductions: None,
             peers: BTreeSet::new(),
@@ -132,6 +142,7 @@ pub struct ReplicatedSequencer<O> {
     release: Option<ReleaseSteering>,
     /// The replicas whose link was lost and is not up again.
     unlinked: BTreeSet<ReplicaId>,
+    programs: Programs,
     leader_clocks: LeaderClocks,
     /// When it next reports its clock, where it leads.
     next_clock_report_ns: u64,
@@ -154,6 +165,8 @@ impl<O> ReplicatedSequencer<O> {
         if engine.last_applied() != log_index {
             return Err(StartHalt::Halt(LogGap { last: engine.last_applied(), found: log_index }.into()));
         }
+        let programs = Programs::new(settings.consensus.id, settings.engine_newest);
+        check_version(&programs, log_index, engine.version()).map_err(StartHalt::Halt)?;
         let members = members.clone();
         let mut effects = Vec::new();
         let mut settings = settings;
@@ -183,6 +196,7 @@ impl<O> ReplicatedSequencer<O> {
             clearings: Vec::new(),
             release: None,
             unlinked: BTreeSet::new(),
+            programs,
             leader_clocks: LeaderClocks::default(),
             next_clock_report_ns: 0,
             refusal: None,
@@ -200,7 +214,7 @@ impl<O> ReplicatedSequencer<O> {
         command: &Command,
         origin: Option<O>,
     ) -> Result<(), (NotTaken, Option<O>)> {
-        match self.admit(ordinal, self.settings.waiting_max) {
+        match self.admit(ordinal, command, self.settings.waiting_max) {
             Ok(collecting) => {
                 collecting.push(now, ordinal, &SignedBy::NOBODY, command, origin);
                 Ok(())
@@ -246,7 +260,7 @@ impl<O> ReplicatedSequencer<O> {
         waiting_max: usize,
     ) -> Result<(), (NotTaken, Option<O>)> {
         let known = signed.nonce.as_deref().map_or(Ok(()), |nonce| self.engine.check_nonce(self.engine.time(), nonce));
-        match self.admit(None, waiting_max).and_then(|collecting| known.map_err(NotTaken::Refused).map(|()| collecting)) {
+        match self.admit(None, command, waiting_max).and_then(|collecting| known.map_err(NotTaken::Refused).map(|()| collecting)) {
             Ok(collecting) => {
                 collecting.push(now, None, signed, command, origin);
                 Ok(())
@@ -255,7 +269,11 @@ impl<O> ReplicatedSequencer<O> {
         }
     }
 
-    fn admit(&mut self, ordinal: Option<Ordinal>, waiting_max: usize) -> Result<&mut Collecting<O>, NotTaken> {
+    fn admit(&mut self, ordinal: Option<Ordinal>, command: &Command, waiting_max: usize) -> Result<&mut Collecting<O>, NotTaken> {
+        let version = match command {
+            Command::Venue(VenueCommand::SetEngineVersion(version)) => self.check_engine_version(*version).map_err(drop),
+            _ => Ok(()),
+        };
         let (leader, waiting, room, refusal) = (self.leader(), self.waiting(), self.pack_bytes_room(), self.refusal);
         let Some(collecting) = &mut self.collecting else { return Err(NotTaken::NotLeader { leader }) };
         if let Some(ordinal) = ordinal {
@@ -276,11 +294,27 @@ impl<O> ReplicatedSequencer<O> {
         if let Some(reason) = refusal {
             return Err(NotTaken::Refused(reason));
         }
+        if version.is_err() {
+            return Err(NotTaken::Refused(RejectReason::EngineVersionInvalid));
+        }
         if waiting >= waiting_max || collecting.encoded_bytes() >= room {
             return Err(NotTaken::Refused(RejectReason::Overloaded));
         }
         // The borrow above ends with the checks.
         Ok(self.collecting.as_mut().expect("it was there a moment ago"))
+    }
+
+    /// What a linked replica's program knows: the newest version of the engine; `None` once the link is gone.
+    pub fn note_program(&mut self, peer: ReplicaId, newest: Option<EngineVersion>) {
+        self.programs.note(peer, newest);
+    }
+
+    /// Whether `SetEngineVersion` would be taken here, as far as the replicas' programs go.
+    ///
+    /// # Errors
+    /// Some replica could not go on, or the version is no later one.
+    pub fn check_engine_version(&self, version: EngineVersion) -> Result<(), VersionRefused> {
+        self.programs.check(version, self.engine.version(), &self.members)
     }
 
     /// Refuses commands for this reason from now on, because this replica's log cannot be written; `None` takes them again.
@@ -787,6 +821,10 @@ impl<O> ReplicatedSequencer<O> {
                 self.on_their_way.lose_before(term).for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
                 let time = self.engine.time();
                 let mut collecting = Collecting::new(term, time);
+                if let Some(version) = self.settings.engine_at_start.filter(|_| self.engine.last_applied() == LogIndex(0)) {
+                    let command = Command::Venue(VenueCommand::SetEngineVersion(version));
+                    collecting.push(time, None, &SignedBy::NOBODY, &command, None);
+                }
                 if self.engine.shard_place().count > 1 {
                     // Before anything that anybody sends: the state may be older than what other shards saw of it.
                     collecting.push(time, None, &SignedBy::NOBODY, &Command::Shard(ShardCommand::DoubtTransfers), None);
@@ -828,6 +866,7 @@ impl<O> ReplicatedSequencer<O> {
         if engine.last_applied() != meta.log_index {
             return Err(fault(format!("it is the state after entry {}", engine.last_applied())));
         }
+        check_version(&self.programs, meta.log_index, engine.version())?;
         self.engine = engine;
         self.applied = meta.slot;
         self.on_their_way.skip_to(meta.slot).for_each(|origin| host.unresolved(origin, Unresolved::InDoubt));
@@ -873,6 +912,9 @@ impl<O> ReplicatedSequencer<O> {
         if entry.log_index != last.next() || entry.time < self.engine.time() {
             return Err(LogGap { last, found: entry.log_index }.into());
         }
+        if let Some(Command::Venue(VenueCommand::SetEngineVersion(version))) = entry.content.command() {
+            check_version(&self.programs, entry.log_index, *version)?;
+        }
         self.events.clear();
         let numbered = entry.apply(&mut self.engine, &mut self.events);
         if matches!(entry.content, Content::Clearing(_)) {
@@ -916,6 +958,11 @@ impl<O> ReplicatedSequencer<O> {
             host.snapshot(&self.engine, meta);
         }
     }
+}
+
+/// Whether this program can go on under a version of the engine.
+fn check_version(programs: &Programs, log_index: LogIndex, version: EngineVersion) -> Result<(), Halt> {
+    if programs.knows(version) { Ok(()) } else { Err(Halt::EngineVersion { log_index, version, newest: programs.own() }) }
 }
 
 /// The entries of a pack; after an error, those before the one that can not be read.

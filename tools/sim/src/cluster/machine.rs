@@ -1,6 +1,8 @@
 //! A machine: what stays when its process ends.
 
 use walras_consensus::ReplicaId;
+use walras_engine::versions::NEWEST;
+use walras_types::EngineVersion;
 
 use super::replica::{Moment, Process};
 use crate::common::clock::{Clock, EPOCH_NS};
@@ -36,6 +38,8 @@ pub(super) struct Machine {
     pub(super) venue_error_ns: Option<i64>,
     /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start again.
     pub(super) clock_was_far: bool,
+    /// The newest version of the engine that its program knows.
+    pub(super) engine_newest: EngineVersion,
     pub(super) process: Option<Process>,
     /// Of the process; a later one has its own timers.
     pub(super) generation: u64,
@@ -63,6 +67,7 @@ impl Machine {
             clock_moved_ns: 0,
             venue_error_ns: None,
             clock_was_far: false,
+            engine_newest: NEWEST,
             process: None,
             generation: 0,
             is_starting: false,

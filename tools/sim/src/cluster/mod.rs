@@ -32,6 +32,7 @@ mod strikes;
 mod tempo;
 mod transfers;
 mod under_way;
+mod upgrades;
 mod world;
 
 pub use mutation::Mutation;

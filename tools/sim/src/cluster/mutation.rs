@@ -7,6 +7,10 @@ use walras_wire::{BatchEvent, Event, OrderEvent};
 use crate::common::planted::mutations;
 
 mutations! {
+    /// A leader goes to a version of the engine that not every replica's program knows.
+    VersionUnchecked,
+    /// The next release applies its rules from its start on, and not from an entry on.
+    RulesWithoutEntry,
     /// A command is answered when the leader takes it.
     AcknowledgeBeforeCommit,
     /// A write is reported durable to the consensus when it was handed to the operating system.
@@ -118,6 +122,11 @@ mutations! {
 }
 
 impl Mutation {
+    /// Whether it is looked for where replicas are upgraded.
+    pub(super) fn is_of_upgrade(self) -> bool {
+        matches!(self, Self::VersionUnchecked | Self::RulesWithoutEntry)
+    }
+
     /// Whether it shows to those alone who sign each order by itself.
     pub(super) fn is_of_signer(self) -> bool {
         matches!(

@@ -41,6 +41,9 @@ pub struct Settings {
     /// Whether an operator makes and revokes keys, which replicas share; `None` for what the seed decides, as one of two does. Only
     /// where several replicas keep their disks.
     pub shares_keys: Option<bool>,
+    /// Whether replicas are upgraded, and taken back, and somebody goes to the next release's rules; `None` for what the seed decides, as
+    /// one of three does. Not where second processes are started.
+    pub upgrades: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -112,6 +115,10 @@ report! {
     by_time,
     /// Venues whose replicas share keys.
     shares_keys,
+    /// Venues whose replicas are upgraded.
+    upgrading,
+    /// Commands to go to the next release's rules that a leader took.
+    upgrades,
     /// Requests that were signed with such a key, and of which the replica said whether it knows it.
     keys_tried,
     /// Publications whose true release time was checked.

@@ -1,6 +1,7 @@
 //! What goes wrong, carried out: processes end and start, disks fail, clocks jump, networks part.
 
 use walras_consensus::ReplicaId;
+use walras_engine::versions::NEWEST;
 use walras_log_store::sim_disk::SimFaults;
 
 use super::event::{Event, Phase};
@@ -49,6 +50,7 @@ impl World {
             self.machines[replica].disk.device.set_faults(faults);
         }
         let fallen = self.fortune_of_the_fallen();
+        self.choose_program(replica);
         let (at, seed) = (self.machines[replica].at(self.now_ns), self.faults.any());
         let started = Process::start(&self.start_from(replica, &self.machines[replica].disk, at, replica_id(replica), seed));
         let machine = &mut self.machines[replica];
@@ -121,6 +123,8 @@ impl World {
             is_fair: self.is_fair,
             has_outliers: self.has_outliers,
             density: self.density,
+            engine_newest: self.machines[replica].engine_newest,
+            engine_at_start: self.upgrade.is_some().then_some(NEWEST),
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,

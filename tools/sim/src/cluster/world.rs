@@ -27,6 +27,7 @@ use super::shard_place::{Notice, OfShards};
 use super::signed_order::{self, Signer};
 use super::tempo::{Density, Tempo};
 use super::under_way::{Fork, Replacement, Transfer, may_fork};
+use super::upgrades::{self, Upgrade};
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
 use crate::common::disk::VenueDisk;
@@ -99,6 +100,7 @@ pub(crate) struct World {
     /// Whether folders are copied, and links modelled as far as that takes.
     pub(super) has_forks: bool,
     pub(super) forks: Choices<'static>,
+    pub(super) upgrade: Option<Upgrade>,
     /// Two processes run under one id.
     pub(super) fork: Option<Box<Fork>>,
     pub(super) next_fork: u64,
@@ -251,6 +253,11 @@ impl World {
         let may_share = replicas > 1 && !loses_disks && durability == Durability::Disk && !has_forks;
         let shares_keys = may_share && settings.shares_keys.unwrap_or(drawn);
         let shared_keys = shares_keys.then(|| SharedKeys::new(machines.len(), &random, mutation));
+        // Planted faults are looked for without it, but for its own. A second process on a copy of a folder might run another program.
+        let mut of_upgrade = Choices::of_random(random.fork(17));
+        let drawn = of_upgrade.one_in(3) && may_draw || mutation.is_some_and(Mutation::is_of_upgrade);
+        let has_upgrade = settings.upgrades.unwrap_or(drawn) && !has_forks;
+        let upgrade = has_upgrade.then(|| Upgrade::new(of_upgrade));
         Self {
             settings: *settings,
             tempo,
@@ -284,6 +291,7 @@ impl World {
             has_mesh,
             has_forks,
             forks,
+            upgrade,
             fork: None,
             next_fork: 0,
             losses,
@@ -304,6 +312,7 @@ impl World {
                 threaded: u64::from(has_threads),
                 with_mesh: u64::from(has_mesh),
                 shares_keys: u64::from(shares_keys),
+                upgrading: u64::from(has_upgrade),
                 by_time: u64::from(density.state_every_ns.is_some()),
                 ..Report::default()
             },
@@ -346,6 +355,9 @@ impl World {
         let first_fault_ns = pause_ns(&mut self.faults) * self.density.rarer;
         self.schedule.at(first_fault_ns, Event::Fault);
         self.schedule.at(READ_NS, Event::Read);
+        if self.upgrade.is_some() {
+            self.schedule.at(upgrades::ASK_EVERY_NS, Event::AskForNextRules);
+        }
         if self.requester.is_some() {
             self.schedule.at(READ_NS, Event::Request);
         }
@@ -589,6 +601,7 @@ impl World {
             Event::Request => self.request(),
             Event::Sign => self.sign(),
             Event::Replay { replica, signed } => self.repeat(replica, &signed),
+            Event::AskForNextRules => self.ask_for_next_rules(),
             Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }
     }

@@ -224,7 +224,9 @@ impl Model {
         let value = market.value(at, size);
         let lots = size as i64;
         let [maker_fee, taker_fee] = [maker, taker].map(|(order, ppm)| {
-            let fee = value * i128::from(ppm.abs()) / 1_000_000 * i128::from(ppm.signum());
+            let units = value * i128::from(ppm.abs()) / 1_000_000;
+            let kept = if self.version == u16::MAX { units - units % 2 } else { units };
+            let fee = kept * i128::from(ppm.signum());
             let buys = if order.side == Side::Buy { 1 } else { -1 };
             *self.markets[m].net.entry(order.account).or_default() += buys * lots;
             self.own(order.account, base, i128::from(buys) * i128::from(size) * i128::from(lot_units));

@@ -61,6 +61,8 @@ pub struct Model {
     pub sessions: Vec<Session>,
     pub access_delays: AccessDelays,
     pub now: TimeNs,
+    /// Of the engine; 0 for that before all.
+    pub version: u16,
 }
 
 type Outcomes = Result<(), RejectReason>;
@@ -182,6 +184,13 @@ impl Model {
                 ensure(sequencing_ns <= 10_000_000_000 && release_ns <= 10_000_000_000, RejectReason::AccessDelayTooLong)?;
                 self.access_delays = delays;
                 events.push(Event::Venue(VenueEvent::AccessDelaysChanged(delays)));
+                Ok(())
+            }
+            Command::Venue(VenueCommand::SetEngineVersion(version)) => {
+                let EngineVersion(later) = version;
+                ensure(later > self.version.max(11) && [12, u16::MAX].contains(&later), RejectReason::EngineVersionInvalid)?;
+                self.version = later;
+                events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
                 Ok(())
             }
             Command::BatchMarket(_)

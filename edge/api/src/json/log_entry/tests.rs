@@ -4,9 +4,9 @@ use serde_json::Value;
 use walras_sequencer::{Entry, KeyName};
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, FeeSchedule, InstrumentId,
-    InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, RiskLimits, SelfTrade, SessionId,
-    SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, EngineVersion, FeeSchedule,
+    InstrumentId, InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, RiskLimits,
+    SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
@@ -260,6 +260,9 @@ fn read_command(mut f: Fields) -> Command {
             action: names::parse_cluster_action(&f.text("action")).unwrap(),
             replica: f.number("replica"),
         })),
+        "set_engine_version" => {
+            Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(u16::try_from(f.small("engine_version")).unwrap())))
+        }
         "invalid" => Command::Invalid(InvalidCommand {
             account: f.maybe_number("account_id").map(|id| AccountId(u32::try_from(id).unwrap())),
             instrument: f.maybe_number("instrument_id").map(|id| InstrumentId(u32::try_from(id).unwrap())),
@@ -282,7 +285,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 37;
+const KINDS: usize = 38;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -323,6 +326,7 @@ fn kind(command: &Command) -> usize {
         Command::BatchMarket(BatchMarketCommand::SetAccountFee(_)) => 34,
         Command::Invalid(_) => 35,
         Command::Venue(VenueCommand::NoteClusterRequest(_)) => 36,
+        Command::Venue(VenueCommand::SetEngineVersion(_)) => 37,
     }
 }
 
@@ -429,6 +433,7 @@ fn commands() -> Vec<Command> {
             replica: u64::MAX,
         })),
         Command::Venue(VenueCommand::NoteClusterRequest(ClusterRequestNote { action: ClusterAction::Remove, replica: 2 })),
+        Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(u16::MAX))),
         Command::Invalid(InvalidCommand {
             account: Some(account),
             instrument: Some(instrument),

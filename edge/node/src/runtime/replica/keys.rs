@@ -10,10 +10,10 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use tracing::{info, warn};
 use walras_consensus::ReplicaId;
+use walras_entry_port::SharedAccess;
 use walras_gateway::{KeyLinks, KeysLacking};
 
 use super::peer_links::PeerLinks;
-use super::snapshot_transfer::SharedAccess;
 
 /// Stands last in such a message; the sequencer's own kinds are small numbers, and it drops what it does not know.
 const KEYS: u8 = 0xF0;

@@ -13,15 +13,12 @@
 //! only where it is alone, has little to do, and the disk is fast ([`log_seat`]).
 
 mod alarm;
-mod entry_sockets;
 mod fair;
 mod feeds;
-mod kernel_stamps;
 mod keys;
 mod log_host;
 mod log_seat;
 mod peer_links;
-mod read_turns;
 mod reload;
 mod snapshot_transfer;
 mod snapshots;
@@ -39,6 +36,7 @@ use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use walras_access::connections::log_shortage;
 use walras_consensus::{Members, ReplicaId, Role, SnapshotMeta, Ticket};
+use walras_entry_port::{EntryClock, EntryPort, EntrySockets};
 use walras_log_store::Disk;
 use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
 use walras_ports::{
@@ -48,11 +46,10 @@ use walras_ports::{
 use walras_replica::{Derived, Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt, SignedBy};
-use walras_types::{LogIndex, RejectReason};
+use walras_types::{EngineVersion, LogIndex, RejectReason};
 
 use super::batches::{Declared, Solver};
 use alarm::Alarm;
-use entry_sockets::{EntryPort, EntrySockets};
 use feeds::{Feeds, Freezing};
 use log_host::{LogJob, LogReport};
 use log_seat::{LogSeat, ThreadGone, Writer};
@@ -552,10 +549,13 @@ impl<D: Disk> ReplicaThread<D> {
             LinkEvent::Connected { id, versions } => {
                 info!("replica {id} is linked, software {}", versions.software);
                 let at = self.at();
+                let engine_newest = EngineVersion(versions.engine);
+                self.replica.note_program(id, Some(engine_newest));
                 self.replica.on_linked(at, id);
                 self.keys.on_connected(id);
                 self.cluster.with_peer(id, |peer| {
                     peer.software = Some(versions.software.clone());
+                    peer.engine_newest = Some(engine_newest);
                     peer.is_compatible = Some(true);
                     peer.trouble = None;
                 });
@@ -564,8 +564,10 @@ impl<D: Disk> ReplicaThread<D> {
                 warn!("the link to replica {id} is lost: {why}");
                 self.keys.on_lost(id);
                 self.cluster.with_peer(id, |peer| {
-                    (peer.software, peer.is_compatible, peer.trouble) = (None, None, Some(why.to_string()));
+                    (peer.software, peer.engine_newest, peer.is_compatible) = (None, None, None);
+                    peer.trouble = Some(why.to_string());
                 });
+                self.replica.note_program(id, None);
                 let at = self.at();
                 match why {
                     // Its process ended, or something between the two did: others than silence and our own doing.
@@ -715,6 +717,9 @@ impl<D: Disk> ReplicaThread<D> {
         Ok(match asked {
             ClusterRequest::Transfer(to) => self.replica.transfer_to(at, to)?.map_err(|e| e.to_string()),
             ClusterRequest::Change(change) => self.replica.change_members(at, &[change])?.map_err(|e| e.to_string()),
+            ClusterRequest::CheckEngineVersion(version) => {
+                self.replica.sequencer().check_engine_version(version).map_err(|e| e.to_string())
+            }
             ClusterRequest::Peers(addresses, links) => self.set_peers(addresses, links),
             ClusterRequest::Faults(peer, faults) => self.links.set_faults(peer, faults).map_err(|e| e.to_string()),
         })
@@ -734,6 +739,7 @@ impl<D: Disk> ReplicaThread<D> {
         }
         let sequencer = replica.sequencer();
         cluster.set_progress(&sequencer.status(), sequencer.waiting());
+        cluster.set_engine_version(sequencer.engine().version());
         if let (Some(access), Some(clock)) = (replica.fair(), &mut times.fair) {
             let arrivals = sockets.as_ref().map(EntrySockets::arrivals).unwrap_or_default();
             cluster.set_fair_access(fair::view(access, clock, arrivals));

@@ -14,6 +14,8 @@ use walras_consensus::ReplicaId;
 use walras_peer_link::{LinkConfig, LinkEvent, LinkFaults, Links, SendError, SetupError, SnapshotId, Versions};
 use walras_wire::WIRE_VERSION;
 
+use crate::program::engine_newest;
+
 /// What stays the same for as long as the process runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkBasis {
@@ -56,7 +58,8 @@ impl PeerLinks {
     fn open(&self, LinkOptions { listen, security, peers }: LinkOptions, now_ns: u64) -> Result<Open, SetupError> {
         let LinkBasis { me, cluster_id, incarnation, seed, faults_allowed } = self.basis;
         let certificates = security.certificates();
-        let mut config = LinkConfig::new(me, cluster_id, listen, security, Versions::new(WIRE_VERSION, env!("CARGO_PKG_VERSION")));
+        let versions = Versions::new(WIRE_VERSION, engine_newest().0, env!("CARGO_PKG_VERSION"));
+        let mut config = LinkConfig::new(me, cluster_id, listen, security, versions);
         (config.peers, config.incarnation, config.seed, config.faults_allowed) = (peers, incarnation, seed, faults_allowed);
         config.counts = walras_sequencer::is_of_consensus;
         let links = Links::new(&self.registry, self.tokens.clone(), config, now_ns)?;

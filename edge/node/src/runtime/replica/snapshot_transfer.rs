@@ -1,16 +1,12 @@
 //! Snapshots on their way between replicas, and what a replica reads and writes of its disk at once.
 
 use std::io::{self, Read};
-use std::sync::{Arc, OnceLock};
 
 use tracing::warn;
 use walras_consensus::SnapshotMeta;
 use walras_log_store::{Disk, DiskFile};
 use walras_replica::ReplicaDisk;
 use walras_replica_log::{Note, SnapshotInfo, SnapshotReader, Snapshots};
-
-/// The keys, once they are read.
-pub(super) type SharedAccess = Arc<OnceLock<Arc<walras_access::Access>>>;
 
 /// What a replica reads and writes at once.
 pub(super) struct ReplicaFiles<D: Disk> {

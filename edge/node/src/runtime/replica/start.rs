@@ -13,8 +13,10 @@ use mio::Poll;
 use tokio::sync::watch;
 use tracing::{info, warn};
 use walras_access::Clock;
-use walras_config::{ClusterOptions, Config};
+use walras_config::{ClusterOptions, Config, EntryOptions, EntryTlsOptions};
 use walras_consensus::{Members, ReplicaId, Slot};
+use walras_engine::versions::NEWEST;
+use walras_entry_port::{EntryClock, EntrySockets, EntryTls, SharedAccess};
 use walras_gateway::session::{ReportSettings, ServerSettings, VenueKeys};
 use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
@@ -26,21 +28,22 @@ use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{DiskId, ForwardSettings, Halt, IntakeSettings, Introductions, ReplicatedSettings};
 use walras_terminal::progress::while_waiting;
+use walras_wire::order_entry::Sealing;
 
 use super::alarm::Alarm;
-use super::entry_sockets::EntrySockets;
 use super::feeds::{Feeds, Freezing};
 use super::keys::{self, KeyShare};
 use super::log_host::LogHost;
 use super::log_seat::LogSeat;
 use super::peer_links::{LinkBasis, PeerLinks};
 use super::reload::{order_entries, peer_views};
-use super::snapshot_transfer::{ReplicaFiles, SharedAccess};
+use super::snapshot_transfer::ReplicaFiles;
 use super::snapshots::SnapshotThread;
 use super::times::Times;
 use super::traces::Traces;
 use super::waiters::Waiters;
 use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread, Stopping};
+use crate::program::engine_newest;
 use crate::runtime::archive;
 use crate::runtime::batches::{Declared, Solver};
 use crate::runtime::fair_clock::FairClock;
@@ -159,6 +162,18 @@ pub struct ReplicaVenue {
     ended: watch::Receiver<()>,
 }
 
+/// The certificate that order entry shows, where it speaks TLS.
+fn entry_tls(options: &EntryTlsOptions, data: &Path, listen: SocketAddr) -> Result<Option<EntryTls>, RecoveryError> {
+    let made = match options {
+        EntryTlsOptions::Off => return Ok(None),
+        EntryTlsOptions::Own => EntryTls::own(data, listen.ip()),
+        EntryTlsOptions::Files { certificate, private_key } => EntryTls::load(certificate, private_key),
+    };
+    let tls = made.map_err(|e| RecoveryError::Replica(e.to_string()))?;
+    info!("order entry speaks TLS; its clients need {}, or its authority's certificate", tls.certificate().display());
+    Ok(Some(tls))
+}
+
 impl ReplicaVenue {
     /// Recovers from the data folder, or begins anew, and starts the threads.
     pub fn start_on<D: Disk>(
@@ -233,9 +248,9 @@ impl ReplicaVenue {
         let links = PeerLinks::new(basis, registry, LINK_TOKENS, links).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let access: SharedAccess = Arc::new(OnceLock::new());
         let sockets = order_entry
-            .map(|listen| {
-                let inside = (doors.clone(), doorbell.clone());
-                EntrySockets::new(poll.registry(), ENTRY_TOKENS, listen, Arc::clone(&access), inside).map_err(|e| {
+            .map(|EntryOptions { listen, tls }| {
+                let (inside, tls) = ((doors.clone(), doorbell.clone()), entry_tls(&tls, data, listen)?);
+                EntrySockets::new(poll.registry(), ENTRY_TOKENS, listen, tls, Arc::clone(&access), inside).map_err(|e| {
                     RecoveryError::Replica(format!(
                         "order entry can not listen on {listen}: {e}; choose another address for order_entry.listen, or \"\" for \
                          none"
@@ -247,8 +262,10 @@ impl ReplicaVenue {
         let fair_clock = fair_access.map(|options| FairClock::new(options.clock, clock_source.clone(), clock.clone()));
         status.set_fair_access(fair_clock.is_some() || release.is_some());
         let entry_address = sockets.as_ref().map(EntrySockets::address);
+        let has_tls = sockets.as_ref().is_some_and(EntrySockets::has_tls);
+        let sealing = if has_tls { Sealing::Off } else { Sealing::Required };
 
-        let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), peers);
+        let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), peers, engine_newest());
         let shared_catalog = SharedCatalog::default();
         shared_catalog.set(listeners.catalog.clone());
         let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
@@ -284,6 +301,8 @@ impl ReplicaVenue {
         let sequencing = ReplicatedSettings {
             waiting_max: config.log.queue_entries,
             checkpoint_every: snapshot_every,
+            engine_newest: engine_newest(),
+            engine_at_start: Some(NEWEST),
             release,
             introductions: Some(introductions),
             peers: others,
@@ -298,7 +317,7 @@ impl ReplicaVenue {
         });
         let settings = ReplicaSettings {
             sequencing,
-            entry: ServerSettings::default(),
+            entry: ServerSettings { sealing, ..ServerSettings::default() },
             entry_keys: Arc::new(VenueKeys::new(&walras_access::random_bytes())),
             fair,
             publish,

@@ -1,6 +1,7 @@
 //! What time it is for a replica, by all the clocks of its machine.
 
 use walras_access::Clock;
+use walras_entry_port::EntryClock;
 use walras_fair_access::clock::ClockStatus;
 use walras_ports::FairTime;
 use walras_sequencer::GatewayTime;
@@ -15,9 +16,8 @@ pub(super) struct Times {
     pub(super) fair: Option<FairClock>,
 }
 
-impl Times {
-    /// The time of all of them, where the process has counted so far.
-    pub(super) fn at(&mut self, now_ns: u64) -> GatewayTime {
+impl EntryClock for Times {
+    fn at(&mut self, now_ns: u64) -> GatewayTime {
         let now = self.host.now();
         match &mut self.fair {
             Some(clock) => {

@@ -51,6 +51,7 @@ impl Sessions {
             (None, _) => match command {
                 // The venue's own, and the one whose repetition does nothing.
                 Command::Venue(VenueCommand::Tick | VenueCommand::Checkpoint(_) | VenueCommand::SetAccessDelays(_))
+                | Command::Venue(VenueCommand::SetEngineVersion(_))
                 | Command::Session(SessionCommand::Open(_))
                 | Command::Order(OrderCommand::MassCancel(_)) => Ok(()),
                 // Of batch markets: those say for which block, place or number they are, or set what is set already.

@@ -13,8 +13,8 @@ use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnsw
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
 use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob};
 use walras_testkit::Readers;
-use walras_types::{Answer, LogIndex, RejectReason};
-use walras_wire::{Command, decode_command};
+use walras_types::{Answer, EngineVersion, LogIndex, RejectReason};
+use walras_wire::{Command, VenueCommand, decode_command};
 
 use super::moment::Moment;
 use super::storage::{LogJob, Storage};
@@ -378,6 +378,22 @@ impl Process {
     /// Changes the members, by a joint configuration where there are several changes; whether that was begun.
     pub(crate) fn change_members(&mut self, changes: &[MemberChange]) -> Result<bool, Stop> {
         Ok(self.replica.change_members(self.now, changes)?.is_ok())
+    }
+
+    /// Goes to a later version of the engine where it leads, with programs that know it everywhere; whether that was begun.
+    pub(crate) fn go_to_version(
+        &mut self,
+        at: Moment,
+        version: EngineVersion,
+        programs: &[(ReplicaId, Option<EngineVersion>)],
+    ) -> bool {
+        programs.iter().for_each(|(peer, newest)| self.replica.note_program(*peer, *newest));
+        if !self.is_leading() || self.replica.sequencer().check_engine_version(version).is_err() {
+            return false;
+        }
+        let command = Command::Venue(VenueCommand::SetEngineVersion(version));
+        self.replica.submit(at.time(), command, SignedBy::NOBODY, None);
+        true
     }
 
     /// Asks to read. [`Out::ReadReady`] says when the state has come far enough.

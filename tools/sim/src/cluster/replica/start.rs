@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use walras_consensus::{Body, Durability, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
 use walras_engine::Engine;
+use walras_engine::versions::{NEWEST, REHEARSAL};
 use walras_gateway::session::{ReportSettings, Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
@@ -18,7 +19,7 @@ use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Dump, Identity, Note, OpenError, Opened, Options, ReplicaLog, SlotReader, SnapshotError};
 use walras_sequencer::{BadStart, Content, DiskId, Entry, Introductions, ReplicatedSettings, StartHalt, decode_entry};
 use walras_testkit::Random;
-use walras_types::{LogIndex, TimeNs};
+use walras_types::{EngineVersion, LogIndex, TimeNs};
 use walras_wire::order_entry::Sealing;
 use walras_wire::{AccountEvent, Command, Event};
 
@@ -58,6 +59,10 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) compares_clocks: bool,
     /// How dense work is.
     pub(crate) density: Density,
+    /// The newest version of the engine that its program knows.
+    pub(crate) engine_newest: EngineVersion,
+    /// Under which a new venue begins, if that stands in its log.
+    pub(crate) engine_at_start: Option<EngineVersion>,
     pub(crate) keys: &'a [KeyRecord],
     pub(crate) checks: Rc<RefCell<Checks>>,
     pub(crate) mutation: Option<Mutation>,
@@ -148,6 +153,8 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
         waiting_max: 48,
         packs_max: 4,
         checkpoint_every: from.density.checkpoint_every,
+        engine_newest: from.engine_newest,
+        engine_at_start: from.engine_at_start,
         peers: from.peers.clone(),
         release: from.is_fair.then(releases::rules),
         ..ReplicatedSettings::new(consensus)
@@ -322,30 +329,46 @@ fn spoil(from: &StartFrom<'_>, recovered: &mut Recovered, state: &mut State) {
                 );
             }
         }
-        Some(Mutation::ForgetSessions) => state.engine = replayed_otherwise(from, &recovered.snapshot, true),
-        Some(Mutation::Diverge) if from.me.get() == 2 => state.engine = replayed_otherwise(from, &recovered.snapshot, false),
+        Some(Mutation::ForgetSessions) => state.engine = replayed_otherwise(from, &recovered.snapshot, Otherwise::WithoutSessions),
+        Some(Mutation::Diverge) if from.me.get() == 2 => {
+            state.engine = replayed_otherwise(from, &recovered.snapshot, Otherwise::WithMoreMoney);
+        }
+        Some(Mutation::RulesWithoutEntry) if from.engine_newest > NEWEST => {
+            state.engine = replayed_otherwise(from, &recovered.snapshot, Otherwise::UnderNextRules);
+        }
         _ => {}
     }
 }
 
-/// The log up to a snapshot, without sessions, or with a little more money.
-fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, forgets_sessions: bool) -> Engine {
+/// What is wrong about a state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Otherwise {
+    WithoutSessions,
+    WithMoreMoney,
+    UnderNextRules,
+}
+
+/// The log up to a snapshot, with something wrong about it.
+fn replayed_otherwise(from: &StartFrom<'_>, snapshot: &SnapshotMeta, wrong: Otherwise) -> Engine {
     use walras_types::Amount;
     use walras_wire::{AccountCommand, Command, SessionCommand, Transfer, VenueCommand};
     let (mut engine, mut events) = (Engine::new(), Vec::new());
     let checks = from.checks.borrow();
     for mut entry in checks.entries_up_to(snapshot.log_index) {
         match entry.content {
-            Content::Command(Command::Session(SessionCommand::Open(_))) if forgets_sessions => {
+            Content::Command(Command::Session(SessionCommand::Open(_))) if wrong == Otherwise::WithoutSessions => {
                 entry.content = Command::Venue(VenueCommand::Tick).into()
             }
-            Content::Command(Command::Account(AccountCommand::Deposit(transfer))) if !forgets_sessions => {
+            Content::Command(Command::Venue(VenueCommand::SetEngineVersion(_))) if wrong == Otherwise::UnderNextRules => {
+                entry.content = Command::Venue(VenueCommand::SetEngineVersion(REHEARSAL)).into();
+            }
+            Content::Command(Command::Account(AccountCommand::Deposit(transfer))) if wrong == Otherwise::WithMoreMoney => {
                 let amount = Amount::new(transfer.amount.get() + 1).unwrap_or(transfer.amount);
                 entry.content = Command::Account(AccountCommand::Deposit(Transfer { amount, ..transfer })).into();
             }
             _ => {}
         }
-        if forgets_sessions {
+        if wrong == Otherwise::WithoutSessions {
             entry.ordinal = None;
         }
         entry.apply(&mut engine, &mut events);

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 /// Bytes read from one connection before the others have their turn.
-pub(super) const TURN_BYTES: usize = 16 << 10;
+pub(crate) const TURN_BYTES: usize = 16 << 10;
 /// Bytes read in a round, before what they ask for is passed on: others work on it while the rest is read.
-pub(super) const ROUND_BYTES: usize = 64 << 10;
+pub(crate) const ROUND_BYTES: usize = 64 << 10;
 
 /// Connections, by their places, that have something to read of which the poll does not tell again.
 #[derive(Debug, Default)]
-pub(super) struct ReadTurns {
+pub(crate) struct ReadTurns {
     /// Those whose turn is next.
     queue: VecDeque<usize>,
     /// Those who had a turn in this round: behind all that the poll told of meanwhile.
@@ -21,40 +21,40 @@ pub(super) struct ReadTurns {
 
 impl ReadTurns {
     /// Whether anybody waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.had_theirs.is_empty()
     }
 
     /// Begins a round.
-    pub(super) fn begin_round(&mut self) {
+    pub(crate) fn begin_round(&mut self) {
         self.queue.extend(self.had_theirs.drain(..));
         self.round_left = ROUND_BYTES;
     }
 
     /// The next of those who wait, while it may read.
-    pub(super) fn call(&mut self) -> Option<usize> {
+    pub(crate) fn call(&mut self) -> Option<usize> {
         let place = if self.round_left > 0 { self.queue.pop_front()? } else { return None };
         self.is_waiting[place] = false;
         Some(place)
     }
 
     /// Whether a connection waits, and is not to be read before it is called.
-    pub(super) fn waits(&self, place: usize) -> bool {
+    pub(crate) fn waits(&self, place: usize) -> bool {
         self.is_waiting.get(place).is_some_and(|waits| *waits)
     }
 
     /// How many bytes a connection may be read that was read so many in this turn.
-    pub(super) fn room(&self, read: usize) -> usize {
+    pub(crate) fn room(&self, read: usize) -> usize {
         TURN_BYTES.saturating_sub(read).min(self.round_left)
     }
 
     /// So many bytes were read.
-    pub(super) fn has_read(&mut self, len: usize) {
+    pub(crate) fn has_read(&mut self, len: usize) {
         self.round_left = self.round_left.saturating_sub(len);
     }
 
     /// A connection of which so many bytes were read in this turn is to be read on.
-    pub(super) fn wait(&mut self, place: usize, read: usize) {
+    pub(crate) fn wait(&mut self, place: usize, read: usize) {
         if self.is_waiting.len() <= place {
             self.is_waiting.resize(place + 1, false);
         }

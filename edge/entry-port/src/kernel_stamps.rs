@@ -16,23 +16,23 @@ use nix::sys::time::TimeSpec;
 
 /// Room for what the kernel says of a read.
 #[derive(Debug)]
-pub(super) struct KernelStamps {
+pub(crate) struct KernelStamps {
     control: Vec<u8>,
 }
 
 impl KernelStamps {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { control: cmsg_space!(Timestamps) }
     }
 
     /// Has the kernel stamp what this socket receives.
-    pub(super) fn ask(socket: &impl AsFd) -> io::Result<()> {
+    pub(crate) fn ask(socket: &impl AsFd) -> io::Result<()> {
         let flags = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
         Ok(setsockopt(socket, sockopt::Timestamping, &flags)?)
     }
 
     /// Reads what is there: how many bytes, and when the last of them came, by the system's clock.
-    pub(super) fn read(&mut self, socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    pub(crate) fn read(&mut self, socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         let mut parts = [IoSliceMut::new(buffer)];
         let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::MSG_DONTWAIT)?;
         let stamp = message.cmsgs().ok().and_then(|mut all| {

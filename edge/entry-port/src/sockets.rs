@@ -3,30 +3,34 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender};
 use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use tracing::{debug, warn};
+use walras_access::Access;
 use walras_access::connections::{Doors, Guest, Kind, log_shortage};
 use walras_gateway::{Refusal, SourceId};
-use walras_log_store::Disk;
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
-use walras_replica::{ConnectionEnd, Loss, OrderEntry, Replica, StreamId};
+use walras_replica::{ConnectionEnd, Loss, OrderEntry, Probe, Replica, ReplicaDisk, StreamId};
 use walras_sequencer::{ArrivalCounts, Arrivals, GatewayTime};
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
 
-use super::feeds::Feeds;
-use super::kernel_stamps::KernelStamps;
-use super::read_turns::{ReadTurns, TURN_BYTES};
-use super::snapshot_transfer::{ReplicaFiles, SharedAccess};
-use super::times::Times;
+use crate::kernel_stamps::KernelStamps;
+use crate::tls::{EntryTls, TlsStream};
+use crate::turns::{ReadTurns, TURN_BYTES};
+
+/// Who may come in: there once the keys are read.
+pub type SharedAccess = Arc<OnceLock<Arc<Access>>>;
 
 struct Socket {
     stream: TcpStream,
+    /// Where the port has TLS.
+    tls: Option<Box<TlsStream>>,
     serial: u64,
     source: SourceId,
     /// The socket took less than there was.
@@ -40,7 +44,7 @@ struct Socket {
 }
 
 /// All sockets.
-pub(super) struct EntrySockets {
+pub struct EntrySockets {
     registry: Registry,
     tokens: Range<usize>,
     listener: Listener,
@@ -52,6 +56,11 @@ pub(super) struct EntrySockets {
     next_serial: u64,
     read_turns: ReadTurns,
     buffer: Box<[u8]>,
+    tls: Option<EntryTls>,
+    /// What was inside encrypted records.
+    plain: Box<[u8]>,
+    /// Steps of handshakes that this round has left.
+    handshakes_left: u32,
     kernel_stamps: KernelStamps,
     arrivals: Arrivals,
     /// The kernel has refused to stamp what comes, which was logged.
@@ -65,14 +74,26 @@ pub(super) struct EntrySockets {
 /// A client that does not read its last bytes is waited for so long.
 const FAREWELL_NS: u64 = 5_000_000_000;
 
-/// Where bytes of sockets go.
-pub(super) struct EntryPort<'a, D: Disk> {
-    pub(super) replica: &'a mut Replica<Feeds, ReplicaFiles<D>>,
-    pub(super) times: &'a mut Times,
-    pub(super) now_ns: u64,
+/// A handshake takes the processor for as long as about a hundred orders: a round makes so many steps of them, and the others wait.
+const HANDSHAKES_PER_ROUND: u32 = 8;
+
+/// The clocks of this machine.
+pub trait EntryClock {
+    /// The time by all of them, where the process has counted so far.
+    fn at(&mut self, now_ns: u64) -> GatewayTime;
 }
 
-impl<D: Disk> EntryPort<'_, D> {
+/// Where bytes of sockets go.
+pub struct EntryPort<'a, P, D, C> {
+    /// The replica.
+    pub replica: &'a mut Replica<P, D>,
+    /// The clocks.
+    pub times: &'a mut C,
+    /// The process's time.
+    pub now_ns: u64,
+}
+
+impl<P, D, C: EntryClock> EntryPort<'_, P, D, C> {
     /// Commands that are read at once have the same stamps: the time is taken for each read.
     fn at(&mut self) -> GatewayTime {
         self.times.at(self.now_ns)
@@ -80,10 +101,15 @@ impl<D: Disk> EntryPort<'_, D> {
 }
 
 impl EntrySockets {
-    pub(super) fn new(
+    /// Listens. `tokens` are the poll's for this port.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub fn new(
         registry: &Registry,
         tokens: Range<usize>,
         listen: SocketAddr,
+        tls: Option<EntryTls>,
         access: SharedAccess,
         (doors, doorbell): (Doors, Doorbell),
     ) -> io::Result<Self> {
@@ -98,6 +124,9 @@ impl EntrySockets {
             next_serial: 0,
             read_turns: ReadTurns::default(),
             buffer: vec![0; TURN_BYTES].into_boxed_slice(),
+            plain: vec![0; if tls.is_some() { TURN_BYTES } else { 0 }].into_boxed_slice(),
+            tls,
+            handshakes_left: 0,
             kernel_stamps: KernelStamps::new(),
             arrivals: Arrivals::default(),
             is_unstamped: false,
@@ -107,20 +136,32 @@ impl EntrySockets {
         })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
         self.listener.local_address()
     }
 
+    /// Whether it speaks TLS.
+    #[must_use]
+    pub fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// What the stamps of orders are made of.
-    pub(super) fn arrivals(&self) -> ArrivalCounts {
+    #[must_use]
+    pub fn arrivals(&self) -> ArrivalCounts {
         self.arrivals.counts()
     }
 
-    pub(super) fn owns(&self, token: Token) -> bool {
+    /// Whether a token of the poll is this port's.
+    #[must_use]
+    pub fn owns(&self, token: Token) -> bool {
         self.tokens.contains(&token.0)
     }
 
-    pub(super) fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_, impl Disk>) {
+    /// The poll reports this port's listener or one of its connections.
+    pub fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         let at = ready.token().0 - self.tokens.start;
         if at == 0 {
             self.accept(port);
@@ -140,17 +181,19 @@ impl EntrySockets {
     }
 
     /// Whether there is something to read that the poll does not report.
-    pub(super) fn has_unread(&self) -> bool {
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
         !self.read_turns.is_empty()
     }
 
     /// When to look for connections that the poll will not report.
-    pub(super) fn look_at_ns(&self) -> Option<u64> {
+    #[must_use]
+    pub fn look_at_ns(&self) -> Option<u64> {
         self.listener.look_at_ns()
     }
 
     /// Begins a round, with what was left in the one before.
-    pub(super) fn read_on(&mut self, port: &mut EntryPort<'_, impl Disk>) {
+    pub fn read_on(&mut self, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         while let Ok(stream) = self.displaced.1.try_recv() {
             self.displace(stream, port);
         }
@@ -158,13 +201,14 @@ impl EntrySockets {
             self.accept(port);
         }
         self.read_turns.begin_round();
+        self.handshakes_left = HANDSHAKES_PER_ROUND;
         while let Some(place) = self.read_turns.call() {
             // Whether its end came meanwhile is not known here.
             self.read(place, true, port);
         }
     }
 
-    fn accept(&mut self, port: &mut EntryPort<'_, impl Disk>) {
+    fn accept(&mut self, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         while let Some((mut stream, remote)) = self.listener.accept(port.now_ns) {
             let place = self.free.pop().unwrap_or(self.sockets.len());
             let token = Token(self.tokens.start + 1 + place);
@@ -191,8 +235,18 @@ impl EntrySockets {
                 self.ask_for_stamps(&stream);
             }
             let source = SourceId::of(remote.ip());
+            let tls = match self.tls.as_ref().map(EntryTls::answer) {
+                None => None,
+                Some(Some(tls)) => Some(Box::new(tls)),
+                Some(None) => {
+                    let _ = self.registry.deregister(&mut stream);
+                    self.free.push(place);
+                    continue;
+                }
+            };
             self.sockets[place] = Some(Socket {
                 stream,
+                tls,
                 serial: id.serial,
                 source,
                 is_blocked: false,
@@ -217,11 +271,16 @@ impl EntrySockets {
     }
 
     /// Reads what is there, as far as it is the connection's turn, and with `to_the_end` whether anything may still come.
-    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_, impl Disk>) {
+    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         let mut taken = 0;
         loop {
             let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut) else { return };
             let id = StreamId { place, serial: socket.serial };
+            let is_handshaking = socket.tls.as_ref().is_some_and(|tls| tls.is_handshaking());
+            if is_handshaking && self.handshakes_left == 0 {
+                // In the next round, behind all who wait.
+                return self.read_turns.wait(place, taken.max(1));
+            }
             let room = self.read_turns.room(taken);
             if room == 0 {
                 return self.read_turns.wait(place, taken);
@@ -231,7 +290,14 @@ impl EntrySockets {
                 Ok((len, stamp_ns)) => {
                     taken += len;
                     self.read_turns.has_read(len);
-                    self.take(id, len, stamp_ns, port);
+                    if is_handshaking {
+                        self.handshakes_left -= 1;
+                    }
+                    if self.tls.is_none() {
+                        self.take(id, len, stamp_ns, port);
+                    } else if self.open(id, len, stamp_ns, port).is_err() {
+                        return self.lose(id, port);
+                    }
                     // A short read has emptied the socket, and the poll reports what comes later; but it may already have reported
                     // an end.
                     if len < room && !to_the_end {
@@ -245,16 +311,57 @@ impl EntrySockets {
         }
     }
 
+    /// Passes on what was inside encrypted records.
+    fn open(
+        &mut self,
+        id: StreamId,
+        len: usize,
+        stamp_ns: Option<u64>,
+        port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>,
+    ) -> io::Result<()> {
+        let mut from = 0;
+        while from < len {
+            let mut sealed = &self.buffer[from..len];
+            let Some(socket) = self.sockets.get_mut(id.place).and_then(Option::as_mut) else { return Ok(()) };
+            let Some(tls) = &mut socket.tls else { return Ok(()) };
+            let taken = tls.take(&mut sealed);
+            from = len - sealed.len();
+            // The handshake's answers, and alerts.
+            let sent = socket.send_sealed();
+            taken.and(sent)?;
+            // What waited for the end of the handshake.
+            port.replica.entry_mut().mark_dirty(id);
+            loop {
+                let Self { sockets, plain, .. } = self;
+                let Some(tls) = sockets.get_mut(id.place).and_then(Option::as_mut).and_then(|socket| socket.tls.as_mut()) else {
+                    return Ok(());
+                };
+                match tls.read(plain)? {
+                    0 => break,
+                    len => self.take(id, len, stamp_ns, port),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Passes on what was read, as of when the kernel had it.
-    fn take(&mut self, id: StreamId, len: usize, stamp_ns: Option<u64>, port: &mut EntryPort<'_, impl Disk>) {
-        let Self { sockets, buffer, access, arrivals, .. } = self;
+    fn take(
+        &mut self,
+        id: StreamId,
+        len: usize,
+        stamp_ns: Option<u64>,
+        port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>,
+    ) {
+        let Self { sockets, buffer, plain, access, arrivals, .. } = self;
+        let bytes = if self.tls.is_some() { &plain[..len] } else { &buffer[..len] };
         let Some(Socket { source, guest, stamped_last_ns, .. }) = sockets.get_mut(id.place).and_then(Option::as_mut) else {
             return;
         };
         // The kernel's clock is the system's, that of stamps perhaps another: how long the bytes waited is the same by both.
         let waited_ns = stamp_ns.map(|stamp_ns| walras_access::now().0.saturating_sub(stamp_ns));
         let at = arrivals.at(port.at(), waited_ns, stamped_last_ns);
-        port.replica.on_bytes(at, id, &buffer[..len], &mut |principal, permission, from| match access.get() {
+        port.replica.on_bytes(at, id, bytes, &mut |principal, permission, from| match access.get() {
             Some(access) => access.charge_entry(at.now, principal, permission, from),
             None => Ok(()),
         });
@@ -282,7 +389,7 @@ impl EntrySockets {
     }
 
     /// The client is gone.
-    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Disk>) {
+    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         let at = port.at();
         port.replica.on_disconnected(at, id);
         self.log_ends(port.replica.entry_mut());
@@ -290,7 +397,7 @@ impl EntrySockets {
     }
 
     /// Another connection needs the place.
-    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Disk>) {
+    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         port.replica.entry_mut().bye(id, ByeReason::Rejected(RejectReason::Overloaded), "Another connection needs the place.");
         if let Some(socket) = self.socket(id) {
             // What the socket does not take now is not waited for.
@@ -313,7 +420,7 @@ impl EntrySockets {
     }
 
     /// Lets go of connections that are over and not read.
-    pub(super) fn on_timer(&mut self, now_ns: u64, entry: &mut OrderEntry) {
+    pub fn on_timer(&mut self, now_ns: u64, entry: &mut OrderEntry) {
         for place in 0..self.sockets.len() {
             let Some(socket) = &mut self.sockets[place] else { continue };
             let id = StreamId { place, serial: socket.serial };
@@ -325,14 +432,17 @@ impl EntrySockets {
     }
 
     /// Writes what there is.
-    pub(super) fn flush(&mut self, port: &mut EntryPort<'_, impl Disk>) {
+    pub fn flush(&mut self, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
         let at = port.at();
         while let Some(id) = port.replica.next_dirty(at) {
             let Some(socket) = self.socket(id) else { continue };
             let is_lost = !socket.is_blocked && socket.write(id, port.replica.entry_mut()).is_err();
             if is_lost {
                 self.lose(id, port);
-            } else if port.replica.entry().is_over(id) && port.replica.entry().output(id).is_empty() {
+            } else if port.replica.entry().is_over(id)
+                && port.replica.entry().output(id).is_empty()
+                && self.socket(id).is_none_or(|socket| !socket.has_sealed())
+            {
                 port.replica.entry_mut().remove(id);
                 self.remove(id);
             }
@@ -357,13 +467,39 @@ fn farewell(end: ConnectionEnd) -> String {
 }
 
 impl Socket {
+    /// Whether something that is encrypted has still to be sent.
+    fn has_sealed(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_output())
+    }
+
+    /// Sends what is encrypted, as far as the socket takes it.
+    fn send_sealed(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        match tls.send(&mut self.stream) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.is_blocked = true;
+                Ok(())
+            }
+            sent => sent,
+        }
+    }
+
     fn write(&mut self, id: StreamId, entry: &mut OrderEntry) -> io::Result<()> {
         loop {
+            self.send_sealed()?;
             let output = entry.output(id);
-            if output.is_empty() {
+            if output.is_empty() || self.is_blocked {
                 return Ok(());
             }
-            match self.stream.write(output) {
+            let written = match &mut self.tls {
+                // None where there is no room before the handshake is done.
+                Some(tls) => match tls.put(output)? {
+                    0 => return Ok(()),
+                    len => Ok(len),
+                },
+                None => self.stream.write(output),
+            };
+            match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(len) => entry.consume(id, len),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {

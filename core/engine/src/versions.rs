@@ -1,0 +1,65 @@
+//! Versions of the engine. The state says which one is in force, and all replicas go to a later one at the same entry of the log
+//! ([`walras_wire::VenueCommand::SetEngineVersion`]). So two programs run in one cluster while both know the version in force,
+//! whatever else they know.
+//!
+//! Whatever changes what an entry does, or how the state is written, is a new version: the rules before it stay in the program, to be
+//! asked for by version, until no log that begins with them is to be read. A program knows all from [`OLDEST`] to [`NEWEST`], which
+//! are two at least.
+//!
+//! - 11: logs that begin without an entry about their version.
+//! - 12: nothing but that a log begins with its version.
+//! - [`REHEARSAL`]: fees are whole multiples of two units. No release goes to it.
+
+use walras_order_book::PriceIndex;
+use walras_types::{EngineVersion, RejectReason};
+use walras_wire::{Event, VenueEvent};
+
+use crate::engine::Engine;
+
+/// The oldest version that this program knows: that of a state before its first entry.
+pub const OLDEST: EngineVersion = EngineVersion(11);
+
+/// The newest version that this program knows: that of new venues.
+pub const NEWEST: EngineVersion = EngineVersion(12);
+
+/// A version that differs in what a trade costs, so that upgrades can be tested before there is a release to upgrade to. Only a program
+/// made for such a test says that it knows it.
+pub const REHEARSAL: EngineVersion = EngineVersion(u16::MAX);
+
+/// Whether the engine can apply entries under this version.
+#[must_use]
+pub fn is_known(version: EngineVersion) -> bool {
+    (OLDEST..=NEWEST).contains(&version) || version == REHEARSAL
+}
+
+/// What a version says.
+pub(crate) trait Rules {
+    /// Whether fees and rebates are whole multiples of two units.
+    fn has_even_fees(self) -> bool;
+}
+
+impl Rules for EngineVersion {
+    fn has_even_fees(self) -> bool {
+        self >= REHEARSAL
+    }
+}
+
+impl<I: PriceIndex> Engine<I> {
+    /// The version in force.
+    #[must_use]
+    pub fn version(&self) -> EngineVersion {
+        self.version
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_version(&mut self, version: EngineVersion, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        if version <= self.version || !is_known(version) {
+            return Err(RejectReason::EngineVersionInvalid);
+        }
+        self.version = version;
+        self.markets.iter_mut().for_each(|market| market.state.has_even_fees = version.has_even_fees());
+        events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! The port of binary order entry: its sockets, on the replica's own thread, with TLS where it is on.
+//!
+//! - [`EntrySockets`]: accepts, reads in turns, stamps, writes.
+//! - [`EntryTls`]: the certificate, and a connection's TLS 1.3.
+//!
+//! *Deliberately absent*: what the bytes mean (`walras_replica`), the poll (its host's).
+//!
+//! *Invariants*
+//! - Nobody is read again before all others who wait, and one round reads a bounded number of bytes and makes a bounded number of
+//!   handshakes.
+//! - An order is stamped by when the kernel had its last byte, encrypted or not.
+//! - What a connection holds in memory is bounded, whatever its client sends or does not read.
+//!
+//! *Start reading* at [`EntrySockets`].
+
+mod kernel_stamps;
+mod sockets;
+mod tls;
+mod turns;
+
+pub use sockets::{EntryClock, EntryPort, EntrySockets, SharedAccess};
+pub use tls::{EntryTls, EntryTlsError};
