@@ -77,6 +77,19 @@ impl State {
         Self { engine: Engine::new(), derived: Derived::default(), reports: Reports::new(settings) }
     }
 
+    /// Applies the next entry, where nobody is served and nothing is published.
+    ///
+    /// # Errors
+    /// What is derived does not follow from what was before; the rest is applied all the same.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), Inconsistency> {
+        let (mut events, mut deltas) = (Vec::new(), Vec::new());
+        entry.apply(&mut self.engine, &mut events);
+        for event in &events {
+            self.reports.on_event(entry.log_index, entry.time, event, |_, _| ());
+        }
+        self.derived.on_entry(&self.engine, entry, &events, &mut deltas)
+    }
+
     /// As it is now, to be made into a snapshot's bytes.
     #[must_use]
     pub fn freeze(engine: &Engine, derived: &Derived, reports: &Reports) -> FrozenState {

@@ -335,7 +335,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
             (&["signed once"], 1..=40)
         }
         Mutation::VersionUnchecked => (&["halt"], 1..=10),
-        Mutation::RulesWithoutEntry => (&["halt"], 1..=40),
+        Mutation::RulesWithoutEntry => (&["replay"], 1..=40),
         Mutation::NoncesOfOneTerm => (&["signed once"], 1..=40),
     }
 }

@@ -12,7 +12,7 @@ use walras_terminal::table::{fields, table};
 
 use super::args::Cli;
 use super::cluster_keys::{self, ClusterKeysArgs};
-use super::{CliError, Output, print};
+use super::{CliError, Output, print, survivor};
 use crate::node::NodeError;
 use crate::runtime::{AcceptedLoss, accept_loss};
 
@@ -48,6 +48,13 @@ pub enum ClusterCommand {
     /// After an upgrade of all replicas: goes to the newest version of the engine that all of them know. Before it, each can go back to its
     /// former program; after it, none can.
     FinishUpgrade,
+    /// When the disks of a majority are lost: makes a cluster of one out of a stopped replica that is left, with all that its disk holds.
+    /// What was acknowledged and is on no disk that is left is lost.
+    Recover {
+        /// The replica's configuration, which names no other replica and a new `cluster.cluster_id`.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
     /// With durability "memory", when a majority died at once: lets a stopped replica go on from what its disk has. Stop all replicas, call
     /// this for each that died, then start all. What was acknowledged and is on no disk is lost.
     AcceptLoss {
@@ -90,6 +97,7 @@ pub(super) fn run(cli: &Cli, command: &ClusterCommand) -> Result<(), CliError> {
         ClusterCommand::Remove { replica } => change(cli, "remove", &json!({"replica": replica}))?,
         ClusterCommand::UpgradeCheck => upgrade_check(&super::client(cli)?)?,
         ClusterCommand::FinishUpgrade => finish_upgrade(cli)?,
+        ClusterCommand::Recover { config } => survivor::run(config)?,
         ClusterCommand::AcceptLoss { config } => accept(config)?,
     };
     print(&if cli.json { format!("{}\n", output.json) } else { output.human })

@@ -24,11 +24,11 @@ use crate::runtime::log_options;
 /// What the old folders are called afterwards.
 const KEPT: &str = "imported";
 
-fn wrong(path: &Path, what: &str) -> CliError {
+pub(super) fn wrong(path: &Path, what: &str) -> CliError {
     CliError::Wrong(format!("{} {what}", path.display()))
 }
 
-fn system(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+pub(super) fn system(what: &str, path: &Path) -> impl FnOnce(std::io::Error) -> CliError {
     let what = format!("could not {what} {}", path.display());
     move |source| CliError::Io { what, source }
 }
@@ -144,7 +144,7 @@ fn old_snapshot(bytes: &[u8]) -> Result<State, String> {
 }
 
 /// A replica's folder whose log goes on from this state.
-fn write(dir: &Path, state: &State, identity: Identity, options: Options) -> Result<(), CliError> {
+pub(super) fn write(dir: &Path, state: &State, identity: Identity, options: Options) -> Result<(), CliError> {
     let failed = |e: &dyn std::fmt::Display| CliError::Wrong(format!("the new folder {} was not made: {e}", dir.display()));
     let (members, term) = (identity.genesis.clone(), Term(1));
     let mut opened = ReplicaLog::open(RealDisk, dir, identity, options).map_err(|e| failed(&e))?;

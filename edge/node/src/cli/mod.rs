@@ -18,6 +18,7 @@ mod log_text;
 mod replay;
 mod serve;
 mod session;
+mod survivor;
 pub(crate) mod trade;
 
 use std::process::ExitCode;

@@ -19,6 +19,7 @@ mod proxy;
 mod release;
 mod signed;
 mod stops;
+mod survivor;
 mod tls;
 mod upgrade;
 

@@ -158,8 +158,12 @@ fn cables_are_pulled_and_frames_go_one_way() {
     let scripts = tempfile::tempdir().unwrap();
     let lan = Lan::lay(3);
     let program = lan.program(scripts.path());
+    // Its participants speak no TLS.
+    let plain = ("order_entry", "tls", toml::Value::from("off"));
     let mut cluster =
-        Cluster::of_program(&program, Shape { checkpoint_every: 400, ..Shape::default() }, |folder| readdress(folder, 3));
+        Cluster::of_program(&program, Shape { checkpoint_every: 400, more: vec![plain], ..Shape::default() }, |folder| {
+            readdress(folder, 3)
+        });
     let participants = participants(&cluster, 2);
     progress(&participants, 200);
 

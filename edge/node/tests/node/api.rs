@@ -366,6 +366,7 @@ fn administration(walk: &mut Walk) {
     // It is a cluster of one, with nobody to hand over to.
     walk.get(200, "/v1/cluster");
     walk.get(404, "/v1/fair-access");
+    walk.operate(409, "post", "/v1/admin/cluster/engine-version", &json!({"engine_version": 1}));
     for (what, replica, status) in [("transfer", 2, 409), ("add", 2, 400), ("remove", 1, 409), ("faults", 2, 404)] {
         walk.operate(status, "post", &format!("/v1/admin/cluster/{what}"), &json!({"replica": replica}));
     }

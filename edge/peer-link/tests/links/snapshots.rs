@@ -247,6 +247,7 @@ mod rogue {
         hello.extend_from_slice(&walras_peer_link::LINK_VERSION.to_le_bytes());
         hello.push(walras_consensus::MESSAGE_VERSION);
         hello.extend_from_slice(&3_u16.to_le_bytes());
+        hello.extend_from_slice(&11_u16.to_le_bytes());
         [CLUSTER, 2, 2].iter().for_each(|word| hello.extend_from_slice(&word.to_le_bytes()));
         frame(0, &hello)
     }

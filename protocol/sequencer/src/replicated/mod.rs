@@ -143,6 +143,8 @@ pub struct ReplicatedSequencer<O> {
     /// The replicas whose link was lost and is not up again.
     unlinked: BTreeSet<ReplicaId>,
     programs: Programs,
+    /// While it leads a log without entries: what its first entry sets.
+    first_version: Option<EngineVersion>,
     leader_clocks: LeaderClocks,
     /// When it next reports its clock, where it leads.
     next_clock_report_ns: u64,
@@ -197,6 +199,7 @@ impl<O> ReplicatedSequencer<O> {
             release: None,
             unlinked: BTreeSet::new(),
             programs,
+            first_version: None,
             leader_clocks: LeaderClocks::default(),
             next_clock_report_ns: 0,
             refusal: None,
@@ -214,6 +217,7 @@ impl<O> ReplicatedSequencer<O> {
         command: &Command,
         origin: Option<O>,
     ) -> Result<(), (NotTaken, Option<O>)> {
+        self.begin_log(now);
         match self.admit(ordinal, command, self.settings.waiting_max) {
             Ok(collecting) => {
                 collecting.push(now, ordinal, &SignedBy::NOBODY, command, origin);
@@ -259,6 +263,7 @@ impl<O> ReplicatedSequencer<O> {
         origin: Option<O>,
         waiting_max: usize,
     ) -> Result<(), (NotTaken, Option<O>)> {
+        self.begin_log(now);
         let known = signed.nonce.as_deref().map_or(Ok(()), |nonce| self.engine.check_nonce(self.engine.time(), nonce));
         match self.admit(None, command, waiting_max).and_then(|collecting| known.map_err(NotTaken::Refused).map(|()| collecting)) {
             Ok(collecting) => {
@@ -266,6 +271,16 @@ impl<O> ReplicatedSequencer<O> {
                 Ok(())
             }
             Err(why) => Err((why, origin)),
+        }
+    }
+
+    /// A new log begins with the version of the engine.
+    fn begin_log(&mut self, now: TimeNs) {
+        if let Some(collecting) = &mut self.collecting
+            && let Some(version) = self.first_version.take()
+        {
+            let command = Command::Venue(VenueCommand::SetEngineVersion(version));
+            collecting.push(now, None, &SignedBy::NOBODY, &command, None);
         }
     }
 
@@ -344,6 +359,7 @@ impl<O> ReplicatedSequencer<O> {
             return;
         }
         self.driven_ns = now_ns;
+        self.begin_log(now);
         let mut steps = std::mem::take(&mut self.steps);
         self.driver.drive(now_ns, &self.engine, &mut steps);
         for step in steps.drain(..) {
@@ -821,10 +837,7 @@ impl<O> ReplicatedSequencer<O> {
                 self.on_their_way.lose_before(term).for_each(|origin| host.unresolved(origin, Unresolved::Lost { leader }));
                 let time = self.engine.time();
                 let mut collecting = Collecting::new(term, time);
-                if let Some(version) = self.settings.engine_at_start.filter(|_| self.engine.last_applied() == LogIndex(0)) {
-                    let command = Command::Venue(VenueCommand::SetEngineVersion(version));
-                    collecting.push(time, None, &SignedBy::NOBODY, &command, None);
-                }
+                self.first_version = self.settings.engine_at_start.filter(|_| self.engine.last_applied() == LogIndex(0));
                 if self.engine.shard_place().count > 1 {
                     // Before anything that anybody sends: the state may be older than what other shards saw of it.
                     collecting.push(time, None, &SignedBy::NOBODY, &Command::Shard(ShardCommand::DoubtTransfers), None);
