@@ -1,5 +1,8 @@
 //! A relay: the first copy of a packet goes on, further ones end.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use crate::packet::{Header, Kind};
 use crate::tree::Tree;
 
@@ -63,7 +66,7 @@ pub struct Relay {
     tree: Tree,
     settings: RelaySettings,
     /// By channel.
-    seen: Vec<(u32, Seen)>,
+    seen: BTreeMap<u32, Seen>,
 }
 
 impl Relay {
@@ -75,7 +78,7 @@ impl Relay {
     pub fn new(tree: Tree, settings: RelaySettings) -> Self {
         assert!(settings.layer + 1 < tree.depth() && settings.place < tree.layers()[settings.layer], "a place in the tree");
         assert!(settings.packets_remembered > 0, "something to remember");
-        Self { tree, settings, seen: Vec::new() }
+        Self { tree, settings, seen: BTreeMap::new() }
     }
 
     /// A packet arrives. Where it is the first copy, `children` are the nodes of the next layer to send it to, in order; else
@@ -94,16 +97,12 @@ impl Relay {
         if header.tree != self.settings.tree || header.kind == Kind::Again || header.packet == 0 {
             return Arrival::NotOurs;
         }
-        let known = self.seen.iter().position(|(channel, _)| *channel == header.channel);
-        let at = match known {
-            Some(at) => at,
-            None if self.seen.len() < self.settings.channels_max => {
-                self.seen.push((header.channel, Seen::of(self.settings.packets_remembered)));
-                self.seen.len() - 1
-            }
-            None => return Arrival::NotOurs,
-        };
-        self.seen[at].1.arrives(header.packet)
+        let count = self.seen.len();
+        match self.seen.entry(header.channel) {
+            Entry::Occupied(mut seen) => seen.get_mut().arrives(header.packet),
+            Entry::Vacant(_) if count >= self.settings.channels_max => Arrival::NotOurs,
+            Entry::Vacant(new) => new.insert(Seen::of(self.settings.packets_remembered)).arrives(header.packet),
+        }
     }
 }
 

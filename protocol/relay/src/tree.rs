@@ -22,6 +22,11 @@ pub enum TreeError {
     /// No layer, or too many.
     #[error("a tree has 1 to {DEPTH_MAX} layers below its sender, not {0}")]
     Depth(u32),
+    /// A layer without nodes, or one that is narrower than the one above it.
+    #[error(
+        "each layer of a tree has at least as many nodes as the one above it, and the first has one: list the layers from the sender on"
+    )]
+    Layers,
     /// A node would have no child.
     #[error(
         "a tree of {layers} layers in which each node has {fan_out} children has more relays in a layer than its {receivers} receivers: choose less"
@@ -69,6 +74,22 @@ impl Tree {
             layers.push(width);
         }
         layers.push(receivers);
+        Ok(Self { layers })
+    }
+
+    /// A tree of these layers: relays, and last the receivers. No layer is narrower than the one above it.
+    pub fn of_layers(layers: Vec<u32>) -> Result<Self, TreeError> {
+        let depth = u32::try_from(layers.len()).unwrap_or(u32::MAX);
+        if !(1..=DEPTH_MAX).contains(&depth) {
+            return Err(TreeError::Depth(depth));
+        }
+        let receivers = layers.last().copied().unwrap_or_default();
+        if !(1..=RECEIVERS_MAX).contains(&receivers) {
+            return Err(TreeError::Receivers(receivers));
+        }
+        if layers[0] == 0 || !layers.is_sorted() {
+            return Err(TreeError::Layers);
+        }
         Ok(Self { layers })
     }
 
@@ -222,6 +243,12 @@ mod tests {
     #[test]
     fn shapes_that_cannot_be_are_refused() {
         assert_eq!(Tree::new(0, 10, 10), Err(TreeError::Depth(0)));
+        assert_eq!(Tree::of_layers(vec![3, 9, 27]), Tree::new(3, 3, 27));
+        assert_eq!(Tree::of_layers(vec![]), Err(TreeError::Depth(0)));
+        assert_eq!(Tree::of_layers(vec![1; 9]), Err(TreeError::Depth(9)));
+        assert_eq!(Tree::of_layers(vec![2, 1]), Err(TreeError::Layers));
+        assert_eq!(Tree::of_layers(vec![0, 1]), Err(TreeError::Layers));
+        assert_eq!(Tree::of_layers(vec![1, 0]), Err(TreeError::Receivers(0)));
         assert_eq!(Tree::new(9, 1, 10), Err(TreeError::Depth(9)));
         assert_eq!(Tree::new(3, 4, 15), Err(TreeError::TooWide { layers: 3, fan_out: 4, receivers: 15 }));
         assert_eq!(Tree::new(8, u32::MAX, 10), Err(TreeError::TooWide { layers: 8, fan_out: u32::MAX, receivers: 10 }));
