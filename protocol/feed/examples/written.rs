@@ -1,0 +1,15 @@
+//! Prints what is written of the schema: `cargo run -q -p walras-feed --example written tables|dissector|vectors`.
+#![allow(clippy::unwrap_used, reason = "shared with a test, which panics to fail")]
+
+#[path = "../tests/written/mod.rs"]
+mod written;
+
+#[allow(clippy::disallowed_methods, reason = "a tool, not a state machine")]
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("tables") => print!("{}", written::tables()),
+        Some("dissector") => print!("{}", written::dissector_table()),
+        Some("vectors") => print!("{}", written::vectors()),
+        _ => eprintln!("usage: written tables|dissector|vectors"),
+    }
+}

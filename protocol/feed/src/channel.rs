@@ -1,0 +1,121 @@
+//! Channels: one market in one view, or the snapshots of all markets in one view.
+
+use walras_types::{BatchMarketId, InstrumentId};
+
+/// How much of a market a channel shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum View {
+    /// Every displayed order.
+    Orders,
+    /// What each price level shows.
+    Levels,
+    /// The best bid and ask.
+    Top,
+    /// The blocks of a batch market.
+    Batches,
+}
+
+impl View {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Orders, Self::Levels, Self::Top, Self::Batches];
+    /// Those of a continuous market.
+    pub const BOOKS: [Self; 3] = [Self::Orders, Self::Levels, Self::Top];
+
+    const fn number(self) -> u32 {
+        match self {
+            Self::Orders => 1,
+            Self::Levels => 2,
+            Self::Top => 3,
+            Self::Batches => 4,
+        }
+    }
+}
+
+/// A channel, as packets number it: the view in the highest byte, the market in the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChannelId(u32);
+
+const MARKET_BITS: u32 = 24;
+const MARKET_MASK: u32 = (1 << MARKET_BITS) - 1;
+/// The market whose channel has the snapshots of all others in its view.
+const SNAPSHOTS: u32 = MARKET_MASK;
+
+// Every instrument has a channel.
+const _: () = assert!(walras_types::limits::INSTRUMENTS_MAX < SNAPSHOTS);
+
+impl ChannelId {
+    /// An instrument's.
+    ///
+    /// # Panics
+    /// In the view of batch markets, or for an instrument that no venue has.
+    #[must_use]
+    pub const fn instrument(view: View, instrument: InstrumentId) -> Self {
+        assert!(!matches!(view, View::Batches) && instrument.0 < SNAPSHOTS, "an instrument's view");
+        Self(view.number() << MARKET_BITS | instrument.0)
+    }
+
+    /// A batch market's.
+    #[must_use]
+    pub const fn batches(market: BatchMarketId) -> Self {
+        Self(View::Batches.number() << MARKET_BITS | market.0 as u32)
+    }
+
+    /// That of all snapshots in a view.
+    #[must_use]
+    pub const fn snapshots(view: View) -> Self {
+        Self(view.number() << MARKET_BITS | SNAPSHOTS)
+    }
+
+    /// Out of a packet.
+    #[must_use]
+    pub fn new(number: u32) -> Option<Self> {
+        let known = View::ALL.into_iter().any(|view| view.number() == number >> MARKET_BITS);
+        known.then_some(Self(number))
+    }
+
+    /// As packets have it.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub const fn view(self) -> View {
+        match self.0 >> MARKET_BITS {
+            1 => View::Orders,
+            2 => View::Levels,
+            3 => View::Top,
+            _ => View::Batches,
+        }
+    }
+
+    /// The number of its market.
+    pub(crate) const fn market(self) -> u32 {
+        self.0 & MARKET_MASK
+    }
+
+    /// Whether it has snapshots.
+    #[must_use]
+    pub const fn is_of_snapshots(self) -> bool {
+        self.0 & MARKET_MASK == SNAPSHOTS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_have_their_numbers() {
+        let orders = ChannelId::instrument(View::Orders, InstrumentId(5));
+        assert_eq!((orders.get(), orders.view(), orders.is_of_snapshots()), (0x0100_0005, View::Orders, false));
+        assert_eq!(ChannelId::batches(BatchMarketId(7)).get(), 0x0400_0007);
+        for view in View::ALL {
+            let snapshots = ChannelId::snapshots(view);
+            assert_eq!((snapshots.view(), snapshots.is_of_snapshots()), (view, true));
+            assert_eq!(ChannelId::new(snapshots.get()), Some(snapshots));
+        }
+        assert_eq!((ChannelId::new(5), ChannelId::new(0x0500_0000)), (None, None));
+    }
+}

@@ -1,0 +1,287 @@
+//! The sender of the feed: what a publisher has, as packets; heartbeats of quiet channels; snapshots in rotation; and the latest
+//! messages for readers that missed some.
+//!
+//! An entry of the log travels in one packet where it fits, so that a reader's copy is whole after each packet.
+
+use std::collections::BTreeMap;
+
+use walras_relay::packet::{Header, Kind, MESSAGE_BYTES_MAX, PacketWriter, TreeKey};
+use walras_relay::reader::{Message, Request};
+use walras_relay::rewinder::{Answer, Rewinder};
+
+use crate::channel::ChannelId;
+use crate::publisher::{Messages, Publisher};
+
+/// Room of a packet for messages with their lengths.
+const ROOM_BYTES: usize = MESSAGE_BYTES_MAX + 2;
+/// How much of its rate the rotation of snapshots may catch up with at once.
+const SNAPSHOT_BURST_NS: u64 = 10_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A sender's settings.
+#[derive(Clone, Debug)]
+pub struct SenderSettings {
+    /// The tree by which its packets travel.
+    pub tree: u32,
+    /// The number of the first packet of each channel, and of the first message of snapshots: at least 1, and greater than those of
+    /// any earlier sender of the tree. The time in ns will do.
+    pub first_number: u64,
+    /// Seals its packets.
+    pub key: TreeKey,
+    /// Bytes of the latest messages of each channel that are kept for readers that ask.
+    pub rewind_bytes_max: usize,
+    /// A channel in which so long nothing was sent gets a heartbeat; so long or up to twice as long.
+    pub heartbeat_ns: u64,
+    /// Bytes of snapshots in a second, at least 1.
+    pub snapshot_bytes_per_s: u64,
+}
+
+/// Packets that are to be sent, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Packets {
+    bytes: Vec<u8>,
+    ends: Vec<(Header, usize)>,
+}
+
+impl Packets {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Their headers and bytes, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Header, &[u8])> {
+        let mut at = 0;
+        self.ends.iter().map(move |(header, end)| {
+            let start = std::mem::replace(&mut at, *end);
+            (header, &self.bytes[start..*end])
+        })
+    }
+
+    /// The bytes of one.
+    ///
+    /// # Panics
+    /// Where there are not so many.
+    #[must_use]
+    pub fn bytes(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        &self.bytes[start..self.ends[at].1]
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+/// How far a channel is.
+#[derive(Debug)]
+struct Sent {
+    /// The number of the next packet.
+    packet: u64,
+    /// The number of the next message.
+    next: u64,
+    /// When the last message may be released.
+    release_ns: u64,
+    rewinder: Rewinder,
+    /// Nothing was sent since the last heartbeats.
+    is_quiet: bool,
+}
+
+/// A snapshot that is being sent.
+#[derive(Debug, Default)]
+struct Rotation {
+    /// Channels whose turn comes, the last one first.
+    turns: Vec<ChannelId>,
+    /// The snapshot, of which the first bytes are sent.
+    bytes: Vec<u8>,
+    sent_bytes: usize,
+    channel: Option<ChannelId>,
+    release_ns: u64,
+    /// Up to when what was sent has used up the rate.
+    paid_ns: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Sender {
+    settings: SenderSettings,
+    channels: BTreeMap<ChannelId, Sent>,
+    writer: PacketWriter,
+    heartbeat_at_ns: u64,
+    rotation: Rotation,
+}
+
+impl Sender {
+    /// One that has sent nothing.
+    #[must_use]
+    pub fn new(settings: SenderSettings) -> Self {
+        let (channels, writer, rotation) = (BTreeMap::new(), PacketWriter::default(), Rotation::default());
+        Self { settings, channels, writer, heartbeat_at_ns: 0, rotation }
+    }
+
+    /// Appends the packets that have what the publisher says.
+    pub fn publish(&mut self, publisher: &mut Publisher, sent_ns: u64, release_ns: u64, packets: &mut Packets) {
+        let Self { settings, channels, writer, .. } = self;
+        publisher.take(|run| {
+            let sent = channels.entry(run.channel).or_insert_with(|| Sent::new(run.channel, run.first, settings));
+            sent.release_ns = sent.release_ns.max(release_ns);
+            let mut out = Writing { settings, writer, channel: run.channel, sent, sent_ns, release_ns, used: 0, packets };
+            let mut entries = run.messages();
+            while let Some((entry, _, bytes)) = entries.next_entry() {
+                if out.used + bytes > ROOM_BYTES {
+                    out.finish();
+                }
+                out.write(entry);
+            }
+            out.finish();
+        });
+    }
+
+    /// Appends heartbeats of the channels that were quiet, where it is time for them.
+    pub fn heartbeats(&mut self, now_ns: u64, packets: &mut Packets) {
+        if now_ns < self.heartbeat_at_ns {
+            return;
+        }
+        self.heartbeat_at_ns = now_ns.saturating_add(self.settings.heartbeat_ns);
+        for (&channel, sent) in &mut self.channels {
+            if std::mem::replace(&mut sent.is_quiet, true) {
+                let header = sent.header(Kind::Heartbeat, channel, now_ns, sent.release_ns.max(now_ns), &self.settings);
+                packets.push(&header, &mut self.writer, &self.settings.key);
+            }
+        }
+    }
+
+    /// Appends packets of snapshots, as many as the rate allows now.
+    pub fn snapshots(&mut self, publisher: &Publisher, now_ns: u64, packets: &mut Packets) {
+        self.rotation.paid_ns = self.rotation.paid_ns.max(now_ns.saturating_sub(SNAPSHOT_BURST_NS));
+        while self.rotation.paid_ns <= now_ns {
+            if self.rotation.channel.is_none() && !self.next_snapshot(publisher, now_ns) {
+                return;
+            }
+            let bytes = self.snapshot_packet(now_ns, packets) as u64;
+            let cost_ns = u128::from(bytes) * u128::from(SECOND_NS) / u128::from(self.settings.snapshot_bytes_per_s.max(1));
+            self.rotation.paid_ns = self.rotation.paid_ns.saturating_add(u64::try_from(cost_ns).unwrap_or(u64::MAX).max(1));
+        }
+    }
+
+    /// When [`Sender::heartbeats`] or [`Sender::snapshots`] has something to send next.
+    #[must_use]
+    pub fn wake_ns(&self) -> u64 {
+        self.heartbeat_at_ns.min(self.rotation.paid_ns)
+    }
+
+    /// Answers a reader: appends packets that have what it asked for to `answer`.
+    pub fn answer(&self, request: &Request, answer: &mut Vec<Vec<u8>>) -> Answer {
+        let channel = ChannelId::new(request.channel).and_then(|channel| self.channels.get(&channel));
+        let Some(sent) = channel else { return Answer::Unknown };
+        sent.rewinder.answer(request, self.settings.tree, &self.settings.key, answer)
+    }
+
+    /// Begins the next snapshot, if there is a channel.
+    fn next_snapshot(&mut self, publisher: &Publisher, now_ns: u64) -> bool {
+        if self.rotation.turns.is_empty() {
+            self.rotation.turns = publisher.channels();
+            self.rotation.turns.reverse();
+        }
+        let Some(channel) = self.rotation.turns.pop() else { return false };
+        self.rotation.bytes.clear();
+        if publisher.snapshot(channel, &mut self.rotation.bytes).is_none() {
+            return false;
+        }
+        // What was not sent yet is in the snapshot and has no release time: the host publishes before it sends snapshots.
+        let release_ns = self.channels.get(&channel).map_or(now_ns, |sent| sent.release_ns.max(now_ns));
+        (self.rotation.channel, self.rotation.sent_bytes, self.rotation.release_ns) = (Some(channel), 0, release_ns);
+        true
+    }
+
+    /// Sends the next packet of the snapshot. Its bytes.
+    fn snapshot_packet(&mut self, now_ns: u64, packets: &mut Packets) -> usize {
+        let Self { settings, channels, writer, rotation, .. } = self;
+        let Some(channel) = rotation.channel else { return 0 };
+        let own = ChannelId::snapshots(channel.view());
+        let sent = channels.entry(own).or_insert_with(|| Sent::new(own, settings.first_number, settings));
+        sent.release_ns = sent.release_ns.max(rotation.release_ns);
+        let before = packets.bytes.len();
+        let left = &rotation.bytes[rotation.sent_bytes..];
+        let fits = Messages(left)
+            .scan(0, |used, message| {
+                *used += message.len() + 2;
+                (*used <= ROOM_BYTES).then_some(*used)
+            })
+            .last()
+            .unwrap_or(left.len());
+        let release_ns = rotation.release_ns;
+        let mut out = Writing { settings, writer, channel: own, sent, sent_ns: now_ns, release_ns, used: 0, packets };
+        out.write(Messages(&left[..fits]));
+        out.finish();
+        rotation.sent_bytes += fits;
+        if rotation.sent_bytes == rotation.bytes.len() {
+            rotation.channel = None;
+        }
+        packets.bytes.len() - before
+    }
+}
+
+impl Sent {
+    fn new(channel: ChannelId, next: u64, settings: &SenderSettings) -> Self {
+        let rewinder = Rewinder::new(channel.get(), next, settings.rewind_bytes_max);
+        Self { packet: settings.first_number, next, release_ns: 0, rewinder, is_quiet: false }
+    }
+
+    /// The header of the next packet.
+    fn header(&mut self, kind: Kind, channel: ChannelId, sent_ns: u64, release_ns: u64, settings: &SenderSettings) -> Header {
+        let (packet, first) = (self.packet, self.next);
+        self.packet += 1;
+        Header { kind, count: 0, channel: channel.get(), tree: settings.tree, packet, first, sent_ns, release_ns }
+    }
+}
+
+impl Packets {
+    fn push(&mut self, header: &Header, writer: &mut PacketWriter, key: &TreeKey) {
+        let header = Header { count: writer.count(), ..*header };
+        writer.finish(&header, key, &mut self.bytes);
+        self.ends.push((header, self.bytes.len()));
+    }
+}
+
+/// Messages of one channel on their way into packets.
+struct Writing<'w> {
+    settings: &'w SenderSettings,
+    writer: &'w mut PacketWriter,
+    channel: ChannelId,
+    sent: &'w mut Sent,
+    sent_ns: u64,
+    release_ns: u64,
+    /// Bytes of the messages in the packet, with their lengths.
+    used: usize,
+    packets: &'w mut Packets,
+}
+
+impl Writing<'_> {
+    fn write(&mut self, messages: Messages<'_>) {
+        for bytes in messages {
+            if self.used + bytes.len() + 2 > ROOM_BYTES {
+                self.finish();
+            }
+            let has_room = self.writer.push(bytes);
+            assert!(has_room, "a message fits into a packet");
+            self.used += bytes.len() + 2;
+            let (sent_ns, release_ns) = (self.sent_ns, self.release_ns);
+            self.sent.rewinder.push(&Message { number: self.sent.rewinder.next(), sent_ns, release_ns, bytes });
+        }
+    }
+
+    /// Ends the packet, if it has a message.
+    fn finish(&mut self) {
+        let count = self.writer.count();
+        if count > 0 {
+            let header = self.sent.header(Kind::Data, self.channel, self.sent_ns, self.release_ns, self.settings);
+            self.packets.push(&header, self.writer, &self.settings.key);
+            self.sent.next += u64::from(count);
+            (self.sent.is_quiet, self.used) = (false, 0);
+        }
+    }
+}
