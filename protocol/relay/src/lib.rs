@@ -17,8 +17,8 @@
 //! parents moves on by one with each packet. *Hedging*: a relay also sends to the blocks of its next siblings, so that each
 //! node gets several copies by different parents, and takes the first.
 //!
-//! *Deliberately absent*: sockets, clocks, the content of messages, release times (they travel in the packet; the receivers' hold
-//! is in the crate of fair access).
+//! *Deliberately absent*: sockets, clocks, the content of messages, the receivers' hold (in the crate of fair access; release
+//! times travel in the packet).
 //!
 //! *Invariants*
 //! - Every node below the sender gets as many copies of every packet as hedging says, by different parents, where there are so many.
@@ -35,6 +35,7 @@ pub mod merge;
 pub mod order_queue;
 pub mod pacing;
 pub mod packet;
+mod ranked;
 pub mod reader;
 pub mod relay;
 pub mod rewinder;

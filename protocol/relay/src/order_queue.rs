@@ -9,7 +9,9 @@
 //!
 //! *Source*: Jasper, section 5.2 (limit order queue, and its baseline, a queue by stamp).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ranked::Ranked;
 
 /// Whose commands keep their order.
 pub type Session = u64;
@@ -54,11 +56,11 @@ pub struct OrderQueue<T> {
     waiting_max: usize,
     sessions: BTreeMap<Session, VecDeque<Waiting<T>>>,
     // Of each session its first.
-    unpriced: BTreeSet<(Place, Session)>,
+    unpriced: Ranked<(Place, Session)>,
     /// The best has the highest price, so prices are negated.
-    bids: BTreeSet<(i64, Place, Session)>,
-    asks: BTreeSet<(i64, Place, Session)>,
-    by_stamp: BTreeSet<(Place, Session)>,
+    bids: Ranked<(i64, Place, Session)>,
+    asks: Ranked<(i64, Place, Session)>,
+    by_stamp: Ranked<(Place, Session)>,
     len: usize,
     pushed: u64,
     popped: u64,
@@ -78,10 +80,10 @@ impl<T> OrderQueue<T> {
             discipline,
             waiting_max,
             sessions: BTreeMap::new(),
-            unpriced: BTreeSet::new(),
-            bids: BTreeSet::new(),
-            asks: BTreeSet::new(),
-            by_stamp: BTreeSet::new(),
+            unpriced: Ranked::new(),
+            bids: Ranked::new(),
+            asks: Ranked::new(),
+            by_stamp: Ranked::new(),
             len: 0,
             pushed: 0,
             popped: 0,
@@ -123,13 +125,13 @@ impl<T> OrderQueue<T> {
         let Waiting { place, terms, .. } = self.sessions.get(&session)?.front()?;
         let in_turn = |own: usize, other: usize| own + other.min(own + 1) + self.unpriced.len();
         Some(match (self.discipline, terms) {
-            (Discipline::ByStamp, _) => self.by_stamp.range(..(*place, session)).count(),
-            (Discipline::LimitOrders { .. }, Terms::Unpriced) => self.unpriced.range(..(*place, session)).count(),
+            (Discipline::ByStamp, _) => self.by_stamp.rank(&(*place, session)),
+            (Discipline::LimitOrders { .. }, Terms::Unpriced) => self.unpriced.rank(&(*place, session)),
             (Discipline::LimitOrders { .. }, Terms::Bid(price)) => {
-                in_turn(self.bids.range(..(price.saturating_neg(), *place, session)).count(), self.asks.len())
+                in_turn(self.bids.rank(&(price.saturating_neg(), *place, session)), self.asks.len())
             }
             (Discipline::LimitOrders { .. }, Terms::Ask(price)) => {
-                in_turn(self.asks.range(..(*price, *place, session)).count(), self.bids.len())
+                in_turn(self.asks.rank(&(*price, *place, session)), self.bids.len())
             }
         })
     }
@@ -229,6 +231,23 @@ mod tests {
         use Terms::{Ask, Bid, Unpriced};
         let commands = [(1, 1, Bid(50)), (1, 2, Unpriced), (2, 3, Bid(99)), (3, 4, Ask(101)), (3, 5, Unpriced)];
         assert_eq!(order(&mut queue(LIMIT_ORDERS, &commands)), [2, 3, 4, 0, 1]);
+    }
+
+    /// All of many that wait ask where they stand, as they may: an answer costs no look at each of the others.
+    #[test]
+    fn everybody_may_ask_where_his_order_waits() {
+        const WAITING: u64 = 200_000;
+        for discipline in [Discipline::ByStamp, LIMIT_ORDERS] {
+            let mut queue = OrderQueue::new(discipline, usize::MAX);
+            for session in 0..WAITING {
+                // The stamps go down: the last that comes is the first.
+                let price = 1 + (session % 1_000) as i64;
+                queue.push(session, WAITING - session, Terms::Bid(price), session).unwrap();
+            }
+            let mut ahead: Vec<usize> = (0..WAITING).map(|session| queue.ahead_of(session).unwrap()).collect();
+            ahead.sort_unstable();
+            assert!(ahead.into_iter().eq(0..WAITING as usize), "one at each place");
+        }
     }
 
     #[test]
