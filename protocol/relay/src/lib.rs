@@ -39,4 +39,5 @@ mod ranked;
 pub mod reader;
 pub mod relay;
 pub mod rewinder;
+mod thinned;
 pub mod tree;
