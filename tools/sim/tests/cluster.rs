@@ -375,6 +375,7 @@ fn every_planted_fault_is_found() {
         let keeps_by_time = Some(mutation == Mutation::StaleState);
         let shares_keys = Some(mutation == Mutation::RevokedForgotten);
         let planted = Settings {
+            upgrades: None,
             replicas,
             durability,
             loses_disks,
