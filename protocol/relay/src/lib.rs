@@ -6,6 +6,7 @@
 //! - [`relay`]: a relay: the first copy of a packet goes on to its children, further copies end.
 //! - [`reader`]: a receiver's end: messages in order, each once, whatever was lost, doubled or reordered.
 //! - [`rewinder`]: the latest messages of a channel, for readers that missed some.
+//! - [`deadline`]: when a packet may be released, from the delays that receivers report up the tree.
 //!
 //! And the tree in reverse, orders from many participants to one sequencer:
 //!
@@ -31,6 +32,7 @@
 //! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527, sections 4, 5 and 7, appendices A and C; `MoldUDP64` for the numbering.
 #![deny(clippy::float_arithmetic)]
 
+pub mod deadline;
 pub mod merge;
 pub mod order_queue;
 pub mod pacing;

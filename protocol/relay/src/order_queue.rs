@@ -14,6 +14,10 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ranked::Ranked;
 
 /// Whose commands keep their order.
+///
+/// The number of an order and of what follows it, cancels and amendments, lets orders of one participant compete: the best price
+/// goes first. A participant's number keeps all of its orders in line, so that prices decide between first orders alone: with ten
+/// participants, and even with a thousand, the queue then matches no more in a burst than one by stamps does.
 pub type Session = u64;
 
 /// What the queue needs to know of a command.
