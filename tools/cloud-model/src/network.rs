@@ -50,12 +50,15 @@ impl Source {
     }
 }
 
-/// Shift, median beyond it, spread of the logarithm.
+/// A link between two machines: a shifted log-normal delay.
 #[derive(Clone, Copy, Debug)]
-struct Fit {
-    shift_us: f64,
-    median_us: f64,
-    spread: f64,
+pub struct Fit {
+    /// The shift.
+    pub shift_us: f64,
+    /// The median beyond it.
+    pub median_us: f64,
+    /// The standard deviation of the logarithm of what is beyond it.
+    pub spread: f64,
 }
 
 impl Fit {
@@ -68,7 +71,9 @@ impl Fit {
         Self { shift_us, median_us, spread: ((p90 - shift_us) / median_us).ln() / 1.281_551_6 }
     }
 
-    fn at_us(self, deviate: f64) -> f64 {
+    /// The delay at a standard normal deviate.
+    #[must_use]
+    pub fn at_us(self, deviate: f64) -> f64 {
         self.shift_us + self.median_us * (self.spread * deviate).exp()
     }
 }
@@ -207,8 +212,22 @@ fn measured_levels(text: &str) -> anyhow::Result<Vec<f64>> {
     Ok(values.iter().map(|value| value / median).collect())
 }
 
+/// All measured links; `None` where the data are absent.
+///
+/// # Errors
+/// When the data are there, but not as expected.
+pub fn measured_links(folder: &Path) -> anyhow::Result<Option<Vec<Fit>>> {
+    let links = folder.join("gcp-links/links.csv");
+    if !links.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&links).with_context(|| format!("reading {}", links.display()))?;
+    Ok(Some(measured_fits(&text)?))
+}
+
 /// The standard normal's quantile: rational approximations by Acklam, relative error below 1.2e-9.
-fn normal_quantile(share: f64) -> f64 {
+#[must_use]
+pub fn normal_quantile(share: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969_683_028_665_376e1,
         2.209_460_984_245_205e2,

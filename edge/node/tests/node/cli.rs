@@ -153,7 +153,8 @@ fn the_log_is_dumped_and_verified_while_the_venue_runs_and_afterwards() {
         assert_eq!(entry["log_index"], place);
         assert!(entry["time_ns"].as_str().unwrap().parse::<u64>().unwrap() > 0, "nanoseconds since 1970 are beyond 2^53");
     }
-    assert_eq!((&entries[0]["command"]["kind"], &entries[0]["command"]["symbol"]), (&"create_asset".into(), &"BTC".into()));
+    assert_eq!((&entries[0]["command"]["kind"], &entries[0]["key_id"]), (&"set_engine_version".into(), &Value::Null));
+    assert_eq!((&entries[1]["command"]["kind"], &entries[1]["command"]["symbol"]), (&"create_asset".into(), &"BTC".into()));
     assert!(entries.iter().any(|entry| entry["command"]["kind"] == "deposit" && entry["command"]["account_id"] == 1));
     // A bit of an entry in the middle of the log turns over.
     let segment = dir.join("replica/log/0000000000000001.seg");

@@ -138,7 +138,7 @@ fn what_was_traded_is_found_when_its_day_is_over() {
     assert!(status == Some(0) && said.starts_with("sound: 1 closed days"), "{said}");
     let (status, csv, _) = run(&["export", archive, "--instrument", "BTC-USD", "--day", "2026-11-20"]);
     assert_eq!((status, csv.lines().count()), (Some(0), 3));
-    assert!(csv.lines().nth(1).unwrap().ends_with(",12,1,buy,100.5,0.002,201,2"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().ends_with(",13,1,buy,100.5,0.002,201,2"), "{csv}");
     let damaged = folder.path().join("archive/2026-11-20/trades.journal");
     let whole = std::fs::read(&damaged).unwrap();
     std::fs::write(&damaged, &whole[1..]).unwrap();
