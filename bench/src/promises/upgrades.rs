@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use walras_client::cluster::{ClusterLoad, Offered, ReplicaAddress};
@@ -81,12 +81,6 @@ fn upgrade(local: &mut LocalCluster, next: &Path) -> anyhow::Result<()> {
 }
 
 fn wait(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > PATIENCE {
-            bail!("it is not so after {PATIENCE:?}: {what}");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    let look = || if holds() { Ok(()) } else { Err(()) };
+    walras_wait::within(PATIENCE, look).map_err(|()| anyhow::anyhow!("it is not so after {PATIENCE:?}: {what}"))
 }

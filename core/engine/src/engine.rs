@@ -221,6 +221,12 @@ impl<I: PriceIndex> Engine<I> {
         self.time
     }
 
+    /// The version in force.
+    #[must_use]
+    pub fn version(&self) -> EngineVersion {
+        self.version
+    }
+
     /// How long fair access makes everybody wait.
     #[must_use]
     pub fn access_delays(&self) -> AccessDelays {

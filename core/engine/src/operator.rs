@@ -5,7 +5,7 @@ use walras_order_book::PriceIndex;
 use walras_types::limits::{
     ACCESS_DELAY_NS_MAX, ASSET_DECIMALS_MAX, BAND_PPM_MAX, FEE_PPM_MAX, INSTRUMENTS_MAX, SIZE_LOTS_MAX, UNITS_MAX,
 };
-use walras_types::{AccountId, Allocation, FeeSchedule, InstrumentSpec, RejectReason, SizeLots};
+use walras_types::{AccountId, Allocation, EngineVersion, FeeSchedule, InstrumentSpec, RejectReason, SizeLots};
 use walras_wire::{
     AccessDelays, AccountCommand, AccountEvent, AccountStatus, AccountStatusChanged, AssetSpec, CancelReason, CollectFees, Event,
     FeesCollected, InstrumentEvent, RiskLimitsChanged, SetAccountStatus, SetRiskLimits, Transfer, Transferred, VenueEvent,
@@ -13,6 +13,7 @@ use walras_wire::{
 
 use crate::batches::follow_status;
 use crate::engine::Engine;
+use crate::versions::{Rules, is_known};
 
 impl<I: PriceIndex> Engine<I> {
     #[cold]
@@ -51,6 +52,18 @@ impl<I: PriceIndex> Engine<I> {
         }
         self.add_market(*spec);
         events.push(Event::Instrument(InstrumentEvent::Created(*spec)));
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_version(&mut self, version: EngineVersion, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        if version <= self.version || !is_known(version) {
+            return Err(RejectReason::EngineVersionInvalid);
+        }
+        self.version = version;
+        self.markets.iter_mut().for_each(|market| market.state.has_even_fees = version.has_even_fees());
+        events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
         Ok(())
     }
 

@@ -10,11 +10,7 @@
 //! - 12: nothing but that a log begins with its version.
 //! - [`REHEARSAL`]: fees are whole multiples of two units. No release goes to it.
 
-use walras_order_book::PriceIndex;
-use walras_types::{EngineVersion, RejectReason};
-use walras_wire::{Event, VenueEvent};
-
-use crate::engine::Engine;
+use walras_types::EngineVersion;
 
 /// The oldest version that this program knows: that of a state before its first entry.
 pub const OLDEST: EngineVersion = EngineVersion(11);
@@ -41,25 +37,5 @@ pub(crate) trait Rules {
 impl Rules for EngineVersion {
     fn has_even_fees(self) -> bool {
         self >= REHEARSAL
-    }
-}
-
-impl<I: PriceIndex> Engine<I> {
-    /// The version in force.
-    #[must_use]
-    pub fn version(&self) -> EngineVersion {
-        self.version
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn set_version(&mut self, version: EngineVersion, events: &mut Vec<Event>) -> Result<(), RejectReason> {
-        if version <= self.version || !is_known(version) {
-            return Err(RejectReason::EngineVersionInvalid);
-        }
-        self.version = version;
-        self.markets.iter_mut().for_each(|market| market.state.has_even_fees = version.has_even_fees());
-        events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
-        Ok(())
     }
 }
