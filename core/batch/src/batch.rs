@@ -8,6 +8,7 @@ use walras_types::{AccountFee, AccountId, Amount, AssetId, OfferName, PublicKey}
 
 use crate::effects::{Effect, Then};
 use crate::gather::ByPair;
+use crate::pools::{PoolChange, PoolView, Pools};
 use crate::proposed::BlockPlace;
 use crate::settings::{AssetTable, BatchSettings, SettingsError};
 use crate::trees::OfferTrees;
@@ -19,6 +20,8 @@ pub struct Batch {
     pub(crate) table: AssetTable,
     /// Shared with whoever looks for prices while it does not change.
     pub(crate) market: Arc<BatchMarket>,
+    /// Whose its pools are.
+    pub(crate) pools: Arc<Pools>,
     /// The number of the next block, from 1.
     pub(crate) number: u64,
     /// The hash of the block before; zeros before the first.
@@ -31,11 +34,12 @@ pub struct Batch {
 /// A copy has a market of its own at once, so that its first block takes as long as any other.
 impl Clone for Batch {
     fn clone(&self) -> Self {
-        let Self { settings, table, market, number, parent, closed, trees } = self;
+        let Self { settings, table, market, pools, number, parent, closed, trees } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
             market: Arc::new(BatchMarket::clone(market)),
+            pools: Arc::new(Pools::clone(pools)),
             number: *number,
             parent: *parent,
             closed: closed.clone(),
@@ -56,6 +60,8 @@ pub(crate) struct ClosedBatch {
     pub(crate) account_fee: Option<AccountFee>,
     /// In the order of assets, then of (account, number).
     pub(crate) effects: Vec<Effect>,
+    /// In the order of (account, number), then pools that end.
+    pub(crate) pool_changes: Vec<PoolChange>,
     /// Of accounts to be created, in the order of (asking account, number).
     pub(crate) keys: Vec<PublicKey>,
     /// Accounts whose transactions are kept, in ascending order, and how many of each.
@@ -70,20 +76,28 @@ impl Batch {
     /// market changes.
     #[must_use]
     pub fn for_snapshot(&self) -> Self {
-        let Self { settings, table, market, number, parent, closed, trees: _ } = self;
+        let Self { settings, table, market, pools, number, parent, closed, trees: _ } = self;
         let closed = closed.as_ref().map(|closed| {
-            let ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, keys, senders, added: _, removed: _ } =
+            let ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, pool_changes, keys, senders, .. } =
                 closed;
-            let (batch_hash, kept_count, account_fee) = (*batch_hash, *kept_count, *account_fee);
-            let (added, removed) = (ByPair::default(), ByPair::default());
-            let (effects, keys, senders) = (effects.clone(), keys.clone(), senders.clone());
-            let transactions = transactions.clone();
-            ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, keys, senders, added, removed }
+            ClosedBatch {
+                batch_hash: *batch_hash,
+                kept_count: *kept_count,
+                transactions: transactions.clone(),
+                account_fee: *account_fee,
+                effects: effects.clone(),
+                pool_changes: pool_changes.clone(),
+                keys: keys.clone(),
+                senders: senders.clone(),
+                added: ByPair::default(),
+                removed: ByPair::default(),
+            }
         });
         Self {
             settings: settings.clone(),
             table: table.clone(),
             market: Arc::clone(market),
+            pools: Arc::clone(pools),
             number: *number,
             parent: *parent,
             closed,
@@ -105,6 +119,7 @@ impl Batch {
             settings,
             table,
             market: Arc::new(market),
+            pools: Arc::new(Pools::default()),
             number: 1,
             parent: [0; 32],
             closed: None,
@@ -191,6 +206,47 @@ impl Batch {
         for Effect { asset, account, amount, .. } in self.closed.iter().flat_map(|closed| &closed.effects) {
             reserved(*account, *asset, *amount);
         }
+        for change in self.pool_changes() {
+            change.reserved().for_each(|(asset, amount)| reserved(change.by.account, asset, amount));
+        }
+    }
+
+    fn pool_changes(&self) -> &[PoolChange] {
+        self.closed.as_ref().map_or(&[], |closed| &closed.pool_changes)
+    }
+
+    /// What must be pooled: by each pool what it has, but for what a closed batch waits to do.
+    pub fn for_each_pooled(&self, mut pooled: impl FnMut(AssetId, i128)) {
+        for pool in self.market.pools() {
+            for (index, reserve) in pool.assets.iter().zip(pool.reserves) {
+                pooled(self.settings.assets[index.index()], i128::from(reserve.get()));
+            }
+        }
+        for change in self.pool_changes() {
+            change.assets.iter().for_each(|asset| pooled(*asset, -change.flow(*asset)));
+        }
+    }
+
+    /// The pools, in ascending order of their names, which is that of [`BatchMarket::pools`]; of a closed batch with what it asked.
+    pub fn pools(&self) -> impl ExactSizeIterator<Item = PoolView> {
+        (0..self.pools.heads.len()).map(|place| self.pools.view(&self.market, place))
+    }
+
+    /// A pool: O(log pools).
+    #[must_use]
+    pub fn pool(&self, name: OfferName) -> Option<PoolView> {
+        self.pools.place(name).map(|place| self.pools.view(&self.market, place))
+    }
+
+    /// An account's shares of a pool: O(log providers).
+    #[must_use]
+    pub fn pool_shares(&self, pool: OfferName, account: AccountId) -> Amount {
+        self.pools.shares(pool, account)
+    }
+
+    /// The providers of a pool with their shares, in ascending order of their accounts.
+    pub fn pool_providers(&self, pool: OfferName) -> impl ExactSizeIterator<Item = (AccountId, Amount)> {
+        self.pools.providers_of(pool).iter().map(|provider| (provider.account, provider.shares))
     }
 
     /// Checks the whole market against the ledger: what stands, and what a closed batch waits to do, is reserved by accounts that there are.

@@ -3,16 +3,17 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use walras_clearing::{OfferKey, Pair, PairTraded, Shortfall, Verified, verify};
+use walras_clearing::{OfferKey, Pair, PairTraded, Pool, PoolTraded, Shortfall, Verified, verify};
 use walras_ledger::{AccountSet, Ledger};
 use walras_merkle::{Digest, StateRoots};
-use walras_types::{AccountId, PublicKey};
+use walras_types::{AccountId, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
-use crate::effects::{Effect, Way, move_balances};
+use crate::effects::{Effect, PoolMoves, Way, move_balances};
 use crate::header::BlockHeader;
 use crate::outcomes::Outcomes;
+use crate::pools::PoolChange;
 use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 use crate::quality;
 use crate::settings::BatchSettings;
@@ -31,6 +32,10 @@ pub struct Cleared {
     pub outcomes: Outcomes,
     /// What traded, in ascending order of the pairs.
     pub traded: Vec<PairTraded>,
+    /// What pools traded, in ascending order of the pools, with the pools' names.
+    pub pools_traded: Vec<(OfferName, PoolTraded)>,
+    /// What came into pools and went out, in the order of (account, number), and pools that ended.
+    pub pool_changes: Vec<PoolChange>,
     /// What else it did: in the order of assets, then of (account, number).
     pub effects: Vec<Effect>,
     /// Accounts that were created, with their keys.
@@ -47,7 +52,7 @@ impl Batch {
         }
         let changed = ledger.take_changed();
         hash_accounts(ledger, accounts, &changed, threads);
-        self.trees.prepare(&self.table, &self.market, self.closed.is_some());
+        self.trees.prepare(&self.table, &self.market, &self.pools, self.closed.is_some());
     }
 
     /// Clears the closed batch as proposed: trades, pays, creates accounts, hashes. The number of threads changes nothing but the time.
@@ -69,7 +74,7 @@ impl Batch {
             Ok(cleared) => {
                 self.number += 1;
                 self.parent = cleared.roots.state;
-                Ok(Cleared { effects: closed.effects, ..cleared })
+                Ok(Cleared { effects: closed.effects, pool_changes: closed.pool_changes, ..cleared })
             }
             Err(rejected) => {
                 self.closed = Some(closed);
@@ -92,11 +97,15 @@ impl Batch {
         let BatchSettings { rules, quality: most, .. } = &self.settings;
         let quality = quality::check(&block.certificate, &self.market, &block.proposal, rules, most)?;
         let shortfall = verified.shortfall();
-        let plans = verified.into_sell_plans();
+        let (plans, pool_fills) = verified.into_plans();
         let mut header = BlockHeader::new(self, closed, block, quality);
 
-        let traded = Arc::make_mut(&mut self.market).trade(plans, threads);
-        let mut touched = move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Forth, threads);
+        let market = Arc::make_mut(&mut self.market);
+        let pools_before = market.pools().to_vec();
+        let (traded, pools_traded) = (market.trade(plans, threads), market.trade_pools(&pool_fills));
+        let pool_moves = PoolMoves { traded: &pools_traded, changes: &closed.pool_changes };
+        let assets = &self.settings.assets;
+        let mut touched = move_balances(ledger, assets, &traded, &closed.effects, pool_moves, Way::Forth, threads);
         let known_count = accounts.last.len();
         let created = create_accounts(ledger, accounts, &closed.keys);
         let mut others = AccountSet::with_room(ledger.account_count());
@@ -110,7 +119,15 @@ impl Batch {
         let changed = ledger.take_changed();
 
         let accounts_root = hash_accounts(ledger, accounts, &changed, threads);
-        let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
+        let names = pools_traded.iter().map(|traded| (self.pools.name(traded.pool), *traded)).collect::<Vec<_>>();
+        let change = MarketChange {
+            table: &self.table,
+            market: &self.market,
+            pools: &self.pools,
+            closed,
+            traded: &traded,
+            pools_traded: &names,
+        };
         let outcomes = || Outcomes::of(&change, &self.settings.assets, created.iter().map(|(account, _)| *account));
         let Followed { offers: offers_root, touched: touched_root, outcomes } =
             self.trees.follow(&change, &touched_entries(&touched, &closed.senders), outcomes, threads);
@@ -125,12 +142,15 @@ impl Batch {
         if let Some(expected) = &block.expected
             && let Err(rejected) = check_roots(&roots, expected)
         {
-            self.undo(ledger, accounts, closed, traded, (known_count, created.len()), threads);
+            let done = Done { traded, pools_traded, pools_before, known_count, created_count: created.len() };
+            self.undo(ledger, accounts, closed, done, threads);
             hash_accounts(ledger, accounts, &changed, threads);
             return Err(rejected);
         }
         let touched = touched_root.0;
-        Ok(Cleared { header, roots, touched, outcomes, traded, effects: Vec::new(), created, shortfall })
+        let (effects, pool_changes) = (Vec::new(), Vec::new());
+        let pools_traded = names;
+        Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall })
     }
 
     fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
@@ -145,26 +165,39 @@ impl Batch {
     }
 
     /// Undoes what was done before the roots were known.
-    fn undo(
-        &mut self,
-        ledger: &mut Ledger,
-        accounts: &mut Accounts,
-        closed: &ClosedBatch,
-        traded: Vec<PairTraded>,
-        (known_count, created_count): (usize, usize),
-        threads: NonZero<usize>,
-    ) {
+    fn undo(&mut self, ledger: &mut Ledger, accounts: &mut Accounts, closed: &ClosedBatch, done: Done, threads: NonZero<usize>) {
+        let Done { traded, pools_traded, pools_before, known_count, created_count } = done;
         for _ in 0..created_count {
             ledger.uncreate_account();
         }
         accounts.last.truncate(known_count);
         accounts.keys.resize(known_count);
         accounts.keys.expect_all(&closed.keys);
-        move_balances(ledger, &self.settings.assets, &traded, &closed.effects, Way::Back, threads);
-        Arc::make_mut(&mut self.market).untrade(traded.clone(), threads);
-        let change = MarketChange { table: &self.table, market: &self.market, closed, traded: &traded };
+        let pool_moves = PoolMoves { traded: &pools_traded, changes: &closed.pool_changes };
+        move_balances(ledger, &self.settings.assets, &traded, &closed.effects, pool_moves, Way::Back, threads);
+        let market = Arc::make_mut(&mut self.market);
+        market.set_pools(pools_before).expect("what pools had they can have again");
+        market.untrade(traded.clone(), threads);
+        let names = pools_traded.iter().map(|traded| (self.pools.name(traded.pool), *traded)).collect::<Vec<_>>();
+        let change = MarketChange {
+            table: &self.table,
+            market: &self.market,
+            pools: &self.pools,
+            closed,
+            traded: &traded,
+            pools_traded: &names,
+        };
         self.trees.follow_undone(&change, threads);
     }
+}
+
+/// What a block did before its roots were known.
+struct Done {
+    traded: Vec<PairTraded>,
+    pools_traded: Vec<PoolTraded>,
+    pools_before: Vec<Pool>,
+    known_count: usize,
+    created_count: usize,
 }
 
 /// Creates the accounts of these keys, in their order.

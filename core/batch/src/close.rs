@@ -7,14 +7,15 @@ use std::sync::Arc;
 use walras_clearing::fork_join::fork_join;
 use walras_clearing::{Offer, OfferKey, SellChange, TieBreak};
 use walras_ledger::{AccountSet, AccountsPart, Ledger};
-use walras_types::limits::BATCH_TRANSACTIONS_MAX;
-use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
+use walras_types::limits::{BATCH_TRANSACTIONS_MAX, POOL_RESERVE_MIN, POOLS_MAX, TRANSACTION_SEQ_END};
+use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::effects;
 use crate::gather::{ByPair, Entry, Look, look, sender};
 use crate::intake::{Outcome, Taken, View, window_place};
+use crate::pools::PoolChange;
 use walras_types::DropReason;
 
 /// What came of a closed batch.
@@ -72,6 +73,7 @@ impl Batch {
         let mut kept = Vec::with_capacity(outcomes.iter().map(|outcome| outcome.bytes.len()).sum());
         outcomes.iter().for_each(|outcome| kept.extend_from_slice(&outcome.bytes));
         let (added, removed) = self.change_market(&outcomes, &TieBreak::new(&batch_hash), threads);
+        let pool_changes = self.change_pools(&outcomes);
         let effects: Vec<_> = outcomes.iter().map(|outcome| &outcome.effects[..]).collect();
         let effects = effects::by_asset(ledger.asset_count(), &effects);
         // Units to be issued are reserved by their issuer until the block ends.
@@ -91,8 +93,18 @@ impl Batch {
         let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
         dropped.sort_unstable();
         let account_fee = self.settings.account_fee;
-        self.closed =
-            Some(ClosedBatch { batch_hash, kept_count, transactions: kept, account_fee, effects, keys, senders, added, removed });
+        self.closed = Some(ClosedBatch {
+            batch_hash,
+            kept_count,
+            transactions: kept,
+            account_fee,
+            effects,
+            pool_changes,
+            keys,
+            senders,
+            added,
+            removed,
+        });
         Ok(Closed { batch_hash, kept_count, dropped })
     }
 
@@ -127,6 +139,8 @@ impl Batch {
             supply: supply.collect(),
             account_count,
             has_room,
+            pools: &self.pools,
+            pools_refused: pools_refused(&look, transactions, POOLS_MAX - self.pools.heads.len(), accounts, ledger),
             keys_refused: &[],
         };
         let mut refused = Vec::new();
@@ -144,6 +158,17 @@ impl Batch {
         let judged = fork_join(work, |work| work.judge(&view, transactions, &look, intake, &refused));
         let unknown = look.unknown.iter().map(|&index| (index, DropReason::UnknownAccount)).collect();
         judged.into_iter().chain([Outcome { dropped: unknown, ..Outcome::default() }]).collect()
+    }
+
+    /// Lets come into pools and go out of them what was asked.
+    fn change_pools(&mut self, outcomes: &[Outcome]) -> Vec<PoolChange> {
+        let mut changes: Vec<PoolChange> = outcomes.iter().flat_map(|outcome| &outcome.pool_changes).copied().collect();
+        if !changes.is_empty() {
+            let table = &self.table;
+            let index = |asset: AssetId| table.index(asset).expect("a pool is of the market's assets");
+            Arc::make_mut(&mut self.pools).change(Arc::make_mut(&mut self.market), &mut changes, &index);
+        }
+        changes
     }
 
     /// Puts new offers into the market and takes cancelled ones out. Says which, by pair and in the order of their keys.
@@ -171,6 +196,32 @@ impl Batch {
             .expect("ids are new, cancelled offers stand, and what is for sale is reserved");
         (added, removed)
     }
+}
+
+/// Names of the transactions that may not create a pool since there is no room for all, in ascending order: of those that could alone, the
+/// last in the order of (account, number). Who can not pay takes nobody's room.
+fn pools_refused(look: &Look, transactions: &[BatchTransaction], room: usize, accounts: &Accounts, ledger: &Ledger) -> Vec<u64> {
+    if look.pools.len() <= room {
+        return Vec::new();
+    }
+    let could = |index: &&u32| {
+        let BatchTransaction { account, sequence, operation } = &transactions[**index as usize];
+        let BatchOperation::CreatePool(create) = operation else { return false };
+        let has = |(asset, amount): (&AssetId, Amount)| {
+            ledger.balance(*account, *asset).is_some_and(|balance| balance.available >= amount && amount.get() >= POOL_RESERVE_MIN)
+        };
+        sequence.0 < TRANSACTION_SEQ_END
+            && !accounts.suspended.contains(account)
+            && create.assets.iter().zip(create.amounts).all(has)
+    };
+    let name = |index: &u32| {
+        let BatchTransaction { account, sequence, .. } = transactions[*index as usize];
+        OfferName { account, sequence }.number()
+    };
+    let mut names: Vec<u64> = look.pools.iter().filter(could).map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.split_off(room.min(names.len()))
 }
 
 /// Keys that more than one transaction asks for, in ascending order. Sorts the keys.

@@ -1,11 +1,14 @@
 //! What kept transactions do when their block ends, and how balances move then.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 
-use walras_clearing::PairTraded;
 use walras_clearing::fork_join::fork_join;
+use walras_clearing::{PairTraded, PoolTraded};
 use walras_ledger::{AccountSet, AssetMoves, AssetsPart, Ledger};
 use walras_types::{AccountId, Amount, AssetId, OfferName, TransactionSeq};
+
+use crate::pools::{PoolChange, PoolChangeKind};
 
 /// What happens to funds that a kept transaction reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +78,37 @@ struct AssetWork<'b> {
     sells: Vec<&'b PairTraded>,
     buys: Vec<&'b PairTraded>,
     effects: &'b [Effect],
+    pools: PoolWork,
+}
+
+/// What moves of one asset into pools and out of them.
+#[derive(Default)]
+struct PoolWork {
+    /// What pools get, less what they give.
+    net: i128,
+    /// Who adds how much.
+    added: Vec<(AccountId, Amount)>,
+    /// Who gets how much back.
+    returned: Vec<(AccountId, Amount)>,
+}
+
+/// What pools trade in a block, and what comes into them and goes out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PoolMoves<'b> {
+    pub(crate) traded: &'b [PoolTraded],
+    pub(crate) changes: &'b [PoolChange],
 }
 
 impl AssetWork<'_> {
+    /// Whether anything but effects moves it.
+    fn moves_market(&self) -> bool {
+        let PoolWork { net, added, returned } = &self.pools;
+        !self.sells.is_empty() || !self.buys.is_empty() || *net != 0 || !added.is_empty() || !returned.is_empty()
+    }
+
     fn weight(&self) -> usize {
         let offers = self.sells.iter().chain(&self.buys).map(|pair| pair.offers.len()).sum::<usize>();
-        offers + self.effects.len() + 16
+        offers + self.effects.len() + self.pools.added.len() + self.pools.returned.len() + 16
     }
 }
 
@@ -92,10 +120,11 @@ pub(crate) fn move_balances(
     assets: &[AssetId],
     traded: &[PairTraded],
     effects: &[Effect],
+    pools: PoolMoves<'_>,
     way: Way,
     threads: NonZero<usize>,
 ) -> AccountSet {
-    let groups = balanced(asset_work(assets, traded, effects), threads);
+    let groups = balanced(asset_work(assets, traded, effects, pools), threads);
     let ids: Vec<Vec<AssetId>> = groups.iter().map(|group| group.iter().map(|work| work.asset).collect()).collect();
     let work = ledger.parts_by_asset(&ids).into_iter().zip(groups).collect();
     let touched = fork_join(work, |(mut part, group): (AssetsPart<'_>, Vec<AssetWork<'_>>)| {
@@ -116,9 +145,9 @@ pub(crate) fn move_balances(
 }
 
 /// The assets of which something moves, in ascending order.
-fn asset_work<'b>(assets: &[AssetId], traded: &'b [PairTraded], effects: &'b [Effect]) -> Vec<AssetWork<'b>> {
+fn asset_work<'b>(assets: &[AssetId], traded: &'b [PairTraded], effects: &'b [Effect], pools: PoolMoves<'_>) -> Vec<AssetWork<'b>> {
     let mut all: Vec<AssetWork<'b>> = Vec::new();
-    let nothing = |asset| AssetWork { asset, sells: Vec::new(), buys: Vec::new(), effects: &[] };
+    let nothing = |asset| AssetWork { asset, sells: Vec::new(), buys: Vec::new(), effects: &[], pools: PoolWork::default() };
     for effects in effects.chunk_by(|a, b| a.asset == b.asset) {
         all.push(AssetWork { effects, ..nothing(effects[0].asset) });
     }
@@ -127,13 +156,36 @@ fn asset_work<'b>(assets: &[AssetId], traded: &'b [PairTraded], effects: &'b [Ef
         of_market[pair.pair.sell.index()].sells.push(pair);
         of_market[pair.pair.buy.index()].buys.push(pair);
     }
-    for work in of_market.into_iter().filter(|work| !work.sells.is_empty() || !work.buys.is_empty()) {
+    for pool in pools.traded {
+        of_market[pool.pair.sell.index()].pools.net -= i128::from(pool.sold.get());
+        of_market[pool.pair.buy.index()].pools.net += i128::from(pool.bought.get());
+    }
+    add_changes(&mut of_market, pools.changes);
+    for work in of_market.into_iter().filter(AssetWork::moves_market) {
         match all.binary_search_by_key(&work.asset, |work| work.asset) {
             Ok(at) => all[at] = AssetWork { effects: all[at].effects, ..work },
             Err(at) => all.insert(at, work),
         }
     }
     all
+}
+
+/// Adds what comes into pools and goes out of them.
+fn add_changes(of_market: &mut [AssetWork<'_>], changes: &[PoolChange]) {
+    let places: BTreeMap<AssetId, usize> = of_market.iter().map(|work| work.asset).zip(0..).collect();
+    for change in changes {
+        let account = change.by.account;
+        for (asset, amount) in change.assets.iter().zip(change.amounts) {
+            let pools = &mut of_market[places[asset]].pools;
+            pools.net += change.flow(*asset);
+            match change.kind {
+                PoolChangeKind::Created { .. } | PoolChangeKind::Deposited => pools.added.push((account, amount)),
+                PoolChangeKind::Withdrawn => pools.returned.push((account, amount)),
+                // What is taken out of pools and credited to nobody is the venue's.
+                PoolChangeKind::Closed => {}
+            }
+        }
+    }
 }
 
 /// In groups of about one weight: the heaviest first, each to the lightest group.
@@ -161,6 +213,9 @@ fn owner(offer: &walras_clearing::Offer) -> AccountId {
 }
 
 fn act(moves: &mut AssetMoves<'_>, work: &AssetWork<'_>) {
+    flow(moves, work.pools.net);
+    work.pools.added.iter().for_each(|(account, amount)| moves.spend(*account, *amount));
+    work.pools.returned.iter().for_each(|(account, amount)| moves.credit(*account, *amount));
     for pair in &work.sells {
         pair.sold_each().for_each(|(offer, sold)| moves.spend(owner(offer), sold));
         if let Some((account, rest)) = closed_rest(pair) {
@@ -206,4 +261,13 @@ fn undo(moves: &mut AssetMoves<'_>, work: &AssetWork<'_>) {
             moves.unrelease(account, rest);
         }
     }
+    work.pools.returned.iter().for_each(|(account, amount)| moves.uncredit(*account, *amount));
+    work.pools.added.iter().for_each(|(account, amount)| moves.unspend(*account, *amount));
+    flow(moves, -work.pools.net);
+}
+
+/// Moves the difference at once: so no sum is more than the pools have before or after.
+fn flow(moves: &mut AssetMoves<'_>, net: i128) {
+    let amount = Amount::from_wide(net.unsigned_abs()).expect("what pools get and give is at most the supply");
+    if net >= 0 { moves.pool(amount) } else { moves.unpool(amount) }
 }

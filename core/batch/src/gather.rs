@@ -18,6 +18,8 @@ pub(crate) struct Look {
     pub(crate) ends: Vec<u32>,
     /// Keys of accounts to be created, and the transactions that ask for them.
     pub(crate) keys: Vec<(PublicKey, u32)>,
+    /// Transactions that create a pool, in ascending order.
+    pub(crate) pools: Vec<u32>,
     /// Transactions of senders that there are not, in ascending order.
     pub(crate) unknown: Vec<u32>,
 }
@@ -34,6 +36,7 @@ pub(crate) fn look(transactions: &[BatchTransaction], account_count: u32, thread
     let work: Vec<_> = transactions.chunks(piece).zip(senders.chunks_mut(piece)).zip(0..).collect();
     let found = fork_join(work, |((transactions, senders), number)| {
         let (mut counts, mut keys, mut unknown) = (vec![0_u64; bucket_count], Vec::new(), Vec::new());
+        let mut pools = Vec::new();
         // A batch has fewer than 2^32 transactions.
         let first = (number * piece) as u32;
         for ((index, transaction), sender) in (first..).zip(transactions).zip(senders) {
@@ -42,17 +45,20 @@ pub(crate) fn look(transactions: &[BatchTransaction], account_count: u32, thread
                 Some(count) if transaction.account.0 < account_count => *count += 1,
                 _ => unknown.push(index),
             }
-            if let BatchOperation::CreateAccount(key) = transaction.operation {
-                keys.push((key, index));
+            match transaction.operation {
+                BatchOperation::CreateAccount(key) => keys.push((key, index)),
+                BatchOperation::CreatePool(_) => pools.push(index),
+                _ => {}
             }
         }
-        (counts, keys, unknown)
+        (counts, keys, pools, unknown)
     });
     let mut counts = vec![0; bucket_count];
-    let (mut keys, mut unknown) = (Vec::new(), Vec::new());
-    for (some, more_keys, more_unknown) in found {
+    let (mut keys, mut pools, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for (some, more_keys, more_pools, more_unknown) in found {
         counts.iter_mut().zip(some).for_each(|(count, more)| *count += more);
         keys.extend(more_keys);
+        pools.extend(more_pools);
         unknown.extend(more_unknown);
     }
     let ends = cuts(counts.into_iter().collect::<Vec<u64>>().into_iter(), threads.get());
@@ -60,7 +66,7 @@ pub(crate) fn look(transactions: &[BatchTransaction], account_count: u32, thread
     if let Some(last) = ends.last_mut() {
         *last = account_count;
     }
-    Look { senders, ends, keys, unknown }
+    Look { senders, ends, keys, pools, unknown }
 }
 
 /// A transaction's name in one number, and where it is.

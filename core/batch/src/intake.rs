@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_clearing::{BatchMarket, Offer, OfferId, OfferKey, Pair};
-use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
+use walras_types::limits::{AMOUNT_MAX, POOL_FEE_PPM_MAX, POOL_RESERVE_MIN, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, OfferName,
-    Payment, PublicKey, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchOperation, BatchTransaction, CancelOffer, CreateOffer, CreatePool, IssuedAmount,
+    OfferName, Payment, PublicKey, TransactionSeq,
 };
 use walras_wire::batch::encode_transaction;
 
 use crate::effects::{Effect, Then};
 use crate::keys::Keys;
+use crate::pools::{PoolChange, PoolChangeKind, PoolView, Pools};
 use crate::settings::{AssetTable, BatchSettings};
 use walras_types::DropReason;
 
@@ -28,6 +29,10 @@ pub(crate) struct View<'a> {
     pub(crate) account_count: u32,
     /// Whether all accounts that the batch asks for can be created.
     pub(crate) has_room: bool,
+    /// Whose the market's pools are.
+    pub(crate) pools: &'a Pools,
+    /// Names of transactions for whose pools there is no room, in ascending order.
+    pub(crate) pools_refused: Vec<u64>,
     /// Keys that no transaction gets, in ascending order.
     pub(crate) keys_refused: &'a [PublicKey],
 }
@@ -40,6 +45,8 @@ pub(crate) struct Taken {
     debits: Vec<Debit>,
     issued: Vec<(AssetId, u64)>,
     cancelled: Vec<OfferId>,
+    /// Shares that are given back of each pool, by its name.
+    given_back: Vec<(u64, Amount)>,
 }
 
 #[derive(Clone, Copy)]
@@ -55,6 +62,7 @@ impl Taken {
         self.debits.clear();
         self.issued.clear();
         self.cancelled.clear();
+        self.given_back.clear();
     }
 
     /// What is spent of each asset.
@@ -72,6 +80,30 @@ impl Taken {
         }
         let left = available().and_then(|all| all.checked_sub(amount)).ok_or(DropReason::Overdraft)?;
         self.debits.push(Debit { asset, total: amount, left });
+        Ok(())
+    }
+
+    /// Takes several amounts, or none where there is not enough for all.
+    fn debit_all(&mut self, all: &[(AssetId, Amount)], available: impl Fn(AssetId) -> Option<Amount>) -> Result<(), DropReason> {
+        for (asset, _) in all {
+            let asked: u128 = all.iter().filter(|(of, _)| of == asset).map(|(_, amount)| u128::from(amount.get())).sum();
+            let known = self.debits.iter().find(|debit| debit.asset == *asset).map(|debit| debit.left);
+            let left = known.or_else(|| available(*asset)).ok_or(DropReason::Overdraft)?;
+            if u128::from(left.get()) < asked {
+                return Err(DropReason::Overdraft);
+            }
+        }
+        all.iter().try_for_each(|(asset, amount)| self.debit(*asset, *amount, || available(*asset)))
+    }
+
+    fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
+        let at = self.given_back.iter().position(|(of, _)| *of == pool);
+        let before = at.map_or(Amount::ZERO, |at| self.given_back[at].1);
+        let total = before.checked_add(shares).filter(|total| *total <= of_account).ok_or(DropReason::SharesOverdrawn)?;
+        match at {
+            Some(at) => self.given_back[at].1 = total,
+            None => self.given_back.push((pool, total)),
+        }
         Ok(())
     }
 
@@ -103,6 +135,7 @@ pub(crate) struct Outcome {
     pub(crate) cancelled: Vec<OfferKey>,
     pub(crate) cancelled_pairs: Vec<u32>,
     pub(crate) effects: Vec<Effect>,
+    pub(crate) pool_changes: Vec<PoolChange>,
     /// Those effects for which units have to be made.
     pub(crate) issues: Vec<Effect>,
     pub(crate) keys: Vec<PublicKey>,
@@ -117,6 +150,7 @@ pub(crate) struct Mark {
     offers: usize,
     cancelled: usize,
     effects: usize,
+    pool_changes: usize,
     issues: usize,
     keys: usize,
 }
@@ -127,6 +161,7 @@ impl Outcome {
             offers: self.offers.len(),
             cancelled: self.cancelled.len(),
             effects: self.effects.len(),
+            pool_changes: self.pool_changes.len(),
             issues: self.issues.len(),
             keys: self.keys.len(),
         }
@@ -138,6 +173,7 @@ impl Outcome {
         self.cancelled.truncate(mark.cancelled);
         self.cancelled_pairs.truncate(mark.cancelled);
         self.effects.truncate(mark.effects);
+        self.pool_changes.truncate(mark.pool_changes);
         self.issues.truncate(mark.issues);
         self.keys.truncate(mark.keys);
     }
@@ -171,6 +207,7 @@ impl View<'_> {
         if taken.numbers & number != 0 {
             return Err(DropReason::SequenceTwice);
         }
+        let name = || OfferName { account: *account, sequence: *sequence };
         match operation {
             BatchOperation::CreateAccount(key) => {
                 self.check_key(key)?;
@@ -216,9 +253,75 @@ impl View<'_> {
                 taken.debit(*asset, *amount, || available(*asset))?;
                 outcome.effects.push(Effect { asset: *asset, account: *account, amount: *amount, then: Then::Burnt });
             }
+            BatchOperation::CreatePool(create) => self.create_pool(name(), create, taken, available, outcome)?,
+            BatchOperation::DepositToPool(deposit) => {
+                let pool = self.pool(deposit.market, deposit.pool)?;
+                let (shares, amounts) = pool.bought_by(deposit.amounts).ok_or(DropReason::DepositTooSmall)?;
+                let assets = self.assets_of(&pool);
+                taken.debit_all(&[(assets[0], amounts[0]), (assets[1], amounts[1])], available)?;
+                let kind = PoolChangeKind::Deposited;
+                outcome.pool_changes.push(PoolChange { pool: pool.name, kind, by: name(), assets, amounts, shares });
+            }
+            BatchOperation::WithdrawFromPool(withdraw) => {
+                let pool = self.pool(withdraw.market, withdraw.pool)?;
+                let shares = withdraw.shares;
+                if shares.is_zero() {
+                    return Err(DropReason::ZeroAmount);
+                }
+                taken.give_back(pool.name.number(), shares, self.pools.shares(pool.name, *account))?;
+                let (kind, assets, amounts) = (PoolChangeKind::Withdrawn, self.assets_of(&pool), pool.worth(shares));
+                outcome.pool_changes.push(PoolChange { pool: pool.name, kind, by: name(), assets, amounts, shares });
+            }
         }
         taken.numbers |= number;
         Ok(())
+    }
+
+    fn create_pool(
+        &self,
+        name: OfferName,
+        create: &CreatePool,
+        taken: &mut Taken,
+        available: impl Fn(AssetId) -> Option<Amount>,
+        outcome: &mut Outcome,
+    ) -> Result<(), DropReason> {
+        let CreatePool { market, assets, rule, fee_ppm, amounts } = *create;
+        self.pair(market, assets[0], assets[1])?;
+        if !rule.is_possible() || fee_ppm > POOL_FEE_PPM_MAX {
+            return Err(DropReason::PoolTerms);
+        }
+        let shares = amounts[0].min(amounts[1]);
+        if shares.get() < POOL_RESERVE_MIN {
+            return Err(DropReason::PoolTooSmall);
+        }
+        if self.pools_refused.binary_search(&name.number()).is_ok() {
+            return Err(DropReason::TooManyPools);
+        }
+        let mut debits = vec![(assets[0], amounts[0]), (assets[1], amounts[1])];
+        // A pool that nobody needs costs the others time, as an account does.
+        let fee = self.settings.account_fee;
+        debits.extend(fee.map(|fee| (fee.asset, fee.amount)));
+        taken.debit_all(&debits, available)?;
+        outcome.effects.extend(fee.map(|fee| {
+            let AccountFee { asset, amount } = fee;
+            Effect { asset, account: name.account, amount, then: Then::AccountFee }
+        }));
+        let kind = PoolChangeKind::Created { rule, fee_ppm };
+        outcome.pool_changes.push(PoolChange { pool: name, kind, by: name, assets, amounts, shares });
+        Ok(())
+    }
+
+    fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
+        if market != self.settings.market {
+            return Err(DropReason::UnknownMarket);
+        }
+        let is_name = name.sequence.0 < TRANSACTION_SEQ_END;
+        let place = self.pools.place(name).filter(|_| is_name).ok_or(DropReason::UnknownPool)?;
+        Ok(self.pools.view(self.market, place))
+    }
+
+    fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
+        pool.pool.assets.map(|index| self.settings.assets[index.index()])
     }
 
     /// Whether an account of this key can be created, for whoever can pay for it.

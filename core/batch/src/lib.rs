@@ -16,6 +16,7 @@
 //!   it can not leave out offers that its prices are clearly good for.
 //! - Whoever opens accounts by transactions pays what its batch costs, reserved when it is closed and the venue's when it is cleared; whoever can not
 //!   opens none.
+//! - Who gives shares of a pool back gets at most its part of what the pool has, and a share is never worth less after a block.
 //! - No transaction takes effect twice. What [`Intake::Reserve`] keeps, [`Intake::Filter`] keeps whole.
 //!
 //! *Start reading* at [`Batch`], then [`Batch::close`] and [`Batch::clear`]. How threads share the work: [`walras_ledger::AccountsPart`] (a
@@ -36,6 +37,8 @@ mod intake;
 mod keys;
 pub mod light;
 mod outcomes;
+mod pool_entries;
+mod pools;
 mod proofs;
 mod proposed;
 mod quality;
@@ -53,7 +56,8 @@ pub use clear::Cleared;
 pub use close::{CloseError, Closed};
 pub use effects::{Effect, Then};
 pub use header::{BlockHeader, LIGHT_HEADER_BYTES, LightHeader};
-pub use outcomes::{BlockOutcome, OfferTraded, Outcomes};
+pub use outcomes::{BlockOutcome, OfferTraded, Outcomes, PoolMoved};
+pub use pools::{PoolChange, PoolChangeKind, PoolView};
 pub use proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 pub use quality::{Assessed, Quality, QualityError, assess};
 pub use settings::{BatchSettings, SettingsError};

@@ -40,6 +40,7 @@
 mod account;
 mod header;
 mod parts;
+mod pools;
 
 use std::fmt;
 
@@ -60,6 +61,7 @@ use crate::trees::trie_key;
 
 pub use account::AccountState;
 pub use parts::{OUTCOME_STATEMENT_BYTES_MAX, PRICE_STATEMENT_BYTES_MAX, TRADE_STATEMENT_BYTES_MAX};
+pub use pools::POOL_STATEMENT_BYTES_MAX;
 
 /// The second byte of roots and statements; kinds below 4 are those of `walras_merkle`, 10 and 11 those of headers.
 const ROOTS: u8 = 4;
@@ -68,6 +70,7 @@ const OFFER: u8 = 6;
 const OUTCOME: u8 = 7;
 const PRICE: u8 = 8;
 const TRADE: u8 = 9;
+const POOL: u8 = 12;
 
 /// Bytes of a hash.
 const HASH: usize = 32;
@@ -99,6 +102,8 @@ pub enum LightPart {
     Price,
     /// A statement about a trade.
     Trade,
+    /// A statement about a pool or a provider's shares of it.
+    Pool,
 }
 
 impl fmt::Display for LightPart {
@@ -111,6 +116,7 @@ impl fmt::Display for LightPart {
             Self::Outcome => "a statement about an outcome",
             Self::Price => "a statement about a price",
             Self::Trade => "a statement about a trade",
+            Self::Pool => "a statement about a pool",
         })
     }
 }

@@ -1,5 +1,6 @@
 //! What each transaction and each offer came to in a block, and proofs of it.
 
+use walras_clearing::PoolTraded;
 use walras_merkle::{Content, Entries, OUTCOME_KEY_BYTES, Trie, TrieProof};
 use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, OfferName};
@@ -7,6 +8,7 @@ use walras_wire::batch::{decode_next_transaction, decode_operation};
 
 use crate::batch::ClosedBatch;
 use crate::effects::{Then, closed_rest};
+use crate::pools::{PoolChange, PoolChangeKind};
 use crate::trees::MarketChange;
 
 /// What a block did under one name: that of a transaction in it, or of an offer that an earlier one created.
@@ -14,15 +16,26 @@ use crate::trees::MarketChange;
 pub struct BlockOutcome {
     /// What the transaction of this name asked, when the block has it.
     pub operation: Option<BatchOperation>,
-    /// What the offer of this name traded, when it did.
+    /// What the offer or the pool of this name traded, when it did.
     pub traded: Option<OfferTraded>,
     /// What came back of the offer's amount: it was cancelled, or no units of its rest can honour its limit.
     pub returned: Option<Amount>,
     /// The account that the transaction opened.
     pub created: Option<AccountId>,
+    /// What came of the transaction into a pool, or out of it.
+    pub pooled: Option<PoolMoved>,
 }
 
-/// What an offer traded in a block.
+/// What a transaction on a pool came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolMoved {
+    /// Units of the pool's first and second asset that went into it or came out of it, as the operation says.
+    pub amounts: [Amount; 2],
+    /// Shares that the account got for it, or gave.
+    pub shares: Amount,
+}
+
+/// What an offer or a pool traded in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferTraded {
     /// The asset that it sold.
@@ -40,9 +53,10 @@ const OPERATION: u8 = 1;
 const TRADED: u8 = 2;
 const RETURNED: u8 = 4;
 const CREATED: u8 = 8;
+const POOLED: u8 = 16;
 
 /// No outcome has more bytes: name, parts, the longest operation, and the other parts.
-pub(crate) const OUTCOME_BYTES_MAX: usize = 8 + 1 + walras_wire::batch::OPERATION_BYTES_MAX + 24 + 8 + 4;
+pub(crate) const OUTCOME_BYTES_MAX: usize = 8 + 1 + walras_wire::batch::OPERATION_BYTES_MAX + 24 + 8 + 4 + 24;
 
 /// Keeps the hash of an outcome apart from all others.
 const DOMAIN: &[u8; 32] = b"walras batch 1 outcome          ";
@@ -83,10 +97,19 @@ impl BlockOutcome {
         if parts & CREATED != 0 {
             outcome.created = Some(AccountId(u32::from_le_bytes(take(&mut rest)?)));
         }
+        if parts & POOLED != 0 {
+            let amounts = [amount(&mut rest)?, amount(&mut rest)?];
+            outcome.pooled = Some(PoolMoved { amounts, shares: amount(&mut rest)? });
+        }
         let creates = matches!(outcome.operation, Some(BatchOperation::CreateAccount(_)));
-        let is_one = rest.is_empty() && (1..16).contains(&parts) && creates == outcome.created.is_some();
+        let agrees = creates == outcome.created.is_some() && outcome.operation.is_some_and(is_of_pool) == outcome.pooled.is_some();
+        let is_one = rest.is_empty() && (1..32).contains(&parts) && agrees;
         is_one.then_some(outcome)
     }
+}
+
+const fn is_of_pool(operation: BatchOperation) -> bool {
+    matches!(operation, BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_))
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
@@ -101,8 +124,9 @@ fn amount(rest: &mut &[u8]) -> Option<Amount> {
 
 /// What a block came to, for each transaction in it and each offer that it traded or ended, in ascending order of the names.
 ///
-/// The bytes of one, little endian: `name u64 | parts u8: 1 operation, 2 traded, 4 returned, 8 created`, then those that are there:
-/// `operation as in the transaction, from its number on | sell u32, buy u32, sold u64, bought u64 | returned u64 | account u32`.
+/// The bytes of one, little endian: `name u64 | parts u8: 1 operation, 2 traded, 4 returned, 8 created, 16 pooled`, then those that are
+/// there: `operation as in the transaction, from its number on | sell u32, buy u32, sold u64, bought u64 | returned u64 | account u32 |
+/// first u64, second u64, shares u64`.
 /// Names are numbers: account * 2^38 + the transaction's number.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
@@ -153,6 +177,7 @@ impl Outcomes {
         let count = happened.len() + change.closed.kept_count as usize;
         let mut made = Self { names: Vec::with_capacity(count), ends: Vec::with_capacity(count), ..Self::default() };
         made.bytes.reserve(change.closed.transactions.len() + count * 24);
+        let mut pooled = change.closed.pool_changes.iter().peekable();
         let (mut rest, mut created) = (&change.closed.transactions[..], created);
         while !rest.is_empty() {
             let (transaction, length) = decode_next_transaction(rest).expect("a closed batch keeps what it encoded");
@@ -165,6 +190,11 @@ impl Outcomes {
             let creates = matches!(transaction.operation, BatchOperation::CreateAccount(_));
             let account = if creates { created.next() } else { None };
             made.push(name, Some(&bytes[HEAD_BYTES..]), &mut happened, account);
+            // Pools that end come after all that transactions did.
+            let is_this = |change: &&PoolChange| change.by.number() == name && change.kind != PoolChangeKind::Closed;
+            if let Some(PoolChange { amounts, shares, .. }) = pooled.next_if(is_this) {
+                made.add_pooled(PoolMoved { amounts: *amounts, shares: *shares });
+            }
         }
         while let Some((name, _)) = happened.peek() {
             made.push(*name, None, &mut happened, None);
@@ -203,6 +233,16 @@ impl Outcomes {
         }
         self.names.push(name);
         self.ends.push(u32::try_from(self.bytes.len()).expect("a block has fewer than 2^32 bytes"));
+    }
+
+    /// Adds to what was pushed last.
+    fn add_pooled(&mut self, moved: PoolMoved) {
+        let last = self.ends.len() - 1;
+        let start = last.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        self.bytes[start + NAME_BYTES] |= POOLED;
+        let [first, second] = moved.amounts;
+        [first, second, moved.shares].iter().for_each(|units| self.bytes.extend_from_slice(&units.get().to_le_bytes()));
+        self.ends[last] = u32::try_from(self.bytes.len()).expect("a block has fewer than 2^32 bytes");
     }
 
     /// The root of the trie over them.
@@ -244,6 +284,9 @@ impl Outcomes {
     }
 }
 
+/// Bytes of an outcome before its parts.
+const NAME_BYTES: usize = 8;
+
 /// Bytes of a transaction before its operation: account and number.
 const HEAD_BYTES: usize = 12;
 
@@ -260,6 +303,10 @@ fn happened(change: &MarketChange<'_>, assets: &[AssetId]) -> Vec<(u64, Happened
         if let (Some((_, rest)), Some(last)) = (closed_rest(pair), pair.offers.last()) {
             all.push((last.key().id.0, Happened::Returned(rest)));
         }
+    }
+    for (name, PoolTraded { pair, sold, bought, .. }) in change.pools_traded {
+        let (sell, buy) = (assets[pair.sell.index()], assets[pair.buy.index()]);
+        all.push((name.number(), Happened::Traded(OfferTraded { sell, buy, sold: *sold, bought: *bought })));
     }
     for effect in effects {
         if let Then::Cancelled { sequence, .. } = effect.then {

@@ -3,11 +3,12 @@
 
 use walras_clearing::{Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
-use walras_merkle::{AccountProof, OfferProof};
+use walras_merkle::{AccountProof, OFFER_KEY_BYTES, OfferProof};
 use walras_types::AccountId;
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
+use crate::pool_entries::{POOLS_NUMBER, PoolEntries};
 use crate::trees::{OfferEntries, put_account, trie_key};
 
 impl Batch {
@@ -21,6 +22,14 @@ impl Batch {
         let book = self.market.book(pair);
         let entries = OfferEntries(book.map_or(&[], |book| book.sells().as_slice()));
         Some(OfferProof::new((pairs, &roots), number, Some((trie, &entries)), &trie_key(key)))
+    }
+
+    /// A proof of what stands under a key of the trie of pools, or that nothing does. `None` as [`Self::prove_offer`].
+    pub(crate) fn prove_pool(&self, key: &[u8; OFFER_KEY_BYTES]) -> Option<OfferProof> {
+        let (pairs, roots) = self.trees.pairs(&self.table, &self.market);
+        let trie = self.trees.of_pools().filter(|_| self.closed.is_none())?;
+        let entries = PoolEntries::new(&self.pools, self.market.pools());
+        Some(OfferProof::new((pairs, &roots), POOLS_NUMBER, Some((trie, &entries)), key))
     }
 
     /// The number that a pair has in proofs.

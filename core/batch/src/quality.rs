@@ -12,6 +12,8 @@
 //!   and, in value, of those that buy it; the largest of all counts, so that an asset in which little trades is no less protected
 //!   than the others, and trading to and fro elsewhere hides nothing.
 //!
+//! A pool counts as the offers that it is like: what it sells at the rate less mu is clearly in the money.
+//!
 //! Skewed prices make the first small and the second large: whoever would buy what is too cheap, or sell what is too dear, finds no
 //! counterpart. Good prices make both small.
 //!
@@ -25,7 +27,7 @@
 //!
 //! What is worth less than whole units can tell does not count: of each pair so many units that one of them is half of the share mu.
 
-use walras_clearing::{AssetIndex, BatchMarket, Pair, Parts, Proposal, Rules};
+use walras_clearing::{AssetIndex, BatchMarket, Pair, Parts, PoolIndex, PoolSide, Proposal, Rules};
 use walras_types::{Amount, BatchPrice, Mu, NetRate, PPB_ALL, QualityMax};
 
 use crate::certificate::{Certificate, CertificateError, potentials_gap_ppb};
@@ -145,7 +147,7 @@ pub fn assess(market: &BatchMarket, proposal: &Proposal, rules: &Rules, most: &Q
     Assessed { certificate: Certificate::of_parts(&looks, &proofs), beyond }
 }
 
-/// A pair within a part that is priced.
+/// A pair within a part that is priced, as its offers see it or as one pool does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairLook {
     pub(crate) part: usize,
@@ -211,10 +213,27 @@ impl Looks {
             let clear = NetRate::less_mu(of_sell, of_buy, rules.mu).map_or(BatchPrice::ZERO, |rate| rate.highest_limit());
             let upper = book.sells().units_at_or_below(highest);
             let wanted = book.sells().units_at_or_below(clear.min(highest));
-            let dust = dust(&rate, rules.mu);
-            let beyond_dust = |more: Amount| less(less(more, sold), dust);
-            let upper = sold.checked_add(beyond_dust(upper)).expect("at most what stands");
-            pairs.push(PairLook { part, pair, price: of_sell, wanted, upper, sold, missing: beyond_dust(wanted) });
+            let offered = Offered { most: upper, clear: wanted, sold };
+            pairs.push(offered.look(part, pair, of_sell, dust(&rate, rules.mu)));
+        }
+        for (index, pool) in (0..).map(PoolIndex).zip(market.pools()) {
+            let at = proposal.pools.binary_search_by_key(&index, |trade| trade.pool);
+            let trade = at.ok().map(|at| proposal.pools[at]);
+            for side in [PoolSide::First, PoolSide::Second] {
+                let pair = pool.pair(side);
+                let (Some(of_sell), Some(of_buy)) = (price(pair.sell), price(pair.buy)) else { continue };
+                let Some(rate) = NetRate::new(of_sell, of_buy, rules.commission) else { continue };
+                // A pool leads both ways, so its assets are in one part, and that is priced or partly so.
+                let part = parts.of_both(pair.sell, pair.buy).filter(|part| is_priced[*part]);
+                let sold = trade.filter(|trade| trade.side == side).map_or(Amount::ZERO, |trade| trade.sold);
+                let most = pool.sold_most(side, &rate);
+                if let Some(part) = part.filter(|_| !most.is_zero() || !sold.is_zero()) {
+                    let clear =
+                        NetRate::less_mu(of_sell, of_buy, rules.mu).map_or(Amount::ZERO, |rate| pool.sold_most(side, &rate));
+                    let offered = Offered { most, clear: clear.min(most), sold };
+                    pairs.push(offered.look(part, pair, of_sell, dust(&rate, rules.mu)));
+                }
+            }
         }
         let asset_count = market.asset_count();
         Self { parts, asset_count, pairs, crossing, is_priced, set_aside, partly_priced }
@@ -263,6 +282,23 @@ impl Looks {
             [look.wanted, look.missing].map(|units| unit.worth_down(units, look.price).unsigned_abs())
         };
         sold.max(of_asset(|look| look.pair.buy, worth))
+    }
+}
+
+/// What sellers of a pair, or a pool, offer at a rate.
+struct Offered {
+    most: Amount,
+    /// Of that, what is clearly in the money.
+    clear: Amount,
+    sold: Amount,
+}
+
+impl Offered {
+    fn look(&self, part: usize, pair: Pair, price: BatchPrice, dust: Amount) -> PairLook {
+        let Self { most, clear: wanted, sold } = *self;
+        let beyond_dust = |more: Amount| less(less(more, sold), dust);
+        let upper = sold.checked_add(beyond_dust(most)).expect("at most what stands");
+        PairLook { part, pair, price, wanted, upper, sold, missing: beyond_dust(wanted) }
     }
 }
 

@@ -1,16 +1,16 @@
 //! A market and accounts as bytes and back: little endian, one encoding per state. Hashes are not among them: they are made anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use walras_clearing::{BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
+use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Pool, Rules};
 use walras_ledger::Ledger;
 use walras_types::limits::{
-    ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
+    ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, POOLS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, Commission, Mu, OfferName,
-    PublicKey, QualityMax, TransactionSeq,
+    PoolRule, PublicKey, QualityMax, TransactionSeq,
 };
 use walras_wire::batch::{TRANSACTION_BYTES_MAX, decode_next_transaction};
 
@@ -18,6 +18,8 @@ use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::effects::{Effect, Then};
 use crate::gather::ByPair;
+use crate::pool_entries::{POOL_BYTES, pool_content};
+use crate::pools::{PoolChange, PoolChangeKind, PoolHead, Pools, Provider};
 use crate::settings::BatchSettings;
 
 /// Why bytes are no market or no accounts.
@@ -54,9 +56,15 @@ pub fn check_restored<'b>(
     is(accounts.suspended.iter().all(|account| known(*account)), "a suspended account")?;
     is(accounts.issuers.iter().all(issued), "an issuer")?;
     let mut pending = BTreeSet::new();
+    let mut pooled = BTreeMap::<AssetId, i128>::new();
     for batch in batches {
         let mut named = batch.settings.assets.iter().copied().chain(batch.settings.account_fee.map(|fee| fee.asset));
         is(named.all(|asset| asset.0 < ledger.asset_count()), "a market's asset")?;
+        let of_pool = |head: &PoolHead| OfferName::of_number(head.name);
+        let mut names = batch.pools.heads.iter().map(of_pool);
+        is(names.all(|name| known(name.account) && name.sequence <= accounts.last(name.account)), "a pool's name")?;
+        is(batch.pools.providers.iter().all(|provider| known(provider.account)), "a provider")?;
+        batch.for_each_pooled(|asset, units| *pooled.entry(asset).or_default() += units);
         let names = batch.market.books().iter().flat_map(|book| book.sells().as_slice());
         let mut names = names.map(|offer| OfferName::of_number(offer.key().id.0));
         is(names.all(|name| known(name.account) && name.sequence <= accounts.last(name.account)), "an offer's name")?;
@@ -70,9 +78,18 @@ pub fn check_restored<'b>(
         is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
         is(closed.keys.iter().all(|key| pending.insert(*key)), "a key that two accounts are to have")?;
         let mut paid = closed.effects.iter().filter(|effect| effect.then == Then::AccountFee);
-        let paid_count = if closed.account_fee.is_some() { closed.keys.len() } else { 0 };
+        let change =
+            |change: &PoolChange| known(change.by.account) && change.assets.iter().all(|asset| batch.table.index(*asset).is_some());
+        is(closed.pool_changes.iter().all(change), "what comes into a pool")?;
+        let is_created = |change: &&PoolChange| matches!(change.kind, PoolChangeKind::Created { .. });
+        let created_count = closed.keys.len() + closed.pool_changes.iter().filter(is_created).count();
+        let paid_count = if closed.account_fee.is_some() { created_count } else { 0 };
         let is_fee = |effect: &Effect| closed.account_fee == Some(AccountFee { asset: effect.asset, amount: effect.amount });
-        is(paid.clone().count() == paid_count && paid.all(is_fee), "what is paid for accounts")?;
+        is(paid.clone().count() == paid_count && paid.all(is_fee), "what is paid for accounts and pools")?;
+    }
+    for asset in (0..ledger.asset_count()).map(AssetId) {
+        let held = ledger.pooled(asset).map_or(0, |amount| i128::from(amount.get()));
+        is(pooled.remove(&asset).unwrap_or(0) == held, "what pools have")?;
     }
     is(ledger.account_count() as usize + pending.len() <= ACCOUNTS_MAX as usize, "more accounts than there may be")?;
     is(*accounts.keys.pending() == pending, "keys of accounts to be created")
@@ -83,12 +100,23 @@ impl Batch {
     ///
     /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 | assets u32 | each u32 |
     /// account fee: 0, or 1 and its asset u32, amount u64 | number u64 | parent 32 |
-    /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 | 0, or 1 and the
-    /// closed batch: hash 32 | kept u32 | bytes of those u32 | those, as they are signed | its account fee | effects u32, for each:
+    /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 |
+    /// pools u32 | for each in the order of names: name u64, first u16, second u16, rule u8, its parameters u32, fee u32, reserves u64 each, shares
+    /// u64, providers u32, for each: account u32, shares u64 | 0, or 1 and the closed batch: hash 32 | kept u32 | bytes of those u32 | those, as they are signed | its account fee | effects u32, for each:
     /// asset u32, account u32, amount u64, kind u8: 0 paid, 1
-    /// cancelled, 2 issued, 3 burnt, 4 account fee, and u64: the recipient, what it would have bought over the offer's number, 0, 0, 0 | keys u32, each 32 |
+    /// cancelled, 2 issued, 3 burnt, 4 account fee, and u64: the recipient, what it would have bought over the offer's number, 0, 0, 0 | pool changes u32, for each: pool u64, by u64, assets u32 each, amounts u64 each, shares u64, kind u8: 0 created and rule u8, its
+    /// parameters u32, fee u32; 1 deposited, 2 withdrawn, 3 closed | keys u32, each 32 |
     /// senders u32, for each: account u32, count u32`.
     pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+        self.put(true, sink);
+    }
+
+    /// The same as before there were pools, without the counts of pools and of pool changes: there may be none.
+    pub fn snapshot_without_pools(&self, sink: &mut impl FnMut(&[u8])) {
+        self.put(false, sink);
+    }
+
+    fn put(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
         sink(&self.settings.market.0.to_le_bytes());
         self.settings.put(sink);
         put_fee(self.settings.account_fee, sink);
@@ -101,11 +129,28 @@ impl Batch {
             put_count(book.sells().as_slice().len(), sink);
             put_offers(book.sells().as_slice(), sink);
         }
+        if has_pools {
+            self.put_pools(sink);
+        }
         match &self.closed {
             None => sink(&[0]),
             Some(closed) => {
                 sink(&[1]);
-                closed.snapshot(sink);
+                closed.snapshot(has_pools, sink);
+            }
+        }
+    }
+
+    fn put_pools(&self, sink: &mut impl FnMut(&[u8])) {
+        put_count(self.pools.heads.len(), sink);
+        for view in self.pools() {
+            sink(&view.name.number().to_le_bytes());
+            sink(&pool_content(&view.pool, view.shares));
+            let providers = self.pools.providers_of(view.name);
+            put_count(providers.len(), sink);
+            for Provider { pool: _, account, shares } in providers {
+                sink(&account.0.to_le_bytes());
+                sink(&shares.get().to_le_bytes());
             }
         }
     }
@@ -115,6 +160,18 @@ impl Batch {
     /// # Errors
     /// See [`RestoreError`].
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
+        Self::read(bytes, true)
+    }
+
+    /// The market that [`Self::snapshot_without_pools`] gave.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn restore_without_pools(bytes: &[u8]) -> Result<Self, RestoreError> {
+        Self::read(bytes, false)
+    }
+
+    fn read(bytes: &[u8], has_pools: bool) -> Result<Self, RestoreError> {
         let r = &mut Reader(bytes);
         let market = BatchMarketId(u16::from_le_bytes(r.take()?));
         let [commission, mu, lower_bounds] = r.take()?;
@@ -137,10 +194,14 @@ impl Batch {
         if !(1..u64::MAX).contains(&batch.number) {
             return Err(RestoreError::OutOfRange);
         }
-        batch.market = Arc::new(restore_offers(r, asset_count)?);
+        let mut market = restore_offers(r, asset_count)?;
+        if has_pools {
+            batch.pools = Arc::new(restore_pools(r, &mut market)?);
+        }
+        batch.market = Arc::new(market);
         batch.closed = match r.take()? {
             [0] => None,
-            [1] => Some(ClosedBatch::restore(r)?),
+            [1] => Some(ClosedBatch::restore(r, has_pools)?),
             _ => return Err(RestoreError::OutOfRange),
         };
         r.end()?;
@@ -172,8 +233,48 @@ fn restore_offers(r: &mut Reader<'_>, asset_count: usize) -> Result<BatchMarket,
     BatchMarket::build(asset_count, &offers, &[], Vec::new()).map_err(|_| RestoreError::OutOfRange)
 }
 
+fn restore_pools(r: &mut Reader<'_>, market: &mut BatchMarket) -> Result<Pools, RestoreError> {
+    let (mut pools, mut of_market) = (Pools::default(), Vec::new());
+    for _ in 0..r.count(POOLS_MAX, 8 + POOL_BYTES + 4)? {
+        let name = r.u64()?;
+        in_order(pools.heads.last().is_none_or(|last: &PoolHead| last.name < name))?;
+        let assets = [r.take()?, r.take()?].map(|index| AssetIndex(u16::from_le_bytes(index)));
+        let (rule, fee_ppm) = (r.pool_rule()?, r.u32()?);
+        of_market.push(Pool { assets, rule, fee_ppm, reserves: [r.amount()?, r.amount()?] });
+        let shares = r.amount()?;
+        pools.heads.push(PoolHead { name, shares });
+        let (mut sum, mut last) = (0, None);
+        for _ in 0..r.count(ACCOUNTS_MAX as usize, 12)? {
+            let provider = Provider { pool: name, account: r.account()?, shares: r.amount()? };
+            in_order(last.replace(provider.account).is_none_or(|last| last < provider.account))?;
+            in_range(!provider.shares.is_zero())?;
+            sum += u128::from(provider.shares.get());
+            pools.providers.push(provider);
+        }
+        if sum != u128::from(shares.get()) || shares.is_zero() {
+            return Err(RestoreError::Contradiction("shares of a pool"));
+        }
+    }
+    market.set_pools(of_market).map_err(|_| RestoreError::OutOfRange)?;
+    Ok(pools)
+}
+
+fn restore_pool_change(r: &mut Reader<'_>) -> Result<PoolChange, RestoreError> {
+    let [pool, by] = [r.u64()?, r.u64()?].map(OfferName::of_number);
+    let assets = [AssetId(r.u32()?), AssetId(r.u32()?)];
+    let (amounts, shares) = ([r.amount()?, r.amount()?], r.amount()?);
+    let kind = match r.take()? {
+        [0] => PoolChangeKind::Created { rule: r.pool_rule()?, fee_ppm: r.u32()? },
+        [1] => PoolChangeKind::Deposited,
+        [2] => PoolChangeKind::Withdrawn,
+        [3] => PoolChangeKind::Closed,
+        _ => return Err(RestoreError::OutOfRange),
+    };
+    Ok(PoolChange { pool, kind, by, assets, amounts, shares })
+}
+
 impl ClosedBatch {
-    fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+    fn snapshot(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
         sink(&self.batch_hash);
         sink(&self.kept_count.to_le_bytes());
         put_count(self.transactions.len(), sink);
@@ -194,6 +295,25 @@ impl ClosedBatch {
             sink(&[kind]);
             sink(&to.to_le_bytes());
         }
+        if has_pools {
+            put_count(self.pool_changes.len(), sink);
+        }
+        for PoolChange { pool, kind, by, assets, amounts, shares } in &self.pool_changes {
+            [pool, by].iter().for_each(|name| sink(&name.number().to_le_bytes()));
+            assets.iter().for_each(|asset| sink(&asset.0.to_le_bytes()));
+            amounts.iter().chain([shares]).for_each(|units| sink(&units.get().to_le_bytes()));
+            match kind {
+                PoolChangeKind::Created { rule, fee_ppm } => {
+                    let (number, parameters) = rule.parts();
+                    sink(&[0, number]);
+                    sink(&parameters.to_le_bytes());
+                    sink(&fee_ppm.to_le_bytes());
+                }
+                PoolChangeKind::Deposited => sink(&[1]),
+                PoolChangeKind::Withdrawn => sink(&[2]),
+                PoolChangeKind::Closed => sink(&[3]),
+            }
+        }
         put_count(self.keys.len(), sink);
         self.keys.iter().for_each(|key| sink(&key.0));
         put_count(self.senders.len(), sink);
@@ -203,7 +323,7 @@ impl ClosedBatch {
         }
     }
 
-    fn restore(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+    fn restore(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
         let (batch_hash, kept_count) = (r.take()?, r.u32()?);
         let length = r.count(BATCH_TRANSACTIONS_MAX * TRANSACTION_BYTES_MAX, 1)?;
         let transactions = r.bytes(length)?.to_vec();
@@ -227,6 +347,9 @@ impl ClosedBatch {
         if effects.iter().any(|effect| effect.asset.0 >= ASSETS_MAX) {
             return Err(RestoreError::OutOfRange);
         }
+        let change_count = if has_pools { r.count(BATCH_TRANSACTIONS_MAX + POOLS_MAX, 49)? } else { 0 };
+        let changes = (0..change_count).map(|_| restore_pool_change(r));
+        let pool_changes: Vec<PoolChange> = changes.collect::<Result<_, _>>()?;
         let keys: Vec<PublicKey> =
             (0..r.count(BATCH_TRANSACTIONS_MAX, 32)?).map(|_| Ok(PublicKey(r.take()?))).collect::<Result<_, _>>()?;
         let sender = |r: &mut Reader<'_>| Ok((r.account()?, r.u32()?));
@@ -234,14 +357,20 @@ impl ClosedBatch {
         if !effects.is_sorted_by_key(|effect| effect.asset) || !senders.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(RestoreError::Order);
         }
-        check_kept(&transactions, &senders, &keys)?;
+        check_kept(&transactions, &senders, &keys, &pool_changes)?;
         let (added, removed) = (ByPair::default(), ByPair::default());
-        Ok(Self { batch_hash, kept_count, transactions, account_fee, effects, keys, senders, added, removed })
+        Ok(Self { batch_hash, kept_count, transactions, account_fee, effects, pool_changes, keys, senders, added, removed })
     }
 }
 
-/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys.
-fn check_kept(transactions: &[u8], senders: &[(AccountId, u32)], keys: &[PublicKey]) -> Result<(), RestoreError> {
+/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys and for what pools get and give.
+fn check_kept(
+    transactions: &[u8],
+    senders: &[(AccountId, u32)],
+    keys: &[PublicKey],
+    pool_changes: &[PoolChange],
+) -> Result<(), RestoreError> {
+    let mut changes = pool_changes.iter().peekable();
     let (mut rest, mut last, mut sent, mut asked) = (transactions, None, Vec::<(AccountId, u32)>::new(), Vec::new());
     while !rest.is_empty() {
         let (transaction, length) = decode_next_transaction(rest).map_err(|_| RestoreError::OutOfRange)?;
@@ -252,11 +381,18 @@ fn check_kept(transactions: &[u8], senders: &[(AccountId, u32)], keys: &[PublicK
             Some((_, count)) => *count += 1,
             None => sent.push((account, 1)),
         }
-        if let BatchOperation::CreateAccount(key) = operation {
-            asked.push(key);
+        let name = OfferName { account, sequence };
+        match operation {
+            BatchOperation::CreateAccount(key) => asked.push(key),
+            BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+                let is_of_this = |change: &&PoolChange| change.by == name && change.kind != PoolChangeKind::Closed;
+                changes.next_if(is_of_this).ok_or(RestoreError::Contradiction("what comes into a pool"))?;
+            }
+            _ => {}
         }
     }
-    let agrees = sent == senders && asked == keys;
+    let is_closed = |change: &PoolChange| change.kind == PoolChangeKind::Closed;
+    let agrees = sent == senders && asked == keys && changes.all(is_closed);
     if agrees { Ok(()) } else { Err(RestoreError::Contradiction("the transactions of a closed batch")) }
 }
 
@@ -336,6 +472,10 @@ fn in_order(is: bool) -> Result<(), RestoreError> {
     if is { Ok(()) } else { Err(RestoreError::Order) }
 }
 
+fn in_range(is: bool) -> Result<(), RestoreError> {
+    if is { Ok(()) } else { Err(RestoreError::OutOfRange) }
+}
+
 fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
     let count = u32::try_from(count).expect("nothing has as many members as there are numbers");
     sink(&count.to_le_bytes());
@@ -397,6 +537,11 @@ impl Reader<'_> {
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(RestoreError::Length)?;
         self.0 = rest;
         Ok(bytes)
+    }
+
+    fn pool_rule(&mut self) -> Result<PoolRule, RestoreError> {
+        let ([number], parameters) = (self.take()?, self.u32()?);
+        PoolRule::of_parts(number, parameters).ok_or(RestoreError::OutOfRange)
     }
 
     fn account_fee(&mut self) -> Result<Option<AccountFee>, RestoreError> {

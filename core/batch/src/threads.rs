@@ -87,7 +87,12 @@ impl Work {
                     work.touch(payment.to);
                     work.add_others(1);
                 }
-                BatchOperation::CreateAccount(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => work.add_others(1),
+                BatchOperation::CreateAccount(_)
+                | BatchOperation::Issue(_)
+                | BatchOperation::Burn(_)
+                | BatchOperation::CreatePool(_)
+                | BatchOperation::DepositToPool(_)
+                | BatchOperation::WithdrawFromPool(_) => work.add_others(1),
             }
         }
         work

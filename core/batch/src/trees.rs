@@ -3,15 +3,17 @@
 use std::num::NonZero;
 
 use walras_clearing::fork_join::{cuts, fork_join};
-use walras_clearing::{BatchMarket, Offer, OfferKey, PairTraded};
+use walras_clearing::{BatchMarket, Offer, OfferKey, PairTraded, PoolTraded};
 use walras_ledger::{AccountSet, Ledger};
 use walras_merkle::{ACCOUNT_KEY_BYTES, Content, Digest, Entries, OFFER_KEY_BYTES, PAIR_KEY_BYTES, PairRoot, Trie, offer_key};
-use walras_types::{AccountId, AssetId};
+use walras_types::{AccountId, AssetId, OfferName};
 
 use crate::accounts::Accounts;
 use crate::batch::ClosedBatch;
 use crate::gather::ByPair;
 use crate::outcomes::Outcomes;
+use crate::pool_entries::{self, POOLS_NUMBER, PoolEntries};
+use crate::pools::Pools;
 use crate::settings::AssetTable;
 
 /// The tries over a market's offers. Not part of the state: they can be built anew from what stands.
@@ -19,6 +21,8 @@ use crate::settings::AssetTable;
 pub(crate) struct OfferTrees {
     /// By the number of the pair; none until they are built.
     tries: Vec<Trie<OFFER_KEY_BYTES>>,
+    /// Over the pools and their providers.
+    pools: Trie<OFFER_KEY_BYTES>,
     pairs: Trie<PAIR_KEY_BYTES>,
     /// Whether what the closed batch changed in the market is in the tries already.
     follows_closed: bool,
@@ -54,8 +58,10 @@ pub(crate) type Touched = ([u8; ACCOUNT_KEY_BYTES], [u8; 4]);
 pub(crate) struct MarketChange<'b> {
     pub(crate) table: &'b AssetTable,
     pub(crate) market: &'b BatchMarket,
+    pub(crate) pools: &'b Pools,
     pub(crate) closed: &'b ClosedBatch,
     pub(crate) traded: &'b [PairTraded],
+    pub(crate) pools_traded: &'b [(OfferName, PoolTraded)],
 }
 
 /// What a block left.
@@ -89,10 +95,11 @@ impl OfferTrees {
     }
 
     /// Builds the tries of what stands, unless there are any; `has_closed` when a batch is closed.
-    pub(crate) fn prepare(&mut self, table: &AssetTable, market: &BatchMarket, has_closed: bool) {
+    pub(crate) fn prepare(&mut self, table: &AssetTable, market: &BatchMarket, pools: &Pools, has_closed: bool) {
         if self.tries.is_empty() {
             self.tries.resize_with(table.pair_count() as usize, Trie::new);
             self.build_others(table, market, &[]);
+            self.pools = Trie::build(&PoolEntries::new(pools, market.pools()));
             self.pairs = Trie::build(&self.pairs(table, market).1[..]);
             self.follows_closed = has_closed;
         }
@@ -139,11 +146,21 @@ impl OfferTrees {
         if is_new {
             self.build_others(change.table, change.market, &changed);
         }
+        let pool_keys = changed_keys_of_pools(change.closed, change.pools_traded);
+        let pools = PoolEntries::new(change.pools, change.market.pools());
+        if is_new {
+            self.pools = Trie::build(&pools);
+        } else if !pool_keys.is_empty() {
+            self.pools.update(&pools, &pool_keys);
+        }
         let (_, roots) = self.pairs(change.table, change.market);
         if is_new {
             self.pairs = Trie::build(&roots[..]);
         } else {
-            let keys: Vec<_> = changed.iter().map(|pair| pair.number.to_be_bytes()).collect();
+            // No pair has the number of the pools, which is the first.
+            let of_pools = Some(POOLS_NUMBER).filter(|_| !pool_keys.is_empty());
+            let numbers = of_pools.into_iter().chain(changed.iter().map(|pair| pair.number));
+            let keys: Vec<_> = numbers.map(u32::to_be_bytes).collect();
             self.pairs.update(&roots[..], &keys);
         }
         let (touched, outcomes) = done.into_iter().flatten().next().expect("one piece has the accounts");
@@ -169,16 +186,27 @@ impl OfferTrees {
         self.tries.get(pair as usize)
     }
 
-    /// The trie over the pairs, and what it is over.
+    /// The trie over the pools, once a block was cleared.
+    pub(crate) fn of_pools(&self) -> Option<&Trie<OFFER_KEY_BYTES>> {
+        (!self.tries.is_empty()).then_some(&self.pools)
+    }
+
+    /// The trie over the pairs, and what it is over: the pools, then the pairs.
     pub(crate) fn pairs(&self, table: &AssetTable, market: &BatchMarket) -> (&Trie<PAIR_KEY_BYTES>, Vec<PairRoot>) {
         let roots = market.books().iter().filter(|_| !self.tries.is_empty());
-        (&self.pairs, roots.map(|book| self.pair_root(table.number(book.pair()))).collect())
+        let pools = PairRoot { pair: POOLS_NUMBER, root: self.pools.root() };
+        let pools = Some(pools).filter(|_| self.pools.entry_count() > 0);
+        (&self.pairs, pools.into_iter().chain(roots.map(|book| self.pair_root(table.number(book.pair())))).collect())
     }
 
     pub(crate) fn bytes(&self) -> usize {
         let tries = self.tries.iter().map(|trie| trie.heap_bytes() + size_of_val(trie)).sum::<usize>();
-        tries + self.pairs.heap_bytes()
+        tries + self.pairs.heap_bytes() + self.pools.heap_bytes()
     }
+}
+
+fn changed_keys_of_pools(closed: &ClosedBatch, traded: &[(OfferName, PoolTraded)]) -> Vec<[u8; OFFER_KEY_BYTES]> {
+    pool_entries::changed_keys(&closed.pool_changes, traded.iter().map(|(name, _)| *name))
 }
 
 /// A pair whose offers changed.

@@ -11,7 +11,7 @@
 //! - No offer trades past its stated limit, in whole units, in full or in part; in each pair at most one sell offer and one buy offer
 //!   trade in part; all with a lower key trade in full, none with a higher key trades.
 //! - A sell offer whose limit is more than the share mu below the rate trades in full, or is counted.
-//! - A pool's product of reserves never falls, and a pool never trades past its own price.
+//! - The function of its reserves that a pool keeps never falls, and a pool never trades past its own price.
 //! - The order in which offers were given changes nothing, nor do the names of assets, the unit of valuations, nor, where nothing is
 //!   rounded, a power of two in the unit of an asset.
 //!
@@ -40,9 +40,10 @@ pub use market::{BatchMarket, Change, MarketError, PairBook};
 pub use offer::*;
 pub use pair_offers::{PairOffers, Split, Stands};
 pub use parts::Parts;
+pub use pool::{Curve, MarginalPrice};
 pub use proposal::*;
 pub use rejected::Rejected;
 pub use tie::TieBreak;
-pub use verified::{Fill, PairClearing, PairFills, PoolFill, Shortfall, Verified};
+pub use verified::{Fill, PairClearing, PairFills, PoolFill, PoolTraded, Shortfall, Verified};
 pub use verify::verify;
-pub use walras_types::LowerBounds;
+pub use walras_types::{LowerBounds, PoolRule};

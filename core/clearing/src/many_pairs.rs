@@ -8,7 +8,7 @@ use crate::fork_join::{cuts, fork_join};
 use crate::market::{BatchMarket, MarketError, PairBook, change_of, changed_amount, check_pair};
 use crate::offer::{Offer, OfferKey, Pair};
 use crate::pair_offers::{Places, Split};
-use crate::verified::{PairClearing, Verified};
+use crate::verified::{PairClearing, PoolFill, Verified};
 
 /// Sell offers that go and come in a pair, in any order.
 #[derive(Debug)]
@@ -73,15 +73,15 @@ impl PairTraded {
 }
 
 impl Verified<'_> {
-    /// What is to be traded, once the market is free to change.
+    /// What is to be traded, once the market is free to change: by sell offers ([`BatchMarket::trade`]), and by pools
+    /// ([`BatchMarket::trade_pools`]).
     ///
     /// # Panics
-    /// When buy offers or pools trade: only sell offers are traded so.
+    /// When buy offers trade.
     #[must_use]
-    pub fn into_sell_plans(self) -> Vec<TradePlan> {
-        assert!(self.pools.is_empty(), "pools are not traded with plans of sell offers");
+    pub fn into_plans(self) -> (Vec<TradePlan>, Vec<PoolFill>) {
         assert!(self.pairs.iter().all(|pair| pair.buys == Split::default()), "buy offers are not traded with plans of sell offers");
-        self.pairs.into_iter().map(TradePlan).collect()
+        (self.pairs.into_iter().map(TradePlan).collect(), self.pools)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use walras_types::{Amount, limits::ASSETS_MAX};
 
-use crate::offer::{AssetIndex, BuyOffer, Offer, OfferKey, Pair, Pool, PoolIndex};
+use crate::offer::{AssetIndex, BuyOffer, Offer, OfferKey, Pair, Pool, PoolIndex, PoolSide};
 use crate::pair_offers::{PairOffers, Places, Stands};
+use crate::verified::{PoolFill, PoolTraded};
 
 /// Why a market can not be built or changed so. The market is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub enum MarketError {
     PairsOutOfOrder(Pair),
     /// What is for sale of an asset is more than an amount can be.
     TooMuchOffered(AssetIndex),
-    /// A pool has an empty reserve, or a fee of all or more.
+    /// A pool has an empty reserve, a fee of all or more, or a rule with a number out of range.
     InvalidPool(PoolIndex),
 }
 
@@ -41,7 +42,11 @@ impl std::fmt::Display for MarketError {
                 write!(f, "more of asset {asset} is for sale than an amount can be: offer only what the ledger has reserved")
             }
             Self::InvalidPool(pool) => {
-                write!(f, "pool {}: it needs at least a unit of each asset, and a fee below 1000000 ppm", pool.0)
+                write!(
+                    f,
+                    "pool {}: it needs at least a unit of each asset, a fee below 1000000 ppm, and a rule within its ranges",
+                    pool.0
+                )
             }
         }
     }
@@ -129,11 +134,8 @@ impl BatchMarket {
         let mut for_sale = vec![0_u128; asset_count];
         check_and_count(&mut for_sale, offers)?;
         check_and_count(&mut for_sale, buy_offers)?;
-        for (number, pool) in (0..).zip(&pools) {
-            check_pair(pool.pair(crate::PoolSide::First), asset_count)?;
-            if pool.reserves.iter().any(|reserve| reserve.is_zero()) || pool.fee_ppm >= 1_000_000 {
-                return Err(MarketError::InvalidPool(PoolIndex(number)));
-            }
+        check_pools(&pools, asset_count)?;
+        for pool in &pools {
             for (asset, reserve) in pool.assets.iter().zip(pool.reserves) {
                 for_sale[asset.index()] += u128::from(reserve.get());
             }
@@ -168,6 +170,52 @@ impl BatchMarket {
             self.books.remove(at);
         }
         Ok(())
+    }
+
+    /// Puts these pools in place of all: O(pools + assets).
+    ///
+    /// # Errors
+    /// See [`MarketError`]; the market is then as it was.
+    pub fn set_pools(&mut self, pools: Vec<Pool>) -> Result<(), MarketError> {
+        check_pools(&pools, self.asset_count())?;
+        let mut changes = vec![0_i128; self.asset_count()];
+        for (pools, sign) in [(&self.pools, -1), (&pools, 1)] {
+            for (asset, reserve) in pools.iter().flat_map(|pool| pool.assets.iter().zip(pool.reserves)) {
+                changes[asset.index()] += sign * i128::from(reserve.get());
+            }
+        }
+        let amounts = (0_u16..).map(AssetIndex).zip(self.for_sale.iter().zip(changes));
+        self.for_sale =
+            amounts.map(|(asset, (amount, change))| changed_amount(asset, *amount, change)).collect::<Result<_, _>>()?;
+        self.pools = pools;
+        Ok(())
+    }
+
+    /// Trades what [`crate::verify`] found right of this market's pools, and says what each of those that traded sold and bought.
+    /// [`Self::set_pools`] with what they were undoes it.
+    ///
+    /// # Panics
+    /// When the market has changed since, but for its offers.
+    pub fn trade_pools(&mut self, fills: &[PoolFill]) -> Vec<PoolTraded> {
+        if fills.is_empty() {
+            return Vec::new();
+        }
+        let mut pools = self.pools.clone();
+        let traded = fills.iter().map(|fill| {
+            let pool = &mut pools[fill.pool.0 as usize];
+            let (sold, bought) = match fill.side {
+                PoolSide::First => (0, 1),
+                PoolSide::Second => (1, 0),
+            };
+            let left = pool.reserves[sold].checked_sub(fill.sold);
+            pool.reserves[sold] = left.expect("verified: a pool keeps some of what it sells");
+            let more = pool.reserves[bought].checked_add(fill.bought);
+            pool.reserves[bought] = more.expect("verified: what a pool has is an amount");
+            PoolTraded { pool: fill.pool, pair: pool.pair(fill.side), sold: fill.sold, bought: fill.bought }
+        });
+        let traded = traded.collect();
+        self.set_pools(pools).expect("verified: what is bought was sold, so no more is for sale than before");
+        traded
     }
 
     /// How many assets there are.
@@ -210,6 +258,17 @@ pub(crate) fn check_pair(pair: Pair, asset_count: usize) -> Result<(), MarketErr
         None if pair.sell == pair.buy => Err(MarketError::EqualAssets(pair.sell)),
         None => Ok(()),
     }
+}
+
+fn check_pools(pools: &[Pool], asset_count: usize) -> Result<(), MarketError> {
+    for (number, pool) in (0..).zip(pools) {
+        check_pair(pool.pair(PoolSide::First), asset_count)?;
+        let has_both = pool.reserves.iter().all(|reserve| !reserve.is_zero());
+        if !has_both || pool.fee_ppm >= 1_000_000 || !pool.rule.is_possible() {
+            return Err(MarketError::InvalidPool(PoolIndex(number)));
+        }
+    }
+    Ok(())
 }
 
 fn amount_for_sale(asset: AssetIndex, units: u128) -> Result<Amount, MarketError> {

@@ -1,6 +1,6 @@
 //! What stands in a batch market: pairs, offers to sell, offers to buy, pools.
 
-use walras_types::{Amount, BatchPrice, effective_buy_limit, effective_limit};
+use walras_types::{Amount, BatchPrice, PoolRule, effective_buy_limit, effective_limit};
 
 /// An asset of one batch market: dense from 0. The engine knows which ledger asset it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,11 +198,13 @@ pub enum PoolSide {
 #[repr(transparent)]
 pub struct PoolIndex(pub u32);
 
-/// A constant-product market maker: it trades as long as its marginal price is within the batch's rate, less its fee.
+/// A constant-function market maker: it trades as long as its marginal price is within the batch's rate, less its fee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// Its two assets, different ones.
     pub assets: [AssetIndex; 2],
+    /// How it prices them.
+    pub rule: PoolRule,
     /// What it has of each, at least 1.
     pub reserves: [Amount; 2],
     /// What it asks beyond its marginal price, in parts per million, below a million.

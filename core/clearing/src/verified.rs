@@ -32,6 +32,19 @@ pub struct PoolFill {
     pub bought: Amount,
 }
 
+/// What one pool traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolTraded {
+    /// The pool.
+    pub pool: PoolIndex,
+    /// What it sold and what it bought.
+    pub pair: Pair,
+    /// Units that it sold. At least 1.
+    pub sold: Amount,
+    /// Units that it got.
+    pub bought: Amount,
+}
+
 /// What did not trade and should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortfall {

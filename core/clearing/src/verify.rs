@@ -233,11 +233,11 @@ fn check_pools(
         let (sell, buy) = prices.of_pair(pool.pair(side)).ok_or(Rejected::PoolUnpriced(index))?;
         let rate = NetRate::new(sell, buy, rules.commission).ok_or(Rejected::PoolUnpriced(index))?;
         let bought = rate.bought_up(sold).ok_or(Rejected::PoolOverflow(index))?;
+        let (_, has) = pool.reserves_of(side);
+        has.checked_add(bought).ok_or(Rejected::PoolOverflow(index))?;
         if !pool.accepts(side, &rate, sold, bought) {
             return Err(Rejected::PoolSoldTooMuch { pool: index, sold, most: pool.sold_most(side, &rate) });
         }
-        let (_, has) = pool.reserves_of(side);
-        has.checked_add(bought).ok_or(Rejected::PoolOverflow(index))?;
         balance.add(pool.pair(side), sold, bought);
         fills.push(PoolFill { pool: index, side, sold, bought });
     }

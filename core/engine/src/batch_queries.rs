@@ -3,11 +3,11 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
-use walras_batch::{BlockPlace, Outcomes};
+use walras_batch::{Batch, BlockPlace, Outcomes, PoolView};
 use walras_clearing::{BatchMarket, OfferKey, Pair, Rules};
 use walras_order_book::PriceIndex;
 use walras_types::limits::TRANSACTION_SEQ_END;
-use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, QualityMax, TransactionSeq};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, QualityMax, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
 use crate::batches::{BatchMarketState, FeeInForce, LastBlock, rules};
@@ -124,6 +124,44 @@ impl<I: PriceIndex> Engine<I> {
     pub fn offer_statement(&self, market: BatchMarketId, pair: Pair, key: &OfferKey) -> Option<(&LastBlock, Vec<u8>)> {
         let state = self.batches.market(market).ok()?;
         Some((state.last.as_ref()?, state.batch.as_ref()?.offer_statement(pair, key)?))
+    }
+
+    /// The pools of a batch market, in ascending order of their names; of a closed batch with what it asked. None before the first opening.
+    pub fn pools(&self, market: BatchMarketId) -> impl Iterator<Item = PoolView> {
+        let batch = self.batches.market(market).ok().and_then(|state| state.batch.as_ref());
+        batch.into_iter().flat_map(Batch::pools)
+    }
+
+    /// A pool.
+    #[must_use]
+    pub fn pool(&self, market: BatchMarketId, name: OfferName) -> Option<PoolView> {
+        self.batches.market(market).ok()?.batch.as_ref()?.pool(name)
+    }
+
+    /// An account's shares of a pool.
+    #[must_use]
+    pub fn pool_shares(&self, market: BatchMarketId, pool: OfferName, account: AccountId) -> Amount {
+        let batch = self.batches.market(market).ok().and_then(|state| state.batch.as_ref());
+        batch.map_or(Amount::ZERO, |batch| batch.pool_shares(pool, account))
+    }
+
+    /// How much of an asset pools hold; zero when there is no such asset.
+    #[must_use]
+    pub fn pooled(&self, asset: AssetId) -> Amount {
+        self.ledger.pooled(asset).unwrap_or_default()
+    }
+
+    /// A pool since the market's last block, or an account's shares of it, or that there is none, with the proof of it, as bytes, and that
+    /// block. `None` as [`Self::offer_statement`].
+    #[must_use]
+    pub fn pool_statement(
+        &self,
+        market: BatchMarketId,
+        pool: OfferName,
+        provider: Option<AccountId>,
+    ) -> Option<(&LastBlock, Vec<u8>)> {
+        let state = self.batches.market(market).ok()?;
+        Some((state.last.as_ref()?, state.batch.as_ref()?.pool_statement(pool, provider)?))
     }
 
     /// The pair of two assets in a batch market.

@@ -24,13 +24,13 @@ use crate::snapshot::RestoreError;
 const PIECE: usize = 1 << 10;
 
 impl Batches {
-    pub(crate) fn encode(&self, sink: &mut impl FnMut(&[u8])) {
+    pub(crate) fn encode(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
         with_length(sink, |sink| self.accounts.snapshot(&mut &mut *sink));
         put(sink, |w| w.u32(self.markets.len() as u32));
-        self.markets.iter().for_each(|state| state.encode(sink));
+        self.markets.iter().for_each(|state| state.encode(has_pools, sink));
     }
 
-    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+    pub(crate) fn decode(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
         let mut batches = Self::new();
         batches.accounts = Accounts::restore(behind_length(r)?)?;
         let count = r.u32()?;
@@ -38,7 +38,7 @@ impl Batches {
             return Err(RestoreError::Contradiction("how many batch markets there are"));
         }
         for _ in 0..count {
-            batches.markets.push(BatchMarketState::decode(r)?);
+            batches.markets.push(BatchMarketState::decode(r, has_pools)?);
         }
         Ok(batches)
     }
@@ -111,7 +111,7 @@ impl<I: PriceIndex> Engine<I> {
 }
 
 impl BatchMarketState {
-    fn encode(&self, sink: &mut impl FnMut(&[u8])) {
+    fn encode(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
         // The names follow from what is collected; outcomes are no part of the state.
         let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
         put(sink, |w| {
@@ -124,7 +124,10 @@ impl BatchMarketState {
             w.u8(u8::from(batch.is_some()));
         });
         if let Some(batch) = batch {
-            with_length(sink, |sink| batch.snapshot(&mut &mut *sink));
+            with_length(sink, |sink| match has_pools {
+                true => batch.snapshot(&mut &mut *sink),
+                false => batch.snapshot_without_pools(&mut &mut *sink),
+            });
         }
         put(sink, |w| w.u32(collected.len() as u32));
         for piece in collected.chunks(PIECE) {
@@ -139,14 +142,15 @@ impl BatchMarketState {
         });
     }
 
-    fn decode(r: &mut Reader<'_>) -> Result<Self, RestoreError> {
+    fn decode(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
         let mut state = Self::new(BatchMarketSpec::get(r)?);
         state.phase = BatchPhase::get(r)?;
         for _ in 0..r.u32()? {
             state.assets.push(AssetId::get(r)?);
         }
         state.account_fee = FeeInForce { now: Wire::get(r)?, next: Wire::get(r)? };
-        state.batch = if flag(r)? { Some(Batch::restore(behind_length(r)?)?) } else { None };
+        let restore = if has_pools { Batch::restore } else { Batch::restore_without_pools };
+        state.batch = if flag(r)? { Some(restore(behind_length(r)?)?) } else { None };
         for _ in 0..r.u32()? {
             let transaction = BatchTransaction::get(r)?;
             state.names.insert(OfferName { account: transaction.account, sequence: transaction.sequence }.number());

@@ -5,8 +5,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use walras_batch::{
-    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, Outcomes, ProposedClearing, Quality,
-    Roots, Then, threads_worth,
+    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, Outcomes, PoolChange,
+    PoolChangeKind, ProposedClearing, Quality, Roots, Then, threads_worth,
 };
 use walras_clearing::{Pair, PairTraded, Rules};
 use walras_ledger::AccountSet;
@@ -23,12 +23,13 @@ use walras_wire::batch::BlockProposal;
 use walras_wire::{
     AccountEvent, AccountFeeChanged, AccountFeePaid, AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed,
     BatchCommand, BatchEvent, BatchIntervalChanged, BatchMarketCommand, BatchMarketEvent, BatchMarketSpec, BatchPhaseChanged,
-    BlockCleared, CloseBatch, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, Rejected, SetAccountFee,
-    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, SupplyChanged, TransactionCollected,
-    TransactionDropped, VenueEvent,
+    BlockCleared, CloseBatch, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, PoolClosed, PoolCreated, PoolMoved,
+    PoolTraded, Rejected, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction,
+    SupplyChanged, TransactionCollected, TransactionDropped, VenueEvent,
 };
 
 use crate::engine::Engine;
+use crate::versions::Rules as _;
 
 const _: () = assert!(BATCH_VENUE_ASSETS_MAX <= BATCH_ASSETS_MAX);
 const _: () = assert!(BATCH_VENUE_TRANSACTIONS_MAX as usize <= BATCH_TRANSACTIONS_MAX);
@@ -320,7 +321,7 @@ impl<I: PriceIndex> Engine<I> {
         let transaction = submit.transaction();
         let BatchTransaction { account, sequence, .. } = transaction;
         self.check_active(account)?;
-        let has_shards = self.shard_place().count > 1;
+        let (has_shards, has_pools) = (self.shard_place().count > 1, self.version.has_pools());
         let Batches { accounts, markets, .. } = &mut self.batches;
         let name = OfferName { account, sequence }.number();
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
@@ -328,6 +329,9 @@ impl<I: PriceIndex> Engine<I> {
         let block = state.collecting_block();
         if named_market(&transaction).is_some_and(|named| named != market) {
             return Err(RejectReason::BatchMarketMismatch);
+        }
+        if !has_pools && is_of_a_pool(&transaction.operation) {
+            return Err(RejectReason::NeedsLaterVersion);
         }
         if has_shards && matches!(transaction.operation, BatchOperation::CreateAccount(_)) {
             return Err(RejectReason::AccountsByOperator);
@@ -424,11 +428,18 @@ impl<I: PriceIndex> Engine<I> {
         let batch = state.batch.as_mut().ok_or(BlockRejected::NothingClosed)?;
         let threads = batch.threads_worth_clearing(*threads);
         let cleared = batch.clear(&mut self.ledger, accounts, &ProposedClearing::from(block), threads)?;
-        let Cleared { header, roots, touched, outcomes, traded, effects, created, shortfall: _ } = cleared;
+        let Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall: _ } =
+            cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
         for pair in &traded {
             tell_traded(block.market, assets_of(&state.assets, pair.pair), pair, events);
         }
+        for (pool, traded) in &pools_traded {
+            let (sell, buy) = assets_of(&state.assets, traded.pair);
+            let (market, pool, sold, bought) = (block.market, *pool, traded.sold, traded.bought);
+            events.push(Event::Batch(BatchEvent::PoolTraded(PoolTraded { market, pool, sell, buy, sold, bought })));
+        }
+        pool_changes.iter().for_each(|change| events.push(told_of_pool(block.market, change)));
         effects.iter().for_each(|effect| events.push(told(block.market, effect)));
         for (account, key) in created {
             self.statuses.push(AccountStatus::Active);
@@ -461,6 +472,9 @@ fn named_market(transaction: &BatchTransaction) -> Option<BatchMarketId> {
     match &transaction.operation {
         BatchOperation::CreateOffer(create) => Some(create.market),
         BatchOperation::CancelOffer(cancel) => Some(cancel.market),
+        BatchOperation::CreatePool(create) => Some(create.market),
+        BatchOperation::DepositToPool(deposit) => Some(deposit.market),
+        BatchOperation::WithdrawFromPool(withdraw) => Some(withdraw.market),
         BatchOperation::CreateAccount(_) | BatchOperation::Payment(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => None,
     }
 }
@@ -512,6 +526,24 @@ fn told(market: BatchMarketId, effect: &Effect) -> Event {
         Then::Burnt => Event::Batch(BatchEvent::Burnt(SupplyChanged { account, asset, amount })),
         Then::AccountFee => Event::Batch(BatchEvent::AccountFeePaid(AccountFeePaid { market, account, asset, amount })),
     }
+}
+
+fn is_of_a_pool(operation: &BatchOperation) -> bool {
+    use BatchOperation::{CreatePool, DepositToPool, WithdrawFromPool};
+    matches!(operation, CreatePool(_) | DepositToPool(_) | WithdrawFromPool(_))
+}
+
+fn told_of_pool(market: BatchMarketId, change: &PoolChange) -> Event {
+    let PoolChange { pool, kind, by, assets: [first, second], amounts, shares } = *change;
+    let moved = PoolMoved { market, pool, account: by.account, sequence: by.sequence, first, second, amounts, shares };
+    Event::Batch(match kind {
+        PoolChangeKind::Created { rule, fee_ppm } => {
+            BatchEvent::PoolCreated(PoolCreated { market, pool, first, second, rule, fee_ppm, amounts, shares })
+        }
+        PoolChangeKind::Deposited => BatchEvent::PoolDeposited(moved),
+        PoolChangeKind::Withdrawn => BatchEvent::PoolWithdrawn(moved),
+        PoolChangeKind::Closed => BatchEvent::PoolClosed(PoolClosed { market, pool, first, second, amounts }),
+    })
 }
 
 /// Suspends or reinstates an account for batch markets.

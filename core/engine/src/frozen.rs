@@ -10,7 +10,8 @@ use walras_wire::codec::Writer;
 use crate::batches::{BatchMarketState, Batches};
 use crate::engine::Engine;
 use crate::market::Market;
-use crate::snapshot::{append_hash, put_order};
+use crate::snapshot::{append_hash, encode_funds, put_order};
+use crate::versions::Rules;
 
 /// The state after one entry. [`Self::snapshot`] gives the bytes that [`Engine::snapshot`] gave then.
 pub struct Frozen {
@@ -18,6 +19,7 @@ pub struct Frozen {
     /// The bytes before an instrument's open orders, and these.
     markets: Vec<(Vec<u8>, FrozenOrders)>,
     back: Vec<u8>,
+    has_pools: bool,
     batches: Batches,
     ledger: Ledger,
 }
@@ -40,8 +42,7 @@ impl Frozen {
         }
         out.extend_from_slice(&self.back);
         let mut sink = |piece: &[u8]| out.extend_from_slice(piece);
-        self.batches.encode(&mut sink);
-        self.ledger.snapshot(&mut sink);
+        encode_funds(self.has_pools, &self.batches, &self.ledger, &mut sink);
         append_hash(out, start);
     }
 }
@@ -59,7 +60,8 @@ impl<I: PriceIndex> Engine<I> {
         let of_market = |market: &Market<I>| (encoded(&|bytes| market.encode_front(bytes, &mut |_| ())), market.book.freeze());
         let markets = self.markets.iter().map(of_market).collect();
         let back = encoded(&|bytes| self.encode_back(bytes, &mut |_| ()));
-        Frozen { front, markets, back, batches: self.batches.for_snapshot(), ledger: self.ledger.clone() }
+        let (has_pools, batches) = (self.version.has_pools(), self.batches.for_snapshot());
+        Frozen { front, markets, back, has_pools, batches, ledger: self.ledger.clone() }
     }
 }
 

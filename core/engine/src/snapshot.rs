@@ -108,6 +108,15 @@ impl From<walras_batch::RestoreError> for RestoreError {
     }
 }
 
+/// Batch markets and the ledger, the last parts.
+pub(crate) fn encode_funds(has_pools: bool, batches: &Batches, ledger: &Ledger, sink: &mut impl FnMut(&[u8])) {
+    batches.encode(has_pools, sink);
+    match has_pools {
+        true => ledger.snapshot(sink),
+        false => ledger.snapshot_without_pools(sink),
+    }
+}
+
 /// What a snapshot ends with: the hash of what is behind `start`.
 pub(crate) fn append_hash(out: &mut Vec<u8>, start: usize) {
     let hash = blake3::hash(&out[start..]);
@@ -203,8 +212,10 @@ impl<I: PriceIndex> Engine<I> {
         engine.shards = Shards::decode(r)?;
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.nonces = Nonces::decode(r)?.map_err(RestoreError::Contradiction)?;
-        engine.batches = Batches::decode(r)?;
-        engine.ledger = Ledger::restore(&content[r.position()..])?;
+        let has_pools = version.has_pools();
+        engine.batches = Batches::decode(r, has_pools)?;
+        let restore = if has_pools { Ledger::restore } else { Ledger::restore_without_pools };
+        engine.ledger = restore(&content[r.position()..])?;
         engine.check_restored()?;
         // Orders or positions in another order than a snapshot has them would restore to a state of other bytes.
         if !engine.has_state_bytes(content) {
@@ -215,8 +226,7 @@ impl<I: PriceIndex> Engine<I> {
 
     fn encode(&self, sink: &mut impl FnMut(&[u8])) {
         self.encode_head(sink);
-        self.batches.encode(sink);
-        self.ledger.snapshot(sink);
+        encode_funds(self.version.has_pools(), &self.batches, &self.ledger, sink);
     }
 
     /// What comes before batch markets and the ledger.

@@ -7,7 +7,7 @@
 //! are two at least.
 //!
 //! - 11: logs that begin without an entry about their version.
-//! - 12: nothing but that a log begins with its version.
+//! - 12: a log begins with its version; pools in batch markets.
 //! - [`REHEARSAL`]: fees are whole multiples of two units. No release goes to it.
 
 use walras_types::EngineVersion;
@@ -30,11 +30,17 @@ pub fn is_known(version: EngineVersion) -> bool {
 
 /// What a version says.
 pub(crate) trait Rules {
+    /// Whether batch markets have pools.
+    fn has_pools(self) -> bool;
     /// Whether fees and rebates are whole multiples of two units.
     fn has_even_fees(self) -> bool;
 }
 
 impl Rules for EngineVersion {
+    fn has_pools(self) -> bool {
+        self > OLDEST
+    }
+
     fn has_even_fees(self) -> bool {
         self >= REHEARSAL
     }

@@ -3,8 +3,8 @@
 //!
 //! A block first reserves what its accounts promise. This touches only each account's own balances, so the ledger is split into
 //! ranges of accounts ([`AccountsPart`]). At its end, reserved funds go to other accounts: the ledger is split by assets
-//! ([`AssetsPart`]), and for each asset the credits equal the spending, less the venue's fees ([`AssetMoves`]). No balance is
-//! visible to two threads, so the result does not depend on their number.
+//! ([`AssetsPart`]), and for each asset the credits to accounts and pools equal the spending, less the venue's fees ([`AssetMoves`]). No
+//! balance is visible to two threads, so the result does not depend on their number.
 
 use walras_types::{AccountId, Amount, AssetId};
 
@@ -204,6 +204,20 @@ impl AssetMoves<'_> {
         let balance = self.balance(account);
         balance.available = minus(balance.available, amount);
         add(&mut balance.reserved, amount);
+    }
+
+    /// Puts spent funds into pools. Undoes [`Self::unpool`].
+    #[inline]
+    pub fn pool(&mut self, amount: Amount) {
+        self.credited += i128::from(amount.get());
+        add(&mut self.column.pooled, amount);
+    }
+
+    /// Takes funds out of pools, to be credited. Undoes [`Self::pool`].
+    #[inline]
+    pub fn unpool(&mut self, amount: Amount) {
+        self.spent += i128::from(amount.get());
+        self.column.pooled = self.column.pooled.checked_sub(amount).expect("a block takes from pools what they have");
     }
 
     /// Destroys a reserved amount.

@@ -87,6 +87,8 @@ pub(crate) struct Column {
     pub(crate) fees: Amount,
     /// Left accounts for another ledger, which was not yet seen to take it; a part of the supply.
     pub(crate) in_transit: Amount,
+    /// What pools of batch markets hold; a part of the supply.
+    pub(crate) pooled: Amount,
     /// Taken from other ledgers less what they were seen to take. What was issued here is the supply less this.
     pub(crate) moved_in: i128,
 }
@@ -184,6 +186,12 @@ impl Ledger {
     #[must_use]
     pub fn in_transit(&self, asset: AssetId) -> Option<Amount> {
         Some(self.columns.get(asset.0 as usize)?.in_transit)
+    }
+
+    /// How much of `asset` pools of batch markets hold.
+    #[must_use]
+    pub fn pooled(&self, asset: AssetId) -> Option<Amount> {
+        Some(self.columns.get(asset.0 as usize)?.pooled)
     }
 
     /// How much of `asset` was deposited or issued here and neither withdrawn nor burnt here. Below zero where more went out here
@@ -346,9 +354,9 @@ impl Ledger {
             let wide = |amount: Amount| u128::from(amount.get());
             let held: u128 = column.balances.iter().map(|b| wide(b.available) + wide(b.reserved)).sum();
             assert_eq!(
-                held + wide(column.fees) + wide(column.in_transit),
+                held + wide(column.fees) + wide(column.in_transit) + wide(column.pooled),
                 wide(column.supply),
-                "asset {asset}: balances, fees and what is in transit are not the supply"
+                "asset {asset}: balances, fees, what is in transit and what pools hold are not the supply"
             );
         }
     }

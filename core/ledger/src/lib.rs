@@ -4,8 +4,8 @@
 //! account may trade, names of assets, and overdrafts.
 //!
 //! *Invariants*, after every call, and of an asset whose [`AssetMoves`] are under way after [`AssetMoves::finish`]:
-//! - Per asset, the sum over all accounts of available and reserved, plus the fees collected, plus what is in transit to other ledgers, is
-//!   the supply: what was issued here less what was withdrawn, plus what was received from other ledgers less what they took.
+//! - Per asset, the sum over all accounts of available and reserved, plus the fees collected, plus what is in transit to other ledgers and what
+//!   pools hold, is the supply: what was issued here less what was withdrawn, plus what was received from other ledgers less what they took.
 //! - The supply of an asset is at most [`walras_types::limits::AMOUNT_MAX`]. So no balance can overflow: each is a part of it.
 //! - A call that returns an error has changed nothing.
 //!

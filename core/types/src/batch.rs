@@ -1,6 +1,6 @@
 //! The transactions of batch markets, which take effect together, independent of their order.
 
-use crate::{AccountId, Amount, AssetId, BatchPrice};
+use crate::{AccountId, Amount, AssetId, BatchPrice, CreatePool, DepositToPool, WithdrawFromPool};
 
 /// A batch market of the venue: a set of assets that clear together. Assigned by the operator in dense order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +57,12 @@ pub enum BatchOperation {
     Issue(IssuedAmount),
     /// Destroys units that the asset's issuer has.
     Burn(IssuedAmount),
+    /// Creates a pool that trades two assets by a rule.
+    CreatePool(CreatePool),
+    /// Adds to a pool for shares of it.
+    DepositToPool(DepositToPool),
+    /// Gives shares of a pool back.
+    WithdrawFromPool(WithdrawFromPool),
 }
 
 /// An offer to sell.
@@ -120,7 +126,7 @@ pub struct AccountFee {
     pub amount: Amount,
 }
 
-/// Identifies an offer of a venue by its account and the transaction that created it.
+/// Identifies an offer or a pool of a venue by its account and the transaction that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferName {
     /// The account.

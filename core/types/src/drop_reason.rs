@@ -75,6 +75,18 @@ drop_reasons! {
     Overdraft = 18, "the account's transactions spend more than it had available when the block began: spend less, or deposit before";
     /// As many accounts as there may be.
     TooManyAccounts = 19, "the venue has as many accounts as it can: use one that exists";
+    /// The market has no such pool.
+    UnknownPool = 20, "there is no such pool in the market: name the account and the number of the transaction that created it";
+    /// A number of a pool is out of its range.
+    PoolTerms = 21, "a weight, the amplification or the fee is out of range: use weights of 1 to 1000, amplifications of 1 to 1000000, fees of at most 100000 ppm";
+    /// It would hold too little.
+    PoolTooSmall = 22, "the pool would begin with too little: give at least 1000 units of each asset";
+    /// It comes to no share.
+    DepositTooSmall = 23, "what it adds to the pool comes to no share of it: add more of both assets";
+    /// More shares are given back than the account has.
+    SharesOverdrawn = 24, "the account's transactions give back more shares of the pool than it had when the block began: give back fewer";
+    /// As many pools as there may be.
+    TooManyPools = 25, "the market has as many pools as it can: add to one that exists";
 }
 
 impl DropReason {
@@ -98,8 +110,13 @@ impl DropReason {
             | Self::NotIssuer
             | Self::KeyTaken
             | Self::KeyTwice
-            | Self::TooManyAccounts => true,
-            Self::SequenceTwice | Self::CancelledTwice | Self::SupplyOverflow | Self::Overdraft => false,
+            | Self::TooManyAccounts
+            | Self::UnknownPool
+            | Self::PoolTerms
+            | Self::PoolTooSmall
+            | Self::DepositTooSmall
+            | Self::TooManyPools => true,
+            Self::SequenceTwice | Self::CancelledTwice | Self::SupplyOverflow | Self::Overdraft | Self::SharesOverdrawn => false,
         }
     }
 }

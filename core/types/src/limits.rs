@@ -100,6 +100,21 @@ pub const BATCH_ASSETS_MAX: usize = 256;
 /// Assets of one batch market of a venue. Fewer than [`BATCH_ASSETS_MAX`], so that a block's clearing fits a log entry.
 pub const BATCH_VENUE_ASSETS_MAX: usize = 100;
 
+/// Pools of one batch market.
+pub const POOLS_MAX: usize = 1 << 8;
+
+/// Highest fee of a pool, in parts per million (10 %).
+pub const POOL_FEE_PPM_MAX: u32 = 100_000;
+
+/// Fewest units of each asset with which a pool begins: with fewer, a share of it would be too coarse to be given back in part.
+pub const POOL_RESERVE_MIN: u64 = 1_000;
+
+/// Highest weight of an asset in a weighted pool.
+pub const POOL_WEIGHT_MAX: u16 = 1_000;
+
+/// Highest amplification of a stable-swap pool.
+pub const POOL_AMPLIFICATION_MAX: u32 = 1_000_000;
+
 /// Batch markets of a venue.
 pub const BATCH_MARKETS_MAX: usize = 64;
 

@@ -148,6 +148,13 @@ impl NetRate {
         wanted.scaled_is_at_least(-self.scale, paid)
     }
 
+    /// Whether `rate * sold * 2^exponent >= bought`, exactly.
+    #[must_use]
+    pub fn pays_scaled_at_least(&self, sold: u128, exponent: i32, bought: u128) -> bool {
+        let (paid, wanted) = (U256::product(sold, self.numerator), U256::product(bought, u128::from(self.denominator)));
+        paid.scaled_is_at_least(self.scale + exponent, wanted)
+    }
+
     /// What `sold` buys, rounded down: the venue keeps the remainder. `None` above [`Amount::MAX`].
     #[must_use]
     #[inline]

@@ -77,6 +77,7 @@ reject_reasons! {
     AccessDelayTooLong = 36, "The delay of fair access is too long: give at most ten seconds.";
     ShardsInvalid = 37, "The shards do not fit: give a count from 1 to 64 that never falls and an own number below it that never changes, and make a shard other than 0 one before its first instrument.";
     EngineVersionInvalid = 38, "The venue does not go to that engine version: it is not later than the one in force, or not every replica is linked and knows it; ask walras cluster upgrade-check.";
+    NeedsLaterVersion = 39, "This needs a later engine version than the one in force: ask the operator to finish the upgrade (walras cluster finish-upgrade).";
 
     // 40-59: the market's state does not allow it.
     PhaseTakesNoOrders = 40, "The instrument is closed or halted: send only cancels, and wait with orders until its phase changes.";

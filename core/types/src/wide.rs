@@ -19,6 +19,38 @@ impl U256 {
         Self { high: high + (cross_1 >> 64) + (cross_2 >> 64) + (middle >> 64), low: (middle << 64) | (low & LOW) }
     }
 
+    /// `self + other`; the caller knows that it fits.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        let (low, is_carried) = self.low.overflowing_add(other.low);
+        let high = self.high.checked_add(other.high).expect("a sum of 256 bits").checked_add(is_carried as u128);
+        Self { high: high.expect("a sum of 256 bits"), low }
+    }
+
+    /// `(m, e)` with `m` of at most `bits` bits, 1 to 127, and `m * 2^e` not below the number: the nearest such, or the next.
+    #[must_use]
+    pub const fn leading_up(self, bits: u32) -> (u128, u32) {
+        let (m, e) = self.leading_down(bits);
+        let cut = Self { high: 0, low: m }.shifted(e);
+        // One more may have a bit more, which a `u128` holds.
+        if cut.high == self.high && cut.low == self.low { (m, e) } else { (m + 1, e) }
+    }
+
+    /// The same not above the number.
+    #[must_use]
+    pub const fn leading_down(self, bits: u32) -> (u128, u32) {
+        let e = self.bit_count().saturating_sub(bits);
+        let m = match e {
+            0 => self.low,
+            1..=127 => (self.high << (128 - e)) | (self.low >> e),
+            _ => self.high >> (e - 128),
+        };
+        (m, e)
+    }
+
     /// The number of bits up to the highest that is set, 0 for zero.
     const fn bit_count(self) -> u32 {
         match self.high {
@@ -53,5 +85,35 @@ impl U256 {
             0 => self.is_at_least(other.shifted(shift.unsigned_abs())),
             more => more > 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_bits_bracket_a_number() {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u128::from(state) << 64 | u128::from(state.rotate_left(17))
+        };
+        for round in 0..4_000_u32 {
+            let (a, b) = (next() >> (round % 128), next() >> (round / 31 % 128));
+            let (number, bits) = (U256::product(a, b), 1 + round % 127);
+            let (down, up) = (number.leading_down(bits), number.leading_up(bits));
+            let at = |(m, e): (u128, u32)| U256::product(m, 1).scaled_is_at_least(e as i32, number);
+            let below = |(m, e): (u128, u32)| number.scaled_is_at_least(-(e as i32), U256::product(m, 1));
+            assert!(below(down) && at(up) && down.0 >> bits == 0 && up.0 - down.0 <= 1, "{a} {b} {bits}");
+            assert!(down == up || !at(down) && !below(up), "{a} {b} {bits}");
+        }
+    }
+
+    #[test]
+    fn a_sum_carries() {
+        let max = U256::product(u128::MAX, 1);
+        assert_eq!(max.plus(U256::product(1, 1)), U256::product(1 << 64, 1 << 64));
+        assert_eq!(max.plus(max), U256::product(u128::MAX, 2));
     }
 }

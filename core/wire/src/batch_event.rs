@@ -1,11 +1,13 @@
 //! Events of batch markets, and their bytes.
 //!
 //! A batch gives two groups of events. When it is closed: [`BatchClosed`], then dropped transactions, then new offers. When it is
-//! cleared: what traded, by pair and in the order of the offers' keys; the effects of payments, cancels, issues, burns and account
-//! fees, by asset; accounts that were created; and last [`BlockCleared`].
+//! cleared: what traded, by pair and in the order of the offers' keys; what pools traded; what came into pools and went out of them, by
+//! (account, sequence), and pools that are gone; the effects of payments, cancels, issues, burns and account fees, by asset; accounts
+//! that were created; and last [`BlockCleared`].
 
 use walras_types::{
-    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, PublicKey, TransactionSeq,
+    AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, OfferName, PoolRule, PublicKey,
+    TransactionSeq,
 };
 
 use crate::batch_command::BatchMarketSpec;
@@ -49,6 +51,16 @@ pub enum BatchEvent {
     Issued(SupplyChanged),
     /// An asset's issuer destroyed units.
     Burnt(SupplyChanged),
+    /// A pool was created.
+    PoolCreated(PoolCreated),
+    /// A provider added to a pool.
+    PoolDeposited(PoolMoved),
+    /// A provider gave shares of a pool back.
+    PoolWithdrawn(PoolMoved),
+    /// A pool traded.
+    PoolTraded(PoolTraded),
+    /// A pool has no provider any more and is gone.
+    PoolClosed(PoolClosed),
     /// A batch was cleared; all that it did precedes this.
     Cleared(BlockCleared),
     /// A proposed clearing was refused.
@@ -214,6 +226,80 @@ pub struct OfferTraded {
     pub left: Amount,
 }
 
+/// A pool was created, and stands from the block on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolCreated {
+    /// Where.
+    pub market: BatchMarketId,
+    /// By whom and by which transaction: its name.
+    pub pool: OfferName,
+    /// The first asset.
+    pub first: AssetId,
+    /// The second asset.
+    pub second: AssetId,
+    /// How it prices them.
+    pub rule: PoolRule,
+    /// What it asks beyond its marginal price, in parts per million.
+    pub fee_ppm: u32,
+    /// What it begins with of each.
+    pub amounts: [Amount; 2],
+    /// The shares of its creator.
+    pub shares: Amount,
+}
+
+/// A provider added to a pool or gave shares of it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolMoved {
+    /// Where.
+    pub market: BatchMarketId,
+    /// The pool.
+    pub pool: OfferName,
+    /// The provider.
+    pub account: AccountId,
+    /// By which transaction.
+    pub sequence: TransactionSeq,
+    /// The first asset.
+    pub first: AssetId,
+    /// The second asset.
+    pub second: AssetId,
+    /// Units of each that it gave or got.
+    pub amounts: [Amount; 2],
+    /// Shares that it got or gave.
+    pub shares: Amount,
+}
+
+/// A pool traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolTraded {
+    /// Where.
+    pub market: BatchMarketId,
+    /// The pool.
+    pub pool: OfferName,
+    /// What it sold.
+    pub sell: AssetId,
+    /// What for.
+    pub buy: AssetId,
+    /// How much it sold.
+    pub sold: Amount,
+    /// How much it bought.
+    pub bought: Amount,
+}
+
+/// A pool is gone, since all its shares were given back. The units that rounding left in it are among the fees that the venue collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolClosed {
+    /// Where.
+    pub market: BatchMarketId,
+    /// The pool.
+    pub pool: OfferName,
+    /// The first asset.
+    pub first: AssetId,
+    /// The second asset.
+    pub second: AssetId,
+    /// Units of each that were left.
+    pub amounts: [Amount; 2],
+}
+
 /// An account paid another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paid {
@@ -300,6 +386,10 @@ wire_struct!(TransactionDropped { market, account, sequence, reason });
 wire_struct!(OfferOpened { market, account, sequence, sell, buy, amount, stated, limit, tie });
 wire_struct!(OfferCancelled { market, account, sequence, sell, buy, amount });
 wire_struct!(OfferTraded { market, account, sequence, sell, buy, sold, bought, left });
+wire_struct!(PoolCreated { market, pool, first, second, rule, fee_ppm, amounts, shares });
+wire_struct!(PoolMoved { market, pool, account, sequence, first, second, amounts, shares });
+wire_struct!(PoolTraded { market, pool, sell, buy, sold, bought });
+wire_struct!(PoolClosed { market, pool, first, second, amounts });
 wire_struct!(Paid { market, from, to, asset, amount });
 wire_struct!(AccountFeePaid { market, account, asset, amount });
 wire_struct!(SupplyChanged { account, asset, amount });

@@ -258,6 +258,9 @@ impl BatchEvent {
             Self::Paid(e) => [Some(e.from), Some(e.to)],
             Self::AccountFeePaid(e) => [Some(e.account), None],
             Self::Issued(e) | Self::Burnt(e) => [Some(e.account), None],
+            Self::PoolCreated(e) => [Some(e.pool.account), None],
+            Self::PoolDeposited(e) | Self::PoolWithdrawn(e) => [Some(e.account), None],
+            Self::PoolTraded(_) | Self::PoolClosed(_) => [None, None],
             Self::Closed(_) | Self::Cleared(_) | Self::ClearingRejected(_) => [None, None],
         }
     }

@@ -89,6 +89,11 @@ event_codec!(
         Burnt = 46,
         Cleared = 47,
         ClearingRejected = 48,
+        PoolCreated = 52,
+        PoolDeposited = 53,
+        PoolWithdrawn = 54,
+        PoolTraded = 55,
+        PoolClosed = 56,
     }
     Venue(VenueEvent) {
         AssetCreated = 16,

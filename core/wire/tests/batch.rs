@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use walras_types::limits::{ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, TRANSACTION_SEQ_END};
+use walras_types::limits::{
+    ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, POOL_AMPLIFICATION_MAX, POOL_WEIGHT_MAX, TRANSACTION_SEQ_END,
+};
 use walras_types::*;
 use walras_wire::DecodeError;
 use walras_wire::batch::*;
@@ -58,7 +60,28 @@ fn operation() -> impl Strategy<Value = BatchOperation> {
         (account(), asset(), amount()).prop_map(|(to, asset, amount)| BatchOperation::Payment(Payment { to, asset, amount })),
         issued().prop_map(BatchOperation::Issue),
         issued().prop_map(BatchOperation::Burn),
+        (market(), asset(), asset(), rule(), any::<u32>(), amount(), amount()).prop_map(
+            |(market, first, second, rule, fee_ppm, x, y)| {
+                BatchOperation::CreatePool(CreatePool { market, assets: [first, second], rule, fee_ppm, amounts: [x, y] })
+            }
+        ),
+        (market(), name(), amount(), amount())
+            .prop_map(|(market, pool, x, y)| { BatchOperation::DepositToPool(DepositToPool { market, pool, amounts: [x, y] }) }),
+        (market(), name(), amount())
+            .prop_map(|(market, pool, shares)| { BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool, shares }) }),
     ]
+}
+
+fn rule() -> impl Strategy<Value = PoolRule> {
+    prop_oneof![
+        Just(PoolRule::ConstantProduct),
+        [1..=POOL_WEIGHT_MAX, 1..=POOL_WEIGHT_MAX].prop_map(|weights| PoolRule::Weighted { weights }),
+        (1..=POOL_AMPLIFICATION_MAX).prop_map(|amplification| PoolRule::StableSwap { amplification }),
+    ]
+}
+
+fn name() -> impl Strategy<Value = OfferName> {
+    (account(), sequence()).prop_map(|(account, sequence)| OfferName { account, sequence })
 }
 
 fn transaction() -> impl Strategy<Value = BatchTransaction> {
@@ -237,6 +260,32 @@ fn a_transaction_byte_for_byte() {
         &[0, 0, 0, 0, 0, 0, 0xf0, 0x3f],
     ];
     assert_eq!(transaction_bytes(&transaction), expected.concat());
+}
+
+#[test]
+fn transactions_on_pools_byte_for_byte() {
+    let sent = |operation| transaction_bytes(&BatchTransaction { account: AccountId(1), sequence: TransactionSeq(2), operation });
+    let head = [&[1, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let (market, amounts) = (BatchMarketId(3), [6, 7].map(|units| Amount::new(units).unwrap()));
+    let pool = OfferName { account: AccountId(8), sequence: TransactionSeq(9) };
+    let (six, seven) = ([6, 0, 0, 0, 0, 0, 0, 0], [7, 0, 0, 0, 0, 0, 0, 0]);
+    let name = [8, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let rules = [
+        (PoolRule::ConstantProduct, [0, 0, 0, 0, 0]),
+        (PoolRule::Weighted { weights: [80, 0x0102] }, [1, 80, 0, 2, 1]),
+        (PoolRule::StableSwap { amplification: 0x01_02_03 }, [2, 3, 2, 1, 0]),
+    ];
+    for (rule, rule_bytes) in rules {
+        let create = CreatePool { market, assets: [AssetId(4), AssetId(5)], rule, fee_ppm: 3_000, amounts };
+        let assets = [&[4, 0, 0, 0][..], &[5, 0, 0, 0]].concat();
+        let expected = [&head[..], &[7], &[3, 0], &assets, &rule_bytes, &[0xb8, 0x0b, 0, 0], &six, &seven].concat();
+        assert_eq!(sent(BatchOperation::CreatePool(create)), expected);
+        assert_eq!(expected.len(), TRANSACTION_BYTES_MAX);
+    }
+    let deposit = DepositToPool { market, pool, amounts };
+    assert_eq!(sent(BatchOperation::DepositToPool(deposit)), [&head[..], &[8], &[3, 0], &name, &six, &seven].concat());
+    let withdraw = WithdrawFromPool { market, pool, shares: amounts[1] };
+    assert_eq!(sent(BatchOperation::WithdrawFromPool(withdraw)), [&head[..], &[9], &[3, 0], &name, &seven].concat());
 }
 
 /// Three assets, of which the second has no price; two pairs with six possible ones.

@@ -281,12 +281,17 @@ fn order_events() -> [EventRow; 7] {
     .map(|(event, tag, accounts)| (Event::Order(event), tag, accounts))
 }
 
-fn batch_events() -> [EventRow; 12] {
+fn batch_events() -> [EventRow; 17] {
     let (market, account, asset, amount, block) = (MARKET, OWN, ASSET, AMOUNT, 1);
     let (sequence, sell, buy, price) = (TransactionSeq(1), ASSET, AssetId(0), BatchPrice::MIN);
     let opened = OfferOpened { market, account, sequence, sell, buy, amount, stated: price, limit: price, tie: 0 };
     let traded = OfferTraded { market, account, sequence, sell, buy, sold: amount, bought: amount, left: amount };
     let supply = SupplyChanged { account, asset, amount };
+    let pool = OfferName { account, sequence };
+    let (rule, amounts) = (PoolRule::ConstantProduct, [amount; 2]);
+    let created = PoolCreated { market, pool, first: sell, second: buy, rule, fee_ppm: 1, amounts, shares: amount };
+    let pool_of_other = OfferName { account: OTHER, sequence };
+    let moved = PoolMoved { market, pool: pool_of_other, account, sequence, first: sell, second: buy, amounts, shares: amount };
     let cleared = BlockCleared {
         market,
         block,
@@ -311,6 +316,11 @@ fn batch_events() -> [EventRow; 12] {
         (BatchEvent::Burnt(supply), 46, MINE),
         (BatchEvent::Cleared(cleared), 47, NOBODY),
         (BatchEvent::ClearingRejected(BlockRejected { market, block, code: 1 }), 48, NOBODY),
+        (BatchEvent::PoolCreated(created), 52, MINE),
+        (BatchEvent::PoolDeposited(moved), 53, MINE),
+        (BatchEvent::PoolWithdrawn(moved), 54, MINE),
+        (BatchEvent::PoolTraded(PoolTraded { market, pool, sell, buy, sold: amount, bought: amount }), 55, NOBODY),
+        (BatchEvent::PoolClosed(PoolClosed { market, pool, first: sell, second: buy, amounts: [amount; 2] }), 56, NOBODY),
     ]
     .map(|(event, tag, accounts)| (Event::Batch(event), tag, accounts))
 }
@@ -430,19 +440,24 @@ fn place_of_event(event: &Event) -> usize {
         Event::Batch(BatchEvent::Burnt(_)) => 34,
         Event::Batch(BatchEvent::Cleared(_)) => 35,
         Event::Batch(BatchEvent::ClearingRejected(_)) => 36,
-        Event::Shard(ShardEvent::Configured(_)) => 37,
-        Event::Shard(ShardEvent::InstrumentAssigned(_)) => 38,
-        Event::Shard(ShardEvent::TransferSent(_)) => 39,
-        Event::Shard(ShardEvent::TransferReceived(_)) => 40,
-        Event::Shard(ShardEvent::TransferRefused(_)) => 41,
-        Event::Shard(ShardEvent::TransfersConfirmed(_)) => 42,
-        Event::Shard(ShardEvent::TransferReturned(_)) => 43,
-        Event::Shard(ShardEvent::TransfersDoubted) => 44,
-        Event::Shard(ShardEvent::TransfersCompared(_)) => 45,
-        Event::Venue(VenueEvent::AssetCreated(_)) => 46,
-        Event::Venue(VenueEvent::IssuerSet(_)) => 47,
-        Event::Venue(VenueEvent::AccessDelaysChanged(_)) => 48,
-        Event::Venue(VenueEvent::EngineVersionSet(_)) => 49,
+        Event::Batch(BatchEvent::PoolCreated(_)) => 37,
+        Event::Batch(BatchEvent::PoolDeposited(_)) => 38,
+        Event::Batch(BatchEvent::PoolWithdrawn(_)) => 39,
+        Event::Batch(BatchEvent::PoolTraded(_)) => 40,
+        Event::Batch(BatchEvent::PoolClosed(_)) => 41,
+        Event::Shard(ShardEvent::Configured(_)) => 42,
+        Event::Shard(ShardEvent::InstrumentAssigned(_)) => 43,
+        Event::Shard(ShardEvent::TransferSent(_)) => 44,
+        Event::Shard(ShardEvent::TransferReceived(_)) => 45,
+        Event::Shard(ShardEvent::TransferRefused(_)) => 46,
+        Event::Shard(ShardEvent::TransfersConfirmed(_)) => 47,
+        Event::Shard(ShardEvent::TransferReturned(_)) => 48,
+        Event::Shard(ShardEvent::TransfersDoubted) => 49,
+        Event::Shard(ShardEvent::TransfersCompared(_)) => 50,
+        Event::Venue(VenueEvent::AssetCreated(_)) => 51,
+        Event::Venue(VenueEvent::IssuerSet(_)) => 52,
+        Event::Venue(VenueEvent::AccessDelaysChanged(_)) => 53,
+        Event::Venue(VenueEvent::EngineVersionSet(_)) => 54,
     }
 }
 
@@ -456,7 +471,7 @@ fn every_variant_is_listed_and_keeps_its_tag() {
         assert_eq!((bytes[0], decode_command(&bytes)), (tag, Ok(command)));
     }
     let events = events();
-    assert!(events.iter().map(|(event, ..)| place_of_event(event)).eq(0..50), "an event is not listed");
+    assert!(events.iter().map(|(event, ..)| place_of_event(event)).eq(0..55), "an event is not listed");
     for (event, tag, _) in events {
         let mut bytes = Vec::new();
         encode_event(&event, &mut bytes);

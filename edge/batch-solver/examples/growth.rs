@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let cleared = clear(&market, &settings)?;
         let close_up = told(&cleared);
         last = Some(cleared.proposal.prices);
-        let plans = cleared.verified.into_sell_plans();
+        let plans = cleared.verified.into_plans().0;
         let begun = Instant::now();
         market.trade(plans, one);
         println!("{standing:>9} | {close_ms:6.1} | {close_up} | {all} | {:6.1}", ms(begun));

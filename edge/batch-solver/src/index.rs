@@ -6,9 +6,10 @@
 
 use walras_clearing::{AssetIndex, BatchMarket, Pair, PairBook};
 use walras_price_solver::demand::{DemandIndex, IndexError};
-use walras_price_solver::pool::{Pool, Side, Supply, TradingRule};
 use walras_price_solver::solve::Accuracy;
 use walras_types::{BatchPrice, Commission, Mu};
+
+use crate::pools;
 
 /// The value of a price. Without loss: the bits are those of the float.
 pub(crate) fn float(price: BatchPrice) -> f64 {
@@ -61,7 +62,7 @@ pub(crate) fn index_with_buys(market: &BatchMarket, kept: f64, buy_rate: BuyRate
 
 /// An index of the pools alone.
 pub(crate) fn without_offers(market: &BatchMarket, kept: f64) -> Result<DemandIndex, IndexError> {
-    DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pool_of(pool, kept)).collect())
+    DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pools::rule_of(pool, kept)).collect())
 }
 
 /// The `(limit, amount)` of a pair, limits strictly ascending.
@@ -81,46 +82,6 @@ fn collect(book: &PairBook, kept: f64, buy_rate: Option<f64>, levels: &mut Vec<(
     let mut both: Vec<(f64, f64)> = sells.chain(buys).collect();
     both.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     both.into_iter().for_each(|(limit, amount)| push(limit, amount));
-}
-
-/// What the core lets a pool sell at the net rate `r`: `s` with `y + r s = r (1 - fee) (x - s)`.
-#[derive(Debug)]
-struct BatchPool {
-    reserves: [f64; 2],
-    /// `1 - fee`.
-    asked: f64,
-    /// `1 - eps`.
-    kept: f64,
-}
-
-fn pool_of(pool: &walras_clearing::Pool, kept: f64) -> Pool {
-    let reserves = pool.reserves.map(|reserve| reserve.get() as f64);
-    let rule = BatchPool { reserves, asked: 1.0 - f64::from(pool.fee_ppm) / 1e6, kept };
-    Pool { first: pool.assets[0].index(), second: pool.assets[1].index(), rule: std::sync::Arc::new(rule) }
-}
-
-impl BatchPool {
-    fn sold_and_bought(&self, side: Side) -> (f64, f64) {
-        let [first, second] = self.reserves;
-        match side {
-            Side::SellsFirst => (first, second),
-            Side::SellsSecond => (second, first),
-        }
-    }
-}
-
-impl TradingRule for BatchPool {
-    fn supply(&self, side: Side, rate: f64) -> Supply {
-        let (x, y) = self.sold_and_bought(side);
-        let worth = y / (rate * self.kept);
-        let amount = (self.asked * x - worth) / (1.0 + self.asked);
-        if amount > 0.0 { Supply { amount, slope: worth / (1.0 + self.asked) } } else { Supply { amount: 0.0, slope: 0.0 } }
-    }
-
-    fn resting_rate(&self, side: Side) -> Option<f64> {
-        let (x, y) = self.sold_and_bought(side);
-        Some(y / x)
-    }
 }
 
 /// Groups of assets between which something stands, as a group number per asset; assets without a price are in none.

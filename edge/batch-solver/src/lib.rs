@@ -50,6 +50,7 @@ mod close_up;
 mod index;
 mod number;
 pub mod offers;
+mod pools;
 mod quality;
 
 pub use block::ClosedBatch;

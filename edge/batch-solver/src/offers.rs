@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use thiserror::Error;
-use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, MarketError, Offer, OfferError, OfferId, Pair, Pool, TieBreak};
+use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, MarketError, Offer, OfferError, OfferId, Pair, Pool, PoolRule, TieBreak};
 use walras_types::{Amount, BatchPrice, BatchPriceError, limits::ASSETS_MAX};
 
 pub use crate::number::is_printable;
@@ -481,7 +481,8 @@ impl Offers {
                         made.units(Column::Amount, entry.amount, entry.sell)?,
                         made.units(Column::BuyReserve, entry.limit, entry.buy)?,
                     ];
-                    pools.push(Pool { assets: [pair.sell, pair.buy], reserves, fee_ppm: entry.fee_ppm });
+                    let (assets, rule) = ([pair.sell, pair.buy], PoolRule::ConstantProduct);
+                    pools.push(Pool { assets, rule, reserves, fee_ppm: entry.fee_ppm });
                     pool_rows.push(row);
                 }
             }

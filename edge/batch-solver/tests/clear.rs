@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use walras_batch_solver::{Budget, ClearError, Cleared, Outcome, Settings, Solver, clear};
-use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, Rules, verify};
+use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Rules, verify};
 use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding};
 
 #[path = "made/limits.rs"]
@@ -150,7 +150,12 @@ fn a_market_that_only_buys_in_one_direction_is_priced_too() {
 
 #[test]
 fn a_pool_serves_an_offer_alone() {
-    let pool = Pool { assets: [AssetIndex(0), AssetIndex(1)], reserves: [amount(1_000_000), amount(2_000_000)], fee_ppm: 3_000 };
+    let pool = Pool {
+        assets: [AssetIndex(0), AssetIndex(1)],
+        rule: PoolRule::ConstantProduct,
+        reserves: [amount(1_000_000), amount(2_000_000)],
+        fee_ppm: 3_000,
+    };
     let market = market(2, &[(0, 1, 1_000, "1.5")], &[], vec![pool]);
     let cleared = clear(&market, &settings(10)).unwrap();
     assert_eq!((cleared.report.fill_count, cleared.report.pool_count), (1, 1));
@@ -202,12 +207,43 @@ fn the_order_of_offers_changes_nothing() {
     assert_eq!((forward.proposal, forward.report.queries), (backward.proposal, backward.report.queries));
 }
 
+fn rule() -> impl Strategy<Value = PoolRule> {
+    prop_oneof![
+        Just(PoolRule::ConstantProduct),
+        [1..=50_u16, 1..=50_u16].prop_map(|weights| PoolRule::Weighted { weights }),
+        (0..20_u32).prop_map(|bits| PoolRule::StableSwap { amplification: 1 << bits }),
+    ]
+}
+
+#[test]
+fn pools_of_every_rule_serve_offers_at_their_own_price() {
+    for (rule, rate) in [
+        (PoolRule::ConstantProduct, 2.0),
+        (PoolRule::Weighted { weights: [1, 4] }, 0.5),
+        (PoolRule::Weighted { weights: [4, 1] }, 8.0),
+        (PoolRule::StableSwap { amplification: 100 }, 1.0),
+    ] {
+        let pool = Pool {
+            assets: [AssetIndex(0), AssetIndex(1)],
+            rule,
+            reserves: [amount(1_000_000_000), amount(2_000_000_000)],
+            fee_ppm: 0,
+        };
+        // The pool buys asset 0, at nearly the price at which it rests: it is far larger than the offer.
+        let market = market(2, &[(0, 1, 100_000, "0.1")], &[], vec![pool]);
+        let cleared = clear(&market, &settings(10)).unwrap();
+        let fills = fills(&cleared);
+        let got = fills[0].2 as f64 / fills[0].1 as f64;
+        assert!(fills[0].1 > 99_000 && (got / rate - 1.0).abs() < 0.02, "{rule:?} {fills:?}");
+    }
+}
+
 fn markets() -> impl Strategy<Value = BatchMarket> {
     (2..=6_u16).prop_flat_map(|asset_count| {
         let assets = (0..asset_count, 1..asset_count);
         let sells = prop::collection::vec((assets.clone(), stated(), units()), 0..40);
         let buys = prop::collection::vec((assets.clone(), stated(), units(), units()), 0..6);
-        let pools = prop::collection::vec((assets, units(), units(), 0..1_000_000_u32), 0..3);
+        let pools = prop::collection::vec((assets, rule(), units(), units(), 0..1_000_000_u32), 0..3);
         (sells, buys, pools).prop_map(move |(sells, buys, pools)| {
             let pair = |(sell, step): (u16, u16)| pair(sell, (sell + step) % asset_count);
             let sells: Vec<_> = (0..)
@@ -218,9 +254,9 @@ fn markets() -> impl Strategy<Value = BatchMarket> {
                 Some((pair(at), BuyOffer::new(limit, 0, OfferId(id), amount(bought), amount(max)).ok()?))
             };
             let buys: Vec<_> = (0..).zip(buys).filter_map(buy).collect();
-            let pool = |(at, x, y, fee_ppm)| {
+            let pool = |(at, rule, x, y, fee_ppm)| {
                 let pair = pair(at);
-                Pool { assets: [pair.sell, pair.buy], reserves: [amount(x), amount(y)], fee_ppm }
+                Pool { assets: [pair.sell, pair.buy], rule, reserves: [amount(x), amount(y)], fee_ppm }
             };
             BatchMarket::build(usize::from(asset_count), &sells, &buys, pools.into_iter().map(pool).collect()).unwrap()
         })

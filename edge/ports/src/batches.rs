@@ -5,8 +5,10 @@ use std::sync::Arc;
 use walras_clearing::{BatchMarket, Offer, OfferId, Pair, PairOffers};
 use walras_engine::{BatchMarketView, Engine, FeeInForce};
 use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers, TransactionOutcome};
+use walras_types::limits::{POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, DropReason, IssuedAmount,
+    OfferName,
 };
 use walras_wire::BatchMarketSpec;
 
@@ -162,11 +164,36 @@ pub fn check_transaction(engine: &Engine, market: BatchMarketId, transaction: &B
             }
             if payment.to.0 >= accounts_soon(engine) { Err(DropReason::UnknownRecipient) } else { Ok(()) }
         }
+        BatchOperation::CreatePool(create) => {
+            traded(create.assets[0], create.assets[1])?;
+            if !create.rule.is_possible() || create.fee_ppm > POOL_FEE_PPM_MAX {
+                return Err(DropReason::PoolTerms);
+            }
+            let is_enough = create.amounts.iter().all(|amount| amount.get() >= POOL_RESERVE_MIN);
+            if is_enough { Ok(()) } else { Err(DropReason::PoolTooSmall) }
+        }
+        BatchOperation::DepositToPool(deposit) => {
+            if deposit.amounts.iter().any(|amount| amount.is_zero()) {
+                return Err(DropReason::DepositTooSmall);
+            }
+            known_pool(engine, market, deposit.pool)
+        }
+        BatchOperation::WithdrawFromPool(withdraw) => {
+            if withdraw.shares.is_zero() {
+                return Err(DropReason::ZeroAmount);
+            }
+            known_pool(engine, market, withdraw.pool)
+        }
         BatchOperation::Issue(IssuedAmount { asset, amount }) | BatchOperation::Burn(IssuedAmount { asset, amount }) => {
             of_some(*asset, *amount)?;
             if engine.issuer(*asset) == Some(transaction.account) { Ok(()) } else { Err(DropReason::NotIssuer) }
         }
     }
+}
+
+/// Whether a pool stands: one that the batch that collects creates does not yet, and takes nothing in that batch.
+fn known_pool(engine: &Engine, market: BatchMarketId, pool: OfferName) -> Result<(), DropReason> {
+    if engine.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
 }
 
 /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.

@@ -80,6 +80,11 @@ enum Trader<'m> {
     },
 }
 
+/// What a pool sells that is clearly in the money: it should trade, as such offers should.
+fn pool_least(pool: &Pool, side: PoolSide, less_mu: &NetRate, most: Amount) -> Amount {
+    if most.is_zero() { most } else { pool.sold_most(side, less_mu).min(most) }
+}
+
 /// All that can trade: of a pair the sell offers, then the buy offers, then the pools.
 fn traders<'m>(market: &'m BatchMarket, prices: &[Option<BatchPrice>], rules: &Rules) -> Vec<(Lane, Trader<'m>)> {
     let mut traders = Vec::with_capacity(market.books().len());
@@ -106,8 +111,9 @@ fn traders<'m>(market: &'m BatchMarket, prices: &[Option<BatchPrice>], rules: &R
     for (index, pool) in (0..).map(PoolIndex).zip(market.pools()) {
         for side in [PoolSide::First, PoolSide::Second] {
             let (sell, buy) = (pool.pair(side).sell.index(), pool.pair(side).buy.index());
-            let Some((rate, _)) = rates(sell, buy) else { continue };
-            add(sell, buy, Amount::ZERO, pool.sold_most(side, &rate), Trader::Pool { index, pool, side, rate });
+            let Some((rate, less_mu)) = rates(sell, buy) else { continue };
+            let most = pool.sold_most(side, &rate);
+            add(sell, buy, pool_least(pool, side, &less_mu, most), most, Trader::Pool { index, pool, side, rate });
         }
     }
     traders

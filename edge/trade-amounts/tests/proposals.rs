@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, Proposal, Rules, Verified, verify,
+    AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Proposal, Rules, Verified, verify,
 };
 use walras_trade_amounts::{AmountsFinder, Proposed, Relaxed, propose};
 use walras_types::{Amount, BatchPrice, Commission, Mu};
@@ -82,9 +82,14 @@ fn market(asset_count: u16, drawn: &[Drawn], pools: &[(u16, u16, u64, u64, u32)]
     }
     let pools = pools
         .iter()
-        .map(|&(first, step, x, y, fee_ppm)| {
+        .zip(
+            [PoolRule::ConstantProduct, PoolRule::Weighted { weights: [3, 1] }, PoolRule::StableSwap { amplification: 85 }]
+                .into_iter()
+                .cycle(),
+        )
+        .map(|(&(first, step, x, y, fee_ppm), rule)| {
             let Pair { sell, buy } = pair(first, step);
-            Pool { assets: [sell, buy], reserves: [amount(x), amount(y)], fee_ppm }
+            Pool { assets: [sell, buy], rule, reserves: [amount(x), amount(y)], fee_ppm }
         })
         .collect();
     BatchMarket::build(asset_count as usize, &sells, &buys, pools).unwrap()

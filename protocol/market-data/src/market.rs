@@ -283,7 +283,16 @@ impl MarketData {
             }
             BatchEvent::ClearingRejected(e) => self.batch_mut(e.market).map(|_| ()),
             BatchEvent::TransactionDropped(e) => self.change_offer(e.market, event),
-            BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) => Ok(()),
+            BatchEvent::PoolTraded(e) => {
+                self.batch_mut(e.market)?.sold((e.sell, e.buy), None, e.sold);
+                Ok(())
+            }
+            BatchEvent::PoolCreated(_)
+            | BatchEvent::PoolDeposited(_)
+            | BatchEvent::PoolWithdrawn(_)
+            | BatchEvent::PoolClosed(_)
+            | BatchEvent::Paid(_)
+            | BatchEvent::AccountFeePaid(_) => Ok(()),
             BatchEvent::Issued(_) | BatchEvent::Burnt(_) => Ok(()),
         }
     }
@@ -318,6 +327,11 @@ impl MarketData {
                 return None;
             }
             BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) | BatchEvent::Issued(_) | BatchEvent::Burnt(_) => return None,
+            BatchEvent::PoolCreated(_)
+            | BatchEvent::PoolDeposited(_)
+            | BatchEvent::PoolWithdrawn(_)
+            | BatchEvent::PoolTraded(_)
+            | BatchEvent::PoolClosed(_) => return None,
         })
     }
 

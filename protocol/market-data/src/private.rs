@@ -209,6 +209,13 @@ impl MarketData {
             }
             BatchEvent::Issued(e) | BatchEvent::Burnt(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
             BatchEvent::AccountFeePaid(e) => out.push((e.account, AccountDelta::FundsMoved { asset: e.asset })),
+            BatchEvent::PoolCreated(e) => {
+                out.extend([e.first, e.second].map(|asset| (e.pool.account, AccountDelta::FundsMoved { asset })));
+            }
+            BatchEvent::PoolDeposited(e) | BatchEvent::PoolWithdrawn(e) => {
+                out.extend([e.first, e.second].map(|asset| (e.account, AccountDelta::FundsMoved { asset })));
+            }
+            BatchEvent::PoolTraded(_) | BatchEvent::PoolClosed(_) => {}
             BatchEvent::TransactionCollected(_)
             | BatchEvent::Closed(_)
             | BatchEvent::Cleared(_)

@@ -34,7 +34,7 @@ pub(crate) struct Block(LightBlock);
 type Header<'py> = (u16, u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u32);
 type Quality<'py> = (Bound<'py, PyBytes>, u32, u32, u16, Bound<'py, PyBytes>);
 type Trade = (u16, u16, u64, f64, u64, u64);
-type Outcome<'py> = (Option<Bound<'py, PyBytes>>, Option<(u32, u32, u64, u64)>, Option<u64>, Option<u32>);
+type Outcome<'py> = (Option<Bound<'py, PyBytes>>, Option<(u32, u32, u64, u64)>, Option<u64>, Option<u32>, Option<(u64, u64, u64)>);
 type Account<'py> = (Option<Bound<'py, PyBytes>>, u64, Vec<(u32, u64, u64)>);
 
 #[pymethods]
@@ -87,7 +87,7 @@ impl Block {
     }
 
     /// Of a transaction or an offer: the operation's bytes, what was traded (sell, buy, sold, bought), what came back, the account
-    /// opened;
+    /// opened, what a pool got or gave (units of both assets, shares);
     /// `None` when the block did nothing under that number.
     fn outcome<'py>(&self, py: Python<'py>, account: u32, sequence: u64, statement: &[u8]) -> PyResult<Option<Outcome<'py>>> {
         let name = OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
@@ -99,7 +99,11 @@ impl Block {
                 PyBytes::new(py, &bytes)
             });
             let traded = outcome.traded.map(|traded| (traded.sell.0, traded.buy.0, traded.sold.get(), traded.bought.get()));
-            (operation, traded, outcome.returned.map(|units| units.get()), outcome.created.map(|account| account.0))
+            let pooled = outcome.pooled.map(|pooled| {
+                let [first, second] = pooled.amounts;
+                (first.get(), second.get(), pooled.shares.get())
+            });
+            (operation, traded, outcome.returned.map(|units| units.get()), outcome.created.map(|account| account.0), pooled)
         }))
     }
 

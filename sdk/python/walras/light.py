@@ -31,6 +31,7 @@ __all__ = [
     "OfferKey",
     "OfferTraded",
     "Outcome",
+    "PoolMoved",
     "Trade",
     "open_block",
     "open_chain",
@@ -123,6 +124,18 @@ class OfferTraded:
 
 
 @dataclass(frozen=True)
+class PoolMoved:
+    """What a transaction gave a pool or took from it."""
+
+    first: int
+    """Units of the pool's first asset."""
+    second: int
+    """Units of its second asset."""
+    shares: int
+    """Shares that the account got for them, or gave."""
+
+
+(frozen=True)
 class Outcome:
     """What a block did with a transaction, or with the offer that it created."""
 
@@ -134,6 +147,8 @@ class Outcome:
     """Units of the offer that came back: it was cancelled, or no units of its rest can honour its limit."""
     created: Optional[int]
     """The account that the transaction opened."""
+    pooled: Optional[PoolMoved] = None
+    """What came of a transaction on a pool."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +205,9 @@ class LightBlock:
         found = _called(lambda: self._native.outcome(account, sequence, statement))
         if found is None:
             return None
-        operation, traded, returned, created = found
-        return Outcome(operation, None if traded is None else OfferTraded(*traded), returned, created)
+        operation, traded, returned, created, pooled = found
+        of_offer = None if traded is None else OfferTraded(*traded)
+        return Outcome(operation, of_offer, returned, created, None if pooled is None else PoolMoved(*pooled))
 
     def account(self, account: int, statement: bytes) -> Optional[Account]:
         """What an account was when the block ended; None when there was no such account.

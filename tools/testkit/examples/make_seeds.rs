@@ -15,8 +15,9 @@ use walras_testkit::commands::{self, Range};
 use walras_testkit::{Choices, Listener, Random};
 use walras_testkit::{batch_commands, shard_commands};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
-    IssuedAmount, LogIndex, Ordinal, Payment, PublicKey, RejectReason, SessionId, SessionSeq, Side, TimeNs, TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
+    DepositToPool, IssuedAmount, LogIndex, OfferName, Ordinal, Payment, PoolRule, PublicKey, RejectReason, SessionId, SessionSeq,
+    Side, TimeNs, TransactionSeq, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SIGNATURE_BYTES,
@@ -329,6 +330,8 @@ fn batches() {
     let (market, sell, buy, limit) = (BatchMarketId(1), AssetId(2), AssetId(3), BatchPrice::ONE);
     let amount = Amount::new(1_000_000).unwrap();
     let issued = IssuedAmount { asset: sell, amount };
+    let (rule, amounts) = (PoolRule::Weighted { weights: [80, 20] }, [amount; 2]);
+    let pool = OfferName { account: AccountId(6), sequence: TransactionSeq(3) };
     for (name, operation) in [
         ("create-account", BatchOperation::CreateAccount(PublicKey([8; 32]))),
         ("create-offer", BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit })),
@@ -339,6 +342,9 @@ fn batches() {
         ("payment", BatchOperation::Payment(Payment { to: AccountId(7), asset: buy, amount })),
         ("issue", BatchOperation::Issue(issued)),
         ("burn", BatchOperation::Burn(issued)),
+        ("create-pool", BatchOperation::CreatePool(CreatePool { market, assets: [sell, buy], rule, fee_ppm: 3_000, amounts })),
+        ("deposit-to-pool", BatchOperation::DepositToPool(DepositToPool { market, pool, amounts })),
+        ("withdraw-from-pool", BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool, shares: amount })),
     ] {
         let transaction = BatchTransaction { account: AccountId(6), sequence: TransactionSeq(5), operation };
         let (mut bytes, mut signed_bytes) = (Vec::new(), Vec::new());

@@ -1,15 +1,15 @@
 //! Commands of batch markets, and clearings of their batches, made of choices.
 
-use walras_batch::{Certificate, ProposedClearing};
-use walras_clearing::{PairTrade, Proposal, verify};
+use walras_batch::{Certificate, PoolView, ProposedClearing};
+use walras_clearing::{BatchMarket, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, verify};
 use walras_engine::{Engine, PriceIndex};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer,
-    Commission, CreateOffer, Intake, IssuedAmount, LowerBounds, Mu, OfferName, Payment, PublicKey, QualityMax, Rounding, Symbol,
-    TransactionSeq,
+    Commission, CreateOffer, CreatePool, DepositToPool, Intake, IssuedAmount, LowerBounds, Mu, NetRate, OfferName, Payment,
+    PoolRule, PublicKey, QualityMax, Rounding, Symbol, TransactionSeq, WithdrawFromPool,
 };
-use walras_wire::batch::{BlockProposal, BlockRoots, SignedTransaction};
+use walras_wire::batch::{BlockProposal, BlockRoots, PoolSideWire, PoolTradeWire, SignedTransaction};
 use walras_wire::{
     AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command, SetAccountFee,
     SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, VenueCommand,
@@ -135,17 +135,50 @@ fn submit<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>, market: BatchM
     };
     let (sell, buy) = (asset(c), asset(c));
     let named = if c.one_in(20) { BatchMarketId(c.below(3) as u16) } else { market };
-    let operation = match c.weighted(&[20, 6, 4, 2, 2, 2]) {
+    let operation = match c.weighted(&[20, 6, 4, 2, 2, 2, 6]) {
         0 => BatchOperation::CreateOffer(CreateOffer { market: named, sell, buy, amount: amount(c), limit: limit(c) }),
         1 => standing(c, engine, named, account).map_or(BatchOperation::CreateAccount(key(c)), BatchOperation::CancelOffer),
         2 => BatchOperation::Payment(Payment { to: self::account(c), asset: sell, amount: amount(c) }),
         3 => BatchOperation::CreateAccount(PublicKey([c.byte(); 32])),
         4 => BatchOperation::Issue(IssuedAmount { asset: sell, amount: amount(c) }),
-        _ => BatchOperation::Burn(IssuedAmount { asset: sell, amount: amount(c) }),
+        5 => BatchOperation::Burn(IssuedAmount { asset: sell, amount: amount(c) }),
+        _ => of_pools(c, engine, named, account, [sell, buy]),
     };
     let transaction = BatchTransaction { account, sequence: TransactionSeq(sequence), operation };
     let signed = SignedTransaction { transaction, signature: [c.byte(); 64] };
     SubmitTransaction::new(market, &signed).map_or(Command::Venue(VenueCommand::Tick), |c| Command::Batch(BatchCommand::Submit(c)))
+}
+
+/// A pool created, added to or left.
+fn of_pools<I: PriceIndex>(
+    c: &mut Choices<'_>,
+    engine: &Engine<I>,
+    market: BatchMarketId,
+    account: AccountId,
+    assets: [AssetId; 2],
+) -> BatchOperation {
+    let pools: Vec<PoolView> = engine.pools(market).collect();
+    let pool = pools.get(c.below(pools.len() as u64 + 1) as usize);
+    let Some(PoolView { name, .. }) = pool.copied() else {
+        let rule = match c.below(3) {
+            0 => PoolRule::ConstantProduct,
+            1 => PoolRule::Weighted { weights: [1 + c.below(9) as u16, 1 + c.below(9) as u16] },
+            _ => PoolRule::StableSwap { amplification: 1 + c.below(1_000) as u32 },
+        };
+        let amounts = [0, 1].map(|_| if c.one_in(8) { amount(c) } else { small(1_000 + c.below(200)) });
+        let fee_ppm = c.pick(&[0, 3_000, 3_000, 100_000, u32::MAX]);
+        return BatchOperation::CreatePool(CreatePool { market, assets, rule, fee_ppm, amounts });
+    };
+    let own = engine.pool_shares(market, name, account).get();
+    if own > 0 && c.one_in(2) {
+        let shares = if c.one_in(2) { own } else { c.below(own + 2) };
+        return BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool: name, shares: small(shares) });
+    }
+    BatchOperation::DepositToPool(DepositToPool { market, pool: name, amounts: [amount(c), amount(c)] })
+}
+
+fn small(units: u64) -> Amount {
+    Amount::new(units).expect("far below the largest amount")
 }
 
 /// An offer that stands, of the account if it has one.
@@ -164,6 +197,25 @@ fn standing<I: PriceIndex>(
     let sequence = OfferName::of_number(key.id.0).sequence;
     let [sell, buy] = [pair.sell, pair.buy].map(|index| view.assets[index.index()]);
     Some(CancelOffer { market, sell, buy, limit: key.limit, tie: key.tie, sequence })
+}
+
+/// What pools sell to the first offers that want what they sell.
+fn pool_trades(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Vec<PoolTrade> {
+    let mut trades = Vec::new();
+    for (index, pool) in (0..).map(PoolIndex).zip(market.pools()) {
+        for side in [PoolSide::First, PoolSide::Second] {
+            let pair = pool.pair(side);
+            let price = |asset: walras_clearing::AssetIndex| proposal.prices[asset.index()];
+            let Some(rate) = price(pair.sell).zip(price(pair.buy)).and_then(|(a, b)| NetRate::new(a, b, rules.commission)) else {
+                continue;
+            };
+            let most = pool.sold_most(side, &rate);
+            if !most.is_zero() && trades.last().is_none_or(|last: &PoolTrade| last.pool < index) {
+                trades.push(PoolTrade { pool: index, side, sold: most });
+            }
+        }
+    }
+    trades
 }
 
 /// A clearing for a market's closed batch, if one waits: nothing trades, or what crosses at a random price does; sometimes changed.
@@ -185,9 +237,14 @@ pub fn clearing<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Optio
             proposal.trades.extend(sold.map(|sold| PairTrade { pair, sold, bought_by_buy_offers: Amount::ZERO }));
         }
     }
-    let verified = verify(&market, &proposal, &rules);
-    if verified.is_err() {
+    if c.one_in(2) {
+        proposal.pools = pool_trades(&market, &proposal, &rules);
+    }
+    if verify(&market, &proposal, &rules).is_err() {
         proposal.trades.clear();
+    }
+    if verify(&market, &proposal, &rules).is_err() {
+        proposal.pools.clear();
     }
     let certificate = Certificate::find(&market, &proposal, &rules);
     let proposed = match verify(&market, &proposal, &rules) {
@@ -211,6 +268,8 @@ pub fn clearing<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Optio
         9 => wire.trades.iter_mut().for_each(|trade| trade.sell = u16::MAX),
         10 => wire.trades.reverse(),
         11 => wire.certificate.unserved_ppb ^= 1,
+        12 => wire.pools.iter_mut().for_each(|trade| trade.sold = Amount::MAX),
+        13 => wire.pools.push(PoolTradeWire { pool: u32::MAX, side: PoolSideWire::Second, sold: small(1) }),
         _ => {}
     }
     Some(wire)

@@ -50,7 +50,10 @@ fn fault_of(reason: DropReason) -> Option<Fault> {
         DropReason::KeyTwice => Fault::KeyTwice,
         DropReason::Overdraft => Fault::Overdraft,
         // Not among so few.
-        DropReason::TooManyAccounts => return None,
+        DropReason::TooManyAccounts | DropReason::TooManyPools => return None,
+        // Nobody asks for pools here.
+        DropReason::UnknownPool | DropReason::PoolTerms | DropReason::PoolTooSmall | DropReason::DepositTooSmall => return None,
+        DropReason::SharesOverdrawn => return None,
     })
 }
 

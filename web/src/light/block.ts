@@ -23,8 +23,10 @@ const ROOTS_BYTES_MAX = 2 + 2 * 32 + (2 + 32) * 65_536;
 const ACCOUNT_BYTES_MAX = 6 + 45 + 19 * ASSETS_MAX + 6 + 8 * 15 * 32;
 const OFFER_BYTES_MAX = 3 + 16 + 6 + trieProofBytesMax(4) + trieProofBytesMax(24);
 /** Bytes of each operation's fields, by its number. */
-const OPERATION_BYTES: Record<number, number> = { 1: 32, 2: 26, 3: 34, 4: 16, 5: 12, 6: 12 };
-const OUTCOME_BYTES_MAX = 8 + 1 + 35 + 24 + 8 + 4;
+const OPERATION_BYTES: Record<number, number> = { 1: 32, 2: 26, 3: 34, 4: 16, 5: 12, 6: 12, 7: 35, 8: 30, 9: 22 };
+const OUTCOME_BYTES_MAX = 8 + 1 + 36 + 24 + 8 + 4 + 24;
+/** Of the operations on pools. */
+const POOL_OPERATIONS: ReadonlySet<number | undefined> = new Set([7, 8, 9]);
 
 export interface Balance {
   available: bigint;
@@ -67,6 +69,8 @@ export interface Outcome {
   /** Units of the offer that came back. */
   returned: bigint | null;
   created: number | null;
+  /** Units of a pool's first and second asset that the transaction gave it or took from it, and the shares for them. */
+  pooled: { first: bigint; second: bigint; shares: bigint } | null;
 }
 
 function isPrice(bits: bigint): boolean {
@@ -224,7 +228,7 @@ function readOutcome(name: bigint, content: Uint8Array): Outcome {
   const r = new Reader(content, "an outcome");
   r.must(r.u64() === name);
   const parts = r.byte();
-  r.must(parts > 0 && parts < 16);
+  r.must(parts > 0 && parts < 32);
   const has = (part: number): boolean => (parts & part) !== 0;
   let operation: Uint8Array | null = null;
   if (has(1)) {
@@ -235,9 +239,10 @@ function readOutcome(name: bigint, content: Uint8Array): Outcome {
   const traded = has(2) ? { sell: r.u32(), buy: r.u32(), sold: amount(r), bought: amount(r) } : null;
   const returned = has(4) ? amount(r) : null;
   const created = has(8) ? r.u32() : null;
-  r.must((operation?.[0] === 1) === (created !== null));
+  const pooled = has(16) ? { first: amount(r), second: amount(r), shares: amount(r) } : null;
+  r.must((operation?.[0] === 1) === (created !== null) && POOL_OPERATIONS.has(operation?.[0]) === (pooled !== null));
   r.end();
-  return { operation, traded, returned, created };
+  return { operation, traded, returned, created, pooled };
 }
 
 function readAccount(account: number, content: Uint8Array): AccountState {

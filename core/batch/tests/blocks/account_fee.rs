@@ -190,7 +190,8 @@ fn bytes_in_which_something_else_was_paid_than_accounts_cost_are_refused() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         check(&bytes)
     });
-    let found = turned.filter(|checked| *checked == Err(RestoreError::Contradiction("what is paid for accounts"))).count();
+    let found =
+        turned.filter(|checked| *checked == Err(RestoreError::Contradiction("what is paid for accounts and pools"))).count();
     // Each bit of the closed batch's fee and of what two accounts paid, but for those that make it no amount or no asset at all.
     assert!(found > 2 * 62, "{found}");
 }

@@ -591,6 +591,9 @@ fn changed(transaction: &BatchTransaction) -> Vec<BatchTransaction> {
             amounts(moved.amount).into_iter().for_each(|amount| with(BatchOperation::Issue(IssuedAmount { amount, ..moved })));
             with(BatchOperation::Burn(moved));
         }
+        BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+            panic!("these cases have no pools: blocks/pools.rs has");
+        }
         BatchOperation::Burn(moved) => {
             amounts(moved.amount).into_iter().for_each(|amount| with(BatchOperation::Burn(IssuedAmount { amount, ..moved })));
             with(BatchOperation::Issue(moved));

@@ -60,6 +60,14 @@ fn moved(
             Some(BatchOperation::Issue(issued)) => add(name.account, issued.asset, issued.amount, 1),
             Some(BatchOperation::Burn(burnt)) => add(name.account, burnt.asset, burnt.amount, -1),
             Some(BatchOperation::CreateAccount(_)) => fee.iter().for_each(|fee| add(name.account, fee.asset, fee.amount, -1)),
+            Some(BatchOperation::CreatePool(create)) => {
+                create.assets.into_iter().zip(create.amounts).for_each(|(asset, units)| add(name.account, asset, units, -1));
+                fee.iter().for_each(|fee| add(name.account, fee.asset, fee.amount, -1));
+            }
+            // Whose assets they are only the pool says, which this reader does not ask for.
+            Some(BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_)) => {
+                panic!("no pool stands in these worlds")
+            }
             Some(BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_)) | None => {}
         }
     }
@@ -231,7 +239,8 @@ fn trade_text((trade, OfferKey { limit, tie, id }): &(PairTrade, OfferKey)) -> S
 }
 
 fn outcome_text(outcome: &BlockOutcome) -> String {
-    let BlockOutcome { operation, traded, returned, created } = outcome;
+    let BlockOutcome { operation, traded, returned, created, pooled } = outcome;
+    assert!(pooled.is_none(), "the vectors are of a market without pools");
     let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let operation = operation.map(|operation| {
         let mut bytes = Vec::new();

@@ -10,6 +10,7 @@ mod lies;
 mod light;
 mod light_naive;
 mod light_parts;
+mod pools;
 mod properties;
 mod quality;
 mod world;

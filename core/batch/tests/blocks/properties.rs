@@ -1,14 +1,28 @@
 //! What holds of every block.
 
 use proptest::prelude::*;
-use walras_batch::{BlockPlace, DropReason, Intake, Then};
+use walras_batch::{BlockPlace, DropReason, Intake, PoolChangeKind, Then};
 use walras_types::{BatchTransaction, limits::TRANSACTIONS_PER_ACCOUNT_MAX};
 
 use crate::world::{Draw, World, proposed, transactions};
 
+/// The same with more funds, where pools are asked for.
+pub(crate) fn with_pools(mut world: World, draw: &mut Draw) -> World {
+    for account in (0..world.ledger.account_count()).map(walras_types::AccountId) {
+        for asset in (0..3).map(walras_types::AssetId) {
+            world.ledger.deposit(account, asset, crate::world::amount(5_000)).unwrap();
+        }
+    }
+    world.on_pools = 10 + draw.below(50);
+    world
+}
+
 /// A venue after some blocks.
 fn aged(draw: &mut Draw) -> World {
     let mut world = World::new(2 + draw.below(12) as u32, 300);
+    if draw.chance(50) {
+        world = with_pools(world, draw);
+    }
     for _ in 0..draw.below(4) {
         world.charge(draw);
         let sent = transactions(&world, draw, 40, 2);
@@ -59,6 +73,7 @@ proptest! {
             let again = other.clear(&told, thread_count).unwrap();
             prop_assert_eq!((again.roots, &again.traded, &again.created), (cleared.roots, &cleared.traded, &cleared.created));
             prop_assert_eq!((&again.header, again.touched), (&cleared.header, cleared.touched));
+            prop_assert_eq!((&again.pools_traded, &again.pool_changes), (&cleared.pools_traded, &cleared.pool_changes));
             prop_assert_eq!(&other.bytes(), &first.bytes());
         }
     }
@@ -88,6 +103,9 @@ proptest! {
     fn funds_are_kept_through_many_blocks(seed: u64) {
         let draw = &mut Draw(seed);
         let mut world = World::new(6, 1_000);
+        if draw.chance(50) {
+            world = with_pools(world, draw);
+        }
         for round in 0..8 {
             let intake = if draw.chance(50) { Intake::Filter } else { Intake::Reserve };
             world.charge(draw);
@@ -103,7 +121,8 @@ proptest! {
             let cleared = world.clear(&block, 2).unwrap();
             world.check();
             let paid: u64 = cleared.effects.iter().filter(|effect| effect.then == Then::AccountFee).map(|effect| effect.amount.get()).sum();
-            prop_assert_eq!(paid, cleared.created.len() as u64 * fee.map_or(0, |fee| fee.amount.get()));
+            let new_pools = cleared.pool_changes.iter().filter(|change| matches!(change.kind, PoolChangeKind::Created { .. })).count();
+            prop_assert_eq!(paid, (cleared.created.len() + new_pools) as u64 * fee.map_or(0, |fee| fee.amount.get()));
             // Of what the market has its commission and what is rounded down is collected beside.
             if let Some((fee, before)) = fee.zip(collected).filter(|(fee, _)| !world.batch.settings().assets.contains(&fee.asset)) {
                 prop_assert_eq!(world.ledger.fees(fee.asset).unwrap().get(), before + paid);

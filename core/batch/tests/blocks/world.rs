@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-use walras_batch::{Accounts, Batch, BatchSettings, Certificate, Cleared, Closed, Intake, ProposedClearing, QualityMax};
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, OfferKey, Pair, PairTrade, Proposal, Rules, honourable_sold, verify};
+use walras_batch::{
+    Accounts, Batch, BatchSettings, Certificate, Cleared, Closed, Intake, PoolView, ProposedClearing, QualityMax, check_restored,
+};
+use walras_clearing::{
+    AssetIndex, BatchMarket, LowerBounds, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules,
+    honourable_sold, verify,
+};
 use walras_ledger::Ledger;
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
+    CreateOffer, CreatePool, DepositToPool, IssuedAmount, Mu, NetRate, OfferName, Payment, PoolRule, PublicKey, Rounding,
+    TransactionSeq, WithdrawFromPool,
 };
 
 /// A multiplicative generator: tests draw what proptest's seed says.
@@ -67,6 +73,8 @@ pub(crate) struct World {
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
     pub(crate) batch: Batch,
+    /// So many of a hundred transactions are on pools.
+    pub(crate) on_pools: u64,
 }
 
 impl World {
@@ -97,7 +105,7 @@ impl World {
         accounts.set_key(AccountId(0), key(1_000)).unwrap();
         let assets = vec![AssetId(1), AssetId(2), AssetId(0)];
         let batch = Batch::new(BatchSettings { market: MARKET, assets, rules, quality, account_fee: None }).unwrap();
-        Self { ledger, accounts, batch }
+        Self { ledger, accounts, batch, on_pools: 0 }
     }
 
     /// From the next batch on an account costs little of some asset, or much, or nothing.
@@ -131,6 +139,7 @@ impl World {
             ledger: Ledger::restore(&ledger).unwrap(),
             accounts: Accounts::restore(&accounts).unwrap(),
             batch: Batch::restore(&batch).unwrap(),
+            on_pools: self.on_pools,
         }
     }
 
@@ -138,6 +147,7 @@ impl World {
     pub(crate) fn check(&self) {
         self.ledger.check_invariants();
         self.batch.check_invariants(&self.ledger);
+        check_restored([&self.batch].into_iter(), &self.accounts, &self.ledger).unwrap();
         let mut standing: BTreeMap<(AccountId, AssetId), u64> = BTreeMap::new();
         for book in self.batch.market().books() {
             for offer in book.sells().as_slice() {
@@ -205,6 +215,9 @@ fn operation(world: &World, draw: &mut Draw, account: AccountId, standing: &[(Pa
         _ => amount(u64::MAX / 2 - draw.below(3)),
     };
     let account_count = u64::from(world.ledger.account_count());
+    if world.on_pools > 0 && draw.chance(world.on_pools) {
+        return pool_operation(world, draw, account, wild);
+    }
     match draw.below(20) {
         0 => BatchOperation::CreateAccount(key(draw.below_either(wild, 4, 1 << 40) + 998)),
         1 | 2 => {
@@ -243,6 +256,41 @@ fn operation(world: &World, draw: &mut Draw, account: AccountId, standing: &[(Pa
     }
 }
 
+/// What an account asks of pools, its own often.
+fn pool_operation(world: &World, draw: &mut Draw, account: AccountId, wild: u64) -> BatchOperation {
+    let market = BatchMarketId(7 + u16::from(draw.chance(wild / 2)));
+    let views: Vec<PoolView> = world.batch.pools().collect();
+    let units = |draw: &mut Draw| amount(draw.below_either(30, 20, 400));
+    let view = (!views.is_empty()).then(|| views[draw.below(views.len() as u64) as usize]);
+    let Some(view) = view.filter(|_| !draw.chance(15)) else {
+        let first = draw.below_either(wild, 9, 3) as u32;
+        let second = if draw.chance(wild) { first } else { (first + 1 + draw.below(2) as u32) % 3 };
+        let rule = match draw.below(3) {
+            0 => PoolRule::ConstantProduct,
+            1 => PoolRule::Weighted { weights: [1 + draw.below(4) as u16, 1 + draw.below(4) as u16] },
+            _ => PoolRule::StableSwap { amplification: 1 << draw.below(12) },
+        };
+        let fee_ppm = if draw.chance(wild) { 100_001 } else { draw.below(3) as u32 * 3_000 };
+        // Near a price of one, where the others trade, or anywhere.
+        let least = 1_000 - u64::from(draw.chance(wild));
+        let both = draw.below(3_000);
+        let amounts = [0, 1].map(|_| amount(least + if draw.chance(70) { both + draw.below(100) } else { draw.below(3_000) }));
+        return BatchOperation::CreatePool(CreatePool { market, assets: [first, second].map(AssetId), rule, fee_ppm, amounts });
+    };
+    let pool =
+        OfferName { account: view.name.account, sequence: TransactionSeq(view.name.sequence.0 + u64::from(draw.chance(wild))) };
+    let own = world.batch.pool_shares(view.name, account).get();
+    if own > 0 && draw.chance(60) || draw.chance(wild) {
+        let shares = match draw.below(3) {
+            0 => own,
+            1 => own / 2,
+            _ => draw.below(own + 2),
+        };
+        return BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool, shares: amount(shares) });
+    }
+    BatchOperation::DepositToPool(DepositToPool { market, pool, amounts: [units(draw), units(draw)] })
+}
+
 /// A clearing that the core accepts, at random prices: all that can trade, then less of what buys assets that are short.
 pub(crate) fn proposal(market: &BatchMarket, rules: &Rules, draw: &mut Draw) -> Proposal {
     let parts = market.parts();
@@ -261,19 +309,76 @@ pub(crate) fn proposal(market: &BatchMarket, rules: &Rules, draw: &mut Draw) -> 
         let most = book.sells().units_at_or_below(rate.highest_limit());
         trades.push((PairTrade { pair, sold: most, bought_by_buy_offers: Amount::ZERO }, rate));
     }
+    let mut pools = pool_trades(market, &prices, rules, draw);
     loop {
         let mut left = vec![0_i128; market.asset_count()];
+        for (pair, sold, bought) in pools.iter().map(|(_, pair, sold, bought)| (pair, sold, bought)) {
+            left[pair.sell.index()] += i128::from(sold.get());
+            left[pair.buy.index()] -= i128::from(bought.get());
+        }
         for (trade, rate) in &trades {
             left[trade.pair.sell.index()] += i128::from(trade.sold.get());
             left[trade.pair.buy.index()] -= i128::from(rate.bought_down(trade.sold).unwrap().get());
         }
         let Some(short) = left.iter().position(|left| *left < 0) else { break };
+        if let Some(at) = pools.iter().position(|(_, pair, ..)| pair.buy.index() == short && draw.chance(50)) {
+            let missing = (-left[short]).unsigned_abs() as u64;
+            match less_of_pool(market, &prices, rules, pools[at].0, missing) {
+                Some(trade) => pools[at] = trade,
+                None => _ = pools.remove(at),
+            }
+            continue;
+        }
         let buyers = trades.iter_mut().filter(|(trade, _)| trade.pair.buy.index() == short && !trade.sold.is_zero());
-        let (trade, rate) = buyers.max_by_key(|(trade, _)| trade.sold).unwrap();
+        let Some((trade, rate)) = buyers.max_by_key(|(trade, _)| trade.sold) else {
+            pools.retain(|(_, pair, ..)| pair.buy.index() != short);
+            continue;
+        };
         trade.sold = less(market, trade, rate, (-left[short]).unsigned_abs() as u64);
     }
     let trades = trades.into_iter().map(|(trade, _)| trade).filter(|trade| !trade.sold.is_zero()).collect();
-    Proposal { prices, trades, pools: Vec::new() }
+    let pools = pools.into_iter().map(|(trade, ..)| trade).collect();
+    Proposal { prices, trades, pools }
+}
+
+/// A trade of a pool that buys so much less; nothing where nothing is left.
+fn less_of_pool(
+    market: &BatchMarket,
+    prices: &[Option<BatchPrice>],
+    rules: &Rules,
+    trade: PoolTrade,
+    missing: u64,
+) -> Option<(PoolTrade, Pair, Amount, Amount)> {
+    let pool = &market.pools()[trade.pool.0 as usize];
+    let pair = pool.pair(trade.side);
+    let rate = NetRate::new(prices[pair.sell.index()]?, prices[pair.buy.index()]?, rules.commission)?;
+    let sold = trade.sold.checked_sub(rate.sold_up(amount(missing))?).filter(|sold| !sold.is_zero())?;
+    let bought = rate.bought_up(sold)?;
+    pool.accepts(trade.side, &rate, sold, bought).then_some((PoolTrade { sold, ..trade }, pair, sold, bought))
+}
+
+/// What each pool may sell at these prices, or a part of it, with what it gets.
+fn pool_trades(
+    market: &BatchMarket,
+    prices: &[Option<BatchPrice>],
+    rules: &Rules,
+    draw: &mut Draw,
+) -> Vec<(PoolTrade, Pair, Amount, Amount)> {
+    let mut trades = Vec::new();
+    for (index, pool) in (0..).map(PoolIndex).zip(market.pools()) {
+        for side in [PoolSide::First, PoolSide::Second] {
+            let pair = pool.pair(side);
+            let (Some(sell), Some(buy)) = (prices[pair.sell.index()], prices[pair.buy.index()]) else { continue };
+            let rate = NetRate::new(sell, buy, rules.commission).unwrap();
+            let most = pool.sold_most(side, &rate);
+            let sold = if draw.chance(60) { most } else { amount(draw.below(most.get() + 1)) };
+            let bought = rate.bought_up(sold).unwrap();
+            if !sold.is_zero() && pool.accepts(side, &rate, sold, bought) {
+                trades.push((PoolTrade { pool: index, side, sold }, pair, sold, bought));
+            }
+        }
+    }
+    trades
 }
 
 /// Less of a trade, with a part that whole units can honour.
@@ -303,6 +408,11 @@ pub(crate) fn after_a_block(draw: &mut Draw) -> (World, Vec<BatchTransaction>) {
 pub(crate) fn proposed(world: &World, draw: &mut Draw) -> ProposedClearing {
     let rules = world.batch.settings().rules;
     with_marginal(world, proposal(world.batch.market(), &rules, draw))
+}
+
+pub(crate) fn trade(sell: u16, buy: u16, sold: u64) -> PairTrade {
+    let pair = Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) };
+    PairTrade { pair, sold: amount(sold), bought_by_buy_offers: Amount::ZERO }
 }
 
 pub(crate) fn with_marginal(world: &World, proposal: Proposal) -> ProposedClearing {

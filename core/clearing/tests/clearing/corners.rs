@@ -1,10 +1,10 @@
 //! Every reason for a rejection, and markets at their ends.
 
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, Fill, LowerBounds, Offer, OfferId, Pair, PairTrade, Pool, PoolIndex, PoolSide, PoolTrade,
-    Proposal, Rejected, Rules, verify,
+    AssetIndex, BatchMarket, BuyOffer, Fill, LowerBounds, MarketError, Offer, OfferId, Pair, PairTrade, Pool, PoolFill, PoolIndex,
+    PoolRule, PoolSide, PoolTrade, PoolTraded, Proposal, Rejected, Rules, verify,
 };
-use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding, limits::AMOUNT_MAX};
+use walras_types::{Amount, BatchPrice, Commission, Mu, NetRate, Rounding, limits::AMOUNT_MAX};
 
 fn amount(units: u64) -> Amount {
     Amount::new(units).unwrap()
@@ -152,7 +152,7 @@ fn buy_offers_pay_what_the_rate_asks_and_no_more_than_their_limit() {
 #[test]
 fn a_pool_trades_up_to_its_own_price() {
     // 1000 and 1000, so a price of one; at a rate of 4 the best is to sell half: (1000 + 2000) / (1000 - 250) = 4.
-    let pool = Pool { assets: [AssetIndex(0), AssetIndex(1)], reserves: [amount(1_000); 2], fee_ppm: 0 };
+    let pool = pool(PoolRule::ConstantProduct, 1_000);
     let market = BatchMarket::build(2, &[offer(pair(1, 0), "market", 1, 5_000)], &[], vec![pool, pool]).unwrap();
     let clear = |pools: &[(u32, PoolSide, u64)], sold: u64| {
         let pools = pools.iter().map(|&(pool, side, sold)| PoolTrade { pool: PoolIndex(pool), side, sold: amount(sold) }).collect();
@@ -171,6 +171,68 @@ fn a_pool_trades_up_to_its_own_price() {
     assert!(matches!(clear(&[(0, PoolSide::First, 100)], 399), Err(Rejected::Deficit { asset: AssetIndex(1), .. })));
     let worded = clear(&[(0, PoolSide::First, 376)], 1_504).unwrap_err().to_string();
     assert_eq!(worded, "clearing rejected (16): pool 0 sells 376, and at this rate it sells at most 375: sell 1 less");
+}
+
+fn pool(rule: PoolRule, reserve: u64) -> Pool {
+    Pool { assets: [AssetIndex(0), AssetIndex(1)], rule, reserves: [amount(reserve); 2], fee_ppm: 0 }
+}
+
+#[test]
+fn rules_differ_in_what_they_sell() {
+    let at = |text: &str| NetRate::new(prices(&[text])[0].unwrap(), BatchPrice::ONE, Commission::NONE).unwrap();
+    let sold = |rule: PoolRule, rate: &str| pool(rule, 1_000_000).sold_most(PoolSide::First, &at(rate)).get();
+    // With a quarter of its value in what it sells, its price begins at a third: (1/4) (10^6 + s) <= (3/4) (10^6 - s).
+    let quarter = PoolRule::Weighted { weights: [1, 3] };
+    assert_eq!((sold(quarter, "1"), sold(quarter, "0.3")), (500_000, 0));
+    assert_eq!(sold(PoolRule::Weighted { weights: [7, 7] }, "4"), sold(PoolRule::ConstantProduct, "4"));
+    // The larger the amplification, the more it sells near its price, and the less farther away it has left to sell.
+    let flat = |amplification: u32| sold(PoolRule::StableSwap { amplification }, "1.01");
+    assert!(sold(PoolRule::ConstantProduct, "1.01") < flat(1) && flat(1) < flat(10) && flat(10) < flat(1_000), "{}", flat(10));
+    assert_eq!(sold(PoolRule::StableSwap { amplification: 100 }, "0.99"), 0);
+}
+
+#[test]
+fn a_pool_of_extreme_reserves_is_judged_as_any_other() {
+    let all = AMOUNT_MAX - 1;
+    for rule in [
+        PoolRule::ConstantProduct,
+        PoolRule::Weighted { weights: [1_000, 1] },
+        PoolRule::StableSwap { amplification: 1 },
+        PoolRule::StableSwap { amplification: 1_000_000 },
+    ] {
+        for reserves in [[1, 1], [1, all], [all, 1], [all, all], [1 << 40, 3]] {
+            let pool = Pool { reserves: reserves.map(amount), ..pool(rule, 1) };
+            for rate in [BatchPrice::MIN, BatchPrice::ONE, BatchPrice::MAX] {
+                let rate = NetRate::new(rate, BatchPrice::ONE, Commission::NONE).unwrap();
+                for side in [PoolSide::First, PoolSide::Second] {
+                    let most = pool.sold_most(side, &rate);
+                    let bought = rate.bought_up(most).unwrap();
+                    assert!(pool.accepts(side, &rate, most, bought), "{pool:?} {rate:?}");
+                    // Of a stable swap, rounding of its price may hide a unit.
+                    let is_exact = !matches!(rule, PoolRule::StableSwap { .. });
+                    let more = rate.bought_up(amount(most.get() + 1)).filter(|_| is_exact);
+                    assert!(more.is_none_or(|more| !pool.accepts(side, &rate, amount(most.get() + 1), more)), "{pool:?} {rate:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pools_trade_and_are_put_back() {
+    let market = BatchMarket::build(2, &[offer(pair(1, 0), "market", 1, 5_000)], &[], vec![pool(PoolRule::ConstantProduct, 1_000)]);
+    let mut market = market.unwrap();
+    let before = market.clone();
+    let fill = PoolFill { pool: PoolIndex(0), side: PoolSide::First, sold: amount(375), bought: amount(1_500) };
+    let traded = market.trade_pools(&[fill]);
+    assert_eq!(traded, [PoolTraded { pool: PoolIndex(0), pair: pair(0, 1), sold: amount(375), bought: amount(1_500) }]);
+    assert_eq!(market.pools()[0].reserves, [amount(625), amount(2_500)]);
+    assert_eq!((market.for_sale(AssetIndex(0)), market.for_sale(AssetIndex(1))), (amount(625), amount(7_500)));
+    market.set_pools(before.pools().to_vec()).unwrap();
+    assert_eq!(market, before);
+    let wrong = Pool { rule: PoolRule::StableSwap { amplification: 0 }, ..before.pools()[0] };
+    assert_eq!(market.set_pools(vec![wrong]), Err(MarketError::InvalidPool(PoolIndex(0))));
+    assert_eq!(market, before);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! ends, prices at the ends of their range, proposals a little beside a right one.
 
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, PairTrade, Pool, PoolIndex, PoolSide, PoolTrade,
-    Proposal, Rules,
+    AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, PairTrade, Pool, PoolIndex, PoolRule, PoolSide,
+    PoolTrade, Proposal, Rules,
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding, limits::AMOUNT_MAX};
 
@@ -90,10 +90,19 @@ pub(crate) fn parts(below: Below<'_>, prices: &[BatchPrice]) -> Parts {
             left[buy.index()] -= reserves[1];
             let fee_ppm = [0, 1, 3_000, 500_000, 999_999][below(5) as usize];
             let reserves = reserves.map(|units| Amount::new(units).expect("for sale"));
-            parts.pools.push(Pool { assets: [sell, buy], reserves, fee_ppm });
+            parts.pools.push(Pool { assets: [sell, buy], rule: pool_rule(below), reserves, fee_ppm });
         }
     }
     parts
+}
+
+/// A rule of any kind.
+fn pool_rule(below: Below<'_>) -> PoolRule {
+    match below(4) {
+        0 => PoolRule::Weighted { weights: [1 + below(9) as u16, 1 + below(9) as u16] },
+        1 => PoolRule::StableSwap { amplification: 1 << below(20) },
+        _ => PoolRule::ConstantProduct,
+    }
 }
 
 /// The market of these parts.

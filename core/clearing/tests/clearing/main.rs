@@ -7,5 +7,6 @@ mod generate;
 mod greedy;
 mod many_pairs;
 mod naive;
+mod naive_pools;
 mod offers;
 mod properties;

@@ -94,7 +94,7 @@ proptest! {
             let trades = [there, back].map(|pair| PairTrade { pair, sold, bought_by_buy_offers: Amount::ZERO }).to_vec();
             let proposal = Proposal { prices: vec![Some(BatchPrice::ONE); 2], trades, pools: vec![] };
             let Ok(verified) = verify(&market, &proposal, &rules) else { continue };
-            let plans = verified.into_sell_plans();
+            let plans = verified.into_plans().0;
             let before = market.clone();
             let traded = market.trade(plans, threads(1));
             assert_as_built(&market);
@@ -162,7 +162,7 @@ proptest! {
         let fills: Vec<_> = verified.pairs().iter().flat_map(|pair| verified.fills(pair).sells().collect::<Vec<_>>()).collect();
         let marginal: Vec<_> = verified.pairs().iter().map(|pair| verified.fills(pair).marginal_sell()).collect();
         let mut market = before.clone();
-        let traded = market.trade(verified.into_sell_plans(), threads(thread_count));
+        let traded = market.trade(verified.into_plans().0, threads(thread_count));
         let found: Vec<_> = traded.iter().flat_map(|pair| pair.fills()).map(|(offer, sold, bought)| (offer.key().id, sold, bought)).collect();
         prop_assert_eq!(found, fills.iter().map(|fill| (fill.id, fill.sold, fill.bought)).collect::<Vec<_>>());
         prop_assert_eq!(traded.iter().map(|pair| pair.marginal()).collect::<Vec<_>>(), marginal);

@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 
 use num_bigint::BigInt;
 use num_rational::Ratio;
-use walras_clearing::{BuyOffer, Fill, LowerBounds, Offer, OfferKey, Pair, Pool, PoolFill, PoolSide, Proposal, Rules};
-use walras_types::{Amount, BatchPrice, Commission, limits::AMOUNT_MAX};
+use walras_clearing::{
+    BuyOffer, Fill, LowerBounds, Offer, OfferKey, Pair, Pool, PoolFill, PoolRule, PoolSide, PoolTrade, Proposal, Rules,
+};
+use walras_types::{Amount, BatchPrice, Commission, NetRate, limits::AMOUNT_MAX};
+
+use super::naive_pools;
 
 pub(crate) type Fraction = Ratio<BigInt>;
 
@@ -236,6 +240,17 @@ impl Judge<'_> {
         self.bought[pair.buy.index()] += units(paid) + bought.get();
     }
 
+    /// Whether the code under test refuses what is this near to its bound.
+    fn is_refused(&self, pool: &Pool, trade: &PoolTrade, left: &Fraction, after: &Fraction) -> bool {
+        let pair = pool.pair(trade.side);
+        let price = |asset: walras_clearing::AssetIndex| self.proposal.prices[asset.index()].expect("it has a price");
+        let rate = NetRate::new(price(pair.sell), price(pair.buy), self.rules.commission).expect("prices above zero");
+        let (x, y) = pool.reserves_of(trade.side);
+        let bought = floor(&(after - whole(y.get()))).expect("an amount");
+        debug_assert_eq!(whole(x.get() - trade.sold.get()), *left);
+        !pool.accepts(trade.side, &rate, trade.sold, bought)
+    }
+
     fn pools(&mut self) {
         let trades = &self.proposal.pools;
         self.breaks(13, trades.windows(2).any(|two| two[0].pool >= two[1].pool));
@@ -264,12 +279,21 @@ impl Judge<'_> {
             }
             let left = whole(x.get() - trade.sold.get());
             let kept = whole(1) - Fraction::new(pool.fee_ppm.into(), 1_000_000.into());
-            if self.breaks(16, &after / &left > &rate * &kept) || after > whole(AMOUNT_MAX) {
+            let (x, y) = (whole(x.get()), whole(y.get()));
+            let gets = &rate * &kept;
+            let asks = naive_pools::last_price(&pool, trade.side, [&x, &y], [&left, &after]);
+            // Where `verify` rounds, it does so by less than this, and against who trades with the pool.
+            let is_near = asks.as_ref().is_some_and(|asks| asks > &(&gets - rounding(&pool, &gets, [&x, &y, &left, &after])));
+            let is_refused = asks.is_none_or(|asks| asks > gets) || is_near && self.is_refused(&pool, trade, &left, &after);
+            if self.breaks(16, is_refused) || after > whole(AMOUNT_MAX) {
                 continue;
             }
-            // What the pool's owners were promised: its product does not fall, nor does it if only what is left of the fee counts.
-            let product = whole(x.get()) * whole(y.get());
-            assert!(&left * &after >= product && &left * (whole(y.get()) + &bought * &kept) >= product, "{pool:?} {trade:?}");
+            // What the pool's owners were promised.
+            naive_pools::check_value(&pool, in_order(trade.side, &x, &y), in_order(trade.side, &left, &after));
+            if pool.rule == PoolRule::ConstantProduct {
+                // Nor does its product fall if only what is left of the fee counts.
+                assert!(&left * (&y + &bought * &kept) >= &x * &y, "{pool:?} {trade:?}");
+            }
             assert!(bought >= whole(trade.sold.get()) * &rate, "a pool gets at least the rate");
             let bought = floor(&bought).expect("below the maximum");
             self.sold[pair.sell.index()] += trade.sold.get();
@@ -278,6 +302,25 @@ impl Judge<'_> {
             self.left[pair.buy.index()] -= bought.get();
             self.outcome.pools.push(PoolFill { pool: trade.pool, side: trade.side, sold: trade.sold, bought });
         }
+    }
+}
+
+/// The most by which the code under test may think a price higher than it is. Of a stable swap it has 62 bits of the largest reserve.
+fn rounding(pool: &Pool, gets: &Fraction, reserves: [&Fraction; 4]) -> Fraction {
+    match pool.rule {
+        PoolRule::StableSwap { .. } => {
+            let (least, most) = (reserves.iter().min().expect("four"), reserves.iter().max().expect("four"));
+            gets * (*most / *least) / Fraction::from_integer(BigInt::from(1) << 56)
+        }
+        PoolRule::ConstantProduct | PoolRule::Weighted { .. } => whole(0),
+    }
+}
+
+/// What is sold and bought as first and second.
+fn in_order<'f>(side: PoolSide, sold: &'f Fraction, bought: &'f Fraction) -> [&'f Fraction; 2] {
+    match side {
+        PoolSide::First => [sold, bought],
+        PoolSide::Second => [bought, sold],
     }
 }
 

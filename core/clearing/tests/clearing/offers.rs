@@ -1,8 +1,8 @@
 //! What can stand, in which order, and who comes first among equals.
 
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, Change, MarketError, Offer, OfferError, OfferId, Pair, PairOffers, Pool, PoolIndex, Split,
-    TieBreak,
+    AssetIndex, BatchMarket, BuyOffer, Change, MarketError, Offer, OfferError, OfferId, Pair, PairOffers, Pool, PoolIndex,
+    PoolRule, Split, TieBreak,
 };
 use walras_types::{
     Amount, BatchPrice, Rounding,
@@ -83,8 +83,12 @@ fn a_market_that_is_none_is_refused() {
     assert_eq!(build(5_000, &[], vec![]), Err(MarketError::TooManyAssets(5_000)));
     let all = offer("1", 0, 1, AMOUNT_MAX);
     assert_eq!(build(3, &[(PAIR, one), (pair(0, 2), all)], vec![]), Err(MarketError::TooMuchOffered(AssetIndex(0))));
-    let pool =
-        |reserve: u64, fee_ppm: u32| Pool { assets: [AssetIndex(0), AssetIndex(1)], reserves: [amount(reserve); 2], fee_ppm };
+    let pool = |reserve: u64, fee_ppm: u32| Pool {
+        assets: [AssetIndex(0), AssetIndex(1)],
+        rule: PoolRule::ConstantProduct,
+        reserves: [amount(reserve); 2],
+        fee_ppm,
+    };
     assert_eq!(build(2, &[(PAIR, all)], vec![pool(1, 0)]), Err(MarketError::TooMuchOffered(AssetIndex(0))));
     assert_eq!(build(2, &[], vec![pool(1, 0), pool(0, 0)]), Err(MarketError::InvalidPool(PoolIndex(1))));
     assert_eq!(build(2, &[], vec![pool(1, 1_000_000)]), Err(MarketError::InvalidPool(PoolIndex(0))));

@@ -301,7 +301,7 @@ fn generated_proposals_reach_every_verdict() {
         (state >> 11) % bound.min(1 << 53)
     };
     let (mut numbers, mut filled, mut cleared) = (std::collections::BTreeMap::<u16, u32>::new(), 0, 0);
-    for _ in 0..6_000 {
+    for _ in 0..8_000 {
         let Case { market, prices, rules, .. } = case(&mut below);
         let mut proposal = generate::right_proposal(&mut below, &market, &prices, &rules);
         for _ in 0..=below(3) {

@@ -2,8 +2,8 @@
 
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, MESSAGE_BYTES_MAX, TRANSACTION_SEQ_END};
 use walras_types::{
-    AccountId, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount,
-    Payment, PublicKey, TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
+    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, TransactionSeq, WithdrawFromPool,
 };
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
@@ -14,8 +14,8 @@ pub const SIGNATURE_BYTES: usize = 64;
 /// Bytes before a transaction's fields: account, sequence, tag.
 const HEAD_BYTES: usize = 4 + 8 + 1;
 
-/// Bytes of the longest transaction, a cancel: market, two assets, limit, tie-break, sequence.
-pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES + 2 + 4 + 4 + 8 + 8 + 8;
+/// Bytes of the longest transaction, a new pool: market, two assets, rule, fee, two amounts.
+pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES + 2 + 4 + 4 + 1 + 4 + 4 + 8 + 8;
 
 /// Bytes of the longest operation with its tag.
 pub const OPERATION_BYTES_MAX: usize = TRANSACTION_BYTES_MAX - 12;
@@ -115,6 +115,9 @@ impl Wire for BatchOperation {
             Self::Payment(payment) => tagged(w, 4, payment),
             Self::Issue(issued) => tagged(w, 5, issued),
             Self::Burn(burned) => tagged(w, 6, burned),
+            Self::CreatePool(create) => tagged(w, 7, create),
+            Self::DepositToPool(deposit) => tagged(w, 8, deposit),
+            Self::WithdrawFromPool(withdraw) => tagged(w, 9, withdraw),
         }
     }
     #[inline]
@@ -126,7 +129,12 @@ impl Wire for BatchOperation {
             4 => Ok(Self::Payment(Wire::get(r)?)),
             5 => Ok(Self::Issue(Wire::get(r)?)),
             6 => Ok(Self::Burn(Wire::get(r)?)),
-            _ => Err(r.expected("operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue) or 6 (burn)")),
+            7 => Ok(Self::CreatePool(Wire::get(r)?)),
+            8 => Ok(Self::DepositToPool(Wire::get(r)?)),
+            9 => Ok(Self::WithdrawFromPool(Wire::get(r)?)),
+            _ => Err(r.expected(
+                "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit) or 9 (withdraw)",
+            )),
         }
     }
 }
@@ -260,6 +268,60 @@ impl Wire for IssuedAmount {
         Ok(Self { asset: asset(r)?, amount: Wire::get(r)? })
     }
 }
+
+impl Wire for OfferName {
+    fn put(&self, w: &mut Writer<'_>) {
+        self.account.put(w);
+        self.sequence.put(w);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { account: account(r)?, sequence: Wire::get(r)? })
+    }
+}
+
+/// Its number, then its parameters in one.
+impl Wire for PoolRule {
+    fn put(&self, w: &mut Writer<'_>) {
+        let (number, parameters) = self.parts();
+        w.u8(number);
+        w.u32(parameters);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (number, parameters) = (r.u8()?, r.u32()?);
+        let rule = Self::of_parts(number, parameters);
+        r.checked(
+            rule,
+            "pool rule 0 (constant product), 1 (weighted, weights 1 to 1000) or 2 (stable swap, amplification 1 to 1000000)",
+        )
+    }
+}
+
+impl Wire for [Amount; 2] {
+    fn put(&self, w: &mut Writer<'_>) {
+        self.iter().for_each(|amount| amount.put(w));
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok([Wire::get(r)?, Wire::get(r)?])
+    }
+}
+
+impl Wire for CreatePool {
+    fn put(&self, w: &mut Writer<'_>) {
+        let Self { market, assets, rule, fee_ppm, amounts } = self;
+        market.put(w);
+        assets.iter().for_each(|asset| asset.put(w));
+        rule.put(w);
+        w.u32(*fee_ppm);
+        amounts.put(w);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (market, assets) = (Wire::get(r)?, [asset(r)?, asset(r)?]);
+        Ok(Self { market, assets, rule: Wire::get(r)?, fee_ppm: r.u32()?, amounts: Wire::get(r)? })
+    }
+}
+
+wire_struct!(DepositToPool { market, pool, amounts });
+wire_struct!(WithdrawFromPool { market, pool, shares });
 
 impl Wire for [u8; SIGNATURE_BYTES] {
     fn put(&self, w: &mut Writer<'_>) {

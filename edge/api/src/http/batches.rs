@@ -158,6 +158,10 @@ fn of_drop(place: usize, reason: DropReason) -> Refusal {
         DropReason::UnknownAsset => RejectReason::UnknownAsset,
         DropReason::UnknownRecipient => RejectReason::UnknownAccount,
         DropReason::NotIssuer => RejectReason::Forbidden,
+        DropReason::PoolTooSmall | DropReason::DepositTooSmall => RejectReason::AmountOutOfRange,
+        DropReason::UnknownPool | DropReason::PoolTerms | DropReason::SharesOverdrawn | DropReason::TooManyPools => {
+            RejectReason::Malformed
+        }
         DropReason::UnknownAccount
         | DropReason::Suspended
         | DropReason::SequenceTwice

@@ -2,7 +2,7 @@
 
 use walras_engine::TransferOutcome;
 use walras_types::{
-    Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase,
+    Allocation, BatchPhase, Display, Intake, LowerBounds, OrderType, PoolRule, PostOnly, SelfTrade, Side, TimeInForce, TradingPhase,
 };
 use walras_wire::{AccountStatus, CancelReason, ClusterAction, PhaseCause, Priority};
 
@@ -97,6 +97,16 @@ pub fn order_type(value: &OrderType) -> &'static str {
         OrderType::Market => "market",
         OrderType::Stop { .. } => "stop",
         OrderType::StopLimit { .. } => "stop_limit",
+    }
+}
+
+/// How a pool prices its assets.
+#[must_use]
+pub const fn pool_rule(value: &PoolRule) -> &'static str {
+    match value {
+        PoolRule::ConstantProduct => "constant_product",
+        PoolRule::Weighted { .. } => "weighted",
+        PoolRule::StableSwap { .. } => "stable_swap",
     }
 }
 

@@ -106,7 +106,7 @@ fn close_ups_clear_what_all_offers_clear() {
             }
             let proposed = propose(&mut AmountsFinder::new(), &market, &close.prices, &best_effort(&settings));
             let verified = verify(&market, &proposed.proposal, &best_effort(&settings)).unwrap();
-            let plans = verified.into_sell_plans();
+            let plans = verified.into_plans().0;
             market.trade(plans, one);
             last = Some(close.prices);
         }

@@ -150,6 +150,9 @@ fn operation_name(operation: &BatchOperation) -> &'static str {
         BatchOperation::Payment(_) => "a payment",
         BatchOperation::Issue(_) => "units made",
         BatchOperation::Burn(_) => "units destroyed",
+        BatchOperation::CreatePool(_) => "a new pool",
+        BatchOperation::DepositToPool(_) => "a deposit to a pool",
+        BatchOperation::WithdrawFromPool(_) => "a withdrawal from a pool",
     }
 }
 

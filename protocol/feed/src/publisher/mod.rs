@@ -315,6 +315,7 @@ impl Publisher {
                 market.say(&head, &BatchClosed { block: e.block, kept: e.kept, dropped: e.dropped }.into());
             }
             BatchEvent::OfferTraded(e) => self.batch_market(e.market)?.sold(e.sell, e.sold.get()),
+            BatchEvent::PoolTraded(e) => self.batch_market(e.market)?.sold(e.sell, e.sold.get()),
             BatchEvent::Cleared(e) => {
                 let cleared = BatchCleared {
                     block: e.block,
@@ -331,6 +332,10 @@ impl Publisher {
             // What concerns one account is no market data.
             BatchEvent::TransactionCollected(_) | BatchEvent::TransactionDropped(_) | BatchEvent::ClearingRejected(_) => {}
             BatchEvent::OfferOpened(_) | BatchEvent::OfferCancelled(_) => {}
+            BatchEvent::PoolCreated(_)
+            | BatchEvent::PoolDeposited(_)
+            | BatchEvent::PoolWithdrawn(_)
+            | BatchEvent::PoolClosed(_) => {}
             BatchEvent::Paid(_) | BatchEvent::AccountFeePaid(_) | BatchEvent::Issued(_) | BatchEvent::Burnt(_) => {}
         }
         Ok(())

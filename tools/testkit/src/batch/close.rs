@@ -70,6 +70,9 @@ pub struct Verdict {
     pub dropped: BTreeMap<usize, BTreeSet<Fault>>,
 }
 
+/// The model of pools is in core/batch/tests/blocks/pools.
+const NO_POOLS: &str = "this model has no pools";
+
 /// What a transaction takes from an account's available balance, where accounts cost this.
 fn debit(operation: &BatchOperation, account_fee: Option<AccountFee>) -> Option<(AssetId, u128)> {
     match operation {
@@ -78,6 +81,9 @@ fn debit(operation: &BatchOperation, account_fee: Option<AccountFee>) -> Option<
         BatchOperation::Burn(burnt) => Some((burnt.asset, u128::from(burnt.amount.get()))),
         BatchOperation::CreateAccount(_) => account_fee.map(|fee| (fee.asset, u128::from(fee.amount.get()))),
         BatchOperation::CancelOffer(_) | BatchOperation::Issue(_) => None,
+        BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+            panic!("{NO_POOLS}")
+        }
     }
 }
 
@@ -173,6 +179,9 @@ impl Venue {
                 check(moved.asset.0 < self.asset_count, Fault::UnknownAsset);
                 check(!moved.amount.is_zero(), Fault::ZeroAmount);
                 check(self.issuers.get(&moved.asset) == Some(&account), Fault::NotIssuer);
+            }
+            BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+                panic!("{NO_POOLS}")
             }
         }
         faults
@@ -352,6 +361,9 @@ impl Venue {
                     self.add_reserved(account, asset, -i128::from(amount.get()));
                 }
                 BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
+                BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
+                    panic!("{NO_POOLS}")
+                }
             }
         }
         let created = new_accounts.into_values().map(|key| {

@@ -202,7 +202,7 @@ fn go_on(batch: Batch) {
     let Some(ledger) = ledger_of(&batch).filter(|_| batch.closed().is_none() && batch.number() < u64::MAX - 2) else { return };
     batch.check_invariants(&ledger);
     let nothing = ProposedClearing::of_nothing(batch.market());
-    let mut world = World { ledger, accounts: Accounts::new(), batch };
+    let mut world = World { ledger, accounts: Accounts::new(), batch, on_pools: 0 };
     world.close(&[], Intake::Filter, 1);
     world.clear(&nothing, 1).expect("nothing trades");
     let mut anew = world.restored();

@@ -14,6 +14,8 @@ mod greedy;
 #[allow(dead_code, clippy::unwrap_used, reason = "the model of a test")]
 #[path = "../../../../core/clearing/tests/clearing/naive.rs"]
 mod naive;
+#[path = "../../../../core/clearing/tests/clearing/naive_pools.rs"]
+mod naive_pools;
 
 /// What the core accepts the judge accepts too, and why the core rejects is one of the judge's reasons.
 pub fn verification(bytes: &[u8]) {

@@ -3,7 +3,10 @@
 //! Prices and limits are the bits of a binary64, as the log has them; amounts are in smallest units.
 
 use serde_json::{Map, Value, json};
-use walras_types::{BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, IssuedAmount, Payment};
+use walras_types::{
+    BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool, DepositToPool, IssuedAmount,
+    OfferName, Payment, PoolRule, WithdrawFromPool,
+};
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
 };
@@ -79,12 +82,52 @@ fn transaction(transaction: &BatchTransaction) -> Value {
         }
         BatchOperation::Issue(issued) => ("issue", issued_amount(issued)),
         BatchOperation::Burn(burned) => ("burn", issued_amount(burned)),
+        BatchOperation::CreatePool(create) => ("create_pool", create_pool(create)),
+        BatchOperation::DepositToPool(deposit) => {
+            let DepositToPool { market, pool, amounts } = deposit;
+            let mut fields = of_pool(*market, *pool);
+            fields.insert("amounts_units".to_owned(), amounts.iter().map(|amount| number(amount.get())).collect());
+            ("deposit_to_pool", fields)
+        }
+        BatchOperation::WithdrawFromPool(withdraw) => {
+            let WithdrawFromPool { market, pool, shares } = withdraw;
+            let mut fields = of_pool(*market, *pool);
+            fields.insert("shares".to_owned(), number(shares.get()));
+            ("withdraw_from_pool", fields)
+        }
     };
     let mut fields = fields;
     fields.insert("kind".to_owned(), kind.into());
     fields.insert("account_id".to_owned(), account.0.into());
     fields.insert("sequence".to_owned(), number(sequence.0));
     fields.into()
+}
+
+fn create_pool(create: &CreatePool) -> Map<String, Value> {
+    let CreatePool { market, assets: [first, second], rule, fee_ppm, amounts } = create;
+    let (weights, amplification) = match rule {
+        PoolRule::ConstantProduct => (None, None),
+        PoolRule::Weighted { weights } => (Some(weights.iter().copied().collect()), None),
+        PoolRule::StableSwap { amplification } => (None, Some((*amplification).into())),
+    };
+    object([
+        ("batch_market_id", Some(market.0.into())),
+        ("first_asset_id", Some(first.0.into())),
+        ("second_asset_id", Some(second.0.into())),
+        ("rule", Some(names::pool_rule(rule).into())),
+        ("weights", weights),
+        ("amplification", amplification),
+        ("fee_ppm", Some((*fee_ppm).into())),
+        ("amounts_units", Some(amounts.iter().map(|amount| number(amount.get())).collect())),
+    ])
+}
+
+fn of_pool(market: BatchMarketId, pool: OfferName) -> Map<String, Value> {
+    object([
+        ("batch_market_id", Some(market.0.into())),
+        ("pool_account_id", Some(pool.account.0.into())),
+        ("pool_sequence", Some(number(pool.sequence.0))),
+    ])
 }
 
 fn issued_amount(issued: &IssuedAmount) -> Map<String, Value> {

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use walras_engine::Engine;
-use walras_types::{AccountId, AssetId, InstrumentId, InstrumentSpec, ShardId, Side, TransferSeq};
-use walras_wire::{AccountEvent, BatchEvent, Event, InstrumentEvent, OfferTraded, OrderEvent, ShardEvent, Traded};
+use walras_types::{AccountId, Amount, AssetId, InstrumentId, InstrumentSpec, ShardId, Side, TransferSeq};
+use walras_wire::{
+    AccountEvent, BatchEvent, Event, InstrumentEvent, OfferTraded, OrderEvent, PoolCreated, PoolTraded, ShardEvent, Traded,
+};
 
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
@@ -24,6 +26,8 @@ struct OfAsset {
     /// The venue's own: fees, commissions, what rounding left.
     kept: i128,
     supply: i128,
+    /// What pools of batch markets have.
+    pooled: i128,
     /// Sent to other shards and not answered.
     in_transit: BTreeMap<(ShardId, TransferSeq), i128>,
 }
@@ -68,8 +72,33 @@ impl Funds {
                 self.of(*sell).kept += sold;
                 self.of(*buy).kept -= bought;
             }
+            Event::Batch(BatchEvent::PoolTraded(PoolTraded { sell, buy, sold, bought, .. })) => {
+                let (sold, bought) = (i128::from(sold.get()), i128::from(bought.get()));
+                self.of(*sell).pooled -= sold;
+                self.of(*sell).kept += sold;
+                self.of(*buy).pooled += bought;
+                self.of(*buy).kept -= bought;
+            }
+            Event::Batch(BatchEvent::PoolCreated(PoolCreated { pool, first, second, amounts, .. })) => {
+                self.pool(Some(pool.account), [*first, *second], *amounts, 1);
+            }
+            Event::Batch(BatchEvent::PoolDeposited(e)) => self.pool(Some(e.account), [e.first, e.second], e.amounts, 1),
+            Event::Batch(BatchEvent::PoolWithdrawn(e)) => self.pool(Some(e.account), [e.first, e.second], e.amounts, -1),
+            Event::Batch(BatchEvent::PoolClosed(e)) => self.pool(None, [e.first, e.second], e.amounts, -1),
             Event::Shard(e) => self.move_between_shards(e),
             _ => {}
+        }
+    }
+
+    /// What an account adds to a pool, or gets with the sign -1; what nobody gets is the venue's.
+    fn pool(&mut self, account: Option<AccountId>, assets: [AssetId; 2], amounts: [Amount; 2], sign: i128) {
+        for (asset, amount) in assets.into_iter().zip(amounts) {
+            let units = sign * i128::from(amount.get());
+            self.of(asset).pooled += units;
+            match account {
+                Some(account) => self.add(account, asset, -units),
+                None => self.of(asset).kept -= units,
+            }
         }
     }
 
@@ -133,7 +162,7 @@ impl Funds {
     }
 
     fn check(&self, engine: &Engine) -> Result<(), String> {
-        for (&asset, &OfAsset { ref held, kept, supply, ref in_transit }) in &self.assets {
+        for (&asset, &OfAsset { ref held, kept, supply, pooled, ref in_transit }) in &self.assets {
             for (account, &held) in (0..).map(AccountId).zip(held) {
                 let balance = engine.balance(account, asset);
                 let of_engine = i128::from(balance.available.get()) + i128::from(balance.reserved.get());
@@ -141,7 +170,11 @@ impl Funds {
                     return Err(format!("events give account {account} {held} of asset {asset}, the ledger {of_engine}"));
                 }
             }
-            let sum = kept + in_transit.values().sum::<i128>() + held.iter().sum::<i128>();
+            let pooled_of_engine = i128::from(engine.pooled(asset).get());
+            if pooled < 0 || pooled != pooled_of_engine {
+                return Err(format!("events give pools {pooled} of asset {asset}, the ledger {pooled_of_engine}"));
+            }
+            let sum = kept + pooled + in_transit.values().sum::<i128>() + held.iter().sum::<i128>();
             let [of_engine, supply_of_engine] = [engine.fees(asset), engine.supply(asset)].map(|amount| i128::from(amount.get()));
             if kept < 0 || kept != of_engine {
                 return Err(format!("events leave the venue {kept} of asset {asset}, the ledger {of_engine}"));

@@ -47,11 +47,15 @@ impl Conservation {
             let fees = i128::from(engine.fees(asset).get());
             let supply = i128::from(engine.supply(asset).get());
             let in_transit = i128::from(engine.in_transit(asset).get());
+            let pooled = i128::from(engine.pooled(asset).get());
             // Of one of several shards a part of what came in is at the others, or came from them.
             let is_alone = engine.shard_place().count == 1;
-            if held + fees + in_transit != supply || engine.issued_here(asset) != expected || is_alone && supply != expected {
+            if held + fees + in_transit + pooled != supply
+                || engine.issued_here(asset) != expected
+                || is_alone && supply != expected
+            {
                 let detail = format!(
-                    "after entry {} accounts hold {held}, fees {fees} and transfers {in_transit} of asset {asset}, the supply is {supply}, of which {} \
+                    "after entry {} accounts hold {held}, fees {fees}, transfers {in_transit} and pools {pooled} of asset {asset}, the supply is {supply}, of which {} \
                      was issued here; {expected} came in",
                     engine.last_applied(),
                     engine.issued_here(asset)

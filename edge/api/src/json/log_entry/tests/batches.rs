@@ -2,7 +2,8 @@
 
 use walras_types::{
     AccountFee, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
-    Intake, IssuedAmount, LowerBounds, Mu, PPB_ALL, Payment, PublicKey, QualityMax, Rounding, TransactionSeq,
+    CreatePool, DepositToPool, Intake, IssuedAmount, LowerBounds, Mu, OfferName, PPB_ALL, Payment, PoolRule, PublicKey, QualityMax,
+    Rounding, TransactionSeq, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
@@ -33,6 +34,9 @@ pub(super) fn commands() -> Vec<Command> {
     };
     let limit = BatchPrice::from_decimal("1.25", Rounding::Up).unwrap();
     let (sell, buy, amount, sequence) = (AssetId(1), AssetId(0), Amount::MAX, TransactionSeq(9));
+    let (pool, amounts) = (OfferName { account: AccountId(5), sequence }, [Amount::MAX, Amount::ZERO]);
+    let create =
+        |rule| BatchOperation::CreatePool(CreatePool { market: MARKET, assets: [sell, buy], rule, fee_ppm: 3_000, amounts });
     let operations = [
         BatchOperation::CreateAccount(key),
         BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell, buy, amount, limit }),
@@ -40,6 +44,11 @@ pub(super) fn commands() -> Vec<Command> {
         BatchOperation::Payment(Payment { to: AccountId(5), asset, amount }),
         BatchOperation::Issue(IssuedAmount { asset, amount }),
         BatchOperation::Burn(IssuedAmount { asset, amount }),
+        create(PoolRule::ConstantProduct),
+        create(PoolRule::Weighted { weights: [80, 20] }),
+        create(PoolRule::StableSwap { amplification: 85 }),
+        BatchOperation::DepositToPool(DepositToPool { market: MARKET, pool, amounts }),
+        BatchOperation::WithdrawFromPool(WithdrawFromPool { market: MARKET, pool, shares: amount }),
     ];
     let submit = |operation| {
         let transaction = BatchTransaction { account, sequence: TransactionSeq(77), operation };
@@ -142,6 +151,27 @@ fn bits(f: &mut Fields, key: &str) -> BatchPrice {
     BatchPrice::from_bits(f.number(key)).unwrap()
 }
 
+fn amounts(f: &mut Fields) -> [Amount; 2] {
+    let both = f.take("amounts_units");
+    [0, 1].map(|place| Amount::new(number_of(&both[place])).unwrap())
+}
+
+fn pool(f: &mut Fields) -> OfferName {
+    OfferName { account: AccountId(f.small("pool_account_id")), sequence: TransactionSeq(f.number("pool_sequence")) }
+}
+
+fn rule(f: &mut Fields) -> PoolRule {
+    match f.text("rule").as_str() {
+        "constant_product" => PoolRule::ConstantProduct,
+        "weighted" => {
+            let weights = f.take("weights");
+            PoolRule::Weighted { weights: [0, 1].map(|place| u16::try_from(weights[place].as_u64().unwrap()).unwrap()) }
+        }
+        "stable_swap" => PoolRule::StableSwap { amplification: f.small("amplification") },
+        other => panic!("{other}"),
+    }
+}
+
 fn read_transaction(mut f: Fields) -> BatchTransaction {
     let kind = f.text("kind");
     let (account, sequence) = (f.account(), TransactionSeq(f.number("sequence")));
@@ -170,6 +200,17 @@ fn read_transaction(mut f: Fields) -> BatchTransaction {
         }),
         "issue" => BatchOperation::Issue(IssuedAmount { asset: asset(f, "asset_id"), amount: amount(f, "amount_units") }),
         "burn" => BatchOperation::Burn(IssuedAmount { asset: asset(f, "asset_id"), amount: amount(f, "amount_units") }),
+        "create_pool" => BatchOperation::CreatePool(CreatePool {
+            market: market(f),
+            assets: [asset(f, "first_asset_id"), asset(f, "second_asset_id")],
+            rule: rule(f),
+            fee_ppm: f.small("fee_ppm"),
+            amounts: amounts(f),
+        }),
+        "deposit_to_pool" => BatchOperation::DepositToPool(DepositToPool { market: market(f), pool: pool(f), amounts: amounts(f) }),
+        "withdraw_from_pool" => {
+            BatchOperation::WithdrawFromPool(WithdrawFromPool { market: market(f), pool: pool(f), shares: amount(f, "shares") })
+        }
         other => panic!("{other}"),
     };
     let left = std::mem::replace(f, Fields(serde_json::Map::new()));
