@@ -19,7 +19,7 @@ use super::{Answer, ApiError, App, ok};
 use crate::json::batches::{self, hex};
 
 /// What a light client opens of a block that is kept.
-fn light(market: BatchMarketId, block: &BlockProof) -> Result<Value, ApiError> {
+pub(super) fn light(market: BatchMarketId, block: &BlockProof) -> Result<Value, ApiError> {
     let header = header_of(block)?;
     Ok(batches::light_header(market, block, &header))
 }
@@ -28,7 +28,7 @@ fn header_of(block: &BlockProof) -> Result<BlockHeader, ApiError> {
     BlockHeader::decode(&block.header).map_err(|_| not_provable("what is kept of the block is not its header: ask another replica"))
 }
 
-fn sequence(text: &str) -> Result<TransactionSeq, ApiError> {
+pub(super) fn sequence(text: &str) -> Result<TransactionSeq, ApiError> {
     let sequence = digits("sequence", text)?;
     if sequence < TRANSACTION_SEQ_END {
         return Ok(TransactionSeq(sequence));
@@ -138,7 +138,7 @@ pub(super) async fn transaction_proof(
     Ok(ok(&body))
 }
 
-fn not_provable(why: &str) -> ApiError {
+pub(super) fn not_provable(why: &str) -> ApiError {
     ApiError::with_status(Refusal::new(RejectReason::NotFound, why), StatusCode::NOT_FOUND)
 }
 

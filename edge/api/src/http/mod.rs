@@ -20,6 +20,7 @@ mod openapi;
 mod orders;
 mod page;
 mod patience;
+mod pools;
 mod server;
 mod sessions;
 mod shards;
@@ -131,6 +132,10 @@ routes! {
     get "/v1/batches/{batch}/proofs/transaction/{sequence}" => batch_proofs::transaction_proof;
     get "/v1/batches/{batch}/proofs/account/{account_id}" => batch_proofs::account_proof;
     get "/v1/batches/{batch}/proofs/offer" => batch_proofs::offer_proof;
+    get "/v1/batches/{batch}/pools" => pools::list;
+    get "/v1/batches/{batch}/proofs/pool" => pools::pool_proof;
+    get "/v1/batches/{batch}/proofs/shares" => pools::shares_proof;
+    get "/v1/shares" => pools::shares;
     get "/v1/offers" => batches::offers;
     get "/v1/transactions" => batches::transactions;
     get "/v1/account" => account::account;

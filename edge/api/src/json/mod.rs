@@ -6,6 +6,7 @@ pub mod log_entry;
 pub mod names;
 pub mod once;
 pub mod outcome;
+pub mod pools;
 pub mod requests;
 pub mod strict;
 pub mod views;

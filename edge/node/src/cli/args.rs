@@ -63,6 +63,9 @@ pub enum Command {
     /// Sells in a batch market, or takes an offer out; signed with an Ed25519 key.
     #[command(subcommand)]
     Offer(OfferCommand),
+    /// Looks at the pools of batch markets; creates them, adds to them and takes out, signed with an Ed25519 key.
+    #[command(subcommand)]
+    Pool(PoolCommand),
     /// Pays another account by a transaction of a batch market; signed with an Ed25519 key.
     Pay(PayArgs),
     /// Looks at batch markets; opens accounts, issues and burns by transactions, signed with an Ed25519 key.
@@ -311,6 +314,68 @@ pub struct OfferSellArgs {
     /// Least bought for each one sold; any price without it. The whole amount brings at least what this comes to, in whole units: never less.
     #[arg(long)]
     pub price: Option<String>,
+    /// The batch market.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
+}
+
+/// `walras pool`.
+#[derive(Debug, Subcommand)]
+pub enum PoolCommand {
+    /// Shows a market's pools.
+    List {
+        /// The batch market.
+        #[arg(default_value = "main")]
+        batch: String,
+    },
+    /// Shows the account's shares of pools, and what they are worth.
+    Shares,
+    /// Creates a pool that trades two assets; the account is its first provider.
+    Create(PoolCreateArgs),
+    /// Adds to a pool, in the ratio of what it has, for shares of it.
+    Deposit {
+        /// Which pool: the account that created it and the number of its transaction, such as 7:12.
+        pool: String,
+        /// The most that it takes of its first asset.
+        first: String,
+        /// The most that it takes of its second asset.
+        second: String,
+        /// The batch market.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+    /// Gives shares of a pool back for their part of what it has.
+    Withdraw {
+        /// Which pool: the account that created it and the number of its transaction, such as 7:12.
+        pool: String,
+        /// How many shares; all that the account has without it.
+        shares: Option<u64>,
+        /// The batch market.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+}
+
+/// `walras pool create`.
+#[derive(Debug, Args)]
+pub struct PoolCreateArgs {
+    /// What it begins with of its first asset.
+    pub first_amount: String,
+    /// The first asset.
+    pub first: String,
+    /// What it begins with of its second asset.
+    pub second_amount: String,
+    /// The second asset.
+    pub second: String,
+    /// The weights of the two assets, such as 80 20, for a weighted pool; 1 to 1000 each.
+    #[arg(long, num_args = 2, value_names = ["FIRST", "SECOND"], conflicts_with = "amplification")]
+    pub weights: Option<Vec<u16>>,
+    /// The amplification of a stable-swap pool, 1 to 1000000: for assets whose smallest units are of about one value.
+    #[arg(long)]
+    pub amplification: Option<u32>,
+    /// What the pool asks beyond its price, in parts per million, at most 100000. It stays in the pool.
+    #[arg(long, default_value_t = 3_000)]
+    pub fee_ppm: u32,
     /// The batch market.
     #[arg(long, default_value = "main")]
     pub batch: String,

@@ -18,7 +18,7 @@ use super::admin::public_key;
 use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
 use super::{CliError, Output, batch_proof};
 
-fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
+pub(super) fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
     answer[field].as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -30,7 +30,7 @@ fn fee_text(fee: &Value) -> Value {
     }
 }
 
-fn wrong(what: impl Into<String>) -> CliError {
+pub(super) fn wrong(what: impl Into<String>) -> CliError {
     CliError::Wrong(what.into())
 }
 
@@ -119,10 +119,10 @@ fn outcome(client: &Client, sequence: Option<u64>) -> Result<Output, CliError> {
 }
 
 /// What is needed to sign for an account in a market.
-struct Desk<'a> {
+pub(super) struct Desk<'a> {
     client: &'a Client,
     name: String,
-    market: BatchMarketId,
+    pub(super) market: BatchMarketId,
     domain: SigningDomain,
     account: AccountId,
     next: TransactionSeq,
@@ -131,7 +131,7 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn open(client: &'a Client, key: Option<&ClientKey>, batch: &str) -> Result<Self, CliError> {
+    pub(super) fn open(client: &'a Client, key: Option<&ClientKey>, batch: &str) -> Result<Self, CliError> {
         let key = key.ok_or(ClientError::NoKey)?;
         let seed = key
             .ed25519_seed()
@@ -165,12 +165,12 @@ impl<'a> Desk<'a> {
         })
     }
 
-    fn asset(&self, symbol: &str) -> Result<&AssetScale, CliError> {
+    pub(super) fn asset(&self, symbol: &str) -> Result<&AssetScale, CliError> {
         let found = self.assets.iter().find(|asset| asset.spec.symbol.as_str() == symbol);
         found.ok_or_else(|| wrong(format!("the venue has no asset {symbol:?}")))
     }
 
-    fn send(&self, operation: BatchOperation) -> Result<Output, CliError> {
+    pub(super) fn send(&self, operation: BatchOperation) -> Result<Output, CliError> {
         let transaction = BatchTransaction { account: self.account, sequence: self.next, operation };
         let mut bytes = Vec::new();
         encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);

@@ -15,6 +15,7 @@ mod keys;
 mod log;
 mod log_import;
 mod log_text;
+mod pool;
 mod replay;
 mod serve;
 mod session;
@@ -230,6 +231,7 @@ fn choose_address(cli: &mut Cli) -> Result<(), CliError> {
         | Command::Shards
         | Command::Session(_)
         | Command::Offer(_)
+        | Command::Pool(_)
         | Command::Pay(_)
         | Command::Batch(_)
         | Command::Admin(_)
@@ -293,6 +295,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Account(args) => trade::account(&client(cli)?, args)?,
         Command::Session(command) => session::run(&client(cli)?, command)?,
         Command::Offer(command) => batch::offer(&client(cli)?, key(cli)?.as_ref(), command)?,
+        Command::Pool(command) => pool::pool(&client(cli)?, || key(cli), command)?,
         Command::Pay(args) => batch::pay(&client(cli)?, key(cli)?.as_ref(), args)?,
         Command::Batch(command) => batch::batch(&client(cli)?, || key(cli), command)?,
         Command::Admin(command) => admin::run(&client(cli)?, command)?,
