@@ -409,7 +409,11 @@ fn what_is_no_transaction_is_refused_where_it_stops() {
     let changes: &[(usize, u8, &str)] = &[
         (3, 4, "an account below ACCOUNTS_MAX (2^26)"),
         (8, 0x40, "a transaction's number below 2^38"),
-        (12, 0, "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue) or 6 (burn)"),
+        (
+            12,
+            0,
+            "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit) or 9 (withdraw)",
+        ),
         (16, 4, "an account below ACCOUNTS_MAX (2^26)"),
         (18, 0x10, "an asset below ASSETS_MAX (4096)"),
         (28, 0x80, "an amount up to AMOUNT_MAX"),
