@@ -10,7 +10,10 @@ use walras_batch::light::LightBlock;
 use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
-use walras_types::{AccountId, BatchOperation, BatchPrice, OfferName, TransactionSeq};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, CreatePool, OfferName, PoolRule, TransactionSeq,
+};
+use walras_wait::until_some;
 
 use crate::schema::{check, check_named, document};
 use crate::support::{Raw, Signer, Venue, key, limit, wait_for_transactions};
@@ -458,6 +461,7 @@ fn batches(walk: &mut Walk) {
     walk.get(400, "/v1/batches/main/proofs/offer?account_id=0");
     walk.get(404, &place(0, "none", "USD"));
     walk.get(409, &place(0, "main", "XYZ"));
+    pools(walk, &signers[0]);
     walk.operate(200, "post", "/v1/admin/batch-phases", &json!({"batch": "main", "phase": "closed"}));
     walk.operate(409, "post", "/v1/admin/batch-phases", &json!({"batch": "none", "phase": "closed"}));
     walk.operate(200, "post", "/v1/admin/account-fees", &json!({"batch": "main", "account_fee": "0.5 USD"}));
@@ -512,6 +516,44 @@ fn prove_transaction(walk: &mut Walk) {
     walk.trade(404, "get", &path("2?block=77"), &Value::Null);
     walk.trade(400, "get", &path("two"), &Value::Null);
     walk.get(401, &path("2"));
+}
+
+/// 10 BTC and 290,000 USD, so a price of 29,000.
+fn pools(walk: &mut Walk, signer: &Signer) {
+    assert_eq!(walk.get(200, "/v1/batches/main/pools"), json!({"pools": []}));
+    let amounts = [1_000_000_000, 290_000_000_000].map(|units| Amount::new(units).unwrap());
+    let (assets, rule) = ([AssetId(0), AssetId(1)], PoolRule::Weighted { weights: [1, 1] });
+    let create = CreatePool { market: BatchMarketId(0), assets, rule, fee_ppm: 3_000, amounts };
+    let sent = signer.sign(30, BatchOperation::CreatePool(create));
+    walk.go(200, "post", "/v1/batches/main/transactions", json!({"transactions": [sent]}).to_string().as_bytes(), None);
+    let client = Client::new(&walk.url, None);
+    until_some("the pool's block is cleared", || {
+        // While a batch is closed nothing can be proven.
+        let said = client.get("/v1/batches/main/proofs/pool?account_id=0&sequence=30").ok()?;
+        let pools = client.get("/v1/batches/main/pools").unwrap();
+        pools["pools"][0].is_object().then_some(said)
+    });
+    let pool = walk.get(200, "/v1/batches/main/pools")["pools"][0].clone();
+    assert_eq!((&pool["first"], &pool["second"], &pool["weights"]), (&json!("BTC"), &json!("USD"), &json!([1, 1])));
+    assert_eq!((&pool["reserves"], &pool["shares"]), (&json!(["10", "290000"]), &json!("1000000000")));
+    walk.get(404, "/v1/batches/none/pools");
+    let own = walk.trade(200, "get", "/v1/shares", &Value::Null)["shares"][0].clone();
+    assert_eq!((&own["worth"], &own["shares"]), (&pool["reserves"], &pool["shares"]));
+    let place = |what: &str, of: &str, sequence: &str| format!("/v1/batches/{of}/proofs/{what}?account_id=0&sequence={sequence}");
+    let statement = |said: &Value| unhex(said["statement"].as_str().unwrap()).unwrap();
+    let name = |sequence| OfferName { account: AccountId(0), sequence: TransactionSeq(sequence) };
+    let said = walk.get(200, &place("pool", "main", "30"));
+    let proven = opened(&said).pool(name(30), &statement(&said)).unwrap().unwrap();
+    // The market's assets are USD and BTC, in this order.
+    assert_eq!((proven.pool.reserves, proven.pool.assets), (amounts, [AssetIndex(1), AssetIndex(0)]));
+    let none = walk.get(200, &place("pool", "main", "31"));
+    assert_eq!(opened(&none).pool(name(31), &statement(&none)), Ok(None));
+    let said = walk.trade(200, "get", &place("shares", "main", "30"), &Value::Null);
+    assert_eq!(opened(&said).pool_shares(name(30), AccountId(0), &statement(&said)), Ok(amounts[0]));
+    walk.get(400, &place("pool", "main", "x"));
+    walk.get(404, &place("pool", "none", "30"));
+    walk.trade(400, "get", &place("shares", "main", "x"), &Value::Null);
+    walk.trade(404, "get", &place("shares", "none", "30"), &Value::Null);
 }
 
 trait Tap: Sized {

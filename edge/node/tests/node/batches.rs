@@ -334,6 +334,49 @@ fn accounts_are_opened_and_units_issued_and_burnt_from_the_command_line() {
 }
 
 #[test]
+fn a_pool_is_created_traded_with_and_left_from_the_command_line() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    let [_, bob] = signers(&market);
+    let operator = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
+    let key_file = venue.dir.join("provider.key");
+    let made = operator.json(&["keys", "new", "--out", key_file.to_str().unwrap()]);
+    let (id, public) = (made["key_id"].as_str().unwrap(), made["public_key"].as_str().unwrap());
+    operator.text(&["admin", "key", "--account", "0", "--key-id", id, "--public-key", public]);
+    operator.text(&["admin", "transaction-key", "0", key_file.to_str().unwrap()]);
+    let provider = Cli { url: venue.url(), key_file };
+    let before = micros(&balance(&market.alice, "USD").0);
+    let (status, said) = provider.fails(&["pool", "create", "1", "BTC", "0.000999", "USD"]);
+    assert!(status != 0 && said.contains("at least 1000 units"), "{said}");
+    let created = provider.json(&["pool", "create", "10", "BTC", "290000", "USD", "--fee-ppm", "0"]);
+    let pool = format!("0:{}", created["sequence"].as_str().unwrap());
+    blocks(&market.operator, 1);
+    assert_eq!(micros(&balance(&market.alice, "USD").0), before - 290_000_000_000);
+    let listed = operator.text(&["pool", "list"]);
+    assert!(listed.contains(&pool) && listed.contains("290000") && listed.contains("constant product"), "{listed}");
+    // Bob sells 0.1 BTC at 28,000 or better: only the pool buys.
+    send(&market.operator, "main", &[bob.offer(1, BTC, USD, 10_000_000, "280")]);
+    blocks(&market.operator, 2);
+    let traded = operator.json(&["pool", "list", "main"])["pools"][0].clone();
+    let reserve = |place: usize| traded["reserves"][place].as_str().unwrap().parse::<f64>().unwrap();
+    assert!(reserve(0) > 10.09 && reserve(1) < 287_200.0 && reserve(0) * reserve(1) >= 2_900_000.0, "{traded}");
+    provider.json(&["pool", "deposit", &pool, "5", "100000"]);
+    blocks(&market.operator, 3);
+    let own = provider.json(&["pool", "shares"])["shares"][0].clone();
+    assert_eq!(own["shares"], own["all_shares"]);
+    let second = own["worth"][1].as_str().unwrap().parse::<f64>().unwrap();
+    assert!(second > reserve(1) + 99_000.0, "{own}");
+    let (status, said) = provider.fails(&["pool", "withdraw", "1:1", "5"]);
+    assert!(status != 0 && said.contains("no such pool"), "{said}");
+    provider.json(&["pool", "withdraw", &pool]);
+    blocks(&market.operator, 4);
+    assert_eq!(operator.json(&["pool", "list"])["pools"], json!([]));
+    // It has what Bob paid for his dollars, and paid for his bitcoin.
+    let (dollars, coins) = (micros(&balance(&market.alice, "USD").0), balance(&market.alice, "BTC").0);
+    assert!(dollars < before && coins.parse::<f64>().unwrap() > 100.09, "{dollars} {coins}");
+}
+
+#[test]
 fn an_account_is_not_opened_for_a_key_that_is_of_no_use() {
     let venue = Venue::with(&with_batch());
     let market = venue.market();
