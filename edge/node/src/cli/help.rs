@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Run a venue", &["demo", "serve", "cluster", "config"]),
     ("Look at one", &["status", "instruments", "book", "trades", "shards"]),
     ("Trade", &["order", "cancel", "amend", "account", "session"]),
-    ("Batch markets", &["batch", "offer", "pay"]),
+    ("Batch markets", &["batch", "offer", "pool", "pay"]),
     ("Operate one", &["admin", "keys", "log", "archive"]),
     ("Without a venue", &["clear", "replay", "bench"]),
 ];
@@ -30,6 +30,7 @@ const WITHOUT_VENUE: &[&[&str]] = &[
     &["cluster", "local"],
     &["cluster", "keys"],
     &["cluster", "accept-loss"],
+    &["cluster", "recover"],
 ];
 
 /// Commands that print no JSON, by their path: they run until they are stopped, or print a document of one format.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
+use walras_engine::versions::OLDEST;
 use walras_engine::{Engine, RestoreError};
 use walras_types::*;
 use walras_wire::*;
@@ -71,7 +72,8 @@ fn encoded(records: &[Record]) -> Vec<u8> {
 /// Where the sessions are in a snapshot: before the nonces of signed commands, here none; those before what batch markets know, here only
 /// who is suspended; that before the ledger, which is before the hash.
 fn section(engine: &Engine, bytes: &[u8]) -> Range<usize> {
-    let ledger = 8 + engine.assets().len() * (48 + 16 * engine.account_count() as usize);
+    let head = if engine.version() > OLDEST { 48 } else { 40 };
+    let ledger = 8 + engine.assets().len() * (head + 16 * engine.account_count() as usize);
     let accounts = (0..engine.account_count()).map(AccountId);
     let suspended = accounts.filter(|account| engine.account_status(*account) == Some(AccountStatus::Suspended)).count();
     let batches = 8 + 16 + 4 * suspended + 4;
