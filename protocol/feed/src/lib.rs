@@ -6,6 +6,7 @@
 //! - [`publisher`]: the venue's end. It has a book of its own for each instrument: the engine does not say what an order showed
 //!   before an event.
 //! - [`sender`]: messages into packets, heartbeats, snapshots in rotation, and the latest messages for readers that missed some.
+//! - [`station`]: the sender on a thread of its own, with copies of the markets, and taking over from another one.
 //! - [`reader`]: packets into a [`book`].
 //! - [`control`]: requests for messages that are missing.
 //!
@@ -35,5 +36,6 @@ pub mod message;
 pub mod publisher;
 pub mod reader;
 pub mod sender;
+pub mod station;
 
 pub use field::{Part, Primitive};

@@ -10,7 +10,7 @@ use walras_relay::reader::{Message, Request};
 use walras_relay::rewinder::{Answer, Rewinder};
 
 use crate::channel::ChannelId;
-use crate::publisher::{Messages, Publisher};
+use crate::publisher::{Messages, Publisher, Run};
 
 /// Room of a packet for messages with their lengths.
 const ROOM_BYTES: usize = MESSAGE_BYTES_MAX + 2;
@@ -34,6 +34,9 @@ pub struct SenderSettings {
     pub heartbeat_ns: u64,
     /// Bytes of snapshots in a second, at least 1.
     pub snapshot_bytes_per_s: u64,
+    /// From the beginning of one rotation through all snapshots to that of the next, at least: a small venue does not send them all the
+    /// time.
+    pub rotation_ns_min: u64,
 }
 
 /// Packets that are to be sent, one after the other.
@@ -76,6 +79,24 @@ impl Packets {
     }
 }
 
+/// Who has the state of all channels: a publisher, or copies of what it said.
+pub trait SnapshotSource {
+    /// All channels, by number.
+    fn channels(&self) -> Vec<ChannelId>;
+    /// Appends the snapshot of a channel as it is now, each message after its length. How many messages.
+    fn snapshot(&self, channel: ChannelId, out: &mut Vec<u8>) -> Option<u64>;
+}
+
+impl SnapshotSource for Publisher {
+    fn channels(&self) -> Vec<ChannelId> {
+        self.channels()
+    }
+
+    fn snapshot(&self, channel: ChannelId, out: &mut Vec<u8>) -> Option<u64> {
+        self.snapshot(channel, out)
+    }
+}
+
 /// How far a channel is.
 #[derive(Debug)]
 struct Sent {
@@ -93,6 +114,8 @@ struct Sent {
 /// A snapshot that is being sent.
 #[derive(Debug, Default)]
 struct Rotation {
+    /// When the next rotation may begin.
+    begin_at_ns: u64,
     /// Channels whose turn comes, the last one first.
     turns: Vec<ChannelId>,
     /// The snapshot, of which the first bytes are sent.
@@ -124,20 +147,44 @@ impl Sender {
 
     /// Appends the packets that have what the publisher says.
     pub fn publish(&mut self, publisher: &mut Publisher, sent_ns: u64, release_ns: u64, packets: &mut Packets) {
+        publisher.take(|run| self.publish_run(run, sent_ns, release_ns, packets));
+    }
+
+    /// Appends the packets that have these messages.
+    pub fn publish_run(&mut self, run: Run<'_>, sent_ns: u64, release_ns: u64, packets: &mut Packets) {
         let Self { settings, channels, writer, .. } = self;
-        publisher.take(|run| {
-            let sent = channels.entry(run.channel).or_insert_with(|| Sent::new(run.channel, run.first, settings));
-            sent.release_ns = sent.release_ns.max(release_ns);
-            let mut out = Writing { settings, writer, channel: run.channel, sent, sent_ns, release_ns, used: 0, packets };
-            let mut entries = run.messages();
-            while let Some((entry, _, bytes)) = entries.next_entry() {
-                if out.used + bytes > ROOM_BYTES {
-                    out.finish();
-                }
-                out.write(entry);
+        let sent = Sent::at(channels, run, settings);
+        sent.release_ns = sent.release_ns.max(release_ns);
+        let mut out = Writing { settings, writer, channel: run.channel, sent, sent_ns, release_ns, used: 0, packets };
+        let mut entries = run.messages();
+        while let Some((entry, _, bytes)) = entries.next_entry() {
+            if out.used + bytes > ROOM_BYTES {
+                out.finish();
             }
-            out.finish();
+            out.write(entry);
+        }
+        out.finish();
+    }
+
+    /// Keeps messages that another sender of the tree sends, for readers that will ask.
+    pub fn keep_run(&mut self, run: Run<'_>, sent_ns: u64, release_ns: u64) {
+        let sent = Sent::at(&mut self.channels, run, &self.settings);
+        sent.release_ns = sent.release_ns.max(release_ns);
+        for bytes in run.messages() {
+            sent.rewinder.push(&Message { number: sent.next, sent_ns, release_ns, bytes });
+            sent.next += 1;
+        }
+    }
+
+    /// From here on this sender sends, in the place of another one. Its packets have greater numbers than that one gave: `now_ns` is the
+    /// time since the Unix epoch, and nobody sends a packet in each nanosecond.
+    pub fn take_over(&mut self, now_ns: u64) {
+        self.settings.first_number = self.settings.first_number.max(now_ns);
+        self.channels.retain(|channel, sent| {
+            sent.packet = sent.packet.max(now_ns);
+            !channel.is_of_snapshots()
         });
+        self.rotation = Rotation::default();
     }
 
     /// Appends heartbeats of the channels that were quiet, where it is time for them.
@@ -155,10 +202,10 @@ impl Sender {
     }
 
     /// Appends packets of snapshots, as many as the rate allows now.
-    pub fn snapshots(&mut self, publisher: &Publisher, now_ns: u64, packets: &mut Packets) {
+    pub fn snapshots(&mut self, source: &impl SnapshotSource, now_ns: u64, packets: &mut Packets) {
         self.rotation.paid_ns = self.rotation.paid_ns.max(now_ns.saturating_sub(SNAPSHOT_BURST_NS));
         while self.rotation.paid_ns <= now_ns {
-            if self.rotation.channel.is_none() && !self.next_snapshot(publisher, now_ns) {
+            if self.rotation.channel.is_none() && !self.next_snapshot(source, now_ns) {
                 return;
             }
             let bytes = self.snapshot_packet(now_ns, packets) as u64;
@@ -170,7 +217,9 @@ impl Sender {
     /// When [`Sender::heartbeats`] or [`Sender::snapshots`] has something to send next.
     #[must_use]
     pub fn wake_ns(&self) -> u64 {
-        self.heartbeat_at_ns.min(self.rotation.paid_ns)
+        let is_between = self.rotation.turns.is_empty() && self.rotation.channel.is_none();
+        let begin_at_ns = if is_between { self.rotation.begin_at_ns } else { 0 };
+        self.heartbeat_at_ns.min(self.rotation.paid_ns.max(begin_at_ns))
     }
 
     /// Answers a reader: appends packets that have what it asked for to `answer`.
@@ -181,14 +230,18 @@ impl Sender {
     }
 
     /// Begins the next snapshot, if there is a channel.
-    fn next_snapshot(&mut self, publisher: &Publisher, now_ns: u64) -> bool {
+    fn next_snapshot(&mut self, source: &impl SnapshotSource, now_ns: u64) -> bool {
         if self.rotation.turns.is_empty() {
-            self.rotation.turns = publisher.channels();
+            if now_ns < self.rotation.begin_at_ns {
+                return false;
+            }
+            self.rotation.begin_at_ns = now_ns.saturating_add(self.settings.rotation_ns_min);
+            self.rotation.turns = source.channels();
             self.rotation.turns.reverse();
         }
         let Some(channel) = self.rotation.turns.pop() else { return false };
         self.rotation.bytes.clear();
-        if publisher.snapshot(channel, &mut self.rotation.bytes).is_none() {
+        if source.snapshot(channel, &mut self.rotation.bytes).is_none() {
             return false;
         }
         // What was not sent yet is in the snapshot and has no release time: the host publishes before it sends snapshots.
@@ -226,6 +279,15 @@ impl Sender {
 }
 
 impl Sent {
+    /// The channel of these messages. Where some before them are missing, it keeps none of those.
+    fn at<'c>(channels: &'c mut BTreeMap<ChannelId, Self>, run: Run<'_>, settings: &SenderSettings) -> &'c mut Self {
+        let sent = channels.entry(run.channel).or_insert_with(|| Self::new(run.channel, run.first, settings));
+        if sent.next != run.first {
+            *sent = Self { packet: sent.packet, release_ns: sent.release_ns, ..Self::new(run.channel, run.first, settings) };
+        }
+        sent
+    }
+
     fn new(channel: ChannelId, next: u64, settings: &SenderSettings) -> Self {
         let rewinder = Rewinder::new(channel.get(), next, settings.rewind_bytes_max);
         Self { packet: settings.first_number, next, release_ns: 0, rewinder, is_quiet: false }

@@ -2,9 +2,11 @@
 
 mod levels;
 mod orders;
+mod snapshot;
 
 use walras_types::limits::ORDERS_PER_BOOK_MAX;
 use walras_types::{BatchPhase, OrderId, TradingPhase};
+use walras_wire::PhaseCause;
 
 use crate::channel::{ChannelId, View};
 use crate::message::{
@@ -51,7 +53,7 @@ pub struct MarketState {
     /// Its definition.
     pub defined: Option<InstrumentDefined>,
     /// Its phase.
-    pub phase: Option<TradingPhase>,
+    pub phase: Option<PhaseChanged>,
     /// What its auction would trade; `None` before anything was said of it.
     pub indicated: Option<AuctionIndicated>,
     /// Its last auction since the reader joined.
@@ -155,9 +157,9 @@ impl Book {
         match message {
             Message::InstrumentDefined(m) => {
                 self.market.defined = Some(*m);
-                self.market.phase.get_or_insert(TradingPhase::Closed);
+                self.market.phase.get_or_insert(PhaseChanged { phase: TradingPhase::Closed, cause: PhaseCause::Operator });
             }
-            Message::PhaseChanged(PhaseChanged { phase, .. }) => self.market.phase = Some(*phase),
+            Message::PhaseChanged(m) => self.market.phase = Some(*m),
             Message::Traded(m) => self.market.last_trade = Some(*m),
             Message::AuctionIndicated(m) => self.market.indicated = Some(*m),
             Message::AuctionUncrossed(m) => self.market.uncrossed = Some(*m),

@@ -17,7 +17,8 @@ use crate::message::{AuctionIndicated, BatchCleared, BatchClosed, Head, Message,
 
 use batches::BatchMarket;
 use instrument::{Contradiction, Instrument};
-use outbox::{Outbox, append};
+use outbox::Outbox;
+pub(crate) use outbox::append;
 
 pub use outbox::{Messages, Run};
 pub use saved::RestoreError;

@@ -30,6 +30,18 @@ pub struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
+    /// Messages of a channel, each after its length, as a publisher gave them.
+    #[must_use]
+    pub const fn new(channel: ChannelId, first: u64, bytes: &'r [u8]) -> Self {
+        Self { channel, first, bytes }
+    }
+
+    /// The messages, each after its length.
+    #[must_use]
+    pub const fn bytes(&self) -> &'r [u8] {
+        self.bytes
+    }
+
     /// Its messages, encoded.
     pub fn messages(&self) -> Messages<'r> {
         Messages(self.bytes)

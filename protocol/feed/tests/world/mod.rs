@@ -73,6 +73,7 @@ impl World {
             rewind_bytes_max,
             heartbeat_ns: 2_000_000,
             snapshot_bytes_per_s: 4_000_000,
+            rotation_ns_min: 0,
         };
         Self {
             engine: Engine::new(),
@@ -230,7 +231,7 @@ fn compare(channel: ChannelId, book: &Book, expected: &BTreeMap<u64, Vec<Expecte
     let entry = &expected[&book.head().log_index];
     let expected = &entry[(channel.get() & 0xff_ffff) as usize];
     let context = || format!("{channel:?} after entry {}", book.head().log_index);
-    assert_eq!(book.market().phase.unwrap(), expected.phase, "{}", context());
+    assert_eq!(book.market().phase.unwrap().phase, expected.phase, "{}", context());
     if let Some(levels) = book.levels() {
         let depth = Side::BOTH
             .map(|side| levels.levels(side).map(|level| (level.price, level.shown, level.order_count)).collect::<Depth>());

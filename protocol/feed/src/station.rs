@@ -1,0 +1,238 @@
+//! Where a venue's feed goes out: it takes what a publisher says elsewhere, run by run, keeps a copy of each market for snapshots, and
+//! makes the packets. So the thread that applies the log neither seals nor copies books.
+
+use std::collections::BTreeMap;
+
+use walras_relay::reader::Request;
+use walras_relay::rewinder::Answer;
+
+use crate::book::Book;
+use crate::channel::ChannelId;
+use crate::message::Message;
+use crate::publisher::{Messages, Publisher, Run};
+use crate::sender::{Packets, Sender, SenderSettings, SnapshotSource};
+
+/// What to do with messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Send them.
+    Sends,
+    /// Keep them: another one sends.
+    Keeps,
+}
+
+/// The copies of all markets.
+#[derive(Debug, Default)]
+struct Copies(BTreeMap<ChannelId, MarketCopy>);
+
+/// A market as its channel's messages say.
+#[derive(Debug)]
+struct MarketCopy {
+    book: Book,
+    /// The number of the channel's next message.
+    next: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Station {
+    sender: Sender,
+    copies: Copies,
+    part: Part,
+}
+
+impl Station {
+    /// One that has taken nothing. A channel that it then hears of from its first message on has a copy.
+    #[must_use]
+    pub fn new(settings: SenderSettings) -> Self {
+        Self { sender: Sender::new(settings), copies: Copies::default(), part: Part::Keeps }
+    }
+
+    /// Begins with the state of a publisher, in the place of what it had.
+    pub fn begin(&mut self, publisher: &Publisher) {
+        self.copies.0.clear();
+        for channel in publisher.channels() {
+            let mut bytes = Vec::new();
+            let copy = publisher.snapshot(channel, &mut bytes).and_then(|_| copy_of(channel, &bytes));
+            self.copies.0.extend(copy.map(|copy| (channel, copy)));
+        }
+    }
+
+    /// Takes messages, and appends their packets where they are to be sent.
+    pub fn publish(&mut self, run: Run<'_>, part: Part, (sent_ns, release_ns): (u64, u64), packets: &mut Packets) {
+        self.copies.take(run);
+        if std::mem::replace(&mut self.part, part) == Part::Keeps && part == Part::Sends {
+            self.sender.take_over(sent_ns);
+        }
+        match part {
+            Part::Sends => self.sender.publish_run(run, sent_ns, release_ns, packets),
+            Part::Keeps => self.sender.keep_run(run, sent_ns, release_ns),
+        }
+    }
+
+    /// Appends heartbeats and snapshots, where it sends and it is time for them.
+    pub fn on_timer(&mut self, now_ns: u64, packets: &mut Packets) {
+        if self.part == Part::Sends {
+            self.sender.heartbeats(now_ns, packets);
+            self.sender.snapshots(&self.copies, now_ns, packets);
+        }
+    }
+
+    /// When [`Station::on_timer`] has something to send next.
+    #[must_use]
+    pub fn wake_ns(&self) -> Option<u64> {
+        (self.part == Part::Sends).then(|| self.sender.wake_ns())
+    }
+
+    /// Answers a reader: appends packets that have what it asked for.
+    pub fn answer(&self, request: &Request, answer: &mut Vec<Vec<u8>>) -> Answer {
+        self.sender.answer(request, answer)
+    }
+}
+
+impl Copies {
+    fn take(&mut self, run: Run<'_>) {
+        let copy = match self.0.get_mut(&run.channel) {
+            Some(copy) => copy,
+            None if run.first == 1 => {
+                self.0.entry(run.channel).or_insert_with(|| MarketCopy { book: Book::new(run.channel), next: 1 })
+            }
+            None => return,
+        };
+        for (number, bytes) in (run.first..).zip(run.messages()) {
+            let applied =
+                number == copy.next && Message::decode(bytes).is_ok_and(|(head, message)| copy.book.apply(&head, &message).is_ok());
+            if !applied {
+                // Messages were lost on the way here: no snapshot is better than a wrong one.
+                self.0.remove(&run.channel);
+                return;
+            }
+            copy.next += 1;
+        }
+    }
+}
+
+impl SnapshotSource for Copies {
+    fn channels(&self) -> Vec<ChannelId> {
+        self.0.keys().copied().collect()
+    }
+
+    fn snapshot(&self, channel: ChannelId, out: &mut Vec<u8>) -> Option<u64> {
+        let MarketCopy { book, next } = self.0.get(&channel)?;
+        Some(book.snapshot(channel, *next, out))
+    }
+}
+
+/// A copy out of a whole snapshot.
+fn copy_of(channel: ChannelId, bytes: &[u8]) -> Option<MarketCopy> {
+    let (mut book, mut copy) = (Book::new(channel), None);
+    for bytes in Messages::of(bytes) {
+        let (head, message) = Message::decode(bytes).ok()?;
+        match message {
+            Message::SnapshotBegan(_) => {}
+            Message::SnapshotEnded(ended) => {
+                book.ends_with(&head);
+                copy = Some(ended.next);
+            }
+            other => book.apply(&head, &other).ok()?,
+        }
+    }
+    copy.map(|next| MarketCopy { book, next })
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_relay::packet::{Kind, Packet, TreeKey};
+    use walras_relay::reader::ReaderSettings;
+    use walras_types::{InstrumentId, OrderId, PriceTicks, Side, SizeLots};
+
+    use super::*;
+    use crate::channel::View;
+    use crate::message::{Head, OrderAdded, Place};
+    use crate::reader::MarketReader;
+
+    const READER: ReaderSettings = ReaderSettings { held_max: 64, gap_wait_ns: 0, retry_ns: 1, request_max: 64 };
+
+    fn key() -> TreeKey {
+        TreeKey::new([4; 32])
+    }
+
+    fn station() -> Station {
+        Station::new(SenderSettings {
+            tree: 1,
+            first_number: 1,
+            key: key(),
+            rewind_bytes_max: 1 << 16,
+            heartbeat_ns: 1_000,
+            snapshot_bytes_per_s: 1_000_000_000,
+            rotation_ns_min: 1_000_000_000,
+        })
+    }
+
+    fn channel() -> ChannelId {
+        ChannelId::instrument(View::Orders, InstrumentId(0))
+    }
+
+    /// The message of this number, after its length.
+    fn added(number: u64) -> Vec<u8> {
+        let (order_id, price, shown) = (OrderId(number), PriceTicks::saturating(number as i64), SizeLots::new(1));
+        let mut message = Vec::new();
+        let head = Head { place: Place::Last, log_index: number, time_ns: number };
+        Message::from(OrderAdded { order_id, side: Side::Buy, price, shown }).encode(&head, &mut message);
+        [&(message.len() as u16).to_le_bytes()[..], &message].concat()
+    }
+
+    fn publish(station: &mut Station, number: u64, part: Part, packets: &mut Packets) {
+        let bytes = added(number);
+        station.publish(Run::new(channel(), number, &bytes), part, (number * 10, 0), packets);
+    }
+
+    fn read(reader: &mut MarketReader, packets: &Packets, now_ns: u64) {
+        for (_, bytes) in packets.iter() {
+            reader.packet(now_ns, &Packet::decode(bytes, &key()).unwrap(), |_, _| {});
+        }
+    }
+
+    #[test]
+    fn one_that_takes_over_goes_on_where_another_one_stopped() {
+        let (mut first, mut second) = (station(), station());
+        let mut reader = MarketReader::from_the_start(channel(), READER);
+        let (mut sent, mut kept) = (Packets::default(), Packets::default());
+        for number in 1..=5 {
+            publish(&mut first, number, Part::Sends, &mut sent);
+            publish(&mut second, number, Part::Keeps, &mut kept);
+        }
+        assert_eq!((kept.count(), second.wake_ns()), (0, None));
+        second.on_timer(1_000_000, &mut kept);
+        assert_eq!(kept.count(), 0, "another one sends");
+        read(&mut reader, &sent, 1);
+        // Of what the first one would have sent next nobody heard; the second one has it.
+        publish(&mut second, 6, Part::Keeps, &mut kept);
+        publish(&mut second, 7, Part::Sends, &mut kept);
+        let (header, _) = kept.iter().next().unwrap();
+        assert!(header.kind == Kind::Data && header.packet >= 70, "greater than what the first one gave: {header:?}");
+        read(&mut reader, &kept, 2);
+        let request = reader.request(3).unwrap();
+        let mut answer = Vec::new();
+        assert_eq!((request.first, second.answer(&request, &mut answer)), (6, Answer::Sent));
+        reader.packet(4, &Packet::decode(&answer[0], &key()).unwrap(), |_, _| {});
+        assert_eq!((reader.next(), reader.error()), (8, None));
+        // Its snapshots are of its own copy.
+        let (mut late, mut packets) = (MarketReader::joining(channel(), READER), Packets::default());
+        second.on_timer(1_000_000, &mut packets);
+        read(&mut late, &packets, 5);
+        assert_eq!(late.next(), 8);
+        assert_eq!(late.book().unwrap().levels(), reader.book().unwrap().levels());
+    }
+
+    #[test]
+    fn one_that_missed_messages_has_no_snapshot_of_that_market() {
+        let (mut station, mut packets) = (station(), Packets::default());
+        for number in [1, 2, 4, 5] {
+            publish(&mut station, number, Part::Sends, &mut packets);
+        }
+        assert!(station.copies.channels().is_empty());
+        let request = Request { channel: channel().get(), first: 2, count: 1 };
+        assert_eq!(station.answer(&request, &mut Vec::new()), Answer::GoneBefore(4));
+    }
+}
