@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use walras_engine::Engine;
+use walras_feed::channel::{ChannelId, View};
+use walras_feed::publisher::{Messages, Publisher, Views};
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_store::SnapshotStore;
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig};
@@ -16,8 +18,8 @@ use walras_testkit::{Choices, Listener, Random};
 use walras_testkit::{batch_commands, shard_commands};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, IssuedAmount, LogIndex, OfferName, Ordinal, Payment, PoolRule, PublicKey, RejectReason, SessionId, SessionSeq,
-    Side, TimeNs, TransactionSeq, WithdrawFromPool,
+    DepositToPool, InstrumentId, IssuedAmount, LogIndex, OfferName, Ordinal, Payment, PoolRule, PublicKey, RejectReason, SessionId,
+    SessionSeq, Side, TimeNs, TransactionSeq, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SIGNATURE_BYTES,
@@ -387,6 +389,45 @@ fn blocks() {
     }
 }
 
+/// Packets of a venue's feed, each after its channel, the number of its first message and how many it has.
+fn feed() {
+    let (mut publisher, mut entry) = (Publisher::new(Views::ALL), 0);
+    play(12, Range::Near, 60, |_, events| {
+        entry += 1;
+        publisher.begin(LogIndex(entry), TimeNs(entry)).unwrap();
+        events.iter().for_each(|event| publisher.on_event(event).unwrap());
+        publisher.end();
+    });
+    let mut saved = Vec::new();
+    publisher.save(&mut saved);
+    put("feed_restore", "after-60", &saved);
+    for (number, view) in (0..).zip(View::BOOKS) {
+        let channel = ChannelId::instrument(view, InstrumentId(0));
+        let (mut live, mut snapshot) = (Vec::new(), Vec::new());
+        publisher.clone().take(|run| {
+            if run.channel == channel {
+                packets(number, run.messages(), &mut live);
+            }
+        });
+        put("feed_messages", &format!("live-{number}"), &live[..live.len().min(2_000)]);
+        let mut bytes = Vec::new();
+        publisher.snapshot(channel, &mut bytes).unwrap();
+        packets(128 + number, Messages::of(&bytes), &mut snapshot);
+        put("feed_messages", &format!("snapshot-{number}"), &snapshot[..snapshot.len().min(2_000)]);
+    }
+}
+
+fn packets<'m>(channel: u8, messages: impl Iterator<Item = &'m [u8]>, out: &mut Vec<u8>) {
+    let messages: Vec<&[u8]> = messages.collect();
+    for (place, messages) in messages.chunks(7).enumerate().take(36) {
+        out.extend_from_slice(&[channel, (place * 7) as u8, messages.len() as u8]);
+        for message in messages {
+            out.push(message.len() as u8);
+            out.extend_from_slice(message);
+        }
+    }
+}
+
 fn main() {
     batches();
     blocks();
@@ -399,4 +440,5 @@ fn main() {
     requests();
     order_entry();
     replicas();
+    feed();
 }

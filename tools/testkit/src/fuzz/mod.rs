@@ -8,6 +8,7 @@ pub mod batch;
 pub mod books;
 pub mod clearing;
 pub mod engine;
+pub mod feed;
 pub mod gateway;
 pub mod history;
 pub mod log;
@@ -40,6 +41,8 @@ pub const TARGETS: &[Target] = &[
     ("order_entry", order_entry::stream),
     ("reports", order_entry::reports),
     ("reports_restore", order_entry::reports_restore),
+    ("feed_messages", feed::messages),
+    ("feed_restore", feed::restore),
     ("replica_messages", replicas::messages),
     ("log_entry", replicas::log_entry),
     ("batch_transaction", wire::batch_transaction),
