@@ -1,0 +1,31 @@
+//! The relay tree on UDP sockets: a sender, relays, receivers, and the end at which readers ask for what they miss.
+//!
+//! - [`socket`]: datagrams in batches. A relay receives up to 64 in one call, and sends all that it passes on in another. Where the
+//!   kernel can, packets of one size to one child are one datagram that it cuts, and small datagrams come joined.
+//! - [`Layout`]: the file that says who stands where.
+//! - [`RelayNode`], [`SenderNode`], [`Leaf`], [`RewindNode`]: the nodes.
+//!
+//! *Deliberately absent*: who stands where, and what to do with a packet (`walras-relay`); what packets say (`walras-feed`); holding
+//! packets until their release time.
+//!
+//! *Invariants*
+//! - A node does not allocate for a packet, and copies none: what was received is what is sent.
+//! - What has no seal of the tree is counted and dropped before anything else is looked at.
+//! - No peer makes anything grow, and none that is gone holds up the others.
+//!
+//! *Start reading* at [`RelayNode::step`].
+//!
+//! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527; `udp(7)`, `UDP_SEGMENT` and `UDP_GRO`.
+
+mod layout;
+mod leaf;
+mod relay_node;
+mod rewind;
+mod sender_node;
+pub mod socket;
+
+pub use layout::{Layout, LayoutError};
+pub use leaf::Leaf;
+pub use relay_node::{NodeCounts, RelayNode};
+pub use rewind::{AskRate, RewindCounts, RewindNode};
+pub use sender_node::SenderNode;

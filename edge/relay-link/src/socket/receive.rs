@@ -1,0 +1,116 @@
+//! Receiving: as many datagrams as are there, in one call.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+
+use walras_relay::packet::PACKET_BYTES_MAX;
+
+use super::{Control, EMPTY, Offload, Socket, is_nothing_there};
+
+/// Datagrams of one call at most.
+const SLOTS: usize = 64;
+/// The longest datagram that the kernel joins of smaller ones.
+const JOINED_BYTES_MAX: usize = 1 << 16;
+/// One byte more than a packet, so that a longer one is seen to be longer.
+const SINGLE_BYTES_MAX: usize = PACKET_BYTES_MAX + 1;
+
+/// What one call received, and the room for it.
+#[derive(Debug)]
+pub struct Received {
+    buffer: Box<[u8]>,
+    slot_bytes: usize,
+    packets: Vec<Range<usize>>,
+    /// Datagrams that were longer than any packet.
+    cut: u64,
+}
+
+impl Received {
+    /// Room for what a socket receives.
+    #[must_use]
+    pub fn by(socket: &Socket) -> Self {
+        let slot_bytes = match socket.offload {
+            Offload::Segments => JOINED_BYTES_MAX,
+            Offload::None => SINGLE_BYTES_MAX,
+        };
+        Self { buffer: vec![0; slot_bytes * SLOTS].into(), slot_bytes, packets: Vec::with_capacity(SLOTS), cut: 0 }
+    }
+
+    /// The packets that the last call received, in order.
+    pub fn packets(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.packets.iter().map(|range| &self.buffer[range.clone()])
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn packet(&self, at: usize) -> &[u8] {
+        &self.buffer[self.packets[at].clone()]
+    }
+
+    /// Datagrams so far that were longer than any packet.
+    #[must_use]
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// Waits until something comes, as long as the socket may wait, and receives what is there. How many packets.
+    pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        self.packets.clear();
+        let mut controls = [EMPTY; SLOTS];
+        // SAFETY: both are plain C structures of integers and pointers, for which all zeros are a value.
+        let (mut parts, mut headers): ([libc::iovec; SLOTS], [libc::mmsghdr; SLOTS]) = unsafe { std::mem::zeroed() };
+        let slots = self.buffer.chunks_exact_mut(self.slot_bytes);
+        for (((slot, part), header), control) in slots.zip(&mut parts).zip(&mut headers).zip(&mut controls) {
+            (part.iov_base, part.iov_len) = (slot.as_mut_ptr().cast(), slot.len());
+            let message = &mut header.msg_hdr;
+            (message.msg_iov, message.msg_iovlen) = (&raw mut *part, 1);
+            (message.msg_control, message.msg_controllen) = ((&raw mut control.0).cast(), size_of::<Control>());
+        }
+        // SAFETY: each header points to one part and one control, which live on this stack; each part to its own slot of the buffer,
+        // which nothing else uses meanwhile.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                SLOTS as u32,
+                libc::MSG_WAITFORONE,
+                std::ptr::null_mut(),
+            )
+        };
+        let Ok(count) = usize::try_from(count) else {
+            let error = io::Error::last_os_error();
+            return if is_nothing_there(&error) { Ok(0) } else { Err(error) };
+        };
+        for (slot, header) in headers.iter().take(count).enumerate() {
+            let (start, length) = (slot * self.slot_bytes, (header.msg_len as usize).min(self.slot_bytes));
+            let segment = segment_bytes(&header.msg_hdr).unwrap_or(length);
+            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || segment > PACKET_BYTES_MAX {
+                self.cut += 1;
+                continue;
+            }
+            let mut at = start;
+            while at < start + length && segment > 0 {
+                let end = (at + segment).min(start + length);
+                self.packets.push(at..end);
+                at = end;
+            }
+        }
+        Ok(self.packets.len())
+    }
+}
+
+/// The size of the datagrams that the kernel joined to this one, if it did.
+fn segment_bytes(message: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel has filled the header's control, to which it points and which lives; the macros stay within its length.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while !control.is_null() {
+            if ((*control).cmsg_level, (*control).cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
+                let size: libc::c_int = std::ptr::read_unaligned(libc::CMSG_DATA(control).cast());
+                return usize::try_from(size).ok().filter(|size| *size > 0);
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+    None
+}
