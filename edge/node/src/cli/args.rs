@@ -80,6 +80,8 @@ pub enum Command {
     /// Makes a key of one's own, or replaces a lost operator's key.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Runs a relay of market data until it is stopped.
+    Relay(super::relay::RelayArgs),
     /// Runs recorded history through a book, or through a venue.
     Replay(ReplayArgs),
     /// Clears a batch of offers from a CSV, JSON or Parquet file.

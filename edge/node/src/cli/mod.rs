@@ -16,6 +16,7 @@ mod log;
 mod log_import;
 mod log_text;
 mod pool;
+mod relay;
 mod replay;
 mod serve;
 mod session;
@@ -66,6 +67,9 @@ pub enum CliError {
     /// The demo did not start.
     #[error(transparent)]
     Demo(#[from] walras_demo::DemoError),
+    /// The file of a relay tree.
+    #[error(transparent)]
+    RelayLayout(#[from] walras_relay_link::LayoutError),
     /// A replay failed.
     #[error(transparent)]
     Replay(#[from] replay::ReplayError),
@@ -143,6 +147,7 @@ impl CliError {
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
             | Self::Config(_)
             | Self::Node(_)
+            | Self::RelayLayout(_)
             | Self::ClusterKeys(_)
             | Self::LocalCluster(_)
             | Self::Access(_)
@@ -214,6 +219,7 @@ fn choose_address(cli: &mut Cli) -> Result<(), CliError> {
         Command::Serve(_)
         | Command::Demo(_)
         | Command::Keys(_)
+        | Command::Relay(_)
         | Command::Replay(_)
         | Command::Clear(_)
         | Command::Log(_)
@@ -260,6 +266,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
                 return print(&format!("{} is valid\n", path.display()));
             }
         },
+        Command::Relay(args) => return relay::run(args).map(|never| match never {}),
         Command::Replay(args) => {
             let options = replay::options(args)?;
             let (mut human, json) = if args.instruments {
