@@ -26,6 +26,7 @@ pub mod fair_access;
 pub mod instructions;
 pub mod latency;
 pub mod order_book;
+pub mod overlay;
 pub mod peer;
 pub mod pipeline;
 pub mod plain;

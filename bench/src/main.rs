@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, product, promises, recovery, replay,
-    replay_files, replication, siege, simulation,
+    batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises, recovery,
+    replay, replay_files, replication, siege, simulation,
 };
 
 #[global_allocator]
@@ -24,7 +24,7 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 15] = [
+const BENCHES: [Bench; 16] = [
     Bench { name: "order-book", about: "the book alone, compared with exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, compared with exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, compared with GLPK", run: run_clearing },
@@ -47,6 +47,11 @@ const BENCHES: [Bench; 15] = [
     },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
+    Bench {
+        name: "overlay",
+        about: "a relay of market data next to a plain one, and the cost of the binary feed",
+        run: run_overlay,
+    },
     Bench { name: "cold", about: "make demo and make test in a fresh clone, from nothing built", run: run_cold },
 ];
 
@@ -285,6 +290,11 @@ fn run_venue(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let (rounds, seconds) = if options.small { (1, 1) } else { (options.rounds, options.seconds) };
     let scratch = options.streams.join("venue");
     product::run(&product::Config { rounds, seconds, walras: walras()?, before: options.before.clone(), scratch }, report)
+}
+
+fn run_overlay(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, load_ms, commands) = if options.small { (1, 20, 2_000) } else { (options.rounds, 1_000, 500_000) };
+    overlay::run(&overlay::Config { rounds, load_ms, commands }, report)
 }
 
 fn run_cold(options: &Options, report: &mut Report) -> anyhow::Result<()> {
