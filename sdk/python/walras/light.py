@@ -135,7 +135,7 @@ class PoolMoved:
     """Shares that the account got for them, or gave."""
 
 
-(frozen=True)
+@dataclass(frozen=True)
 class Outcome:
     """What a block did with a transaction, or with the offer that it created."""
 
