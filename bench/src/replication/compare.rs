@@ -131,7 +131,7 @@ enum Goal {
 type Compared = (&'static [&'static str], What);
 
 /// Our metrics, their goals, and the peers' figures to compare with.
-const KNOWN: [(&str, Goal, Option<Compared>); 10] = [
+const KNOWN: [(&str, Goal, Option<Compared>); 12] = [
     ("orders_per_s_durable", Goal::Value(OFFERED_PER_S), Some((&["aeron_durable_1000", "etcd_1000"], What::PerS))),
     ("orders_per_s_memory", Goal::Open, Some((&["aeron_memory_1000"], What::PerS))),
     ("mean_ack_us_at_320k_durable", Goal::Value(1_000.0), Some((&["aeron_durable_320k"], What::MeanUs))),
@@ -141,14 +141,20 @@ const KNOWN: [(&str, Goal, Option<Compared>); 10] = [
     ("mean_ack_us_one_durable", Goal::Open, Some((&["aeron_durable_1", "etcd_1"], What::MeanUs))),
     ("mean_ack_us_one_memory", Goal::Open, Some((&["aeron_memory_1"], What::MeanUs))),
     ("orders_per_s_1000_outstanding_durable", Goal::Open, Some((&["aeron_durable_1000", "etcd_1000"], What::PerS))),
+    ("orders_per_s_1000_outstanding_memory", Goal::Open, Some((&["aeron_memory_1000"], What::PerS))),
     ("failover_p50_ms_150_300", Goal::Value(200.0), None),
+    ("failover_silent_p50_ms_150_300", Goal::Value(200.0), None),
 ];
 
-/// How many times our throughput is the best of some loads: the figure, our metric, the loads, what it has to reach.
-const TIMES: [(&str, &str, &[&str], f64); 3] = [
+/// How many times our throughput is the best of some loads: the figure, our metric, the loads, what it has to reach. First with as
+/// many commands unanswered as each does best with, then with 1,000 for both.
+const TIMES: [(&str, &str, &[&str], f64); 6] = [
     ("vs_etcd_throughput", "orders_per_s_durable", &["etcd_1", "etcd_100", "etcd_1000"], 30.0),
     ("vs_aeron_throughput_durable", "orders_per_s_durable", &["aeron_durable_1000"], 1.0),
     ("vs_aeron_throughput_memory", "orders_per_s_memory", &["aeron_memory_1000"], 1.0),
+    ("vs_etcd_throughput_1000_outstanding", "orders_per_s_1000_outstanding_durable", &["etcd_1000"], 30.0),
+    ("vs_aeron_throughput_1000_outstanding_durable", "orders_per_s_1000_outstanding_durable", &["aeron_durable_1000"], 1.0),
+    ("vs_aeron_throughput_1000_outstanding_memory", "orders_per_s_1000_outstanding_memory", &["aeron_memory_1000"], 1.0),
 ];
 
 /// Puts all figures into the report.

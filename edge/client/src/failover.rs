@@ -63,8 +63,8 @@ pub struct FailoverOptions {
     pub deaths: u32,
     /// How the failure is caused.
     pub manner: Manner,
-    /// Whether followers use fast fail-over on a closed link (the default); otherwise only their timeouts count.
-    pub on_lost_link: bool,
+    /// Whether followers use fast fail-over (the default); otherwise only their random timeouts count.
+    pub fast: bool,
 }
 
 impl FailoverOptions {
@@ -77,7 +77,7 @@ impl FailoverOptions {
             heartbeat_ms: (min_ms / 5).max(1),
             deaths,
             manner: Manner::Killed,
-            on_lost_link: true,
+            fast: true,
         }
     }
 }
@@ -128,7 +128,7 @@ fn layout(options: &FailoverOptions) -> LocalOptions {
         ("cluster", "heartbeat_ms", number(options.heartbeat_ms)),
         ("cluster", "election_timeout_min_ms", number(min)),
         ("cluster", "election_timeout_max_ms", number(max)),
-        ("cluster", "fail_over_on_lost_link", toml::Value::Boolean(options.on_lost_link)),
+        ("cluster", "fast_fail_over", toml::Value::Boolean(options.fast)),
     ];
     for key in ["requests_per_second", "burst", "source_requests_per_second", "source_burst"] {
         settings.push(("throttle", key, number(1_000_000_000)));

@@ -228,7 +228,7 @@ fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
         heartbeat_ns: heartbeat * MS,
         election_timeout_min_ns: min * MS,
         election_timeout_max_ns: max * MS,
-        fail_over_on_lost_link: cluster.fail_over_on_lost_link,
+        fast_fail_over: cluster.fast_fail_over,
         probation_ns: cluster.probation_ms * MS,
         durability,
         ..Settings::new(cluster.cluster_id, me)

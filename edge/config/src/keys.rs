@@ -76,6 +76,8 @@ impl Config {
         let mut now = self.clone();
         let Cluster { peers, genesis, listen, keys, insecure_loopback, .. } = later.cluster.clone();
         now.cluster = Cluster { peers, genesis, listen, keys, insecure_loopback, ..now.cluster };
+        let OrderEntry { certificate, private_key, .. } = later.order_entry.clone();
+        now.order_entry = OrderEntry { certificate, private_key, ..now.order_entry };
         now.differing_sections(later)
     }
 }
@@ -274,8 +276,8 @@ sections! {
         election_timeout_min_ms: u64 = 150_u32;
         /// ... and this stands for election. The same on all replicas.
         election_timeout_max_ms: u64 = 300_u32;
-        /// A follower whose link to the leader is closed or breaks starts a pre-vote at once instead of waiting for its timeout: a leader that dies is replaced within some tens of milliseconds. Replicas that still hear the leader refuse, so a broken link costs nothing.
-        fail_over_on_lost_link: bool = true;
+        /// A follower whose link to the leader breaks, or that hears nothing from it for `election_timeout_min_ms`, starts a pre-vote a moment later instead of waiting for a random timeout: a leader that dies is replaced within some tens of milliseconds, one that falls silent soon after the shorter timeout. Replicas that still hear the leader refuse, so a broken link costs nothing.
+        fast_fail_over: bool = true;
         /// Probation of a process that has just started, in milliseconds: for this time after its first link with another replica it neither votes nor acknowledges entries there. Within this time the others detect a second process under its id, on a copy of its folder, and stop the later one. Set it higher on slow networks; 0 for none.
         probation_ms: u64 = 250_u32;
         /// Maximum difference of this machine's clock from most voters' clocks, in milliseconds. Beyond it a leader hands over and reports that in `walras cluster status`; 0 for no limit.

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose};
 use rustls::server::NoServerSessionStorage;
@@ -21,10 +21,10 @@ const VALID_DAYS: i64 = 3_650;
 /// What is kept of a connection whose client does not read, besides what order entry keeps.
 const SEALED_BYTES_MAX: usize = 64 << 10;
 
-/// What the venue shows to clients of order entry.
+/// What the venue shows to clients of order entry. Clones show the same, also after [`EntryTls::renew`].
 #[derive(Clone, Debug)]
 pub struct EntryTls {
-    config: Arc<ServerConfig>,
+    config: Arc<RwLock<Arc<ServerConfig>>>,
     /// Where the certificate is, for people.
     certificate: PathBuf,
 }
@@ -95,7 +95,7 @@ impl EntryTls {
         // A handshake proves the certificate each time; connections last for a day.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Self { config: Arc::new(config), certificate: certificate.to_path_buf() })
+        Ok(Self { config: Arc::new(RwLock::new(Arc::new(config))), certificate: certificate.to_path_buf() })
     }
 
     /// Of a certificate that the venue makes for itself, once, in this folder: clients are given the file and take no other.
@@ -110,6 +110,16 @@ impl EntryTls {
         Self::load(&certificate, &key)
     }
 
+    /// Shows what `later` shows to connections from now on; those that are open stay.
+    pub fn renew(&self, later: &Self) {
+        let config = later.config();
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The file of the certificate.
     #[must_use]
     pub fn certificate(&self) -> &Path {
@@ -118,7 +128,7 @@ impl EntryTls {
 
     /// A connection's, before its handshake.
     pub(crate) fn answer(&self) -> Option<TlsStream> {
-        let mut connection = ServerConnection::new(Arc::clone(&self.config)).ok()?;
+        let mut connection = ServerConnection::new(self.config()).ok()?;
         connection.set_buffer_limit(Some(SEALED_BYTES_MAX));
         Some(TlsStream { connection })
     }

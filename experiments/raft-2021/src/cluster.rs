@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use walras_client::cluster::{ClusterLoad, ClusterReport, Offered, ReplicaAddress};
 use walras_client::failover::{Death, FailoverOptions, failover};
-use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::local_cluster::{LocalCluster, LocalOptions, LocalReplica};
 use walras_client::read_key;
 
 use crate::failover::Range;
@@ -97,30 +97,36 @@ pub(crate) fn scratch() -> anyhow::Result<tempfile::TempDir> {
 /// Kills the leader of three processes so often.
 pub fn deaths(program: &Path, range: Range, deaths: u32) -> anyhow::Result<Vec<Death>> {
     let scratch = scratch()?;
-    // The figure is about timeouts: fast fail-over on a closed link would hide them.
-    let options = FailoverOptions { on_lost_link: false, ..FailoverOptions::new(range.min_ms, range.max_ms, deaths) };
+    // The figure is about timeouts: fast fail-over would hide them.
+    let options = FailoverOptions { fast: false, ..FailoverOptions::new(range.min_ms, range.max_ms, deaths) };
     Ok(failover(program, &scratch.path().join("cluster"), &options)?)
+}
+
+/// Throttles that nothing meets.
+pub(crate) fn unlimited() -> Vec<(&'static str, &'static str, toml::Value)> {
+    let number = toml::Value::Integer(1_000_000_000);
+    ["requests_per_second", "burst", "source_requests_per_second", "source_burst"]
+        .map(|key| ("throttle", key, number.clone()))
+        .to_vec()
+}
+
+/// Where clients find the replicas.
+pub(crate) fn addresses(local: &LocalCluster) -> Vec<ReplicaAddress> {
+    let address = |replica: &LocalReplica| ReplicaAddress { url: replica.url(), orders: replica.orders.clone(), trust: None };
+    local.replicas.iter().map(address).collect()
 }
 
 /// All points on a cluster of so many processes that acknowledge from disk.
 pub fn load(program: &Path, replicas: u16, loads: &Loads, seed: u64) -> anyhow::Result<Vec<Point>> {
     let scratch = scratch()?;
-    let unlimited = toml::Value::Integer(1_000_000_000);
-    let settings = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"]
-        .map(|key| ("throttle", key, unlimited.clone()))
-        .to_vec();
-    let options = LocalOptions { replicas, first_port: 0, later: 0, settings };
+    let options = LocalOptions { replicas, first_port: 0, later: 0, settings: unlimited() };
     let mut local = LocalCluster::prepare(program, &scratch.path().join("cluster"), &options)?;
     for id in 1..=u64::from(replicas) {
         local.start(id)?;
     }
     local.wait_for_leader(PATIENCE)?;
     let key = read_key(&local.operator_key())?;
-    let addresses: Vec<ReplicaAddress> = local
-        .replicas
-        .iter()
-        .map(|replica| ReplicaAddress { url: replica.url(), orders: replica.orders.clone(), trust: None })
-        .collect();
+    let addresses = addresses(&local);
     let mut points = Vec::new();
     for (clients, outstanding) in &loads.points {
         let mut load = ClusterLoad::prepare(&addresses, &key, *clients, seed)?;

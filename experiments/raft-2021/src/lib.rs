@@ -11,9 +11,9 @@
 //! - Only the operation is timed. Drawing orders, building the book, clearing it and looking at the answer are not.
 //! - The same seed gives the same orders everywhere, and the same simulated elections.
 //!
-//! *Start reading* at [`matching_pair`] (fig-4.2), [`peer`] (fig-4.3) and [`large_sell`] (fig-4.5, fig-4.6), then [`books`]; at
-//! [`failover`] (fig-4.1) and [`cluster`] (fig-4.1, fig-4.7, fig-4.9), with [`etcd`] for comparison. Source: sections 3.3.1 and 4.1
-//! to 4.3.
+//! *Start reading* at [`matching_pair`] (fig-4.2), [`peer`] (fig-4.3), [`profile`] (fig-4.4) and [`large_sell`] (fig-4.5, fig-4.6),
+//! then [`books`]; at [`failover`] (fig-4.1) and [`cluster`] (fig-4.1, fig-4.7, fig-4.9), with [`etcd`] for comparison; at
+//! [`streaming`] (sec-3.4). Source: sections 3.3.1, 3.4 and 4.1 to 4.3.
 
 pub mod answers;
 pub mod baseline;
@@ -28,9 +28,12 @@ pub mod measure;
 pub mod peer;
 pub mod plot;
 pub mod plot_cluster;
+pub mod plot_profile;
+pub mod profile;
 pub mod record;
 pub mod record_cluster;
 pub mod stats;
+pub mod streaming;
 
 /// Seed of every experiment; an iteration's orders follow from it, the experiment and the iteration's number alone.
 pub const SEED: u64 = 2021;

@@ -16,11 +16,11 @@ static ALLOCATOR: HugePages = HugePages;
 use walras_experiments_raft_2021::large_sell::{self, Outcome, SIZE_DETAIL, SIZES_FULL, SIZES_SMALL};
 use walras_experiments_raft_2021::matching_pair::{self, Setup};
 use walras_experiments_raft_2021::measure::Stopwatch;
-use walras_experiments_raft_2021::peer;
 use walras_experiments_raft_2021::record::{self, Record};
 use walras_experiments_raft_2021::record_cluster::{self, RealDeaths};
+use walras_experiments_raft_2021::{peer, profile, streaming};
 
-const USAGE: &str = "usage: raft-2021 fig-4.1|fig-4.2|fig-4.3|fig-4.5|fig-4.6|fig-4.7|fig-4.9|all [--small]";
+const USAGE: &str = "usage: raft-2021 fig-4.1|fig-4.2|fig-4.3|fig-4.4|fig-4.5|fig-4.6|fig-4.7|fig-4.9|sec-3.4|all [--small]";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scale {
@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
     println!("timer overhead {:.1} ns, subtracted", stopwatch.overhead_ns);
     // exchange-core comes last: where Java is missing, the others are done by then.
     let figures = match figure {
-        "all" => &["fig-4.2", "fig-4.5", "fig-4.6", "fig-4.1", "fig-4.7", "fig-4.9", "fig-4.3"][..],
+        "all" => &["fig-4.2", "fig-4.4", "fig-4.5", "fig-4.6", "fig-4.1", "fig-4.7", "fig-4.9", "sec-3.4", "fig-4.3"][..],
         _ => &[figure],
     };
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -49,10 +49,12 @@ fn main() -> anyhow::Result<()> {
             "fig-4.1" => failover(scale)?,
             "fig-4.2" => pair(scale, &stopwatch)?,
             "fig-4.3" => peer(scale, &stopwatch)?,
+            "fig-4.4" => profile(scale, &stopwatch)?,
             "fig-4.5" => record::sizes(&sizes(scale, &stopwatch)?)?,
             "fig-4.6" => detail(scale, &stopwatch)?,
             "fig-4.7" => clients(scale)?,
             "fig-4.9" => cluster_sizes(scale)?,
+            "sec-3.4" => calls(scale)?,
             other => bail!("there is no experiment {other}; {USAGE}"),
         };
         println!("{figure}: {:#}", record.result);
@@ -126,6 +128,23 @@ fn peer(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     println!("exchange-core and ours, {} pairs", setup.pairs_per_iteration);
     record::peer(&setup, &peer::run(&setup, SEED, stopwatch, &repository, &repository.join("target/raft-2021"))?)
+}
+
+fn profile(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Record> {
+    let setup = match scale {
+        Scale::Full => profile::Setup::FULL,
+        Scale::Small => profile::Setup::SMALL,
+    };
+    println!("samples of each book for {:?}", setup.sampled);
+    record::profile(&setup, &profile::run(&setup, SEED, stopwatch)?)
+}
+
+fn calls(scale: Scale) -> anyhow::Result<Record> {
+    let setup = match scale {
+        Scale::Full => streaming::Setup::FULL,
+        Scale::Small => streaming::Setup::SMALL,
+    };
+    record::streaming(&setup, &streaming::run(&cluster::program()?, &setup, SEED)?)
 }
 
 fn sizes(scale: Scale, stopwatch: &Stopwatch) -> anyhow::Result<Vec<Outcome>> {

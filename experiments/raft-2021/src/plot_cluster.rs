@@ -9,6 +9,7 @@ use crate::failover::{Conditions, Elections, GIVEN_UP_MS, PreVote, RANGES, Range
 use crate::plot::{PUBLISHED, count_label, dash, legend};
 use crate::record_cluster::RealDeaths;
 use crate::stats::{quantile_of_sorted, sorted};
+use crate::streaming::Outcome;
 
 const OURS: RGBColor = RGBColor(20, 90, 180);
 const ETCD_HERE: RGBColor = RGBColor(20, 140, 90);
@@ -197,4 +198,42 @@ fn trials(area: &Area<'_>, x_name: &str, y_name: &str, panel: &Panel, label: &dy
         }
     }
     legend(&mut chart, SeriesLabelPosition::UpperLeft)
+}
+
+/// Section 3.4: answers a second, one dot a trial, and the published rates.
+pub fn streaming(outcomes: &[Outcome]) -> anyhow::Result<String> {
+    let rows = outcomes.len() as f64;
+    draw((960, 420), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption("Sec. 3.4: calls one at a time and in a stream, one connection", (FONT, 20))
+            .margin(16)
+            .x_label_area_size(48)
+            .y_label_area_size(210)
+            .build_cartesian_2d((100.0..2e6).log_scale(), 0.0..rows)?;
+        let name = |row: &f64| {
+            let outcome = outcomes.get((rows - row).floor() as usize);
+            outcome.map_or_else(String::new, |it| format!("{}, {} replica(s)", it.calls.name(), it.replicas))
+        };
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc("answers a second (logarithmic)")
+            .x_label_formatter(&|rate| count_label(*rate))
+            .y_labels(0)
+            .label_style((FONT, 14))
+            .draw()?;
+        for (place, outcome) in outcomes.iter().enumerate() {
+            let row = rows - place as f64 - 0.5;
+            chart.draw_series(outcome.per_second.iter().map(|rate| Circle::new((*rate, row), 4, OURS.mix(0.5).filled())))?;
+            let label = Text::new(name(&row), (110.0, row), (FONT, 14));
+            chart.draw_series([label])?;
+        }
+        for (rate, label) in
+            [(289.0, "published, unary gRPC: 289 a second"), (14_925.0, "published, a gRPC stream: 14,925 a second")]
+        {
+            let line = PathElement::new(vec![(rate, 0.0), (rate, rows)], PUBLISHED.stroke_width(2));
+            chart.draw_series([line])?.label(label).legend(move |(x, y)| dash(x, y, PUBLISHED));
+        }
+        legend(&mut chart, SeriesLabelPosition::LowerRight)
+    })
 }

@@ -1,5 +1,6 @@
 //! The records of a run: results with their provenance, every iteration's latency, a plot.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,8 +12,10 @@ use crate::large_sell::{self, Met};
 use crate::matching_pair;
 use crate::measure::Stopwatch;
 use crate::peer;
-use crate::plot;
+use crate::profile::{self, Profile};
 use crate::stats::{Summary, quantile_of_sorted, sorted, tenths};
+use crate::streaming::{self, Calls};
+use crate::{plot, plot_cluster, plot_profile};
 
 /// One figure's folder.
 #[derive(Debug)]
@@ -165,4 +168,67 @@ fn push_lines(csv: &mut String, name: &str, latencies: &[f64], rest: impl Fn(usi
     for (index, latency_ns) in latencies.iter().enumerate() {
         csv.push_str(&format!("{name},{index},{:.1}{}\n", latency_ns, rest(index)));
     }
+}
+
+/// Fig-4.4.
+pub fn profile(setup: &profile::Setup, profiles: &[Profile]) -> anyhow::Result<Record> {
+    let percent = |share: f64| tenths(100.0 * share);
+    let mut books = Vec::new();
+    let mut csv = "book,function,samples_in_itself\n".to_owned();
+    for profile in profiles {
+        let all = profile.order.samples as f64;
+        let share = |name| percent(profile.order.samples_in(name) as f64 / all);
+        let parts = match profile.contender {
+            Contender::Baseline => json!({
+                "adding_percent": share("Baseline::apply"),
+                "adding_percent_by_the_clock": profile.adding_share.map(percent),
+                "published_adding_percent": 65,
+            }),
+            Contender::BaselineCheck | Contender::Ladder | Contender::Art => Value::Null,
+        };
+        let busiest = profile.order.busiest();
+        books.push(json!({
+            "book": profile.contender.name(),
+            "samples": profile.order.samples,
+            "mean_ns_per_order": tenths(profile.ns_per_order),
+            "trades_per_order": (profile.trades_per_order * 1e3).round() / 1e3,
+            "parts": parts,
+            "busiest_percent": busiest.iter().take(8).map(|(name, samples)| json!([name, percent(*samples as f64 / all)])).collect::<Vec<_>>(),
+        }));
+        for (name, samples) in &busiest {
+            csv.push_str(&format!("{},{name},{samples}\n", csv_name(profile.contender)));
+        }
+    }
+    let result = json!({ "orders_per_iteration": profile::ORDERS, "sampled_s": setup.sampled.as_secs_f64(), "books": books });
+    Ok(Record { figure: "fig-4.4", result, iterations_csv: csv, plot_svg: plot_profile::profiles(profiles)? })
+}
+
+/// Section 3.4.
+pub fn streaming(setup: &streaming::Setup, outcomes: &[streaming::Outcome]) -> anyhow::Result<Record> {
+    let mut csv = "replicas,calls,trial,per_second\n".to_owned();
+    let mut venues = Vec::new();
+    for outcome in outcomes {
+        for (trial, per_second) in outcome.per_second.iter().enumerate() {
+            csv.push_str(&format!("{},{},{trial},{per_second:.1}\n", outcome.replicas, outcome.calls.name().replace(',', "")));
+        }
+    }
+    for replicas in outcomes.iter().map(|outcome| outcome.replicas).collect::<BTreeSet<_>>() {
+        let of = |calls| outcomes.iter().find(|outcome| outcome.replicas == replicas && outcome.calls == calls);
+        let median = |calls| of(calls).map_or(0.0, |outcome| quantile_of_sorted(&sorted(&outcome.per_second), 0.5));
+        let [rest, unary, stream] = Calls::ALL.map(median);
+        venues.push(json!({
+            "replicas": replicas,
+            "rest_one_at_a_time_per_s": tenths(rest),
+            "binary_one_at_a_time_per_s": tenths(unary),
+            "binary_stream_per_s": tenths(stream),
+            "stream_over_one_at_a_time": tenths(stream / unary),
+        }));
+    }
+    let result = json!({
+        "trials": setup.trials,
+        "unanswered_in_a_stream": streaming::STREAM,
+        "published": { "unary_per_s": 289, "stream_per_s": 14_925, "stream_over_unary": tenths(14_925.0 / 289.0) },
+        "venues": venues,
+    });
+    Ok(Record { figure: "sec-3.4", result, iterations_csv: csv, plot_svg: plot_cluster::streaming(outcomes)? })
 }

@@ -1,11 +1,12 @@
-//! Fast fail-over: a follower that lost the link to its leader does not wait for its election timeout.
+//! Fast fail-over: a follower that lost its leader does not wait for a random election timeout.
 //!
-//! When a process dies, its operating system closes all of its connections at once. So a follower that loses the link to its leader
-//! forgets the leader and starts a pre-vote a moment later. A pre-vote opens no term, and replicas that still hear the leader
-//! refuse it. So a single broken link costs nothing, and if all followers have lost the leader, a majority agrees within
+//! A follower has lost its leader if the link to it broke, or if it heard nothing from it for the shortest election timeout. When a
+//! process dies, its operating system closes all of its connections at once; a machine that loses power or network is only silent.
+//! The follower forgets the leader and starts a pre-vote a moment later. A pre-vote opens no term, and replicas that still hear the
+//! leader refuse it. So a single broken link costs nothing, and if all followers have lost the leader, a majority agrees within
 //! milliseconds. Each follower starts at its own time, by its index among the voters; otherwise two would stand at once and split
-//! the votes. Each tries a few times, because the others may notice the death a little later. Only the time of the first pre-vote
-//! differs from the ordinary course after a timeout; the rules of the election are the same.
+//! the votes, which random timeouts avoid by waiting longer. Each tries a few times, because the others may notice the death a little
+//! later. Only the time of the first pre-vote differs from the ordinary course after a timeout; the rules of the election are the same.
 
 use crate::effect::Effect;
 use crate::ids::ReplicaId;
@@ -38,26 +39,45 @@ impl Replica {
     pub fn on_link_lost(&mut self, now_ns: u64, peer: ReplicaId, effects: &mut Vec<Effect>) {
         self.pass(now_ns);
         self.node.report_unreachable(peer.get());
-        if self.forgets_leader(peer) {
-            let term = self.node.raft.term;
-            // It keeps its vote and forgets only the leader.
-            self.node.raft.become_follower(term, raft::INVALID_ID);
-            self.fast_fail_over = Some(FastFailOver { lost: peer, term, attempts: ATTEMPTS });
-            self.impose_timeout();
-            self.shorten_timeout();
+        if self.leader_to_lose() == Some(peer) {
+            self.forget_leader(peer);
         }
         self.settle(effects);
     }
 
-    fn forgets_leader(&self, peer: ReplicaId) -> bool {
+    /// Before each tick: whether it is the one by which the leader was silent for too long.
+    pub(crate) fn lose_silent_leader(&mut self) {
+        if let Some(leader) = self.leader_to_lose()
+            && self.node.raft.election_elapsed + 1 >= self.node.raft.election_timeout()
+        {
+            self.forget_leader(leader);
+        }
+    }
+
+    /// Ticks after which a pre-vote follows, if nothing is heard: of the leader, or at all.
+    pub(crate) fn silence_ticks(&self) -> usize {
+        if self.leader_to_lose().is_some() { self.node.raft.election_timeout() } else { self.timeouts.current() }
+    }
+
+    /// The leader whom this follower replaces fast when it is lost.
+    fn leader_to_lose(&self) -> Option<ReplicaId> {
         let (raft, settings) = (&self.node.raft, &self.settings);
-        settings.fail_over_on_lost_link
+        let is_fast = settings.fast_fail_over
             && settings.pre_vote
             && settings.check_quorum
             && raft.state == StateRole::Follower
-            && raft.leader_id == peer.get()
             && raft.promotable()
-            && self.installing.is_none()
+            && self.installing.is_none();
+        ReplicaId::new(raft.leader_id).filter(|_| is_fast)
+    }
+
+    fn forget_leader(&mut self, lost: ReplicaId) {
+        let term = self.node.raft.term;
+        // It keeps its vote and forgets only the leader.
+        self.node.raft.become_follower(term, raft::INVALID_ID);
+        self.fast_fail_over = Some(FastFailOver { lost, term, attempts: ATTEMPTS });
+        self.impose_timeout();
+        self.shorten_timeout();
     }
 
     /// After each tick: schedules the next pre-vote, or ends the fast fail-over.

@@ -425,6 +425,7 @@ impl Replica {
     fn tick(&mut self) {
         if self.may_tick() {
             self.stand_at_once();
+            self.lose_silent_leader();
             let is_ready = self.node.tick();
             if is_ready && self.node.raft.state != StateRole::Leader {
                 self.timeouts.draw();
@@ -445,7 +446,7 @@ impl Replica {
             }
             StateRole::Follower | StateRole::Candidate | StateRole::PreCandidate if self.stands_alone() => 1,
             StateRole::Follower | StateRole::Candidate | StateRole::PreCandidate => {
-                self.timeouts.current().saturating_sub(raft.election_elapsed)
+                self.silence_ticks().saturating_sub(raft.election_elapsed)
             }
         }
     }

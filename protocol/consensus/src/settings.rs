@@ -35,10 +35,10 @@ pub struct Settings {
     /// A leader that does not hear from a majority for `election_timeout_min_ns` resigns, and followers that hear from a leader do
     /// not vote for others.
     pub check_quorum: bool,
-    /// A follower whose link to its leader is lost ([`crate::Replica::on_link_lost`]) asks at once whether it would be elected,
-    /// instead of waiting for its timeout. Without [`Self::pre_vote`] and [`Self::check_quorum`], by which the others refuse while
-    /// they hear the leader, it waits all the same.
-    pub fail_over_on_lost_link: bool,
+    /// A follower whose link to its leader is lost ([`crate::Replica::on_link_lost`]), or that heard nothing from it for
+    /// `election_timeout_min_ns`, asks a moment later whether it would be elected, instead of waiting for a random timeout. Without
+    /// [`Self::pre_vote`] and [`Self::check_quorum`], by which the others refuse while they hear the leader, it waits all the same.
+    pub fast_fail_over: bool,
     /// How long a process is on probation after its first link with a peer ([`crate::Replica::on_linked`]): they exchange no
     /// messages. By then the others should have met both processes of one id, if there are two. 0 if there cannot be two.
     pub probation_ns: u64,
@@ -83,7 +83,7 @@ impl Settings {
             election_timeout_max_ns: 300_000_000,
             pre_vote: true,
             check_quorum: true,
-            fail_over_on_lost_link: true,
+            fast_fail_over: true,
             probation_ns: 250_000_000,
             inflight_max: 256,
             message_bytes_max: 1 << 20,

@@ -282,17 +282,47 @@ fn those_that_lost_the_link_to_their_leader_elect_another_without_waiting_for_a_
         assert_eq!(replicas[at].status().role, Role::Follower { leader: None });
     }
     settle_without(0, &mut replicas, 331 * MS, effects);
-    let mut now_ns = 331 * MS;
+    let led_ns = until_another_leads(&mut replicas, 331 * MS);
+    assert!(led_ns < 360 * MS, "it takes as long as a timeout: {led_ns} ns");
+    assert_eq!(replicas[1].status().term, Term(2), "and with one election");
+}
+
+/// The time at which one of those that are left leads, if the first one has died.
+fn until_another_leads(replicas: &mut [Replica], mut now_ns: u64) -> u64 {
     while replicas.iter().skip(1).all(|replica| replica.status().role != Role::Leader) {
         now_ns += MS;
-        assert!(now_ns < 360 * MS, "it takes as long as a timeout");
         let mut effects = vec![Vec::new(); 3];
         for at in [1, 2] {
             replicas[at].on_timer(now_ns, &mut effects[at]);
         }
-        settle_without(0, &mut replicas, now_ns, effects);
+        settle_without(0, replicas, now_ns, effects);
     }
-    assert_eq!(replicas[1].status().term, Term(2), "and with one election");
+    now_ns
+}
+
+#[test]
+fn a_leader_that_falls_silent_is_replaced_soon_after_the_shortest_timeout_by_one_election() {
+    for seed in 1..100 {
+        let started = |at| Replica::start(0, Settings::new(1, id(at)), genesis(3), seed + at, &mut Vec::new()).unwrap();
+        let mut replicas: Vec<Replica> = (1..=3).map(started).collect();
+        for (at, replica) in (1..).zip(&mut replicas) {
+            (1..=3).filter(|other| *other != at).for_each(|other| replica.on_linked(0, id(other)));
+        }
+        let mut effects = vec![Vec::new(); 3];
+        replicas[0].on_timer(301 * MS, &mut effects[0]);
+        settle(&mut replicas, 301 * MS, effects);
+        // The followers hear it for the last time, one a little later than the other.
+        let mut heartbeat = Vec::new();
+        replicas[0].on_timer(340 * MS, &mut heartbeat);
+        for (to, bytes) in sent(&heartbeat) {
+            let heard_ns = 340 * MS + to.get() * (seed % 4) * MS / 2;
+            replicas[to.get() as usize - 1].on_message(heard_ns, bytes.into(), &mut Vec::new()).unwrap();
+        }
+        let led_ns = until_another_leads(&mut replicas, 342 * MS);
+        assert!((490 * MS..520 * MS).contains(&led_ns), "seed {seed}: {led_ns} ns");
+        let leader = replicas.iter().skip(1).find(|replica| replica.status().role == Role::Leader).unwrap();
+        assert_eq!(leader.status().term, Term(2), "seed {seed}");
+    }
 }
 
 #[test]
@@ -317,7 +347,7 @@ fn a_link_that_merely_broke_costs_nobody_the_leader() {
 
 #[test]
 fn where_a_lost_link_counts_for_nothing_the_timeout_decides() {
-    let settings = |at| Settings { fail_over_on_lost_link: false, ..Settings::new(1, id(at)) };
+    let settings = |at| Settings { fast_fail_over: false, ..Settings::new(1, id(at)) };
     let started = |at| Replica::start(0, settings(at), genesis(3), 1, &mut Vec::new()).unwrap();
     let mut replicas: Vec<Replica> = (1..=3).map(started).collect();
     let mut effects = vec![Vec::new(); 3];

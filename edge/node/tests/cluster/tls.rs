@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use walras_client::{EntryStream, EntryTrust, Trust};
 
 use super::{Cluster, PATIENCE, Shape, until};
@@ -73,4 +74,34 @@ fn with_tls_only_those_get_in_who_speak_it_with_the_venue_that_they_trust() {
     assert!(!matches!(ended, Ok(len) if len > 16), "an alert at most: {ended:?}");
     // And the others go on.
     assert!(first_bytes(EntryStream::connect(address, Some(&trust(&all))).unwrap()).unwrap() > 64);
+}
+
+#[test]
+fn a_new_certificate_counts_for_new_connections_without_a_restart() {
+    let tls = ("order_entry", "tls", toml::Value::from("on"));
+    let cluster = Cluster::of(Shape { more: vec![tls], ..Shape::default() });
+    cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let trust = |ids: &[u64]| EntryTrust::new(&Trust::read(&certificates(&cluster, ids)).unwrap()).unwrap();
+    let (before, after) = (trust(&[1]), trust(&[2]));
+    let (first, second) = (&cluster.local.replicas[0], &cluster.local.replicas[1]);
+    let connect = |trust: &EntryTrust| EntryStream::connect(&first.orders, Some(trust)).unwrap();
+    let mut open = connect(&before);
+    assert!(first_bytes(&mut open).unwrap() > 64);
+
+    // A file that is no certificate is refused, and the old one stays.
+    let file = first.data().join("order-entry.crt");
+    std::fs::write(&file, "no certificate").unwrap();
+    first.signal(Signal::HUP).unwrap();
+    until("the replica refuses it", || cluster.said(1).contains("order-entry.crt is no certificate"));
+    assert!(first_bytes(connect(&before)).unwrap() > 64);
+
+    for name in ["order-entry.key", "order-entry.crt"] {
+        std::fs::copy(second.data().join(name), first.data().join(name)).unwrap();
+    }
+    first.signal(Signal::HUP).unwrap();
+    until("the new certificate is shown", || first_bytes(connect(&after)).is_ok_and(|len| len > 64));
+    assert_eq!(first_bytes(connect(&before)).unwrap_err(), ErrorKind::InvalidData);
+    // Who was connected still is: nothing came, and the connection did not end.
+    let nothing = open.read(&mut [0; 64]).unwrap_err().kind();
+    assert!(matches!(nothing, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{nothing:?}");
 }

@@ -174,6 +174,8 @@ impl World {
                 election_timeout_min_ns: range.min_ms * super::MS,
                 election_timeout_max_ns: range.max_ms * super::MS,
                 pre_vote: setup.pre_vote == PreVote::On,
+                // The figure is about timeouts.
+                fast_fail_over: false,
                 ..Settings::new(7, id(index))
             };
             let settings = ReplicatedSettings { checkpoint_every: 0, ..ReplicatedSettings::new(consensus) };

@@ -15,6 +15,9 @@ use super::seal::{ClientAgreement, LogonHash, Outbox, Seals, signed_logon};
 use super::stream::Partial;
 use crate::ClientKey;
 
+/// A replica that fell silent is tried only after all others for this many times the timeout by which it was left.
+const SILENT_TIMES: u64 = 4;
+
 /// The client side of a session. The host connects where [`SessionClient::wish`] says, carries bytes, and calls
 /// [`SessionClient::on_timer`] at the deadline.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub struct SessionClient {
     replica: usize,
     hint: Option<String>,
     is_named: bool,
+    /// Addresses that fell silent lately, and until when each is tried only if no other is left.
+    silent: Vec<(String, u64)>,
     session: Option<Numbers>,
     /// For a stream of a session with copies: commands before this number were answered by another stream. They are dropped if the
     /// venue expects a later number.
@@ -124,6 +129,7 @@ impl SessionClient {
             replica: 0,
             hint: None,
             is_named: false,
+            silent: Vec::new(),
             session: None,
             answered_before: None,
             last_report,
@@ -283,15 +289,31 @@ impl SessionClient {
         }
     }
 
-    /// Connects to the replica that was just named as the leader, at once; otherwise to the next in the list, after a delay.
+    /// Connects to the replica that was just named as the leader, at once; otherwise to the next in the list that did not fall silent
+    /// lately, after a delay.
     fn try_another(&mut self, now_ns: u64) {
         let was_named = std::mem::take(&mut self.is_named);
         if !was_named {
             self.hint = None;
-            self.replica = (self.replica + 1) % self.settings.replicas.len();
+            let count = self.settings.replicas.len();
+            let following = (1..=count).map(|step| (self.replica + step) % count);
+            let next = following.clone().find(|&replica| !self.is_silent(now_ns, &self.settings.replicas[replica]));
+            self.replica = next.unwrap_or((self.replica + 1) % count);
         }
         let delay_ns = if was_named { 0 } else { self.settings.retry_delay_ns };
         self.link = Link::Down { retry_ns: now_ns.saturating_add(delay_ns) };
+    }
+
+    fn is_silent(&self, now_ns: u64, address: &str) -> bool {
+        self.silent.iter().any(|(silent, until_ns)| silent == address && now_ns < *until_ns)
+    }
+
+    /// Leaves a replica that said nothing for this time. The others may name it as the leader until they notice too.
+    fn leave_silent(&mut self, now_ns: u64, timeout_ns: u64, emit: &mut impl FnMut(ClientEvent)) {
+        let address = self.target().to_owned();
+        self.silent.retain(|(silent, until_ns)| *silent != address && now_ns < *until_ns);
+        self.silent.push((address, now_ns.saturating_add(timeout_ns.saturating_mul(SILENT_TIMES))));
+        self.break_off(None, emit);
     }
 
     /// Takes received bytes, cut anywhere. Calls `emit` with each event that they complete, in order.
@@ -327,7 +349,7 @@ impl SessionClient {
             VenueMessage::Answer(m) => self.on_answer(now_ns, m, emit),
             VenueMessage::Report(m) => self.on_report(m, emit)?,
             VenueMessage::NotLeader { leader } => {
-                let is_news = !leader.is_empty() && *leader != self.target();
+                let is_news = !leader.is_empty() && *leader != self.target() && !self.is_silent(now_ns, leader);
                 // Two replicas that name each other as the leader must not make the client reconnect in a tight loop.
                 self.hint = (is_news && self.hint.is_none()).then(|| (*leader).to_owned());
                 self.is_named = self.hint.is_some();
@@ -507,12 +529,14 @@ impl SessionClient {
     pub fn on_timer(&mut self, now_ns: u64, emit: &mut impl FnMut(ClientEvent)) {
         match self.link {
             Link::LoggingOn { since_ns } if now_ns >= since_ns.saturating_add(self.settings.logon_timeout_ns) => {
-                self.break_off(None, emit);
+                self.leave_silent(now_ns, self.settings.logon_timeout_ns, emit);
             }
             Link::Up { idle_timeout_ns } => {
-                let is_silent = now_ns >= self.heard_ns.saturating_add(idle_timeout_ns);
-                if is_silent || self.answer_deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
-                    return self.break_off(None, emit);
+                if now_ns >= self.heard_ns.saturating_add(idle_timeout_ns) {
+                    return self.leave_silent(now_ns, idle_timeout_ns, emit);
+                }
+                if self.answer_deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns) {
+                    return self.leave_silent(now_ns, self.settings.answer_timeout_ns, emit);
                 }
                 self.send_unsent(now_ns);
                 if now_ns >= self.sent_ns.saturating_add(idle_timeout_ns / 3) {

@@ -602,9 +602,13 @@ impl User {
     }
 
     fn hear(&mut self, message: &VenueMessage<'_>) {
+        self.hear_at(START, message);
+    }
+
+    fn hear_at(&mut self, now_ns: u64, message: &VenueMessage<'_>) {
         let mut bytes = Vec::new();
         encode_venue(message, &mut bytes);
-        self.end.on_bytes(START, &bytes, &mut |event| self.events.push(event));
+        self.end.on_bytes(now_ns, &bytes, &mut |event| self.events.push(event));
     }
 
     fn connect(&mut self, now_ns: u64) {
@@ -744,6 +748,41 @@ fn a_client_pings_and_gives_up_a_silent_venue() {
     }
     user.end.on_timer(START + 10 * SECOND, &mut |_| ());
     assert_eq!(user.end.wish(START), Wish::Close, "an answer was due");
+}
+
+#[test]
+fn a_client_leaves_a_silent_replica_alone_though_others_name_it_as_the_leader() {
+    let mut user = User::new();
+    user.log_on(4, 1, 0);
+    let timeout_ns = 9 * SECOND;
+    let mut now_ns = START + timeout_ns;
+    user.end.on_timer(now_ns, &mut |_| ());
+    assert_eq!(user.end.wish(now_ns), Wish::Close);
+    user.lose(now_ns);
+    let silent_until_ns = now_ns + 4 * timeout_ns;
+    while now_ns < silent_until_ns {
+        now_ns = user.end.deadline_ns().unwrap();
+        assert_eq!(user.end.wish(now_ns), Wish::Connect("b:1"), "{} ns after the start", now_ns - START);
+        user.connect(now_ns);
+        user.hear_at(now_ns, &VenueMessage::NotLeader { leader: "a:1" });
+        user.lose(now_ns);
+    }
+    now_ns = user.end.deadline_ns().unwrap();
+    assert_eq!(user.end.wish(now_ns), Wish::Connect("a:1"), "it may be back");
+}
+
+#[test]
+fn a_client_whose_replicas_are_all_silent_tries_each_in_turn() {
+    let mut user = User::new();
+    let mut now_ns = START;
+    for address in ["a:1", "b:1", "a:1", "b:1"] {
+        assert_eq!(user.end.wish(now_ns), Wish::Connect(address));
+        user.end.on_connected(now_ns, &entropy(1));
+        now_ns = user.end.deadline_ns().unwrap();
+        user.end.on_timer(now_ns, &mut |_| ());
+        user.lose(now_ns);
+        now_ns = user.end.deadline_ns().unwrap();
+    }
 }
 
 #[test]

@@ -74,7 +74,8 @@ impl World {
         }
         for at in 0..self.machines.len() {
             if self.machines[at].process.is_some() && self.machines[at].engine_newest < REHEARSAL {
-                self.kill(at);
+                // In good order: where promises are in memory, one that is killed would be lost.
+                self.stop_in_order(at);
             }
         }
     }

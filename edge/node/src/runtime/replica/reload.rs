@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tracing::{info, warn};
-use walras_config::{Addresses, Config, ConfigError, LinkOptions};
+use walras_config::{Addresses, Config, ConfigError, EntryOptions, LinkOptions};
 use walras_consensus::{Members, ReplicaId};
+use walras_entry_port::{EntryTls, EntryTlsError};
 use walras_log_store::Disk;
 use walras_ports::{ClusterRequest, ClusterStatus, PeerView};
 
 use super::ReplicaThread;
-use super::start::ReplicaVenue;
+use super::start::{ReplicaVenue, entry_tls};
 
 /// Why a configuration was not taken over. Nothing was changed then, but for [`ReloadError::Links`].
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub enum ReloadError {
     /// A member would not be reached any more.
     #[error("its cluster.peers leaves out replica {0}, a member of the cluster: remove that first (walras cluster remove {0})")]
     Member(ReplicaId),
+    /// What order entry shall show.
+    #[error(transparent)]
+    EntryTls(#[from] EntryTlsError),
     /// The links could not be made. With other keys on the same port the old ones are closed by then.
     #[error("{0}")]
     Links(String),
@@ -58,7 +62,7 @@ pub(super) fn order_entries(addresses: &BTreeMap<ReplicaId, Addresses>) -> BTree
 
 impl ReplicaVenue {
     /// Takes over what a configuration that was read again says of the other replicas: who they are, where they and this one's links
-    /// are, and the keys. `before` is the one that is in force.
+    /// are, and the keys; and reads the certificate of order entry again. `before` is the one that is in force.
     ///
     /// # Errors
     /// It says what can not be; nothing was changed.
@@ -75,9 +79,13 @@ impl ReplicaVenue {
             return Err(ReloadError::OtherGenesis { began: ids(&self.genesis), wanted: ids(&options.genesis) });
         }
         refuse_lost_member(cluster, &options.addresses)?;
+        let renewed = self.read_entry_tls(options.order_entry.as_ref())?;
         let asked = ClusterRequest::Peers(options.addresses, options.links);
         let stopping = || ReloadError::Links("the venue is stopping".to_owned());
         self.handle().ask_cluster(asked).await.map_err(|_| stopping())?.map_err(ReloadError::Links)?;
+        if let (Some(shown), Some(renewed)) = (&self.entry_tls, &renewed) {
+            shown.renew(renewed);
+        }
         let ids: Vec<String> = cluster.view().peers.keys().map(ToString::to_string).collect();
         info!("the configuration was read again: the replicas are {}", ids.join(", "));
         let later = before.sections_that_need_a_restart(config);
@@ -85,6 +93,12 @@ impl ReplicaVenue {
             warn!("what changed in the sections {} of the configuration counts after a restart", later.join(", "));
         }
         Ok(())
+    }
+
+    /// The certificate that order entry shows from now on, if it speaks TLS already.
+    fn read_entry_tls(&self, options: Option<&EntryOptions>) -> Result<Option<EntryTls>, EntryTlsError> {
+        let (Some(_), Some(EntryOptions { listen, tls })) = (&self.entry_tls, options) else { return Ok(None) };
+        entry_tls(tls, &self.data, *listen)
     }
 }
 

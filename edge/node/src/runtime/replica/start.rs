@@ -16,7 +16,7 @@ use walras_access::Clock;
 use walras_config::{ClusterOptions, Config, EntryOptions, EntryTlsOptions};
 use walras_consensus::{Members, ReplicaId, Slot};
 use walras_engine::versions::NEWEST;
-use walras_entry_port::{EntryClock, EntrySockets, EntryTls, SharedAccess};
+use walras_entry_port::{EntryClock, EntrySockets, EntryTls, EntryTlsError, SharedAccess};
 use walras_gateway::session::{ReportSettings, ServerSettings, VenueKeys};
 use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
@@ -152,6 +152,9 @@ pub struct ReplicaVenue {
     pub(in crate::runtime) recovered: Recovered,
     /// With whom the cluster began.
     pub(super) genesis: Members,
+    /// What order entry shows, if it speaks TLS.
+    pub(super) entry_tls: Option<EntryTls>,
+    pub(super) data: PathBuf,
     cluster: ClusterStatus,
     order_entry: Option<SocketAddr>,
     access: SharedAccess,
@@ -163,13 +166,13 @@ pub struct ReplicaVenue {
 }
 
 /// The certificate that order entry shows, where it speaks TLS.
-fn entry_tls(options: &EntryTlsOptions, data: &Path, listen: SocketAddr) -> Result<Option<EntryTls>, RecoveryError> {
+pub(super) fn entry_tls(options: &EntryTlsOptions, data: &Path, listen: SocketAddr) -> Result<Option<EntryTls>, EntryTlsError> {
     let made = match options {
         EntryTlsOptions::Off => return Ok(None),
         EntryTlsOptions::Own => EntryTls::own(data, listen.ip()),
         EntryTlsOptions::Files { certificate, private_key } => EntryTls::load(certificate, private_key),
     };
-    let tls = made.map_err(|e| RecoveryError::Replica(e.to_string()))?;
+    let tls = made?;
     info!("order entry speaks TLS; its clients need {}, or its authority's certificate", tls.certificate().display());
     Ok(Some(tls))
 }
@@ -247,9 +250,11 @@ impl ReplicaVenue {
         let peers = peer_views(&addresses, links.as_ref());
         let links = PeerLinks::new(basis, registry, LINK_TOKENS, links).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let access: SharedAccess = Arc::new(OnceLock::new());
+        let shown = order_entry.as_ref().map(|EntryOptions { listen, tls }| entry_tls(tls, data, *listen)).transpose();
+        let shown = shown.map_err(|e| RecoveryError::Replica(e.to_string()))?.flatten();
         let sockets = order_entry
-            .map(|EntryOptions { listen, tls }| {
-                let (inside, tls) = ((doors.clone(), doorbell.clone()), entry_tls(&tls, data, listen)?);
+            .map(|EntryOptions { listen, .. }| {
+                let (inside, tls) = ((doors.clone(), doorbell.clone()), shown.clone());
                 EntrySockets::new(poll.registry(), ENTRY_TOKENS, listen, tls, Arc::clone(&access), inside).map_err(|e| {
                     RecoveryError::Replica(format!(
                         "order entry can not listen on {listen}: {e}; choose another address for order_entry.listen, or \"\" for \
@@ -433,6 +438,8 @@ impl ReplicaVenue {
             handle,
             recovered,
             genesis,
+            entry_tls: shown,
+            data: data.to_path_buf(),
             cluster,
             order_entry: entry_address,
             access,

@@ -146,7 +146,7 @@ fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
         durability: from.durability,
         probation_ns: if from.mutation == Some(Mutation::NoProbation) { 0 } else { common.probation_ns },
         // A forgotten vote shows where several stand at once, which followers that hear of a death at once take care not to do.
-        fail_over_on_lost_link: from.mutation != Some(Mutation::ForgetVote),
+        fast_fail_over: from.mutation != Some(Mutation::ForgetVote),
         ..common
     };
     ReplicatedSettings {
