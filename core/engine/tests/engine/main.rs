@@ -11,4 +11,5 @@ mod sessions;
 mod snapshots;
 mod steps;
 mod venue;
+mod versions;
 mod wild;

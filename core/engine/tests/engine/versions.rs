@@ -1,0 +1,86 @@
+//! Under an earlier version of the rules the engine does what the program of that version did.
+
+use walras_engine::versions::{NEWEST, OLDEST};
+use walras_types::*;
+use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
+use walras_wire::*;
+
+use crate::venue::{BTC, USD, Venue, opening, units};
+
+const MARKET: BatchMarketId = BatchMarketId(0);
+
+/// An open batch market, and an account with a key.
+fn batch_venue() -> Venue {
+    let mut venue = Venue::new();
+    let spec = BatchMarketSpec {
+        market: MARKET,
+        symbol: Symbol::new("MAIN").unwrap(),
+        commission: Commission::new(15).unwrap(),
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax::NONE,
+        intake: Intake::Filter,
+        interval_ns: 500_000_000,
+        transactions_max: 100,
+        domain: [7; 32],
+    };
+    let mut commands = opening(1, 1_000_000, &[]);
+    commands.push(Command::BatchMarket(BatchMarketCommand::Create(spec)));
+    for asset in [BTC, USD] {
+        commands.push(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset })));
+    }
+    let phase = BatchPhase::Open;
+    commands.push(Command::BatchMarket(BatchMarketCommand::SetPhase(SetBatchPhase { market: MARKET, phase })));
+    let (account, key) = (AccountId(0), PublicKey([7; 32]));
+    commands.push(Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })));
+    for command in commands {
+        let events = venue.apply(command);
+        assert!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "{command:?}: {events:?}");
+    }
+    venue
+}
+
+fn submit(venue: &mut Venue, operation: BatchOperation) -> Vec<Event> {
+    let account = AccountId(0);
+    let transaction = BatchTransaction { account, sequence: venue.engine.next_transaction(account), operation };
+    let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
+    venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())))
+}
+
+/// A pool is created, added to and left.
+fn of_a_pool(venue: &Venue) -> [BatchOperation; 3] {
+    let pool = OfferName { account: AccountId(0), sequence: venue.engine.next_transaction(AccountId(0)) };
+    let (market, amounts) = (MARKET, [units(2_000), units(2_000)]);
+    [
+        BatchOperation::CreatePool(CreatePool {
+            market,
+            assets: [BTC, USD],
+            rule: PoolRule::ConstantProduct,
+            fee_ppm: 3_000,
+            amounts,
+        }),
+        BatchOperation::DepositToPool(DepositToPool { market, pool, amounts }),
+        BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool, shares: units(10) }),
+    ]
+}
+
+#[test]
+fn transactions_on_pools_need_version_12() {
+    let mut venue = batch_venue();
+    assert_eq!(venue.engine.version(), OLDEST);
+    let next = venue.engine.next_transaction(AccountId(0));
+    for operation in of_a_pool(&venue) {
+        let events = submit(&mut venue, operation);
+        let [Event::Rejected(Rejected { reason, .. })] = events[..] else { panic!("{operation:?}: {events:?}") };
+        assert_eq!((reason, reason.number()), (RejectReason::NeedsLaterVersion, 39), "{operation:?}");
+        assert_eq!(venue.engine.next_transaction(AccountId(0)), next, "the number is not used up");
+    }
+    let offer = CreateOffer { market: MARKET, sell: BTC, buy: USD, amount: units(10), limit: BatchPrice::ZERO };
+    let taken = |events: &[Event]| matches!(events, [Event::Batch(BatchEvent::TransactionCollected(_))]);
+    assert!(taken(&submit(&mut venue, BatchOperation::CreateOffer(offer))), "what version 11 knows is taken");
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
+    for operation in of_a_pool(&venue) {
+        let events = submit(&mut venue, operation);
+        assert!(taken(&events), "{operation:?}: {events:?}");
+    }
+}
