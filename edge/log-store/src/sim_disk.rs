@@ -2,9 +2,9 @@
 //!
 //! What it models: writes that were not synced survive a crash page by page or not at all, torn at any byte, or as garbage; names
 //! that were not synced likewise; a full disk; reads that return less than asked; writes and syncs that fail, after which memory
-//! shows bytes that the device never got; a device that is gone for a while; no descriptor left. What it does not: latency (the
-//! simulator adds it), damage to bytes at rest ([`SimDisk::flip`] does that), more than one folder level of durability for
-//! `create_dir_all`.
+//! shows bytes that the device never got; syncs that lie or take long; a device that is gone for a while; no descriptor left. What
+//! it does not: latency (the simulator adds it), damage to bytes at rest ([`SimDisk::flip`] does that), more than one folder level
+//! of durability for `create_dir_all`.
 
 use crate::disk::{Disk, DiskFile, LockKind};
 use crate::pace::Pace;
@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// How the disk behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,18 @@ pub struct SimFaults {
     pub write_error_in: Option<u64>,
     /// The device fails from this changing operation on, until other faults are set.
     pub gone_in_ops: Option<u64>,
+}
+
+/// What a `sync_data` does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SimSyncs {
+    /// What it promises.
+    #[default]
+    Done,
+    /// Nothing, and it says that it is done: a disk that lies.
+    Ignored,
+    /// It waits until this is set otherwise: a slow disk. For tests with threads.
+    Held,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -139,11 +151,20 @@ struct State {
     epoch: u64,
     is_off: bool,
     ops: u64,
+    syncs: SimSyncs,
+    /// Calls that wait.
+    held_syncs: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    syncs_changed: Condvar,
 }
 
 /// A disk in memory. Clones are the same disk.
 #[derive(Clone, Debug)]
-pub struct SimDisk(Arc<Mutex<State>>);
+pub struct SimDisk(Arc<Shared>);
 
 /// A file of a [`SimDisk`].
 #[derive(Debug)]
@@ -167,7 +188,23 @@ impl SimDisk {
     #[must_use]
     pub fn new(seed: u64, config: SimDiskConfig) -> Self {
         assert!(config.page_bytes > 0, "a page has at least one byte");
-        Self(Arc::new(Mutex::new(State { config, random: seed, ..State::default() })))
+        Self::of(State { config, random: seed, ..State::default() })
+    }
+
+    fn of(state: State) -> Self {
+        Self(Arc::new(Shared { state: Mutex::new(state), syncs_changed: Condvar::new() }))
+    }
+
+    /// Sets what syncs do from now on, those that wait included.
+    pub fn set_syncs(&self, syncs: SimSyncs) {
+        self.state().syncs = syncs;
+        self.0.syncs_changed.notify_all();
+    }
+
+    /// Syncs that wait.
+    #[must_use]
+    pub fn held_sync_count(&self) -> usize {
+        self.state().held_syncs
     }
 
     /// Sets which operations fail, replacing what was set before.
@@ -219,8 +256,9 @@ impl SimDisk {
     pub fn fork(&self) -> Self {
         let mut copy = self.state().clone();
         copy.locks.clear();
+        copy.held_syncs = 0;
         copy.inodes.values_mut().for_each(|file| file.open_count = 0);
-        Self(Arc::new(Mutex::new(copy)))
+        Self::of(copy)
     }
 
     /// Names of all files.
@@ -261,7 +299,7 @@ impl SimDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no holder of this lock panics but in a failed assertion of a test")
+        self.0.state.lock().expect("no holder of this lock panics but in a failed assertion of a test")
     }
 
     fn file(&self, state: &mut State, inode: u64, read_only: bool) -> SimFile {
@@ -635,6 +673,18 @@ impl DiskFile for SimFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.enter()?;
+        while state.syncs == SimSyncs::Held {
+            state.held_syncs += 1;
+            state =
+                self.disk.0.syncs_changed.wait(state).expect("no holder of this lock panics but in a failed assertion of a test");
+            state.held_syncs -= 1;
+        }
+        if state.epoch != self.epoch {
+            return Err(off());
+        }
+        if state.syncs == SimSyncs::Ignored && !state.is_off {
+            return Ok(());
+        }
         let begun = state.begin_change();
         if state.is_off {
             return Err(off());
@@ -676,7 +726,7 @@ impl DiskFile for SimFile {
 impl Drop for SimFile {
     fn drop(&mut self) {
         // If another thread panicked, consistency no longer matters.
-        let Ok(mut state) = self.disk.0.lock() else { return };
+        let Ok(mut state) = self.disk.0.state.lock() else { return };
         if state.epoch == self.epoch
             && let Some(file) = state.inodes.get_mut(&self.inode)
         {

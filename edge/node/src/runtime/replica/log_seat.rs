@@ -261,6 +261,10 @@ fn say<D: Disk>(reports: &Sender<ThreadReport<D>>, doorbell: &Doorbell, report: 
 }
 
 #[cfg(test)]
+#[path = "log_crash_tests.rs"]
+mod crash_tests;
+
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 
