@@ -5,11 +5,12 @@
 //! [`walras_log_store::sim_disk::SimDisk`]s; what stands in for threads, sockets and links is as thin as it can be. First a *safety
 //! phase*: power failures and kills at any operation of a disk, also during recovery and while a snapshot is received, failed
 //! writes and syncs, full disks and disks that are gone, slow disks and processes that stand still, clocks that jump and drift,
-//! networks that lose, delay, double, overtake and part, one way or both, connections and transfers that are cut; in the cluster
-//! also handovers, changes of members, second processes on copies of a replica's folder, and replicas that are lost for good, with
-//! another one in their place under a new id: with their disks, or, where a majority's memory counts, because they did not stop in
-//! good order. Then a *healing phase*: no more faults, and everything that was asked must be answered within a bounded simulated
-//! time. How dense all this is differs from seed to seed of a cluster: a *storm*, in which several faults strike each second, or
+//! networks that lose, delay, double, overtake and part, one way or both, connections and transfers that are cut, bytes that lie in
+//! sockets; in the cluster also handovers, changes of members, bits of files that turn while a replica is down, second processes on
+//! copies of a replica's folder, and replicas that are lost for good, with another one in their place under a new id: with their
+//! disks, or, where a majority's memory counts, because they did not stop in good order. Then a *healing phase*: no more faults,
+//! and everything that was asked must be answered within a bounded simulated time. How dense all this is differs from seed to seed
+//! of a cluster: a *storm*, in which several faults strike each second, or
 //! *calm*, in which one strikes every few seconds and leaders last (`cluster/tempo.rs`).
 //!
 //! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `shards/checks.rs` list them;
@@ -22,15 +23,15 @@
 //! the replica's log, its snapshots and what opens them after a crash (`walras-replica-log` on `walras-log-store`); the client's
 //! end of order entry and authorisation (`walras-gateway`). *What it does not*: the node's driver of these,
 //! `edge/node/src/runtime/replica`, in whose place `cluster/replica` carries out the same effects with timers and queues; the links
-//! of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets and their buffers; HTTP and WebSocket (a
-//! program that sends commands under numbers stands for the former); the probe mesh, in whose place machines know the venue's time
-//! within a bound; the messages and files of API keys; the solver of batches and the check of their signatures. A gateway is part
-//! of each replica. What is not shared is tested on real processes: `edge/node/tests/cluster`. Between shards the transfer relays
-//! are `walras-transfer-relay`, as in the node; their threads, clients and the handlers that answer them are done again
-//! (`edge/node/tests/node/shards.rs` has the real ones).
+//! of `edge/peer-link`, in whose place messages and snapshots are passed on; sockets, of which the kernel's stamps and what lies in
+//! them are modelled; HTTP and WebSocket (a program that sends commands under numbers stands for the former); the probe mesh, in
+//! whose place machines know the venue's time within a bound; the messages and files of API keys; the solver of batches and the
+//! check of their signatures. A gateway is part of each replica. What is not shared is tested on real processes:
+//! `edge/node/tests/cluster`. Between shards the transfer relays are `walras-transfer-relay`, as in the node; their threads,
+//! clients and the handlers that answer them are done again (`edge/node/tests/node/shards.rs` has the real ones).
 //!
 //! *Deliberately absent*: HTTP, JSON and TLS (they are `edge/node`'s and `edge/peer-link`'s); threads, and with them all that
-//! depends on how the product's threads share their work; damage to bytes at rest (the logs' own tests); the loss of a majority,
+//! depends on how the product's threads share their work; damage to bytes at rest while a replica runs; the loss of a majority,
 //! which nothing is promised for.
 //!
 //! *Invariants*

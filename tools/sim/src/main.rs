@@ -12,9 +12,10 @@ use walras_sim::{Trace, Violation, cluster, shards};
 const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--seed FIRST] [--trace SEED] [--mutation NAME]
                   [--json FILE]
                   [--tempo calm | storm] [--replicas R] [--seconds S] [--durability disk | memory]
-                  [--lose-disks yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
+                  [--lose-disks yes | no] [--damage yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--mesh yes | no] [--forks yes | no] [--share-keys yes | no]
-                  [--keep-by-time yes | no] [--upgrades yes | no]         (--cluster)
+                  [--keep-by-time yes | no] [--upgrades yes | no] [--restless yes | no]
+                  [--coarse-stamps yes | no] [--late-reads yes | no]      (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
@@ -22,7 +23,9 @@ Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with fa
 --cluster, the default: a venue of R replicas (1 to 5) for S simulated seconds (60 of calm, 15 of a storm). The seed decides what the
 options leave open: calm, with rare faults and long rests, or a storm; whether a command counts on a majority's disks or in its memory;
 whether disks are lost for good; whether thousands of reports are kept or a few; whether a mesh tells machines the venue's time; whether
-replicas share keys; whether states are also kept from time to time. A venue on one machine is --replicas 1.
+replicas share keys; whether states are also kept from time to time; whether members change all the
+time; whether bits of files turn while a replica is down; whether stamps are coarse; whether bytes wait in sockets. A venue on one
+machine is --replicas 1.
 --shards: so many such venues (2 to 4) for S simulated seconds (8), between which funds are sent; one of them is set back to an old
 backup afterwards, or none (the seed decides).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
@@ -83,6 +86,10 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--forks", World::Cluster(settings)) => settings.has_forks = Some(yes_or_no(&word, &value)?),
             ("--share-keys", World::Cluster(settings)) => settings.shares_keys = Some(yes_or_no(&word, &value)?),
             ("--upgrades", World::Cluster(settings)) => settings.upgrades = Some(yes_or_no(&word, &value)?),
+            ("--restless", World::Cluster(settings)) => settings.restless = Some(yes_or_no(&word, &value)?),
+            ("--coarse-stamps", World::Cluster(settings)) => settings.coarse_stamps = Some(yes_or_no(&word, &value)?),
+            ("--late-reads", World::Cluster(settings)) => settings.late_reads = Some(yes_or_no(&word, &value)?),
+            ("--damage", World::Cluster(settings)) => settings.damage = Some(yes_or_no(&word, &value)?),
             ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
@@ -92,7 +99,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
             (
                 "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
-                | "--share-keys" | "--keep-by-time" | "--upgrades",
+                | "--share-keys" | "--keep-by-time" | "--upgrades" | "--restless" | "--coarse-stamps" | "--late-reads" | "--damage",
                 _,
             ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -157,6 +164,10 @@ fn main() -> ExitCode {
                 ("--share-keys", settings.shares_keys),
                 ("--keep-by-time", settings.keeps_by_time),
                 ("--upgrades", settings.upgrades),
+                ("--restless", settings.restless),
+                ("--coarse-stamps", settings.coarse_stamps),
+                ("--late-reads", settings.late_reads),
+                ("--damage", settings.damage),
             ] {
                 again += &again_of(word, value);
             }

@@ -65,8 +65,21 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("keys tried", sum.keys_tried),
         ("notices of late commands", sum.late),
         ("leaders that handed over for their clock", sum.clock_handovers),
+        ("triggers amended", sum.amended_triggers),
+        ("cancels on disconnect", sum.cancels_on_disconnect),
+        ("transactions on pools that the rules did not know", sum.pools_refused),
+        ("transactions on pools", sum.pools_taken),
+        ("venues whose members change all the time", sum.restless),
+        ("orders stamped at the same instant", sum.ties),
+        ("bytes that lay in a socket", sum.late_reads),
     ] {
         assert!(count * 10 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
+    }
+    for (what, count) in [
+        ("damaged files that kept a replica from starting", sum.damage_refused),
+        ("damaged files that nobody needed", sum.damage_survived),
+    ] {
+        assert!(count * 40 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
 }
 
@@ -259,6 +272,10 @@ const PLAIN: Settings = Settings {
     has_forks: Some(false),
     has_mesh: Some(false),
     upgrades: Some(false),
+    restless: Some(false),
+    damage: Some(false),
+    coarse_stamps: Some(false),
+    late_reads: Some(false),
     keeps_by_time: Some(false),
     shares_keys: Some(false),
     mutation: None,
@@ -297,7 +314,8 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ForgetVote => (&["leaders"], 91..=240),
         Mutation::ForgetTail => (&["durable first", "halt", "linearizable", "log equality"], 1..=40),
         Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
-        Mutation::Diverge => (&["halt"], 1..=40),
+        // In the seeds before these the market data of the true state is read beside the other one, and panics.
+        Mutation::Diverge => (&["halt"], 3..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
         Mutation::AnswerMixedUp => (&["answers"], 1..=20),
         Mutation::ForgetMarketData => (&["depth"], 1..=20),
@@ -315,6 +333,14 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::JumpTheQueue => (&["priority"], 1..=20),
         Mutation::MisstateFee => (&["funds"], 1..=5),
         Mutation::ThreadsMatter => (&["threads"], 1..=5),
+        Mutation::ShareUnevenly => (&["priority"], 21..=60),
+        Mutation::TriggerMisread => (&["stops"], 1..=20),
+        Mutation::PoolsTooEarly => (&["versions"], 1..=5),
+        Mutation::CutAtDamage => (&["durable first", "halt", "linearizable", "log equality", "recovery"], 1..=40),
+        Mutation::KeepOnDisconnect => (&["disconnect"], 1..=20),
+        Mutation::CommitNotPersisted => (&["commit"], 1..=20),
+        Mutation::TiesToTheLeader => (&["hold"], 1..=20),
+        Mutation::StampWhenRead => (&["arrival"], 1..=5),
         Mutation::OrderByArrival | Mutation::SecondCopyCounts | Mutation::CountNoneLate => (&["hold"], 1..=20),
         Mutation::CopiesUnnumbered => (&["done once"], 1..=5),
         Mutation::ReleaseByOldDelay | Mutation::ReleaseEarly => (&["release"], 1..=5),
@@ -330,7 +356,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),
         // Few are under way when a disk fails for long.
-        Mutation::RefuseInDoubt => (&["signed once"], 101..=160),
+        Mutation::RefuseInDoubt => (&["signed once"], 61..=160),
         Mutation::ReplayTwice | Mutation::SubmitTwice | Mutation::ForgetNonces | Mutation::TakeStampsFromStart => {
             (&["signed once"], 1..=40)
         }
@@ -346,7 +372,7 @@ fn every_planted_fault_is_found() {
     for &mutation in Mutation::ALL {
         let (durability, loses_disks) = match mutation {
             Mutation::RejoinAsItself => (Some(Durability::Memory), Some(false)),
-            Mutation::RejoinWithEmptyDisk => (Some(Durability::Disk), Some(true)),
+            Mutation::RejoinWithEmptyDisk | Mutation::CutAtDamage => (Some(Durability::Disk), Some(true)),
             _ => (PLAIN.durability, PLAIN.loses_disks),
         };
         let is_fair = matches!(
@@ -354,6 +380,8 @@ fn every_planted_fault_is_found() {
             Mutation::OrderByArrival
                 | Mutation::SecondCopyCounts
                 | Mutation::CountNoneLate
+                | Mutation::TiesToTheLeader
+                | Mutation::StampWhenRead
                 | Mutation::CopiesUnnumbered
                 | Mutation::ReleaseByOldDelay
                 | Mutation::ReleaseEarly
@@ -371,6 +399,10 @@ fn every_planted_fault_is_found() {
         );
         let replicas = is_alone.then_some(1);
         let has_forks = Some(matches!(mutation, Mutation::NoProbation | Mutation::FormerGoesOn));
+        let damage = Some(mutation == Mutation::CutAtDamage);
+        let restless = Some(mutation == Mutation::CommitNotPersisted);
+        let coarse_stamps = Some(mutation == Mutation::TiesToTheLeader);
+        let late_reads = Some(mutation == Mutation::StampWhenRead);
         let has_mesh = Some(mutation == Mutation::LeaderClockUnreported);
         let keeps_by_time = Some(mutation == Mutation::StaleState);
         let shares_keys = Some(mutation == Mutation::RevokedForgotten);
@@ -383,6 +415,10 @@ fn every_planted_fault_is_found() {
             has_copies,
             has_forks,
             has_mesh,
+            restless,
+            damage,
+            coarse_stamps,
+            late_reads,
             keeps_by_time,
             shares_keys,
             mutation: Some(mutation),

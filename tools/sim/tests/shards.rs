@@ -90,7 +90,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         | Mutation::DeliversToAnother
         | Mutation::ReceiverForgets => (&["arrives once"], 1..=10),
         Mutation::SendsTwice => (&["done once"], 1..=3),
-        Mutation::GivesUp => (&["in transit"], 1..=5),
+        Mutation::GivesUp => (&["in transit"], 1..=10),
     }
 }
 

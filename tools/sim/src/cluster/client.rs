@@ -26,6 +26,10 @@ pub(super) struct Client {
     pub(super) account: Option<AccountId>,
     pub(super) end: AnyClient,
     wants: Wants,
+    /// Its orders are to be cancelled when it loses its connection.
+    pub(super) cancels: bool,
+    /// The connection over which it heard last that it is logged on.
+    pub(super) logged_on: Option<StreamId>,
     choices: Choices<'static>,
     skew_ns: i64,
     connections: u64,
@@ -119,6 +123,8 @@ impl Client {
             account,
             end,
             wants,
+            cancels: cancels && account.is_some(),
+            logged_on: None,
             choices,
             skew_ns,
             connections: 0,
@@ -245,9 +251,12 @@ impl Client {
 
     pub(super) fn on_bytes(&mut self, now_ns: u64, line: usize, bytes: &[u8], checks: &mut Checks) {
         let clock_ns = self.clock_ns(now_ns);
-        let Self { end, number, account, mutation, .. } = self;
+        let Self { end, number, account, mutation, logged_on, streams, .. } = self;
         end.on_bytes(line, clock_ns, bytes, &mut |event: ClientEvent| {
             if let Some(event) = arrives(*mutation, event) {
+                if matches!(event, ClientEvent::LoggedOn { .. }) {
+                    *logged_on = streams[line];
+                }
                 checks.on_client_event(*number, *account, &event);
             }
         });

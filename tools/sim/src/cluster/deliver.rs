@@ -155,8 +155,12 @@ impl World {
         let Some((client, replica)) = self.network.stream(stream).map(|stream| (stream.client, stream.replica)) else {
             return Ok(());
         };
-        let flow = match self.network.arrive(self.now_ns, stream, direction) {
-            Ok(Some(flow)) => flow,
+        let reads_from_ns = match direction {
+            Direction::ToReplica => self.machines[replica].paused_until_ns,
+            Direction::ToClient => 0,
+        };
+        let (flow, waited_ns) = match self.network.arrive(self.now_ns, stream, direction, reads_from_ns) {
+            Ok(Some(read)) => read,
             Ok(None) => return Ok(()),
             Err(again_ns) => {
                 self.schedule.at(again_ns, Event::Stream(stream, direction));
@@ -165,13 +169,17 @@ impl World {
         };
         match (direction, flow) {
             (Direction::ToReplica, Flow::Bytes(bytes)) => self.with_process(replica, |process, at| {
-                process.on_bytes(at, stream, &bytes);
+                process.on_bytes(at, stream, waited_ns, &bytes);
                 Ok(())
             }),
-            (Direction::ToReplica, Flow::End) => self.with_process(replica, |process, at| {
-                process.on_stream_end(at, stream);
-                Ok(())
-            }),
+            (Direction::ToReplica, Flow::End) => {
+                let client = &self.clients[client];
+                let cancels = client.account.filter(|_| client.cancels && client.logged_on == Some(stream) && !self.is_fair);
+                self.with_process(replica, |process, at| {
+                    process.on_stream_end(at, stream, cancels);
+                    Ok(())
+                })
+            }
             (Direction::ToClient, flow) => {
                 let client_at = &mut self.clients[client];
                 if let Some(line) = client_at.line_of(stream) {

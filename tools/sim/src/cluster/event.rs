@@ -65,6 +65,8 @@ pub(super) enum Event {
     /// The operator looks after replicas that are lost.
     Repair,
     Read,
+    /// The members are changed, and soon again.
+    Restless,
     /// Somebody asks for the rules of the next release.
     AskForNextRules,
     /// The program without a connection sends something.

@@ -141,7 +141,7 @@ impl World {
 
     fn moment_of_fork(&self) -> Moment {
         let (now_ns, true_ns) = (self.now_ns, EPOCH_NS + self.now_ns);
-        Moment { now_ns, clock_ns: true_ns, venue_ns: None, true_ns, clock_moved_ns: 0, slow: 1, is_quiet: false }
+        Moment { now_ns, clock_ns: true_ns, venue_ns: None, true_ns, clock_moved_ns: 0, grain_ns: 1, slow: 1, is_quiet: false }
     }
 
     fn end_fork(&mut self, why: &str) {

@@ -148,6 +148,9 @@ impl World {
         if !self.may_lose(replica) {
             return;
         }
+        if self.has_damage && self.losses.one_in(2) {
+            return self.damage(replica);
+        }
         self.trace.line(self.now_ns, || format!("replica {}: its disk is lost", replica_id(replica)));
         self.report.faults += 1;
         self.report.lost_disks += 1;

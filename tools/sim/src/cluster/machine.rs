@@ -36,6 +36,8 @@ pub(super) struct Machine {
     pub(super) clock_moved_ns: u64,
     /// With a mesh: how far off the venue's time is that it knows.
     pub(super) venue_error_ns: Option<i64>,
+    /// Its kernel stamps what arrives by whole multiples of this.
+    pub(super) grain_ns: u64,
     /// The time of day was far off since the process started. Its gateway never goes back in time, so it has to start again.
     pub(super) clock_was_far: bool,
     /// The newest version of the engine that its program knows.
@@ -48,6 +50,8 @@ pub(super) struct Machine {
     pub(super) slow: u64,
     /// Faults have stopped.
     pub(super) is_quiet: bool,
+    /// A bit of its files has turned since it ended.
+    pub(super) is_damaged: bool,
     /// Little fits on its disk.
     pub(super) is_full: bool,
     /// Nothing happens in the process before.
@@ -66,6 +70,7 @@ impl Machine {
             clock: Clock::default(),
             clock_moved_ns: 0,
             venue_error_ns: None,
+            grain_ns: 1,
             clock_was_far: false,
             engine_newest: NEWEST,
             process: None,
@@ -74,6 +79,7 @@ impl Machine {
             slow: 1,
             is_quiet: false,
             is_full: false,
+            is_damaged: false,
             paused_until_ns: 0,
             wake_ns: None,
             leads_since_ns: None,
@@ -102,6 +108,7 @@ impl Machine {
         Moment {
             now_ns: self.clock.count(now_ns),
             clock_ns: self.clock.read(now_ns),
+            grain_ns: self.grain_ns,
             venue_ns: self.venue_error_ns.map(|error_ns| true_ns.saturating_add_signed(error_ns)),
             true_ns,
             clock_moved_ns: self.clock_moved_ns,

@@ -10,6 +10,7 @@
 mod admin;
 mod checks;
 mod client;
+mod damage;
 mod deliver;
 mod event;
 mod faults;

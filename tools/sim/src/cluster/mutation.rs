@@ -1,9 +1,10 @@
 //! Faults planted in what surrounds the product's state machines: in the replica's host, in its disk, in its clients; and engines
 //! that are wrong everywhere alike, so that no comparison of replicas finds it.
 
-use walras_types::{Amount, LogIndex, PriceTicks, Side, SizeLots};
-use walras_wire::{BatchEvent, Event, OrderEvent};
+use walras_types::{AccountId, Amount, LogIndex, PriceTicks, RejectReason, Side, SizeLots, TransactionSeq};
+use walras_wire::{BatchEvent, Command, Event, OrderCommand, OrderEvent, Rejected, TransactionCollected};
 
+use crate::common::batches::MARKET;
 use crate::common::planted::mutations;
 
 mutations! {
@@ -30,12 +31,16 @@ mutations! {
     RetryAltered,
     /// A program that sends commands over HTTP gives what is unanswered another number when it sends it again.
     RequestRenumbered,
+    /// Commit indexes are not written down.
+    CommitNotPersisted,
     /// A replica starts without the vote that it wrote down.
     ForgetVote,
     /// A replica starts from its snapshot without the slots that follow it.
     ForgetTail,
     /// A replica starts from its snapshot with the first few hundred of the slots that follow it.
     ForgetEndOfTail,
+    /// A log whose middle is damaged is taken to end there.
+    CutAtDamage,
     /// One replica's state is not what the log makes of it, after a restart from a snapshot.
     Diverge,
     /// Reports are numbered from 1 again after a restart from a snapshot.
@@ -72,12 +77,22 @@ mutations! {
     JumpTheQueue,
     /// Every engine: some fees in events are not those that were taken.
     MisstateFee,
+    /// Every engine: what an order gets of a price that is shared out is not what the rule gives it.
+    ShareUnevenly,
+    /// Every engine: the trigger of a stop is amended to another one than its owner asked.
+    TriggerMisread,
+    /// Every engine: transactions on pools are taken under rules that do not know them.
+    PoolsTooEarly,
     /// What a block does depends on how many threads share it.
     ThreadsMatter,
     /// Fair access: the leader takes what comes from elsewhere for stamped when it arrives.
     OrderByArrival,
     /// Fair access: of an order that comes from elsewhere the second copy counts, not the first.
     SecondCopyCounts,
+    /// Fair access: of two orders with one stamp the leader's own comes first.
+    TiesToTheLeader,
+    /// Fair access: an order is stamped by when its bytes were read, however long they lay in the socket.
+    StampWhenRead,
     /// Fair access: the leader counts no order as out of sequence.
     CountNoneLate,
     /// Fair access: a leader passes on without their numbers the orders of clients who send each by two replicas.
@@ -98,6 +113,8 @@ mutations! {
     IgnoreFailedSync,
     /// After a failed write or sync nothing is written any more, as if the log were never opened again.
     NeverReopen,
+    /// A client's orders stay when its connection ends, although it wanted them cancelled.
+    KeepOnDisconnect,
     /// Every engine: a cancel frees neither the order nor what it reserved.
     ForgetCancel,
     /// Every engine: a deposit credits twice what the log says.
@@ -140,6 +157,17 @@ impl Mutation {
         )
     }
 
+    /// What every engine takes a command for.
+    pub(super) fn misread(self, mut command: Command) -> Command {
+        if self == Self::TriggerMisread
+            && let Command::Order(OrderCommand::Amend(amend)) = &mut command
+            && let Some(trigger) = &mut amend.amendment.trigger
+        {
+            *trigger = PriceTicks::saturating(trigger.get() + 20);
+        }
+        command
+    }
+
     /// Changes the events of an entry to those of a wrong engine.
     pub(super) fn spoil(self, log_index: LogIndex, events: &mut [Event]) {
         let is_hit = log_index.0.is_multiple_of(5);
@@ -163,6 +191,34 @@ impl Mutation {
                 for event in events {
                     if let Event::Order(OrderEvent::Traded(e)) = event {
                         e.taker.fee += 1;
+                    }
+                }
+            }
+            Self::ShareUnevenly => {
+                for at in 1..events.len() {
+                    let (before, after) = events.split_at_mut(at);
+                    // Where who comes first is served first, nothing of his is left when the next one trades.
+                    if let (Some(Event::Order(OrderEvent::Traded(first))), Some(Event::Order(OrderEvent::Traded(second)))) =
+                        (before.last_mut(), after.first_mut())
+                        && (first.taker.order_id, first.price) == (second.taker.order_id, second.price)
+                        && first.maker.order_id != second.maker.order_id
+                        && !first.maker.open.is_zero()
+                        && second.size.get() > 1
+                    {
+                        let lot = SizeLots::new(1);
+                        (first.size, second.size) = (SizeLots::new(first.size.get() + 1), second.size - lot);
+                        (first.maker.open, first.taker.open) = (first.maker.open - lot, first.taker.open - lot);
+                        second.maker.open = SizeLots::new(second.maker.open.get() + 1);
+                        return;
+                    }
+                }
+            }
+            Self::PoolsTooEarly => {
+                for event in events {
+                    if let Event::Rejected(Rejected { reason: RejectReason::NeedsLaterVersion, account, .. }) = event {
+                        let (market, account) = (MARKET, account.unwrap_or(AccountId(0)));
+                        let collected = TransactionCollected { market, account, sequence: TransactionSeq(1), block: 1 };
+                        *event = Event::Batch(BatchEvent::TransactionCollected(collected));
                     }
                 }
             }

@@ -40,7 +40,8 @@ pub(super) struct Stream {
 
 #[derive(Debug, Default)]
 struct Pipe {
-    flows: VecDeque<Flow>,
+    /// With when each arrived, once it has.
+    flows: VecDeque<(Flow, Option<u64>)>,
     last_ns: u64,
     is_closed: bool,
 }
@@ -53,16 +54,21 @@ pub(super) struct Network {
     streams: BTreeMap<StreamId, Stream>,
     next_stream: u64,
     pub(super) lost_or_doubled: u64,
+    /// How long bytes lie in sockets, where they do.
+    late: Option<Choices<'static>>,
+    pub(super) late_reads: u64,
 }
 
 /// How soon what did not pass is tried again.
 const RESEND_NS: u64 = 60_000_000;
 const NOT_UP_NS: u64 = 200_000;
+/// Bytes lie in a socket so long at most, unless the process stands still.
+const LATE_NS_MAX: u64 = 5_000_000;
 
 impl Network {
-    pub(super) fn new(choices: Choices<'static>) -> Self {
+    pub(super) fn new(choices: Choices<'static>, late: Option<Choices<'static>>) -> Self {
         let (cut, streams) = (BTreeSet::new(), BTreeMap::new());
-        Self { quality: NetworkQuality::GOOD, cut, choices, streams, next_stream: 1, lost_or_doubled: 0 }
+        Self { quality: NetworkQuality::GOOD, cut, choices, streams, next_stream: 1, lost_or_doubled: 0, late, late_reads: 0 }
     }
 
     pub(super) fn reaches(&self, from: End, to: End) -> bool {
@@ -146,14 +152,21 @@ impl Network {
                 return;
             }
             pipe.is_closed = piece == Flow::End;
-            pipe.flows.push_back(piece);
+            pipe.flows.push_back((piece, None));
             pipe.last_ns = pipe.last_ns.max(now_ns + delay_ns);
             arrives(pipe.last_ns);
         }
     }
 
-    /// What arrives now; `Err` when it does not pass, with the time at which it is tried again.
-    pub(super) fn arrive(&mut self, now_ns: u64, stream: StreamId, direction: Direction) -> Result<Option<Flow>, u64> {
+    /// What is read now, and how long it has been there; `Err` with the time at which to look again, when it does not pass or is
+    /// not read yet: nothing is before `reads_from_ns`.
+    pub(super) fn arrive(
+        &mut self,
+        now_ns: u64,
+        stream: StreamId,
+        direction: Direction,
+        reads_from_ns: u64,
+    ) -> Result<Option<(Flow, u64)>, u64> {
         let Some(&Stream { client, replica, is_up, .. }) = self.streams.get(&stream) else { return Ok(None) };
         if direction == Direction::ToClient && !is_up {
             return Err(now_ns + NOT_UP_NS);
@@ -167,11 +180,24 @@ impl Network {
             return Err(now_ns + RESEND_NS);
         }
         let Some(stream_at) = self.streams.get_mut(&stream) else { return Ok(None) };
-        let flow = stream_at.pipe(direction).flows.pop_front();
+        let pipe = stream_at.pipe(direction);
+        if let (Some((Flow::Bytes(_), since @ None)), Direction::ToReplica) = (pipe.flows.front_mut(), direction) {
+            *since = Some(now_ns);
+            if let Some(late) = &mut self.late
+                && late.one_in(3)
+            {
+                self.late_reads += 1;
+                return Err(now_ns + late.within(10_000, LATE_NS_MAX));
+            }
+        }
+        if reads_from_ns > now_ns {
+            return Err(reads_from_ns);
+        }
+        let flow = pipe.flows.pop_front();
         if stream_at.is_over() {
             self.streams.remove(&stream);
         }
-        Ok(flow)
+        Ok(flow.map(|(flow, since)| (flow, since.map_or(0, |since_ns| now_ns - since_ns))))
     }
 
     /// Cuts a connection: what is on its way is lost, and both ends learn of it.
@@ -181,7 +207,7 @@ impl Network {
             let Some(stream) = self.streams.get_mut(&stream) else { return };
             let pipe = stream.pipe(direction);
             pipe.flows.clear();
-            pipe.flows.push_back(Flow::End);
+            pipe.flows.push_back((Flow::End, None));
             pipe.is_closed = true;
             arrives(now_ns + delay_ns, direction);
         }

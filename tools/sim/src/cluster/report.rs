@@ -20,6 +20,9 @@ pub struct Settings {
     pub durability: Option<Durability>,
     /// Whether disks are lost for good, each with all that was on it; `None` for what the seed decides, as one of three does.
     pub loses_disks: Option<bool>,
+    /// Whether, where disks are lost, bits of files turn too while a replica is down; `None` for what the seed decides, as one of
+    /// two does.
+    pub damage: Option<bool>,
     /// Reports of an account that replicas keep; `None` for what the seed decides: the product's number, or a few.
     pub reports_kept: Option<u32>,
     /// Whether orders are sequenced by the time at which they reached a replica, any of them; `None` for what the seed decides, as
@@ -35,14 +38,23 @@ pub struct Settings {
     /// Whether, with fair access, a probe mesh gives every machine the venue's time, whatever its own clock shows; `None` for what
     /// the seed decides, as one of two does.
     pub has_mesh: Option<bool>,
+    /// Whether, with fair access, what arrives is stamped by the millisecond, so that stamps are often the same; `None` for what
+    /// the seed decides, as one of three does.
+    pub coarse_stamps: Option<bool>,
+    /// Whether, with fair access, bytes lie in sockets for a while before they are read; `None` for what the seed decides, as one
+    /// of two does.
+    pub late_reads: Option<bool>,
     /// Whether states are also kept as snapshots from time to time, as in production; `None` for what the seed decides, as one of
     /// two does.
     pub keeps_by_time: Option<bool>,
     /// Whether an operator makes and revokes keys, which replicas share; `None` for what the seed decides, as one of two does. Only
     /// where several replicas keep their disks.
     pub shares_keys: Option<bool>,
-    /// Whether replicas are upgraded, and taken back, and somebody goes to the next release's rules; `None` for what the seed decides, as
-    /// one of three does. Not where second processes are started.
+    /// Whether somebody changes the members all the time; `None` for what the seed decides, as one of four does. Only where several
+    /// replicas began.
+    pub restless: Option<bool>,
+    /// Whether replicas are upgraded, and taken back, and somebody goes to the next release's rules; `None` for what the seed
+    /// decides, as one of three does. Not where second processes are started.
     pub upgrades: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
@@ -83,6 +95,12 @@ report! {
     orderly_stops,
     /// Disks that were lost with all that was on them.
     lost_disks,
+    /// Replicas of whose files a bit turned while they were down.
+    damaged,
+    /// Of these, such as did not start and said why.
+    damage_refused,
+    /// Of these, such as went on with all that they had.
+    damage_survived,
     /// Replicas that began again under their ids with an empty disk, and were stopped by the others.
     emptied_found,
     /// Second processes that were started under the id of a replica that runs, on a copy of its folder.
@@ -111,14 +129,28 @@ report! {
     with_copies,
     /// Of the venues with fair access, such as know the venue's time by a mesh.
     with_mesh,
+    /// Of the venues with fair access, such as have stamps of milliseconds.
+    coarse_stamps,
+    /// Pieces of streams that lay in a socket before they were read.
+    late_reads,
     /// Venues that also keep states from time to time.
     by_time,
+    /// Venues whose members change all the time.
+    restless,
     /// Venues whose replicas share keys.
     shares_keys,
     /// Venues whose replicas are upgraded.
     upgrading,
     /// Commands to go to the next release's rules that a leader took.
     upgrades,
+    /// Triggers of stops that wait, amended.
+    amended_triggers,
+    /// Cancels on disconnect that were looked for.
+    cancels_on_disconnect,
+    /// Transactions on pools that were refused since the rules in force do not know them.
+    pools_refused,
+    /// Transactions on pools that were taken.
+    pools_taken,
     /// Requests that were signed with such a key, and of which the replica said whether it knows it.
     keys_tried,
     /// Publications whose true release time was checked.
@@ -127,6 +159,8 @@ report! {
     held,
     /// Of these, left the leader's hold in another order than they came.
     reordered,
+    /// Of these, were stamped at the same instant as one of another gateway that left before.
+    ties,
     /// Left after one with a later stamp, as orders do that come too late.
     out_of_sequence,
     /// Publications of market data that were held at a replica until their time.

@@ -1,7 +1,7 @@
 //! What goes wrong, carried out: processes end and start, disks fail, clocks jump, networks part.
 
 use walras_consensus::ReplicaId;
-use walras_engine::versions::NEWEST;
+use walras_engine::versions::OLDEST;
 use walras_log_store::sim_disk::SimFaults;
 
 use super::event::{Event, Phase};
@@ -75,6 +75,7 @@ impl World {
                     machine.falls(Fortune::Sound);
                 }
                 machine.wake_ns = None;
+                self.report.damage_survived += u64::from(std::mem::take(&mut machine.is_damaged));
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
                 self.begin_with_keys(replica);
@@ -93,6 +94,7 @@ impl World {
                 self.start_later(replica);
                 Ok(())
             }
+            Err(error) if machine.is_damaged && error.is_of_damage() => self.refused_for_damage(replica, &error),
             Err(error @ StartError::MayHaveForgotten) => {
                 self.trace.line(self.now_ns, || format!("replica {}: does not start: {error}", replica_id(replica)));
                 machine.disk.device.kill();
@@ -124,7 +126,7 @@ impl World {
             has_outliers: self.has_outliers,
             density: self.density,
             engine_newest: self.machines[replica].engine_newest,
-            engine_at_start: self.upgrade.is_some().then_some(NEWEST),
+            engine_at_start: Some(self.first_rules).filter(|version| *version > OLDEST),
             keys: &self.keys,
             checks: self.checks.clone(),
             mutation: self.settings.mutation,

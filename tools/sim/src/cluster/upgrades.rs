@@ -1,8 +1,9 @@
-//! An upgrade under way: processes that begin run the program of this release or of the next one, there and back, until somebody goes
-//! to the rules of the next one. From then on all of them run that.
+//! An upgrade under way: processes that begin run the program of this release or of the next one, there and back, until somebody
+//! goes to the rules of the next one. From then on all of them run that. One of two venues with an upgrade, and some without, begin
+//! under rules that do not know pools.
 
 use walras_consensus::ReplicaId;
-use walras_engine::versions::{NEWEST, REHEARSAL};
+use walras_engine::versions::{NEWEST, OLDEST, REHEARSAL};
 use walras_testkit::Choices;
 use walras_types::EngineVersion;
 
@@ -18,14 +19,28 @@ pub(super) const ASK_EVERY_NS: u64 = 700_000_000;
 /// What those do who upgrade the replicas.
 pub(super) struct Upgrade {
     choices: Choices<'static>,
+    /// The newest rules that the former program knows, and the next one.
+    former: EngineVersion,
+    next: EngineVersion,
     /// A leader took the command: no process begins with the former program again.
     was_taken: bool,
 }
 
 impl Upgrade {
-    pub(super) fn new(choices: Choices<'static>) -> Self {
-        Self { choices, was_taken: false }
+    /// From the rules under which the venue begins to the next ones.
+    pub(super) fn new(choices: Choices<'static>, former: EngineVersion) -> Self {
+        let next = if former == OLDEST { NEWEST } else { REHEARSAL };
+        Self { choices, former, next, was_taken: false }
     }
+}
+
+/// The rules under which a venue begins.
+pub(super) fn first_rules(c: &mut Choices<'_>, has_upgrade: bool, mutation: Option<Mutation>) -> EngineVersion {
+    let is_old = match mutation {
+        None => c.one_in(if has_upgrade { 2 } else { 6 }),
+        Some(mutation) => mutation == Mutation::PoolsTooEarly,
+    };
+    if is_old { OLDEST } else { NEWEST }
 }
 
 impl World {
@@ -33,7 +48,7 @@ impl World {
     pub(super) fn choose_program(&mut self, replica: usize) {
         let Some(upgrade) = &mut self.upgrade else { return };
         let is_next = upgrade.was_taken || !upgrade.choices.one_in(3);
-        self.machines[replica].engine_newest = if is_next { REHEARSAL } else { NEWEST };
+        self.machines[replica].engine_newest = if is_next { upgrade.next } else { upgrade.former };
     }
 
     /// Somebody asks the leader, who knows what the linked replicas run.
@@ -43,37 +58,38 @@ impl World {
             return Ok(());
         }
         let after_ns = upgrade.choices.within(ASK_EVERY_NS / 2, ASK_EVERY_NS * 2);
+        let next = upgrade.next;
         self.schedule.at(self.now_ns + after_ns, Event::AskForNextRules);
         let Some(leader) = self.leader() else { return Ok(()) };
         let is_unchecked = self.settings.mutation == Some(Mutation::VersionUnchecked);
         let machines = self.machines.iter().enumerate().filter(|(at, _)| *at != leader);
         let programs: Vec<(ReplicaId, Option<EngineVersion>)> = machines
             .map(|(at, machine)| {
-                let known = if is_unchecked { REHEARSAL } else { machine.engine_newest };
+                let known = if is_unchecked { next } else { machine.engine_newest };
                 (replica_id(at), (is_unchecked || machine.process.is_some()).then_some(known))
             })
             .collect();
         let mut was_taken = false;
         self.with_process(leader, |process, at| {
-            was_taken = process.go_to_version(at, REHEARSAL, &programs);
+            was_taken = process.go_to_version(at, next, &programs);
             Ok(())
         })?;
         self.trace.line(self.now_ns, || format!("the rules of the next release: {}", if was_taken { "taken" } else { "not now" }));
         if was_taken && let Some(upgrade) = &mut self.upgrade {
             upgrade.was_taken = true;
             self.report.upgrades += 1;
-            self.upgrade_the_others();
+            self.upgrade_the_others(next);
         }
         Ok(())
     }
 
     /// Those who are no members may become some.
-    fn upgrade_the_others(&mut self) {
+    fn upgrade_the_others(&mut self, next: EngineVersion) {
         if self.settings.mutation == Some(Mutation::VersionUnchecked) {
             return;
         }
         for at in 0..self.machines.len() {
-            if self.machines[at].process.is_some() && self.machines[at].engine_newest < REHEARSAL {
+            if self.machines[at].process.is_some() && self.machines[at].engine_newest < next {
                 // In good order: where promises are in memory, one that is killed would be lost.
                 self.stop_in_order(at);
             }

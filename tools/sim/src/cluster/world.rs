@@ -10,7 +10,7 @@ use walras_gateway::{Algorithm, ClientKey, KeyRecord, Permission, Permissions};
 use walras_log_store::sim_disk::{SimDisk, SimDiskConfig, SimFaults};
 use walras_testkit::commands::ACCOUNTS;
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, LogIndex};
+use walras_types::{AccountId, EngineVersion, LogIndex};
 
 use super::checks::{self, Checks};
 use super::client::Client;
@@ -19,7 +19,7 @@ use super::faults;
 use super::keys::SharedKeys;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
-use super::net::{Direction, End, Network};
+use super::net::{End, Network};
 use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM, VENUE_BOUND_NS};
 use super::report::{Report, Settings};
 use super::requester::Requester;
@@ -46,6 +46,8 @@ pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report,
 pub(crate) const HEALING_NS: u64 = 20_000_000_000;
 /// With a mesh, machines' own clocks begin so far off, either way.
 const CLOCK_APART_NS: u64 = 400_000_000;
+/// What coarse stamps are multiples of.
+const GRAIN_NS: u64 = 1_000_000;
 /// Where states are also kept by time, so often, or up to ten times as often.
 const STATE_EVERY_NS: u64 = 3_000_000_000;
 /// Reads are asked for this often in a storm, on average.
@@ -54,6 +56,8 @@ const READ_NS: u64 = 150_000_000;
 const IN_A_MS_MAX: u64 = 200_000;
 /// Machines for replicas that take the place of others.
 const UNUSED: usize = 6;
+/// Where members change all the time, they do so after this, or ten times as soon.
+const RESTLESS_NS: u64 = 200_000_000;
 /// Members that a moment ago were others.
 const MEMBERS_KEPT: usize = 3;
 
@@ -90,6 +94,8 @@ pub(crate) struct World {
     pub(super) election_spread_ns: u64,
     pub(super) durability: Durability,
     loses_disks: bool,
+    /// Whether bits of files turn.
+    pub(super) has_damage: bool,
     /// Whether every replica takes orders, stamps them and passes them on.
     pub(super) is_fair: bool,
     /// Whether gateways whose clocks are apart from the others' lose their stamps.
@@ -101,6 +107,8 @@ pub(crate) struct World {
     pub(super) has_forks: bool,
     pub(super) forks: Choices<'static>,
     pub(super) upgrade: Option<Upgrade>,
+    /// Under which a new log begins.
+    pub(super) first_rules: EngineVersion,
     /// Two processes run under one id.
     pub(super) fork: Option<Box<Fork>>,
     pub(super) next_fork: u64,
@@ -110,6 +118,8 @@ pub(crate) struct World {
     pub(super) links: Choices<'static>,
     /// Whether others hear when a process ends.
     pub(super) links_close: bool,
+    /// When members change, where they do so all the time.
+    restless: Option<Choices<'static>>,
     /// Replicas that are lost, and those that come in their place.
     pub(super) replacements: Vec<Replacement>,
     durable_checked: u64,
@@ -172,6 +182,11 @@ impl World {
         let mut of_mesh = Choices::of_random(random.fork(13));
         let drawn = of_mesh.one_in(2) && may_draw;
         let has_mesh = is_fair && settings.has_mesh.unwrap_or(drawn);
+        let mut of_sockets = Choices::of_random(random.fork(20));
+        let drawn = of_sockets.one_in(3) && may_draw;
+        let has_coarse_stamps = is_fair && settings.coarse_stamps.unwrap_or(drawn);
+        let drawn = of_sockets.one_in(2) && may_draw;
+        let has_late_reads = is_fair && settings.late_reads.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -179,6 +194,9 @@ impl World {
                 let device = SimDisk::new(random.fork(50 + at as u64).next_u64(), config);
                 let fortune = if at <= replicas { Fortune::Sound } else { Fortune::Unused };
                 let mut machine = Machine::new(VenueDisk::new(device, skipped_syncs(settings.mutation)), fortune);
+                if has_coarse_stamps {
+                    machine.grain_ns = GRAIN_NS;
+                }
                 if has_mesh {
                     let mut either_way = |ns: u64| of_mesh.below(2 * ns).cast_signed() - ns.cast_signed();
                     machine.venue_error_ns = Some(either_way(VENUE_BOUND_NS));
@@ -253,11 +271,18 @@ impl World {
         let may_share = replicas > 1 && !loses_disks && durability == Durability::Disk && !has_forks;
         let shares_keys = may_share && settings.shares_keys.unwrap_or(drawn);
         let shared_keys = shares_keys.then(|| SharedKeys::new(machines.len(), &random, mutation));
-        // Planted faults are looked for without it, but for its own. A second process on a copy of a folder might run another program.
+        let drawn = Choices::of_random(random.fork(21)).one_in(2) && may_draw;
+        let has_damage = loses_disks && durability == Durability::Disk && settings.damage.unwrap_or(drawn);
+        let mut of_unrest = Choices::of_random(random.fork(19));
+        let drawn = of_unrest.one_in(4) && may_draw;
+        let is_restless = replicas > 1 && settings.restless.unwrap_or(drawn);
+        // Planted faults are looked for without it, but for its own. A second process on a copy of a folder might run another
+        // program.
         let mut of_upgrade = Choices::of_random(random.fork(17));
         let drawn = of_upgrade.one_in(3) && may_draw || mutation.is_some_and(Mutation::is_of_upgrade);
         let has_upgrade = settings.upgrades.unwrap_or(drawn) && !has_forks;
-        let upgrade = has_upgrade.then(|| Upgrade::new(of_upgrade));
+        let first_rules = upgrades::first_rules(&mut Choices::of_random(random.fork(18)), has_upgrade, mutation);
+        let upgrade = has_upgrade.then(|| Upgrade::new(of_upgrade, first_rules));
         Self {
             settings: *settings,
             tempo,
@@ -275,7 +300,7 @@ impl World {
             requester,
             signer,
             shared_keys,
-            network: Network::new(Choices::of_random(random.fork(2))),
+            network: Network::new(Choices::of_random(random.fork(2)), has_late_reads.then_some(of_sockets)),
             faults,
             transfers: BTreeMap::new(),
             next_transfer: 1,
@@ -285,6 +310,7 @@ impl World {
             election_spread_ns,
             durability,
             loses_disks,
+            has_damage,
             is_fair,
             has_outliers,
             has_copies,
@@ -292,12 +318,14 @@ impl World {
             has_forks,
             forks,
             upgrade,
+            first_rules,
             fork: None,
             next_fork: 0,
             losses,
             reports_kept,
             links,
             links_close,
+            restless: is_restless.then_some(of_unrest),
             replacements: Vec::new(),
             durable_checked: 0,
             in_this_ms: 0,
@@ -312,6 +340,8 @@ impl World {
                 threaded: u64::from(has_threads),
                 with_mesh: u64::from(has_mesh),
                 shares_keys: u64::from(shares_keys),
+                coarse_stamps: u64::from(has_coarse_stamps),
+                restless: u64::from(is_restless),
                 upgrading: u64::from(has_upgrade),
                 by_time: u64::from(density.state_every_ns.is_some()),
                 ..Report::default()
@@ -366,6 +396,9 @@ impl World {
         }
         if self.shared_keys.is_some() {
             self.schedule.at(READ_NS, Event::ShareKeys);
+        }
+        if self.restless.is_some() {
+            self.schedule.at(READ_NS, Event::Restless);
         }
     }
 
@@ -506,7 +539,11 @@ impl World {
         let held = checks.hold_counts();
         (self.report.held, self.report.reordered, self.report.out_of_sequence) =
             (held.judged, held.reordered, held.out_of_sequence);
+        self.report.ties = held.ties;
+        self.report.late_reads = self.network.late_reads;
         self.report.publications = checks.publication_count();
+        let report = &mut self.report;
+        [report.amended_triggers, report.pools_refused, report.pools_taken, report.cancels_on_disconnect] = checks.drawn_counts();
         self.report.timed_releases = checks.timed_release_count();
         self.report.late = checks.late_count();
         self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);
@@ -602,6 +639,11 @@ impl World {
             Event::Sign => self.sign(),
             Event::Replay { replica, signed } => self.repeat(replica, &signed),
             Event::AskForNextRules => self.ask_for_next_rules(),
+            Event::Restless => {
+                let (Some(restless), Phase::Safety) = (&mut self.restless, self.phase) else { return Ok(()) };
+                self.schedule.at(self.now_ns + restless.within(RESTLESS_NS / 10, RESTLESS_NS), Event::Restless);
+                self.change_members()
+            }
             Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }
     }
@@ -613,7 +655,6 @@ impl World {
             Event::Timer { replica, .. } | Event::Connect { replica, .. } => *replica,
             Event::TransferEnded { from, .. } => *from,
             Event::LinkLost { at, .. } => *at,
-            Event::Stream(stream, Direction::ToReplica) => self.network.stream(*stream)?.replica,
             Event::Piece(transfer) => self.transfers.get(transfer)?.to,
             _ => return None,
         };

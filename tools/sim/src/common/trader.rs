@@ -4,17 +4,28 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, ShardId, Side, TimeNs};
+use walras_types::{
+    AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, OrderType, ShardId, Side, TimeNs,
+};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand, ShardCommand, ShardPlace, TransferOut};
 
 /// The orders of one trader. It never gives two orders one name, so a retry shows as what it is.
 #[derive(Debug)]
 pub(crate) struct Trades {
     account: AccountId,
-    names: VecDeque<(InstrumentId, ClientOrderId)>,
+    names: VecDeque<Named>,
     next_name: u64,
     /// Where it sends funds.
     other_shards: Vec<ShardId>,
+}
+
+/// An order that it may still name.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    instrument: InstrumentId,
+    client_order_id: ClientOrderId,
+    /// Whether it waits, or waited, for a trigger.
+    is_stop: bool,
 }
 
 /// Assets of which it sends some: those that all shards have, and one that only one has, from which it comes back.
@@ -55,27 +66,26 @@ impl Trades {
             let instrument = InstrumentId(c.below(u64::from(commands::INSTRUMENTS)) as u32);
             let client_order_id = ClientOrderId(*next_name);
             *next_name += 1;
-            names.push_back((instrument, client_order_id));
+            let terms = commands::terms(c, Range::Near, now);
+            let is_stop = matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
+            names.push_back(Named { instrument, client_order_id, is_stop });
             if names.len() > NAMES_MAX {
                 names.pop_front();
             }
-            return Command::Order(OrderCommand::New(NewOrder {
-                account,
-                instrument,
-                client_order_id,
-                terms: commands::terms(c, Range::Near, now),
-            }));
+            return Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }));
         }
-        let (instrument, client_order_id) = names[c.below(names.len() as u64) as usize];
+        let Named { instrument, client_order_id, is_stop } = names[c.below(names.len() as u64) as usize];
         match kind {
             1 => Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id })),
             2 => {
-                let price = (c.below(2) == 1).then(|| commands::price(c, Range::Near));
+                let trigger = (is_stop && c.below(2) == 1).then(|| commands::price(c, Range::Near));
+                let one_in = if is_stop { 4 } else { 2 };
+                let price = c.one_in(one_in).then(|| commands::price(c, Range::Near));
                 let size = (c.below(2) == 1).then(|| commands::size(c, Range::Near));
                 Command::Order(OrderCommand::Amend(AmendOrder {
                     account,
                     instrument,
-                    amendment: Amendment { client_order_id, price, trigger: None, size },
+                    amendment: Amendment { client_order_id, price, trigger, size },
                 }))
             }
             _ => {

@@ -3,7 +3,7 @@
 //!
 //! | checker | what must hold |
 //! | --- | --- |
-//! | `funds over shards` | at every instant, what accounts have, fees, and transfers that are sent and not taken are what came in and did not leave |
+//! | `funds over shards` | at every instant, what accounts and pools have, fees, and transfers that are sent and not taken are what came in and did not leave |
 //! | `arrives once` | a transfer that was sent is taken or refused once, as it was sent; confirmed if it was taken, back at its account if it was refused, never both; in the end one of the two |
 //! | `set back` | a shard that was set back to an old backup is found by itself and by all others, nothing moves until it has its own state again, and nobody is found who was not |
 //! | `in transit` | once faults stop everybody is answered, all shards agree, and nothing is in transit |
@@ -152,7 +152,7 @@ impl Checks {
             let mut sum = 0;
             for (from, replay) in replays.iter().enumerate() {
                 let engine = replay.engine();
-                sum += i128::from(engine.fees(asset).get());
+                sum += i128::from(engine.fees(asset).get()) + i128::from(engine.pooled(asset).get());
                 for account in (0..engine.account_count()).map(AccountId) {
                     let has = engine.balance(account, asset);
                     sum += i128::from(has.available.get()) + i128::from(has.reserved.get());

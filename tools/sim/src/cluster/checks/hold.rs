@@ -1,5 +1,6 @@
 //! Fair access: no order leaves the leader's hold before one with an earlier stamp that is in it, and one that leaves after one
-//! with a later stamp is counted.
+//! with a later stamp is counted. Of one stamp, the gateway with the lesser number comes first, then the lesser number in its
+//! session, then the earlier session.
 //!
 //! What is known from outside: the stamps in the messages that reach the leader, or that it makes itself, and when; in which of its
 //! rounds each entry of the log was made, by how many wait for the log before and after; and what it refuses. From that a naive
@@ -30,6 +31,15 @@ const AHEAD_NS_MAX: u64 = 2_000_000;
 /// Orders that left last and are remembered.
 const LEFT_MAX: usize = 256;
 
+/// Where and when an order was stamped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamped {
+    pub(crate) gateway: ReplicaId,
+    pub(crate) stamp: Stamp,
+}
+
+type Key = (u64, ReplicaId, SessionSeq, SessionId);
+
 /// What was seen of holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HoldCounts {
@@ -37,6 +47,8 @@ pub(crate) struct HoldCounts {
     pub(crate) judged: u64,
     /// Of these, were overtaken in the hold by one that came later and was stamped earlier.
     pub(crate) reordered: u64,
+    /// Of these, were stamped at the same instant as one that left from another gateway.
+    pub(crate) ties: u64,
     /// Left after one with a later stamp.
     pub(crate) out_of_sequence: u64,
 }
@@ -84,6 +96,7 @@ struct Line {
 
 #[derive(Clone, Copy, Debug)]
 struct Order {
+    gateway: ReplicaId,
     /// The stamp of the first copy, where it counts as it is.
     stamp_ns: Option<u64>,
     arrived: u64,
@@ -98,8 +111,8 @@ struct Entered {
 
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    ordinal: Ordinal,
-    counts_as_ns: u64,
+    /// What it counts as: of two, the lesser one leaves first.
+    key: Key,
     arrived: u64,
     round: u64,
 }
@@ -127,8 +140,8 @@ impl Holds {
     }
 
     /// An order reaches the leader. `next` is the one of its session that the log needs next.
-    pub(super) fn on_arrival(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamp: Stamp, next: SessionSeq) {
-        self.leaders.entry(replica).or_default().on_arrival(at, ordinal, stamp, next);
+    pub(super) fn on_arrival(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamped: Stamped, next: SessionSeq) {
+        self.leaders.entry(replica).or_default().on_arrival(at, ordinal, stamped, next);
     }
 
     /// Whether a copy of it was here before.
@@ -186,22 +199,26 @@ impl Holds {
         let round = leader.rounds.get(&log_index).copied();
         leader.rounds.retain(|index, _| *index > log_index);
         let order = leader.take(ordinal);
-        let (Some(round), Some(Order { arrived, entered: Some(Entered { round: since, counts_as_ns: Some(counts_as_ns) }), .. })) =
-            (round, order)
+        let (
+            Some(round),
+            Some(Order { gateway, arrived, entered: Some(Entered { round: since, counts_as_ns: Some(counts_as_ns) }), .. }),
+        ) = (round, order)
         else {
             return Ok(());
         };
         counts.judged += 1;
-        counts.reordered += u64::from(leader.left.iter().any(|left| left.arrived > arrived && left.counts_as_ns < counts_as_ns));
+        let key = (counts_as_ns, gateway, ordinal.session_seq, ordinal.session);
+        counts.ties += u64::from(leader.left.iter().any(|left| left.key.0 == counts_as_ns && left.key.1 != gateway));
+        counts.reordered += u64::from(leader.left.iter().any(|left| left.arrived > arrived && left.key < key));
         let mut is_behind = false;
         for left in &leader.left {
-            if left.counts_as_ns > counts_as_ns {
+            if left.key > key {
                 is_behind = true;
                 if left.round >= since {
                     let detail = format!(
-                        "at replica {replica} {:?}, which counts as stamped {} ns later, left before {ordinal:?} (entry {log_index}), which was there",
-                        left.ordinal,
-                        left.counts_as_ns - counts_as_ns
+                        "at replica {replica} {:?}, which counts as stamped {} ns later, left before {ordinal:?} by {gateway} (entry {log_index}), which was there",
+                        left.key,
+                        left.key.0 - counts_as_ns
                     );
                     return Err(Violation::new(CHECK, detail));
                 }
@@ -209,7 +226,7 @@ impl Holds {
         }
         counts.out_of_sequence += u64::from(is_behind);
         leader.out_of_sequence += u64::from(is_behind);
-        leader.left.push_back(Left { ordinal, counts_as_ns, arrived, round });
+        leader.left.push_back(Left { key, arrived, round });
         if leader.left.len() > LEFT_MAX {
             leader.left.pop_front();
         }
@@ -261,7 +278,7 @@ impl Leader {
         self.hold_time.0.saturating_add(AHEAD_NS_MAX)
     }
 
-    fn on_arrival(&mut self, at: GatewayTime, ordinal: Ordinal, stamp: Stamp, next: SessionSeq) {
+    fn on_arrival(&mut self, at: GatewayTime, ordinal: Ordinal, stamped: Stamped, next: SessionSeq) {
         let is_steady = self.pass(at) && !self.is_unsure;
         let (bound_ns, clock_ns) = (self.bound_ns(), at.time_ns);
         // It goes in with the round that follows.
@@ -278,12 +295,13 @@ impl Leader {
         line.seen_to = line.seen_to.max(session_seq);
         if session_seq >= line.next && !line.orders.contains_key(&session_seq) {
             let believed = clock_ns.saturating_sub(BEHIND_NS)..=clock_ns.saturating_add(AHEAD_NS);
+            let Stamped { gateway, stamp } = stamped;
             let stamp_ns = match stamp {
                 Stamp::Gateway(stamp_ns) if is_steady && session_seq > line.unsure_to => Some(stamp_ns),
                 Stamp::Gateway(_) | Stamp::OnArrival => None,
             };
             let stamp_ns = stamp_ns.filter(|stamp_ns| believed.contains(stamp_ns));
-            line.orders.insert(session_seq, Order { stamp_ns, arrived, entered: None });
+            line.orders.insert(session_seq, Order { gateway, stamp_ns, arrived, entered: None });
         }
         line.advance(arrived, bound_ns);
     }
@@ -357,13 +375,14 @@ mod tests {
     }
 
     fn arrives(holds: &mut Holds, session: u64, session_seq: u64, ms: u64) {
-        let stamp = Stamp::Gateway(after(ms).time_ns);
-        holds.on_arrival(leader(), after(ms), order(session, session_seq), stamp, SessionSeq(1));
+        let stamped = Stamped { gateway: leader(), stamp: Stamp::Gateway(after(ms).time_ns) };
+        holds.on_arrival(leader(), after(ms), order(session, session_seq), stamped, SessionSeq(1));
     }
 
     /// Stamped 18 ms after the beginning.
     fn arrives_slowly(holds: &mut Holds, ms: u64) {
-        holds.on_arrival(leader(), after(ms), order(2, 2), Stamp::Gateway(after(18).time_ns), SessionSeq(1));
+        let stamped = Stamped { gateway: leader(), stamp: Stamp::Gateway(after(18).time_ns) };
+        holds.on_arrival(leader(), after(ms), order(2, 2), stamped, SessionSeq(1));
     }
 
     fn leaves(holds: &mut Holds, indices: std::ops::RangeInclusive<u64>) {
@@ -390,11 +409,25 @@ mod tests {
         leaves(&mut holds, 14..=14);
         holds.on_applied(leader(), LogIndex(13), order(1, 2)).unwrap();
         holds.on_applied(leader(), LogIndex(14), order(2, 2)).unwrap();
-        assert_eq!(holds.counts(), HoldCounts { judged: 2, reordered: 0, out_of_sequence: 1 });
+        assert_eq!(holds.counts(), HoldCounts { judged: 2, reordered: 0, ties: 0, out_of_sequence: 1 });
         assert!(holds.wants_count(leader()));
         holds.on_counted(leader(), 1).unwrap();
         assert!(!holds.wants_count(leader()));
         assert!(holds.on_counted(leader(), 0).is_err());
+    }
+
+    #[test]
+    fn of_one_stamp_the_gateway_with_the_lesser_number_comes_first() {
+        for (first, second, is_found) in [(1, 2, false), (2, 1, true)] {
+            let mut holds = begun();
+            for (session, gateway) in [(1, first), (2, second)] {
+                let stamped = Stamped { gateway: ReplicaId::new(gateway).unwrap(), stamp: Stamp::Gateway(after(18).time_ns) };
+                holds.on_arrival(leader(), after(20), order(session, 2), stamped, SessionSeq(1));
+            }
+            leaves(&mut holds, 13..=14);
+            holds.on_applied(leader(), LogIndex(13), order(1, 2)).unwrap();
+            assert_eq!(holds.on_applied(leader(), LogIndex(14), order(2, 2)).is_err(), is_found);
+        }
     }
 
     #[test]

@@ -4,14 +4,17 @@
 //! | file | what must hold |
 //! | --- | --- |
 //! | `history.rs` | all replicas apply the same log, in order, to the same events, answers and states as a replay of it; time never goes back; readers of events and of market data hold the engine's books |
-//! | `slots.rs` | logs are equal slot by slot, as far as they are decided |
+//! | `slots.rs` | logs are equal slot by slot, as far as they are decided; a replica that starts knows which changes of members are decided, but for the last |
 //! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
 //! | `signed.rs` | an order that its sender signed, without a number, is in the log no oftener than it was sent, and not after it was refused |
 //! | `reports.rs` | each account gets the execution reports of a replay of the log, without a gap but for those that are no longer kept, which it learns are missing |
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
-//! | `priority.rs` | orders trade in the order of the queue |
+//! | `priority.rs` | orders trade in the order of the queue, or share what a price shows as the instrument's rule says |
+//! | `stops.rs` | a stop waits until a trade touches its trigger, as its owner amended it last, and then enters |
+//! | `versions.rs` | transactions on pools are taken under the rules that know them, and refused under those before |
+//! | `disconnects.rs` | a client that wants its orders cancelled with its connection has them cancelled before it is back (without fair access, where the leader goes on leading) |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
 //! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
 //! | `instants.rs` | with fair access and the venue's time known, nobody releases market data before t_M + d_h by the true time, however wrong the leader's clock is |
@@ -24,6 +27,7 @@
 //! Of `common`: conservation, depth, log time, replay. The first thing that does not hold is kept.
 
 mod answers;
+mod disconnects;
 mod durable;
 mod funds;
 mod history;
@@ -39,11 +43,13 @@ mod reports;
 mod sessions;
 mod signed;
 mod slots;
+mod stops;
 mod threads;
+mod versions;
 
 use std::collections::BTreeMap;
 
-use walras_consensus::{ReplicaId, RoleChange, SlotEntry};
+use walras_consensus::{ReplicaId, RoleChange, Slot, SlotEntry};
 use walras_engine::{Engine, Numbered};
 use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{ClientError, ClientEvent};
@@ -60,7 +66,7 @@ use crate::common::checks::replay::Replay;
 use crate::common::checks::{Checked, Violation};
 
 pub(crate) use durable::check as check_durable;
-pub(crate) use hold::HoldCounts;
+pub(crate) use hold::{HoldCounts, Stamped};
 pub(crate) use instants::Proposal;
 pub(crate) use progress::check as check_progress;
 
@@ -77,6 +83,9 @@ pub(crate) struct Checks {
     slots: slots::Slots,
     limits: limits::Limits,
     priority: priority::Priority,
+    stops: stops::Stops,
+    disconnects: disconnects::Disconnects,
+    versions: versions::Versions,
     funds: funds::Funds,
     /// Where every stamp counts.
     holds: Option<hold::Holds>,
@@ -126,6 +135,9 @@ impl Checks {
             slots: slots::Slots::default(),
             limits: limits::Limits::default(),
             priority: priority::Priority::default(),
+            stops: stops::Stops::default(),
+            disconnects: disconnects::Disconnects::default(),
+            versions: versions::Versions::default(),
             funds: funds::Funds::default(),
             holds: (!has_outliers).then(hold::Holds::default),
             releases: releases::Releases::default(),
@@ -220,6 +232,13 @@ impl Checks {
         self.instants.count()
     }
 
+    /// Triggers that were amended, transactions on pools that the rules in force did not know, and that they did, cancels on
+    /// disconnect.
+    pub(crate) fn drawn_counts(&self) -> [u64; 4] {
+        let [refused, taken] = self.versions.counts();
+        [self.stops.amended_count(), refused, taken, self.disconnects.count()]
+    }
+
     /// Whether a client got all reports of its account.
     pub(crate) fn has_heard_all(&self, client: usize) -> bool {
         self.reports.has_heard_all(client)
@@ -240,6 +259,7 @@ impl Checks {
 
     /// A replica goes on from a state.
     pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: Market<'_>) {
+        self.disconnects.on_start(replica);
         if let Some(holds) = &mut self.holds {
             holds.on_start(replica);
         }
@@ -277,6 +297,11 @@ impl Checks {
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it is there still");
                 self.limits.on_entry(replayed)?;
                 self.priority.on_entry(replayed)?;
+                let command = replayed.entry.content.command().copied();
+                let misread = self.mutation.map_or(command, |mutation| command.map(|command| mutation.misread(command)));
+                self.stops.on_entry(replayed, misread.as_ref())?;
+                self.versions.on_entry(replayed)?;
+                self.disconnects.on_entry(replayed)?;
                 self.funds.on_entry(replayed, self.history.replay().engine())?;
             }
             if let (Some(holds), Some(ordinal), Some(Numbered::Done(_))) =
@@ -290,6 +315,7 @@ impl Checks {
     }
 
     pub(crate) fn on_role(&mut self, replica: ReplicaId, change: RoleChange) {
+        self.disconnects.on_role(replica, change.role);
         if let Some(holds) = &mut self.holds {
             holds.on_role(replica);
         }
@@ -297,19 +323,26 @@ impl Checks {
         self.note(checked);
     }
 
-    /// A replica has taken an order of a participant and stamped it; it reaches the leader at once where that is the same.
-    pub(crate) fn on_stamped(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, leads: bool) {
+    /// A replica has taken an order of a participant and stamped it, `latest_ns` being the latest that it may count as having come;
+    /// it reaches the leader at once where that is the same.
+    pub(crate) fn on_stamped(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamp: [u64; 2], leads: bool) {
+        let [stamp_ns, latest_ns] = stamp;
+        if stamp_ns > latest_ns {
+            let late_ns = stamp_ns - latest_ns;
+            let detail = format!("replica {replica} stamps {ordinal:?} {late_ns} ns later than it had arrived there");
+            self.note(Err(Violation::new("arrival", detail)));
+        }
         let Some(holds) = &mut self.holds else { return };
-        let stamp_ns = holds.on_stamped(replica, ordinal, at.time_ns);
+        let stamp_ns = holds.on_stamped(replica, ordinal, stamp_ns);
         if leads {
-            self.on_order(replica, at, ordinal, Stamp::Gateway(stamp_ns));
+            self.on_order(replica, at, ordinal, Stamped { gateway: replica, stamp: Stamp::Gateway(stamp_ns) });
         }
     }
 
     /// An order reaches the leader.
-    pub(crate) fn on_order(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamp: Stamp) {
+    pub(crate) fn on_order(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamped: Stamped) {
         if let Some(holds) = &mut self.holds {
-            holds.on_arrival(replica, at, ordinal, stamp, self.sessions.next_of(ordinal.session));
+            holds.on_arrival(replica, at, ordinal, stamped, self.sessions.next_of(ordinal.session));
         }
     }
 
@@ -409,6 +442,17 @@ impl Checks {
     pub(crate) fn on_decided(&mut self, replica: ReplicaId, entries: &[SlotEntry]) {
         let checked = self.slots.on_decided(replica, entries);
         self.note(checked);
+    }
+
+    /// A replica starts from these slots after its snapshot, and knows that those up to `commit` are decided.
+    pub(crate) fn on_recovered(&mut self, replica: ReplicaId, commit: Slot, entries: &[SlotEntry]) {
+        let checked = slots::Slots::on_recovered(replica, commit, entries);
+        self.note(checked);
+    }
+
+    /// A leader, which has made entries up to `made`, sees the connection end of a client that wants its orders cancelled then.
+    pub(crate) fn on_lost(&mut self, leader: ReplicaId, account: AccountId, made: LogIndex) {
+        self.disconnects.on_lost(leader, account, made);
     }
 
     /// A client asks for something, once, however often it sends it.

@@ -1,4 +1,5 @@
-//! Logs are equal slot by slot, as far as they are decided.
+//! Logs are equal slot by slot, as far as they are decided; and of the changes of members in a log that a replica starts from, all
+//! but the last are known there to be decided, or it would not know who has to agree.
 
 use std::collections::BTreeMap;
 
@@ -27,11 +28,35 @@ impl Slots {
         }
         Ok(())
     }
+
+    /// A replica starts from these, and knows that those up to `commit` are decided.
+    pub(super) fn on_recovered(replica: ReplicaId, commit: Slot, entries: &[SlotEntry]) -> Checked {
+        let is_undecided = |entry: &&SlotEntry| entry.slot > commit && matches!(entry.body, Body::Members(_));
+        let undecided: Vec<Slot> = entries.iter().filter(is_undecided).map(|entry| entry.slot).collect();
+        if undecided.len() < 2 {
+            return Ok(());
+        }
+        let detail = format!(
+            "replica {replica} starts with changes of members in slots {undecided:?}, and knows of none after {commit} that it is decided"
+        );
+        Err(Violation::new("commit", detail))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use walras_consensus::MemberChange;
+
     use super::*;
+
+    #[test]
+    fn two_changes_of_members_of_which_neither_is_decided_are_found() {
+        let one = ReplicaId::new(1).unwrap();
+        let change = |slot| SlotEntry { slot: Slot(slot), term: Term(1), body: Body::Members(vec![MemberChange::AddVoter(one)]) };
+        let entries = [change(3), change(5)];
+        Slots::on_recovered(one, Slot(3), &entries).unwrap();
+        assert!(Slots::on_recovered(one, Slot(2), &entries).is_err());
+    }
 
     #[test]
     fn another_slot_is_found() {

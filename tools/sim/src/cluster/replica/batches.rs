@@ -2,7 +2,12 @@
 //! solver takes a while. What a leader that dies was asked to do is lost, and the next one begins from the state.
 
 use walras_engine::Engine;
-use walras_types::{AccountId, AssetId, BatchPhase, BatchTransaction};
+use walras_engine::versions::OLDEST;
+use walras_types::limits::POOL_RESERVE_MIN;
+use walras_types::{
+    AccountId, Amount, AssetId, BatchOperation, BatchPhase, BatchTransaction, CreatePool, DepositToPool, OfferName, PoolRule,
+    TransactionSeq, WithdrawFromPool,
+};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
     AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, Command, SetAccountKey, SetBatchPhase, SubmitTransaction,
@@ -13,6 +18,8 @@ use crate::common::batches::{ACCOUNTS, ASSETS, MARKET, account_fee, key, new_acc
 
 /// Transactions at a time, at most.
 const TRANSACTIONS_MAX: u64 = 3;
+/// Pools, about.
+const POOLS_MAX: u64 = 4;
 
 /// What is sent now: the next step of declaring the market, which closes a batch so often, or some transactions, and now and then
 /// what accounts are to cost.
@@ -57,12 +64,44 @@ fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     // The operator's accounts come first, or theirs would be others' numbers.
     let operation = if engine.account_count() >= walras_testkit::commands::ACCOUNTS && random.below(16) == 0 {
         new_account(|n| random.below(n))
+    } else if random.below(5) == 0 {
+        of_a_pool(engine, account, random)?
     } else {
         operation(count, |n| random.below(n))?
     };
     let transaction = BatchTransaction { account, sequence: engine.next_transaction(account), operation };
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
     Some(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).ok()?)))
+}
+
+/// A pool created, added to or left, whether or not the rules in force know pools.
+fn of_a_pool(engine: &Engine, account: AccountId, random: &mut Random) -> Option<BatchOperation> {
+    let pools: Vec<OfferName> = engine.pools(MARKET).map(|view| view.name).collect();
+    let place = usize::try_from(random.below(POOLS_MAX)).expect("few");
+    let is_unknown = random.below(8) == 0;
+    let pool = pools.get(place).copied().or_else(|| is_unknown.then_some(OfferName { account, sequence: TransactionSeq(1) }));
+    let Some(pool) = pool else {
+        let is_rich = |asset| engine.balance(account, AssetId(asset)).available.get() >= 2 * POOL_RESERVE_MIN;
+        // All that an account asks is dropped where it cannot pay for one of it.
+        if engine.version() > OLDEST && !(is_rich(0) && is_rich(1)) {
+            return None;
+        }
+        let rule = match random.below(3) {
+            0 => PoolRule::ConstantProduct,
+            1 => PoolRule::Weighted { weights: [2, 3] },
+            _ => PoolRule::StableSwap { amplification: 20 },
+        };
+        let amounts = [Amount::new(POOL_RESERVE_MIN + random.below(100))?, Amount::new(POOL_RESERVE_MIN + random.below(100))?];
+        let assets = [AssetId(0), AssetId(1)];
+        return Some(BatchOperation::CreatePool(CreatePool { market: MARKET, assets, rule, fee_ppm: 3_000, amounts }));
+    };
+    Some(if random.below(3) == 0 {
+        let shares = Amount::new(1 + random.below(engine.pool_shares(MARKET, pool, account).get().max(1)))?;
+        BatchOperation::WithdrawFromPool(WithdrawFromPool { market: MARKET, pool, shares })
+    } else {
+        let amounts = [Amount::new(1 + random.below(80))?, Amount::new(1 + random.below(80))?];
+        BatchOperation::DepositToPool(DepositToPool { market: MARKET, pool, amounts })
+    })
 }
 
 /// Xorshift: the same for the same moment.

@@ -10,7 +10,7 @@ use walras_replica::Origin;
 use walras_sequencer::{FairAccess, ForwardSettings, GatewayMessage, GatewayTime, IntakeSettings, Pack};
 
 use super::GATEWAYS;
-use crate::cluster::checks::Checks;
+use crate::cluster::checks::{Checks, Stamped};
 use crate::cluster::mutation::Mutation;
 
 /// Further apart than any clock here: no gateway is an outlier.
@@ -34,7 +34,7 @@ pub(super) fn settings(seed: u64, has_outliers: bool) -> (ForwardSettings, Intak
 /// What is handed over of messages that reach the leader, and what the checkers see of them.
 pub(super) fn heard(
     bytes: Bytes,
-    me: ReplicaId,
+    (me, from): (ReplicaId, ReplicaId),
     at: GatewayTime,
     checks: &RefCell<Checks>,
     mutation: Option<Mutation>,
@@ -45,8 +45,12 @@ pub(super) fn heard(
         let handed_over = match message {
             GatewayMessage::Order { stamp, ordinal, content } => {
                 let is_first = !checks.knows_order(me, ordinal);
-                checks.on_order(me, at, ordinal, stamp);
-                let stamp = if mutation == Some(Mutation::OrderByArrival) { Stamp::OnArrival } else { stamp };
+                checks.on_order(me, at, ordinal, Stamped { gateway: from, stamp });
+                let stamp = match (mutation, stamp) {
+                    (Some(Mutation::OrderByArrival), _) => Stamp::OnArrival,
+                    (Some(Mutation::TiesToTheLeader), Stamp::Gateway(stamp_ns)) => Stamp::Gateway(stamp_ns + 1),
+                    (_, stamp) => stamp,
+                };
                 let is_lost = mutation == Some(Mutation::SecondCopyCounts) && is_first;
                 (!is_lost).then_some(GatewayMessage::Order { stamp, ordinal, content })
             }

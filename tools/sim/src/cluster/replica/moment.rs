@@ -18,6 +18,8 @@ pub(crate) struct Moment {
     pub(crate) clock_ns: u64,
     /// The venue's time as the probe mesh gives it to this machine; `None` without a mesh.
     pub(crate) venue_ns: Option<u64>,
+    /// What arrives is stamped by whole multiples of this.
+    pub(crate) grain_ns: u64,
     /// What no machine knows, for checkers: the true time of day ...
     pub(crate) true_ns: u64,
     /// ... and when the machine's clock was last moved, by that.

@@ -1,19 +1,20 @@
 //! The process: the product's replica, and in place of its driver's threads, sockets and links a few timers and queues.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use walras_consensus::{
-    Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, SlotEntry, SnapshotMeta, Term, Ticket,
+    Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, Slot, SlotEntry, SnapshotMeta, Term, Ticket,
 };
 use walras_engine::{BatchMarketView, Engine};
 use walras_gateway::{AuthFields, Gateway, KeyId, KeyRecord, Permission, Request, SourceId};
 use walras_market_data::MarketData;
 use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
-use walras_sequencer::{GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob};
+use walras_sequencer::{Arrivals, GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob, WAITED_NS_MAX};
 use walras_testkit::Readers;
-use walras_types::{Answer, EngineVersion, LogIndex, RejectReason};
+use walras_types::{AccountId, Answer, EngineVersion, LogIndex, RejectReason};
+use walras_wire::order_entry::ByeReason;
 use walras_wire::{Command, VenueCommand, decode_command};
 
 use super::moment::Moment;
@@ -126,6 +127,9 @@ pub(crate) struct Process {
     /// For [`Mutation::StaleState`]: the last state that was to be written.
     last_state: Vec<u8>,
     streams: Streams,
+    arrivals: Arrivals,
+    /// The stamp of what each connection sent last.
+    arrived_last_ns: BTreeMap<StreamId, u64>,
     /// Snapshots that come.
     incoming: Incoming<VenueDisk>,
     /// Closed batches that a solver is at, oldest first.
@@ -177,6 +181,8 @@ impl Process {
             last_signed: None,
             last_state: Vec::new(),
             streams: Streams::default(),
+            arrivals: Arrivals::default(),
+            arrived_last_ns: BTreeMap::new(),
             incoming: Incoming::new(),
             solving: VecDeque::new(),
             vote: None,
@@ -206,7 +212,7 @@ impl Process {
     pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
         // A replica that does not lead drops orders.
         let heard = if self.replica.fair().is_some() && self.is_leading() && GatewayMessage::is_one(&bytes) {
-            fair::heard(bytes, self.me, at.time(), &self.replica.probe().checks, self.mutation)
+            fair::heard(bytes, (self.me, from), at.time(), &self.replica.probe().checks, self.mutation)
         } else {
             Some(bytes)
         };
@@ -286,24 +292,45 @@ impl Process {
         self.replica.on_connected(self.now, id);
     }
 
-    pub(crate) fn on_bytes(&mut self, at: Moment, stream: StreamId, bytes: &[u8]) {
+    /// Bytes of a client are read that have lain in the socket for so long.
+    pub(crate) fn on_bytes(&mut self, at: Moment, stream: StreamId, waited_ns: u64, bytes: &[u8]) {
+        let now = self.arrived(at, stream, waited_ns);
         let Self { replica, gateway, streams, .. } = self;
         let Some((id, source)) = streams.of(stream) else { return };
-        let (now, clock_ns) = (at.time(), at.clock_ns);
+        let clock_ns = at.clock_ns;
         replica
             .on_bytes(now, id, bytes, &mut |principal, permission, from| gateway.charge(clock_ns, principal, permission, from, 1));
         while let Some((id, logon)) = replica.entry_mut().next_logon() {
             let verdict = logon.authorize(gateway, clock_ns, source);
             replica.on_authenticated(now, id, verdict);
         }
+        self.replica.observe().0.arrived_ns = u64::MAX;
         self.plant(now);
+    }
+
+    /// When what is read now counts as having come. The kernel stamps it where orders are in the order of stamps.
+    fn arrived(&mut self, at: Moment, stream: StreamId, waited_ns: u64) -> GatewayTime {
+        let now = at.time();
+        if self.replica.fair().is_none() {
+            return now;
+        }
+        let stamped_ns = now.time_ns.saturating_sub(waited_ns) / at.grain_ns * at.grain_ns;
+        let last_ns = self.arrived_last_ns.entry(stream).or_default();
+        self.replica.observe().0.arrived_ns = stamped_ns.max(*last_ns).max(now.time_ns.saturating_sub(WAITED_NS_MAX));
+        let waited_ns = (self.mutation != Some(Mutation::StampWhenRead)).then(|| now.time_ns - stamped_ns);
+        self.arrivals.at(now, waited_ns, last_ns)
+    }
+
+    /// The last entry that it has made, if it leads.
+    fn made(&self) -> LogIndex {
+        let sequencer = self.replica.sequencer();
+        LogIndex(sequencer.engine().last_applied().0 + sequencer.waiting() as u64)
     }
 
     /// What planted faults do with commands that came in just now.
     fn plant(&mut self, now: GatewayTime) {
         let taken = std::mem::take(&mut self.replica.observe().0.taken);
-        let sequencer = self.replica.sequencer();
-        let made = sequencer.engine().last_applied().0 + sequencer.waiting() as u64;
+        let made = self.made().0;
         let count = taken.len() as u64;
         for (behind, one) in (1..=count).rev().zip(taken) {
             match one {
@@ -319,9 +346,18 @@ impl Process {
         }
     }
 
-    pub(crate) fn on_stream_end(&mut self, at: Moment, stream: StreamId) {
+    /// A connection ends; `cancels` names the account whose open orders the client, who was logged on, wanted cancelled then.
+    pub(crate) fn on_stream_end(&mut self, at: Moment, stream: StreamId, cancels: Option<AccountId>) {
         if let Some((id, _)) = self.streams.of(stream) {
+            let is_open = !self.replica.entry().is_over(id);
+            if let Some(account) = cancels.filter(|_| self.is_leading() && is_open) {
+                self.replica.probe().checks.borrow_mut().on_lost(self.me, account, self.made());
+            }
+            if self.mutation == Some(Mutation::KeepOnDisconnect) {
+                self.replica.entry_mut().bye(id, ByeReason::ShuttingDown, "");
+            }
             self.replica.on_disconnected(at.time(), id);
+            self.arrived_last_ns.remove(&stream);
             self.streams.remove(stream);
         }
     }
@@ -520,12 +556,15 @@ impl Process {
     fn carry_out_one(&mut self, at: Moment, effect: Effect) -> Done {
         match effect {
             Effect::Send { to, bytes } => self.out.push(Out::Send { to, bytes }),
-            Effect::Persist(write) => {
+            Effect::Persist(mut write) => {
                 let vote = write.hard_state.vote.map(|vote| (write.hard_state.term, vote));
                 if vote != self.vote && vote.is_some_and(|(_, vote)| vote != self.me) {
                     self.out.push(Out::Voted);
                 }
                 self.vote = vote;
+                if self.mutation == Some(Mutation::CommitNotPersisted) {
+                    write.hard_state.commit = Slot(0);
+                }
                 self.storage.jobs.push_back(LogJob::Write(write));
             }
             Effect::Snapshot { meta, state } => {

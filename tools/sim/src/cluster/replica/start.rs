@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -103,6 +103,28 @@ impl StartError {
             Self::Open(OpenError::Store(error) | OpenError::Snapshot(SnapshotError::Disk(error))) => is_transient(error),
             Self::Note(error) => error.kind() != std::io::ErrorKind::InvalidData,
             _ => false,
+        }
+    }
+}
+
+impl StartError {
+    /// Whether bytes that were there are others.
+    pub(crate) fn is_of_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Open(
+                OpenError::Store(LogError::Corrupt { .. } | LogError::BelowFloor { .. })
+                    | OpenError::SnapshotMissing { .. }
+                    | OpenError::Snapshot(SnapshotError::Damaged { .. })
+            )
+        )
+    }
+
+    /// The segment that is damaged.
+    pub(crate) fn damaged_file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Open(OpenError::Store(LogError::Corrupt { path, .. })) => Some(path.clone()),
+            _ => None,
         }
     }
 }
@@ -249,6 +271,7 @@ impl Process {
         };
         let tail_slots = recovered.entries.len();
         let last_signed = recovered.entries.iter().rev().find_map(|slot| last_signed(&slot.body));
+        from.checks.borrow_mut().on_recovered(from.named, recovered.hard_state.commit, &recovered.entries);
         spoil(from, &mut recovered, &mut state);
         let watch = Watch::new(from.named, from.at, from.checks.clone(), from.mutation, from.is_fair);
         let decided = recovered.entries.partition_point(|entry| entry.slot <= recovered.hard_state.commit);

@@ -29,6 +29,8 @@ pub(super) struct Watch {
     pub(super) mutation: Option<Mutation>,
     /// When the input came.
     pub(super) at: Moment,
+    /// Orders that come count as having come then at the latest, by the clock that stamps them.
+    pub(super) arrived_ns: u64,
     /// Since when it leads, or did last, by the true time.
     leads_since_ns: u64,
     /// Readers of what happens; `None` where the state came from a disk that no reader followed.
@@ -56,7 +58,19 @@ impl Watch {
     pub(super) fn new(me: ReplicaId, at: Moment, checks: Rc<RefCell<Checks>>, mutation: Option<Mutation>, is_fair: bool) -> Self {
         let releases = is_fair.then(|| Releases::new(me, mutation));
         let (readers, taken, wrong) = (None, Vec::new(), None);
-        Self { me, checks, mutation, at, leads_since_ns: 0, readers, releases, taken, wrong, installed_count: 0 }
+        Self {
+            me,
+            checks,
+            mutation,
+            at,
+            arrived_ns: u64::MAX,
+            leads_since_ns: 0,
+            readers,
+            releases,
+            taken,
+            wrong,
+            installed_count: 0,
+        }
     }
 }
 
@@ -65,7 +79,8 @@ impl Probe for Watch {
         let PassedOn { at, ordinal, content, has_copies, route } = *passed;
         match route {
             Route::Stamped { leads } => {
-                self.checks.borrow_mut().on_stamped(self.me, at, ordinal, leads);
+                let stamp = [at.time_ns, self.arrived_ns];
+                self.checks.borrow_mut().on_stamped(self.me, self.at.time(), ordinal, stamp, leads);
                 if has_copies && self.mutation == Some(Mutation::CopiesUnnumbered) {
                     self.taken.push(Taken::Unnumbered(content.to_vec()));
                 }
