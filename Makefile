@@ -14,7 +14,7 @@ WALRAS := target/demo/walras
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim siege web web-test page-test python python-test bot-test bench break cases fuzz site clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test bot-test bench break cases fuzz site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -104,6 +104,9 @@ break: ## look for batch markets that cannot be priced: make break FOR=600
 
 sim: ## simulate a venue with faults: make sim SEEDS=1000
 	$(CARGO) run --release -p walras-sim -- --seeds $${SEEDS:-100}
+
+torture: ## cut a cluster's power, on disks that lose what was not synced: make torture ROUNDS=100
+	WALRAS_TORTURE_ROUNDS=$${ROUNDS:-20} $(CARGO) test --workspace --test cluster power:: -- --nocapture
 
 # Crates of core/ and protocol/ that test properties: a drawn seed costs them two minutes.
 PROPERTY_CRATES := $(shell grep -l '^proptest' core/*/Cargo.toml protocol/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"$$/\1/p')

@@ -15,6 +15,8 @@ mod namespaces;
 mod once;
 mod operate;
 mod paths;
+#[cfg(target_os = "linux")]
+mod power;
 mod proxy;
 mod release;
 mod signed;
