@@ -241,6 +241,25 @@ sections! {
         /// Send buffer of a connection in the operating system, in bytes: what the venue keeps there for a reader that does not read. 0 leaves it to the system.
         send_buffer_bytes: u32 = 131072_u32;
     }
+    feed: Once /// The binary market-data feed, on a relay tree.
+    BinaryFeed {
+        /// File of the relay tree (`docs/relays.md`) on which this replica sends the feed while it leads. Empty for none. The feed begins with the log: a venue that has logged entries without it publishes none. The same on all replicas, or none on all.
+        tree: String = "";
+        /// Address from which packets are sent.
+        source: String = "0.0.0.0:0";
+        /// Address and UDP port at which readers ask for messages that they missed. Empty for none.
+        requests: String = "";
+        /// Requests of one address a second.
+        requests_per_second: u32 = 200_u32;
+        /// KiB of the latest messages of each channel that are kept for readers that ask.
+        kept_kib: u64 = 1024_u32;
+        /// Milliseconds for which a channel may be quiet before it has a heartbeat; so long or up to twice as long.
+        heartbeat_ms: u64 = 500_u32;
+        /// KiB of snapshots a second.
+        snapshot_kib_per_second: u64 = 512_u32;
+        /// Milliseconds from the beginning of one rotation through all snapshots to that of the next, at least.
+        snapshot_rotation_ms: u64 = 2000_u32;
+    }
     throttle: Once /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
     Throttle {
         /// Signed requests and WebSocket commands of one key a second, sustained. Cancels of orders are counted apart, and there may be as many: a throttled participant can still take its orders out.

@@ -16,6 +16,7 @@ mod batch;
 mod clock;
 mod cluster;
 mod fair_access;
+mod feed;
 mod keys;
 mod release;
 mod shards;
@@ -29,9 +30,10 @@ use walras_gateway::{Places, Rate};
 pub use account_fee::{FEE_SHAPE, WrittenFee};
 pub use cluster::{Addresses, ClusterOptions, EntryOptions, EntryTlsOptions, LinkOptions};
 pub use fair_access::{FairAccessOptions, FairClockOptions};
+pub use feed::FeedOptions;
 pub use keys::{
-    Archive, Batch, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards, Throttle, Times,
-    Venue, WebSocket,
+    Archive, Batch, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards,
+    Throttle, Times, Venue, WebSocket,
 };
 pub use shards::{ShardPlan, ShardSite};
 pub use speed::Speed;
@@ -200,6 +202,7 @@ impl Config {
         clock::check(&self.clock)?;
         cluster::check(self)?;
         fair_access::check(self)?;
+        feed::check(self)?;
         release::check(self)?;
         shards::check(self)
     }

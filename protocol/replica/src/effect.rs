@@ -6,6 +6,7 @@ use walras_sequencer::SolveJob;
 use walras_types::{BatchMarketId, Ordinal};
 
 use crate::WaiterId;
+use crate::feed::FeedPiece;
 use crate::frozen::FrozenState;
 use crate::outcome::{NoOutcome, NumberedOutcome, Outcome};
 
@@ -43,6 +44,8 @@ pub enum Effect {
     },
     /// Find prices and amounts for a closed batch: [`crate::Replica::on_solved`].
     Solve(SolveJob),
+    /// Give this to the binary feed: it is sent, or kept, and released at its time.
+    Publish(FeedPiece),
     /// A local request has its answer.
     Answer {
         /// Which.
@@ -106,6 +109,7 @@ impl std::fmt::Debug for Effect {
             Self::LetGo(meta) => write!(f, "LetGo({meta:?})"),
             Self::SendSnapshot { to, meta, .. } => write!(f, "SendSnapshot({to}, {meta:?})"),
             Self::Solve(_) => write!(f, "Solve"),
+            Self::Publish(piece) => write!(f, "Publish({}, {:?})", piece.log_index, piece.part),
             Self::Answer { waiter, answer } => write!(f, "Answer({waiter:?}, {answer:?})"),
             Self::Role(change) => write!(f, "Role({change:?})"),
             Self::Leading(term) => write!(f, "Leading({term})"),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use walras_consensus::{Members, ReadToken, ReplicaId, Role, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
 use walras_fair_access::GatewayId;
-use walras_fair_access::publications::Publications;
+use walras_fair_access::publications::{Publications, ReleaseTime};
+use walras_feed::publisher::Views;
 use walras_gateway::session::Reports;
 use walras_market_data::AccountDelta;
 use walras_sequencer::{
@@ -17,6 +18,7 @@ use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, Sessio
 use walras_wire::{Command, Event, OpenSession, OrderCommand, SessionCommand, SessionEvent};
 
 use crate::effect::{Effect, WaiterAnswer};
+use crate::feed::{self, FeedPart, FeedPiece};
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::OrderEntry;
 use crate::outcome::{NoOutcome, Outcome, rejected};
@@ -46,6 +48,8 @@ pub(crate) struct ReplicaHost<P, D> {
     pub(crate) reads: ReadBarriers,
     /// Where market data is held.
     pub(crate) publishing: Option<Publishing>,
+    /// The views of the binary feed that are published, if it is.
+    pub(crate) feed: Option<Views>,
     pub(crate) leader: Option<ReplicaId>,
     /// Where each replica takes binary orders.
     pub(crate) addresses: BTreeMap<ReplicaId, Arc<str>>,
@@ -58,6 +62,8 @@ pub(crate) struct ReplicaHost<P, D> {
     /// Threads that share the work of a block.
     pub(crate) threads: NonZero<usize>,
     pub(crate) deltas: Vec<(AccountId, AccountDelta)>,
+    /// What it began with has been applied. Entries before that were published before: nobody is there to whom they are new.
+    pub(crate) is_live: bool,
 }
 
 /// When market data is published and may be known.
@@ -68,8 +74,6 @@ pub(crate) struct Publishing {
     pub(crate) last: LogIndex,
     /// What was published since the last report to the leader: the entry, for how long it is held, and how long ago it was made.
     pub(crate) made: Vec<(LogIndex, u64, Option<i64>)>,
-    /// Entries that are replayed at the start were published before: nobody is there to whom they are new.
-    pub(crate) is_replaying: bool,
 }
 
 impl Publishing {
@@ -171,12 +175,33 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
         }
     }
 
+    /// The binary feed of an entry.
+    fn publish_feed(&mut self, engine: &Engine, applied: &AppliedEntry<'_, Origin>, release: Option<ReleaseTime>) {
+        let Some(publisher) = &mut self.derived.feed else { return };
+        match feed::publish(publisher, engine, applied.entry, applied.events) {
+            Ok(runs) if runs.is_empty() => {}
+            Ok(runs) => {
+                let part = if self.leader == Some(self.me) { FeedPart::Sends } else { FeedPart::Keeps };
+                let piece = FeedPiece { log_index: applied.entry.log_index, release, part, runs };
+                self.probe.feed(engine, &piece);
+                // What is replayed at the start was sent before; the driver begins with the state after it.
+                if self.is_live {
+                    self.effects.push(Effect::Publish(piece));
+                }
+            }
+            Err(error) => {
+                self.derived.feed = None;
+                self.probe.feed_stopped(error);
+            }
+        }
+    }
+
     /// Publishes market data, where the entry's time calls for it.
     fn publish(&mut self, engine: &Engine, held_ns: Option<u64>, ahead_ns: Option<i64>) {
         let (Some(publishing), Some(held_ns)) = (&mut self.publishing, held_ns) else { return };
         let log_index = engine.last_applied();
         publishing.last = log_index;
-        if publishing.is_replaying {
+        if !self.is_live {
             return;
         }
         let known_from = publishing.publications.known_from();
@@ -222,6 +247,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             known_from = Some(publications.known_from());
         }
         probe.applied(&mut Applied { engine, derived, entry: &applied, deltas, fair: fair.as_deref(), known_from });
+        self.publish_feed(engine, &applied, known_from);
         self.follow_cancels(&applied);
         self.answer_session(&applied);
         self.report(log_index, time, applied.events);
@@ -279,6 +305,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         let State { mut engine, derived, reports } = State::decode(&self.disk.read_snapshot(meta)?, self.reports.settings())?;
         engine.set_threads(self.threads);
         (self.derived, self.reports) = (derived, reports);
+        self.derived.feed = feed::begin(self.feed, self.derived.feed.take(), &engine);
         let known_from = self.publishing.as_mut().map(|publishing| {
             publishing.begin_from(&engine);
             publishing.publications.known_from()

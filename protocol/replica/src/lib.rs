@@ -16,6 +16,7 @@
 //! *Start reading* at [`Replica::round`]; what it wants to happen is [`Effect`].
 
 mod effect;
+mod feed;
 mod frozen;
 mod host;
 mod numbered;
@@ -32,6 +33,7 @@ mod storage;
 use walras_sequencer::RemoteOpening;
 
 pub use effect::{Effect, HandoverReason, WaiterAnswer};
+pub use feed::{FeedPart, FeedPiece, FeedRun};
 pub use frozen::{FrozenState, WritePart, engine_hash, split_part, split_parts};
 pub use order_entry::{Charge, ConnectionEnd, Loss, OrderEntry};
 pub use outcome::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};

@@ -3,10 +3,12 @@
 use walras_consensus::{ReplicaId, RoleChange};
 use walras_engine::Engine;
 use walras_fair_access::publications::ReleaseTime;
+use walras_feed::publisher::PublishError;
 use walras_market_data::{AccountDelta, Inconsistency, MarketData};
 use walras_sequencer::{AppliedEntry, FairAccess, GatewayTime, Timed};
 use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId};
 
+use crate::feed::FeedPiece;
 use crate::Origin;
 use crate::state::Derived;
 
@@ -72,6 +74,16 @@ pub trait Probe {
 
     /// Market data did not follow from what was before: a defect.
     fn inconsistent(&mut self, error: Inconsistency) {
+        let _ = error;
+    }
+
+    /// What an entry publishes in the binary feed, from the first one on that the replica applies; `engine` has its state after it.
+    fn feed(&mut self, engine: &Engine, piece: &FeedPiece) {
+        let _ = (engine, piece);
+    }
+
+    /// The binary feed did not follow from what was before, and is published here no more: a defect.
+    fn feed_stopped(&mut self, error: PublishError) {
         let _ = error;
     }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use walras_consensus::{MemberChange, Members, Recovered, Refused, ReplicaId, SnapshotMeta, Ticket};
 use walras_engine::Engine;
 use walras_fair_access::publications::Publications;
+use walras_feed::publisher::Views;
 use walras_gateway::session::{Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Principal, Refusal};
 use walras_market_data::MarketData;
@@ -19,6 +20,7 @@ use walras_types::{EngineVersion, LogIndex, RejectReason, TimeNs};
 use walras_wire::{Command, VenueCommand, encode_command};
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
+use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::{Backend, Charge, OrderEntry};
@@ -53,6 +55,8 @@ pub struct ReplicaSettings {
     pub fair: Option<(ForwardSettings, IntakeSettings)>,
     /// How market data is published where it is held; `None` where it is not.
     pub publish: Option<PublishSettings>,
+    /// The views of the binary feed that are published; `None` where it is off. A venue whose log began without it has none.
+    pub feed: Option<Views>,
     /// Where replicas take binary orders.
     pub addresses: BTreeMap<ReplicaId, Arc<str>>,
     /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
@@ -144,6 +148,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             entry_keys,
             fair,
             publish,
+            feed,
             addresses,
             clock_error_ns_max,
             tick_every_ns,
@@ -151,11 +156,12 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             snapshot_every_ns,
         } = settings;
         let (me, peers) = (sequencing.consensus.id, sequencing.peers.clone());
-        let State { mut engine, derived, reports } = state;
+        let State { mut engine, mut derived, reports } = state;
+        derived.feed = feed::begin(feed, derived.feed.take(), &engine);
         engine.set_threads(threads);
         let publishing = publish.map(|PublishSettings { every_ns, delay_ns_max }| {
             let publications = Publications::new(every_ns, delay_ns_max);
-            let mut publishing = Publishing { publications, last: LogIndex(0), made: Vec::new(), is_replaying: true };
+            let mut publishing = Publishing { publications, last: LogIndex(0), made: Vec::new() };
             publishing.begin_from(&engine);
             publishing
         });
@@ -172,6 +178,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             cancels: PendingCancels::default(),
             reads: ReadBarriers::default(),
             publishing,
+            feed,
             leader: None,
             addresses,
             leader_address: Arc::from(""),
@@ -179,6 +186,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             writing: 0,
             threads,
             deltas: Vec::new(),
+            is_live: false,
         };
         let known_from = host.publishing.as_ref().map(|publishing| publishing.publications.known_from());
         host.probe.begun(&engine, &host.derived, known_from);
@@ -206,9 +214,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     /// What it begins with has been applied: from here on it publishes.
     pub fn go_live(&mut self) {
-        if let Some(publishing) = &mut self.host.publishing {
-            publishing.is_replaying = false;
-        }
+        self.host.is_live = true;
     }
 
     /// What follows from the inputs before, and from time: asks, sequences, proposes. `leader_time` reads how far this machine's

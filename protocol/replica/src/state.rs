@@ -1,6 +1,7 @@
 //! Everything that follows from the log, and the one form in which a replica's snapshot holds it.
 
 use walras_engine::Engine;
+use walras_feed::publisher::Publisher;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_market_data::{AccountDelta, Fills, Inconsistency, MarketData, OrderHistories};
 use walras_sequencer::Entry;
@@ -28,6 +29,8 @@ pub struct Derived {
     pub fills: Fills,
     /// What the engine does not keep of open orders.
     pub histories: OrderHistories,
+    /// The binary feed, where it is published.
+    pub feed: Option<Publisher>,
 }
 
 impl Derived {
@@ -94,11 +97,14 @@ impl State {
     #[must_use]
     pub fn freeze(engine: &Engine, derived: &Derived, reports: &Reports) -> FrozenState {
         let (fills, histories, reports) = (derived.fills.clone(), derived.histories.clone(), reports.clone());
-        let others: Vec<crate::frozen::WritePart> = vec![
+        let mut others: Vec<crate::frozen::WritePart> = vec![
             Box::new(move |out| fills.snapshot(out)),
             Box::new(move |out| reports.snapshot(out)),
             Box::new(move |out| histories.snapshot(out)),
         ];
+        if let Some(feed) = derived.feed.clone() {
+            others.push(Box::new(move |out| feed.save(out)));
+        }
         FrozenState::new(engine, &derived.market, others)
     }
 
@@ -107,20 +113,29 @@ impl State {
     /// # Errors
     /// They are none of this version's.
     pub fn decode(bytes: &[u8], settings: ReportSettings) -> Result<Self, String> {
-        let [engine, market, fills, reports, histories] = match split_parts(bytes) {
-            Ok(parts) => parts,
-            Err(_) => {
-                let [engine, market, fills, reports] = split_parts(bytes)?;
-                [engine, market, fills, reports, &[0; 8]]
-            }
-        };
+        let ([engine, market, fills, reports, histories], feed) = parts(bytes)?;
         let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
         let market = MarketData::restore(market).map_err(|e| e.to_string())?;
         let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
         let reports = Reports::restore(reports, settings).map_err(|e| e.to_string())?;
         let histories = OrderHistories::restore(histories).map_err(|e| e.to_string())?;
-        Ok(Self { engine, derived: Derived { market, fills, histories }, reports })
+        let feed = feed.map(Publisher::restore).transpose().map_err(|e| e.to_string())?;
+        Ok(Self { engine, derived: Derived { market, fills, histories, feed }, reports })
     }
+}
+
+type Parts<'b> = ([&'b [u8]; 5], Option<&'b [u8]>);
+
+/// The parts of a snapshot, and that of the feed, if it has one.
+fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
+    if let Ok([engine, market, fills, reports, histories, feed]) = split_parts(bytes) {
+        return Ok(([engine, market, fills, reports, histories], Some(feed)));
+    }
+    if let Ok(parts) = split_parts(bytes) {
+        return Ok((parts, None));
+    }
+    let [engine, market, fills, reports] = split_parts(bytes)?;
+    Ok(([engine, market, fills, reports, &[0; 8]], None))
 }
 
 #[cfg(test)]
@@ -153,5 +168,18 @@ mod tests {
         let before = State::decode(&without[..without.len() - 16], settings).unwrap();
         assert_eq!(before.derived.histories, OrderHistories::default());
         assert!(State::decode(&without[..without.len() - 8], settings).is_err(), "a part is cut short");
+    }
+    #[test]
+    fn the_feed_is_a_part_of_snapshots_where_it_is_published() {
+        let settings = ReportSettings::default();
+        let State { engine, mut derived, reports } = State::genesis(settings);
+        derived.feed = Some(Publisher::new(walras_feed::publisher::Views::ALL));
+        let with = State::freeze(&engine, &derived, &reports).encode();
+        assert!(State::decode(&with, settings).unwrap().derived.feed.is_some());
+        derived.feed = None;
+        let without = State::freeze(&engine, &derived, &reports).encode();
+        assert!(with.starts_with(&without));
+        assert!(State::decode(&without, settings).unwrap().derived.feed.is_none());
+        assert!(State::decode(&with[..with.len() - 1], settings).is_err(), "the feed's part is cut short");
     }
 }

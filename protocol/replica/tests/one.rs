@@ -90,6 +90,7 @@ impl Venue {
             entry_keys: Arc::new(VenueKeys::new(&[9; VenueKeys::ENTROPY_LEN])),
             fair: (access == Access::Fair).then(|| (ForwardSettings::default(), intake)),
             publish: None,
+            feed: None,
             addresses: BTreeMap::new(),
             clock_error_ns_max: 0,
             tick_every_ns: 1_000 * MS,

@@ -58,6 +58,7 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("venues with fair access", sum.fair),
         ("orders whose sequence was checked", sum.held),
         ("publications held", sum.publications),
+        ("messages of the binary feed", sum.feed_messages),
         ("venues with a mesh", sum.with_mesh),
         ("releases whose true time was checked", sum.timed_releases),
         ("venues that keep states from time to time", sum.by_time),
@@ -352,6 +353,8 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         // The replica itself finds that the state is not the one that its name says.
         Mutation::StaleState => (&["halt", "recovery"], 1..=20),
         Mutation::LoseLastEvent => (&["depth"], 1..=5),
+        Mutation::FeedRenumbered => (&["feed"], 1..=20),
+        Mutation::FeedLosesMessage | Mutation::FeedEarly => (&["feed"], 1..=5),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),
@@ -387,6 +390,7 @@ fn every_planted_fault_is_found() {
                 | Mutation::ReleaseEarly
                 | Mutation::ReleaseAfresh
                 | Mutation::LeaderClockUnreported
+                | Mutation::FeedEarly
         );
         let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
         let is_alone = matches!(

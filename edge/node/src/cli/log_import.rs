@@ -138,7 +138,7 @@ fn old_snapshot(bytes: &[u8]) -> Result<State, String> {
     let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
     Ok(State {
         engine,
-        derived: Derived { market, fills, histories: OrderHistories::default() },
+        derived: Derived { market, fills, histories: OrderHistories::default(), feed: None },
         reports: Reports::new(ReportSettings::default()),
     })
 }

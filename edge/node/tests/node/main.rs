@@ -13,6 +13,7 @@ mod crowds;
 mod demo;
 mod demo_process;
 mod descriptors;
+mod feed;
 mod history;
 mod history_kill;
 mod instruments;

@@ -121,6 +121,12 @@ mutations! {
     CreditTwice,
     /// Entries are stamped by the leader's clock alone, which may go back.
     StampBackwards,
+    /// The binary feed of a replica that begins with a snapshot has other numbers than before.
+    FeedRenumbered,
+    /// The binary feed misses the last message that some entries have in each channel.
+    FeedLosesMessage,
+    /// Fair access: the binary feed may be released a millisecond early.
+    FeedEarly,
     /// Market data does not hear of the last event of an entry that has several.
     LoseLastEvent,
     /// One replica: senders of orders whose outcome is unknown are answered that they were refused.

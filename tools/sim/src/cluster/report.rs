@@ -165,6 +165,8 @@ report! {
     out_of_sequence,
     /// Publications of market data that were held at a replica until their time.
     publications,
+    /// Messages of the binary feed, in all channels.
+    feed_messages,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts from a snapshot.

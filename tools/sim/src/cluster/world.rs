@@ -544,6 +544,7 @@ impl World {
         self.report.publications = checks.publication_count();
         let report = &mut self.report;
         [report.amended_triggers, report.pools_refused, report.pools_taken, report.cancels_on_disconnect] = checks.drawn_counts();
+        self.report.feed_messages = checks.feed_messages();
         self.report.timed_releases = checks.timed_release_count();
         self.report.late = checks.late_count();
         self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tracing::error;
 use walras_engine::Engine;
 use walras_fair_access::publications::ReleaseTime;
+use walras_feed::publisher::PublishError;
 use walras_market_data::Inconsistency;
 use walras_ports::{Feed, ReleaseSource, SharedCatalog};
 use walras_replica::{Applied, Derived, PassedOn, Probe, Publication, Route};
@@ -82,6 +83,10 @@ impl Probe for Feeds {
 
     fn inconsistent(&mut self, defect: Inconsistency) {
         error!("market data: {defect}");
+    }
+
+    fn feed_stopped(&mut self, defect: PublishError) {
+        error!("the binary feed is published no more: {defect}");
     }
 
     fn begun(&mut self, _: &Engine, _: &Derived, known_from: Option<ReleaseTime>) {

@@ -14,6 +14,7 @@
 
 mod alarm;
 mod fair;
+mod feed_sender;
 mod feeds;
 mod keys;
 mod log_host;
@@ -43,13 +44,14 @@ use walras_ports::{
     Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, RoundOfVisits, Status,
     Storage, View,
 };
-use walras_replica::{Derived, Effect, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
+use walras_replica::{Derived, Effect, FeedPiece, HandoverReason, KeptState, NoOutcome, Replica, clock_trouble};
 use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt, SignedBy};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
 
 use super::batches::{Declared, Solver};
 use alarm::Alarm;
+use feed_sender::FeedSender;
 use feeds::{Feeds, Freezing};
 use log_host::{LogJob, LogReport};
 use log_seat::{LogSeat, ThreadGone, Writer};
@@ -145,6 +147,8 @@ pub(super) struct ReplicaThread<D: Disk> {
     /// Entries were applied since the state was compared with the configuration's batch markets.
     is_unlooked: bool,
     keys: keys::KeyShare,
+    /// Sends the binary feed, where it is published.
+    feed_sender: Option<FeedSender>,
 }
 
 impl<D: Disk> ReplicaThread<D> {
@@ -369,12 +373,23 @@ impl<D: Disk> ReplicaThread<D> {
             Effect::HandsOver { to, why: HandoverReason::IdleMarket(market) } => {
                 error!("every block of batch market {market} was set aside as a whole in this term: handing over to replica {to}");
             }
+            Effect::Publish(piece) => self.publish_feed(piece),
             Effect::CopiesDiffer { gateway, ordinal } => warn!(
                 "gateway {gateway}: command {} of session {} came with other content than its first copy, which counts",
                 ordinal.session_seq, ordinal.session
             ),
         }
         Ok(())
+    }
+
+    /// Gives an entry to the binary feed, and its state where the feed lost one before.
+    fn publish_feed(&mut self, piece: FeedPiece) {
+        let Some(sender) = &mut self.feed_sender else { return };
+        if sender.take(piece)
+            && let Some(publisher) = &self.replica.observe().2.feed
+        {
+            sender.begin(publisher);
+        }
     }
 
     fn send_snapshot(&mut self, to: ReplicaId, meta: &SnapshotMeta, message: &[u8]) -> Result<(), Halt> {
@@ -654,7 +669,7 @@ impl<D: Disk> ReplicaThread<D> {
             match request {
                 Request::Stop => return self.begin_to_stop(),
                 Request::Read(question) => {
-                    let Derived { market, fills, histories } = derived;
+                    let Derived { market, fills, histories, feed: _ } = derived;
                     question(&View { engine, market, fills, histories, indicatives: feed.indicatives() });
                 }
                 Request::Connect { connection, queue } => feed.connect(connection, queue),
@@ -726,7 +741,7 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn publish(&mut self) {
-        let Self { replica, times, links, sockets, waiters, status, cluster, keys, now_ns, .. } = self;
+        let Self { replica, times, links, sockets, waiters, status, cluster, keys, feed_sender, now_ns, .. } = self;
         if replica.sequencer().is_settled() {
             keys.share(links);
         }
@@ -758,6 +773,9 @@ impl<D: Disk> ReplicaThread<D> {
         status.set_release_bound_ns(bounds.map_or(0, |(here_ns, leader_ns)| here_ns.saturating_add(leader_ns)));
         if std::mem::take(is_replaced) {
             feed.start_over(engine, &derived.market);
+            if let (Some(sender), Some(publisher)) = (feed_sender, &derived.feed) {
+                sender.begin(publisher);
+            }
         }
     }
 

@@ -13,10 +13,11 @@ use mio::Poll;
 use tokio::sync::watch;
 use tracing::{info, warn};
 use walras_access::Clock;
-use walras_config::{ClusterOptions, Config, EntryOptions, EntryTlsOptions};
+use walras_config::{ClusterOptions, Config, EntryOptions, EntryTlsOptions, FeedOptions};
 use walras_consensus::{Members, ReplicaId, Slot};
 use walras_engine::versions::NEWEST;
 use walras_entry_port::{EntryClock, EntrySockets, EntryTls, EntryTlsError, SharedAccess};
+use walras_feed::publisher::{Publisher, Views};
 use walras_gateway::session::{ReportSettings, ServerSettings, VenueKeys};
 use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
@@ -31,6 +32,7 @@ use walras_terminal::progress::while_waiting;
 use walras_wire::order_entry::Sealing;
 
 use super::alarm::Alarm;
+use super::feed_sender::FeedSender;
 use super::feeds::{Feeds, Freezing};
 use super::keys::{self, KeyShare};
 use super::log_host::LogHost;
@@ -320,12 +322,14 @@ impl ReplicaVenue {
             every_ns: nanoseconds(flush_every),
             delay_ns_max: config.fair_access.release_max_us.saturating_mul(1_000),
         });
+        let feed_options = config.feed_options().map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let settings = ReplicaSettings {
             sequencing,
             entry: ServerSettings { sealing, ..ServerSettings::default() },
             entry_keys: Arc::new(VenueKeys::new(&walras_access::random_bytes())),
             fair,
             publish,
+            feed: feed_options.as_ref().map(|_| Views::ALL),
             addresses: order_entries(&addresses),
             clock_error_ns_max,
             tick_every_ns: nanoseconds(Duration::from_millis(config.log.tick_interval_ms)),
@@ -350,6 +354,7 @@ impl ReplicaVenue {
         let mut replica = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         replica.go_live();
         let (Feeds { listeners, feed, .. }, engine, derived) = replica.observe();
+        let feed_sender = feed_options.map(|options| begin_feed(&options, derived.feed.as_ref())).transpose()?;
         feed.go_live(engine, &derived.market);
         if let Some(recorder) = &mut listeners.archive {
             recorder.go_live();
@@ -410,6 +415,7 @@ impl ReplicaVenue {
             declared: Declared::new(&config.batch),
             is_unlooked: true,
             keys: KeyShare::new(Arc::clone(&access), news_in),
+            feed_sender,
         };
         let (alive, ended) = watch::channel(());
         let run = move || {
@@ -503,4 +509,16 @@ impl ReplicaVenue {
             halt
         })
     }
+}
+
+/// The way out of the binary feed, which begins with what the replica has.
+fn begin_feed(options: &FeedOptions, publisher: Option<&Publisher>) -> Result<FeedSender, RecoveryError> {
+    let mut sender = FeedSender::start(options)?;
+    match publisher {
+        Some(publisher) => sender.begin(publisher),
+        None => {
+            warn!("the binary feed is not published: this venue has logged entries without it, and the feed begins with the log")
+        }
+    }
+    Ok(sender)
 }

@@ -16,6 +16,7 @@
 //! | `versions.rs` | transactions on pools are taken under the rules that know them, and refused under those before |
 //! | `disconnects.rs` | a client that wants its orders cancelled with its connection has them cancelled before it is back (without fair access, where the leader goes on leading) |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
+//! | `feed.rs` | every replica gives the binary feed's messages the same numbers and bytes, a reader of them has the engine's books, and none is released early |
 //! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
 //! | `instants.rs` | with fair access and the venue's time known, nobody releases market data before t_M + d_h by the true time, however wrong the leader's clock is |
 //! | `funds.rs` | after every entry each account has what the events gave it, nobody less than nothing, and of each asset there is what came in |
@@ -29,6 +30,7 @@
 mod answers;
 mod disconnects;
 mod durable;
+mod feed;
 mod funds;
 mod history;
 mod hold;
@@ -52,8 +54,9 @@ use std::collections::BTreeMap;
 use walras_consensus::{ReplicaId, RoleChange, Slot, SlotEntry};
 use walras_engine::{Engine, Numbered};
 use walras_fair_access::resequence::Stamp;
+use walras_feed::publisher::PublishError;
 use walras_gateway::session::{ClientError, ClientEvent};
-use walras_replica::Origin;
+use walras_replica::{FeedPiece, Origin};
 use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
 use walras_testkit::Readers;
 use walras_types::{AccountId, LogIndex, Ordinal, SessionId, TimeNs};
@@ -90,6 +93,7 @@ pub(crate) struct Checks {
     /// Where every stamp counts.
     holds: Option<hold::Holds>,
     releases: releases::Releases,
+    feed: feed::Feed,
     /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
     unwatched: Option<ReplicaId>,
     /// Replicas were set back to an older state: what they do is no part of the history.
@@ -141,6 +145,7 @@ impl Checks {
             funds: funds::Funds::default(),
             holds: (!has_outliers).then(hold::Holds::default),
             releases: releases::Releases::default(),
+            feed: feed::Feed::default(),
             unwatched,
             is_set_back: false,
             readers: BTreeMap::new(),
@@ -421,6 +426,25 @@ impl Checks {
     pub(crate) fn on_published(&mut self, replica: ReplicaId, log_index: LogIndex, release_ns: Option<u64>) {
         let checked = self.releases.on_published(replica, log_index, release_ns);
         self.note(checked);
+    }
+
+    /// A replica gives the binary feed what an entry did; `engine` is its own.
+    pub(crate) fn on_feed(&mut self, replica: ReplicaId, piece: &FeedPiece, engine: &Engine) {
+        if self.unwatched != Some(replica) && !self.is_set_back {
+            let known_from_ns = self.releases.known_from_ns(piece.log_index).filter(|_| !self.has_mesh);
+            let checked = self.feed.on_piece(replica, piece, Some(engine), known_from_ns);
+            self.note(checked);
+        }
+    }
+
+    /// A replica's binary feed did not follow from its log.
+    pub(crate) fn on_feed_stopped(&mut self, replica: ReplicaId, error: PublishError) {
+        self.note(Err(Violation::new("feed", format!("replica {replica} publishes no more: {error}"))));
+    }
+
+    /// Messages of the binary feed.
+    pub(crate) fn feed_messages(&self) -> u64 {
+        self.feed.count()
     }
 
     /// A replica lets go of what an entry published.

@@ -64,6 +64,11 @@ impl Releases {
         self.said.get(usize::try_from(log_index.0.checked_sub(1)?).ok()?).copied()
     }
 
+    /// When the state after an entry may be known.
+    pub(super) fn known_from_ns(&self, log_index: LogIndex) -> Option<u64> {
+        self.said(log_index).map(|said| said.known_from_ns)
+    }
+
     /// A replica goes on from a state of this time.
     pub(super) fn on_begin_from(&mut self, replica: ReplicaId, time_ns: u64) {
         self.begun_ns.insert(replica, time_ns);

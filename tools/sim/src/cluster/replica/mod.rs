@@ -2,6 +2,7 @@
 
 mod batches;
 mod fair;
+mod feed;
 mod moment;
 mod process;
 pub(crate) mod releases;

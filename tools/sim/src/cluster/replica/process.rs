@@ -610,7 +610,8 @@ impl Process {
                 unreachable!("clients send the same again, and {ordinal:?} came by {gateway} with something else")
             }
             Effect::HandsOver { to, .. } => self.out.push(Out::HandsOver(to)),
-            Effect::Leading(_) => {}
+            // Checkers see every entry's, also those that are replayed at a start.
+            Effect::Publish(_) | Effect::Leading(_) => {}
         }
         Ok(())
     }

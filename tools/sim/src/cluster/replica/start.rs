@@ -10,6 +10,7 @@ use std::sync::Arc;
 use walras_consensus::{Body, Durability, Members, Recovered, ReplicaId, Settings, SnapshotMeta};
 use walras_engine::Engine;
 use walras_engine::versions::{NEWEST, REHEARSAL};
+use walras_feed::publisher::Views;
 use walras_gateway::session::{ReportSettings, Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
@@ -287,6 +288,7 @@ impl Process {
             publish: from
                 .is_fair
                 .then_some(PublishSettings { every_ns: releases::PUBLISH_EVERY_NS, delay_ns_max: releases::DELAY_NS_MAX }),
+            feed: Some(Views::ALL),
             addresses: addresses.collect(),
             clock_error_ns_max: if from.compares_clocks { CLOCK_ERROR_NS_MAX } else { 0 },
             tick_every_ns: TICK_NS,

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use walras_consensus::{ReplicaId, Role, RoleChange};
 use walras_engine::Engine;
 use walras_fair_access::publications::ReleaseTime;
-use walras_replica::{Applied, Derived, PassedOn, Probe, Publication, Route};
+use walras_feed::publisher::PublishError;
+use walras_replica::{Applied, Derived, FeedPiece, PassedOn, Probe, Publication, Route};
 use walras_sequencer::{AppliedEntry, GatewayMessage, GatewayTime};
 use walras_testkit::Readers;
 use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId};
 
-use super::fair;
+use super::{fair, feed};
 use super::moment::Moment;
 use super::releases::Releases;
 use super::wrong::{WrongPart, stamped_by};
@@ -43,6 +44,8 @@ pub(super) struct Watch {
     wrong: Option<WrongPart>,
     /// States from other replicas that it went on from.
     pub(super) installed_count: u64,
+    /// It began with a state, and not with the first entry.
+    has_begun_late: bool,
 }
 
 /// A command that a planted fault acts on.
@@ -70,6 +73,7 @@ impl Watch {
             taken,
             wrong,
             installed_count: 0,
+            has_begun_late: false,
         }
     }
 }
@@ -168,6 +172,15 @@ impl Probe for Watch {
         }
     }
 
+    fn feed(&mut self, engine: &Engine, piece: &FeedPiece) {
+        let piece = feed::spoiled(self.mutation, self.has_begun_late, piece);
+        self.checks.borrow_mut().on_feed(self.me, &piece, engine);
+    }
+
+    fn feed_stopped(&mut self, error: PublishError) {
+        self.checks.borrow_mut().on_feed_stopped(self.me, error);
+    }
+
     fn publish(&mut self, publication: Publication<'_>) -> Option<i64> {
         let releases = self.releases.as_mut()?;
         let Publication { engine, known_from, ahead_ns, .. } = publication;
@@ -180,6 +193,7 @@ impl Probe for Watch {
     }
 
     fn begun(&mut self, engine: &Engine, derived: &Derived, _: Option<ReleaseTime>) {
+        self.has_begun_late = engine.last_applied() > LogIndex(0);
         self.readers = self.checks.borrow().readers_after(engine.last_applied());
         if self.readers.is_none() && derived.market.log_index() == LogIndex(0) {
             self.readers = Some(Readers::default());
