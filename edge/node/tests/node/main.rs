@@ -25,6 +25,7 @@ mod page;
 mod reads;
 mod recovery;
 mod refill;
+mod relay_process;
 mod replica;
 mod replica_clocks;
 mod schema;
