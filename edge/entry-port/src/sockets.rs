@@ -15,7 +15,7 @@ use walras_access::connections::{Doors, Guest, Kind, log_shortage};
 use walras_gateway::{Refusal, SourceId};
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
-use walras_replica::{ConnectionEnd, Loss, OrderEntry, Probe, Replica, ReplicaDisk, StreamId};
+use walras_replica::{ConnectionEnd, EntryHost, Loss, OrderEntry, StreamId};
 use walras_sequencer::{ArrivalCounts, Arrivals, GatewayTime};
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
@@ -84,16 +84,16 @@ pub trait EntryClock {
 }
 
 /// Where bytes of sockets go.
-pub struct EntryPort<'a, P, D, C> {
-    /// The replica.
-    pub replica: &'a mut Replica<P, D>,
+pub struct EntryPort<'a, H, C> {
+    /// The replica, or the leaf gateway.
+    pub replica: &'a mut H,
     /// The clocks.
     pub times: &'a mut C,
     /// The process's time.
     pub now_ns: u64,
 }
 
-impl<P, D, C: EntryClock> EntryPort<'_, P, D, C> {
+impl<H, C: EntryClock> EntryPort<'_, H, C> {
     /// Commands that are read at once have the same stamps: the time is taken for each read.
     fn at(&mut self) -> GatewayTime {
         self.times.at(self.now_ns)
@@ -161,7 +161,7 @@ impl EntrySockets {
     }
 
     /// The poll reports this port's listener or one of its connections.
-    pub fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    pub fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         let at = ready.token().0 - self.tokens.start;
         if at == 0 {
             self.accept(port);
@@ -193,7 +193,7 @@ impl EntrySockets {
     }
 
     /// Begins a round, with what was left in the one before.
-    pub fn read_on(&mut self, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    pub fn read_on(&mut self, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         while let Ok(stream) = self.displaced.1.try_recv() {
             self.displace(stream, port);
         }
@@ -208,7 +208,7 @@ impl EntrySockets {
         }
     }
 
-    fn accept(&mut self, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    fn accept(&mut self, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         while let Some((mut stream, remote)) = self.listener.accept(port.now_ns) {
             let place = self.free.pop().unwrap_or(self.sockets.len());
             let token = Token(self.tokens.start + 1 + place);
@@ -231,7 +231,7 @@ impl EntrySockets {
                 doorbell.ring();
             });
             debug!("order entry: {remote} connected");
-            if port.replica.fair().is_some() {
+            if port.replica.stamps() {
                 self.ask_for_stamps(&stream);
             }
             let source = SourceId::of(remote.ip());
@@ -271,7 +271,7 @@ impl EntrySockets {
     }
 
     /// Reads what is there, as far as it is the connection's turn, and with `to_the_end` whether anything may still come.
-    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    fn read(&mut self, place: usize, to_the_end: bool, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         let mut taken = 0;
         loop {
             let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut) else { return };
@@ -317,7 +317,7 @@ impl EntrySockets {
         id: StreamId,
         len: usize,
         stamp_ns: Option<u64>,
-        port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>,
+        port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>,
     ) -> io::Result<()> {
         let mut from = 0;
         while from < len {
@@ -351,7 +351,7 @@ impl EntrySockets {
         id: StreamId,
         len: usize,
         stamp_ns: Option<u64>,
-        port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>,
+        port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>,
     ) {
         let Self { sockets, buffer, plain, access, arrivals, .. } = self;
         let bytes = if self.tls.is_some() { &plain[..len] } else { &buffer[..len] };
@@ -389,7 +389,7 @@ impl EntrySockets {
     }
 
     /// The client is gone.
-    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    fn lose(&mut self, id: StreamId, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         let at = port.at();
         port.replica.on_disconnected(at, id);
         self.log_ends(port.replica.entry_mut());
@@ -397,7 +397,7 @@ impl EntrySockets {
     }
 
     /// Another connection needs the place.
-    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    fn displace(&mut self, id: StreamId, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         port.replica.entry_mut().bye(id, ByeReason::Rejected(RejectReason::Overloaded), "Another connection needs the place.");
         if let Some(socket) = self.socket(id) {
             // What the socket does not take now is not waited for.
@@ -432,7 +432,7 @@ impl EntrySockets {
     }
 
     /// Writes what there is.
-    pub fn flush(&mut self, port: &mut EntryPort<'_, impl Probe, impl ReplicaDisk, impl EntryClock>) {
+    pub fn flush(&mut self, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         let at = port.at();
         while let Some(id) = port.replica.next_dirty(at) {
             let Some(socket) = self.socket(id) else { continue };

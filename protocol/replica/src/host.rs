@@ -19,12 +19,13 @@ use walras_wire::{Command, Event, OpenSession, OrderCommand, SessionCommand, Ses
 
 use crate::effect::{Effect, WaiterAnswer};
 use crate::feed::{self, FeedPart, FeedPiece};
+use crate::leaves::{CancelledBy, Leaves};
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::OrderEntry;
 use crate::outcome::{NoOutcome, Outcome, rejected};
 use crate::pending_cancels::{PendingCancels, all_of};
 use crate::probe::{Applied, Probe, Publication};
-use crate::reads::ReadBarriers;
+use crate::reads::{ReadBarriers, Reader};
 use crate::replica::ReplicaDisk;
 use crate::state::{Derived, State};
 use crate::{Origin, StreamId};
@@ -46,6 +47,8 @@ pub(crate) struct ReplicaHost<P, D> {
     pub(crate) numbered: NumberedWaiters,
     pub(crate) cancels: PendingCancels,
     pub(crate) reads: ReadBarriers,
+    /// Gateways below this replica.
+    pub(crate) leaves: Leaves,
     /// Where market data is held.
     pub(crate) publishing: Option<Publishing>,
     /// The views of the binary feed that are published, if it is.
@@ -86,10 +89,10 @@ impl Publishing {
 impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     /// Fair access, and what it needs of this host.
     pub(crate) fn with_fair<R>(&mut self, act: impl FnOnce(&mut FairAccess<Origin>, &mut Participants<'_, P>) -> R) -> Option<R> {
-        let Self { fair, entry, numbered, reports, effects, probe, at, .. } = self;
+        let Self { fair, entry, leaves, numbered, reports, effects, probe, at, .. } = self;
         let now_ns = at.now_ns;
         let fair = fair.as_deref_mut()?;
-        Some(act(fair, &mut Participants { entry, numbered, reports, effects, probe, now_ns }))
+        Some(act(fair, &mut Participants { entry, leaves, numbered, reports, effects, probe, now_ns }))
     }
 
     /// Where replicas take binary orders, from now on.
@@ -119,18 +122,24 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
             }
             Origin::Opens(stream) => self.opened(stream, engine, applied.events),
             Origin::OpensElsewhere(opening) => {
-                if let Some(fair) = &mut self.fair {
-                    let session = open_outcome(engine, applied.events).map(|(session, _)| session);
-                    fair.on_opened(opening, applied.entry.log_index, session);
+                let session = open_outcome(engine, applied.events).map(|(session, _)| session);
+                match &mut self.fair {
+                    Some(fair) => fair.on_opened(opening, applied.entry.log_index, session),
+                    None => self.opened_for_leaf(opening, session),
                 }
             }
         }
     }
 
     fn opened(&mut self, stream: StreamId, engine: &Engine, events: &[Event]) {
-        let Self { entry, reports, at, .. } = self;
+        let Self { entry, leaves, reports, effects, at, .. } = self;
         match open_outcome(engine, events) {
-            Ok((session, next)) => entry.opened(stream, at.now_ns, session, next, reports),
+            Ok((session, next)) => {
+                if let Some(claim) = entry.terms(stream, session).filter(|terms| !terms.has_copies) {
+                    leaves.replaced_before(session, claim.logon_seq, effects);
+                }
+                entry.opened(stream, at.now_ns, session, next, reports);
+            }
             Err(reason) => entry.not_opened(stream, reason),
         }
     }
@@ -138,17 +147,23 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     /// What the log has of cancels on disconnect need not be requested any more, nor for an account that is back.
     fn follow_cancels(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
+        let Self { cancels, leaves, effects, .. } = self;
         match applied.entry.content.command() {
             Some(Command::Order(OrderCommand::MassCancel(cancel))) if *cancel == all_of(cancel.account) && is_refused => {
-                self.cancels.on_refused(cancel.account);
+                cancels.on_refused(cancel.account);
             }
             Some(Command::Order(OrderCommand::MassCancel(cancel))) => {
-                if let Some(nonce) = &applied.entry.nonce {
-                    self.cancels.on_done(cancel.account, nonce.fingerprint);
+                let fingerprint = applied.entry.nonce.as_ref().map(|nonce| nonce.fingerprint);
+                if let Some(fingerprint) = fingerprint {
+                    cancels.on_done(cancel.account, fingerprint);
+                }
+                if applied.entry.ordinal.is_none() {
+                    leaves.cancelled(cancel.account, CancelledBy::Request(fingerprint), effects);
                 }
             }
             Some(Command::Session(SessionCommand::Open(OpenSession { account: Some(account), .. }))) if !is_refused => {
-                self.cancels.on_back(*account);
+                cancels.on_back(*account);
+                leaves.cancelled(*account, CancelledBy::Return, effects);
             }
             _ => {}
         }
@@ -158,19 +173,29 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     fn answer_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
         self.numbered.applied(ordinal, numbered, || outcome(applied), &mut self.effects);
-        match numbered {
-            Numbered::Done(answer) => self.entry.answer(ordinal, answer, Some(applied.entry.time)),
-            Numbered::Repeated(answer) => self.entry.answer(ordinal, answer, None),
-            Numbered::Refused(reason) => self.entry.refused(ordinal, reason),
-        }
+        let Self { entry, leaves, effects, .. } = self;
+        let (answer, time) = match numbered {
+            Numbered::Done(answer) => (answer, Some(applied.entry.time)),
+            Numbered::Repeated(answer) => (answer, None),
+            Numbered::Refused(reason) => {
+                leaves.refused(ordinal, reason, effects);
+                return entry.refused(ordinal, reason);
+            }
+        };
+        entry.answer(ordinal, answer, time);
+        leaves.answer(ordinal, answer, time, effects);
     }
 
     fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
-        let Self { reports, entry, .. } = self;
+        let Self { reports, entry, leaves, effects, .. } = self;
         for event in events {
-            reports.on_event(log_index, time, event, |account, report| entry.report(account, report));
+            reports.on_event(log_index, time, event, |account, report| {
+                entry.report(account, report);
+                leaves.report(account, report, effects);
+            });
             if let Event::Session(SessionEvent::Closed(closed)) = event {
                 entry.closed(closed.session);
+                leaves.closed(closed.session, effects);
             }
         }
     }
@@ -313,6 +338,8 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         self.probe.installed(&engine, &self.derived, known_from);
         self.numbered.lose_all(RejectReason::NotLeader, &mut self.effects);
         self.cancels.clear();
+        // They begin anew, with the state as it is then.
+        self.leaves.detach_all(Some(self.me), &mut self.effects);
         if let Some(fair) = &mut self.fair {
             fair.on_installed(&engine);
             self.entry.fail_all();
@@ -338,6 +365,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             fair.on_role(change.term, |origin| refuse(origin, RejectReason::NotLeader, effects));
         } else if was != self.leader && self.leader != Some(self.me) {
             self.entry.not_leader(&self.leader_address);
+            self.leaves.detach_all(self.leader, &mut self.effects);
         }
     }
 
@@ -357,7 +385,11 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
     }
 
     fn read_ready(&mut self, token: ReadToken) {
-        self.reads.reached(token, &mut self.effects);
+        let Self { reads, leaves, effects, .. } = self;
+        reads.reached(token, |reader| match reader {
+            Reader::Waiter(waiter) => effects.push(Effect::Answer { waiter, answer: WaiterAnswer::Read }),
+            Reader::Leaf(leaf, epoch) => leaves.attach(leaf, epoch, effects),
+        });
     }
 }
 
@@ -376,6 +408,7 @@ pub(crate) fn refuse(origin: Origin, reason: RejectReason, effects: &mut Vec<Eff
 /// What fair access needs of a replica: other replicas, and participants here.
 pub(crate) struct Participants<'a, P> {
     entry: &'a mut OrderEntry,
+    leaves: &'a mut Leaves,
     numbered: &'a mut NumberedWaiters,
     reports: &'a Reports,
     effects: &'a mut Vec<Effect>,
@@ -395,20 +428,24 @@ impl<P: Probe> GatewayHost<Origin> for Participants<'_, P> {
 
     fn opened(&mut self, open: &OpenSession, session: SessionId, next: SessionSeq) {
         self.entry.open_applied(self.now_ns, open, session, next, self.reports);
+        self.leaves.opened(open, Ok(session), self.effects);
     }
 
     fn refused(&mut self, ordinal: Ordinal, reason: RejectReason) {
         self.probe.order_refused(ordinal, reason);
         self.numbered.refused(ordinal, reason, self.effects);
         self.entry.refused(ordinal, reason);
+        self.leaves.refused(ordinal, reason, self.effects);
     }
 
     fn opening_refused(&mut self, open: &OpenSession, reason: RejectReason) {
         self.entry.opening_refused(open, reason);
+        self.leaves.opened(open, Err(reason), self.effects);
     }
 
     fn late(&mut self, ordinal: Ordinal, late_ns: u64) {
         self.entry.late(ordinal, late_ns);
+        self.leaves.late(ordinal, late_ns, self.effects);
     }
 
     fn timed(&mut self, timed: Timed) {
@@ -417,6 +454,7 @@ impl<P: Probe> GatewayHost<Origin> for Participants<'_, P> {
 
     fn replaced_before(&mut self, session: SessionId, logon_seq: u64) {
         self.entry.replaced_before(session, logon_seq);
+        self.leaves.replaced_before(session, logon_seq, self.effects);
     }
 
     fn not_taken(&mut self, origin: Origin, why: NotTaken) {

@@ -16,9 +16,14 @@
 //! *Start reading* at [`Replica::round`]; what it wants to happen is [`Effect`].
 
 mod effect;
+mod entry_backend;
+mod entry_host;
 mod feed;
+mod from_leaves;
 mod frozen;
 mod host;
+mod leaf;
+mod leaves;
 mod numbered;
 mod order_entry;
 mod outcome;
@@ -33,8 +38,10 @@ mod storage;
 use walras_sequencer::RemoteOpening;
 
 pub use effect::{Effect, HandoverReason, WaiterAnswer};
+pub use entry_host::EntryHost;
 pub use feed::{FeedPart, FeedPiece, FeedRun};
 pub use frozen::{FrozenState, WritePart, engine_hash, split_part, split_parts};
+pub use leaf::{LEAF, Leaf, LeafEffect, LeafMessage, LeafSession, LeafSettings, OwnedReport};
 pub use order_entry::{Charge, ConnectionEnd, Loss, OrderEntry};
 pub use outcome::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};
 pub use peer_clocks::clock_trouble;

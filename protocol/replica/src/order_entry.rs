@@ -3,35 +3,60 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, VenueKeys};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
-use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
+use walras_sequencer::{GatewayTime, NotTaken};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
-use walras_wire::{Command, OpenSession, SessionCommand};
+use walras_wire::{Command, OpenSession};
 
-use crate::pending_cancels::{PendingCancels, all_of};
-use crate::probe::{PassedOn, Probe, Route};
-use crate::{Origin, StreamId};
+use crate::StreamId;
+use crate::leaf::LeafSession;
 
 /// Whether a key may send one more command now.
 pub type Charge<'a> = dyn FnMut(&Principal, Permission, Allowance) -> Result<(), Refusal> + 'a;
 
-/// What order entry hands commands to.
-pub(crate) struct Backend<'a, P> {
-    /// The sequencer of this replica.
-    pub(crate) sequencer: &'a mut ReplicatedSequencer<Origin>,
-    /// Passes commands on to the leader; `None`: only a leader takes commands.
-    pub(crate) fair: Option<&'a mut FairAccess<Origin>>,
-    /// Keeps cancels on disconnect, where nothing is passed on.
-    pub(crate) cancels: &'a mut PendingCancels,
+/// What order entry hands commands to: a replica's own sequencer, or the replica above a leaf gateway.
+pub(crate) trait EntryBackend {
     /// When the input came.
-    pub(crate) at: GatewayTime,
+    fn at(&self) -> GatewayTime;
     /// Where the leader takes orders, as far as it is known.
-    pub(crate) leader: &'a str,
-    /// Observes.
-    pub(crate) probe: &'a mut P,
+    fn leader(&self) -> &str;
+    /// A connection asks for its session.
+    fn open(&mut self, asked: AskedSession) -> Opens;
+    /// Nobody here waits for this session any more.
+    fn give_up_opening(&mut self, open: OpenSession);
+    /// A connection's command.
+    ///
+    /// # Errors
+    /// What is known of it already, or why it is not taken.
+    fn submit(&mut self, ordinal: Ordinal, command: &Command, content: &[u8], has_copies: bool) -> Result<(), NotTaken>;
+    /// A participant is lost, who wanted his orders cancelled then.
+    fn cancel_behind(&mut self, session: Option<SessionId>, account: AccountId);
+}
+
+/// The session that a connection asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskedSession {
+    /// Which connection.
+    pub(crate) stream: StreamId,
+    /// Which session.
+    pub(crate) open: OpenSession,
+    /// The client's number of its logon.
+    pub(crate) logon_seq: u64,
+    /// Whether other connections keep the session too.
+    pub(crate) has_copies: bool,
+}
+
+/// What becomes of the wish for a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Opens {
+    /// Its connection is told by name.
+    Direct,
+    /// All connections that wait for this session are told together.
+    Together,
+    /// Not taken.
+    Not(NotTaken),
 }
 
 /// Why a connection is over.
@@ -142,14 +167,8 @@ impl OrderEntry {
     }
 
     /// Bytes came, cut anywhere. Afterwards ask for [`next_logon`](Self::next_logon).
-    pub(crate) fn on_bytes<P: Probe>(
-        &mut self,
-        stream: StreamId,
-        bytes: &[u8],
-        charge: &mut Charge<'_>,
-        backend: &mut Backend<'_, P>,
-    ) {
-        let now_ns = backend.at.now_ns;
+    pub(crate) fn on_bytes(&mut self, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>, backend: &mut impl EntryBackend) {
+        let now_ns = backend.at().now_ns;
         self.serve(stream, charge, backend, |server, host| server.on_bytes(now_ns, bytes, host));
     }
 
@@ -159,22 +178,22 @@ impl OrderEntry {
     }
 
     /// The verdict on a logon.
-    pub(crate) fn on_authenticated<P: Probe>(
+    pub(crate) fn on_authenticated(
         &mut self,
         stream: StreamId,
         verdict: Result<Principal, Refusal>,
-        backend: &mut Backend<'_, P>,
+        backend: &mut impl EntryBackend,
     ) {
         self.serve(stream, &mut |_, _, _| Ok(()), backend, |server, host| server.authenticated(verdict, host));
     }
 
     /// Lets a connection's session act, then gives it what the sequencer answered at once.
-    fn serve<'b, P: Probe>(
+    fn serve<B: EntryBackend>(
         &mut self,
         stream: StreamId,
         charge: &mut Charge<'_>,
-        backend: &mut Backend<'b, P>,
-        act: impl FnOnce(&mut SessionServer, &mut Serving<'_, '_, 'b, P>),
+        backend: &mut B,
+        act: impl FnOnce(&mut SessionServer, &mut Serving<'_, '_, B>),
     ) {
         let Self { connections, waiting, logons, immediate, .. } = self;
         let Some(connection) = connection_at(connections, stream) else { return };
@@ -185,7 +204,7 @@ impl OrderEntry {
         for one in host.immediate.drain(..) {
             match one {
                 Immediate::Open(NotTaken::NotLeader { .. }) | Immediate::Command(_, NotTaken::NotLeader { .. }) => {
-                    server.not_leader(host.backend.leader);
+                    server.not_leader(host.backend.leader());
                 }
                 Immediate::Open(NotTaken::Refused(reason)) => server.bye(ByeReason::Rejected(reason), ""),
                 Immediate::Open(NotTaken::Repeated(_) | NotTaken::OnItsWay) => server.bye(ByeReason::VenueFault, ""),
@@ -200,7 +219,7 @@ impl OrderEntry {
     }
 
     /// The client closed the connection, or it broke: the connection is gone.
-    pub(crate) fn on_lost<P: Probe>(&mut self, stream: StreamId, backend: &mut Backend<'_, P>) {
+    pub(crate) fn on_lost(&mut self, stream: StreamId, backend: &mut impl EntryBackend) {
         let Some(connection) = connection_at(&mut self.connections, stream) else { return };
         connection.server.on_disconnect();
         self.end_if_over(stream, Loss::Lost, backend);
@@ -216,7 +235,7 @@ impl OrderEntry {
     }
 
     /// The next connection that has something to write or is over, each once.
-    pub(crate) fn next_dirty<P: Probe>(&mut self, backend: &mut Backend<'_, P>) -> Option<StreamId> {
+    pub(crate) fn next_dirty(&mut self, backend: &mut impl EntryBackend) -> Option<StreamId> {
         while let Some(stream) = self.dirty.pop_front() {
             if let Some(connection) = connection_at(&mut self.connections, stream) {
                 connection.is_dirty = false;
@@ -272,7 +291,7 @@ impl OrderEntry {
     }
 
     /// Follows up on a connection that has ended, once.
-    fn end_if_over<P: Probe>(&mut self, stream: StreamId, loss: Loss, backend: &mut Backend<'_, P>) {
+    fn end_if_over(&mut self, stream: StreamId, loss: Loss, backend: &mut impl EntryBackend) {
         let Some(connection) = connection_at(&mut self.connections, stream) else { return };
         let Some(ended) = connection.server.take_ended() else { return };
         self.ends.push_back(ConnectionEnd { stream, account: connection.account, reason: ended.reason, loss });
@@ -280,16 +299,7 @@ impl OrderEntry {
             self.stop_waiting(stream, open, backend);
         }
         if let Some(account) = ended.cancel {
-            let cancel = all_of(account);
-            match (&mut backend.fair, ended.session) {
-                (Some(fair), Some(session)) => {
-                    fair.cancel_behind(backend.at, session, cancel);
-                    backend.probe.cancels_behind(backend.at, session);
-                }
-                (_, session) => {
-                    backend.cancels.wait(account, session.unwrap_or(SessionId(0)), Stamp::Gateway(backend.at.now.0));
-                }
-            }
+            backend.cancel_behind(ended.session, account);
         }
         self.detach(stream.place);
     }
@@ -306,15 +316,13 @@ impl OrderEntry {
     }
 
     /// A connection that is gone waits for no session.
-    fn stop_waiting<P>(&mut self, stream: StreamId, open: OpenSession, backend: &mut Backend<'_, P>) {
+    fn stop_waiting(&mut self, stream: StreamId, open: OpenSession, backend: &mut impl EntryBackend) {
         let name = (open.account, open.token);
         let Some(streams) = self.waiting.get_mut(&name) else { return };
         streams.retain(|other| *other != stream);
         if streams.is_empty() {
             self.waiting.remove(&name);
-            if let Some(fair) = &mut backend.fair {
-                fair.give_up_opening(open);
-            }
+            backend.give_up_opening(open);
         }
     }
 
@@ -324,7 +332,25 @@ impl OrderEntry {
 
     /// The log has opened a connection's session.
     pub(crate) fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
-        let Some(ours) = self.connection(stream).map(Connection::claim) else { return };
+        let Some(Connection { account, wanted, .. }) = self.connection(stream) else { return };
+        let (account, start) = (*account, SessionStart::new(session, next, *account, *wanted, reports));
+        if !self.begin(stream, now_ns, start) {
+            return;
+        }
+        if let (Some(account), Some(connection)) = (account, connection_at(&mut self.connections, stream))
+            && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
+        {
+            for report in missed {
+                // They follow each other from the one that was announced.
+                let _ = connection.server.report(&report);
+            }
+        }
+    }
+
+    /// A connection's session begins: whether it did. The reports from the first one that is announced follow.
+    pub(crate) fn begin(&mut self, stream: StreamId, now_ns: u64, start: SessionStart) -> bool {
+        let session = start.session;
+        let Some(ours) = self.connection(stream).map(Connection::claim) else { return false };
         let others = self.by_session.get(&session).cloned().unwrap_or_default();
         for other in others.into_iter().filter(|other| *other != stream.place) {
             let Some(theirs) = self.connections[other].as_ref().map(Connection::claim) else { continue };
@@ -334,26 +360,21 @@ impl OrderEntry {
             // The later logon has the session, not the one that the log opened last: a client gives a connection up before the
             // venue knows.
             if theirs.logon_seq > ours.logon_seq {
-                return self.replace(stream.place);
+                self.replace(stream.place);
+                return false;
             }
             self.replace(other);
         }
         let Self { by_session, by_account, connections, dirty, .. } = self;
-        let Some(connection) = connection_at(connections, stream) else { return };
+        let Some(connection) = connection_at(connections, stream) else { return false };
         join(by_session, session, stream.place);
         connection.session = Some(session);
-        let start = SessionStart::new(session, next, connection.account, connection.wanted, reports);
         connection.server.opened(now_ns, start);
         if let Some(account) = connection.account {
-            if let Resend::Found(missed) = reports.resend(account, start.reports_from - 1) {
-                for report in missed {
-                    // They follow each other from the one that was announced.
-                    let _ = connection.server.report(&report);
-                }
-            }
             join(by_account, account, stream.place);
         }
         connection.mark_dirty(dirty);
+        true
     }
 
     /// A later logon has the session.
@@ -375,11 +396,45 @@ impl OrderEntry {
         next: SessionSeq,
         reports: &Reports,
     ) {
-        for stream in self.waiting.remove(&(open.account, open.token)).unwrap_or_default() {
-            if let Some(connection) = connection_at(&mut self.connections, stream) {
+        for stream in self.take_waiting(open) {
+            self.opened(stream, now_ns, session, next, reports);
+        }
+    }
+
+    /// Connections that wait for a session, which wait for it to begin from now on.
+    pub(crate) fn take_waiting(&mut self, open: &OpenSession) -> Vec<StreamId> {
+        let streams = self.waiting.remove(&(open.account, open.token)).unwrap_or_default();
+        for stream in &streams {
+            if let Some(connection) = connection_at(&mut self.connections, *stream) {
                 connection.opening = None;
             }
-            self.opened(stream, now_ns, session, next, reports);
+        }
+        streams
+    }
+
+    /// What a connection, which is not over, has asked for in its logon, as of this session.
+    pub(crate) fn terms(&self, stream: StreamId, session: SessionId) -> Option<LeafSession> {
+        self.connection(stream).filter(|connection| !connection.server.is_over()).map(|connection| connection.terms(session))
+    }
+
+    /// The same of a connection that has this session.
+    pub(crate) fn terms_of(&self, session: SessionId) -> Option<LeafSession> {
+        let place = self.by_session.get(&session)?.first()?;
+        self.connections[*place].as_ref().map(|connection| connection.terms(session))
+    }
+
+    /// Whether a connection has this session.
+    pub(crate) fn has_session(&self, session: SessionId) -> bool {
+        self.by_session.contains_key(&session)
+    }
+
+    /// Reports of an account are lost: its connections are over.
+    pub(crate) fn fail_account(&mut self, account: AccountId) {
+        let Self { by_account, connections, dirty, .. } = self;
+        for &place in by_account.get(&account).into_iter().flatten() {
+            let Some(connection) = &mut connections[place] else { continue };
+            connection.server.bye(ByeReason::VenueFault, "");
+            connection.mark_dirty(dirty);
         }
     }
 
@@ -501,6 +556,11 @@ impl Connection {
         }
     }
 
+    fn terms(&self, session: SessionId) -> LeafSession {
+        let Self { account, logon_seq, has_copies, wanted, .. } = *self;
+        LeafSession { session, account, logon_seq, has_copies, wanted }
+    }
+
     fn claim(&self) -> Claim {
         Claim { logon_seq: self.logon_seq, has_copies: self.has_copies }
     }
@@ -547,8 +607,8 @@ struct Notes<'a> {
 }
 
 /// What a connection's session asks for while it is served.
-struct Serving<'s, 'c, 'b, P> {
-    backend: &'s mut Backend<'b, P>,
+struct Serving<'s, 'c, B> {
+    backend: &'s mut B,
     charge: &'s mut Charge<'c>,
     stream: StreamId,
     notes: Notes<'s>,
@@ -557,7 +617,7 @@ struct Serving<'s, 'c, 'b, P> {
     immediate: &'s mut Vec<Immediate>,
 }
 
-impl<P: Probe> Host for Serving<'_, '_, '_, P> {
+impl<B: EntryBackend> Host for Serving<'_, '_, B> {
     fn authenticate(&mut self, logon: LogonRequest) {
         *self.notes.logon_seq = logon.terms.logon_seq;
         *self.notes.has_copies = logon.terms.has_copies();
@@ -567,18 +627,14 @@ impl<P: Probe> Host for Serving<'_, '_, '_, P> {
     fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted) {
         (*self.notes.account, *self.notes.wanted) = (account, reports);
         let open = OpenSession { account, token };
-        let Backend { sequencer, fair, at, .. } = &mut *self.backend;
-        if let Some(fair) = fair {
-            if let Some(reason) = fair.refusal() {
-                return self.immediate.push(Immediate::Open(NotTaken::Refused(reason)));
+        let (logon_seq, has_copies) = (*self.notes.logon_seq, *self.notes.has_copies);
+        match self.backend.open(AskedSession { stream: self.stream, open, logon_seq, has_copies }) {
+            Opens::Direct => {}
+            Opens::Together => {
+                *self.notes.opening = Some(open);
+                self.waiting.entry((account, token)).or_default().push(self.stream);
             }
-            *self.notes.opening = Some(open);
-            self.waiting.entry((account, token)).or_default().push(self.stream);
-            return fair.open(*at, open, *self.notes.logon_seq, *self.notes.has_copies);
-        }
-        let origin = Some(Origin::Opens(self.stream));
-        if let Err((why, _)) = sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), origin) {
-            self.immediate.push(Immediate::Open(why));
+            Opens::Not(why) => self.immediate.push(Immediate::Open(why)),
         }
     }
 
@@ -587,22 +643,8 @@ impl<P: Probe> Host for Serving<'_, '_, '_, P> {
     }
 
     fn submit(&mut self, ordinal: Ordinal, command: &Command, content: &[u8]) {
-        let Backend { sequencer, fair, at, probe, .. } = &mut *self.backend;
-        let (taken, route) = match fair {
-            Some(fair) => {
-                let taken = fair.submit(*at, sequencer.engine(), ordinal, content);
-                (taken, Route::Stamped { leads: sequencer.is_leading() })
-            }
-            None => {
-                let taken = sequencer.submit(at.now, Some(ordinal), command, None).map_err(|(why, _)| why);
-                (taken, Route::Sequencer)
-            }
-        };
-        match taken {
-            Ok(()) => {
-                probe.passed_on(&PassedOn { at: *at, ordinal, content, has_copies: *self.notes.has_copies, route });
-            }
-            Err(why) => self.immediate.push(Immediate::Command(ordinal, why)),
+        if let Err(why) = self.backend.submit(ordinal, command, content, *self.notes.has_copies) {
+            self.immediate.push(Immediate::Command(ordinal, why));
         }
     }
 }

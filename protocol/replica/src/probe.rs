@@ -8,8 +8,8 @@ use walras_market_data::{AccountDelta, Inconsistency, MarketData};
 use walras_sequencer::{AppliedEntry, FairAccess, GatewayTime, Timed};
 use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId};
 
-use crate::feed::FeedPiece;
 use crate::Origin;
+use crate::feed::FeedPiece;
 use crate::state::Derived;
 
 /// Observes a replica as it runs: feeds and measurements in production, checkers in a simulation. Its methods do nothing by
@@ -108,8 +108,10 @@ pub trait Probe {
 /// A session's command that came in over a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct PassedOn<'a> {
-    /// When its bytes came.
+    /// When its bytes came, as it is stamped.
     pub at: GatewayTime,
+    /// When it came here: later where a leaf gateway stamped it.
+    pub came: GatewayTime,
     /// Its number.
     pub ordinal: Ordinal,
     /// Its bytes.

@@ -20,15 +20,17 @@ use walras_types::{EngineVersion, LogIndex, RejectReason, TimeNs};
 use walras_wire::{Command, VenueCommand, encode_command};
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
+use crate::entry_backend::Backend;
 use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
+use crate::leaves::Leaves;
 use crate::numbered::NumberedWaiters;
-use crate::order_entry::{Backend, Charge, OrderEntry};
+use crate::order_entry::{Charge, OrderEntry};
 use crate::outcome::{NoOutcome, Number, NumberedOutcome};
 use crate::peer_clocks::PeerClocks;
 use crate::pending_cancels::PendingCancels;
 use crate::probe::Probe;
-use crate::reads::ReadBarriers;
+use crate::reads::{ReadBarriers, Reader};
 use crate::state::{Derived, State};
 use crate::storage::{Storage, StorageWatch};
 use crate::{Origin, StreamId, WaiterId};
@@ -57,6 +59,8 @@ pub struct ReplicaSettings {
     pub publish: Option<PublishSettings>,
     /// The views of the binary feed that are published; `None` where it is off. A venue whose log began without it has none.
     pub feed: Option<Views>,
+    /// Gateways that may be linked below this replica. Their ids are no replica's.
+    pub leaves: BTreeSet<ReplicaId>,
     /// Where replicas take binary orders.
     pub addresses: BTreeMap<ReplicaId, Arc<str>>,
     /// A leader whose clock differs by more from those of most voters hands over; 0 for never.
@@ -107,8 +111,8 @@ pub trait ReplicaDisk {
 /// One replica of a venue. After inputs, say [`round`](Self::round), then carry out what [`take_effects`](Self::take_effects) gives
 /// and write what [`next_dirty`](Self::next_dirty) names.
 pub struct Replica<P, D> {
-    sequencer: ReplicatedSequencer<Origin>,
-    host: ReplicaHost<P, D>,
+    pub(crate) sequencer: ReplicatedSequencer<Origin>,
+    pub(crate) host: ReplicaHost<P, D>,
     clocks: PeerClocks,
     /// A clock was read, or it is time to ask.
     clocks_changed: bool,
@@ -149,6 +153,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             fair,
             publish,
             feed,
+            leaves,
             addresses,
             clock_error_ns_max,
             tick_every_ns,
@@ -177,6 +182,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             numbered: NumberedWaiters::default(),
             cancels: PendingCancels::default(),
             reads: ReadBarriers::default(),
+            leaves: Leaves::new(leaves),
             publishing,
             feed,
             leader: None,
@@ -273,6 +279,17 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.host.set_addresses(addresses);
         self.sequencer.set_peers(at.now_ns, peers.clone());
         self.peers = peers;
+    }
+
+    /// These gateways may be linked from now on; what is known of others is forgotten.
+    pub fn set_leaves(&mut self, leaves: BTreeSet<ReplicaId>) {
+        self.host.leaves.set_known(leaves);
+    }
+
+    /// Whether this is a gateway, and no replica.
+    #[must_use]
+    pub fn is_leaf(&self, id: ReplicaId) -> bool {
+        self.host.leaves.is_one(id)
     }
 
     /// Fair access: passes on what came here, takes what is due into the log.
@@ -380,6 +397,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             if host.fair.is_some() && !sequencer.is_leading() {
                 // What participants pass on here may be in the log, and this replica cannot answer them.
                 host.entry.refuse_all(reason);
+                host.leaves.detach_all(None, &mut host.effects);
             }
         }
         if sequencer.is_leading()
@@ -443,6 +461,10 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// The replica must stop.
     pub fn on_message(&mut self, at: GatewayTime, from: ReplicaId, bytes: Bytes) -> Result<(), Halt> {
         self.host.at = at;
+        if self.host.leaves.is_one(from) {
+            self.on_leaf_message(at, from, &bytes);
+            return Ok(());
+        }
         let Self { sequencer, host, clocks, .. } = self;
         if PeerClocks::is_about_clocks(&bytes) {
             self.clocks_changed = true;
@@ -476,6 +498,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// A link with another replica is up, again perhaps.
     pub fn on_linked(&mut self, at: GatewayTime, peer: ReplicaId) {
         self.host.at = at;
+        if self.host.leaves.is_one(peer) {
+            return self.host.leaves.forget(peer);
+        }
         self.sequencer.on_linked(at.now_ns, peer);
         if let Some(fair) = &mut self.host.fair {
             fair.on_linked();
@@ -484,7 +509,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     /// What a linked replica's program knows: the newest version of the engine; `None` once the link is gone.
     pub fn note_program(&mut self, peer: ReplicaId, newest: Option<EngineVersion>) {
-        self.sequencer.note_program(peer, newest);
+        if !self.host.leaves.is_one(peer) {
+            self.sequencer.note_program(peer, newest);
+        }
     }
 
     /// A link was closed from its other end, or broke: the process there may have ended.
@@ -493,6 +520,10 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// The replica must stop.
     pub fn on_link_lost(&mut self, at: GatewayTime, peer: ReplicaId) -> Result<(), Halt> {
         self.host.at = at;
+        if self.host.leaves.is_one(peer) {
+            self.host.leaves.forget(peer);
+            return Ok(());
+        }
         if let Some(fair) = &mut self.host.fair {
             fair.on_link_lost(peer);
         }
@@ -505,6 +536,10 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// The replica must stop.
     pub fn on_unreachable(&mut self, at: GatewayTime, peer: ReplicaId) -> Result<(), Halt> {
         self.host.at = at;
+        if self.host.leaves.is_one(peer) {
+            self.host.leaves.forget(peer);
+            return Ok(());
+        }
         if let Some(fair) = &mut self.host.fair {
             fair.on_link_lost(peer);
         }
@@ -529,6 +564,20 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         if let Some(fair) = &mut self.host.fair {
             fair.refuse(storage.refusal());
         }
+        if self.is_refusing() && !self.is_alone() {
+            // Another replica may take what they send.
+            self.host.leaves.detach_all(None, &mut self.host.effects);
+        }
+    }
+
+    /// Whether its log cannot be written now.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.storage.is_refusing()
+    }
+
+    /// Whether there is no other replica.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.peers.is_empty()
     }
 
     /// A state that was to be written has this hash.
@@ -619,7 +668,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     /// Answers a waiter once the state here has all that was acknowledged anywhere before now.
     pub fn read(&mut self, waiter: WaiterId) {
-        self.host.reads.wait(waiter);
+        self.host.reads.wait(Reader::Waiter(waiter));
     }
 
     /// These wait no more for a session's command or for a read.
@@ -674,14 +723,14 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         if !self.host.entry.is_dirty() {
             return None;
         }
-        self.with_entry(at, OrderEntry::next_dirty)
+        self.with_entry(at, |entry, backend| entry.next_dirty(backend))
     }
 
     fn with_entry<R>(&mut self, at: GatewayTime, act: impl FnOnce(&mut OrderEntry, &mut Backend<'_, P>) -> R) -> R {
         self.host.at = at;
         let Self { sequencer, host, .. } = self;
         let ReplicaHost { entry, fair, cancels, leader_address, probe, .. } = host;
-        act(entry, &mut Backend { sequencer, fair: fair.as_deref_mut(), cancels, at, leader: leader_address, probe })
+        act(entry, &mut Backend { sequencer, fair: fair.as_deref_mut(), cancels, at, came: at, leader: leader_address, probe })
     }
 
     /// The connections of binary order entry.

@@ -65,6 +65,11 @@ impl StorageWatch {
         }
     }
 
+    /// Whether commands are refused.
+    pub(crate) fn is_refusing(&self) -> bool {
+        self.storage.refusal().is_some()
+    }
+
     /// Whether those who wait give up now, and the reason that they are given. Once in a failure.
     pub(crate) fn gives_up(&mut self, now_ns: u64) -> Option<RejectReason> {
         let reason = self.storage.refusal().filter(|_| now_ns >= self.give_up_ns)?;

@@ -1,6 +1,6 @@
 //! A cluster of one replica, all of whose writes are durable at once: what its clients and the requests beside them hear.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -91,6 +91,7 @@ impl Venue {
             fair: (access == Access::Fair).then(|| (ForwardSettings::default(), intake)),
             publish: None,
             feed: None,
+            leaves: BTreeSet::new(),
             addresses: BTreeMap::new(),
             clock_error_ns_max: 0,
             tick_every_ns: 1_000 * MS,

@@ -15,7 +15,7 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--lose-disks yes | no] [--damage yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--mesh yes | no] [--forks yes | no] [--share-keys yes | no]
                   [--keep-by-time yes | no] [--upgrades yes | no] [--restless yes | no]
-                  [--coarse-stamps yes | no] [--late-reads yes | no]      (--cluster)
+                  [--coarse-stamps yes | no] [--late-reads yes | no] [--leaves yes | no]  (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
@@ -90,6 +90,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--coarse-stamps", World::Cluster(settings)) => settings.coarse_stamps = Some(yes_or_no(&word, &value)?),
             ("--late-reads", World::Cluster(settings)) => settings.late_reads = Some(yes_or_no(&word, &value)?),
             ("--damage", World::Cluster(settings)) => settings.damage = Some(yes_or_no(&word, &value)?),
+            ("--leaves", World::Cluster(settings)) => settings.has_leaves = Some(yes_or_no(&word, &value)?),
             ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
@@ -99,7 +100,8 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--seconds", World::Cluster(settings)) => settings.safety_ns = Some(number()?.saturating_mul(1_000_000_000)),
             (
                 "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
-                | "--share-keys" | "--keep-by-time" | "--upgrades" | "--restless" | "--coarse-stamps" | "--late-reads" | "--damage",
+                | "--share-keys" | "--keep-by-time" | "--upgrades" | "--restless" | "--coarse-stamps" | "--late-reads" | "--damage"
+                | "--leaves",
                 _,
             ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -168,6 +170,7 @@ fn main() -> ExitCode {
                 ("--coarse-stamps", settings.coarse_stamps),
                 ("--late-reads", settings.late_reads),
                 ("--damage", settings.damage),
+                ("--leaves", settings.has_leaves),
             ] {
                 again += &again_of(word, value);
             }

@@ -59,6 +59,9 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
         ("orders whose sequence was checked", sum.held),
         ("publications held", sum.publications),
         ("messages of the binary feed", sum.feed_messages),
+        ("venues with leaf gateways", sum.with_leaves),
+        ("leaf gateways killed", sum.leaf_crashes),
+        ("leaf gateways that went to another replica", sum.leaf_moves),
         ("venues with a mesh", sum.with_mesh),
         ("releases whose true time was checked", sum.timed_releases),
         ("venues that keep states from time to time", sum.by_time),
@@ -114,6 +117,35 @@ fn with_fair_access_first_copies_count_and_leave_in_the_order_of_their_stamps() 
         ("publications held", sum.publications, 3_000),
     ] {
         assert!(count * 10 >= least * seeds, "{count} {what} in {seeds} seeds and more test little");
+    }
+}
+
+/// Clients who know leaf gateways only, which die like their replicas, with fair access and without.
+#[test]
+fn nothing_is_lost_or_doubled_by_leaf_gateways() {
+    let mut sum = Report::default();
+    for is_fair in [false, true] {
+        let settings = Settings { has_leaves: Some(true), is_fair: Some(is_fair), has_copies: Some(is_fair), ..PLAIN };
+        for seed in 1..=seed_count() / 3 {
+            match simulate(seed, &settings, &Trace::off()) {
+                Ok(report) => sum += report,
+                Err(violation) => {
+                    let fair = if is_fair { "--fair yes --copies yes" } else { "--fair no" };
+                    let again = "--leaves yes --mesh no --keep-by-time no --durability disk --lose-disks no --reports-kept 4096";
+                    panic!("seed {seed}: {violation}; see `walras-sim {fair} {again} --seeds 1 --seed {seed}`")
+                }
+            }
+        }
+    }
+    println!("{sum:#?}");
+    assert!(sum.with_leaves == 2 * (seed_count() / 3), "{sum:#?}");
+    for (what, count, least) in [
+        ("answers", sum.answers, 150),
+        ("reports", sum.reports, 250),
+        ("leaf gateways killed", sum.leaf_crashes, 2),
+        ("leaf gateways that went to another replica", sum.leaf_moves, 5),
+    ] {
+        assert!(count >= least * sum.with_leaves, "{count} {what} test little");
     }
 }
 
@@ -279,6 +311,7 @@ const PLAIN: Settings = Settings {
     late_reads: Some(false),
     keeps_by_time: Some(false),
     shares_keys: Some(false),
+    has_leaves: Some(false),
     mutation: None,
 };
 

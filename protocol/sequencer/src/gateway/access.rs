@@ -67,7 +67,8 @@ pub struct GatewayTime {
 
 impl GatewayTime {
     /// For an order that reaches the edge here and now.
-    fn stamp(&self) -> Stamp {
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
         match self.status {
             ClockStatus::Good => Stamp::Gateway(self.time_ns),
             ClockStatus::Wide | ClockStatus::Unknown => Stamp::OnArrival,

@@ -239,6 +239,11 @@ impl Forwards {
         self.cancels.retain(|_, behind| behind.cancel.account != account);
     }
 
+    /// What was to be cancelled behind a session is done, or needs not be.
+    pub fn cancel_done(&mut self, session: SessionId) {
+        self.cancels.remove(&session);
+    }
+
     /// The state is another one: nobody can say what it has cancelled already.
     pub fn forget_cancels(&mut self) {
         self.cancels.clear();
@@ -359,6 +364,18 @@ impl Forwards {
     #[must_use]
     pub fn leader(&self) -> Option<ReplicaId> {
         self.leader.filter(|leader| !leader.is_away).map(|leader| leader.id)
+    }
+
+    /// Whether an answer is waited for.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.unanswered > 0 || !self.openings.is_empty()
+    }
+
+    /// Whether a command of this session is unanswered, or a cancel behind it.
+    #[must_use]
+    pub fn is_unanswered(&self, session: SessionId) -> bool {
+        self.sessions.contains_key(&session) || self.cancels.contains_key(&session)
     }
 
     /// Commands unanswered.

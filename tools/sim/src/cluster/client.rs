@@ -8,6 +8,7 @@ use walras_wire::order_entry::{ClientMessage, OnDisconnect, ReportsWanted, Role,
 use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 
 use super::checks::Checks;
+use super::leaves::leaf_ids;
 use super::mutation::Mutation;
 use super::replica::{StreamId, address};
 use super::shard_place::OfShards;
@@ -64,6 +65,16 @@ const GATEWAYS: usize = 2;
 /// One of so many of these clients has two connections to one of its gateways.
 const DOUBLED_ONE_OF: usize = 3;
 
+/// Where there is something to connect to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places {
+    pub(super) replicas: usize,
+    /// The first of the replicas.
+    pub(super) founders: usize,
+    /// Some clients know leaf gateways only.
+    pub(super) has_leaves: bool,
+}
+
 /// What a client does now with one of its connections.
 pub(super) enum Doing {
     /// Nothing more.
@@ -73,13 +84,13 @@ pub(super) enum Doing {
 }
 
 impl Client {
-    /// Client 0 is the operator; each account has two others. `founders` are the first of the replicas; `has_copies` where clients
+    /// Client 0 is the operator; each account has two others. `has_copies` where clients
     /// may send by several of them at once, `is_hasty` where they ask in bursts.
     pub(super) fn new(
         number: usize,
         account: Option<AccountId>,
         key: ClientKey,
-        (replicas, founders): (usize, usize),
+        Places { replicas, founders, has_leaves }: Places,
         (has_copies, is_hasty): (bool, bool),
         random: &Random,
         mutation: Option<Mutation>,
@@ -93,11 +104,21 @@ impl Client {
             Some(_) if has_copies && !cancels => {
                 let doubled = number.is_multiple_of(DOUBLED_ONE_OF).then_some(0);
                 let gateways = (0..GATEWAYS.min(founders)).chain(doubled);
-                gateways.map(|by| address_of((number + by) % founders)).collect()
+                let replicas = gateways.map(|by| address_of((number + by) % founders));
+                // Some send by a leaf too.
+                let leaf = leaf_ids().next().filter(|_| has_leaves && number.is_multiple_of(2)).map(address);
+                replicas.chain(leaf).collect()
             }
             _ => Vec::new(),
         };
-        let addresses = if gateways.is_empty() { (0..replicas).map(address_of).collect() } else { Vec::new() };
+        let is_below = account.is_some() && has_leaves && number.is_multiple_of(2);
+        let addresses = if !gateways.is_empty() {
+            Vec::new()
+        } else if is_below {
+            leaf_ids().map(address).collect()
+        } else {
+            (0..replicas).map(address_of).collect()
+        };
         let settings = ClientSettings {
             role: if account.is_some() { Role::Account } else { Role::Operator },
             reports: if account.is_some() { ReportsWanted::After(0) } else { ReportsWanted::None },

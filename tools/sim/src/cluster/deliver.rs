@@ -5,6 +5,7 @@ use walras_sequencer::Halt;
 
 use super::client::Doing;
 use super::event::{Event, Phase};
+use super::leaves::LEAVES_FROM;
 use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
 use super::replica::{Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId};
@@ -125,6 +126,9 @@ impl World {
 
     /// Gives a message to the network.
     fn send(&mut self, from: usize, to: usize, bytes: Vec<u8>) {
+        if let Some(leaf) = to.checked_sub(LEAVES_FROM) {
+            return self.send_to_leaf(from, leaf, &bytes);
+        }
         if to >= self.machines.len() {
             return;
         }
@@ -167,6 +171,9 @@ impl World {
                 return Ok(());
             }
         };
+        if let Some(done) = self.arrive_at_leaf((stream, direction), (client, replica), &flow) {
+            return done;
+        }
         match (direction, flow) {
             (Direction::ToReplica, Flow::Bytes(bytes)) => self.with_process(replica, |process, at| {
                 process.on_bytes(at, stream, waited_ns, &bytes);
@@ -198,6 +205,14 @@ impl World {
     pub(super) fn connect(&mut self, client: usize, line: usize, replica: usize) -> Result<(), Violation> {
         let (client_end, replica_end) = (End::Client(client), End::Replica(replica));
         let passes = self.reaches(client_end, replica_end) && self.reaches(replica_end, client_end) && !self.clients_rest;
+        if let Some(leaf) = replica.checked_sub(LEAVES_FROM).filter(|_| passes) {
+            let stream = self.accept_at_leaf(leaf, client);
+            let delay_ns = self.network.delay_ns();
+            let event = stream.map_or(Event::NotConnected { client, line }, |stream| Event::Connected { client, line, stream });
+            self.report.connections += u64::from(stream.is_some());
+            self.schedule.at(self.now_ns + delay_ns, event);
+            return Ok(());
+        }
         if !passes || replica >= self.machines.len() {
             self.schedule.at(self.now_ns + CONNECT_TIMEOUT_NS, Event::NotConnected { client, line });
             return Ok(());

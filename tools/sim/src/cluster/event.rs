@@ -64,6 +64,20 @@ pub(super) enum Event {
     LoseDisk,
     /// The operator looks after replicas that are lost.
     Repair,
+    /// A leaf gateway starts.
+    LeafStarts(usize),
+    /// A leaf gateway is killed.
+    LeafDies(usize),
+    /// A leaf gateway makes a link.
+    LeafLinks {
+        leaf: usize,
+        replica: usize,
+    },
+    /// Something is due at a leaf gateway.
+    LeafWakes {
+        leaf: usize,
+        generation: u64,
+    },
     Read,
     /// The members are changed, and soon again.
     Restless,

@@ -16,6 +16,7 @@ mod event;
 mod faults;
 mod forks;
 mod keys;
+mod leaves;
 mod links;
 mod losses;
 mod machine;

@@ -56,6 +56,9 @@ pub struct Settings {
     /// Whether replicas are upgraded, and taken back, and somebody goes to the next release's rules; `None` for what the seed
     /// decides, as one of three does. Not where second processes are started.
     pub upgrades: Option<bool>,
+    /// Whether some clients trade by leaf gateways; `None` for what the seed decides, as one of three does. Not where second processes
+    /// are started.
+    pub has_leaves: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -167,6 +170,12 @@ report! {
     publications,
     /// Messages of the binary feed, in all channels.
     feed_messages,
+    /// Venues with leaf gateways.
+    with_leaves,
+    /// Leaf gateways that were killed.
+    leaf_crashes,
+    /// Times that a leaf gateway went to a replica after another one, or again.
+    leaf_moves,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts from a snapshot.

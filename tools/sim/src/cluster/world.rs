@@ -13,10 +13,11 @@ use walras_testkit::{Choices, Random};
 use walras_types::{AccountId, EngineVersion, LogIndex};
 
 use super::checks::{self, Checks};
-use super::client::Client;
+use super::client::{Client, Places};
 use super::event::{Event, Phase, Wait};
 use super::faults;
 use super::keys::SharedKeys;
+use super::leaves::Leaves;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{End, Network};
@@ -83,6 +84,8 @@ pub(crate) struct World {
     pub(super) signer: Option<Signer>,
     /// Keys that replicas share, besides those that all have from the beginning.
     pub(super) shared_keys: Option<SharedKeys>,
+    /// Leaf gateways, by which some clients trade.
+    pub(super) leaves: Option<Leaves>,
     pub(super) network: Network,
     pub(super) faults: Choices<'static>,
     pub(super) transfers: BTreeMap<u64, Transfer>,
@@ -206,6 +209,8 @@ impl World {
             })
             .collect();
         let genesis = Members::of_voters((0..replicas).map(replica_id));
+        let drawn = Choices::of_random(random.fork(20)).one_in(3) && may_draw && !has_forks;
+        let has_leaves = settings.has_leaves.unwrap_or(drawn);
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for key_number in 0..=u64::from(ACCOUNTS) {
             let mut entropy = [0; ClientKey::ENTROPY_LEN];
@@ -220,7 +225,7 @@ impl World {
             // The first account has two programs.
             for _ in 0..if key_number == 1 { 2 } else { 1 } {
                 let key = ClientKey::generate(algorithm, &entropy);
-                let places = (machines.len(), replicas);
+                let places = Places { replicas: machines.len(), founders: replicas, has_leaves };
                 clients.push(Client::new(
                     clients.len(),
                     account,
@@ -300,6 +305,7 @@ impl World {
             requester,
             signer,
             shared_keys,
+            leaves: has_leaves.then(|| Leaves::new(&random)),
             network: Network::new(Choices::of_random(random.fork(2)), has_late_reads.then_some(of_sockets)),
             faults,
             transfers: BTreeMap::new(),
@@ -338,6 +344,7 @@ impl World {
                 in_memory: u64::from(durability == Durability::Memory),
                 alone: u64::from(replicas == 1),
                 threaded: u64::from(has_threads),
+                with_leaves: u64::from(has_leaves),
                 with_mesh: u64::from(has_mesh),
                 shares_keys: u64::from(shares_keys),
                 coarse_stamps: u64::from(has_coarse_stamps),
@@ -378,6 +385,7 @@ impl World {
             self.plan_loss();
         }
         self.plan_link_break();
+        self.plan_leaves();
         if self.has_forks {
             self.plan_fork();
         }
@@ -546,6 +554,9 @@ impl World {
         [report.amended_triggers, report.pools_refused, report.pools_taken, report.cancels_on_disconnect] = checks.drawn_counts();
         self.report.feed_messages = checks.feed_messages();
         self.report.timed_releases = checks.timed_release_count();
+        if let Some(leaves) = &self.leaves {
+            (self.report.leaf_crashes, self.report.leaf_moves) = (leaves.crashes, leaves.moves);
+        }
         self.report.late = checks.late_count();
         self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);
         self.report.entries = checks.entry_count();
@@ -644,6 +655,16 @@ impl World {
                 let (Some(restless), Phase::Safety) = (&mut self.restless, self.phase) else { return Ok(()) };
                 self.schedule.at(self.now_ns + restless.within(RESTLESS_NS / 10, RESTLESS_NS), Event::Restless);
                 self.change_members()
+            }
+            Event::LeafStarts(leaf) => {
+                self.leaf_starts(leaf);
+                Ok(())
+            }
+            Event::LeafDies(leaf) => self.leaf_dies(leaf),
+            Event::LeafLinks { leaf, replica } => self.leaf_links(leaf, replica),
+            Event::LeafWakes { leaf, generation } => {
+                self.leaf_wakes(leaf, generation);
+                Ok(())
             }
             Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }

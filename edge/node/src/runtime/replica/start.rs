@@ -330,6 +330,7 @@ impl ReplicaVenue {
             fair,
             publish,
             feed: feed_options.as_ref().map(|_| Views::ALL),
+            leaves: BTreeSet::new(),
             addresses: order_entries(&addresses),
             clock_error_ns_max,
             tick_every_ns: nanoseconds(Duration::from_millis(config.log.tick_interval_ms)),

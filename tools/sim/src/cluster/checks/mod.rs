@@ -330,7 +330,7 @@ impl Checks {
 
     /// A replica has taken an order of a participant and stamped it, `latest_ns` being the latest that it may count as having come;
     /// it reaches the leader at once where that is the same.
-    pub(crate) fn on_stamped(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamp: [u64; 2], leads: bool) {
+    pub(crate) fn on_stamped(&mut self, replica: ReplicaId, came: GatewayTime, ordinal: Ordinal, stamp: [u64; 2], leads: bool) {
         let [stamp_ns, latest_ns] = stamp;
         if stamp_ns > latest_ns {
             let late_ns = stamp_ns - latest_ns;
@@ -340,7 +340,7 @@ impl Checks {
         let Some(holds) = &mut self.holds else { return };
         let stamp_ns = holds.on_stamped(replica, ordinal, stamp_ns);
         if leads {
-            self.on_order(replica, at, ordinal, Stamped { gateway: replica, stamp: Stamp::Gateway(stamp_ns) });
+            self.on_order(replica, came, ordinal, Stamped { gateway: replica, stamp: Stamp::Gateway(stamp_ns) });
         }
     }
 

@@ -15,6 +15,7 @@ mod wrong;
 pub(crate) use moment::{Moment, VENUE_BOUND_NS};
 pub(crate) use process::{Disposition, Out, Process, ReplicaTimer, Stop};
 pub(crate) use start::{StartError, StartFrom, Started, holds, report_settings};
+pub(crate) use streams::Streams;
 
 use crate::common::clock::EPOCH_NS;
 

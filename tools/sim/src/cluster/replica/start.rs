@@ -30,6 +30,7 @@ use super::storage::Storage;
 use super::watch::Watch;
 use super::{fair, releases};
 use crate::cluster::checks::Checks;
+use crate::cluster::leaves::leaf_ids;
 use crate::cluster::mutation::Mutation;
 use crate::cluster::tempo::Density;
 use crate::common::disk::VenueDisk;
@@ -289,6 +290,7 @@ impl Process {
                 .is_fair
                 .then_some(PublishSettings { every_ns: releases::PUBLISH_EVERY_NS, delay_ns_max: releases::DELAY_NS_MAX }),
             feed: Some(Views::ALL),
+            leaves: leaf_ids().collect(),
             addresses: addresses.collect(),
             clock_error_ns_max: if from.compares_clocks { CLOCK_ERROR_NS_MAX } else { 0 },
             tick_every_ns: TICK_NS,

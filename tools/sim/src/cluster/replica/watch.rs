@@ -13,10 +13,10 @@ use walras_sequencer::{AppliedEntry, GatewayMessage, GatewayTime};
 use walras_testkit::Readers;
 use walras_types::{ContentDigest, LogIndex, Ordinal, RejectReason, SessionId};
 
-use super::{fair, feed};
 use super::moment::Moment;
 use super::releases::Releases;
 use super::wrong::{WrongPart, stamped_by};
+use super::{fair, feed};
 use crate::cluster::checks::{Checks, Proposal};
 use crate::cluster::mutation::Mutation;
 
@@ -80,11 +80,11 @@ impl Watch {
 
 impl Probe for Watch {
     fn passed_on(&mut self, passed: &PassedOn<'_>) {
-        let PassedOn { at, ordinal, content, has_copies, route } = *passed;
+        let PassedOn { at, came, ordinal, content, has_copies, route } = *passed;
         match route {
             Route::Stamped { leads } => {
                 let stamp = [at.time_ns, self.arrived_ns];
-                self.checks.borrow_mut().on_stamped(self.me, self.at.time(), ordinal, stamp, leads);
+                self.checks.borrow_mut().on_stamped(self.me, came, ordinal, stamp, leads);
                 if has_copies && self.mutation == Some(Mutation::CopiesUnnumbered) {
                     self.taken.push(Taken::Unnumbered(content.to_vec()));
                 }

@@ -1,0 +1,290 @@
+//! A replica's end of the links with leaf gateways ([`crate::leaf`]): it takes what their participants send as it takes what its own
+//! do, and sends back what came of it.
+//!
+//! What is known of a leaf is from its last question on, and is lost with the link: the leaf says it again, here or elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use walras_consensus::ReplicaId;
+use walras_engine::Engine;
+use walras_gateway::session::{Reports, Resend, SessionStart};
+use walras_sequencer::GatewayMessage;
+use walras_types::{AccountId, Answer, NonceFingerprint, Ordinal, RejectReason, SessionId, TimeNs};
+use walras_wire::OpenSession;
+use walras_wire::order_entry::{Report, ReportsWanted};
+
+use crate::effect::Effect;
+use crate::leaf::{LeafMessage, LeafSession, OwnedReport};
+
+/// Sessions of one leaf.
+const SESSIONS_MAX: usize = 1 << 16;
+
+/// A leaf that asked.
+#[derive(Debug)]
+struct Linked {
+    epoch: u64,
+    /// The state has come as far as it must have; what the leaf says before that does not count.
+    is_attached: bool,
+    sessions: BTreeMap<SessionId, LeafSession>,
+    /// How many of the sessions want reports of an account.
+    accounts: BTreeMap<AccountId, usize>,
+    /// Cancels that the log does not have yet, by the session that was lost.
+    cancels: BTreeMap<SessionId, (AccountId, Option<NonceFingerprint>)>,
+}
+
+impl Linked {
+    fn forget(&mut self, session: SessionId) -> Option<LeafSession> {
+        let gone = self.sessions.remove(&session)?;
+        if let Some(account) = reports_of(&gone)
+            && let Some(count) = self.accounts.get_mut(&account)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.accounts.remove(&account);
+            }
+        }
+        Some(gone)
+    }
+}
+
+/// The account whose reports a session wants.
+fn reports_of(session: &LeafSession) -> Option<AccountId> {
+    session.account.filter(|_| session.wanted != ReportsWanted::None)
+}
+
+/// All leaves.
+#[derive(Debug)]
+pub(crate) struct Leaves {
+    known: BTreeSet<ReplicaId>,
+    linked: BTreeMap<ReplicaId, Linked>,
+    /// Logons that wait for a session, by its account and token: of which leaves, with the clients' numbers.
+    opening: Opening,
+}
+
+type Opening = BTreeMap<(Option<AccountId>, u64), Vec<(ReplicaId, u64)>>;
+
+impl Leaves {
+    /// These may be linked.
+    pub(crate) fn new(known: BTreeSet<ReplicaId>) -> Self {
+        Self { known, linked: BTreeMap::new(), opening: BTreeMap::new() }
+    }
+
+    /// These may be linked from now on.
+    pub(crate) fn set_known(&mut self, known: BTreeSet<ReplicaId>) {
+        let gone: Vec<ReplicaId> = self.known.difference(&known).copied().collect();
+        gone.into_iter().for_each(|leaf| self.forget(leaf));
+        self.known = known;
+    }
+
+    /// Whether this is a leaf, and no replica.
+    pub(crate) fn is_one(&self, id: ReplicaId) -> bool {
+        self.known.contains(&id)
+    }
+
+    /// A leaf asks this replica to be the one above.
+    pub(crate) fn ask(&mut self, leaf: ReplicaId, epoch: u64) {
+        self.forget(leaf);
+        let (sessions, accounts, cancels) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        self.linked.insert(leaf, Linked { epoch, is_attached: false, sessions, accounts, cancels });
+    }
+
+    /// Nothing more is known of a leaf.
+    pub(crate) fn forget(&mut self, leaf: ReplicaId) {
+        self.linked.remove(&leaf);
+        self.opening.retain(|_, leaves| {
+            leaves.retain(|(other, _)| *other != leaf);
+            !leaves.is_empty()
+        });
+    }
+
+    /// The state has come so far that a leaf may begin.
+    pub(crate) fn attach(&mut self, leaf: ReplicaId, epoch: u64, effects: &mut Vec<Effect>) {
+        if let Some(linked) = self.linked.get_mut(&leaf).filter(|linked| linked.epoch == epoch) {
+            linked.is_attached = true;
+            send(effects, leaf, &LeafMessage::Attached { epoch });
+        }
+    }
+
+    /// Whether what a leaf says counts.
+    pub(crate) fn is_attached(&self, leaf: ReplicaId) -> bool {
+        self.linked.get(&leaf).is_some_and(|linked| linked.is_attached)
+    }
+
+    /// A leaf is to go elsewhere, to this replica if it is known.
+    pub(crate) fn detach(&mut self, leaf: ReplicaId, to: Option<ReplicaId>, effects: &mut Vec<Effect>) {
+        if let Some(Linked { epoch, .. }) = self.linked.get(&leaf) {
+            send(effects, leaf, &LeafMessage::Detached { epoch: *epoch, to });
+            self.forget(leaf);
+        }
+    }
+
+    /// All are to go elsewhere.
+    pub(crate) fn detach_all(&mut self, to: Option<ReplicaId>, effects: &mut Vec<Effect>) {
+        let leaves: Vec<ReplicaId> = self.linked.keys().copied().collect();
+        leaves.into_iter().for_each(|leaf| self.detach(leaf, to, effects));
+    }
+
+    /// A logon at a leaf waits for this session.
+    pub(crate) fn wait(&mut self, leaf: ReplicaId, open: &OpenSession, logon_seq: u64) {
+        let leaves = self.opening.entry((open.account, open.token)).or_default();
+        leaves.retain(|(other, _)| *other != leaf);
+        leaves.push((leaf, logon_seq));
+    }
+
+    /// The log has opened a session, or refused to, for each leaf that waits for it.
+    pub(crate) fn opened(&mut self, open: &OpenSession, outcome: Result<SessionId, RejectReason>, effects: &mut Vec<Effect>) {
+        for (leaf, logon_seq) in self.opening.remove(&(open.account, open.token)).unwrap_or_default() {
+            let open = *open;
+            let message = match outcome {
+                Ok(session) => LeafMessage::Opened { open, logon_seq, session },
+                Err(reason) => LeafMessage::Gateway(GatewayMessage::NotOpened { open, reason }),
+            };
+            send(effects, leaf, &message);
+        }
+    }
+
+    /// A leaf serves a session: it gets what the session begins with, and the reports that its connection lacks.
+    pub(crate) fn begin(
+        &mut self,
+        leaf: ReplicaId,
+        begin: LeafSession,
+        engine: &Engine,
+        reports: &Reports,
+        effects: &mut Vec<Effect>,
+    ) {
+        let LeafSession { session, account, logon_seq, wanted, .. } = begin;
+        let Some(linked) = self.linked.get_mut(&leaf) else { return };
+        let view = engine.session(session).filter(|view| view.account == account);
+        let reason = match view {
+            None => Some(RejectReason::UnknownSession),
+            Some(_) if linked.sessions.len() >= SESSIONS_MAX => Some(RejectReason::Overloaded),
+            Some(_) => None,
+        };
+        let (Some(view), None) = (view, reason) else {
+            let reason = reason.unwrap_or(RejectReason::UnknownSession);
+            return send(effects, leaf, &LeafMessage::NotBegun { session, logon_seq, reason });
+        };
+        let before = linked.forget(session);
+        // Of two connections that share it, one may want reports.
+        let wanted_before = before.map_or(ReportsWanted::None, |before| before.wanted);
+        let kept = if wanted == ReportsWanted::None { wanted_before } else { wanted };
+        let held = LeafSession { wanted: kept, ..begin };
+        linked.sessions.insert(session, held);
+        if let Some(account) = reports_of(&held) {
+            *linked.accounts.entry(account).or_default() += 1;
+        }
+        let start = SessionStart::new(session, view.next, account, wanted, reports);
+        send(effects, leaf, &LeafMessage::Begun { logon_seq, start });
+        if let Some(account) = account.filter(|_| wanted != ReportsWanted::None)
+            && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
+        {
+            missed.for_each(|report| reported(effects, leaf, account, &report));
+        }
+    }
+
+    /// A leaf serves a session no more.
+    pub(crate) fn leave(&mut self, leaf: ReplicaId, session: SessionId) {
+        if let Some(linked) = self.linked.get_mut(&leaf) {
+            linked.forget(session);
+        }
+    }
+
+    /// The session of a command that a leaf sends, if it serves it.
+    pub(crate) fn session(&self, leaf: ReplicaId, session: SessionId) -> Option<LeafSession> {
+        self.linked.get(&leaf)?.sessions.get(&session).copied()
+    }
+
+    /// What came of a session's command.
+    pub(crate) fn answer(&self, ordinal: Ordinal, answer: Answer, time: Option<TimeNs>, effects: &mut Vec<Effect>) {
+        self.each_with(ordinal.session, |leaf, _| send(effects, leaf, &LeafMessage::Answered { ordinal, answer, time }));
+    }
+
+    /// A session's command is not taken.
+    pub(crate) fn refused(&self, ordinal: Ordinal, reason: RejectReason, effects: &mut Vec<Effect>) {
+        let message = LeafMessage::Gateway(GatewayMessage::Refused { ordinal, reason });
+        self.each_with(ordinal.session, |leaf, _| send(effects, leaf, &message));
+    }
+
+    /// A session's command was late.
+    pub(crate) fn late(&self, ordinal: Ordinal, late_ns: u64, effects: &mut Vec<Effect>) {
+        let message = LeafMessage::Gateway(GatewayMessage::Late { ordinal, late_ns });
+        self.each_with(ordinal.session, |leaf, _| send(effects, leaf, &message));
+    }
+
+    /// Connections of this session that logged on before have lost it.
+    pub(crate) fn replaced_before(&self, session: SessionId, logon_seq: u64, effects: &mut Vec<Effect>) {
+        let message = LeafMessage::Gateway(GatewayMessage::Replaced { session, logon_seq });
+        self.each_with(session, |leaf, _| send(effects, leaf, &message));
+    }
+
+    /// A session is closed.
+    pub(crate) fn closed(&mut self, session: SessionId, effects: &mut Vec<Effect>) {
+        let reason = RejectReason::UnknownSession;
+        self.each_with(session, |leaf, held| {
+            send(effects, leaf, &LeafMessage::NotBegun { session, logon_seq: held.logon_seq, reason });
+        });
+        for linked in self.linked.values_mut() {
+            linked.forget(session);
+        }
+    }
+
+    fn each_with(&self, session: SessionId, mut with: impl FnMut(ReplicaId, &LeafSession)) {
+        for (leaf, linked) in &self.linked {
+            if let Some(held) = linked.sessions.get(&session) {
+                with(*leaf, held);
+            }
+        }
+    }
+
+    /// Something concerns an account.
+    pub(crate) fn report(&self, account: AccountId, report: &Report<'_>, effects: &mut Vec<Effect>) {
+        for (leaf, linked) in &self.linked {
+            if linked.accounts.contains_key(&account) {
+                reported(effects, *leaf, account, report);
+            }
+        }
+    }
+
+    /// A leaf has lost a participant who wanted his orders cancelled then; it hears when the log has that.
+    pub(crate) fn cancel_behind(
+        &mut self,
+        leaf: ReplicaId,
+        session: SessionId,
+        account: AccountId,
+        fingerprint: Option<NonceFingerprint>,
+    ) {
+        if let Some(linked) = self.linked.get_mut(&leaf).filter(|linked| linked.cancels.len() < SESSIONS_MAX) {
+            linked.cancels.insert(session, (account, fingerprint));
+        }
+    }
+
+    /// What was to be cancelled of an account is, or need not be.
+    pub(crate) fn cancelled(&mut self, account: AccountId, by: CancelledBy, effects: &mut Vec<Effect>) {
+        for (leaf, linked) in &mut self.linked {
+            linked.cancels.retain(|&session, &mut (of, fingerprint)| {
+                let is_over = of == account && (by == CancelledBy::Return || by == CancelledBy::Request(fingerprint));
+                if is_over {
+                    send(effects, *leaf, &LeafMessage::Cancelled { session });
+                }
+                !is_over
+            });
+        }
+    }
+}
+
+/// Why a cancel on disconnect is waited for no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CancelledBy {
+    /// The log has the request with this fingerprint, or one without.
+    Request(Option<NonceFingerprint>),
+    /// The account has opened a session: it is back.
+    Return,
+}
+
+fn send(effects: &mut Vec<Effect>, to: ReplicaId, message: &LeafMessage) {
+    effects.push(Effect::Send { to, bytes: message.encode() });
+}
+
+fn reported(effects: &mut Vec<Effect>, leaf: ReplicaId, account: AccountId, report: &Report<'_>) {
+    send(effects, leaf, &LeafMessage::Reported { account, report: OwnedReport::from(report) });
+}
