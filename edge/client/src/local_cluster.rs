@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use walras_access::{Access, AccessError, Clock, OperatorKeyError, Rates, Start, generate, now, operator_key_file, write_secret};
+use walras_consensus::ReplicaId;
 use walras_gateway::{Algorithm, Permission};
 use walras_peer_link::keys;
 use walras_types::TimeNs;
@@ -66,6 +67,10 @@ pub struct LocalOptions {
     pub first_port: u16,
     /// Replicas that are configured but not members at the start.
     pub later: u16,
+    /// Leaf gateways below the replicas.
+    pub gateways: u16,
+    /// Relays of market data between the replicas and the gateways: at most as many as gateways.
+    pub relays: u16,
     /// Further keys of the configuration: section, key, value.
     pub settings: Vec<(&'static str, &'static str, toml::Value)>,
 }
@@ -73,11 +78,26 @@ pub struct LocalOptions {
 /// The range of ports to try, below the system's ephemeral ports.
 const PORTS: std::ops::Range<u16> = 15_000..32_000;
 
-/// One replica, running or not.
+/// The id of the first gateway, which is greater than those of all replicas.
+pub const FIRST_GATEWAY: u64 = 101;
+
+/// The number of the first relay.
+pub const FIRST_RELAY: u64 = 1_001;
+
+/// What a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Replica,
+    Gateway,
+    Relay,
+}
+
+/// One replica, gateway or relay, running or not.
 #[derive(Debug)]
 pub struct LocalReplica {
     /// Its id.
     pub id: u64,
+    role: Role,
     /// Its folder: `walras.toml`, `data/`, `replica.log`.
     pub dir: PathBuf,
     /// Its HTTP address.
@@ -142,6 +162,10 @@ pub struct LocalCluster {
     dir: PathBuf,
     /// Replica 1 first.
     pub replicas: Vec<LocalReplica>,
+    /// The gateways, of which [`FIRST_GATEWAY`] is the first.
+    pub gateways: Vec<LocalReplica>,
+    /// The relays, of which [`FIRST_RELAY`] is the first.
+    pub relays: Vec<LocalReplica>,
 }
 
 impl LocalCluster {
@@ -152,9 +176,10 @@ impl LocalCluster {
         if !place(1).join("walras.toml").exists() {
             lay_out(dir, options)?;
         }
-        let mut replicas = Vec::new();
-        for id in 1..=count {
-            let path = place(id).join("walras.toml");
+        let (mut replicas, mut gateways) = (Vec::new(), Vec::new());
+        let all = (1..=count).map(|id| (Role::Replica, u64::from(id), place(id)));
+        for (role, id, dir) in all.chain(places_of_gateways(dir, options)) {
+            let path = dir.join("walras.toml");
             let text = std::fs::read_to_string(&path).map_err(io(format!("could not read {}", path.display())))?;
             let table: toml::Table = text.parse().unwrap_or_default();
             let listen = |section: &str| {
@@ -162,9 +187,19 @@ impl LocalCluster {
                 address.and_then(toml::Value::as_str).unwrap_or_default().to_owned()
             };
             let (http, orders) = (listen("http"), listen("order_entry"));
-            replicas.push(LocalReplica { id: id.into(), dir: place(id), http, orders, child: None });
+            let process = LocalReplica { id, role, dir, http, orders, child: None };
+            match role {
+                Role::Replica => replicas.push(process),
+                Role::Gateway => gateways.push(process),
+                Role::Relay => {}
+            }
         }
-        Ok(Self { program: program.to_path_buf(), dir: dir.to_path_buf(), replicas })
+        let relay = |id: u64| {
+            let (http, orders) = (String::new(), String::new());
+            LocalReplica { id, role: Role::Relay, dir: dir.join("relays"), http, orders, child: None }
+        };
+        let relays = (FIRST_RELAY..).take(options.relays.into()).map(relay).collect();
+        Ok(Self { program: program.to_path_buf(), dir: dir.to_path_buf(), replicas, gateways, relays })
     }
 
     /// File of the operator's key, which all replicas know.
@@ -173,17 +208,34 @@ impl LocalCluster {
         operator_key_file(&self.dir)
     }
 
-    /// Starts a replica, and returns once it serves.
+    /// The file of the relay tree, where there is one.
+    #[must_use]
+    pub fn tree(&self) -> PathBuf {
+        self.dir.join("relays").join("tree.toml")
+    }
+
+    /// Starts a replica, a gateway or a relay, and returns once it serves.
     pub fn start(&mut self, id: u64) -> Result<(), LocalError> {
         let program = &self.program;
-        let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) else { return Ok(()) };
-        let log_path = replica.dir.join("replica.log");
+        let tree = self.tree();
+        let mut all = self.replicas.iter_mut().chain(&mut self.gateways).chain(&mut self.relays);
+        let Some(replica) = all.find(|replica| replica.id == id) else { return Ok(()) };
+        let log_path = match replica.role {
+            Role::Replica | Role::Gateway => replica.dir.join("replica.log"),
+            Role::Relay => replica.dir.join(format!("relay-{id}.log")),
+        };
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(&log_path);
         let log = opened.map_err(io(format!("could not write {}", log_path.display())))?;
-        let mut child = Command::new(program)
-            .arg("serve")
-            .arg("--config")
-            .arg(replica.dir.join("walras.toml"))
+        let mut command = Command::new(program);
+        match replica.role {
+            Role::Replica => command.arg("serve").arg("--config").arg(replica.dir.join("walras.toml")),
+            Role::Gateway => command.arg("gateway").arg("--config").arg(replica.dir.join("walras.toml")),
+            Role::Relay => {
+                let place = (id - FIRST_RELAY).to_string();
+                command.args(["relay", "--layer", "0", "--place", &place]).arg("--tree").arg(tree)
+            }
+        };
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -255,11 +307,11 @@ impl LocalCluster {
 
     /// Stops all running replicas in an orderly way.
     pub fn stop(&mut self) -> Result<(), LocalError> {
-        for replica in &self.replicas {
+        for replica in self.relays.iter().chain(&self.gateways).chain(&self.replicas) {
             replica.signal(Signal::CONT)?;
             replica.signal(Signal::TERM)?;
         }
-        for replica in &mut self.replicas {
+        for replica in self.relays.iter_mut().chain(&mut self.gateways).chain(&mut self.replicas) {
             replica.wait()?;
         }
         Ok(())
@@ -268,7 +320,7 @@ impl LocalCluster {
 
 impl Drop for LocalCluster {
     fn drop(&mut self) {
-        for replica in &mut self.replicas {
+        for replica in self.relays.iter_mut().chain(&mut self.gateways).chain(&mut self.replicas) {
             if let Some(child) = &mut replica.child {
                 // The owner dropped it without stopping it.
                 let _ = child.kill();
@@ -281,7 +333,7 @@ impl Drop for LocalCluster {
 fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
     let count = options.replicas + options.later;
     let first = match options.first_port {
-        0 => free_ports(3 * count)?,
+        0 => free_ports(3 * count + 3 * options.gateways + options.relays)?,
         port => port,
     };
     let at = |offset: u16, id: u16| format!("127.0.0.1:{}", first + offset * count + id - 1);
@@ -290,6 +342,11 @@ fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
     let cluster_id = now().0 | 1;
     let keys_dir = dir.join("keys");
     keys::make(&keys_dir, cluster_id >> 1, count.into())?;
+    let ports = GatewayPorts { first: first + 3 * count, gateways: options.gateways };
+    let tree = dir.join("relays").join("tree.toml");
+    if options.relays > 0 {
+        lay_out_tree(&tree, ports, options)?;
+    }
     let peers: Vec<String> = (1..=count).map(|id| format!("{id}={} http={} orders={}", at(2, id), at(0, id), at(1, id))).collect();
     for id in 1..=count {
         let place = dir.join(format!("replica-{id}"));
@@ -311,14 +368,129 @@ fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
         set("cluster", "cluster_id", number(cluster_id >> 1));
         set("cluster", "keys", keys_dir.display().to_string().into());
         set("cluster", "peers", peers.clone().into());
+        if options.gateways > 0 {
+            set("cluster", "gateways", gateway_ids(options).map(number).collect::<Vec<_>>().into());
+        }
         set("cluster", "genesis", (1..=options.replicas).map(|id| number(id.into())).collect::<Vec<_>>().into());
+        if options.relays > 0 {
+            set("feed", "tree", tree.display().to_string().into());
+            set("feed", "source", "127.0.0.1:0".into());
+        }
         for (section, key, value) in &options.settings {
             set(section, key, value.clone());
         }
         let path = place.join("walras.toml");
         std::fs::write(&path, table.to_string()).map_err(io(format!("could not write {}", path.display())))?;
     }
+    for (at, (_, id, place)) in (0..).zip(places_of_gateways(dir, options)) {
+        keys::add(&keys_dir, ReplicaId::new(id).expect("it is not 0"))?;
+        lay_out_gateway(&place, (id, cluster_id >> 1), (&keys_dir, &peers), (ports, at, &tree), options)?;
+    }
     operator(dir, count)
+}
+
+fn gateway_ids(options: &LocalOptions) -> impl Iterator<Item = u64> {
+    (FIRST_GATEWAY..).take(options.gateways.into())
+}
+
+fn places_of_gateways(dir: &Path, options: &LocalOptions) -> impl Iterator<Item = (Role, u64, PathBuf)> {
+    gateway_ids(options).map(|id| (Role::Gateway, id, dir.join(format!("gateway-{id}"))))
+}
+
+/// Ports of gateways and relays, behind those of the replicas.
+#[derive(Clone, Copy)]
+struct GatewayPorts {
+    first: u16,
+    gateways: u16,
+}
+
+impl GatewayPorts {
+    fn at(self, group: u16, at: u16) -> String {
+        format!("127.0.0.1:{}", self.first + group * self.gateways + at)
+    }
+
+    fn orders(self, at: u16) -> String {
+        self.at(0, at)
+    }
+
+    /// Where market data comes.
+    fn market_data(self, at: u16) -> String {
+        self.at(1, at)
+    }
+
+    /// Where the gateway's one participant receives it.
+    fn participant(self, at: u16) -> String {
+        self.at(2, at)
+    }
+
+    fn relay(self, at: u16) -> String {
+        self.at(3, at)
+    }
+}
+
+/// The tree's file and key: the relays, then the gateways.
+fn lay_out_tree(tree: &Path, ports: GatewayPorts, options: &LocalOptions) -> Result<(), LocalError> {
+    let list = |count: u16, of: &dyn Fn(u16) -> String| {
+        let all: Vec<String> = (0..count).map(|at| format!("\"{}\"", of(at))).collect();
+        all.join(", ")
+    };
+    let (relays, gateways) = (list(options.relays, &|at| ports.relay(at)), list(options.gateways, &|at| ports.market_data(at)));
+    let hedge = u32::from(options.relays > 1);
+    write_tree(tree, 1, hedge, &format!("layers = [[{relays}], [{gateways}]]"))
+}
+
+fn write_tree(path: &Path, number: u32, hedge: u32, layers: &str) -> Result<(), LocalError> {
+    let written = |path: &Path| io(format!("could not write {}", path.display()));
+    let (dir, key) = (path.parent().unwrap_or(path), path.with_extension("key"));
+    std::fs::create_dir_all(dir).map_err(io(format!("could not make {}", dir.display())))?;
+    let digits: String = walras_access::random_bytes::<32>().iter().map(|byte| format!("{byte:02x}")).collect();
+    write_secret(&key, digits.as_bytes())?;
+    let key_name = key.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    std::fs::write(path, format!("tree = {number}\nhedge = {hedge}\nkey_file = \"{key_name}\"\n{layers}\n")).map_err(written(path))
+}
+
+/// The folder and the configuration of a gateway. It stamps as the replicas do, and throttles as they do.
+fn lay_out_gateway(
+    place: &Path,
+    (id, cluster_id): (u64, u64),
+    (keys_dir, peers): (&Path, &[String]),
+    (ports, at, tree): (GatewayPorts, u16, &Path),
+    options: &LocalOptions,
+) -> Result<(), LocalError> {
+    let data = place.join("data");
+    std::fs::create_dir_all(&data).map_err(io(format!("could not make {}", data.display())))?;
+    let number = |n: u64| toml::Value::Integer(n.cast_signed());
+    let keys_dir = keys_dir.display().to_string();
+    let own: [(&str, &str, toml::Value); 6] = [
+        ("venue", "data", data.display().to_string().into()),
+        ("gateway", "id", number(id)),
+        ("order_entry", "listen", ports.orders(at).into()),
+        ("cluster", "cluster_id", number(cluster_id)),
+        ("cluster", "keys", keys_dir.into()),
+        ("cluster", "peers", peers.to_vec().into()),
+    ];
+    let shared = ["fair_access", "throttle", "http"];
+    let settings = options.settings.iter().filter(|(section, ..)| shared.contains(section)).cloned();
+    let mut table = toml::Table::new();
+    let mut of_feed = Vec::new();
+    if options.relays > 0 {
+        let participants = place.join("participants.toml");
+        let layers = format!("layers = [[\"{}\"]]", ports.participant(at));
+        write_tree(&participants, 2 + u32::from(at), 0, &layers)?;
+        of_feed = vec![
+            ("gateway", "tree", tree.display().to_string().into()),
+            ("gateway", "place", number(at.into())),
+            ("gateway", "participants", participants.display().to_string().into()),
+            ("gateway", "source", "127.0.0.1:0".into()),
+        ];
+    }
+    for (section, key, value) in own.into_iter().chain(of_feed).chain(settings) {
+        if let Some(section) = table.entry(section).or_insert_with(|| toml::Table::new().into()).as_table_mut() {
+            section.insert(key.to_owned(), value);
+        }
+    }
+    let path = place.join("walras.toml");
+    std::fs::write(&path, table.to_string()).map_err(io(format!("could not write {}", path.display())))
 }
 
 /// Makes an operator's key known to all replicas, because each stores its own keys.

@@ -28,8 +28,10 @@ pub struct LinkOptions {
     pub listen: SocketAddr,
     /// Keys of the links.
     pub security: Security,
-    /// The other replicas.
+    /// The other replicas, and the gateways below this one.
     pub peers: BTreeMap<ReplicaId, PeerAddress>,
+    /// Which of them are gateways.
+    pub gateways: BTreeSet<ReplicaId>,
 }
 
 /// Where order entry listens, and how.
@@ -98,10 +100,11 @@ fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
 /// Checks the section.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     order_entry(config)?;
-    parts(config).map(|_| ())
+    let Parts { addresses, .. } = parts(config)?;
+    super::gateway::known(config, &addresses.into_keys().collect()).map(|_| ())
 }
 
-fn order_entry(config: &Config) -> Result<Option<EntryOptions>, ConfigError> {
+pub(super) fn order_entry(config: &Config) -> Result<Option<EntryOptions>, ConfigError> {
     let Some(listen) = entry_address(config)? else { return Ok(None) };
     let OrderEntry { tls, certificate, private_key, .. } = &config.order_entry;
     let is_on = match tls.as_str() {
@@ -159,6 +162,12 @@ fn parts(config: &Config) -> Result<Parts, ConfigError> {
     let settings = settings(config, me)?;
     let founders = cluster.genesis.iter().map(|n| id("cluster.genesis", *n)).collect::<Result<Vec<_>, _>>()?;
     if cluster.peers.is_empty() {
+        if !cluster.gateways.is_empty() {
+            return Err(wrong(
+                "cluster.gateways",
+                "gateways need links: list this replica in cluster.peers, and make keys for the links",
+            ));
+        }
         if founders.iter().any(|id| *id != me) {
             let advice = "the cluster began with other replicas than this one: list all of them in cluster.peers";
             return Err(wrong("cluster.genesis", advice));
@@ -198,6 +207,14 @@ fn parts(config: &Config) -> Result<Parts, ConfigError> {
         }
     }
     Ok(Parts { settings, genesis, addresses, links: Some((listen, others)) })
+}
+
+/// Where replicas listen for the links of a gateway, which is none of them.
+pub(super) fn gateway_peers(config: &Config) -> Result<BTreeMap<ReplicaId, PeerAddress>, ConfigError> {
+    if config.cluster.peers.is_empty() {
+        return Err(wrong("cluster.peers", "list every replica, as their own configurations do"));
+    }
+    Ok(peers(&config.cluster.peers)?.into_iter().map(|(id, peer)| (id, peer.link)).collect())
 }
 
 fn settings(config: &Config, me: ReplicaId) -> Result<Settings, ConfigError> {
@@ -295,7 +312,11 @@ impl Config {
     pub fn cluster_options(&self) -> Result<ClusterOptions, ConfigError> {
         let cluster = &self.cluster;
         let Parts { settings, genesis, addresses, links } = parts(self)?;
-        let links = links.map(|(listen, peers)| Ok(LinkOptions { listen, security: self.security(settings.id)?, peers }));
+        let gateways = super::gateway::known(self, &addresses.keys().copied().collect())?;
+        let links = links.map(|(listen, mut peers)| {
+            peers.extend(super::gateway::expected(&gateways));
+            Ok(LinkOptions { listen, security: self.security(settings.id)?, peers, gateways })
+        });
         Ok(ClusterOptions {
             consensus: settings,
             genesis,
@@ -312,7 +333,7 @@ impl Config {
         })
     }
 
-    fn security(&self, me: ReplicaId) -> Result<Security, ConfigError> {
+    pub(super) fn security(&self, me: ReplicaId) -> Result<Security, ConfigError> {
         if self.cluster.insecure_loopback {
             return Ok(Security::PlainOnLoopback);
         }

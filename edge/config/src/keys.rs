@@ -271,7 +271,7 @@ sections! {
         /// The same at once, after a pause.
         source_burst: u32 = 4000_u32;
     }
-    cluster: Once /// The venue as a cluster: of one machine, or of several (`docs/cluster.md`). All but `replica` and `listen` should be the same on all of them. `peers`, `listen` and the keys are read again on SIGHUP (`systemctl reload`).
+    cluster: Once /// The venue as a cluster: of one machine, or of several (`docs/cluster.md`). All but `replica` and `listen` should be the same on all of them. `peers`, `gateways`, `listen` and the keys are read again on SIGHUP (`systemctl reload`).
     Cluster {
         /// This replica's id, 1 or more.
         replica: u64 = 1_u32;
@@ -281,6 +281,8 @@ sections! {
         peers: Vec<String> = [];
         /// Ids of the replicas with which the cluster began, never changed afterwards, not even when some of them have left. Empty: all of `peers`. A venue that began on one machine and grows says `[1]`.
         genesis: Vec<u64> = [];
+        /// Ids of the leaf gateways that may link with the replicas (`docs/gateways.md`), each greater than those of all replicas. The same on all of them.
+        gateways: Vec<u64> = [];
         /// Address and port of this replica's links to its peers. Port 0 is refused: the others must know it.
         listen: String = "127.0.0.1:7171";
         /// Folder of the links' keys (`ca.crt`, `replica-ID.crt`, `replica-ID.key`), as `walras cluster keys` makes it.
@@ -303,6 +305,21 @@ sections! {
         clock_error_max_ms: u64 = 1000_u32;
         /// Lets the operator inject faults into links (`POST /v1/admin/cluster/faults`). For tests of a cluster of real processes only.
         test_faults: bool = false;
+    }
+    gateway: Once /// A leaf gateway (`walras gateway`, `docs/gateways.md`). Its configuration has the section `[cluster]` of the replicas too, as far as `cluster_id`, `peers` and `keys`.
+    Gateway {
+        /// This gateway's id, which the replicas name in `cluster.gateways`.
+        id: u64 = 0_u32;
+        /// File of the relay tree (`docs/relays.md`) by which market data comes; empty for none.
+        tree: String = "";
+        /// The gateway's place in the last layer of that tree, from 0.
+        place: u32 = 0_u32;
+        /// File of the tree of one layer whose receivers are the gateway's participants. Its number and its key are its own: they get packets when their release time has come.
+        participants: String = "";
+        /// Address from which packets are sent to participants.
+        source: String = "0.0.0.0:0";
+        /// Address and UDP port at which participants ask for messages that they missed, as `[feed]` limits it. Empty for none.
+        requests: String = "";
     }
     order_entry: Once /// The binary order-entry port (`docs/order-entry.md`).
     OrderEntry {

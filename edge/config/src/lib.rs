@@ -17,6 +17,7 @@ mod clock;
 mod cluster;
 mod fair_access;
 mod feed;
+mod gateway;
 mod keys;
 mod release;
 mod shards;
@@ -31,9 +32,10 @@ pub use account_fee::{FEE_SHAPE, WrittenFee};
 pub use cluster::{Addresses, ClusterOptions, EntryOptions, EntryTlsOptions, LinkOptions};
 pub use fair_access::{FairAccessOptions, FairClockOptions};
 pub use feed::FeedOptions;
+pub use gateway::{GatewayOptions, OutletOptions};
 pub use keys::{
-    Archive, Batch, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Http, Key, Log, OrderEntry, Shard, Shards,
-    Throttle, Times, Venue, WebSocket,
+    Archive, Batch, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Gateway, Http, Key, Log, OrderEntry, Shard,
+    Shards, Throttle, Times, Venue, WebSocket,
 };
 pub use shards::{ShardPlan, ShardSite};
 pub use speed::Speed;

@@ -346,13 +346,7 @@ impl EntrySockets {
     }
 
     /// Passes on what was read, as of when the kernel had it.
-    fn take(
-        &mut self,
-        id: StreamId,
-        len: usize,
-        stamp_ns: Option<u64>,
-        port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>,
-    ) {
+    fn take(&mut self, id: StreamId, len: usize, stamp_ns: Option<u64>, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         let Self { sockets, buffer, plain, access, arrivals, .. } = self;
         let bytes = if self.tls.is_some() { &plain[..len] } else { &buffer[..len] };
         let Some(Socket { source, guest, stamped_last_ns, .. }) = sockets.get_mut(id.place).and_then(Option::as_mut) else {

@@ -19,6 +19,7 @@
 
 mod layout;
 mod leaf;
+mod outlet_node;
 mod relay_node;
 mod rewind;
 mod sender_node;
@@ -26,6 +27,7 @@ pub mod socket;
 
 pub use layout::{Layout, LayoutError};
 pub use leaf::Leaf;
+pub use outlet_node::OutletNode;
 pub use relay_node::{NodeCounts, RelayNode};
 pub use rewind::{AskRate, RewindCounts, RewindNode};
 pub use sender_node::SenderNode;

@@ -33,6 +33,7 @@ pub mod control;
 mod field;
 mod id_map;
 pub mod message;
+pub mod outlet;
 pub mod publisher;
 pub mod reader;
 pub mod sender;

@@ -302,7 +302,7 @@ impl Sent {
 }
 
 impl Packets {
-    fn push(&mut self, header: &Header, writer: &mut PacketWriter, key: &TreeKey) {
+    pub(crate) fn push(&mut self, header: &Header, writer: &mut PacketWriter, key: &TreeKey) {
         let header = Header { count: writer.count(), ..*header };
         writer.finish(&header, key, &mut self.bytes);
         self.ends.push((header, self.bytes.len()));

@@ -125,7 +125,8 @@ impl FairCluster {
             }
             Delay::Tracking => settings.push(("fair_access", "sequencing", "1%".into())),
         }
-        let options = LocalOptions { replicas: shape.voters, first_port: 0, later: shape.gateways, settings };
+        let options =
+            LocalOptions { replicas: shape.voters, first_port: 0, later: shape.gateways, gateways: 0, relays: 0, settings };
         let local = LocalCluster::prepare(program, dir, &options)?;
         let key = read_key(&local.operator_key())?;
         let mut cluster = Self { local, shape, key, dir: dir.to_path_buf() };

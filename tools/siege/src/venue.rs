@@ -276,7 +276,7 @@ fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place
         ("cluster", "election_timeout_min_ms", toml::Value::Integer(600)),
         ("cluster", "election_timeout_max_ms", toml::Value::Integer(1_200)),
     ];
-    let options = LocalOptions { replicas: 3, first_port: 0, later: 0, settings };
+    let options = LocalOptions { replicas: 3, first_port: 0, later: 0, gateways: 0, relays: 0, settings };
     let mut local = LocalCluster::prepare(program, &dir.join("cluster"), &options)?;
     for id in 1..=3 {
         local.start(id)?;

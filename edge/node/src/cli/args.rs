@@ -80,6 +80,8 @@ pub enum Command {
     /// Makes a key of one's own, or replaces a lost operator's key.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Runs a leaf gateway: it takes binary orders, and passes them on to a replica.
+    Gateway(super::gateway::GatewayArgs),
     /// Runs a relay of market data until it is stopped.
     Relay(super::relay::RelayArgs),
     /// Runs recorded history through a book, or through a venue.

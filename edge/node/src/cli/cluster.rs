@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use walras_client::Client;
-use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY, LocalCluster, LocalError, LocalOptions};
 use walras_config::Config;
 use walras_terminal::progress::while_waiting;
 use walras_terminal::table::{fields, table};
@@ -70,6 +70,12 @@ pub struct LocalArgs {
     /// How many.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=7))]
     pub replicas: u16,
+    /// Leaf gateways below them; of a cluster that is made now.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub gateways: u16,
+    /// Relays that carry market data to the gateways, at most as many as those; of a cluster that is made now.
+    #[arg(long, default_value_t = 0, requires = "gateways", value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub relays: u16,
     /// The cluster's folder; what is there goes on.
     #[arg(long, default_value = ".walras/cluster", value_name = "DIR")]
     pub dir: PathBuf,
@@ -292,6 +298,10 @@ fn verdict(views: &[(u64, bool, Option<Value>)]) -> Value {
 }
 
 fn local(args: &LocalArgs) -> Result<(), CliError> {
+    if args.relays > args.gateways {
+        let why = format!("{} relays for {} gateways: give at most as many relays as gateways", args.relays, args.gateways);
+        return Err(CliError::Wrong(why));
+    }
     let system = |what: &'static str| move |source| CliError::Io { what: what.into(), source };
     let program = std::env::current_exe().map_err(system("could not find this program's file"))?;
     let mut settings = Vec::new();
@@ -311,13 +321,23 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
             ("fair_access", "release", "1%".into()),
         ]);
     }
-    let options = LocalOptions { replicas: args.replicas, first_port: args.port, later: 0, settings };
+    let options = LocalOptions {
+        replicas: args.replicas,
+        first_port: args.port,
+        later: 0,
+        gateways: args.gateways,
+        relays: args.relays,
+        settings,
+    };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("could not wait for signals"))?;
     let mut local = LocalCluster::prepare(&program, &args.dir, &options)?;
     let leader = while_waiting("starting the replicas, until one leads", || {
         (1..=u64::from(args.replicas)).try_for_each(|id| local.start(id))?;
-        local.wait_for_leader(std::time::Duration::from_secs(30))
+        let leader = local.wait_for_leader(std::time::Duration::from_secs(30))?;
+        (FIRST_RELAY..).take(args.relays.into()).try_for_each(|id| local.start(id))?;
+        (FIRST_GATEWAY..).take(args.gateways.into()).try_for_each(|id| local.start(id))?;
+        Ok::<u64, LocalError>(leader)
     })?;
     let lines: String = local
         .replicas
@@ -332,8 +352,13 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
             )
         })
         .collect();
+    let gateways: String = local
+        .gateways
+        .iter()
+        .map(|gateway| format!("gateway {}: orders at {}  files in {}\n", gateway.id, gateway.orders, gateway.dir.display()))
+        .collect();
     print(&format!(
-        "{lines}replica {leader} leads; the operator's key is in {}\nCtrl-C stops all; started again they go on.\n",
+        "{lines}{gateways}replica {leader} leads; the operator's key is in {}\nCtrl-C stops all; started again they go on.\n",
         local.operator_key().display()
     ))?;
     let watched = runtime.block_on(watch(&mut local)).map_err(system("could not wait for signals"));
@@ -350,10 +375,13 @@ async fn watch(local: &mut LocalCluster) -> std::io::Result<()> {
             interrupted = tokio::signal::ctrl_c() => return interrupted,
             _ = terminate.recv() => return Ok(()),
             _ = children.recv() => {
-                for replica in &mut local.replicas {
+                let replicas = local.replicas.iter_mut().map(|replica| ("replica", replica));
+                let processes = replicas.chain(local.gateways.iter_mut().map(|gateway| ("gateway", gateway)));
+                let processes = processes.chain(local.relays.iter_mut().map(|relay| ("relay", relay)));
+                for (what, replica) in processes {
                     if let Some(status) = replica.has_ended() {
                         let how = status.map_or("was killed by a signal".to_owned(), |status| format!("ended with status {status}"));
-                        eprintln!("replica {} {how}: see {}", replica.id, replica.dir.join("replica.log").display());
+                        eprintln!("{what} {} {how}: see {}", replica.id, replica.dir.join("replica.log").display());
                     }
                 }
             }

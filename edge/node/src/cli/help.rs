@@ -9,7 +9,7 @@ use super::Cli;
 
 /// All commands, by what they are for.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Run a venue", &["demo", "serve", "cluster", "relay", "config"]),
+    ("Run a venue", &["demo", "serve", "cluster", "gateway", "relay", "config"]),
     ("Look at one", &["status", "instruments", "book", "trades", "shards"]),
     ("Trade", &["order", "cancel", "amend", "account", "session"]),
     ("Batch markets", &["batch", "offer", "pool", "pay"]),
@@ -22,6 +22,7 @@ const WITHOUT_VENUE: &[&[&str]] = &[
     &["demo"],
     &["serve"],
     &["config"],
+    &["gateway"],
     &["relay"],
     &["keys"],
     &["log"],
@@ -35,7 +36,8 @@ const WITHOUT_VENUE: &[&[&str]] = &[
 ];
 
 /// Commands that print no JSON, by their path: they run until they are stopped, or print a document of one format.
-const WITHOUT_JSON: &[&[&str]] = &[&["serve"], &["demo"], &["relay"], &["config"], &["archive", "export"], &["cluster", "local"]];
+const WITHOUT_JSON: &[&[&str]] =
+    &[&["serve"], &["demo"], &["gateway"], &["relay"], &["config"], &["archive", "export"], &["cluster", "local"]];
 
 /// The options that all commands parse: their ids, and how they are written.
 const URL: (&str, &str) = ("url", "--url");

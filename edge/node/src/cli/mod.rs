@@ -10,6 +10,7 @@ mod bench;
 mod clear;
 mod cluster;
 mod cluster_keys;
+mod gateway;
 mod help;
 mod keys;
 mod log;
@@ -67,6 +68,9 @@ pub enum CliError {
     /// The demo did not start.
     #[error(transparent)]
     Demo(#[from] walras_demo::DemoError),
+    /// A gateway did not start.
+    #[error(transparent)]
+    Gateway(#[from] crate::runtime::RecoveryError),
     /// The file of a relay tree.
     #[error(transparent)]
     RelayLayout(#[from] walras_relay_link::LayoutError),
@@ -147,6 +151,7 @@ impl CliError {
             Self::Client(ClientError::NoKey | ClientError::KeyFile { .. } | ClientError::TrustFile { .. })
             | Self::Config(_)
             | Self::Node(_)
+            | Self::Gateway(_)
             | Self::RelayLayout(_)
             | Self::ClusterKeys(_)
             | Self::LocalCluster(_)
@@ -219,6 +224,7 @@ fn choose_address(cli: &mut Cli) -> Result<(), CliError> {
         Command::Serve(_)
         | Command::Demo(_)
         | Command::Keys(_)
+        | Command::Gateway(_)
         | Command::Relay(_)
         | Command::Replay(_)
         | Command::Clear(_)
@@ -266,6 +272,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
                 return print(&format!("{} is valid\n", path.display()));
             }
         },
+        Command::Gateway(args) => return gateway::run(args),
         Command::Relay(args) => return relay::run(args).map(|never| match never {}),
         Command::Replay(args) => {
             let options = replay::options(args)?;

@@ -9,7 +9,7 @@ use clap::Args;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, RelayNode};
 
-use super::CliError;
+use super::{CliError, print};
 
 /// `walras relay`.
 #[derive(Debug, Args)]
@@ -46,6 +46,7 @@ pub(super) fn run(args: &RelayArgs) -> Result<Infallible, CliError> {
     };
     let (layer, place) = (args.layer, args.place);
     let bound = socket.address().map_err(failed("could not read the address".to_owned()))?;
+    print(&format!("relay {place} of layer {layer} receives at {bound}\n"))?;
     eprintln!("walras: relay {place} of layer {layer} receives at {bound} and sends to {} nodes; {offload}", next.len());
     let mut node = RelayNode::new(socket, relay, layout.key.clone(), next);
     let (mut reported_at, mut reported) = (Instant::now(), node.counts());

@@ -12,8 +12,8 @@ use super::args::{DemoArgs, LogFormat, LogLevel, ServeArgs};
 use super::{CliError, print};
 use crate::node::Node;
 
-fn log_to_stderr(args: &ServeArgs) {
-    let level = match args.log_level {
+pub(super) fn log_to_stderr(level: LogLevel, format: LogFormat) {
+    let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
@@ -23,7 +23,7 @@ fn log_to_stderr(args: &ServeArgs) {
     let is_terminal = std::io::stderr().is_terminal();
     let messages = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).with_max_level(level);
     // A second call in one process keeps the first.
-    let _ = match args.log_format {
+    let _ = match format {
         LogFormat::Text => tracing::subscriber::set_global_default(messages.with_ansi(is_terminal).finish()),
         LogFormat::Json => tracing::subscriber::set_global_default(messages.json().finish()),
     };
@@ -58,7 +58,7 @@ fn until_signal(node: &Node, args: &ServeArgs) -> Result<(), CliError> {
 pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
     let config = configuration(args)?;
     config.check()?;
-    log_to_stderr(args);
+    log_to_stderr(args.log_level, args.log_format);
     prepare_descriptors();
     for advice in config.advice() {
         tracing::warn!("{advice}");
@@ -86,7 +86,7 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     config.demo.seed = args.seed.unwrap_or(config.demo.seed);
     Demo::configure(&mut config);
     config.check()?;
-    log_to_stderr(&args.serve);
+    log_to_stderr(args.serve.log_level, args.serve.log_format);
     prepare_descriptors();
     let data = PathBuf::from(&config.venue.data);
     let node = Node::start(&data, &config)?;

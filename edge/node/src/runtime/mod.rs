@@ -6,11 +6,14 @@
 mod archive;
 mod batches;
 mod fair_clock;
+mod gateway;
 mod listeners;
 mod log_history;
+mod outlet;
 mod recovery;
 mod replica;
 
+pub use gateway::LeafGateway;
 pub use log_history::LogHistory;
 pub use recovery::{Recovered, RecoveryError, log_options, snapshot_again};
 pub use replica::{AcceptedLoss, ReloadError, ReplicaVenue, accept_loss};

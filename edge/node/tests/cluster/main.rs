@@ -9,6 +9,7 @@ mod folders;
 mod gateways;
 mod growth;
 mod identity;
+mod leaf;
 mod learner;
 mod logons;
 mod namespaces;
@@ -59,6 +60,9 @@ struct Shape {
     replicas: u16,
     /// Replicas that are configured, and not members when it begins.
     later: u16,
+    /// Leaf gateways, and relays of market data above them.
+    gateways: u16,
+    relays: u16,
     segment_bytes: i64,
     /// Entries between states that are compared.
     checkpoint_every: i64,
@@ -68,7 +72,7 @@ struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { replicas: 3, later: 0, segment_bytes: 8 << 20, checkpoint_every: 2_000, more: Vec::new() }
+        Self { replicas: 3, later: 0, gateways: 0, relays: 0, segment_bytes: 8 << 20, checkpoint_every: 2_000, more: Vec::new() }
     }
 }
 
@@ -88,7 +92,14 @@ impl Shape {
             ("throttle", "source_burst", number(1_000_000)),
         ];
         settings.extend(self.more);
-        LocalOptions { replicas: self.replicas, first_port: 0, later: self.later, settings }
+        LocalOptions {
+            replicas: self.replicas,
+            first_port: 0,
+            later: self.later,
+            gateways: self.gateways,
+            relays: self.relays,
+            settings,
+        }
     }
 }
 

@@ -10,10 +10,10 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 /// A timer of the operating system.
 #[derive(Debug)]
-pub(super) struct Alarm(OwnedFd);
+pub(in crate::runtime) struct Alarm(OwnedFd);
 
 impl Alarm {
-    pub(super) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+    pub(in crate::runtime) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         registry.register(&mut SourceFd(&timer.as_raw_fd()), token, Interest::READABLE)?;
         Ok(Self(timer))
@@ -21,7 +21,7 @@ impl Alarm {
 
     /// Rings once after that time, and not for what was asked before. The poll tells of edges, and setting it makes it silent again, so nobody
     /// has to read from it.
-    pub(super) fn set(&self, after: Duration) -> io::Result<()> {
+    pub(in crate::runtime) fn set(&self, after: Duration) -> io::Result<()> {
         let timespec = |time: Duration| Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
         // Nothing at all would turn it off.
         let it_value = timespec(after.max(Duration::from_nanos(1)));

@@ -21,27 +21,27 @@ const KEYS: u8 = 0xF0;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Who was told what.
-pub(super) struct KeyShare {
+pub(in crate::runtime) struct KeyShare {
     access: SharedAccess,
     news: Sender<Bytes>,
     linked: KeyLinks,
 }
 
 impl KeyShare {
-    pub(super) fn new(access: SharedAccess, news: Sender<Bytes>) -> Self {
+    pub(in crate::runtime) fn new(access: SharedAccess, news: Sender<Bytes>) -> Self {
         Self { access, news, linked: KeyLinks::default() }
     }
 
-    pub(super) fn on_connected(&mut self, id: ReplicaId) {
+    pub(in crate::runtime) fn on_connected(&mut self, id: ReplicaId) {
         self.linked.on_connected(id.get());
     }
 
-    pub(super) fn on_lost(&mut self, id: ReplicaId) {
+    pub(in crate::runtime) fn on_lost(&mut self, id: ReplicaId) {
         self.linked.on_lost(id.get());
     }
 
     /// Takes a message if it is about keys.
-    pub(super) fn take(&self, bytes: &Bytes) -> bool {
+    pub(in crate::runtime) fn take(&self, bytes: &Bytes) -> bool {
         let is_about_keys = bytes.last() == Some(&KEYS);
         if is_about_keys {
             // Without its thread the replica is about to end.

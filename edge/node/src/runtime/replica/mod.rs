@@ -50,17 +50,19 @@ use walras_sequencer::{GatewayTime, Halt, SignedBy};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
 
 use super::batches::{Declared, Solver};
-use alarm::Alarm;
+pub(in crate::runtime) use alarm::Alarm;
 use feed_sender::FeedSender;
 use feeds::{Feeds, Freezing};
+pub(in crate::runtime) use keys::KeyShare;
 use log_host::{LogJob, LogReport};
 use log_seat::{LogSeat, ThreadGone, Writer};
 use peer_links::PeerLinks;
 pub use reload::ReloadError;
 use snapshot_transfer::{ReplicaFiles, Source, announce, announced};
 use snapshots::{SnapshotDone, SnapshotJob};
+pub(in crate::runtime) use start::entry_tls;
 pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
-use times::Times;
+pub(in crate::runtime) use times::Times;
 use waiters::{Waiter, Waiters};
 
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
@@ -556,10 +558,23 @@ impl<D: Disk> ReplicaThread<D> {
             LinkEvent::Lost { why: LinkError::Dismissed(why), .. } | LinkEvent::Refused { why: LinkError::Dismissed(why), .. } => {
                 return Err(Halt::TwoProcesses(why));
             }
-            LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}
+            // Gateways know keys, and make none.
+            LinkEvent::Message { from, bytes } if !self.replica.is_leaf(from) && self.keys.take(&bytes) => {}
             LinkEvent::Message { from, bytes } => {
                 let at = self.at();
                 self.replica.on_message(at, from, bytes)?;
+            }
+            LinkEvent::Connected { id, versions } if self.replica.is_leaf(id) => {
+                info!("gateway {id} is linked, software {}", versions.software);
+                let at = self.at();
+                self.replica.on_linked(at, id);
+                self.keys.on_connected(id);
+            }
+            LinkEvent::Lost { id, why } if self.replica.is_leaf(id) => {
+                warn!("the link to gateway {id} is lost: {why}");
+                self.keys.on_lost(id);
+                let at = self.at();
+                self.replica.on_link_lost(at, id)?;
             }
             LinkEvent::Connected { id, versions } => {
                 info!("replica {id} is linked, software {}", versions.software);
@@ -592,7 +607,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Refused { id, remote, why } => {
                 warn!("no link with {}: {why}", remote.map_or_else(|| "a peer".to_owned(), |remote| remote.to_string()));
-                if let Some(id) = id {
+                if let Some(id) = id.filter(|id| !self.replica.is_leaf(*id)) {
                     self.cluster.with_peer(id, |peer| peer.trouble = Some(why.to_string()));
                 }
             }

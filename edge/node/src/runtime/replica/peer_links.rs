@@ -55,7 +55,7 @@ impl PeerLinks {
         Ok(links)
     }
 
-    fn open(&self, LinkOptions { listen, security, peers }: LinkOptions, now_ns: u64) -> Result<Open, SetupError> {
+    fn open(&self, LinkOptions { listen, security, peers, .. }: LinkOptions, now_ns: u64) -> Result<Open, SetupError> {
         let LinkBasis { me, cluster_id, incarnation, seed, faults_allowed } = self.basis;
         let certificates = security.certificates();
         let versions = Versions::new(WIRE_VERSION, engine_newest().0, env!("CARGO_PKG_VERSION"));
@@ -162,6 +162,7 @@ impl PeerLinks {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::net::TcpListener;
 
     use mio::Poll;
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     fn options(listen: SocketAddr) -> Option<LinkOptions> {
-        Some(LinkOptions { listen, security: Security::PlainOnLoopback, peers: BTreeMap::new() })
+        Some(LinkOptions { listen, security: Security::PlainOnLoopback, peers: BTreeMap::new(), gateways: BTreeSet::new() })
     }
 
     fn free_address() -> SocketAddr {

@@ -117,11 +117,13 @@ impl<D: Disk> ReplicaThread<D> {
     ) -> Result<(), String> {
         let (views, order_entries) = (peer_views(&addresses, links.as_ref()), order_entries(&addresses));
         let (me, now_ns) = (self.cluster.me(), self.now_ns);
+        let gateways = links.as_ref().map(|links| links.gateways.clone()).unwrap_or_default();
         self.links.change(links, now_ns, &mut self.link_events).map_err(|e| e.to_string())?;
         self.cluster.set_peers(views);
         let others = addresses.into_keys().filter(|id| *id != me).collect();
         let at = self.at();
         self.replica.set_peers(at, others, order_entries);
+        self.replica.set_leaves(gateways);
         Ok(())
     }
 }

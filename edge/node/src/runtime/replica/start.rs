@@ -168,7 +168,11 @@ pub struct ReplicaVenue {
 }
 
 /// The certificate that order entry shows, where it speaks TLS.
-pub(super) fn entry_tls(options: &EntryTlsOptions, data: &Path, listen: SocketAddr) -> Result<Option<EntryTls>, EntryTlsError> {
+pub(in crate::runtime) fn entry_tls(
+    options: &EntryTlsOptions,
+    data: &Path,
+    listen: SocketAddr,
+) -> Result<Option<EntryTls>, EntryTlsError> {
     let made = match options {
         EntryTlsOptions::Off => return Ok(None),
         EntryTlsOptions::Own => EntryTls::own(data, listen.ip()),
@@ -250,6 +254,7 @@ impl ReplicaVenue {
         let basis = LinkBasis { me, cluster_id, incarnation: clock.now().0, seed, faults_allowed };
         let registry = poll.registry().try_clone().map_err(RecoveryError::Thread)?;
         let peers = peer_views(&addresses, links.as_ref());
+        let leaves = links.as_ref().map(|links| links.gateways.clone()).unwrap_or_default();
         let links = PeerLinks::new(basis, registry, LINK_TOKENS, links).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let access: SharedAccess = Arc::new(OnceLock::new());
         let shown = order_entry.as_ref().map(|EntryOptions { listen, tls }| entry_tls(tls, data, *listen)).transpose();
@@ -330,7 +335,7 @@ impl ReplicaVenue {
             fair,
             publish,
             feed: feed_options.as_ref().map(|_| Views::ALL),
-            leaves: BTreeSet::new(),
+            leaves,
             addresses: order_entries(&addresses),
             clock_error_ns_max,
             tick_every_ns: nanoseconds(Duration::from_millis(config.log.tick_interval_ms)),

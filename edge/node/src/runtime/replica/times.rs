@@ -9,11 +9,11 @@ use walras_sequencer::GatewayTime;
 use crate::runtime::fair_clock::FairClock;
 
 /// The clocks.
-pub(super) struct Times {
+pub(in crate::runtime) struct Times {
     /// The time of day, for the log.
-    pub(super) host: Clock,
+    pub(in crate::runtime) host: Clock,
     /// What stamps orders, with fair access.
-    pub(super) fair: Option<FairClock>,
+    pub(in crate::runtime) fair: Option<FairClock>,
 }
 
 impl EntryClock for Times {

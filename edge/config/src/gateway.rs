@@ -1,0 +1,176 @@
+//! `[gateway]`, and the gateways that a replica's `[cluster]` section names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use walras_access::connections::Doors;
+use walras_consensus::ReplicaId;
+
+use super::cluster::{EntryOptions, LinkOptions, gateway_peers, order_entry};
+use super::{Config, ConfigError, FairClockOptions};
+
+/// Options of a leaf gateway.
+#[derive(Debug)]
+pub struct GatewayOptions {
+    /// Its id.
+    pub id: ReplicaId,
+    /// The cluster that it belongs to.
+    pub cluster_id: u64,
+    /// The links with the replicas.
+    pub links: LinkOptions,
+    /// Binary order entry.
+    pub order_entry: EntryOptions,
+    /// Whether the venue sequences orders by their stamps.
+    pub stamps: bool,
+    /// The clock of its stamps, and of market data.
+    pub clock: FairClockOptions,
+    /// Admission of connections.
+    pub doors: Doors,
+    /// Market data for participants; `None`: none.
+    pub market_data: Option<OutletOptions>,
+}
+
+/// How a gateway gets market data, and gives it to its participants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutletOptions {
+    /// The file of the venue's tree.
+    pub tree: PathBuf,
+    /// The gateway's place in the last layer.
+    pub place: u32,
+    /// The file of the tree of one layer that its participants are.
+    pub participants: PathBuf,
+    /// From where packets are sent to them.
+    pub source: SocketAddr,
+    /// Where they ask for what they missed.
+    pub requests: Option<SocketAddr>,
+    /// Requests of one address in a second.
+    pub requests_per_s: u32,
+    /// Bytes of each channel that are kept for them.
+    pub kept_bytes: usize,
+    /// The longest that a packet may have to wait.
+    pub wait_max_ns: u64,
+}
+
+/// How much the clocks of the venue and of a gateway may be apart, beside the longest delay.
+const APART_NS: u64 = 1_000_000_000;
+
+fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
+    ConfigError::Cluster { key, detail: detail.into() }
+}
+
+/// The ids of gateways that may link with a replica of these.
+pub(super) fn known(config: &Config, replicas: &BTreeSet<ReplicaId>) -> Result<BTreeSet<ReplicaId>, ConfigError> {
+    let last = replicas.last().map_or(0, |last| last.get());
+    let id = |number: &u64| {
+        let id = ReplicaId::new(*number).filter(|id| id.get() > last);
+        id.ok_or_else(|| {
+            wrong(
+                "cluster.gateways",
+                format!("{number}: ids of gateways are greater than those of all replicas, the last of which is {last}"),
+            )
+        })
+    };
+    config.cluster.gateways.iter().map(id).collect()
+}
+
+impl Config {
+    /// The options of `walras gateway`. Reads the key files.
+    pub fn gateway_options(&self) -> Result<GatewayOptions, ConfigError> {
+        let peers = gateway_peers(self)?;
+        let last = peers.keys().last().map_or(0, |last| last.get());
+        let id = ReplicaId::new(self.gateway.id).filter(|id| id.get() > last).ok_or_else(|| {
+            let advice = format!(
+                "{}: give a gateway an id that is greater than those of all replicas, the last of which is {last}",
+                self.gateway.id
+            );
+            wrong("gateway.id", advice)
+        })?;
+        let order_entry =
+            order_entry(self)?.ok_or_else(|| wrong("order_entry.listen", "a gateway takes orders there: give an address"))?;
+        // Nobody connects to it: the greater id does.
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Ok(GatewayOptions {
+            id,
+            cluster_id: self.cluster.cluster_id,
+            links: LinkOptions { listen, security: self.security(id)?, peers, gateways: BTreeSet::new() },
+            order_entry,
+            stamps: self.fair_access.sequencing != "off",
+            clock: self.fair_clock()?,
+            doors: Doors::new(self.places()),
+            market_data: self.outlet_options()?,
+        })
+    }
+
+    fn outlet_options(&self) -> Result<Option<OutletOptions>, ConfigError> {
+        let gateway = &self.gateway;
+        match (gateway.tree.is_empty(), gateway.participants.is_empty()) {
+            (true, true) => return Ok(None),
+            (false, false) => {}
+            (true, false) => return Err(wrong("gateway.tree", "participants get market data of a tree: name its file")),
+            (false, true) => return Err(wrong("gateway.participants", "name the file of the tree whose receivers they are")),
+        }
+        let address = |key: &'static str, text: &str| {
+            text.parse().map_err(|_| ConfigError::Address { key, value: text.to_owned(), example: "0.0.0.0:7420" })
+        };
+        let requests = (!gateway.requests.is_empty()).then(|| address("gateway.requests", &gateway.requests)).transpose()?;
+        Ok(Some(OutletOptions {
+            tree: gateway.tree.clone().into(),
+            place: gateway.place,
+            participants: gateway.participants.clone().into(),
+            source: address("gateway.source", &gateway.source)?,
+            requests,
+            requests_per_s: self.feed.requests_per_second,
+            kept_bytes: usize::try_from(self.feed.kept_kib << 10).unwrap_or(usize::MAX),
+            wait_max_ns: self.fair_access.release_max_us.saturating_mul(1_000).saturating_add(APART_NS),
+        }))
+    }
+}
+
+/// Where a replica is asked to expect gateways: they connect.
+pub(super) fn expected(gateways: &BTreeSet<ReplicaId>) -> BTreeMap<ReplicaId, walras_peer_link::PeerAddress> {
+    gateways.iter().map(|id| (*id, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const THREE: &str = "[cluster]\ninsecure_loopback = true\n\
+        peers = [\"1=127.0.0.1:1\", \"2=127.0.0.1:2\", \"3=127.0.0.1:3\"]\n";
+
+    fn config(text: &str) -> Config {
+        Config::parse(text, Path::new("walras.toml")).unwrap()
+    }
+
+    #[test]
+    fn a_gateway_knows_the_replicas_and_they_know_it() {
+        let options = config(&format!("{THREE}[gateway]\nid = 40\n")).gateway_options().unwrap();
+        assert_eq!((options.id.get(), options.links.peers.len(), options.stamps), (40, 3, false));
+        let replica = config(&format!("{THREE}replica = 2\ngateways = [40, 41]\n")).cluster_options().unwrap();
+        let links = replica.links.unwrap();
+        assert_eq!((links.peers.len(), links.gateways.len(), replica.addresses.len()), (4, 2, 3));
+    }
+
+    #[test]
+    fn wrong_ids_are_refused_with_what_to_do() {
+        let replica = |gateways: &str| Config::parse(&format!("{THREE}replica = 2\ngateways = {gateways}\n"), Path::new("w"));
+        for gateways in ["[3]", "[0]"] {
+            let error = replica(gateways).unwrap_err().to_string();
+            assert!(error.contains("cluster.gateways") && error.contains("greater"), "{error}");
+        }
+        for (text, says) in [
+            (THREE.to_owned(), "gateway.id"),
+            (format!("{THREE}[gateway]\nid = 2\n"), "the last of which is 3"),
+            ("[gateway]\nid = 2\n".to_owned(), "cluster.peers"),
+            (format!("{THREE}[gateway]\nid = 9\n[order_entry]\nlisten = \"\"\n"), "order_entry.listen"),
+            (format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\n"), "gateway.participants"),
+            (format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\nparticipants = \"p\"\nrequests = \"7\"\n"), "gateway.requests"),
+        ] {
+            let error = config(&text).gateway_options().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

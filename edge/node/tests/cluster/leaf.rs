@@ -1,0 +1,198 @@
+//! Leaf gateways as processes: participants who know no replica, while the replica above is killed, and another one leads.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use walras_access::now;
+use walras_client::Client;
+use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY};
+use walras_feed::book::Book;
+use walras_feed::channel::{ChannelId, View};
+use walras_feed::reader::MarketReader;
+use walras_relay::reader::ReaderSettings;
+use walras_relay_link::socket::{Offload, Socket};
+use walras_relay_link::{Layout, Leaf};
+use walras_types::{InstrumentId, Side};
+
+use super::client::{Diary, Participant};
+use super::{Cluster, PATIENCE, Shape, check_told, progress, stop_in_order, until};
+
+const ALL: [u64; 3] = [1, 2, 3];
+
+/// The replica above a gateway, as the gateway's log says.
+fn above(cluster: &Cluster, gateway: usize) -> Option<u64> {
+    let log = std::fs::read_to_string(cluster.local.gateways[gateway].dir.join("replica.log")).unwrap();
+    let last = log.lines().rfind(|line| line.contains("orders go to replica") || line.contains("orders do not go to replica"))?;
+    let (_, replica) = last.split_once("orders go to replica ")?;
+    replica.trim().parse().ok()
+}
+
+fn wait_above(cluster: &Cluster, gateway: usize, but: &BTreeSet<u64>) -> u64 {
+    let mut found = None;
+    until("the gateway stands below a replica", || {
+        found = above(cluster, gateway).filter(|id| !but.contains(id));
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// Two gateways, and a participant at each.
+fn started(more: Vec<(&'static str, &'static str, toml::Value)>) -> (Cluster, Vec<Participant>) {
+    let mut cluster = Cluster::of(Shape { gateways: 2, more, ..Shape::default() });
+    let accounts = cluster.market(2);
+    for id in [FIRST_GATEWAY, FIRST_GATEWAY + 1] {
+        cluster.local.start(id).unwrap();
+    }
+    let orders: Vec<String> = cluster.local.gateways.iter().map(|gateway| gateway.orders.clone()).collect();
+    let participants = (0x1eaf..).zip(accounts).zip(orders);
+    let participants: Vec<Participant> =
+        participants.map(|((seed, (account, key)), way)| Participant::start(account, key, vec![way], seed)).collect();
+    progress(&participants, 200);
+    (cluster, participants)
+}
+
+fn finish(mut cluster: Cluster, participants: Vec<Participant>) {
+    let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    for diary in &diaries {
+        assert_eq!(diary.lost, Vec::<String>::new(), "a participant of a gateway stays connected");
+    }
+    let end = stop_in_order(&mut cluster, &ALL);
+    check_told(&cluster, &ALL, &diaries, end);
+}
+
+#[test]
+fn with_fair_access_sessions_survive_the_replica_above_and_the_leader() {
+    let settings = vec![("fair_access", "sequencing", "500us".into()), ("fair_access", "bound_us", toml::Value::Integer(10))];
+    let (mut cluster, participants) = started(settings);
+    for gateway in [0, 1] {
+        let killed = wait_above(&cluster, gateway, &BTreeSet::new());
+        cluster.kill(killed);
+        progress(&participants, 200);
+        assert_ne!(wait_above(&cluster, gateway, &BTreeSet::from([killed])), killed);
+        cluster.local.start(killed).unwrap();
+        cluster.catches_up(killed);
+    }
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    cluster.kill(leader);
+    progress(&participants, 200);
+    cluster.local.start(leader).unwrap();
+    cluster.catches_up(leader);
+    finish(cluster, participants);
+}
+
+#[test]
+fn without_fair_access_a_gateway_follows_the_leader() {
+    let (mut cluster, participants) = started(Vec::new());
+    for _ in 0..2 {
+        let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+        assert_eq!([0, 1].map(|gateway| wait_above(&cluster, gateway, &BTreeSet::new())), [leader; 2]);
+        cluster.kill(leader);
+        progress(&participants, 200);
+        cluster.local.start(leader).unwrap();
+        cluster.catches_up(leader);
+    }
+    finish(cluster, participants);
+}
+
+/// A participant's end of a gateway's market data, which never asks for what is missing.
+struct Listener {
+    reader: Arc<Mutex<MarketReader>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl Listener {
+    fn start(cluster: &Cluster, gateway: usize) -> Self {
+        let own = Layout::read(&cluster.local.gateways[gateway].dir.join("participants.toml")).unwrap();
+        let socket = Socket::bind(own.layers[0][0], Duration::from_millis(5), Offload::Segments).unwrap();
+        let mut leaf = Leaf::new(socket, own.key.clone());
+        let settings = ReaderSettings { held_max: 4_096, gap_wait_ns: u64::MAX, retry_ns: u64::MAX, request_max: 1 };
+        let channel = ChannelId::instrument(View::Orders, InstrumentId(0));
+        let reader = Arc::new(Mutex::new(MarketReader::from_the_start(channel, settings)));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (theirs, ends) = (Arc::clone(&reader), Arc::clone(&is_over));
+        let read = move || {
+            let mut packets = 0;
+            while !ends.load(Ordering::Relaxed) {
+                let mut reader = theirs.lock().unwrap();
+                let take = |packet: &walras_relay::packet::Packet<'_>| {
+                    assert!(packet.header().release_ns <= now().0, "nobody sees it before its time");
+                    packets += 1;
+                    reader.packet(1, packet, |_, _| {});
+                };
+                leaf.receive(take).unwrap();
+            }
+            packets
+        };
+        Self { reader, is_over, thread: Some(std::thread::spawn(read)) }
+    }
+
+    /// Price levels as the copy has them, best first: price in ticks, size in lots.
+    fn levels(&self, side: Side) -> Vec<(i64, u64)> {
+        let reader = self.reader.lock().unwrap();
+        assert_eq!(reader.error(), None);
+        let levels = reader.book().and_then(Book::levels).unwrap();
+        levels.levels(side).map(|level| (level.price.get(), level.shown.get())).collect()
+    }
+
+    /// Packets that came.
+    fn finish(mut self) -> u64 {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+/// The venue's own levels. One tick is 0.25, one lot 0.0001.
+fn levels_of(book: &Value, side: &str) -> Vec<(i64, u64)> {
+    let number = |value: &Value, unit: f64| (value.as_str().unwrap().parse::<f64>().unwrap() / unit).round();
+    let level = |level: &Value| (number(&level[0], 0.25) as i64, number(&level[1], 0.0001) as u64);
+    book[side].as_array().unwrap().iter().map(level).collect()
+}
+
+#[test]
+fn participants_of_gateways_see_the_venues_books_at_their_time_whichever_relay_dies() {
+    let more = vec![("fair_access", "release", "2ms".into()), ("feed", "heartbeat_ms", toml::Value::Integer(50))];
+    let mut cluster = Cluster::of(Shape { gateways: 3, relays: 3, checkpoint_every: 200, more, ..Shape::default() });
+    for id in (FIRST_RELAY..).take(3).chain((FIRST_GATEWAY..).take(3)) {
+        cluster.local.start(id).unwrap();
+    }
+    let listeners = [0, 1, 2].map(|gateway| Listener::start(&cluster, gateway));
+    let accounts = cluster.market(2);
+    // Keys that are made while a gateway runs reach it a moment after the replicas.
+    for gateway in &cluster.local.gateways {
+        let file = gateway.data().join("keys.json");
+        until("a gateway knows the keys", || {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            accounts.iter().all(|(_, key)| key.to_token().as_str().split('.').next().is_some_and(|id| text.contains(id)))
+        });
+    }
+    let orders: Vec<String> = cluster.local.gateways.iter().map(|gateway| gateway.orders.clone()).collect();
+    let participants: Vec<Participant> = (0xfeed..)
+        .zip(accounts)
+        .zip(orders)
+        .map(|((seed, (account, key)), way)| Participant::start(account, key, vec![way], seed))
+        .collect();
+    progress(&participants, 200);
+    cluster.local.relays[1].signal(Signal::KILL).unwrap();
+    cluster.local.relays[1].wait().unwrap();
+    progress(&participants, 200);
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    assert!(diaries.iter().all(|diary| diary.answers.len() >= 400));
+    let venue = Client::new(&cluster.local.replicas[leader as usize - 1].url(), None);
+    until("participants have the venue's book", || {
+        let book = venue.get("/v1/instruments/BTC-USD/book?depth=1000").unwrap();
+        let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
+        listeners.iter().all(|listener| Side::BOTH.map(|side| listener.levels(side)) == expected)
+    });
+    for listener in listeners {
+        assert!(listener.finish() > 400, "it heard of every entry");
+    }
+    let end = stop_in_order(&mut cluster, &ALL);
+    check_told(&cluster, &ALL, &diaries, end);
+}
