@@ -80,7 +80,7 @@ impl LeafGateway {
         let mut config = LinkConfig::new(id, cluster_id, links.listen, links.security, versions);
         (config.peers, config.incarnation, config.seed) = (links.peers, now.0, walras_access::random_u64());
         let links = Links::new(poll.registry(), LINK_TOKENS, config, 0).map_err(|e| refused(&e))?;
-        let tls = entry_tls(&order_entry.tls, data, order_entry.listen)?;
+        let tls = entry_tls(&order_entry.tls, data, order_entry.listen).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let sealing = if tls.is_some() { Sealing::Off } else { Sealing::Required };
         let inside = (doors, doorbell.clone());
         let sockets = EntrySockets::new(poll.registry(), ENTRY_TOKENS, order_entry.listen, tls, Arc::clone(&open), inside)
