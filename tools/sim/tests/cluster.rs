@@ -338,7 +338,7 @@ fn a_seed_does_the_same_again() {
 fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>) {
     match mutation {
         Mutation::AcknowledgeBeforeCommit => (&["answers"], 1..=5),
-        Mutation::PersistedBeforeSync | Mutation::SkipLogSync => (&["durable first", "recovery"], 1..=20),
+        Mutation::PersistedBeforeSync | Mutation::SkipLogSync => (&["durable first", "halt", "recovery"], 1..=20),
         Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
         Mutation::ForgetSessions => (&["replay"], 1..=20),
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
@@ -349,7 +349,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ForgetTail => (&["durable first", "halt", "linearizable", "log equality"], 1..=40),
         Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
         // In the seeds before these the market data of the true state is read beside the other one, and panics.
-        Mutation::Diverge => (&["halt"], 3..=40),
+        Mutation::Diverge => (&["halt", "reports"], 3..=40),
         Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
         Mutation::AnswerMixedUp => (&["answers"], 1..=20),
         Mutation::ForgetMarketData => (&["depth"], 1..=20),

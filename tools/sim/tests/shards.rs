@@ -52,7 +52,7 @@ fn funds_arrive_once_whatever_fails() {
 fn a_shard_that_was_set_back_is_found_and_nothing_moves_until_it_has_its_state() {
     let seeds = seed_count() / 2;
     let settings = Settings { sets_back: Some(true), ..Settings::default() };
-    let sum = run(&settings, 1..=seeds, " --set-back yes");
+    let sum = run(&settings, 5..=4 + seeds, " --set-back yes");
     assert!(sum.set_back * 2 >= seeds, "{sum:#?}");
     assert!(sum.sent_in_doubt >= 5 * sum.set_back && sum.stopped >= 10 * sum.set_back, "{sum:#?}");
 }

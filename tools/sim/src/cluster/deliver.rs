@@ -160,7 +160,7 @@ impl World {
             return Ok(());
         };
         let reads_from_ns = match direction {
-            Direction::ToReplica => self.machines[replica].paused_until_ns,
+            Direction::ToReplica => self.machines.get(replica).map_or(0, |machine| machine.paused_until_ns),
             Direction::ToClient => 0,
         };
         let (flow, waited_ns) = match self.network.arrive(self.now_ns, stream, direction, reads_from_ns) {

@@ -209,7 +209,7 @@ impl World {
             })
             .collect();
         let genesis = Members::of_voters((0..replicas).map(replica_id));
-        let drawn = Choices::of_random(random.fork(20)).one_in(3) && may_draw && !has_forks;
+        let drawn = Choices::of_random(random.fork(22)).one_in(3) && may_draw && !has_forks;
         let has_leaves = settings.has_leaves.unwrap_or(drawn);
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for key_number in 0..=u64::from(ACCOUNTS) {
