@@ -8,6 +8,7 @@
 //!
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
+//! - 13: what is left of an auction and of a day's end goes on with later entries.
 //! - [`REHEARSAL`]: fees are whole multiples of two units. No release goes to it.
 
 use walras_types::EngineVersion;
@@ -16,7 +17,7 @@ use walras_types::EngineVersion;
 pub const OLDEST: EngineVersion = EngineVersion(11);
 
 /// The newest version that this program knows: that of new venues.
-pub const NEWEST: EngineVersion = EngineVersion(12);
+pub const NEWEST: EngineVersion = EngineVersion(13);
 
 /// A version that differs in what a trade costs, so that upgrades can be tested before there is a release to upgrade to. Only a program
 /// made for such a test says that it knows it.

@@ -1,6 +1,6 @@
 //! An upgrade under way: processes that begin run the program of this release or of the next one, there and back, until somebody
 //! goes to the rules of the next one. From then on all of them run that. One of two venues with an upgrade, and some without, begin
-//! under rules that do not know pools.
+//! under earlier rules than this release's newest.
 
 use walras_consensus::ReplicaId;
 use walras_engine::versions::{NEWEST, OLDEST, REHEARSAL};
@@ -29,18 +29,21 @@ pub(super) struct Upgrade {
 impl Upgrade {
     /// From the rules under which the venue begins to the next ones.
     pub(super) fn new(choices: Choices<'static>, former: EngineVersion) -> Self {
-        let next = if former == OLDEST { NEWEST } else { REHEARSAL };
+        let next = if former < NEWEST { NEWEST } else { REHEARSAL };
         Self { choices, former, next, was_taken: false }
     }
 }
 
 /// The rules under which a venue begins.
 pub(super) fn first_rules(c: &mut Choices<'_>, has_upgrade: bool, mutation: Option<Mutation>) -> EngineVersion {
-    let is_old = match mutation {
-        None => c.one_in(if has_upgrade { 2 } else { 6 }),
-        Some(mutation) => mutation == Mutation::PoolsTooEarly,
-    };
-    if is_old { OLDEST } else { NEWEST }
+    match mutation {
+        None if c.one_in(if has_upgrade { 2 } else { 6 }) => {
+            let version = c.within(OLDEST.0.into(), u64::from(NEWEST.0) - 1);
+            EngineVersion(u16::try_from(version).expect("it is between two versions"))
+        }
+        Some(Mutation::PoolsTooEarly) => OLDEST,
+        _ => NEWEST,
+    }
 }
 
 impl World {
