@@ -2,7 +2,18 @@
 // and styles go in by class, so nothing needs an inline style.
 
 type Child = Node | string | null | undefined | false;
-type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+type Value = string | number | boolean | null | undefined;
+/** A misspelt attribute would do nothing, so only these pass the compiler: add one here when it is first used. */
+type Name =
+  | "accept" | "autocomplete" | "checked" | "class" | "colspan" | "disabled" | "download" | "for" | "hidden" | "href" | "id" | "inputmode" | "lang"
+  | "list" | "max" | "maxlength" | "method" | "min" | "name" | "novalidate" | "open" | "placeholder" | "rel" | "role" | "scope" | "selected"
+  | "spellcheck" | "step" | "tabindex" | "target" | "title" | "type" | "value";
+type AriaName =
+  | "activedescendant" | "atomic" | "autocomplete" | "busy" | "checked" | "controls" | "current" | "describedby" | "expanded" | "haspopup" | "hidden"
+  | "invalid" | "label" | "labelledby" | "live" | "orientation" | "pressed" | "selected" | "sort" | "valuemax" | "valuemin" | "valuenow" | "valuetext";
+type Attributes =
+  & { [K in Name | `aria-${AriaName}` | `data-${string}`]?: Value }
+  & { [K in keyof HTMLElementEventMap as `on${K}`]?: (event: HTMLElementEventMap[K]) => void };
 
 /** `h("td.num", { title: "x" }, "1")`: tag with classes, attributes and `on...` listeners, children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
