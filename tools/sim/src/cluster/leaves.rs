@@ -55,6 +55,8 @@ struct Place {
     wake_ns: Option<u64>,
     links: BTreeMap<usize, Link>,
     error_ns: i64,
+    /// What its stamps of orders are multiples of.
+    grain_ns: u64,
     was_attached: bool,
 }
 
@@ -72,7 +74,7 @@ struct LeafProcess {
 }
 
 impl Leaves {
-    pub(super) fn new(random: &Random) -> Self {
+    pub(super) fn new(random: &Random, grain_ns: u64) -> Self {
         let mut choices = Choices::of_random(random.fork(18));
         let mut place = || Place {
             process: None,
@@ -80,6 +82,7 @@ impl Leaves {
             wake_ns: None,
             links: BTreeMap::new(),
             error_ns: choices.below(2 * ERROR_NS).cast_signed() - ERROR_NS.cast_signed(),
+            grain_ns,
             was_attached: false,
         };
         let places = (0..LEAVES).map(|_| place()).collect();
@@ -91,6 +94,11 @@ impl Place {
     fn at(&self, now_ns: u64) -> GatewayTime {
         let time_ns = (EPOCH_NS + now_ns).saturating_add_signed(self.error_ns);
         GatewayTime { now_ns, now: TimeNs(time_ns), time_ns, status: ClockStatus::Good }
+    }
+
+    /// When what a client sent counts as having come.
+    fn stamp(&self, at: GatewayTime) -> GatewayTime {
+        GatewayTime { time_ns: at.time_ns / self.grain_ns * self.grain_ns, ..at }
     }
 }
 
@@ -227,8 +235,9 @@ impl World {
             });
         }
         let leaf = replica.checked_sub(LEAVES_FROM).filter(|_| direction == Direction::ToReplica)?;
+        let stamped = leaves.places[leaf].stamp(leaves.places[leaf].at(self.now_ns));
         self.with_leaf(leaf, |process, at| match flow {
-            Flow::Bytes(bytes) => process.on_bytes(at, stream, bytes),
+            Flow::Bytes(bytes) => process.on_bytes(stamped, stream, bytes),
             Flow::End => process.on_stream_end(at, stream),
         });
         Some(Ok(()))

@@ -305,7 +305,7 @@ impl World {
             requester,
             signer,
             shared_keys,
-            leaves: has_leaves.then(|| Leaves::new(&random)),
+            leaves: has_leaves.then(|| Leaves::new(&random, if has_coarse_stamps { GRAIN_NS } else { 1 })),
             network: Network::new(Choices::of_random(random.fork(2)), has_late_reads.then_some(of_sockets)),
             faults,
             transfers: BTreeMap::new(),

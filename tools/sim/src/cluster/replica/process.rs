@@ -299,9 +299,9 @@ impl Process {
 
     /// Bytes of a client are read that have lain in the socket for so long.
     pub(crate) fn on_bytes(&mut self, at: Moment, stream: StreamId, waited_ns: u64, bytes: &[u8]) {
+        let Some((id, source)) = self.streams.of(stream) else { return };
         let now = self.arrived(at, stream, waited_ns);
-        let Self { replica, gateway, streams, .. } = self;
-        let Some((id, source)) = streams.of(stream) else { return };
+        let Self { replica, gateway, .. } = self;
         let clock_ns = at.clock_ns;
         replica
             .on_bytes(now, id, bytes, &mut |principal, permission, from| gateway.charge(clock_ns, principal, permission, from, 1));
