@@ -1,5 +1,5 @@
-//! The native part of the Python package `walras`: columns of Python values into a market, cleared, and columns back; and blocks checked
-//! without a venue's state.
+//! The native part of the Python package `walras`: a venue in the process (`venue/`), columns of Python values into a market, cleared, and
+//! columns back; blocks checked without a venue's state; the client's end of order entry.
 //!
 //! *Deliberately absent*: rules of its own. What a row means, and what is wrong with it, `walras_batch_solver::offers` says, as it does for the
 //! command line; what is proven, `walras_batch::light`; frames, names of results and their documentation are in `walras/_clear.py` and
@@ -12,6 +12,8 @@
 mod cells;
 mod light;
 mod result;
+mod session;
+mod venue;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,5 +135,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(clear_columns, module)?)?;
     module.add_class::<light::Block>()?;
     module.add_function(wrap_pyfunction!(light::open_block, module)?)?;
-    module.add_function(wrap_pyfunction!(light::open_chain, module)?)
+    module.add_function(wrap_pyfunction!(light::open_chain, module)?)?;
+    module.add_class::<venue::PyVenue>()?;
+    module.add_class::<venue::Outcome>()?;
+    module.add_class::<venue::PyEvent>()?;
+    module.add_class::<venue::Trade>()?;
+    module.add_function(wrap_pyfunction!(venue::layout, module)?)?;
+    module.add_class::<session::PyKey>()?;
+    module.add_class::<session::Session>()?;
+    module.add_function(wrap_pyfunction!(session::reject_reason, module)?)
 }

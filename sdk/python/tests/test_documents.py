@@ -25,13 +25,17 @@ def test_docstring() -> None:
 
 
 def test_readme() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
-    assert blocks
+    text = (FOLDER / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    shown: dict[str, object] = {}
     for block in blocks:
         names: dict[str, object] = {}
         exec(compile(block, "README.md", "exec"), names)
-        cleared = names["cleared"]
-        assert isinstance(cleared, walras.Clearing) and len(cleared.fills) > 0
+        shown.update(names)
+    cleared, outcome, result = shown["cleared"], shown["outcome"], shown["result"]
+    assert isinstance(cleared, walras.Clearing) and len(cleared.fills) > 0
+    assert isinstance(outcome, walras.Outcome) and repr(outcome.trades) in text
+    assert isinstance(result, walras.Run) and len(result.trades) > 10_000 and result.rejected == 0
 
 
 def test_notebook(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,160 @@
+"""How many orders a second a venue in the process takes: from an array, and one call at a time. Beside it hftbacktest and ABIDES, if installed.
+
+    python sdk/python/bench/venue_rates.py [--orders 1000000] [--rounds 5] [--seed 1]
+
+Ours is built in release (`make python`, then the wheel's environment). The same seeded flow goes to each: limit orders around a middle that
+walks, a fifth cancels, 64 accounts, about a third of the orders trade. Each figure is the median of the rounds, taken in turn; every answer
+is checked: our two ways must end in the same state. What the peers do less of is printed with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import walras
+
+ACCOUNTS = 64
+MIDDLE_TICKS = 100_000
+
+
+def flow(count: int, seed: int) -> Any:
+    """Orders and cancels, as rows of ORDER_DTYPE."""
+    draw = np.random.default_rng(seed)
+    rows = np.zeros(count, dtype=walras.ORDER_DTYPE)
+    middle = MIDDLE_TICKS + np.cumsum(draw.integers(-1, 2, count) * (draw.random(count) < 0.02))
+    rows["time_ns"] = np.arange(1, count + 1) * 1_000
+    rows["account"] = draw.integers(0, ACCOUNTS, count)
+    rows["side"] = draw.integers(0, 2, count)
+    away = np.minimum(draw.geometric(0.2, count) - 3, 60)
+    rows["price"] = middle + np.where(rows["side"] == 0, -away, away)
+    rows["size"] = draw.integers(1, 20, count)
+    rows["client_order_id"] = np.arange(count)
+    cancels = np.flatnonzero((draw.random(count) < 0.2) & (np.arange(count) > 100))
+    # Of an order that came a while ago; where it has traded meanwhile, the venue refuses the cancel.
+    which = np.maximum(cancels - draw.integers(1, 100, len(cancels)), 0)
+    rows["kind"][cancels] = walras.KINDS.index("cancel")
+    rows["client_order_id"][cancels] = rows["client_order_id"][which]
+    rows["account"][cancels] = rows["account"][which]
+    return rows
+
+
+def venue() -> walras.Venue:
+    v = walras.Venue()
+    v.create_asset("BASE", 8)
+    v.create_asset("QUOTE", 8)
+    v.create_instrument(
+        "BASE/QUOTE", "BASE", "QUOTE", tick_size="0.01", lot_size="0.01", reference_price=MIDDLE_TICKS // 100, maker_fee_ppm=100, taker_fee_ppm=250
+    )
+    for _ in range(ACCOUNTS):
+        v.create_account(BASE=10**8, QUOTE=10**9)
+    return v
+
+
+def timed(rounds: int, run: Callable[[], tuple[float, Any]]) -> tuple[float, Any]:
+    """Median seconds, and the answer, which is the same in every round."""
+    seconds, answers = zip(*(run() for _ in range(rounds)))
+    assert all(answer == answers[0] for answer in answers), answers
+    return statistics.median(seconds), answers[0]
+
+
+def from_array(rows: Any) -> tuple[float, Any]:
+    v = venue()
+    begun = time.perf_counter()
+    result = v.run(rows)
+    return time.perf_counter() - begun, (v.state_hash(), len(result.trades), result.rejected)
+
+
+def by_calls(rows: Any) -> tuple[float, Any]:
+    """As a loop in Python sends orders: ids, ticks and lots."""
+    v, trades, refused = venue(), 0, 0
+    names = ("kind", "account", "side", "size", "price", "client_order_id", "time_ns")
+    columns = [rows[name].tolist() for name in names]
+    begun = time.perf_counter()
+    for kind, account, side, size, price, name, at in zip(*columns):
+        if kind == 0:
+            outcome = v.submit_lots(account, 0, side, size, price, name, time_ns=at)
+        else:
+            outcome = v.cancel_id(account, 0, name, time_ns=at)
+        trades += outcome.trade_count
+        refused += outcome.code > 0
+    return time.perf_counter() - begun, (v.state_hash(), trades, refused)
+
+
+def by_decimals(rows: Any) -> tuple[float, Any]:
+    """As a person writes them: symbols, and prices and sizes as exact text."""
+    v, trades, refused = venue(), 0, 0
+    prices = [f"{price / 100:.2f}" for price in rows["price"].tolist()]
+    sizes = [f"{size / 100:.2f}" for size in rows["size"].tolist()]
+    columns = [rows[name].tolist() for name in ("kind", "account", "side", "client_order_id", "time_ns")]
+    begun = time.perf_counter()
+    for kind, account, side, name, at, price, size in zip(*columns, prices, sizes):
+        try:
+            if kind == 0:
+                outcome = v.submit(account, "BASE/QUOTE", walras.SIDES[side], size, price, name, time_ns=at)
+            else:
+                outcome = v.cancel(account, "BASE/QUOTE", name, time_ns=at)
+            trades += outcome.trade_count
+        except walras.Refused:
+            refused += 1
+    return time.perf_counter() - begun, (v.state_hash(), trades, refused)
+
+
+def machine() -> dict[str, Any]:
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+    here = pathlib.Path(__file__).parent
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True).stdout.strip()
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "commit": commit or "not from a checkout",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--orders", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    report: dict[str, Any] = {**machine(), "orders": args.orders, "rounds": args.rounds, "seed": args.seed, "figures": {}}
+    rows = flow(args.orders, args.seed)
+    few = rows[: max(args.orders // 5, 1)]
+    ways: list[tuple[str, Any, Callable[[Any], tuple[float, Any]]]] = [
+        ("walras, one array", rows, from_array),
+        ("walras, one array (first fifth)", few, from_array),
+        ("walras, a call each, ids and ticks", few, by_calls),
+        ("walras, a call each, symbols and exact text", few, by_decimals),
+    ]
+    answers = {}
+    for name, orders, way in ways:
+        seconds, answer = timed(args.rounds, lambda: way(orders))
+        answers.setdefault(len(orders), answer)
+        assert answers[len(orders)] == answer, f"{name} came to another state"
+        report["figures"][name] = {"orders_per_s": round(len(orders) / seconds), "trades": answer[1], "refused": answer[2]}
+        print(f"{name:65} {len(orders) / seconds:12,.0f} orders/s   {answer[1]:,} trades, {answer[2]:,} refused")
+    if importlib.util.find_spec("hftbacktest"):
+        from peers import hftbacktest_rates
+
+        report["figures"].update(hftbacktest_rates(rows, few, args.rounds, venue()))
+    else:
+        print("hftbacktest is not installed: pip install hftbacktest")
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Arrays of orders and of what came of them: dtypes, and frames and dicts of columns as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from walras import _native
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: What a row asks, by its number.
+KINDS = ("limit", "market", "cancel", "amend", "stop", "stop_limit", "mass_cancel", "tick")
+SIDES = ("buy", "sell")
+#: Times in force: until cancelled, day, until ``expires_ns``, immediate or cancel, fill or kill.
+TIMES = ("gtc", "day", "gtd", "ioc", "fok")
+POST_ONLY = ("off", "reject", "reprice")
+SELF_TRADE = ("cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow")
+#: What an event says, by its number; 255 is none of these.
+EVENT_KINDS = (
+    "rejected",
+    "accepted",
+    "amended",
+    "traded",
+    "cancelled",
+    "reduced",
+    "replenished",
+    "triggered",
+    "phase_changed",
+    "uncrossed",
+)
+NAMES: dict[str, tuple[str, ...]] = {
+    "kind": KINDS,
+    "side": SIDES,
+    "tif": TIMES,
+    "post_only": POST_ONLY,
+    "self_trade": SELF_TRADE,
+}
+
+_ORDER: list[tuple[str, str]] = [
+    ("time_ns", "<u8"),
+    ("client_order_id", "<u8"),
+    ("price", "<i8"),
+    ("size", "<u8"),
+    ("trigger", "<i8"),
+    ("expires_ns", "<u8"),
+    ("peak", "<u8"),
+    ("min_size", "<u8"),
+    ("account", "<u4"),
+    ("instrument", "<u4"),
+    ("kind", "u1"),
+    ("side", "u1"),
+    ("tif", "u1"),
+    ("post_only", "u1"),
+    ("self_trade", "u1"),
+    ("hidden", "u1"),
+]
+_OUTCOME: list[tuple[str, str]] = [
+    ("order_id", "<u8"),
+    ("filled", "<u8"),
+    ("open", "<u8"),
+    ("trade_count", "<u4"),
+    ("code", "<u4"),
+]
+_TRADE: list[tuple[str, str]] = [
+    ("row", "<u8"),
+    ("time_ns", "<u8"),
+    ("trade_id", "<u8"),
+    ("price", "<i8"),
+    ("size", "<u8"),
+    ("maker_order_id", "<u8"),
+    ("taker_order_id", "<u8"),
+    ("maker_client_order_id", "<u8"),
+    ("taker_client_order_id", "<u8"),
+    ("maker_open", "<u8"),
+    ("taker_open", "<u8"),
+    ("maker_fee", "<i8"),
+    ("taker_fee", "<i8"),
+    ("instrument", "<u4"),
+    ("maker_account", "<u4"),
+    ("taker_account", "<u4"),
+    ("taker_side", "u1"),
+]
+_EVENT: list[tuple[str, str]] = [
+    ("row", "<u8"),
+    ("time_ns", "<u8"),
+    ("order_id", "<u8"),
+    ("client_order_id", "<u8"),
+    ("price", "<i8"),
+    ("size", "<u8"),
+    ("open", "<u8"),
+    ("shown", "<u8"),
+    ("instrument", "<u4"),
+    ("account", "<u4"),
+    ("reason", "<u4"),
+    ("kind", "u1"),
+    ("side", "u1"),
+]
+_BEST: list[tuple[str, str]] = [("bid", "<i8"), ("bid_size", "<u8"), ("ask", "<i8"), ("ask_size", "<u8")]
+
+_FIELDS = {"ORDER": _ORDER, "OUTCOME": _OUTCOME, "TRADE": _TRADE, "EVENT": _EVENT, "BEST": _BEST}
+_BYTES = dict(zip(_FIELDS, _native.layout()))
+_dtypes: dict[str, np.dtype[Any]] = {}
+
+
+def numpy() -> Any:
+    """numpy, or an error that says how to get it."""
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError("arrays need numpy: pip install numpy") from error
+    return numpy
+
+
+def dtype(name: str) -> np.dtype[Any]:
+    """The dtype of rows of this kind: ``ORDER``, ``OUTCOME``, ``TRADE``, ``EVENT`` or ``BEST``. Rows are as the native part reads them."""
+    found = _dtypes.get(name)
+    if found is None:
+        fields = _FIELDS[name]
+        names = [field for field, _ in fields]
+        formats = [form for _, form in fields]
+        ends, offsets = 0, []
+        for form in formats:
+            offsets.append(ends)
+            ends += int(form[-1])
+        assert ends <= _BYTES[name], f"the fields of {name} do not fit their row"
+        found = numpy().dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": _BYTES[name]})
+        _dtypes[name] = found
+    return found
+
+
+def rows(name: str, data: bytearray) -> NDArray[Any]:
+    """Bytes as an array that may be written."""
+    result: NDArray[Any] = numpy().frombuffer(data, dtype=dtype(name))
+    return result
+
+
+def _column(frame: Any, name: str) -> Any:
+    """A column of a dict, a structured array, a pandas or polars frame or an Arrow table, as an array."""
+    column = frame[name] if not hasattr(frame, "column") or not hasattr(frame, "combine_chunks") else frame.column(name)
+    to_numpy = getattr(column, "to_numpy", None)
+    return to_numpy() if to_numpy is not None else column
+
+
+def _names(frame: Any) -> list[str]:
+    if isinstance(frame, Mapping):
+        return [str(name) for name in frame]
+    if getattr(frame, "dtype", None) is not None and frame.dtype.names is not None:
+        return list(frame.dtype.names)
+    if hasattr(frame, "column_names"):
+        return list(frame.column_names)
+    if hasattr(frame, "columns"):
+        return [str(name) for name in frame.columns]
+    raise TypeError(f"orders: {type(frame).__name__} has no named columns: give a structured array, a dict of columns, or a frame")
+
+
+def _numbers(name: str, column: Any, ids: dict[str, int] | None) -> Any:
+    """A column of names as one of numbers; one of floats is refused where it holds a fraction."""
+    np = numpy()
+    array = np.asarray(column)
+    if array.dtype.kind in "OUST":
+        table = {text: number for number, text in enumerate(NAMES.get(name, ()))} if ids is None else ids
+        values, places = np.unique(array.astype(str), return_inverse=True)
+        unknown = [str(value) for value in values if str(value) not in table and not str(value).isdecimal()]
+        if unknown:
+            raise ValueError(f"orders, column {name}: {unknown[0]!r} is none: give a number, or one of {', '.join(sorted(table))}")
+        return np.array([table.get(str(value), int(value) if str(value).isdecimal() else 0) for value in values])[places]
+    if array.dtype.kind == "f":
+        if not (np.isfinite(array) & (array == np.floor(array))).all():
+            raise ValueError(f"orders, column {name}: whole numbers of ticks or lots are expected, and it has others: round them yourself")
+        return array.astype(np.int64)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[ns]").astype(np.int64)
+    return array
+
+
+def orders(frame: Any, instruments: dict[str, int]) -> NDArray[Any]:
+    """Orders as rows of ``ORDER``: columns that are not given have the defaults of a plain limit order, which are all 0."""
+    np, wanted = numpy(), dtype("ORDER")
+    if isinstance(frame, np.ndarray) and frame.dtype == wanted:
+        result: NDArray[Any] = np.ascontiguousarray(frame)
+        return result
+    names = _names(frame)
+    known = {name for name, _ in _ORDER}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"orders: {name!r} is no column: give some of {', '.join(name for name, _ in _ORDER)}")
+    columns = {name: _numbers(name, _column(frame, name), instruments if name == "instrument" else None) for name in names}
+    lengths = {name: len(column) for name, column in columns.items() if np.ndim(column) > 0}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"orders: columns differ in length: {lengths}")
+    array: NDArray[Any] = np.zeros(next(iter(lengths.values()), 0), dtype=wanted)
+    for name, column in columns.items():
+        field = array[name]
+        # A value that does not fit its field is an error, not another value.
+        if np.size(column) and field.dtype.kind == "u" and np.min(column) < 0:
+            raise ValueError(f"orders, column {name}: {np.min(column)} is negative")
+        if np.size(column) and np.max(column) > np.iinfo(field.dtype).max:
+            raise ValueError(f"orders, column {name}: {np.max(column)} is larger than {np.iinfo(field.dtype).max}")
+        field[:] = column
+    return array
