@@ -35,6 +35,7 @@ in_own_session() {
 
 cargo build --release -p walras-bench -p walras-node
 case "$names" in promises | all) cargo build --release -p walras-node --example rehearsal ;; esac
+case "$names" in overlay | all) cargo build --release -p walras-experiments-jasper-2024 ;; esac
 [ "$names" = all ] && names=$(target/release/walras-bench list)
 for name in $names; do
     echo "== $name" >&2

@@ -21,6 +21,7 @@ fn main() -> anyhow::Result<()> {
         program: Path::new(program),
         scratch: Path::new("target/bench-data"),
         seconds: seconds.parse().context("SECONDS is a number")?,
+        deaths: 0,
     };
     let sessions = sessions.parse().context("SESSIONS is a number")?;
     let offered = match load.strip_suffix("/s") {

@@ -42,14 +42,14 @@ const BENCHES: [Bench; 16] = [
     Bench { name: "venue", about: "the program as it is served: one replica and three, by every interface", run: run_venue },
     Bench {
         name: "promises",
-        about: "the longest that one entry of the log takes, orders beside large reads, orders sequenced the wrong way round",
+        about: "the longest entry of the log, orders beside large reads, fair access from outside, replays, planted faults",
         run: run_promises,
     },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
     Bench {
         name: "overlay",
-        about: "a relay of market data next to a plain one, and the cost of the binary feed",
+        about: "a relay of market data next to a plain one, the costs of the binary feed and of a leaf gateway, a simulated thousand",
         run: run_overlay,
     },
     Bench { name: "cold", about: "make demo and make test in a fresh clone, from nothing built", run: run_cold },
@@ -81,7 +81,7 @@ options
 const RESULTS: &str = "bench/results";
 
 /// Fewer rounds than this are no measurement.
-const ROUNDS_MIN: usize = 5;
+const ROUNDS_MIN: usize = 3;
 
 struct Options {
     name: String,
@@ -294,7 +294,16 @@ fn run_venue(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_overlay(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let (rounds, load_ms, commands) = if options.small { (1, 20, 2_000) } else { (options.rounds, 1_000, 500_000) };
-    overlay::run(&overlay::Config { rounds, load_ms, commands }, report)
+    let config = overlay::Config {
+        rounds,
+        load_ms,
+        commands,
+        is_full: !options.small,
+        walras: walras()?,
+        jasper: beside("jasper-2024")?,
+        scratch: options.streams.join("overlay"),
+    };
+    overlay::run(&config, report)
 }
 
 fn run_cold(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -5,10 +5,13 @@
 //! What is left out: the log, the network, and what readers of the events do.
 //!
 //! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`. An upgrade under load:
-//! `promises/upgrades.rs`.
+//! `promises/upgrades.rs`. What somebody sends again: `walras_siege::replays`. CloudEx's shard with four gateways:
+//! `promises/shard.rs`. Faults planted in the simulator: `promises/mutants.rs`.
 
 mod inversions;
+mod mutants;
 mod reads;
+mod shard;
 mod upgrades;
 
 use std::path::PathBuf;
@@ -51,9 +54,17 @@ const BEST: i64 = 30_711;
 /// Attempts to fill what can not be filled.
 const ATTEMPTS: u64 = 200;
 
+/// Without these nothing is written.
+const REQUIRED: &[&str] = &["c1_orders_per_s_4_gateways", "c1_late_percent", "replays_accepted", "mutants_found_percent"];
+
+/// Rounds of what starts processes, at most.
+const ROUNDS_OF_PROCESSES_MAX: usize = 3;
+
 /// Measures.
 pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.rounds(config.rounds);
+    report.require(REQUIRED);
+    planted(config, report)?;
     let (makers, stops) = if config.is_full { (200_000, 100_000) } else { (2_000, 1_000) };
     let mut worst = [Vec::new(), Vec::new(), Vec::new()];
     for round in 1..=config.rounds {
@@ -80,13 +91,83 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     for (name, samples) in names.into_iter().zip(worst) {
         report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
     }
+    if !config.walras.is_file() {
+        report.note(format!(
+            "what processes show is missing: {} is not built; build it with `cargo build --release -p walras-node`",
+            config.walras.display()
+        ));
+        return Ok(());
+    }
+    replayed(config, report)?;
+    sharded(config, report)?;
     inverted(config, report)?;
     upgraded(config, report)
 }
 
+/// Faults planted in the simulator.
+fn planted(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    eprintln!("  faults planted in the simulator:");
+    let searched = mutants::search(config.is_full)?;
+    report.figure(Figure::new("mutants_found_percent", searched.found_percent(), Unit::Percent).bar(100.0));
+    report.figure(Figure::new("mutants_planted", searched.planted as f64, Unit::Count));
+    match &searched.missed[..] {
+        [] => report.check(format!(
+            "{} faults planted in the simulator, each found by the checkers that are there for it",
+            searched.planted
+        )),
+        missed => report.note(format!("planted faults that were not found: {}", missed.join("; "))),
+    }
+    Ok(())
+}
+
+/// What participants sent, sent again.
+fn replayed(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    eprintln!("  what participants and the operator sent, sent again by somebody else:");
+    let (mut sent, mut readers, mut accepted) = (0, 0, Vec::new());
+    for _ in 0..config.rounds.min(ROUNDS_OF_PROCESSES_MAX) {
+        let replayed = walras_siege::replays::run(&config.walras, &config.scratch.join("replays"))?;
+        eprintln!("    {} copies and forged frames, accepted: {:?}", replayed.sent, replayed.accepted);
+        sent += replayed.sent;
+        readers += replayed.readers;
+        accepted.extend(replayed.accepted);
+    }
+    report.figure(Figure::new("replays_accepted", accepted.len() as f64, Unit::Failures).bar(0.0));
+    report.figure(Figure::new("replays_sent", sent as f64, Unit::Count));
+    if readers > 0 {
+        report.note(format!(
+            "replays: {readers} copies of a WebSocket's first message were let in to read by replicas that do not lead, as docs/websocket.md says; \
+             orders by them were refused"
+        ));
+    }
+    match &accepted[..] {
+        [] => report.check(format!(
+            "{sent} copies refused: of logons, of whole connections, of signed orders, of the operator's commands, of a WebSocket's first \
+             message, at every replica before and after a change of leader; and frames without a seal"
+        )),
+        accepted => report.note(format!("accepted although it was sent before: {}", accepted.join("; "))),
+    }
+    Ok(())
+}
+
+/// CloudEx's shard with four gateways.
+fn sharded(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let (time, rates) = if config.is_full { (Duration::from_secs(2), usize::MAX) } else { (Duration::from_millis(500), 1) };
+    let mut rounds = Vec::new();
+    for round in 1..=config.rounds.min(ROUNDS_OF_PROCESSES_MAX) {
+        eprintln!("  a shard with four gateways, round {round}:");
+        rounds.extend(shard::round(&config.walras, &config.scratch.join("shard"), time, rates)?);
+    }
+    if rounds.is_empty() {
+        report.note("c1 is missing: not even the lowest rate held; is the machine busy?");
+        return Ok(());
+    }
+    shard::report(&rounds, report);
+    Ok(())
+}
+
 /// An upgrade of a cluster.
 fn upgraded(config: &Config, report: &mut Report) -> anyhow::Result<()> {
-    if !config.walras.is_file() || !config.next.is_file() {
+    if !config.next.is_file() {
         let advice = "`cargo build --release -p walras-node --example rehearsal`";
         report.note(format!("upgrades are missing: {} is not built; build it with {advice}", config.next.display()));
         return Ok(());
@@ -103,13 +184,6 @@ fn upgraded(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 
 /// Pairs of orders through a cluster with fair access.
 fn inverted(config: &Config, report: &mut Report) -> anyhow::Result<()> {
-    if !config.walras.is_file() {
-        report.note(format!(
-            "inversions are missing: {} is not built; build it with `cargo build --release -p walras-node`",
-            config.walras.display()
-        ));
-        return Ok(());
-    }
     let time = Duration::from_secs(if config.is_full { 30 } else { 1 });
     let mut found = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     for round in 1..=config.rounds {

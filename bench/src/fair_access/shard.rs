@@ -22,7 +22,7 @@ struct Round {
 }
 
 fn round(program: &Path, scratch: &Path, voters: u16, time: Duration) -> anyhow::Result<Round> {
-    let shape = Shape { voters, gateways: 1, durability: "disk", delay: Delay::Tracking };
+    let shape = Shape { voters, gateways: 1, durability: "disk", delay: Delay::Tracking, release_us: None };
     let cluster = FairCluster::start(program, &scratch.join(format!("fair-{voters}")), shape)?;
     let mut load = cluster.participants(&Participants::PUBLISHED)?;
     let at_published = cluster.measure(&mut load, Offered::PerSecond(PUBLISHED_PER_S), time)?;

@@ -23,7 +23,7 @@ pub(super) struct Found {
 
 /// Measures for so long at rest, and as long under load.
 pub(super) fn inversions(program: &Path, dir: &Path, time: Duration) -> anyhow::Result<Found> {
-    let shape = Shape { voters: 3, gateways: 0, durability: "disk", delay: Delay::Tracking };
+    let shape = Shape { voters: 3, gateways: 0, durability: "disk", delay: Delay::Tracking, release_us: None };
     let cluster = FairCluster::start(program, dir, shape)?;
     let report = cluster.fairness(FairOptions { offered: Some(OFFERED), time })?;
     eprint!("{report}");

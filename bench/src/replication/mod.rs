@@ -25,12 +25,13 @@ use crate::report::{Figure, Report, Unit};
 use walras_figures::machine::LoadWatch;
 
 /// Without all of these there is no `replication.json`.
-pub const REQUIRED: [&str; 5] = [
+pub const REQUIRED: [&str; 6] = [
     "vs_etcd_throughput",
     "orders_per_s_durable",
     "mean_ack_us_at_320k_durable",
     "mean_ack_us_at_320k_memory",
     "failover_p50_ms_150_300",
+    "failover_silent_p50_ms",
 ];
 
 /// How to run.
@@ -49,6 +50,10 @@ pub struct Config {
     /// Where logs lie while they are measured: on the disk to be measured.
     pub scratch: PathBuf,
 }
+
+/// Deaths of a leader of each manner, in all rounds together, and in one at least.
+const DEATHS_OF_ALL_ROUNDS: u32 = 30;
+const DEATHS_OF_A_ROUND_MIN: u32 = 5;
 
 /// Below this a sync did not reach a device.
 const SYNC_US_MIN: f64 = 5.0;
@@ -84,7 +89,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
             }
         }
         if let Some(program) = &config.walras {
-            let given = Given { program, scratch: &config.scratch, seconds: config.seconds };
+            let deaths = DEATHS_OF_ALL_ROUNDS.div_ceil(u32::try_from(config.rounds)?).max(DEATHS_OF_A_ROUND_MIN);
+            let given = Given { program, scratch: &config.scratch, seconds: config.seconds, deaths };
             let figures = beside_the_disk(config, "ours", &mut measured, || ours(&given))?;
             measured.ours(figures)?;
         }

@@ -4,6 +4,7 @@
 //!
 //! *Start reading* at [`record`] and [`published`]; for what is simulated at [`figure`], for processes at [`processes`].
 
+pub mod engines;
 pub mod plot;
 pub mod processes;
 pub mod published;

@@ -8,11 +8,16 @@ use walras_experiments_cloudex_2021::network::{Source, data_folder};
 use walras_experiments_cloudex_2021::processes::{self, Given, SHARDS};
 use walras_experiments_cloudex_2021::record::{Record, direction_name};
 use walras_experiments_cloudex_2021::workload::{Disturbance, Workload};
-use walras_experiments_cloudex_2021::{record_processes, replicated, sharded};
+use walras_experiments_cloudex_2021::{engines, record_processes, replicated, sharded};
 use walras_figures::origin::Origin;
 
-const USAGE: &str = "usage: cloudex-2021 table-1|fig-4|fig-5|fig-6a|fig-6b|all [--small]
+const USAGE: &str = "usage: cloudex-2021 table-1|fig-4|fig-4-engines|fig-5|fig-5-links|fig-6a|fig-6b|simulated|all [--small]
+simulated: all that need no processes
 table-1 and fig-6b run processes of walras, from this program's build folder, and need an otherwise idle machine";
+
+const ALL: [&str; 7] = ["fig-4", "fig-4-engines", "fig-5", "fig-5-links", "fig-6a", "table-1", "fig-6b"];
+/// Of all, those that are simulated alone.
+const SIMULATED: &[&str] = ALL.split_at(5).0;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +27,8 @@ fn main() -> anyhow::Result<()> {
         _ => bail!(USAGE),
     };
     let names = match name {
-        "all" => &["fig-4", "fig-5", "fig-6a", "table-1", "fig-6b"][..],
+        "simulated" => &SIMULATED[..],
+        "all" => &ALL[..],
         _ => &[name],
     };
     for name in names {
@@ -30,6 +36,11 @@ fn main() -> anyhow::Result<()> {
         let (record, source) = match *name {
             "fig-4" => delays(&workload, Disturbance::None, extent)?,
             "fig-5" => delays(&workload, Disturbance::Steps, extent)?,
+            "fig-5-links" => delays(&workload, Disturbance::StepsApart, extent)?,
+            "fig-4-engines" => {
+                let (engines, source) = engines::run(&workload, &data_folder(), extent)?;
+                (Record::of_engines(&engines, source, &workload), source)
+            }
             "fig-6a" => {
                 let outcome = replicated::run(&workload, &data_folder())?;
                 (Record::of_replicated(&outcome, &workload)?, outcome.source)

@@ -26,6 +26,7 @@ pub fn figure(figure: &Figure) -> anyhow::Result<String> {
         let title = match figure.disturbance {
             Disturbance::None => "Fig. 4: unfairness against delay, nothing injected",
             Disturbance::Steps => "Fig. 5: unfairness against delay, 0, 400 and 200 us injected in turn every 6 s",
+            Disturbance::StepsApart => "Unfairness against delay, 0, 200 or 400 us injected on each link by itself",
         };
         let area = area.titled(title, (FONT, 20))?;
         let halves = area.split_evenly((1, 2));
@@ -86,9 +87,10 @@ pub fn replicated(outcome: &Replicated) -> anyhow::Result<String> {
 }
 
 fn draw_panel(area: &Area<'_>, panel: &Panel, disturbance: Disturbance) -> anyhow::Result<()> {
-    let (unfair_max, delay_max) = match panel.direction {
-        Direction::Inbound => (8.0, 500.0),
-        Direction::Outbound => (8.0, 750.0),
+    let (unfair_max, delay_max) = match (panel.direction, disturbance) {
+        (_, Disturbance::StepsApart) => (8.0, 1_000.0),
+        (Direction::Inbound, _) => (8.0, 500.0),
+        (Direction::Outbound, _) => (8.0, 750.0),
     };
     let mut chart = ChartBuilder::on(area)
         .caption(direction_name(panel.direction), (FONT, 16))

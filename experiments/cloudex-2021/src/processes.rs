@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use walras_client::cluster::{ClusterLoad, Offered};
+use walras_fair_cluster::rates::{Limits, highest_held, side_by_side};
 use walras_fair_cluster::{Delay, FairCluster, Measured, Participants, Shape};
 
 use crate::figure::Extent;
@@ -25,8 +26,22 @@ pub const COPIES_MAX: usize = 5;
 pub const PUBLISHED_CORES: [(f64, f64, f64); COPIES_MAX] =
     [(13.0, 2.4, 0.4), (14.1, 2.7, 0.5), (15.4, 3.1, 0.6), (17.6, 3.5, 0.7), (18.4, 3.8, 0.8)];
 
+/// Orders a second of all participants in figure 6b: so few that processors are left over. Where they are full, more copies make larger
+/// packs of messages, and an order seems to cost less.
+pub const COPIES_OFFERED_PER_S: u64 = 6_000;
+/// Figure 6b's rounds: each measures all numbers of copies, and the round with the median counts.
+const COPIES_ROUNDS: usize = 3;
+
+/// Gateways of a shard.
+pub const GATEWAYS: u16 = 4;
+/// How long a shard's replicas hold market data, in microseconds. Processes that share two processors are behind by milliseconds now and
+/// then.
+pub const RELEASE_US: u32 = 15_000;
+/// Rates that are offered to all shards together, to find the highest one that holds.
+pub const RATES: [u64; 8] = [11_000, 22_000, 33_000, 44_000, 55_000, 66_000, 77_000, 88_000];
+
 /// Commands unanswered of all participants of a shard, where as many as possible are to be answered.
-const OUTSTANDING: usize = 8_192;
+pub const OUTSTANDING: usize = 8_192;
 const SEED: u64 = 2_021;
 
 /// What a run of processes is given.
@@ -57,8 +72,8 @@ impl Given {
         Ok(Self { program, scratch, time })
     }
 
-    fn start(&self, name: &str, gateways: u16, delay: Delay) -> anyhow::Result<FairCluster> {
-        let shape = Shape { voters: 1, gateways, durability: "disk", delay };
+    fn start(&self, name: &str, gateways: u16, delay: Delay, release_us: Option<u32>) -> anyhow::Result<FairCluster> {
+        let shape = Shape { voters: 1, gateways, durability: "disk", delay, release_us };
         FairCluster::start(&self.program, &self.scratch.join(name), shape)
     }
 }
@@ -66,10 +81,12 @@ impl Given {
 /// A number of shards, all at the same time.
 #[derive(Clone, Debug)]
 pub struct Shards {
-    /// At as many orders as are answered, a measurement of each.
-    pub most: Vec<Measured>,
     /// At the published throughput, shared by all of them.
     pub published_load: Vec<Measured>,
+    /// At the highest rate that all of them held ([`Limits::USUAL`]); empty where not even the lowest one was held.
+    pub held: Vec<Measured>,
+    /// With as many orders unanswered as saturate them.
+    pub most: Vec<Measured>,
 }
 
 impl Shards {
@@ -79,45 +96,47 @@ impl Shards {
         self.most.len()
     }
 
-    /// Orders a second of all of them.
+    /// Orders a second of all of them at the highest rate that held.
     #[must_use]
-    pub fn orders_per_s(&self) -> f64 {
-        self.most.iter().map(|measured| measured.report.acknowledged_per_second).sum()
+    pub fn held_per_s(&self) -> f64 {
+        per_s(&self.held)
+    }
+
+    /// Orders a second of all of them where they are saturated.
+    #[must_use]
+    pub fn most_per_s(&self) -> f64 {
+        per_s(&self.most)
     }
 }
 
-/// Table 1: clusters side by side, each with a gateway, its own share of the symbols, and all participants.
+fn per_s(all: &[Measured]) -> f64 {
+    all.iter().map(|measured| measured.report.acknowledged_per_second).sum()
+}
+
+/// Table 1: clusters side by side, each with its gateways, its own share of the symbols, and all participants.
 ///
 /// # Errors
 /// When one does not come up, or an answer is wrong.
 pub fn shards(given: &Given, count: usize) -> anyhow::Result<Shards> {
     let clusters = (0..count)
-        .map(|shard| given.start(&format!("shard-{shard}-of-{count}"), 1, Delay::Tracking))
+        .map(|shard| given.start(&format!("shard-{shard}-of-{count}"), GATEWAYS, Delay::Tracking, Some(RELEASE_US)))
         .collect::<Result<Vec<_>, _>>()?;
     let markets = u32::try_from(SYMBOLS / count).context("symbols are few")?;
     let participants = |shard: usize| Participants { count: PARTICIPANTS as u32, markets, copies: 1, seed: SEED + shard as u64 };
     let mut loads: Vec<ClusterLoad> =
         clusters.iter().enumerate().map(|(shard, cluster)| cluster.participants(&participants(shard))).collect::<Result<_, _>>()?;
-    let mut side_by_side = |offered: Offered| {
-        std::thread::scope(|scope| {
-            let runs: Vec<_> = clusters
-                .iter()
-                .zip(&mut loads)
-                .map(|(cluster, load)| scope.spawn(move || cluster.measure(load, offered, given.time)))
-                .collect();
-            let joined = runs.into_iter().map(|run| run.join().map_err(|_| anyhow::anyhow!("a load's thread panicked"))?);
-            joined.collect::<anyhow::Result<Vec<Measured>>>()
-        })
-    };
     // The heaviest load comes last: what it leaves to be written would slow down the next.
-    let published_load = side_by_side(Offered::PerSecond(PUBLISHED_PER_S / count as u64))?;
-    let most = side_by_side(Offered::Outstanding(OUTSTANDING))?;
+    let published = Offered::PerSecond(PUBLISHED_PER_S / count as u64);
+    let published_load = side_by_side(&clusters, &mut loads, published, given.time)?;
+    let rates = RATES.map(|rate| rate / count as u64);
+    let held = highest_held(&clusters, &mut loads, &rates, &Limits::USUAL, given.time / 4)?;
+    let most = side_by_side(&clusters, &mut loads, Offered::Outstanding(OUTSTANDING), given.time / 2)?;
     drop(loads);
     for cluster in clusters {
         cluster.check_equal()?;
         cluster.stop()?;
     }
-    Ok(Shards { most, published_load })
+    Ok(Shards { published_load, held, most })
 }
 
 /// Figure 6b, and C9.
@@ -133,29 +152,44 @@ impl Copies {
     /// The engine's processor time for an order with three copies over that with one.
     #[must_use]
     pub fn three_over_one(&self) -> f64 {
-        let leader = |copies: usize| {
-            self.by_copies.get(copies - 1).map_or(f64::NAN, |of| of.processor.leader_ns as f64 / of.answered as f64)
-        };
+        let leader = |copies: usize| self.by_copies.get(copies - 1).map_or(f64::NAN, leader_ns_per_order);
         leader(3) / leader(1)
     }
 }
 
-/// Figure 6b: processors by copies, at the published load.
+/// Nanoseconds of the engine's replica for an order.
+fn leader_ns_per_order(of: &Measured) -> f64 {
+    of.processor.leader_ns as f64 / of.answered.max(1) as f64
+}
+
+/// Figure 6b: processors by copies.
 ///
 /// # Errors
 /// When the cluster does not come up, or an answer is wrong.
 pub fn copies(given: &Given) -> anyhow::Result<Copies> {
-    let mut cluster = given.start("copies", COPIES_MAX as u16, Delay::FixedUs(300))?;
-    let offered = Offered::PerSecond(PUBLISHED_PER_S);
+    let mut cluster = given.start("copies", COPIES_MAX as u16, Delay::FixedUs(300), None)?;
+    let offered = Offered::PerSecond(COPIES_OFFERED_PER_S);
     let participants = |copies: usize| Participants { count: PARTICIPANTS as u32, markets: SYMBOLS as u32, copies, seed: SEED };
-    let mut by_copies = Vec::new();
-    for copies in 1..=COPIES_MAX {
-        let mut load = cluster.participants(&participants(copies))?;
-        let measured = cluster.measure(&mut load, offered, given.time)?;
-        let dropped = measured.sequenced.duplicates_per_order();
-        ensure!(dropped >= 0.9 * (copies - 1) as f64, "of {copies} copies of an order {dropped} were dropped");
-        by_copies.push(measured);
+    let mut rounds = vec![Vec::new(); COPIES_MAX];
+    for round in 1..=COPIES_ROUNDS {
+        for copies in 1..=COPIES_MAX {
+            let mut load = cluster.participants(&participants(copies))?;
+            let measured = cluster.measure(&mut load, offered, given.time / 2)?;
+            let dropped = measured.sequenced.duplicates_per_order();
+            ensure!(dropped >= 0.9 * (copies - 1) as f64, "of {copies} copies of an order {dropped} were dropped");
+            eprintln!(
+                "    round {round}, {copies} copies: leader {:.1} us an order; {}",
+                leader_ns_per_order(&measured) / 1e3,
+                measured.line()
+            );
+            rounds[copies - 1].push(measured);
+        }
     }
+    let median = |mut all: Vec<Measured>| {
+        all.sort_by(|one, other| leader_ns_per_order(one).total_cmp(&leader_ns_per_order(other)));
+        all.swap_remove(all.len() / 2)
+    };
+    let by_copies = rounds.into_iter().map(median).collect();
     let mut load = cluster.participants(&participants(2))?;
     let with_a_death = cluster.measure_with_a_death(&mut load, offered, given.time, 0)?;
     drop(load);

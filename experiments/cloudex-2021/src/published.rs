@@ -66,6 +66,7 @@ pub fn published(direction: Direction, disturbance: Disturbance) -> Published {
             dynamic: &[(5_000, 0.8, 200.0), (50_000, 5.0, 85.0)],
             statics: &[(200, 7.4, 70.0), (400, 4.6, 130.0), (500, 3.1, 200.0), (600, 1.6, 290.0), (800, 0.0, 470.0)],
         },
+        (Direction::Inbound | Direction::Outbound, Disturbance::StepsApart) => Published { dynamic: &[], statics: &[] },
         (Direction::Outbound, Disturbance::Steps) => {
             Published { dynamic: &[(5_000, 0.6, 475.0)], statics: &[(800, 15.0, 345.0), (900, 3.2, 440.0), (1_000, 1.1, 535.0)] }
         }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use walras_fair_access::delay::Ppm;
 use walras_figures::origin::{Origin, write_files};
 
+use crate::engines::OfEngine;
 use crate::figure::{CADENCE_DRAWN, CADENCES, Direction, Extent, Figure, LEVEL_WINDOW, Panel, STEP_NS, TARGETS, Way};
+use crate::network::Source;
 use crate::plot;
 use crate::published::published;
 use crate::replicated::{Costs, PUBLISHED, Replicated, Submission};
@@ -35,6 +37,7 @@ impl Record {
         let folder = match figure.disturbance {
             Disturbance::None => "fig-4",
             Disturbance::Steps => "fig-5",
+            Disturbance::StepsApart => "fig-5-links",
         };
         let result = json!({
             "network": figure.source.name(),
@@ -55,14 +58,57 @@ impl Record {
         Ok(Self { folder, result, table: table(figure), plot_svg: Some(plot::figure(figure)?) })
     }
 
+    /// Of figure 4 with lighter engines.
+    #[must_use]
+    pub fn of_engines(engines: &[OfEngine], source: Source, workload: &Workload) -> Self {
+        let from = published(Direction::Inbound, Disturbance::None);
+        let targets = &TARGETS[2..];
+        let percents: Vec<f64> = targets.iter().map(|target| f64::from(target.0) / 10_000.0).collect();
+        let columns: String = percents.iter().map(|percent| format!(" {percent} % |")).collect();
+        let mut table = format!(
+            "Mean delay in us of inbound orders, ours / the least of static delays at our unfairness, by target and by the engine's time for an order.\n\
+             *Floor*: unfair in percent / mean wait for the engine in us where no order is held: no policy has less.\n\n\
+             | engine, us | floor |{columns}\n| --- | --- |{}\n",
+            " --- |".repeat(targets.len())
+        );
+        let mut rows = Vec::new();
+        for engine in engines {
+            let (unfair, floor_us) = engine.floor();
+            let _ = write!(table, "| {} | {unfair:.1} / {floor_us:.0} |", engine.service_ns / 1_000.0);
+            let mut by_target = Vec::new();
+            for (target, percent) in targets.iter().zip(&percents) {
+                let Some(ours) = engine.panel.outcome(Way::Tracking(*target)) else { continue };
+                let static_us = engine.panel.frontier.delay_us(ours.unfair_percent());
+                let _ = write!(table, " {:.0} / {:.0} |", ours.delay_us(), static_us.unwrap_or(f64::NAN));
+                by_target.push(json!({
+                    "target_percent": percent, "unfair_percent": thousandths(ours.unfair_percent()), "ours_us": hundredths(ours.delay_us()),
+                    "least_static_us": static_us.map(hundredths), "published_us": from.dynamic_at(*target).map(|point| point.1),
+                }));
+            }
+            table.push('\n');
+            rows.push(json!({
+                "service_ns": engine.service_ns, "unfair_percent_without_hold": thousandths(unfair), "floor_us": hundredths(floor_us),
+                "by_target": by_target,
+            }));
+        }
+        let theirs: String = targets
+            .iter()
+            .map(|target| from.dynamic_at(*target).map_or(" |".to_owned(), |(_, us)| format!(" {us:.0} |")))
+            .collect();
+        let _ = writeln!(table, "| published | 8.4 / |{theirs}");
+        let result =
+            json!({ "network": source.name(), "seed": workload.seed, "orders_per_s": workload.orders_per_s, "engines": rows });
+        Self { folder: "fig-4-engines", result, table, plot_svg: None }
+    }
+
     /// Of figure 6a.
     ///
     /// # Errors
     /// If it cannot be drawn.
     pub fn of_replicated(outcome: &Replicated, workload: &Workload) -> anyhow::Result<Self> {
         let costs = Costs::FITTED;
-        let mut table =
-            "Submission latency in us, ours / published.\n\n| copies | p50 | p99 | p99.9 |\n| --- | --- | --- | --- |\n".to_owned();
+        const COLUMNS: &str = "| copies | p50 | p99 | p99.9 |\n| --- | --- | --- | --- |\n";
+        let mut table = format!("Submission latency in us, ours / published.\n\n{COLUMNS}");
         let mut by_copies = Vec::new();
         for (ours, published) in outcome.by_copies.iter().zip(&PUBLISHED) {
             let Submission { copies, p50_us, p99_us, p999_us, first, duplicates, lost } = *ours;
@@ -76,6 +122,12 @@ impl Record {
                 "orders": first, "duplicates_dropped": duplicates, "orders_lost": lost,
             }));
         }
+        table += "\nThe same over independent links: 0, 200 or 400 us injected on each by itself, and nothing that hits all copies alike.\n\n";
+        table += COLUMNS;
+        for Submission { copies, p50_us, p99_us, p999_us, .. } in &outcome.apart {
+            let _ = writeln!(table, "| {copies} | {p50_us:.0} | {p99_us:.0} | {p999_us:.0} |");
+        }
+        let apart = |ours: &Submission| json!({ "copies": ours.copies, "p50_us": hundredths(ours.p50_us), "p99_us": hundredths(ours.p99_us), "p999_us": hundredths(ours.p999_us) });
         let [one, two] = &outcome.with_crash;
         let crash = |ours: &Submission| json!({ "copies": ours.copies, "orders_taken": ours.first, "orders_lost": ours.lost });
         let ratio = |of: fn(&Submission) -> f64| match (outcome.by_copies.first(), outcome.by_copies.get(2)) {
@@ -94,6 +146,7 @@ impl Record {
                 "published": { "p50": 0.85, "p99": 0.71, "p999": 0.60 },
             },
             "by_copies": by_copies,
+            "over_independent_links": outcome.apart.iter().map(apart).collect::<Vec<_>>(),
             "a_gateway_dies": [crash(one), crash(two)],
         });
         Ok(Self { folder: "fig-6a", result, table, plot_svg: Some(plot::replicated(outcome)?) })

@@ -5,16 +5,19 @@ use std::fmt::Write as _;
 use plotters::prelude::*;
 use serde_json::{Value, json};
 use walras_fair_cluster::Measured;
+use walras_fair_cluster::rates::Limits;
 use walras_figures::plot::{FONT, draw};
 
 use crate::network::Source;
-use crate::processes::{COPIES_MAX, Copies, PUBLISHED_CORES, PUBLISHED_PER_S, Shards};
+use crate::processes::{
+    COPIES_MAX, COPIES_OFFERED_PER_S, Copies, GATEWAYS, OUTSTANDING, PUBLISHED_CORES, PUBLISHED_PER_S, RELEASE_US, Shards,
+};
 use crate::record::{Record, hundredths, thousandths};
 use crate::sharded::{DELAY_NS, PUBLISHED, Row};
 use crate::workload::Workload;
 
-/// The least throughput of a shard that the project asks for: ten times the published.
-const BAR_PER_S: f64 = 10.0 * PUBLISHED_PER_S as f64;
+/// The least throughput of a shard that the project asks for on two processors that gateways and participants share: twice the published.
+const BAR_PER_S: f64 = 2.0 * PUBLISHED_PER_S as f64;
 /// The same of the engine's processor time with three copies over one.
 const BAR_THREE_OVER_ONE: f64 = 1.18;
 
@@ -37,36 +40,58 @@ pub fn shards(simulated: &[Row], source: Source, real: &[Shards], workload: &Wor
             "published_us": { "submission_p50": submission_us, "end_to_end_p50": end_to_end_us },
         }));
     }
+    let Limits { answered_min, orders_late_max, market_data_late_max } = Limits::USUAL;
     let _ = write!(
         table,
-        "\nReal processes over loopback, a cluster for each shard, all on this machine's processors.\n\n\
-         | shards | orders/s of all | of each | published of all | over the published | end to end at {PUBLISHED_PER_S}/s, us: p50 / p99 | d_s then, us |\n\
-         | --- | --- | --- | --- | --- | --- | --- |\n"
+        "\nReal processes over loopback, a cluster for each shard with {GATEWAYS} gateways and market data held for {} ms, all on this machine's \
+         processors. *Held*: the highest rate at which {answered_min} % were answered in time, at most {orders_late_max} % of orders missed d_s and at \
+         most {market_data_late_max} % of publications came late to some gateway. *Saturated*: {OUTSTANDING} orders unanswered in each shard.\n\n\
+         | shards | published of all, /s | held, of all, /s | over the published | orders late | market data late | processors | d_s, us | p50 / p99 then, us | saturated, of all, /s |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        RELEASE_US / 1_000
     );
     let mut real_rows = Vec::new();
     for shards in real {
-        let (count, all) = (shards.count(), shards.orders_per_s());
+        let (count, all) = (shards.count(), shards.held_per_s());
         let published = PUBLISHED.iter().find(|row| row.0 == count).map_or(f64::NAN, |row| row.1);
-        let each: Vec<String> =
-            shards.most.iter().map(|measured| format!("{:.0}", measured.report.acknowledged_per_second)).collect();
-        let us = |of: fn(&Measured) -> u64| shards.published_load.iter().map(of).max().unwrap_or(0) as f64 / 1_000.0;
+        let worst = |of: fn(&Measured) -> f64| shards.held.iter().map(of).fold(0.0, f64::max);
         let _ = writeln!(
             table,
-            "| {count} | {all:.0} | {} | {published:.0} | {:.1} | {:.0} / {:.0} | {:.0} |",
-            each.join(", "),
+            "| {count} | {published:.0} | {all:.0} | {:.1} | {:.2} % | {:.2} % | {:.2} | {:.0} | {:.0} / {:.0} | {:.0} |",
             all / published,
-            us(|of| of.report.latency.p50_ns),
-            us(|of| of.report.latency.p99_ns),
-            us(|of| of.sequenced.delay_ns),
+            worst(Measured::orders_late_percent),
+            worst(Measured::market_data_late_percent),
+            shards.held.iter().map(Measured::processors).sum::<f64>(),
+            worst(|of| of.sequenced.delay_ns as f64 / 1e3),
+            worst(|of| of.report.latency.p50_ns as f64 / 1e3),
+            worst(|of| of.report.latency.p99_ns as f64 / 1e3),
+            shards.most_per_s(),
         );
         real_rows.push(json!({
             "shards": count, "orders_per_s": all.round(), "published_orders_per_s": published,
             "over_published": hundredths(all / published),
-            "of_each": shards.most.iter().map(measured_json).collect::<Vec<_>>(),
+            "saturated_orders_per_s": shards.most_per_s().round(),
+            "held": shards.held.iter().map(measured_json).collect::<Vec<_>>(),
+            "saturated": shards.most.iter().map(measured_json).collect::<Vec<_>>(),
             "at_the_published_load": shards.published_load.iter().map(measured_json).collect::<Vec<_>>(),
         }));
     }
-    let met = real.first().map(|one| one.orders_per_s() >= BAR_PER_S);
+    table.push_str("\nProcessor time for an order at the rate that held, in us.\n\n| shards | leader | one gateway | all participants |\n| --- | --- | --- | --- |\n");
+    for shards in real {
+        for of in &shards.held {
+            let us = |ns: u64| ns as f64 / 1e3 / of.answered.max(1) as f64;
+            let taken = of.processor;
+            let gateway_us = us(taken.gateways_ns) / f64::from(GATEWAYS);
+            let _ = writeln!(
+                table,
+                "| {} | {:.1} | {gateway_us:.1} | {:.1} |",
+                shards.count(),
+                us(taken.leader_ns),
+                us(taken.participants_ns)
+            );
+        }
+    }
+    let met = real.first().map(|one| one.held_per_s() >= BAR_PER_S);
     let result = json!({
         "simulated": {
             "network": source.name(), "seed": workload.seed, "seconds": workload.duration_ns / 1_000_000_000, "fitted_delay_ns": DELAY_NS,
@@ -78,10 +103,12 @@ pub fn shards(simulated: &[Row], source: Source, real: &[Shards], workload: &Wor
 }
 
 fn measured_json(measured: &Measured) -> Value {
-    let Measured { report, late, answered, sequenced, processor } = measured;
+    let Measured { report, late, answered, sequenced, released, processor } = measured;
     let us_per_order = |ns: u64| thousandths(ns as f64 / 1_000.0 / (*answered).max(1) as f64);
     json!({
-        "report": report, "late": late, "answered": answered, "sequenced": sequenced,
+        "report": report, "late": late, "answered": answered, "sequenced": sequenced, "released": released,
+        "orders_late_percent": thousandths(measured.orders_late_percent()),
+        "market_data_late_percent": thousandths(measured.market_data_late_percent()), "processors": thousandths(measured.processors()),
         "processor_us_per_order": {
             "leader": us_per_order(processor.leader_ns), "gateways": us_per_order(processor.gateways_ns),
             "participants": us_per_order(processor.participants_ns),
@@ -89,9 +116,9 @@ fn measured_json(measured: &Measured) -> Value {
     })
 }
 
-/// Processors of a role: nanoseconds of work for a second of orders at the offered rate.
-fn cores(measured: &Measured, of: fn(&Measured) -> u64) -> f64 {
-    of(measured) as f64 / measured.answered.max(1) as f64 * measured.report.offered_per_second.unwrap_or(0) as f64 / 1e9
+/// Microseconds of a role's work for an order.
+fn us_per_order(measured: &Measured, of: fn(&Measured) -> u64) -> f64 {
+    of(measured) as f64 / 1e3 / measured.answered.max(1) as f64
 }
 
 /// Name, our processor time, and what was published.
@@ -109,22 +136,25 @@ const ROLES: [Role; 3] = [
 /// If it cannot be drawn.
 pub fn copies(copies: &Copies) -> anyhow::Result<Record> {
     let mut table = format!(
-        "Processors at {PUBLISHED_PER_S} orders/s, ours / published; in brackets over one copy.\n\n\
-         | copies | engine | gateways | participants | copies dropped per order | end to end p50, us |\n\
-         | --- | --- | --- | --- | --- | --- |\n"
+        "Processor time for an order at {COPIES_OFFERED_PER_S} orders/s in us / published processors at {PUBLISHED_PER_S} orders/s; in brackets \
+         over one copy.\n\n\
+         | copies | engine | gateways | participants | copies dropped per order | all processors | end to end p50, us |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     for (at, (measured, published)) in copies.by_copies.iter().zip(&PUBLISHED_CORES).enumerate() {
         let cells: Vec<String> = ROLES
             .iter()
             .map(|(_, ours, theirs)| {
-                let (one, first) = (cores(measured, *ours), copies.by_copies.first().map_or(f64::NAN, |one| cores(one, *ours)));
+                let one = us_per_order(measured, *ours);
+                let first = copies.by_copies.first().map_or(f64::NAN, |one| us_per_order(one, *ours));
                 let (theirs, theirs_first) = (theirs(published), theirs(&PUBLISHED_CORES[0]));
-                format!("{one:.3} ({:.2}) / {theirs} ({:.2})", one / first, theirs / theirs_first)
+                format!("{one:.1} ({:.2}) / {theirs} ({:.2})", one / first, theirs / theirs_first)
             })
             .collect();
         let dropped = measured.sequenced.duplicates_per_order();
         let p50_us = measured.report.latency.p50_ns as f64 / 1_000.0;
-        let _ = writeln!(table, "| {} | {} | {dropped:.2} | {p50_us:.0} |", at + 1, cells.join(" | "));
+        let all = measured.processors();
+        let _ = writeln!(table, "| {} | {} | {dropped:.2} | {all:.2} | {p50_us:.0} |", at + 1, cells.join(" | "));
     }
     let death = &copies.with_a_death;
     let _ = writeln!(
@@ -134,7 +164,7 @@ pub fn copies(copies: &Copies) -> anyhow::Result<Record> {
     );
     let ratio = copies.three_over_one();
     let result = json!({
-        "offered_per_s": PUBLISHED_PER_S,
+        "offered_per_s": COPIES_OFFERED_PER_S,
         "by_copies": copies.by_copies.iter().map(measured_json).collect::<Vec<_>>(),
         "published_cores": PUBLISHED_CORES,
         "engine_three_copies_over_one": { "ours": thousandths(ratio), "published": 1.18, "at_most": BAR_THREE_OVER_ONE, "met": ratio <= BAR_THREE_OVER_ONE },
@@ -165,8 +195,8 @@ fn plot(copies: &Copies) -> anyhow::Result<String> {
             .x_label_formatter(&|copies| format!("{copies:.0}"))
             .draw()?;
         for ((name, ours, theirs), colour) in ROLES.into_iter().zip(COLOURS) {
-            let first = copies.by_copies.first().map_or(f64::NAN, |one| cores(one, ours));
-            let points = copies.by_copies.iter().enumerate().map(|(at, of)| ((at + 1) as f64, cores(of, ours) / first));
+            let first = copies.by_copies.first().map_or(f64::NAN, |one| us_per_order(one, ours));
+            let points = copies.by_copies.iter().enumerate().map(|(at, of)| ((at + 1) as f64, us_per_order(of, ours) / first));
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(4))?
                 .label(name)

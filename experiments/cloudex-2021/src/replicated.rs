@@ -2,7 +2,8 @@
 //!
 //! A copy goes: participant's send (copies one after the other) – link – gateway (one thread, in order of arrival) – link – the
 //! engine's receiver (one thread) – [`Duplicates`]. Gateways straggle now and then, each on its own: that is what copies help
-//! against. What the participant, or the receiver, is late with hits all copies alike.
+//! against. What the participant, or the receiver, is late with hits all copies alike. A second run has independent links: nothing
+//! hits copies alike, and each gateway's link to the engine has a delay of its own injected ([`Disturbance::StepsApart`]).
 //!
 //! Fitted to the published run with one copy: how often and how long gateways, and all copies together, straggle. Two to five
 //! copies are the model's own answer, except for the receiver's time for a copy, which is the processor's cost that the published
@@ -15,7 +16,7 @@ use walras_types::{SessionId, SessionSeq};
 
 use crate::draw::Draw;
 use crate::network::{GATEWAYS, Network, Source};
-use crate::workload::{PARTICIPANTS, Workload};
+use crate::workload::{Disturbance, LinkId, PARTICIPANTS, Workload};
 
 /// What copies cost, and what makes them late.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,9 @@ impl Costs {
         gateway_straggle: (0.008, 300_000.0),
         common_straggle: (0.006, 215_000.0),
     };
+
+    /// The same, where nothing hits all copies of a participant alike.
+    pub const INDEPENDENT: Self = Self { common_straggle: (0.0, 0.0), ..Self::FITTED };
 }
 
 /// How long a state of straggling lasts.
@@ -98,7 +102,13 @@ pub(crate) fn straggle_ns(seed: u64, name: u64, at_ns: u64, (share, mean_ns): (f
 
 /// Sends all orders with so many copies each.
 #[must_use]
-pub fn submit(workload: &Workload, network: [&Network; 2], costs: &Costs, copies: usize, crash: Option<Crash>) -> Submission {
+pub fn submit(
+    workload: &Workload,
+    network: [&Network; 2],
+    (costs, disturbance): (&Costs, Disturbance),
+    copies: usize,
+    crash: Option<Crash>,
+) -> Submission {
     let mut at_gateways = sent(workload, network[0], costs, copies);
     let orders = (at_gateways.len() / copies) as u64;
     at_gateways.sort_unstable_by_key(|copy| (copy.at_ns, copy.participant, copy.seq, copy.gateway));
@@ -115,7 +125,8 @@ pub fn submit(workload: &Workload, network: [&Network; 2], costs: &Costs, copies
         if crash.is_some_and(|crash| crash.gateway == gateway && gone_ns >= crash.at_ns) {
             continue;
         }
-        let arrived_ns = gone_ns + (costs.software_ns + network[1].transit_ns(gateway, gone_ns, &mut draw)) as u64;
+        let injected_ns = disturbance.at_ns(LinkId::inbound(gateway), gone_ns - workload.lead_ns);
+        let arrived_ns = gone_ns + injected_ns + (costs.software_ns + network[1].transit_ns(gateway, gone_ns, &mut draw)) as u64;
         link_ns[gateway] = link_ns[gateway].max(arrived_ns);
         at_engine.push(Copied { at_ns: link_ns[gateway], ..copy });
     }
@@ -186,6 +197,8 @@ pub struct Replicated {
     pub source: Source,
     /// By copies, from 1.
     pub by_copies: Vec<Submission>,
+    /// The same over links that are independent of each other.
+    pub apart: Vec<Submission>,
     /// One copy, then two.
     pub with_crash: [Submission; 2],
 }
@@ -196,11 +209,13 @@ pub struct Replicated {
 /// If the shared data are there but cannot be parsed.
 pub fn run(workload: &Workload, data: &Path) -> anyhow::Result<Replicated> {
     let networks = [Network::load(data, workload.seed, 3)?, Network::load(data, workload.seed, 1)?];
-    let submit = |copies, crash| submit(workload, [&networks[0], &networks[1]], &Costs::FITTED, copies, crash);
+    let submit = |given, copies, crash| submit(workload, [&networks[0], &networks[1]], given, copies, crash);
+    let (fitted, apart) = ((&Costs::FITTED, Disturbance::None), (&Costs::INDEPENDENT, Disturbance::StepsApart));
     let crash = Some(Crash { gateway: 3, at_ns: workload.lead_ns + workload.duration_ns / 2 });
     Ok(Replicated {
         source: networks[0].source,
-        by_copies: (1..=PUBLISHED.len()).map(|copies| submit(copies, None)).collect(),
-        with_crash: [submit(1, crash), submit(2, crash)],
+        by_copies: (1..=PUBLISHED.len()).map(|copies| submit(fitted, copies, None)).collect(),
+        apart: (1..=PUBLISHED.len()).map(|copies| submit(apart, copies, None)).collect(),
+        with_crash: [submit(fitted, 1, crash), submit(fitted, 2, crash)],
     })
 }

@@ -9,7 +9,7 @@ use walras_experiments_cloudex_2021::network::{Source, data_folder};
 use walras_experiments_cloudex_2021::processes::{COPIES_MAX, Copies, Shards};
 use walras_experiments_cloudex_2021::record::Record;
 use walras_experiments_cloudex_2021::workload::{Disturbance, Workload};
-use walras_experiments_cloudex_2021::{record_processes, replicated, sharded};
+use walras_experiments_cloudex_2021::{engines, record_processes, replicated, sharded};
 use walras_fair_cluster::{Measured, ProcessorTime, Sequenced};
 
 fn small(disturbance: Disturbance) -> Figure {
@@ -101,23 +101,61 @@ fn measured(offered_per_second: Option<u64>, leader_ns: u64) -> Measured {
         reconnects: 0,
     };
     let processor = ProcessorTime { leader_ns, gateways_ns: 5_000_000, ..ProcessorTime::default() };
-    Measured { report, late: 0, answered: 1_000, sequenced: Sequenced { delay_ns: 300_000, ..Sequenced::default() }, processor }
+    let sequenced = Sequenced { delay_ns: 300_000, ..Sequenced::default() };
+    Measured { report, late: 0, answered: 1_000, sequenced, released: None, processor }
 }
 
 #[test]
 fn runs_of_processes_are_compared_with_the_published() {
-    let shards =
-        |count: usize| Shards { most: vec![measured(None, 1); count], published_load: vec![measured(Some(22_000), 1); count] };
+    let shards = |count: usize| {
+        let at = |rate| vec![measured(Some(rate), 1_000_000); count];
+        Shards { published_load: at(22_000), held: at(44_000), most: vec![measured(None, 1); count] }
+    };
     let record = record_processes::shards(&[], Source::Synthetic, &[shards(1), shards(2)], &Workload::SMALL);
-    assert!(record.table.contains("| 2 | 500000 | 250000, 250000 | 40000 | 12.5 | 400 / 900 | 300 |"), "{}", record.table);
+    let row = "| 2 | 40000 | 500000 | 12.5 | 0.00 % | 0.00 % | 0.01 | 300 | 400 / 900 | 500000 |";
+    assert!(record.table.contains(row) && record.table.contains("| 2 | 1.0 | 1.2 | 0.0 |"), "{}", record.table);
     assert_eq!(record.result["processes"]["met"], true);
 
     let leader_ns = |copies: usize| 2_000_000 + 100_000 * copies as u64;
     let by_copies: Vec<Measured> = (1..=COPIES_MAX).map(|copies| measured(Some(22_000), leader_ns(copies))).collect();
     let copies = Copies { by_copies, with_a_death: measured(Some(22_000), 1) };
     let record = record_processes::copies(&copies).unwrap();
-    // 2.1 us for each of 22,000 orders.
-    assert!(record.table.contains("| 1 | 0.046 (1.00) / 13 (1.00) |"), "{}", record.table);
+    assert!(record.table.contains("| 1 | 2.1 (1.00) / 13 (1.00) |"), "{}", record.table);
     assert_eq!(record.result["engine_three_copies_over_one"]["ours"], 1.095);
     assert!(record.plot_svg.unwrap().contains("over one copy"));
+}
+
+#[test]
+fn an_engine_is_a_floor_that_a_lighter_one_lowers() {
+    let workload = Workload { duration_ns: 4_000_000_000, ..Workload::FULL };
+    let (engines, source) = engines::run(&workload, Path::new("no/such/folder"), Extent::Small).unwrap();
+    let [fitted, lighter] = &engines[..] else { panic!("two engines in a small run") };
+    assert!(lighter.service_ns < fitted.service_ns && lighter.floor().1 < 0.8 * fitted.floor().1);
+    for engine in &engines {
+        for target in TARGETS {
+            assert!(engine.panel.outcome(Way::Tracking(target)).unwrap().delay_us() >= engine.floor().1, "{engine:?}");
+        }
+    }
+    let record = Record::of_engines(&engines, source, &workload);
+    assert!(
+        record.table.contains("| 38.5 |") && record.table.contains("| published | 8.4 / | 115 | 95 | 85 | 75 |"),
+        "{}",
+        record.table
+    );
+}
+
+#[test]
+fn over_links_of_their_own_no_common_delay_follows_and_copies_gain() {
+    // Nobody has less than the static frontier where some link is always the slowest, and ours has hardly more.
+    let figure = small(Disturbance::StepsApart);
+    for panel in &figure.panels {
+        // Three draws for each link in so short a run.
+        assert!(panel.worst_relative_error(Way::Tracking) < 0.3, "{}", panel.worst_relative_error(Way::Tracking));
+        assert!(panel.worst_ratio_to_static(Way::Tracking) < 1.1, "{}", panel.worst_ratio_to_static(Way::Tracking));
+    }
+    assert_eq!(Record::of(&figure, &Workload::SMALL, Extent::Small).unwrap().folder, "fig-5-links");
+    let workload = Workload { duration_ns: 12_000_000_000, ..Workload::FULL };
+    let outcome = replicated::run(&workload, Path::new("no/such/folder")).unwrap();
+    let [one, _, three, ..] = &outcome.apart[..] else { panic!("five numbers of copies") };
+    assert!(three.p50_us < 0.8 * one.p50_us && three.p999_us < one.p999_us, "{:?}", outcome.apart);
 }

@@ -7,7 +7,8 @@ use walras_experiments_raft_2021::draw::limit_order;
 use walras_experiments_raft_2021::large_sell::{self, SELL_LOTS, SIZES_SMALL};
 use walras_experiments_raft_2021::matching_pair::{self, Setup};
 use walras_experiments_raft_2021::measure::Stopwatch;
-use walras_experiments_raft_2021::{SEED, peer, record};
+use walras_experiments_raft_2021::streaming::{self, Calls};
+use walras_experiments_raft_2021::{SEED, peer, profile, record};
 use walras_order_book::{Art, Ladder, OrderBook};
 use walras_types::Side;
 
@@ -114,4 +115,37 @@ fn books_that_disagree_fail_the_run() {
         assert!(agreed(&[(Contender::Baseline, right.clone()), (Contender::Ladder, answer)]).is_err());
     }
     assert!(agreed(&[]).is_err());
+}
+
+#[test]
+fn the_profile_of_an_order_names_what_it_ran_in() {
+    let profiles = profile::run(&profile::Setup::SMALL, SEED, &Stopwatch::calibrated()).unwrap();
+    assert_eq!(profiles.len(), profile::CONTENDERS.len());
+    for profile in &profiles {
+        assert!(profile.order.samples > 0 && !profile.order.busiest().is_empty(), "{profile:?}");
+        assert!(profile.trades_per_order > 0.3, "most orders trade: {profile:?}");
+    }
+    let adding = profiles[0].adding_share.unwrap();
+    assert!((0.05..0.95).contains(&adding), "{adding}");
+    let record = record::profile(&profile::Setup::SMALL, &profiles).unwrap();
+    assert!(record.plot_svg.contains("ns an order") && record.iterations_csv.lines().count() > profiles.len());
+    assert_eq!(record.result["books"][0]["parts"]["published_adding_percent"], 65);
+}
+
+#[test]
+fn calls_of_each_kind_are_set_against_each_other() {
+    let outcome = |replicas, calls, per_second: f64| {
+        let per_second = vec![per_second, 3.0 * per_second, 2.0 * per_second];
+        streaming::Outcome { replicas, calls, per_second }
+    };
+    let outcomes: Vec<_> = [1, 3]
+        .into_iter()
+        .flat_map(|replicas| Calls::ALL.into_iter().zip([100.0, 500.0, 40_000.0]).map(move |(calls, rate)| (replicas, calls, rate)))
+        .map(|(replicas, calls, rate)| outcome(replicas, calls, rate))
+        .collect();
+    let record = record::streaming(&streaming::Setup::SMALL, &outcomes).unwrap();
+    let venues = record.result["venues"].as_array().unwrap();
+    assert_eq!((venues.len(), &venues[1]["binary_one_at_a_time_per_s"]), (2, &1_000.0.into()), "the median of three trials");
+    assert_eq!(venues[0]["stream_over_one_at_a_time"], 80.0);
+    assert_eq!(record.iterations_csv.lines().count(), 1 + 3 * outcomes.len());
 }

@@ -111,18 +111,25 @@ fn ways(direction: Direction, extent: Extent) -> Vec<Way> {
 pub fn run(workload: &Workload, data: &Path, disturbance: Disturbance, extent: Extent) -> anyhow::Result<Figure> {
     let network_in = Network::load(data, workload.seed, 1)?;
     let network_out = Network::load(data, workload.seed, 2)?;
-    let orders = inbound::orders(workload, &network_in, disturbance);
-    let ways_in = ways(Direction::Inbound, extent);
-    let in_outcomes = ways_in.iter().map(|way| inbound::resequenced(&orders, way.settings(), workload)).collect();
+    let (without_resequencing, panel_in) = run_inbound(workload, &network_in, disturbance, extent);
     let ways_out = ways(Direction::Outbound, extent);
     let settings: Vec<DelaySettings> = ways_out.iter().map(|way| way.settings()).collect();
     let out_outcomes = outbound::released(&network_out, disturbance, &settings, workload);
     Ok(Figure {
         disturbance,
         source: network_in.source,
-        without_resequencing: inbound::without_resequencing(&orders),
-        panels: [panel(Direction::Inbound, ways_in, in_outcomes), panel(Direction::Outbound, ways_out, out_outcomes)],
+        without_resequencing,
+        panels: [panel_in, panel(Direction::Outbound, ways_out, out_outcomes)],
     })
+}
+
+/// Runs orders to the engine: in order of arrival without resequencing, and all policies.
+#[must_use]
+pub fn run_inbound(workload: &Workload, network: &Network, disturbance: Disturbance, extent: Extent) -> (Outcome, Panel) {
+    let orders = inbound::orders(workload, network, disturbance);
+    let ways = ways(Direction::Inbound, extent);
+    let outcomes = ways.iter().map(|way| inbound::resequenced(&orders, way.settings(), workload)).collect();
+    (inbound::without_resequencing(&orders), panel(Direction::Inbound, ways, outcomes))
 }
 
 /// The greatest relative deviation of our delays from their targets, over both directions, with and without disturbance, and all

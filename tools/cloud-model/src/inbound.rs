@@ -8,7 +8,7 @@ use walras_types::{SessionId, SessionSeq};
 use crate::draw::Draw;
 use crate::network::{GATEWAYS, Network};
 use crate::policy::Outcome;
-use crate::workload::{Disturbance, PARTICIPANTS, Workload};
+use crate::workload::{Disturbance, LinkId, PARTICIPANTS, Workload};
 
 /// An order as it reaches the sequencer.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub fn orders(workload: &Workload, network: &Network, disturbance: Disturbance) 
         let participant = draw.below(PARTICIPANTS);
         let gateway = participant % GATEWAYS;
         let transit_ns = workload.software_in_ns + network.transit_ns(gateway, sent_ns, &mut draw);
-        let arrived_ns = sent_ns + transit_ns as u64 + disturbance.at_ns(sent_ns - workload.lead_ns);
+        let arrived_ns = sent_ns + transit_ns as u64 + disturbance.at_ns(LinkId::inbound(gateway), sent_ns - workload.lead_ns);
         last_ns[gateway] = last_ns[gateway].max(arrived_ns);
         seqs[participant] += 1;
         orders.push(Order {

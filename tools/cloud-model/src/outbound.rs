@@ -7,7 +7,7 @@ use walras_fair_access::delay::{DelayControl, DelaySettings};
 use crate::draw::Draw;
 use crate::network::{GATEWAYS, Network};
 use crate::policy::Outcome;
-use crate::workload::{Disturbance, Workload};
+use crate::workload::{Disturbance, LinkId, Workload};
 
 /// Transit time of gateways' reports to the engine, without injected delay.
 const REPORT_NS: u64 = 150_000;
@@ -32,14 +32,15 @@ pub fn released(network: &Network, disturbance: Disturbance, all: &[DelaySetting
         if made_ns >= workload.lead_ns + workload.duration_ns {
             return runs.iter().map(|run| run.outcome).collect();
         }
-        let injected_ns = disturbance.at_ns(made_ns - workload.lead_ns);
-        let mut transits_ns = [0_u64; GATEWAYS];
+        let (mut transits_ns, mut slowest) = ([0_u64; GATEWAYS], (0, 0));
         for (gateway, transit_ns) in transits_ns.iter_mut().enumerate() {
+            let injected_ns = disturbance.at_ns(LinkId::outbound(gateway), made_ns - workload.lead_ns);
             let link_ns = workload.software_out_ns + network.transit_ns(gateway, made_ns, &mut draw);
             last_ns[gateway] = last_ns[gateway].max(made_ns + link_ns as u64 + injected_ns);
             *transit_ns = last_ns[gateway] - made_ns;
+            slowest = slowest.max((*transit_ns, injected_ns));
         }
-        let slowest_ns = transits_ns.iter().copied().max().unwrap_or(0);
+        let (slowest_ns, injected_ns) = slowest;
         let sum_ns: u64 = transits_ns.iter().sum();
         for run in &mut runs {
             run.publication(made_ns, &transits_ns, slowest_ns, sum_ns, injected_ns);

@@ -1,5 +1,6 @@
 //! The workload, and the disturbance of the network.
 
+use crate::draw::Draw;
 use crate::network::GATEWAYS;
 
 /// Market participants, three at each gateway.
@@ -56,17 +57,68 @@ impl Workload {
 pub enum Disturbance {
     /// None: figure 4.
     None,
-    /// 0, 400, 200 us in turn, six seconds each: figure 5.
+    /// 0, 400, 200 us in turn, six seconds each, all links alike: figure 5.
     Steps,
+    /// One of the same delays on each link by itself: another draw every six seconds, from a moment of the link's own.
+    StepsApart,
 }
 
+/// How long an injected delay stays.
+const STEP_NS: u64 = 6_000_000_000;
+const STEPS_NS: [u64; 3] = [0, 400_000, 200_000];
+
 impl Disturbance {
-    /// At a time since the beginning.
+    /// On a link at a time since the beginning.
     #[must_use]
-    pub fn at_ns(self, since_ns: u64) -> u64 {
+    pub fn at_ns(self, link: LinkId, since_ns: u64) -> u64 {
         match self {
             Self::None => 0,
-            Self::Steps => [0, 400_000, 200_000][(since_ns / 6_000_000_000 % 3) as usize],
+            Self::Steps => STEPS_NS[(since_ns / STEP_NS % 3) as usize],
+            Self::StepsApart => {
+                let moment_ns = Draw::new(link.0, 0).below(STEP_NS as usize) as u64;
+                let step = (since_ns + moment_ns) / STEP_NS;
+                STEPS_NS[Draw::new(link.0, 1 + step).below(STEPS_NS.len())]
+            }
+        }
+    }
+}
+
+/// A link of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkId(u64);
+
+impl LinkId {
+    /// From a gateway to the engine.
+    #[must_use]
+    pub fn inbound(gateway: usize) -> Self {
+        Self(gateway as u64)
+    }
+
+    /// From the engine to a gateway.
+    #[must_use]
+    pub fn outbound(gateway: usize) -> Self {
+        Self((GATEWAYS + gateway) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apart_each_link_has_delays_of_its_own() {
+        let at = |gateway, second: u64| Disturbance::StepsApart.at_ns(LinkId::inbound(gateway), second * 1_000_000_000);
+        let of = |gateway| (0..600).map(|second| at(gateway, second)).collect::<Vec<_>>();
+        for gateway in 0..GATEWAYS {
+            let ours = of(gateway);
+            for step in STEPS_NS {
+                let share = ours.iter().filter(|ns| **ns == step).count();
+                assert!((120..280).contains(&share), "gateway {gateway}: {step} ns in {share} of 600 seconds");
+            }
+            // A third of the time two links agree by chance.
+            let other = of((gateway + 1) % GATEWAYS);
+            let alike = ours.iter().zip(&other).filter(|(one, other)| one == other).count();
+            assert!((100..320).contains(&alike), "gateway {gateway} agrees with the next in {alike} of 600 seconds");
         }
     }
 }

@@ -17,7 +17,7 @@ fn main() -> anyhow::Result<()> {
         Some(rate) => Offered::PerSecond(rate.parse().context("LOAD is a rate, as 22000/s")?),
         None => Offered::Outstanding(load.parse().context("LOAD is a number of orders, or a rate as 22000/s")?),
     };
-    let shape = Shape { voters, gateways: 1, durability: "disk", delay: Delay::Tracking };
+    let shape = Shape { voters, gateways: 1, durability: "disk", delay: Delay::Tracking, release_us: None };
     let cluster = FairCluster::start(Path::new(program), Path::new("target/bench-data/shard"), shape)?;
     let mut load = cluster.participants(&Participants::PUBLISHED)?;
     let measured = cluster.measure(&mut load, offered, time)?;

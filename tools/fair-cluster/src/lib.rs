@@ -15,7 +15,9 @@
 //!
 //! *Start reading* at [`FairCluster::start`] and [`FairCluster::measure`].
 
-mod processor;
+pub mod processor;
+pub mod rates;
+mod released;
 mod sequenced;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +35,7 @@ use walras_gateway::ClientKey;
 use walras_wait::{pause, within};
 
 pub use processor::ProcessorTime;
+pub use released::Released;
 pub use sequenced::Sequenced;
 
 /// Longest wait for what should come at once.
@@ -41,6 +44,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SHOWN_AFTER: Duration = Duration::from_millis(100);
 /// How far the clocks of one machine are apart: it has one.
 const CLOCK_BOUND_US: i64 = 10;
+
+/// Publications of held market data a second: as often as the venue publishes.
+const PUBLICATIONS_PER_S: i64 = 200;
 
 /// How the leader sets d_s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -62,6 +68,8 @@ pub struct Shape {
     pub durability: &'static str,
     /// The hold.
     pub delay: Delay,
+    /// How long every replica holds market data, in microseconds; `None` where it does not.
+    pub release_us: Option<u32>,
 }
 
 /// Who sends, and how.
@@ -102,6 +110,8 @@ pub struct Measured {
     pub answered: u64,
     /// What the leader did with them.
     pub sequenced: Sequenced,
+    /// What replicas did with market data, where it is held.
+    pub released: Option<Released>,
     /// Processor time, while it was measured.
     pub processor: ProcessorTime,
 }
@@ -124,6 +134,10 @@ impl FairCluster {
                 settings.push(("fair_access", "sequencing", format!("{us}us").into()));
             }
             Delay::Tracking => settings.push(("fair_access", "sequencing", "1%".into())),
+        }
+        if let Some(us) = shape.release_us {
+            settings.push(("fair_access", "release", format!("{us}us").into()));
+            settings.push(("websocket", "updates_per_second", number(PUBLICATIONS_PER_S)));
         }
         let options =
             LocalOptions { replicas: shape.voters, first_port: 0, later: shape.gateways, gateways: 0, relays: 0, settings };
@@ -218,9 +232,11 @@ impl FairCluster {
     pub fn measure_now(&self, load: &mut ClusterLoad, offered: Offered, time: Duration) -> anyhow::Result<Measured> {
         let leader = self.leader()?;
         let before = self.sequenced_at_rest(leader)?;
+        let released_before = self.released(leader)?;
         let watch = self.watch(leader)?;
         let report = load.run(offered, Duration::ZERO, time).context("measuring")?;
         let processor = self.watch(leader)?.since(&watch);
+        let released = self.released(leader)?;
         let (answered, late) = (load.answered_count(), load.late_count());
         let sequenced = self.sequenced_at_rest(leader)?.since(&before);
         let Sequenced { held, refused, differing, malformed, .. } = sequenced;
@@ -235,7 +251,18 @@ impl FairCluster {
             "{answered} orders were answered, and the leader took {held} and refused {refused} of those"
         );
         ensure!(report.rejected * 5 < answered, "{} of {answered} commands were rejected", report.rejected);
-        Ok(Measured { report, late, answered, sequenced, processor })
+        let released = released.zip(released_before).map(|(now, before)| now.since(&before));
+        ensure!(released.is_none_or(|released| released.refused == 0), "market data was not held: {released:?}");
+        Ok(Measured { report, late, answered, sequenced, released, processor })
+    }
+
+    fn released(&self, leader: u64) -> anyhow::Result<Option<Released>> {
+        if self.shape.release_us.is_none() {
+            return Ok(None);
+        }
+        let said = |id| Ok(self.client(id)?.get("/v1/fair-access")?);
+        let all = self.local.replicas.iter().map(|replica| said(replica.id)).collect::<anyhow::Result<Vec<_>>>()?;
+        Released::of(&said(leader)?, &all)
     }
 
     /// While nobody sends: what is shown is a moment old, so until it does not change any more.

@@ -19,11 +19,15 @@ pub struct ProcessorTime {
 
 impl ProcessorTime {
     /// Of the thread that asks, as the participants'.
-    pub(crate) fn of_this_thread() -> anyhow::Result<Self> {
+    /// # Errors
+    /// When the system does not say it.
+    pub fn of_this_thread() -> anyhow::Result<Self> {
         Ok(Self { participants_ns: read(ClockId::CLOCK_THREAD_CPUTIME_ID)?, ..Self::default() })
     }
 
-    pub(crate) fn since(self, before: &Self) -> Self {
+    /// What was taken since then.
+    #[must_use]
+    pub fn since(self, before: &Self) -> Self {
         Self {
             leader_ns: self.leader_ns.saturating_sub(before.leader_ns),
             followers_ns: self.followers_ns.saturating_sub(before.followers_ns),
@@ -34,7 +38,9 @@ impl ProcessorTime {
 }
 
 /// All threads of a process, those that ended too.
-pub(crate) fn of_process(process: u32) -> anyhow::Result<u64> {
+/// # Errors
+/// When there is no such process any more.
+pub fn of_process(process: u32) -> anyhow::Result<u64> {
     let clock = i32::try_from(process)
         .map_err(anyhow::Error::from)
         .and_then(|process| Ok(clock_getcpuclockid(Pid::from_raw(process))?))

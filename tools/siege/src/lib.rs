@@ -14,7 +14,8 @@
 //! - An attack counts as survived when no process ended, every port serves, acknowledged orders are there, and descriptors, memory and log lines are
 //!   within [`limits`].
 //!
-//! *Start reading* at [`campaign::run`], then [`attack::ATTACKS`]. `docs/siege.md` says what is promised.
+//! *Start reading* at [`campaign::run`], then [`attack::ATTACKS`]. `docs/siege.md` says what is promised. [`replays`] is a campaign of its
+//! own: what participants sent, sent again by somebody else; the bench `promises` runs it.
 
 pub mod attack;
 pub mod campaign;
@@ -22,6 +23,7 @@ pub mod crowd;
 pub mod good;
 pub mod limits;
 pub mod process;
+pub mod replays;
 pub mod report;
 pub mod venue;
 pub mod watch;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_access::{now, operator_key_file};
@@ -26,6 +26,8 @@ pub enum Shape {
     Single,
     /// Three replicas, and the links between them.
     Cluster,
+    /// The same with fair access, so that every replica lets participants in.
+    Fair,
 }
 
 impl Shape {
@@ -35,6 +37,7 @@ impl Shape {
         match self {
             Self::Single => "single",
             Self::Cluster => "cluster",
+            Self::Fair => "fair",
         }
     }
 }
@@ -97,7 +100,12 @@ impl Venue {
         let limited = limited(&program, &dir, descriptors)?;
         let (inner, places, operator) = match shape {
             Shape::Single => start_single(&limited, &dir)?,
-            Shape::Cluster => start_cluster(&limited, &dir)?,
+            Shape::Cluster => start_cluster(&limited, &dir, Vec::new())?,
+            Shape::Fair => {
+                let number = toml::Value::Integer;
+                let fair = vec![("fair_access", "sequencing", "500us".into()), ("fair_access", "bound_us", number(10))];
+                start_cluster(&limited, &dir, fair)?
+            }
         };
         let mut venue = Self { inner, program, dir, operator, places, participants: Vec::new() };
         venue.open_market()?;
@@ -141,15 +149,44 @@ impl Venue {
             let account = AccountId(account);
             self.participants.push(Participant { account, key: account_key(&clients, account)? });
         }
-        // A gateway that has just started takes no stamp of the time before.
-        for client in &clients {
-            let status = client.get("/v1/status")?;
-            let from_ns: u64 = status["accepts_timestamps_from_ns"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
-            while let Some(left_ns) = from_ns.checked_sub(now().0) {
-                walras_wait::pause(Duration::from_nanos(left_ns + 1));
-            }
-        }
-        Ok(())
+        clients.iter().try_for_each(wait_for_stamps)
+    }
+
+    /// The operator's key.
+    #[must_use]
+    pub fn operator_key(&self) -> &ClientKey {
+        &self.operator
+    }
+
+    /// Kills the replica that takes commands and waits until another one does, which is the first of the places then; the dead one's
+    /// number, with which [`Venue::start_again`] starts it.
+    ///
+    /// # Errors
+    /// When it is no cluster, or no other replica leads.
+    pub fn kill_leader(&mut self) -> anyhow::Result<u64> {
+        let Inner::Cluster(local) = &mut self.inner else { bail!("one process alone has nobody to follow it") };
+        let leader = local.wait_for_leader(RECOVERY)?;
+        let replica = local.replicas.iter_mut().find(|replica| replica.id == leader).context("a leader among the replicas")?;
+        replica.signal(Signal::KILL)?;
+        replica.wait()?;
+        let next = local.wait_for_leader(RECOVERY)?;
+        self.places = places(local, next)?;
+        Ok(leader)
+    }
+
+    /// Starts a replica that was killed, and waits until it lets in whoever signs now; its place.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn start_again(&mut self, id: u64) -> anyhow::Result<Place> {
+        let Inner::Cluster(local) = &mut self.inner else { bail!("one process alone is not started again") };
+        local.start(id)?;
+        let leader = local.wait_for_leader(RECOVERY)?;
+        self.places = places(local, leader)?;
+        let http = &local.replicas.iter().find(|replica| replica.id == id).context("a replica of that number")?.http;
+        let place = self.places.iter().find(|place| place.http == *http).context("a replica that runs")?.clone();
+        wait_for_stamps(&self.client(&place, &self.operator))?;
+        Ok(place)
     }
 
     /// What each process holds.
@@ -218,6 +255,16 @@ impl Venue {
     }
 }
 
+/// A gateway that has just started takes no stamp of the time before.
+fn wait_for_stamps(client: &Client) -> anyhow::Result<()> {
+    let status = client.get("/v1/status")?;
+    let from_ns: u64 = status["accepts_timestamps_from_ns"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+    while let Some(left_ns) = from_ns.checked_sub(now().0) {
+        walras_wait::pause(Duration::from_nanos(left_ns + 1));
+    }
+    Ok(())
+}
+
 impl Drop for Venue {
     fn drop(&mut self) {
         if let Inner::Single(child) = &mut self.inner {
@@ -270,12 +317,15 @@ fn addresses(line: &str) -> Option<(String, String)> {
     Some((http.to_owned(), orders.to_owned()))
 }
 
-fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
+fn start_cluster(
+    program: &Path,
+    dir: &Path,
+    more: Vec<(&'static str, &'static str, toml::Value)>,
+) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
     // A machine that is busy stands still now and then; an election that nobody meant would be measured as the attack's.
-    let settings = vec![
-        ("cluster", "election_timeout_min_ms", toml::Value::Integer(600)),
-        ("cluster", "election_timeout_max_ms", toml::Value::Integer(1_200)),
-    ];
+    let mut settings = more;
+    settings.push(("cluster", "election_timeout_min_ms", toml::Value::Integer(600)));
+    settings.push(("cluster", "election_timeout_max_ms", toml::Value::Integer(1_200)));
     let options = LocalOptions { replicas: 3, first_port: 0, later: 0, gateways: 0, relays: 0, settings };
     let mut local = LocalCluster::prepare(program, &dir.join("cluster"), &options)?;
     for id in 1..=3 {
@@ -283,8 +333,14 @@ fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place
     }
     let leader = local.wait_for_leader(RECOVERY)?;
     let operator = read_key(&local.operator_key())?;
+    let places = places(&local, leader)?;
+    Ok((Inner::Cluster(local), places, operator))
+}
+
+/// The replicas that run, the leader first.
+fn places(local: &LocalCluster, leader: u64) -> anyhow::Result<Vec<Place>> {
     let mut places = Vec::new();
-    for replica in &local.replicas {
+    for replica in local.replicas.iter().filter(|replica| replica.is_running()) {
         let text = std::fs::read_to_string(replica.dir.join("walras.toml"))?;
         let table: toml::Table = text.parse()?;
         let peers = table.get("cluster").and_then(|cluster| cluster.get("listen")).and_then(toml::Value::as_str);
@@ -293,5 +349,5 @@ fn start_cluster(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place
         let place = Place { process, http: replica.http.clone(), orders: replica.orders.clone(), peers: peers.map(str::to_owned) };
         if replica.id == leader { places.insert(0, place) } else { places.push(place) }
     }
-    Ok((Inner::Cluster(local), places, operator))
+    Ok(places)
 }

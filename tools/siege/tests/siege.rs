@@ -68,3 +68,12 @@ fn a_venue_whose_orders_were_lost_does_not_pass() {
     assert!(why.contains("not in the book: [7]"), "{why}");
     venue.stop().unwrap();
 }
+
+#[test]
+fn nothing_that_is_sent_again_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_walras-siege"));
+    let replayed = walras_siege::replays::run(program, &dir.path().join("venue")).unwrap();
+    assert_eq!(replayed.accepted, Vec::<String>::new());
+    assert!(replayed.sent >= 30 && replayed.readers <= 3, "{replayed:?}");
+}

@@ -16,7 +16,7 @@
 //! Whatever happens, the checkers hold after every step (`cluster/checks/mod.rs` and `shards/checks.rs` list them;
 //! `docs/invariants.md` says which of them holds the venue to which of its promises). That they can fail is shown by planted faults
 //! ([`cluster::Mutation`], [`shards::Mutation`]), each of which has to be found within some seeds by the checkers that are there
-//! for it.
+//! for it ([`cluster::planted`], [`shards::planted`]).
 //!
 //! *What a simulated replica shares with the node*: the replica itself (`walras-replica`) with all below it: order entry, fair
 //! access, the sequencer with its consensus and batches, the engine, market data, reports, requests that wait, the order of steps;
@@ -50,4 +50,5 @@ mod common;
 pub mod shards;
 
 pub use common::checks::Violation;
+pub use common::planted::{Found, Missed};
 pub use common::trace::Trace;

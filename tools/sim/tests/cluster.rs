@@ -3,9 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use walras_consensus::Durability;
 use walras_sim::Trace;
-use walras_sim::cluster::{Mutation, Report, Settings, Tempo, simulate};
+use walras_sim::cluster::{Mutation, PLAIN, Planted, Report, Settings, Tempo, planted, simulate};
 
 fn seed_count() -> u64 {
     std::env::var("WALRAS_SIM_SEEDS").map_or(60, |count| count.parse().expect("WALRAS_SIM_SEEDS is a number of seeds"))
@@ -310,29 +309,6 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     ),
 ];
 
-/// Before anything was lost for good.
-const PLAIN: Settings = Settings {
-    replicas: None,
-    tempo: Some(Tempo::Storm),
-    safety_ns: Some(15_000_000_000),
-    durability: Some(Durability::Disk),
-    loses_disks: Some(false),
-    reports_kept: Some(4_096),
-    is_fair: Some(false),
-    has_copies: Some(false),
-    has_forks: Some(false),
-    has_mesh: Some(false),
-    upgrades: Some(false),
-    restless: Some(false),
-    damage: Some(false),
-    coarse_stamps: Some(false),
-    late_reads: Some(false),
-    keeps_by_time: Some(false),
-    shares_keys: Some(false),
-    has_leaves: Some(false),
-    mutation: None,
-};
-
 #[test]
 fn seeds_that_failed_once_pass() {
     for (seed, cause) in FAILED_ONCE {
@@ -352,161 +328,27 @@ fn a_seed_does_the_same_again() {
     }
 }
 
-/// Who may find a planted fault first, and the seeds within which they have to. Rare ones begin at a later seed, to save time.
-fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>) {
-    match mutation {
-        Mutation::AcknowledgeBeforeCommit => (&["answers"], 1..=5),
-        Mutation::PersistedBeforeSync | Mutation::SkipLogSync => (&["durable first", "halt", "recovery"], 1..=20),
-        Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
-        Mutation::ForgetSessions => (&["replay"], 1..=20),
-        Mutation::RetryRenumbered => (&["done once"], 1..=5),
-        Mutation::RequestRenumbered => (&["done once"], 1..=20),
-        // Where the first one did not reach the log, the other one is carried out instead.
-        Mutation::RetryAltered => (&["session", "done once"], 1..=5),
-        Mutation::ForgetVote => (&["leaders"], 91..=240),
-        Mutation::ForgetTail => (&["durable first", "halt", "linearizable", "log equality"], 1..=40),
-        Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
-        // In the seeds before these the market data of the true state is read beside the other one, and panics.
-        Mutation::Diverge => (&["halt", "reports"], 3..=40),
-        Mutation::ReportsForgotten | Mutation::LoseReport => (&["reports"], 1..=20),
-        Mutation::AnswerMixedUp => (&["answers"], 1..=20),
-        Mutation::ForgetMarketData => (&["depth"], 1..=20),
-        Mutation::TakeHalfASnapshot => (&["halt", "recovery"], 1..=200),
-        Mutation::ForgetSnapshotSent => (&["progress"], 1..=100),
-        Mutation::ReadAtOnce => (&["linearizable"], 1..=20),
-        Mutation::RejoinAsItself | Mutation::RejoinWithEmptyDisk => {
-            (&["durable first", "halt", "linearizable", "log equality"], 1..=40)
-        }
-        Mutation::NoProbation | Mutation::FormerGoesOn => {
-            (&["durable first", "halt", "identity", "leaders", "log equality"], 1..=20)
-        }
-        Mutation::ReportsDroppedEarly => (&["reports"], 1..=40),
-        Mutation::TradeThrough | Mutation::OfferUnpaid => (&["limits"], 1..=5),
-        Mutation::JumpTheQueue => (&["priority"], 1..=20),
-        Mutation::MisstateFee => (&["funds"], 1..=5),
-        Mutation::ThreadsMatter => (&["threads"], 1..=5),
-        Mutation::ShareUnevenly => (&["priority"], 21..=60),
-        Mutation::TriggerMisread => (&["stops"], 1..=20),
-        Mutation::PoolsTooEarly => (&["versions"], 1..=5),
-        Mutation::CutAtDamage => (&["durable first", "halt", "linearizable", "log equality", "recovery"], 1..=40),
-        Mutation::KeepOnDisconnect => (&["disconnect"], 1..=20),
-        Mutation::CommitNotPersisted => (&["commit"], 1..=20),
-        Mutation::TiesToTheLeader => (&["hold"], 1..=20),
-        Mutation::StampWhenRead => (&["arrival"], 1..=5),
-        Mutation::OrderByArrival | Mutation::SecondCopyCounts | Mutation::CountNoneLate => (&["hold"], 1..=20),
-        Mutation::CopiesUnnumbered => (&["done once"], 1..=5),
-        Mutation::ReleaseByOldDelay | Mutation::ReleaseEarly => (&["release"], 1..=5),
-        Mutation::ReleaseAfresh => (&["release"], 1..=20),
-        Mutation::ForgetCancel | Mutation::CreditTwice => (&["replay"], 1..=5),
-        Mutation::StampBackwards => (&["log time"], 1..=20),
-        Mutation::LeaderClockUnreported => (&["release"], 1..=20),
-        Mutation::RevokedForgotten => (&["keys", "progress"], 1..=40),
-        // The replica itself finds that the state is not the one that its name says.
-        Mutation::StaleState => (&["halt", "recovery"], 1..=20),
-        Mutation::LoseLastEvent => (&["depth"], 1..=5),
-        Mutation::FeedRenumbered => (&["feed"], 1..=20),
-        Mutation::FeedLosesMessage | Mutation::FeedEarly => (&["feed"], 1..=5),
-        Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
-        Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
-        Mutation::NeverReopen => (&["progress"], 1..=20),
-        // Few are under way when a disk fails for long.
-        Mutation::RefuseInDoubt => (&["signed once"], 61..=160),
-        Mutation::ReplayTwice | Mutation::SubmitTwice | Mutation::ForgetNonces | Mutation::TakeStampsFromStart => {
-            (&["signed once"], 1..=40)
-        }
-        Mutation::VersionUnchecked => (&["halt"], 1..=10),
-        Mutation::RulesWithoutEntry => (&["replay"], 1..=40),
-        Mutation::NoncesOfOneTerm => (&["signed once"], 1..=40),
-    }
-}
-
 #[test]
 fn every_planted_fault_is_found() {
-    let mut missed = Vec::new();
-    for &mutation in Mutation::ALL {
-        let (durability, loses_disks) = match mutation {
-            Mutation::RejoinAsItself => (Some(Durability::Memory), Some(false)),
-            Mutation::RejoinWithEmptyDisk | Mutation::CutAtDamage => (Some(Durability::Disk), Some(true)),
-            _ => (PLAIN.durability, PLAIN.loses_disks),
-        };
-        let is_fair = matches!(
-            mutation,
-            Mutation::OrderByArrival
-                | Mutation::SecondCopyCounts
-                | Mutation::CountNoneLate
-                | Mutation::TiesToTheLeader
-                | Mutation::StampWhenRead
-                | Mutation::CopiesUnnumbered
-                | Mutation::ReleaseByOldDelay
-                | Mutation::ReleaseEarly
-                | Mutation::ReleaseAfresh
-                | Mutation::LeaderClockUnreported
-                | Mutation::FeedEarly
-        );
-        let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
-        let is_alone = matches!(
-            mutation,
-            Mutation::RefuseInDoubt
-                | Mutation::ReplayTwice
-                | Mutation::SubmitTwice
-                | Mutation::ForgetNonces
-                | Mutation::TakeStampsFromStart
-        );
-        let replicas = is_alone.then_some(1);
-        let has_forks = Some(matches!(mutation, Mutation::NoProbation | Mutation::FormerGoesOn));
-        let damage = Some(mutation == Mutation::CutAtDamage);
-        let restless = Some(mutation == Mutation::CommitNotPersisted);
-        let coarse_stamps = Some(mutation == Mutation::TiesToTheLeader);
-        let late_reads = Some(mutation == Mutation::StampWhenRead);
-        let has_mesh = Some(mutation == Mutation::LeaderClockUnreported);
-        let keeps_by_time = Some(mutation == Mutation::StaleState);
-        let shares_keys = Some(mutation == Mutation::RevokedForgotten);
-        let planted = Settings {
-            upgrades: None,
-            replicas,
-            durability,
-            loses_disks,
-            is_fair,
-            has_copies,
-            has_forks,
-            has_mesh,
-            restless,
-            damage,
-            coarse_stamps,
-            late_reads,
-            keeps_by_time,
-            shares_keys,
-            mutation: Some(mutation),
-            ..PLAIN
-        };
-        let settings = if mutation == Mutation::ForgetEndOfTail {
-            Settings { safety_ns: None, tempo: Some(Tempo::Calm), ..planted }
-        } else {
-            planted
-        };
-        let (checkers, seeds) = found_by(mutation);
-        missed.extend(find(&settings, checkers, seeds).err());
-    }
+    let look = |mutation: &Mutation| {
+        let Planted { settings, checkers, seeds } = planted(*mutation);
+        find(&settings, checkers, seeds).err()
+    };
+    let missed: Vec<String> = Mutation::ALL.iter().filter_map(look).collect();
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
 /// Looks for a planted fault in some seeds; what is wrong where none of these checkers finds it first.
-fn find(settings: &Settings, checkers: &[&str], seeds: RangeInclusive<u64>) -> Result<(), String> {
-    let mutation = settings.mutation.expect("one is planted");
-    let found = seeds.clone().find_map(|seed| Some((seed, simulate(seed, settings, &Trace::off()).err()?)));
-    let (seed, violation) = found.ok_or_else(|| format!("{mutation:?} was not found in seeds {seeds:?}"))?;
-    println!("{mutation:?}: seed {seed}: {violation}");
-    if checkers.contains(&violation.check) {
-        Ok(())
-    } else {
-        Err(format!("{mutation:?} was found by another checker: {violation}"))
-    }
+fn find(settings: &Settings, checkers: &'static [&'static str], seeds: RangeInclusive<u64>) -> Result<(), String> {
+    let found = Planted { settings: *settings, checkers, seeds }.find().map_err(|missed| missed.to_string())?;
+    println!("{:?}: seed {}: {}", settings.mutation, found.seed, found.violation);
+    Ok(())
 }
 
 /// With one replica no other has what its disk lost, and none compares its state.
 #[test]
 fn faults_of_a_disk_are_found_with_one_replica_alone() {
-    let planted: [(Mutation, &[&str], u64); 10] = [
+    let planted: [(Mutation, &'static [&'static str], u64); 10] = [
         (Mutation::AcknowledgeBeforeCommit, &["answers"], 5),
         (Mutation::PersistedBeforeSync, &["durable first", "recovery", "log equality"], 20),
         (Mutation::SkipLogSync, &["durable first", "recovery", "log equality"], 20),

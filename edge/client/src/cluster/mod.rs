@@ -56,6 +56,8 @@ const ROUND_IDS: u64 = 1 << 40;
 const GRAIN_NS: u64 = 100_000;
 /// Interval at which clients check their timers.
 const TIMERS_EVERY_NS: u64 = 10_000_000;
+/// Within this time every gateway knows a new key.
+const KEYS_KNOWN_NS: u64 = 2_000_000_000;
 /// Timeout for what should happen at once.
 const PATIENCE_NS: u64 = 20_000_000_000;
 
@@ -228,13 +230,10 @@ impl ClusterLoad {
             ));
         }
         load.lines.clear();
-        let mut accounts = Vec::new();
         let VenueOptions { first_account, accounts: count, .. } = options[0];
-        for (at, account) in (first_account.0..).take(count as usize).enumerate() {
-            let (key, now_ns) = (account_key(&clients, AccountId(account))?, load.now_ns());
-            accounts.push(ways.client(at, &orders, key, now_ns));
-        }
-        load.log_on(accounts)?;
+        let accounts = (first_account.0..).take(count as usize).map(AccountId);
+        let keys = accounts.map(|account| account_key(&clients, account)).collect::<Result<Vec<_>, _>>()?;
+        load.log_on_by(ways, &orders, &keys)?;
         load.flow = mixed(&loaded, &options)?;
         Ok(load)
     }
@@ -256,6 +255,22 @@ impl ClusterLoad {
             }
         }
         Ok(())
+    }
+
+    /// Logs accounts on by these ways. A leaf gateway hears of their keys a moment after the replicas.
+    fn log_on_by(&mut self, ways: &Ways, orders: &[String], keys: &[ClientKey]) -> Result<(), LoadError> {
+        let give_up_ns = self.now_ns() + KEYS_KNOWN_NS;
+        loop {
+            let now_ns = self.now_ns();
+            let clients = keys.iter().enumerate().map(|(at, key)| ways.client(at, orders, key.clone(), now_ns)).collect();
+            match self.log_on(clients) {
+                Err(_) if *ways != Ways::Leader && self.now_ns() < give_up_ns => {
+                    self.tally = Tally::default();
+                    std::thread::sleep(Duration::from_millis(5)); // pause: another process has to hear of the keys
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Runs the load; commands due in `warm_up` do not count.

@@ -22,6 +22,7 @@ mod losses;
 mod machine;
 mod mutation;
 mod net;
+mod planted;
 mod replica;
 mod report;
 mod requester;
@@ -38,6 +39,7 @@ mod upgrades;
 mod world;
 
 pub use mutation::Mutation;
+pub use planted::{PLAIN, Planted, planted};
 pub(crate) use replica::Disposition;
 pub use report::{Report, Settings};
 pub use tempo::Tempo;

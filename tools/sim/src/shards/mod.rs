@@ -15,11 +15,13 @@ mod checks;
 mod faults;
 mod handlers;
 mod mutation;
+mod planted;
 mod relays;
 mod report;
 mod set_back;
 mod venue;
 
 pub use mutation::Mutation;
+pub use planted::{Planted, planted};
 pub use report::{Report, Settings};
 pub use venue::simulate;

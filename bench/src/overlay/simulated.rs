@@ -1,0 +1,80 @@
+//! Figures of the overlay that need a thousand machines: simulated by `experiments/jasper-2024`, whose program prints them. Nothing uses an
+//! experiment as a library.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::report::{Figure, Report, Unit};
+
+/// What it has to print, and what each has to reach.
+const FIGURES: [(&str, Unit, f64); 6] = [
+    ("tree_vs_unicast_n100", Unit::Ratio, 0.51),
+    ("n1000_vs_n100", Unit::Ratio, 1.7),
+    ("window_1us_percent_n100", Unit::Percent, 95.0),
+    ("window_1us_percent_n1000", Unit::Percent, 90.0),
+    ("loq_burst_ratio", Unit::TimesFaster, 1.8),
+    ("loq_latency_ratio", Unit::Ratio, 0.02),
+];
+
+/// Runs it.
+pub(super) fn run(program: &Path, is_full: bool, report: &mut Report) -> anyhow::Result<()> {
+    if !program.is_file() {
+        report.note(format!(
+            "simulated figures are missing: {} is not built; build it with `cargo build --release -p walras-experiments-jasper-2024`",
+            program.display()
+        ));
+        return Ok(());
+    }
+    eprintln!("  simulated multicast, by {}", program.display());
+    let mut command = Command::new(program);
+    command.arg("figures").args((!is_full).then_some("--small")).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("running {}", program.display()))?;
+    ensure!(output.status.success(), "{} ended with {}", program.display(), output.status);
+    let text = String::from_utf8(output.stdout).context("what the experiment prints")?;
+    for figure in figures(&text)? {
+        report.figure(figure);
+    }
+    report.note(
+        "tree_vs_unicast_n100, n1000_vs_n100, window_1us_percent_*, loq_*: simulated by experiments/jasper-2024, of one seed; they do not depend on \
+         this machine",
+    );
+    Ok(())
+}
+
+/// Of what the program prints: a JSON document, behind lines that say what it lacks.
+fn figures(text: &str) -> anyhow::Result<Vec<Figure>> {
+    let begins = text.find('{').context("the experiment printed no figures: are the programs of one build?")?;
+    let printed: Value = serde_json::from_str(&text[begins..]).context("the experiment's figures")?;
+    let printed = printed["figures"].as_array().context("the experiment's figures")?;
+    let of = |(metric, unit, bar): (&str, Unit, f64)| {
+        let figure = printed.iter().find(|figure| figure["metric"] == metric);
+        let value = figure.and_then(|figure| figure["value"].as_f64()).filter(|value| value.is_finite());
+        let value = value.with_context(|| format!("the experiment printed no {metric}: are the programs of one build?"))?;
+        Ok(Figure::new(metric, value, unit).bar(bar))
+    };
+    FIGURES.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn figures_are_read_and_none_may_be_missing() {
+        let printed = |count: usize| {
+            let figures: Vec<Value> =
+                FIGURES.iter().take(count).map(|(metric, ..)| json!({"metric": metric, "value": 0.5, "unit": "x"})).collect();
+            format!("no measured links\n{}\n", json!({"seed": 1, "figures": figures}))
+        };
+        let all = figures(&printed(FIGURES.len())).unwrap();
+        assert!(all.iter().map(|figure| figure.metric.as_str()).eq(FIGURES.map(|(metric, ..)| metric)));
+        let missing = figures(&printed(FIGURES.len() - 1)).unwrap_err().to_string();
+        assert!(missing.contains("loq_latency_ratio"), "{missing}");
+        assert!(figures("nothing").is_err());
+    }
+}
