@@ -91,9 +91,9 @@ python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/py
 python-test: python # what CI checks of it: style as well
 	cd sdk/python && $(CARGO) fmt --check && $(CARGO) clippy --quiet --release --locked -- -D warnings
 
-bot-test: $(PYTHON_VENV)/installed web ## the bot of docs/first-bot.md, against a demo of its own
+bot-test: python web ## the bot of docs/first-bot.md and the clients of the Python package, against venues of their own
 	$(CARGO) test --workspace --no-run
-	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py
+	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py tests/test_client.py
 
 bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|replay|replay_files|fair-access|replication|venue|promises|siege|simulation|overlay|cold|all
 	./bench/run.sh $(NAME)

@@ -29,9 +29,12 @@ def test_readme() -> None:
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     shown: dict[str, object] = {}
     for block in blocks:
-        names: dict[str, object] = {}
-        exec(compile(block, "README.md", "exec"), names)
-        shown.update(names)
+        compiled = compile(block, "README.md", "exec")
+        # tests/test_client.py does the like with a venue of its own.
+        if not block.startswith("# Needs a running venue"):
+            names: dict[str, object] = {}
+            exec(compiled, names)
+            shown.update(names)
     cleared, outcome, result = shown["cleared"], shown["outcome"], shown["result"]
     assert isinstance(cleared, walras.Clearing) and len(cleared.fills) > 0
     assert isinstance(outcome, walras.Outcome) and repr(outcome.trades) in text

@@ -1,6 +1,7 @@
 """Walras: an exchange in the process.
 
 :class:`Venue` is the matching engine of a venue, with its ledger, risk limits, phases and auctions, one order at a time or from arrays.
+:class:`Client` and :class:`AsyncClient` speak with a running venue.
 :func:`clear` clears a batch of offers among any number of assets at one price each, and checks the result in integers. :mod:`walras.light`
 checks what a venue says of its batch markets without trusting it.
 """
@@ -11,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from walras._arrays import EVENT_KINDS, KINDS, POST_ONLY, SELF_TRADE, SIDES, TIMES
 from walras._clear import Clearing, Offer, Quality, clear
-from walras._native import Event, Outcome, Trade
+from walras._entry import Answer, OrderEntry, Report, SessionEnded, WindowFull
+from walras._native import Event, Key, Outcome, Trade
+from walras._rest import AsyncClient, Client, OutcomeUnknown, Session
+from walras._stream import AsyncStream, BookCopy, Stream
 from walras._venue import Asset, Balance, Book, Exact, Instrument, Level, OpenOrder, Position, Refused, Run, Uncross, Venue
 
 if TYPE_CHECKING:
@@ -24,35 +28,48 @@ if TYPE_CHECKING:
     BEST_DTYPE: np.dtype[Any]
 
 __all__ = [
-    "BEST_DTYPE",
-    "EVENT_DTYPE",
-    "EVENT_KINDS",
-    "KINDS",
-    "ORDER_DTYPE",
-    "OUTCOME_DTYPE",
-    "POST_ONLY",
-    "SELF_TRADE",
-    "SIDES",
-    "TIMES",
-    "TRADE_DTYPE",
+    "Answer",
     "Asset",
+    "AsyncClient",
+    "AsyncStream",
+    "BEST_DTYPE",
     "Balance",
     "Book",
+    "BookCopy",
     "Clearing",
+    "Client",
+    "EVENT_DTYPE",
+    "EVENT_KINDS",
     "Event",
     "Exact",
     "Instrument",
+    "KINDS",
+    "Key",
     "Level",
+    "ORDER_DTYPE",
+    "OUTCOME_DTYPE",
     "Offer",
     "OpenOrder",
+    "OrderEntry",
     "Outcome",
+    "OutcomeUnknown",
+    "POST_ONLY",
     "Position",
     "Quality",
     "Refused",
+    "Report",
     "Run",
+    "SELF_TRADE",
+    "SIDES",
+    "Session",
+    "SessionEnded",
+    "Stream",
+    "TIMES",
+    "TRADE_DTYPE",
     "Trade",
     "Uncross",
     "Venue",
+    "WindowFull",
     "clear",
 ]
 __version__ = "0.1.0"

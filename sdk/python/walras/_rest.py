@@ -1,0 +1,616 @@
+"""A running venue over HTTP: signed requests, and commands that take effect once."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import pathlib
+import secrets
+import select
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Union
+
+from walras import _native
+from walras._venue import Exact, Refused
+
+if TYPE_CHECKING:
+    from walras._entry import OrderEntry
+    from walras._stream import AsyncStream, Stream
+
+Json = dict[str, Any]
+KeyLike = Union[_native.Key, str, "os.PathLike[str]"]
+
+_TIMESTAMP_STALE, _NOT_LEADER, _STORAGE_FULL = 105, 116, 111
+#: Refusals after which the same command is sent again: it is not in the log.
+_AGAIN = {_TIMESTAMP_STALE, 107, 110, _STORAGE_FULL, 112, _NOT_LEADER, 92}
+_PAUSE_S, _PAUSE_S_MAX = 0.05, 2.0
+
+
+class OutcomeUnknown(Exception):
+    """A command was sent, and no answer came: the venue may have taken it, or may yet take it.
+
+    Look for its ``client_order_id`` in orders and fills. A command of a session is sent again instead, under its number, which is harmless.
+    """
+
+
+def key_of(key: KeyLike) -> _native.Key:
+    """A key: itself, the line of a key file (``<key id>.<secret>``), or the path of such a file."""
+    if isinstance(key, _native.Key):
+        return key
+    if isinstance(key, str) and key.startswith(("ed_", "hm_")) and "." in key and os.sep not in key:
+        return _native.Key(key)
+    return _native.Key(pathlib.Path(key).read_text(encoding="ascii"))
+
+
+def refusal(answer: Json) -> Refused:
+    error = answer.get("error", {})
+    detail = error.get("detail")
+    advice = error.get("message", "") + (f" [{detail}]" if detail else "")
+    return Refused(int(error.get("code", 0)), str(error.get("name", "unknown")), advice)
+
+
+def path_symbol(instrument: str) -> str:
+    return urllib.parse.quote(instrument.replace("/", "-"), safe="")
+
+
+def text(what: str, value: Exact | None) -> str | None:
+    """A quantity as the venue reads it."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
+        raise TypeError(f"{what}: give a str, a Decimal or an int: {value!r} is no exact number")
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def query(path: str, **given: Any) -> str:
+    pairs = [(name, str(value)) for name, value in given.items() if value is not None]
+    return f"{path}?{urllib.parse.urlencode(pairs)}" if pairs else path
+
+
+#: Method, path without the session's number, body.
+Command = tuple[str, str, "Json | None"]
+
+
+def order_body(
+    instrument: str,
+    side: str,
+    size: Exact,
+    price: Exact | None,
+    client_order_id: int | None,
+    tif: str | None,
+    trigger: Exact | None,
+    post_only: str | None,
+    peak: Exact | None,
+    hidden: bool,
+    min_size: Exact | None,
+    self_trade: str | None,
+    expires_ns: int | None,
+) -> Json:
+    """An order as in ``OrderRequest`` of openapi.yaml, from the arguments of ``Venue.submit``."""
+    kinds = {(True, True): "stop_limit", (True, False): "limit", (False, True): "stop", (False, False): "market"}
+    if peak is not None and hidden:
+        raise ValueError("an order has a peak or is hidden, not both: leave one out")
+    # What an order in the process calls gtd is gtt over HTTP.
+    tif = "gtt" if expires_ns is not None else tif
+    body = {
+        "instrument": instrument,
+        "side": side,
+        "type": kinds[price is not None, trigger is not None],
+        "size": text("size", size),
+        "price": text("price", price),
+        "trigger": text("trigger", trigger),
+        "client_order_id": None if client_order_id is None else str(client_order_id),
+        "time_in_force": tif,
+        "expire_time_ns": None if expires_ns is None else str(expires_ns),
+        "post_only": post_only,
+        "display": "iceberg" if peak is not None else "hidden" if hidden else None,
+        "peak": text("peak", peak),
+        "min_size": text("min_size", min_size),
+        "self_trade": self_trade,
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def amend_body(price: Exact | None, trigger: Exact | None, size: Exact | None) -> Json:
+    body = {"price": text("price", price), "trigger": text("trigger", trigger), "size": text("size", size)}
+    return {name: value for name, value in body.items() if value is not None}
+
+
+class _Transport:
+    """Connections to the venue's replicas, kept open and used by any number of threads."""
+
+    def __init__(self, urls: Sequence[str], timeout_s: float, tls: ssl.SSLContext | None) -> None:
+        if not urls:
+            raise ValueError("no address: give the URL of a replica, such as http://127.0.0.1:7070")
+        self.urls = [urllib.parse.urlsplit(url) for url in urls]
+        for url in self.urls:
+            if url.scheme not in ("http", "https") or not url.hostname:
+                raise ValueError(f"{url.geturl()!r} is no address of a venue: give one such as http://127.0.0.1:7070")
+        self.timeout_s, self.tls = timeout_s, tls
+        self.current = 0
+        self._idle: list[tuple[int, http.client.HTTPConnection]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self.urls[self.current].geturl().rstrip("/")
+
+    def next_replica(self, after: int) -> None:
+        """Goes on to another replica, unless somebody did already."""
+        with self._lock:
+            if self.current == after:
+                self.current = (after + 1) % len(self.urls)
+
+    def _connection(self) -> tuple[int, http.client.HTTPConnection, bool]:
+        with self._lock:
+            while self._idle:
+                number, connection = self._idle.pop()
+                if number == self.current and not _has_ended(connection):
+                    return number, connection, True
+                connection.close()
+            number = self.current
+        url = self.urls[number]
+        assert url.hostname
+        if url.scheme == "https":
+            made: http.client.HTTPConnection = http.client.HTTPSConnection(
+                url.hostname, url.port, timeout=self.timeout_s, context=self.tls or ssl.create_default_context()
+            )
+        else:
+            made = http.client.HTTPConnection(url.hostname, url.port, timeout=self.timeout_s)
+        return number, made, False
+
+    def send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, int, bytes]:
+        """Replica, status, body. ``OSError`` where there is no answer; then ``sent`` of it says whether the request may have arrived."""
+        number, connection, is_used = self._connection()
+        headers = {**headers, "Content-Type": "application/json"} if body else headers
+        sent = False
+        try:
+            if connection.sock is None:
+                connection.connect()
+            sent = True
+            connection.request(method, path, body=body or None, headers=headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            if is_used and isinstance(error, (http.client.RemoteDisconnected, ConnectionError)):
+                # The venue closed it while nobody used it: nothing else is known of those that wait beside it.
+                self._forget(number)
+            self.next_replica(number)
+            raise Lost(f"{self.urls[number].geturl()}: {error or type(error).__name__}", sent) from error
+        if answer.will_close:
+            connection.close()
+        else:
+            with self._lock:
+                self._idle.append((number, connection))
+        return number, answer.status, content
+
+    def _forget(self, number: int) -> None:
+        with self._lock:
+            for of, connection in self._idle:
+                if of == number:
+                    connection.close()
+            self._idle = [(of, connection) for of, connection in self._idle if of != number]
+
+    def close(self) -> None:
+        with self._lock:
+            for _, connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+
+def _has_ended(connection: http.client.HTTPConnection) -> bool:
+    """Whether the venue closed a connection that nobody uses: there is something to read then."""
+    if connection.sock is None:
+        return True
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(connection.sock, select.POLLIN)
+        return bool(poll.poll(0))
+    return bool(select.select([connection.sock], [], [], 0)[0])
+
+
+class Lost(ConnectionError):
+    """No answer came. ``sent``: the request may have arrived."""
+
+    def __init__(self, what: str, sent: bool) -> None:
+        super().__init__(what)
+        self.sent = sent
+
+
+class Client:
+    """A running venue over HTTP. Every answer is the JSON object that ``edge/api/openapi.yaml`` describes: quantities in it are exact text.
+
+    ``url`` is the address of the venue, or those of its replicas, of which one that answers is used. ``key`` is the path of a key file, its line,
+    or a :class:`walras.Key`; without one only public requests work. Safe to use from several threads.
+
+    A refusal is a :class:`walras.Refused` with the number of docs/reject-reasons.md. A command whose answer is lost raises
+    :class:`walras.OutcomeUnknown`; :meth:`session` sends it again instead, so that it takes effect once.
+
+    >>> client = Client("http://127.0.0.1:7070", key="trader.key")      # doctest: +SKIP
+    >>> client.submit("BTC-USD", "buy", "0.5", "30000")["status"]       # doctest: +SKIP
+    'resting'
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str] = "http://127.0.0.1:7070",
+        key: KeyLike | None = None,
+        *,
+        timeout_s: float = 10.0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._transport = _Transport([url] if isinstance(url, str) else list(url), timeout_s, tls)
+        self.key = None if key is None else key_of(key)
+        self._accepts_from_ns = 0
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes its connections; the next request opens others."""
+        self._transport.close()
+
+    @property
+    def url(self) -> str:
+        """The address that is used now."""
+        return self._transport.url
+
+    def _headers(self, method: str, path: str, body: bytes) -> dict[str, str]:
+        if self.key is None:
+            raise ValueError("this needs a key: give Client(..., key=) the path of a key file")
+        # A venue that started a moment ago takes no stamps from before that.
+        stamp, nonce = max(time.time_ns(), self._accepts_from_ns), secrets.token_urlsafe(12)
+        signature = self.key.sign(method, path, body, stamp, nonce)
+        return {"Walras-Key": self.key.id, "Walras-Timestamp": str(stamp), "Walras-Nonce": nonce, "Walras-Signature": signature}
+
+    def request(self, method: str, path: str, body: Json | None = None, *, signed: bool = True, fresh: bool = False) -> Json:
+        """One request, and its answer. ``fresh`` reads see everything that was acknowledged before, by whichever replica.
+
+        A GET is sent again where its answer is lost; any other request is sent once more only where it certainly did not arrive.
+        """
+        content = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
+        for attempt in range(3 + len(self._transport.urls)):
+            headers = self._headers(method, path, content) if signed else {}
+            if fresh:
+                headers["Walras-Consistency"] = "linearizable"
+            try:
+                replica, status, answer = self._transport.send(method, path, content, headers)
+            except Lost as lost:
+                if method != "GET" and lost.sent:
+                    raise OutcomeUnknown(f"{method} {path}: no answer ({lost}): look whether it took effect before sending it again") from lost
+                if attempt + 1 >= 2 * len(self._transport.urls):
+                    raise
+                continue
+            found = _decoded(path, status, answer)
+            if status < 300:
+                return found
+            code = int(found.get("error", {}).get("code", 0))
+            if code == _TIMESTAMP_STALE and attempt < 3:
+                self._resynchronise()
+            elif code == _NOT_LEADER and len(self._transport.urls) > 1 and attempt + 1 < 2 * len(self._transport.urls):
+                self._transport.next_replica(replica)
+                time.sleep(_PAUSE_S)
+            else:
+                raise refusal(found)
+        raise refusal(found)
+
+    def _resynchronise(self) -> None:
+        self._accepts_from_ns = int(self.get("/v1/status")["accepts_timestamps_from_ns"])
+        ahead_s = (self._accepts_from_ns - time.time_ns()) / 1e9
+        # It takes stamps that are at most a second ahead of its clock.
+        time.sleep(min(max(ahead_s - 0.9, 0.0), 5.0))
+
+    def get(self, path: str, *, signed: bool = False, fresh: bool = False, **given: Any) -> Json:
+        """A GET of any path, with these query parameters."""
+        return self.request("GET", query(path, **given), signed=signed, fresh=fresh)
+
+    # Public.
+
+    def status(self) -> Json:
+        """What the venue is doing."""
+        return self.get("/v1/status")
+
+    def assets(self) -> list[Json]:
+        """All assets."""
+        return list(self.get("/v1/assets")["assets"])
+
+    def instruments(self) -> list[Json]:
+        """All instruments."""
+        return list(self.get("/v1/instruments")["instruments"])
+
+    def book(self, instrument: str, depth: int = 50, *, fresh: bool = False) -> Json:
+        """The book, best price first: levels are price, size and count of orders."""
+        return self.get(f"/v1/instruments/{path_symbol(instrument)}/book", depth=depth, fresh=fresh)
+
+    def trades(self, instrument: str, limit: int = 100, before: int | None = None) -> list[Json]:
+        """The last trades, newest first."""
+        return list(self.get(f"/v1/instruments/{path_symbol(instrument)}/trades", limit=limit, before=before)["trades"])
+
+    def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[Json]:
+        """The last candles, oldest first."""
+        return list(self.get(f"/v1/instruments/{path_symbol(instrument)}/candles", interval=interval, limit=limit)["candles"])
+
+    # The account.
+
+    def account(self, *, fresh: bool = False) -> Json:
+        """The key's account: balances, positions, status."""
+        return self.get("/v1/account", signed=True, fresh=fresh)
+
+    def fills(self, limit: int = 100) -> list[Json]:
+        """The account's last trades, newest first."""
+        return list(self.get("/v1/fills", signed=True, limit=limit)["fills"])
+
+    def open_orders(self, instrument: str | None = None, *, fresh: bool = False) -> list[Json]:
+        """All open orders, page by page."""
+        orders: list[Json] = []
+        cursor: str | None = None
+        while True:
+            page = self.get("/v1/orders", signed=True, fresh=fresh, instrument=instrument, cursor=cursor)
+            orders += page["orders"]
+            cursor = page.get("next")
+            if cursor is None:
+                return orders
+
+    # Commands.
+
+    def submit(
+        self,
+        instrument: str,
+        side: str,
+        size: Exact,
+        price: Exact | None = None,
+        *,
+        client_order_id: int | None = None,
+        tif: str | None = None,
+        trigger: Exact | None = None,
+        post_only: str | None = None,
+        peak: Exact | None = None,
+        hidden: bool = False,
+        min_size: Exact | None = None,
+        self_trade: str | None = None,
+        expires_ns: int | None = None,
+    ) -> Json:
+        """Enters an order; the arguments mean what they mean for ``walras.Venue.submit``. Its answer says what became of it at once."""
+        body = order_body(
+            instrument, side, size, price, client_order_id, tif, trigger, post_only, peak, hidden, min_size, self_trade, expires_ns
+        )
+        return self._command("POST", "/v1/orders", body)
+
+    def cancel(self, instrument: str, client_order_id: int) -> Json:
+        """Cancels an order."""
+        return self._command("DELETE", f"/v1/orders/{path_symbol(instrument)}/{int(client_order_id)}", None)
+
+    def amend(
+        self,
+        instrument: str,
+        client_order_id: int,
+        *,
+        price: Exact | None = None,
+        trigger: Exact | None = None,
+        size: Exact | None = None,
+    ) -> Json:
+        """Changes price, trigger or open size of an order."""
+        path = f"/v1/orders/{path_symbol(instrument)}/{int(client_order_id)}"
+        return self._command("PATCH", path, amend_body(price, trigger, size))
+
+    def mass_cancel(self, instrument: str | None = None, side: str | None = None) -> Json:
+        """Cancels all open orders, or those of one instrument or side."""
+        return self._command("DELETE", query("/v1/orders", instrument=instrument, side=side), None)
+
+    def _command(self, method: str, path: str, body: Json | None) -> Json:
+        return self.request(method, path, body)
+
+    def session(self, token: int | None = None, *, patience_s: float = 60.0) -> Session:
+        """A session, whose commands take effect once however often their answers are lost: for this program alone.
+
+        ``token`` names it; the same one is the same session for as long as that is open. A program that does not know what came of its last
+        commands takes a new one, as is done without it.
+        """
+        return Session(self, secrets.randbits(63) if token is None else token, patience_s)
+
+    def stream(self) -> Stream:
+        """The WebSocket: live market data, the account's own events, and orders. Needs ``websockets``."""
+        from walras._stream import Stream
+
+        return Stream(self)
+
+
+def _decoded(path: str, status: int, content: bytes) -> Json:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise OutcomeUnknown(f"{path}: status {status}, and no JSON object: is this the address of a venue?")
+    return found
+
+
+class Session(Client):
+    """Commands under numbers of their own: each takes effect once. Made by :meth:`Client.session`; one command at a time."""
+
+    def __init__(self, client: Client, token: int, patience_s: float) -> None:
+        # It shares its client's key and connections.
+        self._transport, self.key, self._accepts_from_ns = client._transport, client.key, client._accepts_from_ns
+        self.token, self.patience_s = token, patience_s
+        self._once = threading.Lock()
+        opened = self._until_answered("POST", "/v1/sessions", {"token": str(token)})
+        self.session_id, self.next_seq = int(opened["session"]), int(opened["next_seq"])
+
+    def close(self) -> None:
+        """The connections are its client's; the session stays open."""
+
+    def _command(self, method: str, path: str, body: Json | None) -> Json:
+        joint = "&" if "?" in path else "?"
+        with self._once:
+            numbered = f"{path}{joint}session={self.session_id}&session_seq={self.next_seq}"
+            try:
+                answer = self._until_answered(method, numbered, body)
+            except Numbered as rejected:
+                self.next_seq += 1
+                raise rejected.refused from None
+            self.next_seq += 1
+            return answer
+
+    def _until_answered(self, method: str, path: str, body: Json | None) -> Json:
+        """Sends it again, by any replica, until there is an answer: it is the same command under the same number."""
+        content = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
+        ends, pause_s = time.monotonic() + self.patience_s, _PAUSE_S
+        while True:
+            why: Exception
+            try:
+                replica, status, answer = self._transport.send(method, path, content, self._headers(method, path, content))
+                found = _decoded(path, status, answer)
+                if status < 300:
+                    return found
+                why = refusal(found)
+                if "log_index" in found:
+                    raise Numbered(why)
+                if why.code not in _AGAIN and status < 500:
+                    raise why
+                if why.code == _TIMESTAMP_STALE:
+                    self._resynchronise()
+                if why.code == _NOT_LEADER or status >= 500:
+                    self._transport.next_replica(replica)
+            except (Lost, OutcomeUnknown) as lost:
+                why = lost
+            if time.monotonic() >= ends:
+                raise OutcomeUnknown(
+                    f"{method} {path}: no answer within {self.patience_s} s ({why}): use this session no more, and look at orders and fills"
+                ) from why
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+
+class Numbered(Exception):
+    """A rejection that stands in the log: it has used its number up."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(str(refused))
+        self.refused = refused
+
+
+class AsyncClient:
+    """:class:`Client` for asyncio: the same methods, awaited. Requests run in threads, so as many are under way as are awaited at a time.
+
+    For many orders use :meth:`order_entry`, for live data :meth:`stream`.
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str] = "http://127.0.0.1:7070",
+        key: KeyLike | None = None,
+        *,
+        timeout_s: float = 10.0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.plain = Client(url, key, timeout_s=timeout_s, tls=tls)
+
+    @classmethod
+    def _of(cls, plain: Client) -> AsyncClient:
+        made = cls.__new__(cls)
+        made.plain = plain
+        return made
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.plain.close)
+
+    @property
+    def key(self) -> _native.Key | None:
+        """Its key."""
+        return self.plain.key
+
+    @property
+    def url(self) -> str:
+        """The address that is used now."""
+        return self.plain.url
+
+    async def request(self, method: str, path: str, body: Json | None = None, *, signed: bool = True, fresh: bool = False) -> Json:
+        """As :meth:`Client.request`."""
+        return await asyncio.to_thread(self.plain.request, method, path, body, signed=signed, fresh=fresh)
+
+    async def status(self) -> Json:
+        """As :meth:`Client.status`."""
+        return await asyncio.to_thread(self.plain.status)
+
+    async def assets(self) -> list[Json]:
+        """As :meth:`Client.assets`."""
+        return await asyncio.to_thread(self.plain.assets)
+
+    async def instruments(self) -> list[Json]:
+        """As :meth:`Client.instruments`."""
+        return await asyncio.to_thread(self.plain.instruments)
+
+    async def book(self, instrument: str, depth: int = 50, *, fresh: bool = False) -> Json:
+        """As :meth:`Client.book`."""
+        return await asyncio.to_thread(self.plain.book, instrument, depth, fresh=fresh)
+
+    async def trades(self, instrument: str, limit: int = 100, before: int | None = None) -> list[Json]:
+        """As :meth:`Client.trades`."""
+        return await asyncio.to_thread(self.plain.trades, instrument, limit, before)
+
+    async def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[Json]:
+        """As :meth:`Client.candles`."""
+        return await asyncio.to_thread(self.plain.candles, instrument, interval, limit)
+
+    async def account(self, *, fresh: bool = False) -> Json:
+        """As :meth:`Client.account`."""
+        return await asyncio.to_thread(self.plain.account, fresh=fresh)
+
+    async def fills(self, limit: int = 100) -> list[Json]:
+        """As :meth:`Client.fills`."""
+        return await asyncio.to_thread(self.plain.fills, limit)
+
+    async def open_orders(self, instrument: str | None = None, *, fresh: bool = False) -> list[Json]:
+        """As :meth:`Client.open_orders`."""
+        return await asyncio.to_thread(self.plain.open_orders, instrument, fresh=fresh)
+
+    async def submit(self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Any) -> Json:
+        """As :meth:`Client.submit`."""
+        return await asyncio.to_thread(self.plain.submit, instrument, side, size, price, **terms)
+
+    async def cancel(self, instrument: str, client_order_id: int) -> Json:
+        """As :meth:`Client.cancel`."""
+        return await asyncio.to_thread(self.plain.cancel, instrument, client_order_id)
+
+    async def amend(self, instrument: str, client_order_id: int, **changes: Exact | None) -> Json:
+        """As :meth:`Client.amend`."""
+        return await asyncio.to_thread(self.plain.amend, instrument, client_order_id, **changes)
+
+    async def mass_cancel(self, instrument: str | None = None, side: str | None = None) -> Json:
+        """As :meth:`Client.mass_cancel`."""
+        return await asyncio.to_thread(self.plain.mass_cancel, instrument, side)
+
+    async def session(self, token: int | None = None, *, patience_s: float = 60.0) -> AsyncClient:
+        """As :meth:`Client.session`: a client whose commands take effect once, one after the other."""
+        return AsyncClient._of(await asyncio.to_thread(self.plain.session, token, patience_s=patience_s))
+
+    def stream(self) -> AsyncStream:
+        """As :meth:`Client.stream`."""
+        from walras._stream import AsyncStream
+
+        return AsyncStream(self.plain)
+
+    async def order_entry(self, addresses: str | Iterable[str] = "127.0.0.1:7272", **settings: Any) -> OrderEntry:
+        """A session of binary order entry for this key's account, logged on: see :class:`walras.OrderEntry`."""
+        from walras._entry import OrderEntry
+
+        if self.key is None:
+            raise ValueError("order entry needs a key: give AsyncClient(..., key=) the path of a key file")
+        account = await self.account()
+        entry = OrderEntry(addresses, self.key, account=account["account_id"], instruments=await self.instruments(), **settings)
+        await entry.start()
+        return entry
