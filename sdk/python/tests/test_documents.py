@@ -35,7 +35,8 @@ def test_readme() -> None:
             names: dict[str, object] = {}
             exec(compiled, names)
             shown.update(names)
-    cleared, outcome, result = shown["cleared"], shown["outcome"], shown["result"]
+    cleared, outcome, result, rows = shown["cleared"], shown["outcome"], shown["result"], shown["rows"]
+    assert isinstance(rows, list) and len(rows) == 12 and all(row["trades"] > 0 for row in rows)
     assert isinstance(cleared, walras.Clearing) and len(cleared.fills) > 0
     assert isinstance(outcome, walras.Outcome) and repr(outcome.trades) in text
     assert isinstance(result, walras.Run) and len(result.trades) > 10_000 and result.rejected == 0

@@ -1,0 +1,113 @@
+"""Agents on the real engine: runs of a seed are the same, designs differ in what they are for, the environment keeps gymnasium's promises."""
+
+from __future__ import annotations
+
+import doctest
+import multiprocessing
+import statistics
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from walras import agents
+
+
+def test_docstring() -> None:
+    assert doctest.testmod(agents).failed == 0 and doctest.testmod(agents).attempted >= 3
+
+
+def test_a_seed_is_a_run() -> None:
+    people = agents.population(zero_intelligence=10, snipers=1)
+    first, again = (agents.simulate(agents.Design(), people, seed=7, seconds=5) for _ in range(2))
+    assert first.state_hash == again.state_hash and first.trades == again.trades and first.figures == again.figures
+    other = agents.simulate(agents.Design(), people, seed=8, seconds=5)
+    assert other.state_hash != first.state_hash
+    assert len(first.trades) > 20 and first.figures["two_sided_share"] > 0.9 and first.figures["refused"] == 0
+    assert first.figures["fees"] == 0 and sum(first.profit.values()) == pytest.approx(0, abs=1e-6)
+    kinds = {"ZeroIntelligence", "Value", "Momentum", "MarketMaker", "Sniper"}
+    assert set(first.profit) == kinds and not any(agent.names for agent in people if isinstance(agent, agents.MarketMaker))
+
+
+def test_a_study_is_the_same_wherever_it_is_made() -> None:
+    designs = {"continuous": agents.Design(), "pro rata": agents.Design(allocation="pro_rata"), "fees": agents.Design(taker_fee_ppm=300)}
+    people = agents.population(zero_intelligence=10)
+    here = agents.study(designs, people, seeds=iter(range(2)), seconds=2)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        there = agents.study(designs, people, seeds=range(2), seconds=2, map=pool.map)
+    with ThreadPoolExecutor(2) as threads:
+        beside = agents.study(designs, people, seeds=range(2), seconds=2, map=threads.map)
+    assert here == there == beside and [row["seed"] for row in here] == [0, 1] * 3
+    by_design = {name: [row for row in here if row["design"] == name] for name in designs}
+    assert all(row["fees"] > 0 for row in by_design["fees"]) and all(row["fees"] == 0 for row in by_design["continuous"])
+    assert by_design["pro rata"][0]["state_hash"] != by_design["continuous"][0]["state_hash"]
+
+
+def mean(rows: list[dict[str, Any]], design: str, figure: str) -> float:
+    return statistics.fmean(row[figure] for row in rows if row["design"] == design)
+
+
+def test_snipers_live_on_continuous_trading() -> None:
+    people = agents.population(zero_intelligence=5, value=0, momentum=0, market_makers=2, snipers=3)
+    news = agents.News(jumps_per_s=2.0, jump=2e-3)
+    designs = {"continuous": agents.Design(), "batch": agents.Design(batch_ns=100_000_000)}
+    rows = agents.study(designs, people, seeds=range(3), seconds=10, news=news)
+    # In a batch all who hear of news meet at one price, and makers have moved their quotes by then.
+    assert mean(rows, "continuous", "profit_Sniper") > 0
+    assert mean(rows, "batch", "profit_Sniper") < 0.5 * mean(rows, "continuous", "profit_Sniper")
+    assert all(row["trades"] > 0 for row in rows)
+
+
+def test_holding_orders_keeps_their_order() -> None:
+    people = agents.population(zero_intelligence=20, snipers=3)
+    designs = {"none": agents.Design(), "held": agents.Design(sequencing_ns=5_000_000, release_ns=5_000_000)}
+    rows = agents.study(designs, people, seeds=range(2), seconds=5, news=agents.News(jumps_per_s=5))
+    assert mean(rows, "none", "overtaken_share") > 0.01
+    assert mean(rows, "held", "overtaken_share") < 0.1 * mean(rows, "none", "overtaken_share")
+    assert mean(rows, "held", "late_share") < 0.01
+
+
+def test_a_coarse_tick_is_a_wide_spread() -> None:
+    people = agents.population(zero_intelligence=20)
+    rows = agents.study({"fine": agents.Design(tick_size="0.01"), "coarse": agents.Design(tick_size="0.25")}, people, seeds=range(2), seconds=5)
+    assert mean(rows, "coarse", "spread_bp") > 2 * mean(rows, "fine", "spread_bp")
+
+
+def test_an_agent_of_ones_own() -> None:
+    class Once(agents.Agent):
+        def wake(self, view: agents.View) -> None:
+            if view.ask and not view.position_lots:
+                view.take(0, 3, view.ask)
+
+    result = agents.simulate(agents.Design(), [*agents.population(zero_intelligence=10), Once()], seed=1, seconds=10)
+    assert "Once" in result.profit and any(taker == 28 for *_, taker in result.trades)
+
+
+def test_the_environment() -> None:
+    gymnasium = pytest.importorskip("gymnasium", reason="needs gymnasium, which is not installed")
+    import walras.gym
+    from gymnasium.utils.env_checker import check_env
+
+    assert doctest.testmod(walras.gym).failed == 0
+    others = agents.population(zero_intelligence=15, value=3, momentum=1, market_makers=1)
+    made = walras.gym.MarketMaking(others=others, seconds=3)
+    check_env(made, skip_render_check=True)
+
+    def episode(seed: int, action: list[int]) -> tuple[float, list[float], dict[str, Any]]:
+        env = gymnasium.make("walras/MarketMaking-v0", others=others, seconds=3)
+        _, info = env.reset(seed=seed)
+        total, steps, seen = 0.0, 0, []
+        while True:
+            observation, reward, terminated, truncated, info = env.step(action)
+            total, steps = total + reward, steps + 1
+            seen += observation.tolist()
+            if terminated or truncated:
+                assert truncated and steps == 30
+                return total, seen, info
+
+    idle, quotes = episode(3, [0, 0]), episode(3, [1, 1])
+    assert idle[0] == 0 and idle[2]["position_lots"] == 0
+    assert quotes[0] != 0 and episode(3, [1, 1])[:2] == quotes[:2] and episode(4, [1, 1])[:2] != quotes[:2]
+    assert quotes[0] == pytest.approx(quotes[2]["wealth"])
+    with pytest.raises(RuntimeError, match="call reset"):
+        walras.gym.MarketMaking().step([0, 0])  # type: ignore[arg-type]
