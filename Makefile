@@ -17,7 +17,7 @@ export CARGO_INCREMENTAL ?= 0
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test bot-test bench break cases fuzz site clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test python-wheel-full bot-test bench break cases fuzz site clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -88,6 +88,13 @@ python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/py
 		$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall sdk/python/dist/*.whl
 	cd sdk/python && .venv/bin/mypy walras tests && .venv/bin/pytest -q
 
+# Not part of the tests: the program takes many minutes to build in release.
+python-wheel-full: $(PYTHON_VENV)/installed web ## the Python package's wheel with the venue's program in it: sdk/python/dist-full
+	$(CARGO) build --release -p walras-node
+	mkdir -p sdk/python/walras/_bin
+	install -m 755 $(TARGET)/release/walras sdk/python/walras/_bin/walras
+	cd sdk/python && trap 'rm -rf walras/_bin' EXIT && PATH="$$PWD/.venv/bin:$$PATH" maturin build --quiet --release --locked --out dist-full
+
 python-test: python # what CI checks of it: style as well
 	cd sdk/python && $(CARGO) fmt --check && $(CARGO) clippy --quiet --release --locked -- -D warnings
 
@@ -139,4 +146,4 @@ site: $(MDBOOK) ## build the documents as a site: target/site/index.html
 
 clean: ## remove what was built
 	$(CARGO) clean
-	rm -rf web/dist web/node_modules .walras sdk/python/{target,dist,.venv}
+	rm -rf web/dist web/node_modules .walras sdk/python/{target,dist,dist-full,walras/_bin,.venv}

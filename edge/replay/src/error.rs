@@ -69,9 +69,11 @@ pub enum ReplayError {
         source: std::io::Error,
     },
     /// The log refused, or its disk.
+    #[cfg(feature = "log")]
     #[error(transparent)]
     Log(#[from] walras_log_store::LogError),
     /// An entry of the log that was just written is none.
+    #[cfg(feature = "log")]
     #[error("entry {index} of the log that was just written: {source}; check the disk")]
     Entry {
         /// The log index.

@@ -17,6 +17,7 @@
 //! (A participant would have heard of its trades from the venue.)
 
 mod report;
+#[cfg(feature = "log")]
 mod run;
 
 use std::collections::{HashMap, VecDeque};
@@ -40,6 +41,7 @@ use crate::reconstruct::Steps;
 use crate::timing::messages_of;
 
 pub use report::{AssetReport, LogReport, UncrossReport, VenueCounts, VenueReport, VenueTiming};
+#[cfg(feature = "log")]
 pub use run::{run, run_loaded};
 
 /// Names of aggressors whose number nobody says.
@@ -269,7 +271,10 @@ impl Iterator for VenueCommands {
 
 impl VenueCommands {
     /// After the last command: how many messages they stand for and what the steps came to, or why there was no further one.
-    pub(crate) fn finish(self) -> Result<(u64, PlanCounts), ReplayError> {
+    ///
+    /// # Errors
+    /// The file could not be read again, or it changed.
+    pub fn finish(self) -> Result<(u64, PlanCounts), ReplayError> {
         match self.failed {
             Some(error) => Err(error),
             None => Ok((self.messages, *self.steps.counts())),

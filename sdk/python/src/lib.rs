@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 mod cells;
+mod history;
 mod light;
 mod result;
 mod session;
@@ -141,6 +142,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<venue::PyEvent>()?;
     module.add_class::<venue::Trade>()?;
     module.add_function(wrap_pyfunction!(venue::layout, module)?)?;
+    module.add_class::<history::PyHistory>()?;
     module.add_class::<session::PyKey>()?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(session::reject_reason, module)?)

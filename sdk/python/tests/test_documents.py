@@ -30,8 +30,8 @@ def test_readme() -> None:
     shown: dict[str, object] = {}
     for block in blocks:
         compiled = compile(block, "README.md", "exec")
-        # tests/test_client.py does the like with a venue of its own.
-        if not block.startswith("# Needs a running venue"):
+        # tests/test_client.py and tests/test_backtest.py do the like with a venue and with days of their own.
+        if not block.startswith("# Needs a "):
             names: dict[str, object] = {}
             exec(compiled, names)
             shown.update(names)
@@ -42,13 +42,14 @@ def test_readme() -> None:
     assert isinstance(result, walras.Run) and len(result.trades) > 10_000 and result.rejected == 0
 
 
-def test_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["a_venue", "back_test", "clear_a_batch", "market_design"])
+def test_notebook(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(FOLDER / "examples")
-    notebook = json.loads(pathlib.Path("clear_a_batch.ipynb").read_text())
+    notebook = json.loads(pathlib.Path(f"{name}.ipynb").read_text())
     names: dict[str, object] = {}
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert len(cells) >= 3
     for number, source in enumerate(cells):
-        exec(compile(source, f"clear_a_batch.ipynb, code cell {number}", "exec"), names)
+        exec(compile(source, f"{name}.ipynb, code cell {number}", "exec"), names)
     assert "figure" in names

@@ -316,6 +316,18 @@ def test_columns_of_many_kinds_are_the_same_orders() -> None:
         assert v.run(frame).trades.tobytes() == expected.trades.tobytes(), type(frame)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames(library: str) -> None:
+    pytest.importorskip(library, reason=f"makes frames of {library}, which is not installed")
+    result = venue().run({"account": [ALICE, BOB], "side": ["sell", "buy"], "price": [60_000] * 2, "size": [3, 2]})
+    trades = walras.frame(result.trades, library)
+    assert trades.shape == (1, 17) and int(trades["size"][0].as_py() if library == "pyarrow" else trades["size"][0]) == 2
+    answers = walras.frame([{"price": "30000.5", "size": "0.1"}, {"price": None, "fee": "1"}], library)
+    assert answers.shape == (2, 3)
+    with pytest.raises(ValueError, match="'sas' is none"):
+        walras.frame(result.trades, "sas")
+
+
 @pytest.mark.parametrize(
     ("columns", "says"),
     [

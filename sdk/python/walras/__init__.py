@@ -1,7 +1,8 @@
 """Walras: an exchange in the process.
 
 :class:`Venue` is the matching engine of a venue, with its ledger, risk limits, phases and auctions, one order at a time or from arrays.
-:class:`Client` and :class:`AsyncClient` speak with a running venue.
+:class:`Client` and :class:`AsyncClient` speak with a running venue. :mod:`walras.backtest` plays recorded days with a strategy in them,
+:mod:`walras.agents` a market of traders, :mod:`walras.gym` makes an environment of it.
 :func:`clear` clears a batch of offers among any number of assets at one price each, and checks the result in integers. :mod:`walras.light`
 checks what a venue says of its batch markets without trusting it.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walras._arrays import EVENT_KINDS, KINDS, POST_ONLY, SELF_TRADE, SIDES, TIMES
+from walras._arrays import EVENT_KINDS, KINDS, POST_ONLY, SELF_TRADE, SIDES, TIMES, frame
 from walras._clear import Clearing, Offer, Quality, clear
 from walras._entry import Answer, OrderEntry, Report, SessionEnded, WindowFull
 from walras._native import Event, Key, Outcome, Trade
@@ -71,6 +72,7 @@ __all__ = [
     "Venue",
     "WindowFull",
     "clear",
+    "frame",
 ]
 __version__ = "0.1.0"
 

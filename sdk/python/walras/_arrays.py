@@ -201,3 +201,30 @@ def orders(frame: Any, instruments: dict[str, int]) -> NDArray[Any]:
             raise ValueError(f"orders, column {name}: {np.max(column)} is larger than {np.iinfo(field.dtype).max}")
         field[:] = column
     return array
+
+
+def frame(rows: Any, library: str = "pandas") -> Any:
+    """Rows as a data frame of ``pandas``, ``polars`` or ``pyarrow`` (a table): an array of :meth:`walras.Venue.run`, or a list of dicts such as
+    the answers of :class:`walras.Client` (quantities stay exact text) or of ``agents.study``.
+
+    In an array's frame ``kind``, ``side``, ``taker_side`` and ``code`` stay numbers: ``walras.EVENT_KINDS`` and ``walras.SIDES`` have the names.
+    """
+    if getattr(getattr(rows, "dtype", None), "names", None) is not None:
+        columns = {name: numpy().ascontiguousarray(rows[name]) for name in rows.dtype.names}
+    else:
+        listed = [row if isinstance(row, Mapping) else row._asdict() for row in rows]
+        names = list(dict.fromkeys(name for row in listed for name in row))
+        columns = {name: [row.get(name) for row in listed] for name in names}
+    if library == "pandas":
+        import pandas
+
+        return pandas.DataFrame(columns)
+    if library == "polars":
+        import polars
+
+        return polars.DataFrame(columns, strict=False)
+    if library == "pyarrow":
+        import pyarrow
+
+        return pyarrow.table(columns)
+    raise ValueError(f"library: {library!r} is none: give 'pandas', 'polars' or 'pyarrow'")

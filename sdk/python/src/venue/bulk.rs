@@ -298,9 +298,9 @@ fn event_fields(event: &Event) -> EventFields {
 }
 
 /// Time, the instrument that the row names, and the command.
-type Parsed = (TimeNs, InstrumentId, Command);
+pub(super) type Parsed = (TimeNs, InstrumentId, Command);
 
-fn parse(venue: &PyVenue, orders: &[u8]) -> PyResult<Vec<Parsed>> {
+pub(super) fn parse(venue: &PyVenue, orders: &[u8]) -> PyResult<Vec<Parsed>> {
     let (rows, rest) = orders.as_chunks::<ORDER_BYTES>();
     if !rest.is_empty() {
         return Err(PyValueError::new_err(format!(

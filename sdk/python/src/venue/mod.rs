@@ -5,6 +5,7 @@
 
 mod bulk;
 mod events;
+mod queues;
 mod terms;
 
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ use walras_wire::{
 pub(crate) use bulk::layout;
 use events::{AllUnits, Tally, Units};
 pub(crate) use events::{Outcome, PyEvent, Trade};
+use queues::Queues;
 use terms::{PHASES, POST_ONLY, Rest, SELF_TRADE, SIDES, TIMES, exact, number};
 
 /// The engine with the names of what it trades; see `walras.Venue`, which derives from this.
@@ -37,6 +39,7 @@ pub(crate) struct PyVenue {
     assets: HashMap<String, u32>,
     units: AllUnits,
     events: Vec<Event>,
+    queues: Option<Queues>,
 }
 
 fn out_of_range(what: &str, range: &str) -> PyErr {
@@ -62,8 +65,14 @@ fn symbol(text: &str) -> PyResult<Symbol> {
 
 impl PyVenue {
     fn of(engine: Engine) -> PyResult<Self> {
-        let mut venue =
-            Self { engine, instruments: HashMap::new(), assets: HashMap::new(), units: AllUnits::default(), events: Vec::new() };
+        let mut venue = Self {
+            engine,
+            instruments: HashMap::new(),
+            assets: HashMap::new(),
+            units: AllUnits::default(),
+            events: Vec::new(),
+            queues: None,
+        };
         // Nobody publishes its books level by level, and noting the levels costs time.
         venue.engine.stop_telling_levels();
         venue.name()?;
@@ -96,9 +105,35 @@ impl PyVenue {
     /// Applies a command, and what it leaves to later entries; its events are in `self.events` then. The place of the command.
     fn apply(&mut self, time: TimeNs, command: &Command) -> LogIndex {
         let place = self.engine.last_applied().next();
+        let before = self.events.len();
         self.engine.apply(place, time, command, &mut self.events);
         self.carry_on(time);
+        if let Some(queues) = &mut self.queues {
+            self.events[before..].iter().for_each(|event| queues.see(event));
+        }
         place
+    }
+
+    /// The time of the last entry.
+    pub(crate) fn now(&self) -> TimeNs {
+        self.engine.time()
+    }
+
+    /// Applies a command of another source, and gives back its events.
+    pub(crate) fn play(&mut self, time: TimeNs, command: &Command) -> &[Event] {
+        self.events.clear();
+        self.apply(time, command);
+        &self.events
+    }
+
+    /// Rows of orders as commands.
+    pub(crate) fn parsed(&self, rows: &[u8]) -> PyResult<Vec<(TimeNs, Command)>> {
+        Ok(bulk::parse(self, rows)?.into_iter().map(|(time, _, command)| (time, command)).collect())
+    }
+
+    /// Notes names and units after definitions were played.
+    pub(crate) fn named(&mut self) -> PyResult<()> {
+        self.name()
     }
 
     fn carry_on(&mut self, time: TimeNs) {
@@ -139,7 +174,7 @@ impl PyVenue {
         AssetScale::new(spec.decimals).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    fn named(what: &str, names: &HashMap<String, u32>, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    fn id_of(what: &str, names: &HashMap<String, u32>, value: &Bound<'_, PyAny>) -> PyResult<u32> {
         let Ok(text) = value.cast::<PyString>() else { return value.extract::<u32>() };
         let text = text.to_cow()?;
         // As in the paths of the venue's HTTP, `-` may stand for `/`.
@@ -446,12 +481,12 @@ impl PyVenue {
     }
 
     fn instrument_id(&self, instrument: &Bound<'_, PyAny>) -> PyResult<u32> {
-        let id = Self::named("instrument", &self.instruments, instrument)?;
+        let id = Self::id_of("instrument", &self.instruments, instrument)?;
         self.units_of(id).map(|_| id)
     }
 
     fn asset_id(&self, asset: &Bound<'_, PyAny>) -> PyResult<u32> {
-        let id = Self::named("asset", &self.assets, asset)?;
+        let id = Self::id_of("asset", &self.assets, asset)?;
         self.asset_decimals(id).map(|_| id)
     }
 
@@ -519,7 +554,7 @@ impl PyVenue {
     }
 
     /// Best bid and its lots, best ask and its lots; 0 where there is none.
-    fn best_lots(&self, instrument: u32) -> (i64, u64, i64, u64) {
+    pub(crate) fn best_lots(&self, instrument: u32) -> (i64, u64, i64, u64) {
         let best = |side| {
             let level = self.engine.best_level(InstrumentId(instrument), side);
             level.map_or((0, 0), |level| (level.price.get(), level.shown.get()))
@@ -545,6 +580,24 @@ impl PyVenue {
     fn indicative_lots(&self, instrument: u32) -> Option<(i64, u64, i64)> {
         let uncross = self.engine.indicative(InstrumentId(instrument))?;
         Some((uncross.price.get(), uncross.volume.get(), uncross.imbalance_lots))
+    }
+
+    /// Keeps the queues of all price levels from now on, for `queue_ahead`.
+    fn watch_queues(&mut self) -> PyResult<()> {
+        if self.queues.is_none() && self.engine.instruments().any(|view| self.engine.open_order_count(view.spec.instrument) > 0) {
+            return Err(PyValueError::new_err("queues are kept from the first order on: call watch_queues() before it"));
+        }
+        self.queues.get_or_insert_with(Queues::default);
+        Ok(())
+    }
+
+    /// Shown lots and orders that stand before an open order at its price; `None` where it is gone, waits for its trigger, or shows nothing.
+    fn queue_ahead(&self, account: u32, instrument: u32, client_order_id: u64) -> PyResult<Option<(u64, u64)>> {
+        let Some(queues) = &self.queues else {
+            return Err(PyValueError::new_err("queues are not kept: call watch_queues() before the first order"));
+        };
+        let order = self.engine.open_order(AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
+        Ok(order.and_then(|order| queues.ahead(order.order_id.0)))
     }
 
     /// The hash of the state: two venues with the same hash hold the same.

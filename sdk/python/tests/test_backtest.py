@@ -1,0 +1,384 @@
+"""Back-tests on small days that the tests write, and on a recorded one where it is there."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import random
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import walras
+from walras import backtest
+
+FIRST_NS = 34_200_000_000_000
+MILLISECOND = 1_000_000
+
+
+def lobster(folder: pathlib.Path, rows: list[tuple[int, int, int, int, int, int]]) -> pathlib.Path:
+    """Rows of milliseconds after the opening, type, order, shares, cents, side (1 buy, -1 sell)."""
+    path = folder / "TEST_2012-06-21_34200000_57600000_message_10.csv"
+    lines = [f"{34_200 + at / 1_000:.9f},{kind},{order},{size},{cents * 100},{side}" for at, kind, order, size, cents, side in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+ADD, REDUCE, DELETE, EXECUTE = 1, 2, 3, 4
+#: Bids of 100, 200 and 300 shares at 99.90, an ask at 100.10; the first two bids trade, half of the second one by half.
+DAY = [
+    (0, ADD, 1, 100, 9_990, 1),
+    (1, ADD, 2, 200, 9_990, 1),
+    (2, ADD, 3, 50, 10_010, -1),
+    (10, ADD, 4, 300, 9_990, 1),
+    (20, EXECUTE, 1, 100, 9_990, 1),
+    (30, REDUCE, 2, 100, 9_990, 1),
+    (40, EXECUTE, 2, 100, 9_990, 1),
+    (50, EXECUTE, 4, 250, 9_990, 1),
+    (60, DELETE, 3, 50, 10_010, -1),
+]
+
+
+class Recorder(backtest.Strategy):
+    """Notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, Any]] = []
+
+    def on_trade(self, trade: backtest.Trade) -> None:
+        self.heard.append((self.now_ns, trade))
+
+    def on_book(self, best: backtest.Best) -> None:
+        self.heard.append((self.now_ns, best))
+
+    def on_fill(self, fill: backtest.Fill) -> None:
+        self.heard.append((self.now_ns, fill))
+
+    def on_answer(self, answer: backtest.Answer) -> None:
+        self.heard.append((self.now_ns, answer))
+
+    def of(self, kind: type) -> list[Any]:
+        return [what for _, what in self.heard if isinstance(what, kind)]
+
+
+def test_a_record_alone_trades_as_it_says(tmp_path: pathlib.Path) -> None:
+    strategy = Recorder()
+    result = backtest.run(lobster(tmp_path, DAY), strategy)
+    assert [(trade.time_ns - FIRST_NS, trade.ticks, trade.lots, trade.side) for trade in strategy.of(backtest.Trade)] == [
+        (20 * MILLISECOND, 9_990, 100, 1),
+        (40 * MILLISECOND, 9_990, 100, 1),
+        (50 * MILLISECOND, 9_990, 250, 1),
+    ]
+    best = strategy.of(backtest.Best)
+    assert best[0][1:] == (9_990, 100, 0, 0) and best[2][1:] == (9_990, 300, 10_010, 50) and best[-1][1:] == (9_990, 50, 0, 0)
+    assert (result.sent, result.fills, result.profit_units, result.played_refused) == (0, [], 0, 0)
+    assert (result.tick_size, result.lot_size) == ("0.01", "1")
+
+
+class JoinsBid(Recorder):
+    """Buys 100 at the best bid once, after 5 ms, and says where it stands."""
+
+    def __init__(self, at_ms: int = 5) -> None:
+        super().__init__()
+        self.at_ms, self.ahead = at_ms, []  # type: tuple[int, list[Any]]
+
+    def on_start(self) -> None:
+        self.wake_at(FIRST_NS + self.at_ms * MILLISECOND)
+
+    def on_timer(self) -> None:
+        self.name = self.submit("buy", 100, self.best.bid)
+
+    def on_trade(self, trade: backtest.Trade) -> None:
+        super().on_trade(trade)
+        self.ahead.append(self.queue_ahead(self.name))
+
+    def on_book(self, best: backtest.Best) -> None:
+        super().on_book(best)
+        if self.orders:
+            self.ahead.append(self.queue_ahead(self.name))
+
+
+def test_an_order_waits_in_the_queue_for_its_turn(tmp_path: pathlib.Path) -> None:
+    strategy = JoinsBid()
+    result = backtest.run(lobster(tmp_path, DAY), strategy)
+    # It came after orders 1 and 2 and before order 4: what trades at 50 ms is its, and order 4 trades 150 less than on record.
+    (fill,) = result.fills
+    assert fill == (FIRST_NS + 50 * MILLISECOND, 1, 0, 9_990, 100, 0, 0, True)
+    assert strategy.of(backtest.Fill) == [fill] and strategy.position_lots == result.position_lots == 100 and not strategy.orders
+    assert [ahead for ahead in strategy.ahead if ahead is not None][:2] == [(300, 2), (300, 2)]
+    assert (200, 1) in strategy.ahead and (100, 1) in strategy.ahead and (0, 0) in strategy.ahead
+    assert result.cash_units == -999_000 and result.maker_share == 1.0
+    # It ends between what is left of the bids and no ask.
+    assert result.profit_units == 0
+
+
+def test_latency_decides_who_is_first(tmp_path: pathlib.Path) -> None:
+    path = lobster(tmp_path, DAY)
+    # What is sent at 5 ms and takes 6 comes after order 4, which takes all that trades at 50 ms.
+    late = backtest.run(path, JoinsBid(), latency=backtest.Latency(order_ns=6 * MILLISECOND))
+    assert late.fills == []
+    strategy = JoinsBid()
+    backtest.run(path, strategy, latency=backtest.Latency(data_ns=2 * MILLISECOND, answer_ns=3 * MILLISECOND))
+    assert {at - what.time_ns for at, what in strategy.heard if isinstance(what, (backtest.Trade, backtest.Best))} == {2 * MILLISECOND}
+    assert {at - what.time_ns for at, what in strategy.heard if isinstance(what, (backtest.Fill, backtest.Answer))} == {3 * MILLISECOND}
+
+
+@pytest.mark.parametrize(
+    "delay", [[1_000, 2_000, 50_000], backtest.normal(20_000, 10_000), backtest.lognormal(20_000, 1.0), lambda draw: draw.random() * 1e5]
+)
+def test_sampled_latency_keeps_order_and_is_the_same_again(tmp_path: pathlib.Path, delay: Any) -> None:
+    path = lobster(tmp_path, drawn_day(300, 1))
+    latency = backtest.Latency(order_ns=delay, data_ns=delay, seed=3)
+    first, again, other = Recorder(), Recorder(), Recorder()
+    backtest.run(path, first, latency=latency)
+    backtest.run(path, again, latency=latency)
+    backtest.run(path, other, latency=backtest.Latency(order_ns=delay, data_ns=delay, seed=4))
+    assert first.heard == again.heard != other.heard
+    data = [(at, what.time_ns) for at, what in first.heard if isinstance(what, (backtest.Trade, backtest.Best))]
+    assert data == sorted(data) and len({at - made for at, made in data}) > 2
+    with pytest.raises(ValueError, match="give 0 or more"):
+        backtest.run(path, Recorder(), latency=backtest.Latency(order_ns=-1))
+
+
+def drawn_day(count: int, seed: int) -> list[tuple[int, int, int, int, int, int]]:
+    """A day that could have been: executions hit the first order of the best price."""
+    draw = random.Random(seed)
+    queues: dict[int, dict[int, list[list[int]]]] = {1: {}, -1: {}}
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    for number in range(1, count + 1):
+        side = draw.choice([1, -1])
+        levels, others = queues[side], queues[-side]
+        best: Callable[[dict[int, Any], int], int] = lambda of, at: (max if at == 1 else min)(of)
+        if levels and draw.random() < 0.4:
+            cents = best(levels, side)
+            order = levels[cents][0]
+            kind = draw.choice([EXECUTE, EXECUTE, DELETE])
+            size = order[1] if kind == DELETE else draw.randint(1, order[1])
+            rows.append((number, kind, order[0], size, cents, side))
+            order[1] -= size
+            if order[1] == 0:
+                levels[cents].pop(0)
+                if not levels[cents]:
+                    del levels[cents]
+        else:
+            cents = 10_000 - side * draw.randint(1, 8)
+            if others:
+                far = best(others, -side)
+                cents = min(cents, far - 1) if side == 1 else max(cents, far + 1)
+            size = draw.randint(1, 100)
+            rows.append((number, ADD, number, size, cents, side))
+            levels.setdefault(cents, []).append([number, size])
+    return rows
+
+
+class Maker(backtest.Strategy):
+    """Quotes a tick behind the best prices, and moves with them."""
+
+    def on_book(self, best: backtest.Best) -> None:
+        for order in list(self.orders.values()):
+            wanted = best.bid if order.side == 0 else best.ask
+            if order.is_confirmed and wanted and abs((order.ticks or 0) - wanted) > 1:
+                self.cancel(order.name)
+        sides = [order.side for order in self.orders.values()]
+        if best.bid and 0 not in sides and self.position_lots < 300:
+            self.submit("buy", 20, best.bid, post_only="reject")
+        if best.ask and 1 not in sides and self.position_lots > -300:
+            self.submit("sell", 20, best.ask, post_only="reject")
+
+
+def test_a_market_maker_on_a_drawn_day(tmp_path: pathlib.Path) -> None:
+    path = lobster(tmp_path, drawn_day(3_000, 2))
+    first = backtest.run(path, Maker(), latency=backtest.Latency(order_ns=100_000, data_ns=100_000), maker_fee_ppm=-50, taker_fee_ppm=100)
+    again = backtest.run(path, Maker(), latency=backtest.Latency(order_ns=100_000, data_ns=100_000), maker_fee_ppm=-50, taker_fee_ppm=100)
+    assert first.state_hash == again.state_hash and first.fills == again.fills
+    assert len(first.fills) > 50 and first.maker_share == 1.0 and first.fees_units < 0
+    bought = sum(fill.lots for fill in first.fills if fill.side == 0)
+    assert first.position_lots == bought - sum(fill.lots for fill in first.fills if fill.side == 1)
+    money = sum((-1 if fill.side == 0 else 1) * fill.lots * fill.ticks - fill.fee_units for fill in first.fills)
+    assert first.cash_units == money
+    other = backtest.run(path, Maker(), keep_queues=False)
+    assert other.state_hash != first.state_hash
+
+
+def itch(folder: pathlib.Path) -> pathlib.Path:
+    """The day's first messages as ITCH 5.0 has them."""
+
+    def message(kind: bytes, at_ms: int, rest: bytes) -> bytes:
+        at = (FIRST_NS + at_ms * MILLISECOND).to_bytes(6, "big")
+        body = kind + struct.pack(">HH", 7, 0) + at + rest
+        return struct.pack(">H", len(body)) + body
+
+    stock = b"TEST    "
+
+    def add(at_ms: int, order: int, side: bytes, size: int, cents: int) -> bytes:
+        return message(b"A", at_ms, struct.pack(">QcI8sI", order, side, size, stock, cents * 100))
+
+    parts = [
+        message(b"S", -1_000, b"O"),
+        add(0, 1, b"B", 100, 9_990),
+        add(1, 2, b"B", 200, 9_990),
+        add(2, 3, b"S", 50, 10_010),
+        message(b"E", 20, struct.pack(">QIQ", 1, 100, 1)),
+        message(b"X", 30, struct.pack(">QI", 2, 100)),
+        message(b"E", 40, struct.pack(">QIQ", 2, 100, 2)),
+        message(b"D", 60, struct.pack(">Q", 3)),
+    ]
+    path = folder / "day.itch"
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+def test_itch(tmp_path: pathlib.Path) -> None:
+    strategy = Recorder()
+    result = backtest.run(itch(tmp_path), strategy)
+    trades = [(trade.time_ns - FIRST_NS, trade.ticks, trade.lots, trade.side) for trade in strategy.of(backtest.Trade)]
+    assert [trade[1:] for trade in trades] == [(9_990, 100, 1), (9_990, 100, 1)]
+    assert trades[1][0] - trades[0][0] == 20 * MILLISECOND and result.played_refused == 0
+    aggressive = JoinsAsk()
+    taken = backtest.run(itch(tmp_path), aggressive, taker_fee_ppm=1_000)
+    (fill,) = taken.fills
+    assert (fill.ticks, fill.lots, fill.is_maker, fill.fee_units) == (10_010, 50, False, 500)
+    # Order 3 is gone when the record deletes it.
+    assert taken.played_refused == 1
+
+
+class JoinsAsk(Recorder):
+    """Takes the first ask that it sees."""
+
+    def on_book(self, best: backtest.Best) -> None:
+        if best.ask and not self.position_lots and not self.orders:
+            self.submit("buy", 60, best.ask, tif="ioc")
+
+
+def test_what_is_no_record_says_so(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text("time,price\n1,2\n")
+    with pytest.raises(ValueError, match="not a known format"):
+        backtest.run(path, Recorder())
+    with pytest.raises(ValueError, match="format: .nasdaq. is none: give one of"):
+        backtest.run(path, Recorder(), format="nasdaq")
+    with pytest.raises(ValueError, match="absent.csv"):
+        backtest.run(tmp_path / "absent.csv", Recorder())
+    path = lobster(tmp_path, DAY)
+    with pytest.raises(ValueError, match="SpecInvalid"):
+        backtest.run(path, Recorder(), maker_fee_ppm=-10)
+    path.write_text(path.read_text() + "34200.9,1,oops\n")
+    with pytest.raises(ValueError, match="line 10|row 10|10"):
+        backtest.run(path, Recorder())
+
+
+def test_queues_of_any_venue() -> None:
+    venue = walras.Venue()
+    with pytest.raises(ValueError, match="queues are not kept"):
+        venue.queue_ahead(0, 0, 1)
+    venue.watch_queues()
+    venue.create_asset("BTC", 8)
+    venue.create_asset("USD", 4)
+    venue.create_instrument("BTC/USD", "BTC", "USD", tick_size="0.5", lot_size="0.01", reference_price=30_000)
+    for _ in range(3):
+        venue.create_account(BTC=10**6, USD=10**9)
+    for account, name, lots in ((0, 1, 50), (1, 2, 30), (2, 3, 20)):
+        venue.submit_lots(account, 0, "sell", lots, 60_000, name, peak_lots=10 if account == 1 else None)
+    assert [venue.queue_ahead(account, 0, account + 1) for account in range(3)] == [(0, 0), (50, 1), (60, 2)]
+    venue.submit_lots(2, 0, "buy", 55, 60_000, 9, self_trade="cancel_oldest")
+    # The first is gone, and half of the slice.
+    assert [venue.queue_ahead(account, 0, account + 1) for account in range(3)] == [None, (0, 0), (5, 1)]
+    venue.submit_lots(0, 0, "buy", 5, 60_000, 10)
+    # The next slice went to the back.
+    assert [venue.queue_ahead(account, 0, account + 1) for account in range(3)] == [None, (20, 1), (0, 0)]
+    venue.amend_lots(2, 0, 3, size_lots=25)
+    assert venue.queue_ahead(2, 0, 3) == (10, 1)
+
+
+ARCHIVE = pathlib.Path(__file__).parents[3] / "edge" / "archive" / "tests" / "golden" / "2026-11-20"
+
+
+def test_a_day_of_a_venues_archive() -> None:
+    pytest.importorskip("polars", reason="reads Parquet with polars, which is not installed")
+    strategy = Recorder()
+    result = backtest.run(ARCHIVE, strategy, instrument="BTC-USD")
+    assert [trade.ticks for trade in strategy.of(backtest.Trade)] == [60_002, 59_999, 60_002, 60_003]
+    assert (result.tick_size, result.lot_size, result.played_refused) == ("0.5", "0.001", 0)
+    assert backtest.run(ARCHIVE, Recorder()).state_hash == result.state_hash
+    with pytest.raises(ValueError, match="is none of this day: give one of BTC-USD"):
+        backtest.run(ARCHIVE, Recorder(), instrument="ETH-USD")
+
+
+def dbn(folder: pathlib.Path, records: list[tuple[int, int, int, int, bytes, bytes]]) -> pathlib.Path:
+    """Records of milliseconds, order, cents, size, action and side as DBN 3 has them."""
+    metadata = bytes(100)
+    parts = [b"DBN\x03" + struct.pack("<I", len(metadata)) + metadata]
+    for at, order, cents, size, action, side in records:
+        times = FIRST_NS + at * MILLISECOND
+        body = struct.pack("<QqIBBccQiI", order, cents * 10**7, size, 0, 0, action, side, times, 0, 0)
+        parts.append(struct.pack("<BBHIQ", 14, 160, 1, 42, times) + body)
+    path = folder / "day.dbn"
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+MBO = [
+    (0, 1, 9_990, 100, b"A", b"B"),
+    (1, 2, 9_990, 200, b"A", b"B"),
+    (2, 3, 10_010, 50, b"A", b"A"),
+    (10, 4, 9_990, 300, b"A", b"B"),
+    # 150 are sold: all of order 1 and 50 of order 2, which the record takes out afterwards.
+    (20, 0, 9_990, 150, b"T", b"A"),
+    (20, 1, 9_990, 100, b"F", b"B"),
+    (20, 2, 9_990, 50, b"F", b"B"),
+    (20, 1, 9_990, 100, b"C", b"B"),
+    (20, 2, 9_990, 50, b"C", b"B"),
+    (30, 2, 9_990, 50, b"C", b"B"),
+    (35, 3, 10_020, 40, b"M", b"A"),
+    (50, 0, 9_990, 350, b"T", b"A"),
+]
+
+
+def test_dbn(tmp_path: pathlib.Path) -> None:
+    strategy = Recorder()
+    result = backtest.run(dbn(tmp_path, MBO), strategy, tick="0.01")
+    assert [trade[1:] for trade in strategy.of(backtest.Trade)] == [
+        (9_990, 100, 1),
+        (9_990, 50, 1),
+        (9_990, 100, 1),
+        (9_990, 250, 1),
+    ]
+    assert strategy.of(backtest.Best)[-1][1:] == (9_990, 50, 10_020, 40) and result.played_refused == 0
+    (fill,) = backtest.run(dbn(tmp_path, MBO), JoinsBid(), tick="0.01").fills
+    assert (fill.time_ns - FIRST_NS, fill.ticks, fill.lots, fill.is_maker) == (50 * MILLISECOND, 9_990, 100, True)
+    path = dbn(tmp_path, MBO)
+    with pytest.raises(ValueError, match="give tick="):
+        backtest.run(path, Recorder())
+    with pytest.raises(ValueError, match="is no multiple of 0.03"):
+        backtest.run(path, Recorder(), tick="0.03")
+    with pytest.raises(ValueError, match="instrument '7' is none of this file"):
+        backtest.run(path, Recorder(), tick="0.01", instrument="7")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="cut off"):
+        backtest.run(path, Recorder(), tick="0.01")
+    path.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="no file of DBN"):
+        backtest.run(path, Recorder(), tick="0.01")
+
+
+def recorded_day() -> pathlib.Path | None:
+    """A file of LOBSTER's, from WALRAS_DATA or from where the other tests look."""
+    repository = pathlib.Path(__file__).parents[3]
+    named = os.environ.get("WALRAS_DATA")
+    folders = [pathlib.Path(named)] if named else [repository.parent / "shared" / "data", repository.parent.parent / "shared" / "data"]
+    for folder in folders:
+        for path in sorted(folder.glob("lobster/*_message_*.csv")):
+            return path
+    return None
+
+
+def test_a_recorded_hour() -> None:
+    path = recorded_day()
+    if path is None:
+        pytest.skip("no LOBSTER file is in WALRAS_DATA or beside the repository")
+    alone = backtest.run(path, Recorder(), keep_queues=False)
+    assert alone.played > 10_000 and alone.played_refused < 0.01 * alone.played
+    made = backtest.run(path, Maker(), latency=backtest.Latency(order_ns=200_000, data_ns=200_000))
+    assert len(made.fills) > 100 and abs(made.position_lots) <= 340 and made.maker_share == 1.0
