@@ -137,6 +137,7 @@ impl FairCluster {
         }
         if let Some(us) = shape.release_us {
             settings.push(("fair_access", "release", format!("{us}us").into()));
+            settings.push(("fair_access", "release_max_us", number(2 * i64::from(us))));
             settings.push(("websocket", "updates_per_second", number(PUBLICATIONS_PER_S)));
         }
         let options =
