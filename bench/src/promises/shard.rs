@@ -23,7 +23,7 @@ const PUBLISHED_PER_S: f64 = 22_000.0;
 const BAR_PER_S: f64 = 44_000.0;
 const GATEWAYS: u16 = 4;
 /// How long market data is held. Processes that share two processors are behind by milliseconds now and then.
-const RELEASE_US: u32 = 15_000;
+const RELEASE_US: u32 = 30_000;
 
 /// Tries rates, each for so long after as long to warm up; what was measured at the highest one that held, `None` where none did.
 pub(super) fn round(program: &Path, dir: &Path, time: Duration, rates: usize) -> anyhow::Result<Option<Measured>> {

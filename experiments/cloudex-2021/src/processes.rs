@@ -36,7 +36,7 @@ const COPIES_ROUNDS: usize = 3;
 pub const GATEWAYS: u16 = 4;
 /// How long a shard's replicas hold market data, in microseconds. Processes that share two processors are behind by milliseconds now and
 /// then.
-pub const RELEASE_US: u32 = 15_000;
+pub const RELEASE_US: u32 = 30_000;
 /// Rates that are offered to all shards together, to find the highest one that holds.
 pub const RATES: [u64; 8] = [11_000, 22_000, 33_000, 44_000, 55_000, 66_000, 77_000, 88_000];
 

@@ -137,6 +137,7 @@ impl FairCluster {
         }
         if let Some(us) = shape.release_us {
             settings.push(("fair_access", "release", format!("{us}us").into()));
+            settings.push(("fair_access", "release_max_us", number(2 * i64::from(us))));
             settings.push(("websocket", "updates_per_second", number(PUBLICATIONS_PER_S)));
         }
         let options =
@@ -144,8 +145,10 @@ impl FairCluster {
         let local = LocalCluster::prepare(program, dir, &options)?;
         let key = read_key(&local.operator_key())?;
         let mut cluster = Self { local, shape, key, dir: dir.to_path_buf() };
-        for id in 1..=u64::from(shape.voters) {
-            cluster.local.start(id)?;
+        if shape.voters == 1 && shape.gateways > 0 {
+            cluster.begin_alone()?;
+        } else {
+            (1..=u64::from(shape.voters)).try_for_each(|id| cluster.local.start(id))?;
         }
         cluster.local.wait_for_leader(PATIENCE)?;
         for gateway in cluster.gateway_ids() {
@@ -153,6 +156,33 @@ impl FairCluster {
         }
         cluster.check_equal()?;
         Ok(cluster)
+    }
+
+    /// Starts the only voter without a word of others, and tells it of them when it leads: with an empty folder it would not begin a
+    /// cluster that it is to have begun alone.
+    fn begin_alone(&mut self) -> anyhow::Result<()> {
+        let dir = self.local.replicas[0].dir.clone();
+        let path = dir.join("walras.toml");
+        let all = std::fs::read_to_string(&path).context("reading a configuration that was just written")?;
+        let mut alone: toml::Table = all.parse()?;
+        let cluster = alone.get_mut("cluster").and_then(toml::Value::as_table_mut).context("a section [cluster]")?;
+        for key in ["peers", "genesis", "listen", "keys"] {
+            cluster.remove(key);
+        }
+        std::fs::write(&path, alone.to_string())?;
+        self.local.start(1)?;
+        self.local.wait_for_leader(PATIENCE)?;
+        std::fs::write(&path, all)?;
+        self.local.replicas[0].signal(Signal::HUP)?;
+        within(PATIENCE, || {
+            let said = std::fs::read_to_string(dir.join("replica.log"))?;
+            ensure!(
+                said.contains("the replicas are 1, "),
+                "replica 1 does not take its peers: see {}",
+                dir.join("replica.log").display()
+            );
+            Ok(())
+        })
     }
 
     fn gateway_ids(&self) -> std::ops::RangeInclusive<u64> {
