@@ -110,7 +110,7 @@ impl Shards {
 }
 
 fn per_s(all: &[Measured]) -> f64 {
-    all.iter().map(|measured| measured.report.acknowledged_per_second).sum()
+    all.iter().map(|measured| measured.report.acknowledged_per_second).fold(0.0, |sum, one| sum + one)
 }
 
 /// Table 1: clusters side by side, each with its gateways, its own share of the symbols, and all participants.

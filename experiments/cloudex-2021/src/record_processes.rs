@@ -61,7 +61,7 @@ pub fn shards(simulated: &[Row], source: Source, real: &[Shards], workload: &Wor
             all / published,
             worst(Measured::orders_late_percent),
             worst(Measured::market_data_late_percent),
-            shards.held.iter().map(Measured::processors).sum::<f64>(),
+            shards.held.iter().map(Measured::processors).fold(0.0, |sum, one| sum + one),
             worst(|of| of.sequenced.delay_ns as f64 / 1e3),
             worst(|of| of.report.latency.p50_ns as f64 / 1e3),
             worst(|of| of.report.latency.p99_ns as f64 / 1e3),
