@@ -280,6 +280,37 @@ def test_arrays_do_what_calls_do(seed: int) -> None:
     bulk.check_invariants()
 
 
+@pytest.mark.parametrize("allocation", ["price_time", "pro_rata"])
+def test_queues_are_what_the_book_shows(allocation: str) -> None:
+    v = venue(0, allocation=allocation)
+    v.watch_queues()
+    for _ in range(4):
+        v.create_account(BTC=10**9, USD=10**9)
+    rows = drawn(2_000, 5, accounts=4)
+    checked = 0
+    for number in range(len(rows)):
+        v.run(rows[number : number + 1])
+        if number % 20:
+            continue
+        levels: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
+        for account in range(4):
+            for _, name, side, price, _, shown in v.open_orders_lots(account, 0):
+                place = v.queue_ahead(account, 0, name)
+                assert (place is None) == (price is None or shown == 0)
+                if place is not None and price is not None:
+                    levels.setdefault((side, price), []).append((*place, shown))
+        for (side, price), orders in levels.items():
+            orders.sort(key=lambda order: order[1])
+            # Each stands behind as much as those before it show.
+            assert [before for before, _, _ in orders] == [sum(shown for _, _, shown in orders[:place]) for place in range(len(orders))]
+            assert [place for _, place, _ in orders] == list(range(len(orders)))
+            checked += len(orders) > 1
+        shown_levels = {("buy", price): size for price, size, _ in v.depth_lots(0, "buy", 10_000)}
+        shown_levels |= {("sell", price): size for price, size, _ in v.depth_lots(0, "sell", 10_000)}
+        assert {level: sum(shown for _, _, shown in orders) for level, orders in levels.items()} == shown_levels
+    assert checked > 100
+
+
 def test_columns_of_many_kinds_are_the_same_orders() -> None:
     columns: dict[str, Any] = {
         "time_ns": [1, 2, 3],

@@ -74,10 +74,6 @@ def query(path: str, **given: Any) -> str:
     return f"{path}?{urllib.parse.urlencode(pairs)}" if pairs else path
 
 
-#: Method, path without the session's number, body.
-Command = tuple[str, str, "Json | None"]
-
-
 def order_body(
     instrument: str,
     side: str,

@@ -277,7 +277,7 @@ class Result:
 
     #: Time, price, lots, side of the taker (0 buy; of a batch none: 2), number of the maker's and the taker's agent.
     trades: list[tuple[int, int, int, int, int, int]]
-    #: Time, best bid, best ask, middle of what all know: after each change that was published.
+    #: Time, best bid, best ask: after each change that was published; 0 where there is none.
     quotes: list[tuple[int, int, int]]
     #: What the asset was worth from each time on.
     values: list[tuple[int, float]]
