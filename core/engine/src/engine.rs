@@ -21,7 +21,7 @@ use crate::names::Names;
 use crate::nonces::Nonces;
 use crate::sessions::Sessions;
 use crate::shards::Shards;
-use crate::versions::{OLDEST, Rules};
+use crate::versions::OLDEST;
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
 pub struct Engine<I: PriceIndex = Ladder> {
@@ -238,7 +238,7 @@ impl<I: PriceIndex> Engine<I> {
         let mut state = MarketState::new(spec);
         state.tells_levels = self.tells_levels;
         state.meetings_max = self.meetings_max;
-        state.has_even_fees = self.version.has_even_fees();
+        state.follow(self.version);
         self.markets.push(Market { book, names: Names::default(), state });
     }
 

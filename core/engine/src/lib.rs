@@ -51,6 +51,7 @@ mod batch_queries;
 mod batch_snapshot;
 mod batches;
 mod cancelling;
+mod changing;
 mod engine;
 mod frozen;
 mod market;

@@ -4,11 +4,13 @@ use walras_ledger::Ledger;
 use walras_order_book::{Band, Entry, OrderBook, OwnerId, PriceIndex, Rank};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{
-    AccountId, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason, RiskLimits,
-    Rounding, ShardId, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
+    AccountId, Amount, AssetId, ClientOrderId, EngineVersion, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason,
+    RiskLimits, Rounding, ShardId, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
 };
 
+use crate::changing::Changing;
 use crate::names::Names;
+use crate::versions::Rules;
 
 /// Largest net position, long or short: the widest limit there is, and enforced beneath any wider one, so that sums fit.
 pub(crate) const POSITION_LOTS_MAX: i64 = 1 << 62;
@@ -47,6 +49,12 @@ pub(crate) struct MarketState {
     pub(crate) meetings_max: u32,
     /// Follows from the engine's version ([`crate::versions`]).
     pub(crate) has_even_fees: bool,
+    /// Likewise.
+    pub(crate) has_phase_steps: bool,
+    /// Likewise.
+    pub(crate) change_meetings_max: u32,
+    /// What is left of a change of phase.
+    pub(crate) changing: Option<Changing>,
     /// Whether something goes on here before any command: follows from the book, the phase and the time.
     pub(crate) is_busy: bool,
 }
@@ -162,8 +170,18 @@ impl MarketState {
             tells_levels: true,
             meetings_max: MEETINGS_PER_ENTRY_MAX,
             has_even_fees: false,
+            has_phase_steps: false,
+            change_meetings_max: u32::MAX,
+            changing: None,
             is_busy: false,
         }
+    }
+
+    /// Goes by the rules of a version from now on.
+    pub(crate) fn follow(&mut self, version: EngineVersion) {
+        self.has_even_fees = version.has_even_fees();
+        self.has_phase_steps = version.has_phase_steps();
+        self.change_meetings_max = version.change_meetings_max();
     }
 
     /// What a price shows is another than before this entry.

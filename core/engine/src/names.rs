@@ -1,15 +1,20 @@
 //! Which names an account has given to its open orders, so that finding some or all of them does not mean walking the whole book.
 //!
-//! Only adding is noted: a name whose order is gone stays until its account's list is full, and is then swept out. So the path of an
-//! order costs one append, and a list is at most twice as long as its account ever had orders open at once, or [`SWEEP_FROM`].
+//! Only adding is noted: a name whose order is gone stays until it is swept out. So the path of an order costs one append. Sweeping goes
+//! on piece by piece, so that nobody who has very many orders waits for all of them to be looked up: a list is at most about three
+//! times as long as its account ever had orders open at once, or [`PIECE_MIN`].
 //!
 //! Orders are added as they enter, hence by ascending id: a list can be searched for an id, and read on from there.
 
 use walras_order_book::{Handle, OpenOrder, OrderBook, OwnerId, PriceIndex};
 use walras_types::{AccountId, ClientOrderId, OrderId};
 
-/// A list shorter than this is not worth sweeping.
-const SWEEP_FROM: usize = 32;
+/// Names that a list has room for at first.
+const PIECE_MIN: usize = 32;
+
+/// Names that are looked up in one go when they are swept, and how many older pieces are swept when the latest one is full.
+const PIECE_MAX: usize = 512;
+const PIECES_SWEPT: usize = 2;
 
 /// An order that was entered, and may be open still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +33,18 @@ impl Named {
 /// By account, its open orders among others, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    lists: Vec<Vec<Named>>,
+    lists: Vec<List>,
+}
+
+/// Those of one account.
+#[derive(Debug, Default)]
+struct List {
+    /// The latest. Once it has [`PIECE_MAX`] that are mostly open, it joins the others.
+    tail: Vec<Named>,
+    /// Those before, none of them empty.
+    pieces: Vec<Vec<Named>>,
+    /// Which of them is swept next.
+    turn: usize,
 }
 
 impl Names {
@@ -37,14 +53,14 @@ impl Names {
     pub(crate) fn add<I: PriceIndex>(&mut self, book: &OrderBook<I>, account: AccountId, order_id: OrderId, name: ClientOrderId) {
         let index = account.0 as usize;
         if index >= self.lists.len() {
-            self.lists.resize_with(index + 1, Vec::new);
+            self.lists.resize_with(index + 1, List::default);
         }
         let list = &mut self.lists[index];
-        if list.len() == list.capacity() {
-            sweep(list, book, account);
+        if list.tail.len() == list.tail.capacity() {
+            list.make_room(book, account);
         }
-        debug_assert!(list.last().is_none_or(|last| last.order_id < order_id), "orders are noted as they enter");
-        list.push(Named { order_id, name });
+        debug_assert!(list.tail.last().is_none_or(|last| last.order_id < order_id), "orders are noted as they enter");
+        list.tail.push(Named { order_id, name });
     }
 
     /// An account's open orders above `after`, by id. Looks at `looks` entries at most, and at one at least, and takes off how many
@@ -57,20 +73,59 @@ impl Names {
         looks: &mut usize,
         mut found: impl FnMut(&OpenOrder),
     ) -> Option<OrderId> {
-        let list = self.lists.get(account.0 as usize).map_or(&[][..], Vec::as_slice);
-        let rest = &list[list.partition_point(|named| named.order_id <= after)..];
-        let seen = &rest[..rest.len().min((*looks).max(1))];
-        *looks = looks.saturating_sub(seen.len());
-        seen.iter().filter_map(|named| named.find(book, account)).for_each(|handle| found(&book.view(handle)));
-        seen.last().map(|named| named.order_id).filter(|_| seen.len() < rest.len())
+        let list = self.lists.get(account.0 as usize)?;
+        let first = list.pieces.partition_point(|piece| piece.last().is_none_or(|last| last.order_id <= after));
+        let mut left = (*looks).max(1);
+        let mut last = None;
+        for piece in list.pieces[first..].iter().chain([&list.tail]) {
+            let rest = &piece[piece.partition_point(|named| named.order_id <= after)..];
+            let seen = &rest[..rest.len().min(left)];
+            left -= seen.len();
+            *looks = looks.saturating_sub(seen.len());
+            seen.iter().filter_map(|named| named.find(book, account)).for_each(|handle| found(&book.view(handle)));
+            last = seen.last().map(|named| named.order_id).or(last);
+            if seen.len() < rest.len() {
+                return last;
+            }
+        }
+        None
     }
 }
 
-#[cold]
-#[inline(never)]
-fn sweep<I: PriceIndex>(list: &mut Vec<Named>, book: &OrderBook<I>, account: AccountId) {
-    list.retain(|named| named.find(book, account).is_some());
-    list.reserve(list.len().max(SWEEP_FROM));
+impl List {
+    #[cold]
+    #[inline(never)]
+    fn make_room<I: PriceIndex>(&mut self, book: &OrderBook<I>, account: AccountId) {
+        self.tail.retain(|named| named.find(book, account).is_some());
+        let len = self.tail.len();
+        if len <= PIECE_MAX / 2 {
+            let room = (2 * len).clamp(PIECE_MIN, PIECE_MAX);
+            self.tail.reserve_exact(room - len);
+        } else {
+            let next = Vec::with_capacity(PIECE_MAX);
+            self.pieces.push(std::mem::replace(&mut self.tail, next));
+        }
+        for _ in 0..PIECES_SWEPT.min(self.pieces.len()) {
+            self.sweep_next(book, account);
+        }
+    }
+
+    /// Sweeps one of the older pieces, and joins what is left of it to the one before if there is room.
+    fn sweep_next<I: PriceIndex>(&mut self, book: &OrderBook<I>, account: AccountId) {
+        let at = if self.turn < self.pieces.len() { self.turn } else { 0 };
+        let Some(piece) = self.pieces.get_mut(at) else { return };
+        piece.retain(|named| named.find(book, account).is_some());
+        let len = piece.len();
+        let joins = at > 0 && self.pieces[at - 1].len() + len <= PIECE_MAX;
+        self.turn = at + 1;
+        if len == 0 || joins {
+            let piece = self.pieces.remove(at);
+            if joins {
+                self.pieces[at - 1].extend(piece);
+            }
+            self.turn = at;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -120,7 +175,9 @@ mod tests {
                 book.cancel(book.find(OwnerId(3), name).unwrap());
             }
         }
-        assert!(names.lists[3].len() <= 2 * 700, "{}", names.lists[3].len());
+        let list = &names.lists[3];
+        let noted = list.tail.len() + list.pieces.iter().map(Vec::len).sum::<usize>();
+        assert!(noted <= 3 * 700 && list.pieces.iter().all(|piece| piece.len() <= PIECE_MAX), "{noted}");
         let (mut open, mut looks) = (Vec::new(), usize::MAX);
         assert_eq!(names.open_orders(&book, account, OrderId(0), &mut looks, |order| open.push(*order)), None);
         assert_eq!(open.len(), book.order_count());

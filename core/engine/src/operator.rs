@@ -13,7 +13,7 @@ use walras_wire::{
 
 use crate::batches::follow_status;
 use crate::engine::Engine;
-use crate::versions::{Rules, is_known};
+use crate::versions::is_known;
 
 impl<I: PriceIndex> Engine<I> {
     #[cold]
@@ -62,7 +62,7 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::EngineVersionInvalid);
         }
         self.version = version;
-        self.markets.iter_mut().for_each(|market| market.state.has_even_fees = version.has_even_fees());
+        self.markets.iter_mut().for_each(|market| market.state.follow(version));
         events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
         Ok(())
     }

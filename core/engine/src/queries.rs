@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use walras_ledger::Balance;
 use walras_order_book::{Becomes, DepthLevel, OwnerId, PriceIndex, Rank, Trigger, Uncross};
+use walras_types::limits::INDICATIVE_LEVELS_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
     RiskLimits, Side, SizeLots, TradingPhase, TransferId,
 };
 use walras_wire::{AccountStatus, AssetSpec};
 
+use crate::changing::Changing;
 use crate::engine::{Engine, NEVER, NOW};
 use crate::market::{Exposure, Market, POSITION_LOTS_MAX};
 
@@ -157,12 +159,12 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// What an uncross of an instrument would trade now: its indicative price, volume and imbalance. `None` while the instrument matches
-    /// continuously, or when no bid reaches an offer. Costs O(price levels that cross), and O(i log i) in the orders that are not plain:
-    /// compute it when it is published, not for each command.
+    /// continuously, or when no bid reaches an offer. None either where more than
+    /// [`INDICATIVE_LEVELS_MAX`] price levels cross, so that nobody waits long for it; before version 13 there is no such bound. While an
+    /// uncross goes on in steps, what is left of it.
     #[must_use]
     pub fn indicative(&self, instrument: InstrumentId) -> Option<Uncross> {
-        let market = self.markets.get(instrument.0 as usize)?;
-        if market.is_continuous() { None } else { market.auction() }
+        self.markets.get(instrument.0 as usize)?.indicative()
     }
 
     /// Open orders of an instrument, waiting stops included.
@@ -245,7 +247,7 @@ impl<I: PriceIndex> Engine<I> {
         for market in &self.markets {
             market.check_invariants(&mut reserved);
             assert!(market.book.next_expiry().unwrap_or(NEVER) >= self.next_work, "an order expires before it is looked for");
-            assert_eq!(market.state.is_busy, market.goes_on() || market.is_due(self.time), "what goes on is not known");
+            assert_eq!(market.state.is_busy, market.has_work(self.time), "what goes on is not known");
             assert!(!market.state.is_busy || self.next_work == NOW, "what goes on is not looked for");
         }
         self.check_shards();
@@ -267,6 +269,19 @@ impl<I: PriceIndex> Engine<I> {
 }
 
 impl<I: PriceIndex> Market<I> {
+    fn indicative(&self) -> Option<Uncross> {
+        if self.is_continuous() {
+            return None;
+        }
+        if let Some(Changing::Uncrossing { uncross, left, .. }) = self.state.changing {
+            return Some(Uncross { volume: left, ..uncross });
+        }
+        let levels = if self.state.has_phase_steps { INDICATIVE_LEVELS_MAX } else { u64::MAX };
+        let mut search = self.book.begin_price_search();
+        let looked = self.book.go_on_searching(&mut search, levels);
+        (looked < levels).then(|| self.book.found(&search, self.state.reference_price)).flatten()
+    }
+
     fn view(&self) -> InstrumentView {
         let state = &self.state;
         let last_price = self.book.last_price();

@@ -3,7 +3,7 @@
 //!
 //! Little endian, in this order: magic, engine version, wire version; log index and time; the delays of fair access; assets;
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
-//! count, the accounts that have a position or limits of their own, and the open orders in the book's order; the orders that mass
+//! count, from version 13 on what is left of a change of phase, the accounts that have a position or limits of their own, and the open orders in the book's order; the orders that mass
 //! cancels have still to take out; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next place
 //! and the answers it remembers, oldest first; the nonces of signed commands by their last moments; batch markets
 //! (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
@@ -16,6 +16,7 @@ use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
 
 use crate::batches::Batches;
+use crate::changing::Saved;
 use crate::engine::Engine;
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::names::Names;
@@ -288,12 +289,13 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RestoreError::Contradiction("an instrument's definition"));
         }
         let mut state = MarketState::new(spec);
-        state.has_even_fees = self.version.has_even_fees();
+        state.follow(self.version);
         state.phase = TradingPhase::get(r)?;
         state.shard = Wire::get(r)?;
         state.set_reference_price(Wire::get(r)?);
         let last_price = Wire::get(r)?;
         state.trade_count = r.u64()?;
+        let changing = if state.has_phase_steps { Saved::decode(r)? } else { None };
         let accounts = AccountId(u32::try_from(self.statuses.len()).expect("their count was a u32"));
         let mut next = AccountId(0);
         for _ in 0..r.u32()? {
@@ -335,6 +337,9 @@ impl<I: PriceIndex> Engine<I> {
         let mut market = Market { book, names, state };
         if market.book.has_paused() && !market.is_continuous() {
             return Err(RestoreError::Contradiction("the rest of an order where nothing matches"));
+        }
+        if let Some(saved) = changing {
+            market.state.changing = Some(market.restore_changing(saved).map_err(RestoreError::Contradiction)?);
         }
         market.look_for_work(self.time);
         self.next_work = self.next_work.min(market.next_work());
@@ -399,6 +404,9 @@ impl<I: PriceIndex> Market<I> {
         state.reference_price.put(w);
         self.book.last_price().put(w);
         w.u64(state.trade_count);
+        if state.has_phase_steps {
+            state.encode_changing(w);
+        }
         // Open lots and counts follow from the orders; how many exposures there are follows from how far they grew.
         let lasting = || {
             state

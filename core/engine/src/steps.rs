@@ -1,8 +1,9 @@
 //! Work in steps: what one entry of the log leaves to the next ones, so that none holds its thread for long.
 //!
 //! An entry lets incoming orders meet about [`MEETINGS_PER_ENTRY_MAX`] others. What is left (the rest of an order, the stops that
-//! were touched, good-till-time orders that are due) is in the book, hence in the state, and goes on with the next entry, whatever
-//! that is: before its command, in the order in which it would have happened at once. Until nothing is left the book is *busy* and
+//! were touched, good-till-time orders that are due) is in the book, or like the rest of an uncross and of a day's end beside it
+//! (`changing.rs`), hence in the state, and goes on with the next entry, whatever that is: before its command, in the order in which it
+//! would have happened at once. Until nothing is left the book is *busy* and
 //! refuses commands with [`RejectReason::BookBusy`](walras_types::RejectReason::BookBusy), so nobody comes in between. While a book
 //! is busy, the leader logs ticks ([`Engine::has_work`]). ADR 14 says why it is so.
 //!
@@ -57,8 +58,9 @@ impl<I: PriceIndex> Engine<I> {
             && let Some(&Listed { instrument, order_id, client_order_id }) = list.orders.front()
         {
             let market = &mut self.markets[instrument.0 as usize];
-            // Who may trade no more leaves at once, and the rest of its order with it.
-            if market.state.is_busy && !is_suspended {
+            // Who may trade no more leaves at once, and the rest of its order with it. But what a change of phase began is done first: the
+            // volume of an uncross is of orders that stand.
+            if market.state.changing.is_some() || (market.state.is_busy && !is_suspended) {
                 return left;
             }
             list.orders.pop_front();
@@ -160,7 +162,14 @@ impl<I: PriceIndex> Engine<I> {
 }
 
 impl<I: PriceIndex> Market<I> {
-    fn carry_on(&mut self, ledger: &mut Ledger, now: TimeNs, mut left: u32, events: &mut Vec<Event>) -> u32 {
+    pub(crate) fn carry_on(&mut self, ledger: &mut Ledger, now: TimeNs, mut left: u32, events: &mut Vec<Event>) -> u32 {
+        if self.state.changing.is_some() {
+            // An engine whose entries meet all, in tests, does all at once under any version.
+            let is_bounded = self.state.meetings_max < u32::MAX;
+            let most = if is_bounded { left.min(self.state.change_meetings_max) } else { left };
+            let spared = self.go_on_changing(ledger, most, events);
+            left = if self.state.changing.is_some() { 0 } else { left - most + spared };
+        }
         if self.goes_on() {
             left = self.trigger_stops(ledger, left, events);
         }
@@ -181,9 +190,14 @@ impl<I: PriceIndex> Market<I> {
         self.book.next_expiry().is_some_and(|due| due <= now)
     }
 
+    /// Whether the next entry goes on with anything.
+    pub(crate) fn has_work(&self, now: TimeNs) -> bool {
+        self.state.changing.is_some() || self.goes_on() || self.is_due(now)
+    }
+
     /// Finds out whether the book is busy.
     pub(crate) fn look_for_work(&mut self, now: TimeNs) {
-        self.state.is_busy = self.goes_on() || self.is_due(now);
+        self.state.is_busy = self.has_work(now);
     }
 
     /// No entry before this has anything to do here.

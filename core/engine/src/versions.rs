@@ -9,7 +9,7 @@
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
 //! - 13: what is left of an auction and of a day's end goes on with later entries.
-//! - [`REHEARSAL`]: fees are whole multiples of two units. No release goes to it.
+//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase go on in very small steps. No release goes to it.
 
 use walras_types::EngineVersion;
 
@@ -19,7 +19,7 @@ pub const OLDEST: EngineVersion = EngineVersion(11);
 /// The newest version that this program knows: that of new venues.
 pub const NEWEST: EngineVersion = EngineVersion(13);
 
-/// A version that differs in what a trade costs, so that upgrades can be tested before there is a release to upgrade to. Only a program
+/// A version that differs in what a trade costs and in how much of a change of phase one entry does, so that upgrades can be tested before there is a release to upgrade to. Only a program
 /// made for such a test says that it knows it.
 pub const REHEARSAL: EngineVersion = EngineVersion(u16::MAX);
 
@@ -33,6 +33,10 @@ pub fn is_known(version: EngineVersion) -> bool {
 pub(crate) trait Rules {
     /// Whether batch markets have pools.
     fn has_pools(self) -> bool;
+    /// Whether an uncross and the end of a day go on with later entries.
+    fn has_phase_steps(self) -> bool;
+    /// How much of an uncross or of a day's end one entry does, in orders met.
+    fn change_meetings_max(self) -> u32;
     /// Whether fees and rebates are whole multiples of two units.
     fn has_even_fees(self) -> bool;
 }
@@ -40,6 +44,14 @@ pub(crate) trait Rules {
 impl Rules for EngineVersion {
     fn has_pools(self) -> bool {
         self > OLDEST
+    }
+
+    fn has_phase_steps(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn change_meetings_max(self) -> u32 {
+        if self >= REHEARSAL { 3 } else { u32::MAX }
     }
 
     fn has_even_fees(self) -> bool {

@@ -192,6 +192,8 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Gives an unlinked iceberg its next slice at the back of its queue.
     fn relink_slice(&mut self, slot: crate::arena::Slot, events: &mut impl BookEvents) {
         let order = self.arena[slot];
+        // Without a slice it hides all of itself until it is replenished.
+        self.extras.add_reserve(order.side, order.rank, order.reserve());
         let mut level = *self.queue_mut(order.side as usize, Place::Displayed, order.rank);
         self.replenish(slot, &mut level, events);
         *self.queue_mut(order.side as usize, Place::Displayed, order.rank) = level;

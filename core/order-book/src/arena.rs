@@ -134,6 +134,12 @@ impl Order {
         }
     }
 
+    /// What it hides behind its slice.
+    #[inline]
+    pub(crate) fn reserve(&self) -> SizeLots {
+        self.open - self.slice
+    }
+
     /// What of it others see.
     #[inline]
     pub(crate) fn shown(&self) -> SizeLots {

@@ -4,8 +4,6 @@
 //! remaining prices, the furthest in the direction of its pressure (up for bids, down for offers); the nearest to the reference
 //! price; the lower. Prices between orders' limits count too.
 
-use std::collections::BTreeMap;
-
 use walras_types::{PriceTicks, Side, SizeLots};
 
 use crate::api::{BookEvents, Party, Uncross};
@@ -13,103 +11,146 @@ use crate::arena::{Place, Slot};
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
 
-/// Lots that want to trade at or better than a price, accumulated from the best price on.
-struct Step {
-    price: i64,
-    lots: u64,
+/// A search for the uncrossing price that can pause between two price levels. The book must not change meanwhile.
+///
+/// The best bids and the best offers are set against each other, level by level, until they cross no more: what they come to is the
+/// most that can trade. It can trade at every price between the last two levels that it took. Among those the imbalance is least
+/// next to where the levels end that the volume does not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriceSearch {
+    /// Levels gone through.
+    looked: u64,
+    volume: u64,
+    /// The last levels of which any lots are in the volume, by side.
+    last: [Rank; 2],
+    /// What comes next, by side.
+    next: [Reached; 2],
+}
+
+/// A level that the search has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reached {
+    /// [`Rank::BOTTOM`] behind the last.
+    rank: Rank,
+    /// Lots of it that are not in the volume.
+    left: u64,
+}
+
+impl PriceSearch {
+    /// How many looks it took so far: a search of the same book that takes as many is where this one is.
+    #[must_use]
+    pub fn looked(&self) -> u64 {
+        self.looked
+    }
+
+    fn crosses(&self) -> bool {
+        let [bid, ask] = self.next;
+        bid.rank != Rank::BOTTOM && ask.rank != Rank::BOTTOM && bid.rank >= ask.rank.mirrored()
+    }
 }
 
 impl<I: PriceIndex> OrderBook<I> {
-    /// What the collected orders would trade now, or `None` when no bid reaches an offer. Costs O(price levels that cross) and O(i
-    /// log i) in the orders that are not plain, however many orders stand at a price.
+    /// What the collected orders would trade now, or `None` when no bid reaches an offer. Costs O(price levels that trade), however
+    /// many orders stand at a price.
     #[must_use]
     pub fn auction(&self, reference: PriceTicks) -> Option<Uncross> {
-        let best_bid = self.sides[Side::Buy as usize].best();
-        let best_ask = self.sides[Side::Sell as usize].best();
-        if best_bid == Rank::BOTTOM || best_ask == Rank::BOTTOM || best_bid < best_ask.mirrored() {
+        let mut search = self.begin_price_search();
+        self.go_on_searching(&mut search, u64::MAX);
+        self.found(&search, reference)
+    }
+
+    /// A search for the price at which the collected orders trade.
+    #[must_use]
+    pub fn begin_price_search(&self) -> PriceSearch {
+        let next = Side::BOTH.map(|side| self.reached(side, self.sides[side as usize].best()));
+        PriceSearch { looked: 0, volume: 0, last: [Rank::BOTTOM; 2], next }
+    }
+
+    /// Goes through at most so many more levels. How many it needed; when that is fewer than it might, [`Self::found`] has the result.
+    pub fn go_on_searching(&self, search: &mut PriceSearch, looks: u64) -> u64 {
+        let mut looked = 0;
+        while looked < looks && search.crosses() {
+            let [bid, ask] = search.next;
+            let lots = bid.left.min(ask.left);
+            search.volume += lots;
+            search.last = [bid.rank, ask.rank];
+            for side in Side::BOTH {
+                let reached = &mut search.next[side as usize];
+                reached.left -= lots;
+                if reached.left == 0 {
+                    *reached = self.reached(side, self.next_worse(side, reached.rank));
+                }
+            }
+            looked += 1;
+        }
+        search.looked += looked;
+        looked
+    }
+
+    /// What a search has found that went through all levels that cross: `None` when there were none.
+    #[must_use]
+    pub fn found(&self, search: &PriceSearch, reference: PriceTicks) -> Option<Uncross> {
+        debug_assert!(!search.crosses(), "the search is not at its end");
+        if search.volume == 0 {
             return None;
         }
-        let reserves = self.reserves();
-        let bids = self.steps(Side::Buy, best_ask.mirrored(), &reserves);
-        let asks = self.steps(Side::Sell, best_bid.mirrored(), &reserves);
-        // Volume and imbalance change only at orders' prices, so a stretch between two neighbours is as good throughout.
-        let mut best: Option<(u64, u64)> = None;
-        let mut stretches: Vec<(i64, i64, i64)> = Vec::new();
-        let mut consider = |low: i64, high: i64, demand: u64, supply: u64| {
-            let (volume, imbalance) = (demand.min(supply), demand as i64 - supply as i64);
-            let merit = (volume, u64::MAX - imbalance.unsigned_abs());
-            if best.is_none_or(|best| merit > best) {
-                best = Some(merit);
-                stretches.clear();
-            }
-            if best == Some(merit) {
-                stretches.push((low, high, imbalance));
-            }
+        let [bid, ask] = search.next;
+        // Every price from the last offer to the last bid trades the volume.
+        let (low, high) = (search.last[1].price(Side::Sell).get(), search.last[0].price(Side::Buy).get());
+        let at = |price: i64, imbalance_lots: i64| {
+            Some(Uncross { price: PriceTicks::new(price)?, volume: SizeLots::new(search.volume), imbalance_lots })
         };
-        // From the lowest price up, starting at the last bid and the first ask.
-        let (mut bids, mut asks) = (bids.iter().rev().peekable(), asks.iter().peekable());
-        let (mut supply, mut below) = (0, None);
-        loop {
-            // A bid's step includes those above it: it is the demand at its price.
-            let demand = bids.peek().map_or(0, |bid| bid.lots);
-            let price = match (bids.peek(), asks.peek()) {
-                (Some(bid), Some(ask)) => bid.price.min(ask.price),
-                (Some(one), None) | (None, Some(one)) => one.price,
-                (None, None) => break,
-            };
-            if let Some(below) = below
-                && price - below > 1
-            {
-                consider(below + 1, price - 1, demand, supply);
-            }
-            if let Some(ask) = asks.next_if(|ask| ask.price == price) {
-                supply = ask.lots;
-            }
-            consider(price, price, demand, supply);
-            bids.next_if(|bid| bid.price == price);
-            below = Some(price);
+        // Lots of a level that is in the volume in part want more at all of these prices: the pressure moves the price to its own.
+        if bid.rank == search.last[0] {
+            return at(high, bid.left as i64);
         }
-        let (volume, _) = best?;
-        let price = choose(&stretches, reference.get());
-        let imbalance_lots =
-            stretches.iter().find(|(low, high, _)| (*low..=*high).contains(&price)).map_or(0, |(_, _, imbalance)| *imbalance);
-        Some(Uncross { price: PriceTicks::new(price)?, volume: SizeLots::new(volume), imbalance_lots })
+        if ask.rank == search.last[1] {
+            return at(low, -(ask.left as i64));
+        }
+        // Behind the volume, the next levels within these prices. The bid is below the offer, for they do not cross.
+        let below = if bid.rank == Rank::BOTTOM { low - 1 } else { bid.rank.price(Side::Buy).get().max(low - 1) };
+        let above = if ask.rank == Rank::BOTTOM { high + 1 } else { ask.rank.price(Side::Sell).get().min(high + 1) };
+        if below + 1 < above {
+            return at(reference.get().clamp(below + 1, above - 1), 0);
+        }
+        // They are neighbours, so one of both sides has a surplus at every price.
+        match bid.left.cmp(&ask.left) {
+            std::cmp::Ordering::Less => at(below, bid.left as i64),
+            std::cmp::Ordering::Greater => at(above, -(ask.left as i64)),
+            std::cmp::Ordering::Equal => {
+                let last_bid = self.next_worse(Side::Buy, bid.rank);
+                let last_ask = self.next_worse(Side::Sell, ask.rank);
+                let lowest = if last_bid == Rank::BOTTOM { low } else { (last_bid.price(Side::Buy).get() + 1).max(low) };
+                let highest = if last_ask == Rank::BOTTOM { high } else { (last_ask.price(Side::Sell).get() - 1).min(high) };
+                let price = reference.get().clamp(lowest, highest);
+                at(price, if price <= below { bid.left as i64 } else { -(ask.left as i64) })
+            }
+        }
     }
 
-    /// Accumulated open lots of a side from its best price to `worst`, displayed and hidden.
-    fn steps(&self, side: Side, worst: Rank, reserves: &BTreeMap<(Side, Rank), u64>) -> Vec<Step> {
+    /// Whether so many lots, and no more, would trade at that price: so it is before an uncross, and as long as anything is left of it.
+    #[must_use]
+    pub fn uncrosses(&self, price: PriceTicks, lots: SizeLots) -> bool {
+        let mut search = self.begin_price_search();
+        self.go_on_searching(&mut search, u64::MAX);
+        let [bid, ask] = search.last;
+        let is_within = || bid >= Rank::of(Side::Buy, price) && ask >= Rank::of(Side::Sell, price);
+        search.volume == lots.get() && (lots.is_zero() || is_within())
+    }
+
+    /// A level with all that stands there, displayed and hidden.
+    fn reached(&self, side: Side, rank: Rank) -> Reached {
         let queues = &self.sides[side as usize];
-        let (mut displayed, mut hidden) = (queues.displayed.best(), queues.hidden_best);
-        let mut steps = Vec::new();
-        let mut lots = 0;
-        loop {
-            let rank = displayed.max(hidden);
-            if rank < worst || rank == Rank::BOTTOM {
-                return steps;
-            }
-            if displayed == rank {
-                lots += queues.displayed.get(rank).map_or(0, |level| level.lots);
-                lots += reserves.get(&(side, rank)).copied().unwrap_or(0);
-                displayed = queues.displayed.next_worse(rank);
-            }
-            if hidden == rank {
-                lots += queues.hidden.get(&rank).map_or(0, |level| level.lots);
-                hidden = queues.hidden.range(..rank).next_back().map_or(Rank::BOTTOM, |(rank, _)| *rank);
-            }
-            steps.push(Step { price: rank.price(side).get(), lots });
-        }
+        let displayed = queues.displayed.get(rank).map_or(0, |level| level.lots + self.extras.reserve(side, rank));
+        let hidden = if queues.hidden.is_empty() { 0 } else { queues.hidden.get(&rank).map_or(0, |level| level.lots) };
+        Reached { rank, left: displayed + hidden }
     }
 
-    /// The hidden lots of icebergs, which a level's size does not include.
-    fn reserves(&self) -> BTreeMap<(Side, Rank), u64> {
-        let mut reserves = BTreeMap::new();
-        for slot in self.extras.by_slot().keys() {
-            let order = &self.arena[*slot];
-            if order.place == Place::Displayed && order.open > order.slice {
-                *reserves.entry((order.side, order.rank)).or_default() += (order.open - order.slice).get();
-            }
-        }
-        reserves
+    /// The best rank of a side that is worse than this one.
+    fn next_worse(&self, side: Side, than: Rank) -> Rank {
+        let queues = &self.sides[side as usize];
+        let hidden = if queues.hidden.is_empty() { None } else { queues.hidden.range(..than).next_back() };
+        queues.displayed.next_worse(than).max(hidden.map_or(Rank::BOTTOM, |(rank, _)| *rank))
     }
 
     /// Trades `uncross.volume` at `uncross.price`: best prices first, displayed before hidden, then first in, first out, whatever
@@ -117,6 +158,24 @@ impl<I: PriceIndex> OrderBook<I> {
     pub fn uncross(&mut self, uncross: &Uncross, events: &mut impl BookEvents) {
         let mut left = uncross.volume;
         while !left.is_zero() {
+            left = self.uncross_some(uncross.price, left, &mut { u32::MAX }, events);
+        }
+    }
+
+    /// As [`Self::uncross`], in at most `turns` trades, and takes off how many they were. What is left of the volume. Once that is
+    /// nothing, the price is that of the last trade.
+    pub fn uncross_some(
+        &mut self,
+        price: PriceTicks,
+        mut left: SizeLots,
+        turns: &mut u32,
+        events: &mut impl BookEvents,
+    ) -> SizeLots {
+        while !left.is_zero() {
+            if *turns == 0 {
+                return left;
+            }
+            *turns -= 1;
             let (buy, sell) = (self.head(Side::Buy), self.head(Side::Sell));
             let size = self.arena[buy].slice.min(self.arena[sell].slice).min(left);
             left -= size;
@@ -130,12 +189,13 @@ impl<I: PriceIndex> OrderBook<I> {
                     open: order.open - size,
                 }
             });
-            events.uncrossed(uncross.price, size, &parties[0], &parties[1]);
+            events.uncrossed(price, size, &parties[0], &parties[1]);
             for slot in [buy, sell] {
                 self.consume_head(slot, size, events);
             }
         }
-        self.last_price = Some(uncross.price);
+        self.last_price = Some(price);
+        left
     }
 
     fn head(&self, side: Side) -> Slot {
@@ -170,18 +230,4 @@ impl<I: PriceIndex> OrderBook<I> {
             *self.queue_mut(side, Place::Displayed, rank) = level;
         }
     }
-}
-
-/// Among stretches of equal volume and imbalance: market pressure, then the reference, then the lower price.
-fn choose(stretches: &[(i64, i64, i64)], reference: i64) -> i64 {
-    let lowest = stretches.iter().map(|(low, _, _)| *low).min().expect("there is a best price");
-    let highest = stretches.iter().map(|(_, high, _)| *high).max().expect("there is a best price");
-    if stretches.iter().all(|(_, _, imbalance)| *imbalance > 0) {
-        return highest;
-    }
-    if stretches.iter().all(|(_, _, imbalance)| *imbalance < 0) {
-        return lowest;
-    }
-    let nearest = stretches.iter().map(|(low, high, _)| reference.clamp(*low, *high));
-    nearest.min_by_key(|price| (price.abs_diff(reference), *price)).expect("there is a best price")
 }

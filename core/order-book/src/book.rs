@@ -594,14 +594,18 @@ impl<I: PriceIndex> OrderBook<I> {
 
     fn amend_in_place(&mut self, slot: Slot, rank: Rank, open: SizeLots) -> Amended {
         let order = &mut self.arena[slot];
+        let hid = order.reserve();
         order.rank = rank;
         order.open = open;
         let slice = order.slice.min(open);
         let cut = order.slice - slice;
         order.slice = slice;
-        let (side, place) = (order.side, order.place);
+        let (side, place, hides) = (order.side, order.place, order.reserve());
         match place {
-            Place::Displayed => self.sides[side as usize].displayed.level_mut(rank).lots -= cut.get(),
+            Place::Displayed => {
+                self.sides[side as usize].displayed.level_mut(rank).lots -= cut.get();
+                self.extras.take_reserve(side, rank, hid - hides);
+            }
             Place::Hidden => {
                 let level = self.sides[side as usize].hidden.get_mut(&rank).expect("a hidden order has a level");
                 level.lots -= cut.get();
@@ -785,6 +789,9 @@ impl<I: PriceIndex> OrderBook<I> {
         let tail = level.push_back(slot, lots);
         order.next = None;
         order.prev = tail;
+        if order.plain == Plain::No {
+            self.extras.add_reserve(order.side, rank, order.reserve());
+        }
         self.arena.with_scratch()[place_of(tail)].next = Some(slot);
     }
 
@@ -797,6 +804,9 @@ impl<I: PriceIndex> OrderBook<I> {
         }
         let (prev, next, lots) = (order.prev, order.next, order.slice.get());
         self.sides[order.side as usize].displayed.take_out(order.rank, lots, prev, next);
+        if order.plain == Plain::No {
+            self.extras.take_reserve(order.side, order.rank, order.reserve());
+        }
         let orders = self.arena.with_scratch();
         orders[place_of(prev)].next = next;
         orders[place_of(next)].prev = prev;

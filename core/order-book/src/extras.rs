@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{Display, OrderId, SizeLots, TimeInForce, TimeNs};
+use walras_types::{Display, OrderId, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::Trigger;
 use crate::arena::{Lifetime, Slot};
+use crate::price_index::Rank;
 
 /// The terms of an order that is not plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +41,13 @@ pub(crate) struct Stop {
     pub(crate) turn: u64,
 }
 
-/// Extras by place, and the times at which orders expire.
+/// Extras by place, the times at which orders expire, and what icebergs hide behind their slices.
 #[derive(Default)]
 pub(crate) struct ExtrasTable {
     by_slot: BTreeMap<Slot, Extras>,
     expiries: BTreeMap<(TimeNs, OrderId), Slot>,
+    /// Lots by side and price that no level counts: of orders in displayed queues, the open lots less the slices. None is zero.
+    reserves: BTreeMap<(Side, Rank), u64>,
 }
 
 impl ExtrasTable {
@@ -96,6 +99,35 @@ impl ExtrasTable {
     pub(crate) fn first_due(&self, now: TimeNs) -> Option<Slot> {
         let ((time, _), slot) = self.expiries.first_key_value()?;
         (*time <= now).then_some(*slot)
+    }
+
+    /// The lots that icebergs of a price hide behind their slices.
+    #[inline]
+    pub(crate) fn reserve(&self, side: Side, rank: Rank) -> u64 {
+        if self.reserves.is_empty() { 0 } else { self.reserves.get(&(side, rank)).copied().unwrap_or(0) }
+    }
+
+    /// An order of a displayed queue hides `lots` there from now on.
+    pub(crate) fn add_reserve(&mut self, side: Side, rank: Rank, lots: SizeLots) {
+        if !lots.is_zero() {
+            *self.reserves.entry((side, rank)).or_default() += lots.get();
+        }
+    }
+
+    /// `lots` of what [`Self::add_reserve`] added are hidden no more.
+    pub(crate) fn take_reserve(&mut self, side: Side, rank: Rank, lots: SizeLots) {
+        if lots.is_zero() {
+            return;
+        }
+        let reserve = self.reserves.get_mut(&(side, rank)).expect("what leaves the reserve of a price was in it");
+        *reserve -= lots.get();
+        if *reserve == 0 {
+            self.reserves.remove(&(side, rank));
+        }
+    }
+
+    pub(crate) fn reserves(&self) -> &BTreeMap<(Side, Rank), u64> {
+        &self.reserves
     }
 
     pub(crate) fn len(&self) -> usize {

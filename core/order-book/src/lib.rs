@@ -25,6 +25,7 @@ mod arena;
 mod art;
 mod auction;
 mod book;
+mod day_end;
 mod extras;
 mod frozen;
 mod id_index;
@@ -37,6 +38,7 @@ mod warm;
 
 pub use api::*;
 pub use art::Art;
+pub use auction::PriceSearch;
 pub use book::OrderBook;
 pub use frozen::FrozenOrders;
 pub use ladder::Ladder;

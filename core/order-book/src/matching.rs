@@ -350,6 +350,7 @@ impl<I: PriceIndex> OrderBook<I> {
         };
         let order = &mut self.arena[slot];
         order.slice = order.open.min(peak);
+        self.extras.take_reserve(order.side, order.rank, order.slice);
         order.next = None;
         order.prev = level.tail;
         order.seniority = Seniority::Joined;
@@ -405,11 +406,16 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Reduces an order by `by` in place, its hidden part first.
     fn shrink(&mut self, slot: Slot, by: SizeLots, events: &mut impl BookEvents) {
         let order = &mut self.arena[slot];
+        let hid = order.reserve();
         order.open -= by;
         let cut = order.slice.saturating_sub(order.open);
         order.slice -= cut;
         let (side, place, rank) = (order.side, order.place, order.rank);
+        let hides = order.reserve();
         self.queue_mut(side as usize, place, rank).lots -= cut.get();
+        if hides != hid {
+            self.extras.take_reserve(side, rank, hid - hides);
+        }
         if place == Place::Displayed && !cut.is_zero() {
             events.level_changed(side, rank.price(side));
         }

@@ -187,6 +187,7 @@ impl<I: PriceIndex> OrderBook<I> {
             }
             self.arena[slot].slice = order.shown;
             let rank = self.arena[slot].rank;
+            self.extras.add_reserve(order.side, rank, cut);
             self.sides[order.side as usize].displayed.level_mut(rank).lots -= cut.get();
         }
         Ok(())
@@ -221,6 +222,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.arena.check_invariants();
         let mut special = 0;
         let mut expiring = 0;
+        let mut reserves = BTreeMap::new();
         for (slot, order) in self.arena.iter() {
             assert_eq!(
                 self.find(order.owner, order.client_order_id).map(|handle| handle.0.slot),
@@ -230,10 +232,14 @@ impl<I: PriceIndex> OrderBook<I> {
             if order.plain == crate::arena::Plain::No {
                 special += 1;
                 expiring += usize::from(self.extras.get(slot).expires().is_some());
+                if order.place == Place::Displayed && !order.reserve().is_zero() {
+                    *reserves.entry((order.side, order.rank)).or_default() += order.reserve().get();
+                }
             }
         }
         assert_eq!(special, self.extras.len(), "extras without an order");
         assert_eq!(expiring, self.extras.expiry_count(), "expiries without an order");
+        assert_eq!(reserves, *self.extras.reserves(), "what icebergs hide and what is known of it");
     }
 
     fn check_level(&self, side: Side, place: Place, rank: Rank, level: &Level, seen: &mut BTreeMap<Slot, ()>) {

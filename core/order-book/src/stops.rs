@@ -1,6 +1,7 @@
 //! Pending stops, which wait for a trade to touch their trigger.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use walras_types::{PriceTicks, Side};
 
@@ -68,6 +69,15 @@ impl Stops {
     #[inline]
     pub(crate) fn has_paused(&self) -> bool {
         self.paused.is_some()
+    }
+
+    /// The stop of a side that enters next after this one.
+    pub(crate) fn after(&self, side: Side, stop: Stop) -> Option<Slot> {
+        let from = match stop.trigger.becomes {
+            Becomes::Rest => Bound::Unbounded,
+            Becomes::Market | Becomes::Limit => Bound::Excluded((key(side, stop.trigger.price), stop.turn)),
+        };
+        self.waiting[side as usize].range((from, Bound::Unbounded)).next().map(|(_, slot)| *slot)
     }
 
     /// All pending stops of a side, the first to enter first.

@@ -23,6 +23,15 @@ pub const MEETINGS_PER_ENTRY_MAX: u32 = 500;
 /// The cost of a triggered stop in units of [`MEETINGS_PER_ENTRY_MAX`], in addition to its trades.
 pub const STOP_MEETINGS: u32 = 8;
 
+/// Price levels that an auction sets against each other for one unit of [`MEETINGS_PER_ENTRY_MAX`] while it looks for its price.
+pub const LEVELS_PER_MEETING: u32 = 4;
+
+/// Orders that the end of a day passes over, because they stay, for one unit of [`MEETINGS_PER_ENTRY_MAX`]. One that it cancels is a unit.
+pub const LOOKS_PER_MEETING: u32 = 8;
+
+/// Maximum number of price levels that an indicative price is computed from. An auction in which more of them cross has none.
+pub const INDICATIVE_LEVELS_MAX: u64 = 5_000;
+
 /// Maximum number of orders at a price for a proportional allocation. A longer queue trades first in, first out.
 pub const SHARED_LEVEL_ORDERS_MAX: u32 = 512;
 

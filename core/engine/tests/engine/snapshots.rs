@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 use walras_engine::versions::{NEWEST, OLDEST, REHEARSAL};
 use walras_engine::{Engine, RestoreError, snapshot_hash};
+use walras_order_book::Ladder;
 use walras_types::*;
 use walras_wire::*;
 
 use crate::generate::{Step, steps};
-use crate::venue::{MapIndex, Venue, opening, spec};
+use crate::venue::{MapIndex, Venue, lots, opening, phase, spec, ticks};
 
 fn snapshot(engine: &Engine) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -157,5 +158,61 @@ proptest! {
             expected[at..at + 2].copy_from_slice(&new);
             prop_assert_eq!(&snapshot(&restored)[..expected.len()], &expected[..], "one state has one encoding");
         }
+    }
+}
+
+/// An engine whose entries meet ten, after an auction of thirty trades at as many prices began to trade, or a day to end.
+fn changing(last: TradingPhase, ticks_after: usize) -> Engine {
+    let mut venue = Venue::<Ladder>::new();
+    venue.engine.set_meetings_max(10);
+    let mut commands = vec![Command::Venue(VenueCommand::SetEngineVersion(NEWEST))];
+    commands.extend(opening(2, 1_000_000, &[spec(0)]));
+    commands.extend([phase(0, TradingPhase::PreOpen), phase(0, TradingPhase::OpeningAuction)]);
+    for id in 0..50 {
+        for (account, side, price) in [(0, Side::Sell, 101 + id), (1, Side::Buy, 190)] {
+            let terms = OrderTerms { time_in_force: TimeInForce::Day, ..OrderTerms::limit(side, ticks(price), lots(1)) };
+            let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(0), ClientOrderId(id as u64));
+            commands.push(Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms })));
+        }
+    }
+    commands.push(phase(0, last));
+    commands.extend(vec![Command::Venue(VenueCommand::Tick); ticks_after]);
+    for command in commands {
+        venue.apply(command);
+    }
+    assert!(venue.engine.has_work());
+    venue.engine
+}
+
+/// What is left of a change of phase is checked against the book: whatever a snapshot says of it either goes on to the end or is refused.
+#[test]
+fn a_change_of_phase_that_the_book_contradicts_is_refused() {
+    let (to_continuous, to_closed) = (TradingPhase::Continuous, TradingPhase::Closed);
+    // The tag, the phase that follows, and what is known of the rest.
+    let cases = [
+        (changing(to_continuous, 0), vec![1, to_continuous as u8, 40, 0, 0, 0, 0, 0, 0, 0]),
+        (changing(to_continuous, 2), [vec![2, to_continuous as u8], 150_i64.to_le_bytes().to_vec(), vec![50]].concat()),
+        (changing(to_closed, 0), vec![4, 1, 0, 0, 0, 10]),
+    ];
+    for (engine, front) in cases {
+        let bytes = snapshot(&engine);
+        let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&front)).collect();
+        let [at] = places[..] else { panic!("{front:?} is at {places:?}") };
+        let mut refused = 0;
+        for (at, value) in (at..at + 34).flat_map(|at| [0, 1, 2, 3, 5, 39, 80, 255].map(|value| (at, value))) {
+            match resealed(&bytes, at, &[value]) {
+                Err(_) => refused += 1,
+                Ok(mut restored) => {
+                    let mut events = Vec::new();
+                    for _ in 0..5 {
+                        let (next, time) = (restored.last_applied().next(), restored.time());
+                        restored.apply(next, time, &Command::Venue(VenueCommand::Tick), &mut events);
+                        restored.check_invariants();
+                    }
+                    assert!(!restored.has_work(), "byte {at} as {value}");
+                }
+            }
+        }
+        assert!(refused > 50, "{front:?}: {refused}");
     }
 }

@@ -1,7 +1,8 @@
 //! Work in steps comes to what it would come to at once: an engine whose entries may meet few orders, against one whose entries meet all.
 
 use proptest::prelude::*;
-use walras_engine::Engine;
+use walras_engine::versions::{NEWEST, OLDEST};
+use walras_engine::{Engine, Uncross};
 use walras_order_book::Ladder;
 use walras_types::*;
 use walras_wire::*;
@@ -20,10 +21,18 @@ struct Two {
 
 impl Two {
     fn new(meetings_max: u32) -> Self {
+        Self::under(NEWEST, meetings_max)
+    }
+
+    fn under(version: EngineVersion, meetings_max: u32) -> Self {
         let (mut stepped, mut whole) = (Venue::new(), Venue::new());
         stepped.engine.set_meetings_max(meetings_max);
         whole.engine.set_meetings_max(u32::MAX);
-        Self { stepped, whole, meetings_max, busy_entries: 0 }
+        let mut two = Self { stepped, whole, meetings_max, busy_entries: 0 };
+        if version > OLDEST {
+            two.apply(0, Command::Venue(VenueCommand::SetEngineVersion(version)));
+        }
+        two
     }
 
     /// Applies a command once nothing is left of what came before, and ticks until nothing is left of it. The events of each.
@@ -76,13 +85,14 @@ fn lasting(events: &[Event]) -> Vec<Event> {
         Event::Order(OrderEvent::Reduced(e)) => Some(e.instrument),
         Event::Order(OrderEvent::Replenished(e)) => Some(e.instrument),
         Event::Instrument(InstrumentEvent::PhaseChanged(e)) => Some(e.instrument),
+        Event::Instrument(InstrumentEvent::Uncrossed(e)) => Some(e.instrument),
         _ => None,
     });
     events
 }
 
-fn check(steps: &[Step], meetings_max: u32) -> u32 {
-    let mut two = Two::new(meetings_max);
+fn check(steps: &[Step], version: EngineVersion, meetings_max: u32) -> u32 {
+    let mut two = Two::under(version, meetings_max);
     for &(pause, command) in steps {
         let [stepped, whole] = two.apply(pause, command);
         assert_eq!(lasting(&stepped), lasting(&whole), "{command:?}");
@@ -103,8 +113,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn steps_come_to_what_happens_at_once(steps in steps(allocation(), 120), meetings_max in 1..12_u32) {
-        check(&steps, meetings_max);
+    fn steps_come_to_what_happens_at_once(
+        steps in steps(allocation(), 120), version in OLDEST.0..=NEWEST.0, meetings_max in 1..12_u32
+    ) {
+        check(&steps, EngineVersion(version), meetings_max);
     }
 }
 
@@ -222,4 +234,132 @@ fn what_is_due_at_the_same_time_expires_in_steps_and_trades_no_more() {
     }
     assert_eq!(cancelled(&venue.apply(sell)), 5);
     assert!(!venue.engine.has_work());
+}
+
+fn set_phase(two: &mut Two, to: TradingPhase) -> [Vec<Event>; 2] {
+    two.apply(0, phase(0, to))
+}
+
+fn trades(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::Order(OrderEvent::Traded(_)))).count()
+}
+
+/// An opening auction in which account 0 offers `count` lots one by one, each at a price of its own from 101 up, and account 1 wants all
+/// of them.
+fn auction(count: u64) -> Two {
+    let mut two = Two::new(10);
+    for command in opening(3, 1_000_000_000, &[spec(0)]) {
+        two.apply(0, command);
+    }
+    for next in [TradingPhase::PreOpen, TradingPhase::OpeningAuction] {
+        set_phase(&mut two, next);
+    }
+    for id in 0..count {
+        let price = ticks(101 + id as i64);
+        two.apply(0, order(0, id, OrderTerms::limit(Side::Sell, price, lots(1))));
+        two.apply(0, order(1, id, OrderTerms::limit(Side::Buy, ticks(190), lots(1))));
+    }
+    two
+}
+
+#[test]
+fn an_uncross_looks_for_its_price_and_trades_in_steps() {
+    let mut two = auction(45);
+    // Entries that may meet ten look at forty levels, then trade ten times each.
+    let [stepped, at_once] = set_phase(&mut two, TradingPhase::Continuous);
+    assert_eq!((trades(&stepped), lasting(&stepped)), (45, lasting(&at_once)));
+    assert!(two.busy_entries >= 5, "{} entries", two.busy_entries);
+}
+
+#[test]
+fn between_the_steps_of_an_uncross_the_phase_is_the_auction_and_the_book_takes_nothing() {
+    let mut two = auction(45);
+    let venue = &mut two.stepped;
+    let all = venue.engine.indicative(InstrumentId(0)).unwrap();
+    let first = venue.apply(phase(0, TradingPhase::Continuous));
+    assert_eq!((first.len(), venue.engine.has_work()), (0, true), "it looks for its price: {first:?}");
+    assert_eq!(venue.engine.indicative(InstrumentId(0)), Some(all));
+    let late = venue.apply(order(2, 1, OrderTerms::limit(Side::Buy, ticks(190), lots(1))));
+    assert!((1..=10).contains(&trades(&late)), "{late:?}");
+    let Some(Event::Rejected(Rejected { reason: RejectReason::BookBusy, .. })) = late.last() else { panic!("{late:?}") };
+    let again = venue.apply(phase(0, TradingPhase::Halt));
+    let Some(Event::Rejected(Rejected { reason: RejectReason::BookBusy, .. })) = again.last() else { panic!("{again:?}") };
+    let left = SizeLots::new(all.volume.get() - (trades(&late) + trades(&again)) as u64);
+    assert_eq!(venue.engine.indicative(InstrumentId(0)), Some(Uncross { volume: left, ..all }), "what is left of it");
+    assert_eq!(venue.engine.instrument(InstrumentId(0)).unwrap().phase, TradingPhase::OpeningAuction);
+
+    // Who is suspended meanwhile trades what was settled at the auction's price, and the rest of its orders leaves then.
+    let suspend = SetAccountStatus { account: AccountId(1), status: AccountStatus::Suspended };
+    let mut events = venue.apply(Command::Account(AccountCommand::SetStatus(suspend)));
+    while venue.engine.has_work() {
+        events.extend(venue.apply(tick()));
+    }
+    assert_eq!(trades(&late) + trades(&again) + trades(&events), 45);
+    let told = |event: &Event| match event {
+        Event::Instrument(InstrumentEvent::Uncrossed(e)) => Some(e.volume),
+        _ => None,
+    };
+    assert_eq!(events.iter().filter_map(told).collect::<Vec<_>>(), [lots(45)], "the whole volume, once");
+    assert_eq!(venue.engine.instrument(InstrumentId(0)).unwrap().phase, TradingPhase::Continuous);
+}
+
+#[test]
+fn who_is_suspended_while_a_day_ends_leaves_after_it() {
+    let mut two = deep(35);
+    for id in 0..35 {
+        let terms = OrderTerms { time_in_force: TimeInForce::Day, ..OrderTerms::limit(Side::Buy, ticks(90), lots(1)) };
+        two.apply(0, order(1, id, terms));
+    }
+    let venue = &mut two.stepped;
+    let reasons = |events: &[Event]| -> Vec<_> {
+        let reason = |event: &Event| match event {
+            Event::Order(OrderEvent::Cancelled(e)) => Some(e.reason),
+            _ => None,
+        };
+        events.iter().filter_map(reason).collect()
+    };
+    let first = venue.apply(phase(0, TradingPhase::Closed));
+    assert_eq!(reasons(&first), [CancelReason::DayEnded; 10]);
+    let mut events = Vec::new();
+    for account in [0, 1] {
+        let suspend = SetAccountStatus { account: AccountId(account), status: AccountStatus::Suspended };
+        events.extend(venue.apply(Command::Account(AccountCommand::SetStatus(suspend))));
+    }
+    while venue.engine.has_work() {
+        events.extend(venue.apply(tick()));
+    }
+    let all = reasons(&events);
+    assert_eq!(all, [[CancelReason::DayEnded; 25].as_slice(), &[CancelReason::AccountSuspended; 35]].concat());
+    assert_eq!(venue.engine.open_order_count(InstrumentId(0)), 0);
+}
+
+#[test]
+fn the_end_of_a_day_passes_over_what_stays_in_steps() {
+    let mut two = deep(200);
+    let terms = OrderTerms { time_in_force: TimeInForce::Day, ..OrderTerms::limit(Side::Sell, ticks(150), lots(1)) };
+    for id in 200..215 {
+        two.apply(0, order(0, id, terms));
+    }
+    let [stepped, at_once] = set_phase(&mut two, TradingPhase::Closed);
+    assert_eq!((lasting(&stepped), stepped.len()), (lasting(&at_once), 16));
+    assert!(two.busy_entries >= 3, "{} entries: each looks at eighty orders", two.busy_entries);
+}
+
+/// Before version 13 both are whole.
+#[test]
+fn earlier_versions_change_the_phase_in_one_entry() {
+    let mut two = Two::under(EngineVersion(12), 10);
+    for command in opening(3, 1_000_000_000, &[spec(0)]) {
+        two.apply(0, command);
+    }
+    for next in [TradingPhase::PreOpen, TradingPhase::OpeningAuction] {
+        set_phase(&mut two, next);
+    }
+    for id in 0..30 {
+        for (account, side) in [(0, Side::Sell), (1, Side::Buy)] {
+            two.apply(0, order(account, id, OrderTerms::limit(side, ticks(100), lots(1))));
+        }
+    }
+    let [stepped, _] = set_phase(&mut two, TradingPhase::Continuous);
+    assert_eq!((trades(&stepped), two.busy_entries), (30, 0));
 }

@@ -23,6 +23,8 @@ pub(crate) trait Book {
     fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape);
     fn expire(&mut self, now: TimeNs, tape: &mut Tape);
     fn end_day(&mut self, tape: &mut Tape);
+    /// In the book's order.
+    fn end_day_in_steps(&mut self, looks: u64, tape: &mut Tape);
     fn take_triggered(&mut self) -> Option<Entry>;
     fn auction(&self, reference: PriceTicks) -> Option<Uncross>;
     fn uncross(&mut self, uncross: &Uncross, tape: &mut Tape);
@@ -82,14 +84,38 @@ impl<I: PriceIndex> Book for OrderBook<I> {
     fn end_day(&mut self, tape: &mut Tape) {
         OrderBook::end_day(self, tape);
     }
+    fn end_day_in_steps(&mut self, looks: u64, tape: &mut Tape) {
+        let mut from = None;
+        loop {
+            let start = from.map(|(owner, name)| OrderBook::find(self, owner, name).expect("what it stopped at is open"));
+            from = OrderBook::end_day_from(self, start, &mut looks.clone(), tape);
+            if from.is_none() {
+                return;
+            }
+            Book::restart(self, looks);
+        }
+    }
     fn take_triggered(&mut self) -> Option<Entry> {
         OrderBook::take_triggered(self)
     }
     fn auction(&self, reference: PriceTicks) -> Option<Uncross> {
-        OrderBook::auction(self, reference)
+        let mut search = self.begin_price_search();
+        while self.go_on_searching(&mut search, 1) == 1 {}
+        let found = self.found(&search, reference);
+        assert_eq!(found, OrderBook::auction(self, reference), "a search in steps comes to the same");
+        assert!(found.is_none_or(|found| self.uncrosses(found.price, found.volume)));
+        found
     }
     fn uncross(&mut self, uncross: &Uncross, tape: &mut Tape) {
-        OrderBook::uncross(self, uncross, tape);
+        let (mut left, mut turns) = (uncross.volume, 1);
+        while !left.is_zero() {
+            left = self.uncross_some(uncross.price, left, &mut { turns }, tape);
+            turns = turns % 3 + 1;
+            assert!(self.uncrosses(uncross.price, left), "what is left of an uncross is all that crosses");
+            if !left.is_zero() {
+                Book::restart(self, 5);
+            }
+        }
     }
     fn restart(&mut self, hash_seed: u64) {
         let orders = Book::view(self).orders;
@@ -166,6 +192,9 @@ impl Book for NaiveBook {
     }
     fn end_day(&mut self, tape: &mut Tape) {
         NaiveBook::end_day(self, tape);
+    }
+    fn end_day_in_steps(&mut self, _looks: u64, tape: &mut Tape) {
+        self.end_day_in_book_order(tape);
     }
     fn take_triggered(&mut self) -> Option<Entry> {
         NaiveBook::take_triggered(self)
@@ -266,6 +295,10 @@ impl<B: Book> Venue<B> {
             }
             Op::EndDay => {
                 self.book.end_day(&mut self.tape);
+                Answer::Nothing
+            }
+            Op::EndDayInSteps(looks) => {
+                self.book.end_day_in_steps(*looks, &mut self.tape);
                 Answer::Nothing
             }
             Op::Trigger(band) => self.trigger(self.band(*band)),

@@ -54,6 +54,7 @@ pub(crate) enum Op {
     CancelAll(OwnerId, Option<Side>),
     Expire(TimeNs),
     EndDay,
+    EndDayInSteps(u64),
     /// Enters the stops that the last trade touches, until there is none.
     Trigger(HalfBand),
     /// From now on orders collect.
@@ -184,6 +185,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         6 => (0u32..4, prop::option::of(side())).prop_map(|(owner, side)| Op::CancelAll(OwnerId(owner), side)),
         10 => (0u64..40).prop_map(|now| Op::Expire(TimeNs(now))),
         4 => Just(Op::EndDay),
+        4 => (1..40_u64).prop_map(Op::EndDayInSteps),
         100 => band().prop_map(Op::Trigger),
         8 => Just(Op::Collect),
         25 => price().prop_map(Op::Uncross),

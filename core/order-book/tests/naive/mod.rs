@@ -388,6 +388,13 @@ impl NaiveBook {
         self.remove_all(RemovalCause::DayEnded, tape, |order| order.time_in_force == TimeInForce::Day);
     }
 
+    pub(crate) fn end_day_in_book_order(&mut self, tape: &mut Tape) {
+        for order in self.orders().into_iter().filter(|order| order.time_in_force == TimeInForce::Day) {
+            self.cancel(order.owner, order.client_order_id);
+            tape.removed(&order, RemovalCause::DayEnded);
+        }
+    }
+
     pub(crate) fn expire(&mut self, now: TimeNs, tape: &mut Tape) {
         while let Some(due) = self.next_expiry().filter(|due| *due <= now) {
             self.remove_all(RemovalCause::Expired, tape, |order| order.time_in_force == TimeInForce::GoodTill(due));

@@ -125,6 +125,7 @@ fn op(c: &mut Choices<'_>) -> Op {
         },
         3 => Op::CancelAll(OwnerId(c.below(4) as u32), (c.below(2) == 1).then(|| side(c))),
         4 => Op::Expire(TimeNs(c.below(40))),
+        5 if c.one_in(2) => Op::EndDayInSteps(c.within(1, 40)),
         5 => Op::EndDay,
         6 => Op::Trigger(band(c)),
         7 => Op::Collect,
