@@ -1,8 +1,9 @@
 //! What the venue promises of itself, measured: `make bench NAME=promises`.
 //!
 //! Bounded work: how long the longest single entry of the log takes, where an order meets 200,000 others, a trade touches 100,000
-//! stops, or an order that must fill whole can not. Each is applied entry by entry as a leader logs it, and every entry is timed.
-//! What is left out: the log, the network, and what readers of the events do.
+//! stops, an order that must fill whole can not, an auction trades 200,000 times, a day with 200,000 orders ends, or an account is
+//! suspended that has as many orders as it may have by default. Each is applied entry by entry as a leader logs it, and every entry is
+//! timed. What is left out: the log, the network, and what readers of the events do.
 //!
 //! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`. An upgrade under load:
 //! `promises/upgrades.rs`. What somebody sends again: `walras_siege::replays`. CloudEx's shard with four gateways:
@@ -19,8 +20,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use walras_engine::Engine;
-use walras_types::{AccountId, ClientOrderId, OrderTerms, OrderType, PriceTicks, RejectReason, Side, SizeLots, TimeInForce};
-use walras_wire::{Command, Event, NewOrder, OrderCommand, OrderEvent, VenueCommand};
+use walras_engine::versions::NEWEST;
+use walras_types::limits::OPEN_ORDERS_DEFAULT;
+use walras_types::{
+    AccountId, ClientOrderId, OrderTerms, OrderType, PriceTicks, RejectReason, Side, SizeLots, TimeInForce, TradingPhase,
+};
+use walras_wire::{
+    AccountCommand, AccountStatus, Command, Event, InstrumentCommand, NewOrder, OrderCommand, OrderEvent, SetAccountStatus,
+    SetTradingPhase, VenueCommand,
+};
 
 use crate::report::{Figure, Report, Unit};
 use crate::statistics::median;
@@ -66,9 +74,10 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.require(REQUIRED);
     planted(config, report)?;
     let (makers, stops) = if config.is_full { (200_000, 100_000) } else { (2_000, 1_000) };
-    let mut worst = [Vec::new(), Vec::new(), Vec::new()];
+    let mut worst = [const { Vec::new() }; 6];
     for round in 1..=config.rounds {
-        let found = [unfillable(makers)?, fills(makers)?, triggered(stops)?];
+        let found =
+            [unfillable(makers)?, fills(makers)?, triggered(stops)?, uncrossed(makers)?, day_ended(makers)?, suspended(makers)?];
         eprintln!("  round {round}: {found:?} us");
         worst.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
     }
@@ -86,8 +95,18 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.figure(Figure::new("orders_page_100k_ms", page_ms, Unit::Ms));
     report.figure(Figure::new("orders_all_100k_ms", all_ms, Unit::Ms));
     report.figure(Figure::new("good_p50_ratio_under_reads", p50_ratio, Unit::Ratio));
-    report.check(format!("{makers} orders filled and {stops} stops triggered, each once, in entries of the log"));
-    let names = ["fok_worst_us_at_200k", "fills_200k_longest_hold_us", "stops_100k_longest_hold_us"];
+    report.check(format!(
+        "{makers} orders filled, {stops} stops triggered, {makers} trades of an auction and {makers} orders of a day cancelled, each once, in \
+         entries of the log"
+    ));
+    let names = [
+        "fok_worst_us_at_200k",
+        "fills_200k_longest_hold_us",
+        "stops_100k_longest_hold_us",
+        "uncross_200k_longest_hold_us",
+        "day_end_200k_longest_hold_us",
+        "suspend_10k_longest_hold_us",
+    ];
     for (name, samples) in names.into_iter().zip(worst) {
         report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
     }
@@ -237,6 +256,7 @@ fn carry_out(engine: &mut Engine, command: &Command, wanted: impl Fn(&OrderEvent
 /// A venue in which that many offers of one lot rest.
 fn offered(count: u64) -> anyhow::Result<Engine> {
     let (mut engine, mut events) = (open(USERS), Vec::new());
+    apply(&mut engine, &Command::Venue(VenueCommand::SetEngineVersion(NEWEST)), &mut events);
     for id in 0..count {
         let account = AccountId(u32::try_from(id % u64::from(MAKERS))?);
         apply(&mut engine, &order(account, id, OrderTerms::limit(Side::Sell, price(id % PRICES), lots(1))), &mut events);
@@ -285,5 +305,58 @@ fn triggered(stops: u64) -> anyhow::Result<f64> {
     let taker = order(TAKER, 1, OrderTerms::limit(Side::Buy, price(0), lots(1)));
     let (longest, entered) = carry_out(&mut engine, &taker, |event| matches!(event, OrderEvent::Triggered(_)));
     ensure!(entered as u64 == stops, "{entered} stops of {stops}");
+    Ok(longest)
+}
+
+fn enter_phase(phase: TradingPhase) -> Command {
+    Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: INSTRUMENT, phase }))
+}
+
+/// Bids of one lot at prices from the best offer on, each for a name of its own.
+fn bid(engine: &mut Engine, count: u64, above_best: impl Fn(u64) -> i64, time_in_force: TimeInForce) -> anyhow::Result<()> {
+    let mut events = Vec::new();
+    for id in 0..count {
+        let account = AccountId(u32::try_from(id % u64::from(MAKERS))?);
+        let terms = OrderTerms::limit(Side::Buy, PriceTicks::saturating(BEST + above_best(id)), lots(1));
+        apply(engine, &order(account, (1 << 40) + id, OrderTerms { time_in_force, ..terms }), &mut events);
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "a bid was refused: {events:?}");
+    }
+    Ok(())
+}
+
+/// A closing auction in which so many bids at as many prices as there are trade with as many offers.
+fn uncrossed(makers: u64) -> anyhow::Result<f64> {
+    let (mut engine, mut events) = (offered(makers)?, Vec::new());
+    apply(&mut engine, &enter_phase(TradingPhase::ClosingAuction), &mut events);
+    let prices = i64::try_from(PRICES)?;
+    bid(&mut engine, makers, |id| prices + i64::try_from(id).unwrap_or(0) % prices, TimeInForce::GoodTillCancel)?;
+    let close = enter_phase(TradingPhase::Closed);
+    let (longest, trades) = carry_out(&mut engine, &close, |event| matches!(event, OrderEvent::Traded(_)));
+    ensure!(trades as u64 == makers, "{trades} trades of {makers}");
+    Ok(longest)
+}
+
+/// The end of a day of so many orders, in a book where as many stay.
+fn day_ended(makers: u64) -> anyhow::Result<f64> {
+    let mut engine = offered(makers)?;
+    let prices = i64::try_from(PRICES)?;
+    bid(&mut engine, makers, |id| -1 - i64::try_from(id).unwrap_or(0) % prices, TimeInForce::Day)?;
+    let close = enter_phase(TradingPhase::Closed);
+    let (longest, ended) = carry_out(&mut engine, &close, |event| matches!(event, OrderEvent::Cancelled(_)));
+    ensure!(ended as u64 == makers, "{ended} orders of {makers} left");
+    Ok(longest)
+}
+
+/// The suspension of an account with as many orders as it may have by default, among those of others.
+fn suspended(makers: u64) -> anyhow::Result<f64> {
+    let (mut engine, mut events) = (offered(makers)?, Vec::new());
+    let own = makers.min(u64::from(OPEN_ORDERS_DEFAULT));
+    for id in 0..own {
+        apply(&mut engine, &order(STOPS, id, OrderTerms::limit(Side::Sell, price(id % PRICES), lots(1))), &mut events);
+    }
+    let suspend = SetAccountStatus { account: STOPS, status: AccountStatus::Suspended };
+    let suspend = Command::Account(AccountCommand::SetStatus(suspend));
+    let (longest, left) = carry_out(&mut engine, &suspend, |event| matches!(event, OrderEvent::Cancelled(_)));
+    ensure!(left as u64 == own, "{left} orders of {own} left");
     Ok(longest)
 }

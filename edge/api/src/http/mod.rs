@@ -21,6 +21,7 @@ mod orders;
 mod page;
 mod patience;
 mod pools;
+mod reading;
 mod server;
 mod sessions;
 mod shards;
@@ -70,8 +71,8 @@ pub struct App {
     pub shards: Option<Shards>,
     /// Where requests are served, and the sessions of those who have logged on.
     pub requests: tokio::runtime::Handle,
-    /// Where the sessions of all other readers are served: however many there are and whatever they do, requests do not wait for
-    /// them.
+    /// Where the sessions of all other readers are served, and long answers are made (`reading`): however many there are and whatever
+    /// they do, requests do not wait for them.
     pub readers: tokio::runtime::Handle,
     /// Tells sessions that the server stops.
     pub stopping: tokio::sync::watch::Receiver<bool>,
@@ -189,6 +190,8 @@ routes! {
 
 /// The whole service, with what opens WebSockets.
 pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
+    let patience = Duration::from_millis(app.config.http.request_timeout_ms);
+    let readers = reading::Readers { threads: app.readers.clone(), patience };
     routes(socket)
         .fallback(page::serve)
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
@@ -200,6 +203,7 @@ pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
         .layer(axum::middleware::from_fn_with_state(app.clone(), cluster::name_leader))
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
         .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024).and(NotForContentType::const_new(history::PARQUET))))
+        .layer(axum::middleware::from_fn_with_state(readers, reading::among_readers))
         .layer(axum::middleware::from_fn(security_headers))
         .with_state(app)
 }
