@@ -3,15 +3,18 @@
 //! Every market has a clearing in each of its parts, so a search without one has failed. Tatonnement, as the papers have it, runs
 //! on the same markets wherever the portfolio fails, and on a sample of the others.
 
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use walras_batch_solver::{Deadline, Settings, clear};
-use walras_clearing::BatchMarket;
+use walras_batch_solver::{Deadline, KeptIndex, Settings, clear, clear_with};
+use walras_clearing::{BatchMarket, Offer, OfferKey, Pair, SellChange};
 use walras_price_solver::demand::DemandIndex;
 use walras_price_solver::families::{self, Family, FamilyMarket};
+use walras_price_solver::random::Random;
 use walras_price_solver::solve::{Accuracy, Budget, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
-use walras_price_solver::synthetic::{Model, Shape, Variant};
+use walras_price_solver::synthetic::{MadeBatch, Model, Shape, Variant};
 use walras_types::{Commission, Mu};
 
 use crate::clearing::sells_of;
@@ -103,22 +106,56 @@ fn dense(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From a market's offers to prices, from the last block's: the index of the solver is made from the offers each time.
+/// The share of standing offers that goes from one block to the next; as many come.
+const CHANGING: f64 = 0.1;
+/// Threads that change the market, as in a venue on such a machine. Index and prices are found on one.
+const THREADS: usize = 2;
+
+/// From a block's changes to prices: offers come and go, the solver's index follows, prices are searched from the last block's. Each
+/// round's result is that of an index made anew.
 fn offers_to_prices(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let offer_count = if config.is_full { 500_000 } else { 5_000 };
     eprintln!("50 assets, {offer_count} offers, from offers to prices");
     let model = Model { asset_count: 50, offer_count, variant: Variant::Default, shape: Shape::Cycles };
-    let market = BatchMarket::build(50, &sells_of(&families::made(model, 0).offers)?, &[], Vec::new())?;
-    let settings = settings()?;
-    let last = clear(&market, &settings)?.proposal.prices;
-    let mut times = Vec::new();
+    let (mut made, mut random, mut first_id) = (MadeBatch::new(model, 0), Random::new(0), 0);
+    let mut market = BatchMarket::build(50, &sells_of(&made.offers, &mut first_id)?, &[], Vec::new())?;
+    let (settings, threads) = (settings()?, NonZero::new(THREADS).context("at least one thread")?);
+    let mut kept = KeptIndex::default();
+    let mut last = clear_with(&mut kept, &market, &settings)?.proposal.prices;
+    let (mut all, mut parts) = (Vec::new(), [Vec::new(), Vec::new(), Vec::new()]);
     for _ in 0..config.rounds {
-        let cleared = clear(&market, &Settings { start: Some(&last), ..settings })?;
+        let mut changes: BTreeMap<Pair, (Vec<OfferKey>, Vec<Offer>)> = BTreeMap::new();
+        for book in market.books() {
+            let gone = book.sells().as_slice().iter().filter(|_| random.unit() < CHANGING).map(Offer::key);
+            changes.entry(book.pair()).or_default().0.extend(gone);
+        }
+        made.next_of((offer_count as f64 * CHANGING) as usize);
+        for (pair, offer) in sells_of(&made.offers, &mut first_id)? {
+            changes.entry(pair).or_default().1.push(offer);
+        }
+        let changes = changes.iter_mut().map(|(pair, (removed, added))| SellChange { pair: *pair, removed, added }).collect();
+        let begun = Instant::now();
+        market.change_sells(changes, threads)?;
+        let change_ms = begun.elapsed().as_secs_f64() * 1e3;
+        let settings = Settings { start: Some(&last), ..settings };
+        let cleared = clear_with(&mut kept, &market, &settings)?;
+        let times = cleared.report.times;
         ensure!(cleared.report.outcome != Outcome::Approximate, "a market that must clear did not");
-        times.push((cleared.report.times.index + cleared.report.times.prices).as_secs_f64() * 1e3);
+        let anew = clear(&market, &settings)?.proposal;
+        ensure!(cleared.proposal == anew, "an index that was kept found something else than one made anew");
+        let of_round = [change_ms, times.index.as_secs_f64() * 1e3, times.prices.as_secs_f64() * 1e3];
+        all.push(of_round.iter().sum());
+        parts.iter_mut().zip(of_round).for_each(|(samples, ms)| samples.push(ms));
+        last = anew.prices;
     }
-    let ms = report.samples("offers_to_prices_500k_ms", times);
+    report.check("offers to prices: the index that was kept found what one made anew finds, in every round");
+    let ms = report.samples("offers_to_prices_500k_ms", all);
     report.figure(Figure::new("offers_to_prices_500k_ms", ms, Unit::Ms).bar(15.0));
+    for (part, samples) in ["change", "index", "prices"].into_iter().zip(parts) {
+        let metric = format!("offers_to_prices_500k_{part}_ms");
+        let value = report.samples(&metric, samples);
+        report.figure(Figure::new(metric, value, Unit::Ms));
+    }
     Ok(())
 }
 
@@ -127,7 +164,7 @@ fn deadline(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let (asset_count, offer_count, ms) = if config.is_full { (4_000, 20_000, 2_000) } else { (200, 1_000, 20) };
     eprintln!("{asset_count} assets, {offer_count} offers, a deadline of {ms} ms");
     let model = Model { asset_count, offer_count, variant: Variant::Default, shape: Shape::EvenCycles };
-    let market = BatchMarket::build(asset_count, &sells_of(&families::made(model, 0).offers)?, &[], Vec::new())?;
+    let market = BatchMarket::build(asset_count, &sells_of(&families::made(model, 0).offers, &mut 0)?, &[], Vec::new())?;
     let settings = settings()?;
     let mut times = Vec::new();
     for _ in 0..config.rounds {

@@ -88,7 +88,7 @@ fn dense(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let offer_count = if config.is_full { 500_000 } else { 5_000 };
     eprintln!("50 assets, {offer_count} offers");
     let batch = batch(50, offer_count, Shape::Cycles);
-    let (sells, mut market_ms, mut index_ms) = (sells_of(&batch.offers)?, Vec::new(), Vec::new());
+    let (sells, mut market_ms, mut index_ms) = (sells_of(&batch.offers, &mut 0)?, Vec::new(), Vec::new());
     for _ in 0..config.rounds {
         let begun = Instant::now();
         BatchMarket::build(50, &sells, &[], Vec::new())?;
@@ -167,7 +167,7 @@ fn sparse(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 fn scale(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let offer_count = if config.is_full { 500_000 } else { 20_000 };
     eprintln!("200 assets, {offer_count} offers, prices and amounts");
-    let market = BatchMarket::build(200, &sells_of(&batch(200, offer_count, Shape::Cycles).offers)?, &[], Vec::new())?;
+    let market = BatchMarket::build(200, &sells_of(&batch(200, offer_count, Shape::Cycles).offers, &mut 0)?, &[], Vec::new())?;
     let exponent = |bits| Commission::new(bits).context("an exponent within 1 and 30");
     let settings = Settings::new(exponent(15)?, Mu::new(10).context("an exponent within 1 and 30")?);
     let (mut both, mut prices, mut amounts, mut verify) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -193,16 +193,17 @@ fn scale(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The offers in whole units.
-pub(crate) fn sells_of(offers: &[Offer]) -> anyhow::Result<Vec<(Pair, SellOffer)>> {
+/// The offers in whole units, under ids from this one on, which is then the next.
+pub(crate) fn sells_of(offers: &[Offer], next_id: &mut u64) -> anyhow::Result<Vec<(Pair, SellOffer)>> {
     let asset = |index: usize| u16::try_from(index).map(AssetIndex);
     let mut sells = Vec::with_capacity(offers.len());
-    for (number, offer) in (0_u64..).zip(offers) {
+    for (number, offer) in (*next_id..).zip(offers) {
         let pair = Pair { sell: asset(offer.sell)?, buy: asset(offer.buy)? };
         let amount = Amount::new(offer.amount as u64).context("an amount is below 2^63")?;
         let stated = BatchPrice::from_bits(offer.limit.to_bits())?;
         sells.push((pair, SellOffer::new(stated, number, OfferId(number), amount)?));
     }
+    *next_id += offers.len() as u64;
     Ok(sells)
 }
 

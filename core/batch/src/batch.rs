@@ -38,7 +38,7 @@ impl Clone for Batch {
         Self {
             settings: settings.clone(),
             table: table.clone(),
-            market: Arc::new(BatchMarket::clone(market)),
+            market: Arc::new(market.unshared()),
             pools: Arc::new(Pools::clone(pools)),
             number: *number,
             parent: *parent,

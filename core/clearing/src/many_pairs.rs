@@ -1,6 +1,7 @@
 //! Many pairs changed at once, in parallel: what a block does to a market.
 
 use std::num::NonZero;
+use std::sync::Arc;
 
 use walras_types::{Amount, NetRate};
 
@@ -192,11 +193,11 @@ impl BatchMarket {
         let mut books = Vec::with_capacity(self.books.len() + absent.len());
         for book in std::mem::take(&mut self.books) {
             while let Some(pair) = absent.next_if(|pair| *pair < book.pair) {
-                books.push(PairBook::empty(pair));
+                books.push(Arc::new(PairBook::empty(pair)));
             }
             books.push(book);
         }
-        books.extend(absent.map(PairBook::empty));
+        books.extend(absent.map(|pair| Arc::new(PairBook::empty(pair))));
         self.books = books;
     }
 
@@ -210,7 +211,7 @@ impl BatchMarket {
         act: impl Fn(&mut PairBook, W) -> R + Sync,
     ) -> Vec<R> {
         let mut books = self.books.iter_mut();
-        let found: Vec<(&mut PairBook, W)> = work
+        let found: Vec<(&mut Arc<PairBook>, W)> = work
             .into_iter()
             .map(|work| {
                 let pair = pair(&work);
@@ -225,8 +226,10 @@ impl BatchMarket {
             from = end;
             piece
         });
-        let results =
-            fork_join(pieces.collect(), |piece| piece.into_iter().map(|(book, work)| act(book, work)).collect::<Vec<R>>());
+        let results = fork_join(pieces.collect(), |piece| {
+            // Whoever else has a book goes on with the one that was.
+            piece.into_iter().map(|(book, work)| act(Arc::make_mut(book), work)).collect::<Vec<R>>()
+        });
         results.into_iter().flatten().collect()
     }
 }

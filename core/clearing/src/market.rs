@@ -1,5 +1,7 @@
 //! All that stands in one batch market.
 
+use std::sync::Arc;
+
 use walras_types::{Amount, limits::ASSETS_MAX};
 
 use crate::offer::{AssetIndex, BuyOffer, Offer, OfferKey, Pair, Pool, PoolIndex, PoolSide};
@@ -107,11 +109,15 @@ impl<T> Default for Change<T> {
 
 /// All offers and pools of one batch market. Only pairs that have an offer take memory.
 ///
+/// A clone shares the books with the original until either changes them, one by one. So who keeps a clone, as a snapshot does, costs the
+/// market a copy of the books that change meanwhile; and who keeps a [`std::sync::Weak`] of a book knows by [`Arc::as_ptr`] whether it has
+/// changed since.
+///
 /// What is for sale of an asset, in offers, at most by buy offers, and in pools, is an amount together: what the ledger reserved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchMarket {
     /// In the order of their pairs; none is empty.
-    pub(crate) books: Vec<PairBook>,
+    pub(crate) books: Vec<Arc<PairBook>>,
     pools: Vec<Pool>,
     /// Units for sale of each asset.
     pub(crate) for_sale: Vec<Amount>,
@@ -154,16 +160,16 @@ impl BatchMarket {
         check_pair(pair, self.asset_count())?;
         let place = self.books.binary_search_by_key(&pair, |book| book.pair);
         let nothing = PairBook::empty(pair);
-        let old = place.map_or(&nothing, |at| &self.books[at]);
+        let old = place.map_or(&nothing, |at| &*self.books[at]);
         let places = old.sells.locate(&mut sells.removed, &mut sells.added)?;
         let buy_places = old.buys.locate(&mut buys.removed, &mut buys.added)?;
         let change = change_of(&old.sells, &places, &sells.added) + change_of(&old.buys, &buy_places, &buys.added);
         self.for_sale[pair.sell.index()] = changed_amount(pair.sell, self.for_sale[pair.sell.index()], change)?;
         let at = place.unwrap_or_else(|at| {
-            self.books.insert(at, nothing);
+            self.books.insert(at, Arc::new(nothing));
             at
         });
-        let book = &mut self.books[at];
+        let book = Arc::make_mut(&mut self.books[at]);
         book.sells.change(&places, &sells.added);
         book.buys.change(&buy_places, &buys.added);
         if book.is_empty() {
@@ -218,6 +224,13 @@ impl BatchMarket {
         traded
     }
 
+    /// A copy that shares nothing with the original.
+    #[must_use]
+    pub fn unshared(&self) -> Self {
+        let books = self.books.iter().map(|book| Arc::new(PairBook::clone(book))).collect();
+        Self { books, pools: self.pools.clone(), for_sale: self.for_sale.clone() }
+    }
+
     /// How many assets there are.
     #[must_use]
     pub fn asset_count(&self) -> usize {
@@ -226,14 +239,14 @@ impl BatchMarket {
 
     /// The pairs that have an offer, in ascending order.
     #[must_use]
-    pub fn books(&self) -> &[PairBook] {
+    pub fn books(&self) -> &[Arc<PairBook>] {
         &self.books
     }
 
     /// What stands in a pair, if anything: O(log pairs).
     #[must_use]
     pub fn book(&self, pair: Pair) -> Option<&PairBook> {
-        self.books.binary_search_by_key(&pair, |book| book.pair).ok().map(|at| &self.books[at])
+        self.books.binary_search_by_key(&pair, |book| book.pair).ok().map(|at| &*self.books[at])
     }
 
     /// The pools, by [`PoolIndex`].
@@ -343,13 +356,13 @@ fn counting_sort(digits: usize, keys: &[SortKey], sorted: &mut [SortKey], digit:
 }
 
 /// Joins two ascending lists of pairs.
-fn join(sells: Vec<(Pair, PairOffers<Offer>)>, buys: Vec<(Pair, PairOffers<BuyOffer>)>) -> Vec<PairBook> {
+fn join(sells: Vec<(Pair, PairOffers<Offer>)>, buys: Vec<(Pair, PairOffers<BuyOffer>)>) -> Vec<Arc<PairBook>> {
     let mut books = Vec::with_capacity(sells.len().max(buys.len()));
     let (mut sells, mut buys) = (sells.into_iter().peekable(), buys.into_iter().peekable());
     while let Some(pair) = sells.peek().map(|(pair, _)| *pair).into_iter().chain(buys.peek().map(|(pair, _)| *pair)).min() {
         let sells = sells.next_if(|(of, _)| *of == pair).map_or_else(PairOffers::default, |(_, offers)| offers);
         let buys = buys.next_if(|(of, _)| *of == pair).map_or_else(PairOffers::default, |(_, offers)| offers);
-        books.push(PairBook { pair, sells, buys });
+        books.push(Arc::new(PairBook { pair, sells, buys }));
     }
     books
 }

@@ -11,7 +11,8 @@ use walras_trade_amounts::{AmountsFinder, propose, propose_until};
 use walras_types::{BatchMarketId, BatchPrice, Mu, QualityMax};
 use walras_wire::batch::{BlockProposal, Certificate as CertificateWire, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire};
 
-use crate::clear::{ClearError, Margins, Settings, Sight, Solver, clear, search};
+use crate::clear::{ClearError, Margins, Settings, Sight, Solver, clear_with, search};
+use crate::kept::KeptIndex;
 use crate::quality::Times;
 
 /// A way to search a clearing.
@@ -59,7 +60,20 @@ impl ClosedBatch<'_> {
     /// # Errors
     /// See [`ClearError`].
     pub fn propose(&self, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<BlockProposal, ClearError> {
-        let mut found = self.search(Way::Usual, start, budget)?;
+        self.propose_with(&mut KeptIndex::default(), start, budget)
+    }
+
+    /// [`Self::propose`], with the index that was kept of the market as it was before.
+    ///
+    /// # Errors
+    /// See [`ClearError`].
+    pub fn propose_with(
+        &self,
+        kept: &mut KeptIndex,
+        start: Option<&[Option<BatchPrice>]>,
+        budget: Budget<'_>,
+    ) -> Result<BlockProposal, ClearError> {
+        let mut found = self.search(Way::Usual, start, budget, kept)?;
         let mut assessed = self.assess(&found);
         let parts = self.offers.parts();
         let ways = start.map(|_| Way::Cold).into_iter().chain([Way::WithMargins, Way::AllOffers, Way::Narrow, Way::Tatonnement]);
@@ -67,7 +81,7 @@ impl ClosedBatch<'_> {
             if assessed.beyond.is_empty() || budget.is_over() {
                 break;
             }
-            let Ok(other) = self.search(way, None, budget) else { continue };
+            let Ok(other) = self.search(way, None, budget, kept) else { continue };
             let failed: BTreeSet<usize> = self.assess(&other).beyond.into_iter().collect();
             let mended = assessed.beyond.iter().filter(|part| !failed.contains(part));
             let mut prices = found.prices.clone();
@@ -118,7 +132,13 @@ impl ClosedBatch<'_> {
         Rules { lower_bounds: LowerBounds::BestEffort, ..self.rules }
     }
 
-    fn search(&self, way: Way, start: Option<&[Option<BatchPrice>]>, budget: Budget<'_>) -> Result<Proposal, ClearError> {
+    fn search(
+        &self,
+        way: Way,
+        start: Option<&[Option<BatchPrice>]>,
+        budget: Budget<'_>,
+        kept: &mut KeptIndex,
+    ) -> Result<Proposal, ClearError> {
         let Rules { commission, mu, lower_bounds } = self.rules;
         let usual = Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) };
         let settings = match way {
@@ -130,8 +150,8 @@ impl ClosedBatch<'_> {
         let margins = if way == Way::WithMargins { Margins::Always } else { Margins::WhereBelow };
         Ok(match lower_bounds {
             // Nobody reads a report, and what is proposed in the end is checked there.
-            LowerBounds::BestEffort => search(self.offers, &settings, margins, &mut Times::default())?.1.proposal,
-            LowerBounds::Required => clear(self.offers, &settings)?.proposal,
+            LowerBounds::BestEffort => search(self.offers, &settings, margins, kept, &mut Times::default())?.1.proposal,
+            LowerBounds::Required => clear_with(kept, self.offers, &settings)?.proposal,
         })
     }
 

@@ -12,6 +12,7 @@ use walras_types::{BatchPrice, Commission, Mu};
 
 use crate::close_up::{CloseUp, Lens};
 use crate::index::{self, Scale};
+use crate::kept::KeptIndex;
 use crate::quality::{self, Report, Times};
 
 /// How prices are searched.
@@ -130,8 +131,16 @@ pub struct Cleared<'m> {
 /// # Errors
 /// See [`ClearError`]. Where nothing can trade, the clearing is empty and no error.
 pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearError> {
+    clear_with(&mut KeptIndex::default(), market, settings)
+}
+
+/// [`clear`], with the index that was kept of the market as it was before.
+///
+/// # Errors
+/// See [`ClearError`].
+pub fn clear_with<'m>(kept: &mut KeptIndex, market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearError> {
     let mut times = Times::default();
-    let (priced, proposed) = search(market, settings, Margins::WhereBelow, &mut times)?;
+    let (priced, proposed) = search(market, settings, Margins::WhereBelow, kept, &mut times)?;
     let verified =
         timed(&mut times.verify, || verify(market, &proposed.proposal, &best_effort(settings))).map_err(ClearError::Rejected)?;
     let shortfall = verified.shortfall();
@@ -148,6 +157,7 @@ pub(crate) fn search(
     market: &BatchMarket,
     settings: &Settings<'_>,
     margins: Margins,
+    kept: &mut KeptIndex,
     times: &mut Times,
 ) -> Result<(Priced, Proposed), ClearError> {
     let lens = (settings.sight == Sight::CloseUps && Lens::is_for(market)).then_some(Lens::USUAL);
@@ -157,7 +167,7 @@ pub(crate) fn search(
         Settings { budget: Budget { deadline: deadline.map(|at| at.sooner(PRICES_SHARE)), ..settings.budget }, ..*settings };
     let is_over = || settings.budget.is_over();
     let mut attempt = |margin: f64| -> Result<(Priced, Proposed), ClearError> {
-        let priced = find_prices(market, &pricing, lens, margin, times)?;
+        let priced = find_prices(market, &pricing, lens, margin, kept, times)?;
         let proposed =
             timed(&mut times.amounts, || propose_until(&mut AmountsFinder::new(), market, &priced.prices, &rules, &is_over));
         Ok((priced, proposed))
@@ -230,6 +240,7 @@ pub(crate) fn find_prices(
     settings: &Settings<'_>,
     lens: Option<Lens>,
     margin: f64,
+    kept: &mut KeptIndex,
     times: &mut Times,
 ) -> Result<Priced, ClearError> {
     let start = settings.start.map(|start| {
@@ -238,10 +249,12 @@ pub(crate) fn find_prices(
     });
     let start = start.transpose().map_err(|found| ClearError::StartPrices { expected: market.asset_count(), found })?;
     let scale = Scale::new(settings.commission, settings.mu, margin);
-    let mut search = Search { market, settings, scale, queries: 0, times };
+    let mut search = Search { market, settings, scale, queries: 0, kept, times };
     let by_close_ups = lens.map(|lens| search.by_close_ups(lens, start.as_deref())).transpose()?;
     let mut solution = match by_close_ups.flatten() {
         Some(solution) => solution,
+        // With margins limits are others: the index that is kept is of those without.
+        None if margin == 0.0 => search.among_sells(start.as_deref())?,
         None => search.among_all(&|_| None, start.as_deref())?,
     };
     let is_unpriced =
@@ -284,10 +297,20 @@ struct Search<'a> {
     scale: Scale,
     /// Spent so far.
     queries: u64,
+    kept: &'a mut KeptIndex,
     times: &'a mut Times,
 }
 
 impl Search<'_> {
+    /// From all sell offers and pools.
+    fn among_sells(&mut self, start: Option<&[f64]>) -> Result<Solution, IndexError> {
+        let (market, divisor) = (self.market, self.scale.kept);
+        let index = timed(&mut self.times.index, || self.kept.of(market, divisor))?;
+        let budget = self.settings.budget;
+        let problem = Problem { index, start, accuracy: self.scale.accuracy, budget, feasible: None };
+        Ok(solve(self.settings.solver, problem, &mut self.queries, self.times))
+    }
+
     /// From all sell offers and pools, and from buy offers as far as they have a rate.
     fn among_all(&mut self, buy_rate: index::BuyRate<'_>, start: Option<&[f64]>) -> Result<Solution, IndexError> {
         let (market, kept) = (self.market, self.scale.kept);
@@ -315,14 +338,20 @@ impl Search<'_> {
     }
 
     fn in_index(&mut self, index: &DemandIndex, start: Option<&[f64]>, queries_max: u64) -> Solution {
-        let Settings { solver, budget, .. } = *self.settings;
-        let budget = Budget { queries: budget.queries.saturating_sub(self.queries).min(queries_max), ..budget };
+        let Budget { queries, .. } = self.settings.budget;
+        let budget = Budget { queries: queries.min(self.queries.saturating_add(queries_max)), ..self.settings.budget };
         let problem = Problem { index, start, accuracy: self.scale.accuracy, budget, feasible: None };
-        let mut solution = timed(&mut self.times.prices, || solver.as_price_solver().solve(&problem));
-        self.queries += solution.queries;
-        solution.queries = self.queries;
-        solution
+        solve(self.settings.solver, problem, &mut self.queries, self.times)
     }
+}
+
+/// Solves a problem whose budget counts what was spent before.
+fn solve(solver: Solver, mut problem: Problem<'_>, spent: &mut u64, times: &mut Times) -> Solution {
+    problem.budget.queries = problem.budget.queries.saturating_sub(*spent);
+    let mut solution = timed(&mut times.prices, || solver.as_price_solver().solve(&problem));
+    *spent += solution.queries;
+    solution.queries = *spent;
+    solution
 }
 
 /// Prices as a start of the next search; zero for none.

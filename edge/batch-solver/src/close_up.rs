@@ -71,7 +71,7 @@ impl CloseUp {
     ) -> Result<Self, IndexError> {
         let mut index = index::without_offers(market, kept)?;
         let levels_of = |book: &PairBook| lens.levels_of(book.sells().as_slice().len());
-        index.reserve(market.books().len(), market.books().iter().map(levels_of).sum());
+        index.reserve(market.books().len(), market.books().iter().map(|book| levels_of(book)).sum());
         let (mut sharp, mut levels) = (Vec::new(), Vec::new());
         for book in market.books() {
             let (sell, buy) = (book.pair().sell.index(), book.pair().buy.index());

@@ -6,6 +6,7 @@
 
 use walras_clearing::{AssetIndex, BatchMarket, Pair, PairBook};
 use walras_price_solver::demand::{DemandIndex, IndexError};
+use walras_price_solver::pool::Pool;
 use walras_price_solver::solve::Accuracy;
 use walras_types::{BatchPrice, Commission, Mu};
 
@@ -62,11 +63,15 @@ pub(crate) fn index_with_buys(market: &BatchMarket, kept: f64, buy_rate: BuyRate
 
 /// An index of the pools alone.
 pub(crate) fn without_offers(market: &BatchMarket, kept: f64) -> Result<DemandIndex, IndexError> {
-    DemandIndex::empty(market.asset_count(), market.pools().iter().map(|pool| pools::rule_of(pool, kept)).collect())
+    DemandIndex::empty(market.asset_count(), pools_of(market, kept))
+}
+
+pub(crate) fn pools_of(market: &BatchMarket, kept: f64) -> Vec<Pool> {
+    market.pools().iter().map(|pool| pools::rule_of(pool, kept)).collect()
 }
 
 /// The `(limit, amount)` of a pair, limits strictly ascending.
-fn collect(book: &PairBook, kept: f64, buy_rate: Option<f64>, levels: &mut Vec<(f64, f64)>) {
+pub(crate) fn collect(book: &PairBook, kept: f64, buy_rate: Option<f64>, levels: &mut Vec<(f64, f64)>) {
     levels.clear();
     let mut push = |limit: f64, amount: f64| match levels.last_mut() {
         Some((last, sum)) if *last == limit => *sum += amount,

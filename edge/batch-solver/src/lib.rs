@@ -38,7 +38,7 @@
 //! - Whatever stands in the market, [`clear`] returns a clearing that [`walras_clearing::verify`] accepted, or an error. It never panics.
 //! - Prices go from the solver to the core without loss: they are scaled by powers of two alone (unless they are further apart than its format has).
 //! - Prices from a close-up of a large market clear all of its offers: they count only where single offers were looked at.
-//! - The same market and settings give the same clearing, unless a deadline or a cancel flag cuts in. Only the times in the report differ.
+//! - The same market and settings give the same clearing, whatever index was kept of the markets before ([`KeptIndex`]), unless a deadline or a cancel flag cuts in. Only the times in the report differ.
 //!
 //! *Start reading* at [`clear`], then `close_up.rs` (large markets), [`Report`]; what becomes of it in a venue's block is [`ClosedBatch::propose`]. *Sources*: SPEEDEX (NSDI 2023): sections 4 to 6.2 (what quality means), appendices B and D
 //! (accuracy and amounts), H (why buy offers do not take part in the search of prices).
@@ -48,13 +48,15 @@ mod block;
 mod clear;
 mod close_up;
 mod index;
+mod kept;
 mod number;
 pub mod offers;
 mod pools;
 mod quality;
 
 pub use block::ClosedBatch;
-pub use clear::{ClearError, Cleared, Settings, Sight, Solver, clear};
+pub use clear::{ClearError, Cleared, Settings, Sight, Solver, clear, clear_with};
 pub use index::demand_index;
+pub use kept::KeptIndex;
 pub use quality::{Bounds, Report, Times};
 pub use walras_price_solver::solve::{Budget, Deadline, Outcome};

@@ -140,6 +140,28 @@ impl Book {
     }
 }
 
+/// A number of nodes and of sums.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    nodes: u32,
+    sums: u32,
+}
+
+impl Room {
+    fn of(offer_count: usize) -> Self {
+        Self { nodes: node_count(offer_count, depth_of(offer_count)) as u32, sums: offer_count as u32 + 1 }
+    }
+
+    fn holds(self, other: Self) -> bool {
+        other.nodes <= self.nodes && other.sums <= self.sums
+    }
+
+    /// With some to grow.
+    fn beyond(offer_count: usize) -> Self {
+        Self::of(offer_count + offer_count / 8 + 4)
+    }
+}
+
 /// Two searches in one book, on their way from the root to the leaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Search {
@@ -159,13 +181,17 @@ impl Search {
 }
 
 /// All offers and pools of a market, ready for demand queries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DemandIndex {
     pub(crate) asset_count: usize,
     nodes: Vec<Node>,
     /// Per book, `offer_count + 1` running sums from the lowest limit up: amount, and amount times limit.
     sums: Vec<[f64; 2]>,
     pub(crate) books: Vec<Book>,
+    /// Beside each book: how many nodes and sums it may come to where it lies.
+    rooms: Vec<Room>,
+    /// Nodes and sums that no book uses any more.
+    garbage: Room,
     pub(crate) pools: Vec<Pool>,
     /// Both sides of each pool, in turn.
     pub(crate) pool_sides: Vec<PoolSide>,
@@ -208,7 +234,7 @@ impl DemandIndex {
             }
             let offer = &offers[book[0] as u32 as usize];
             index.check_room(levels.len())?;
-            index.add_book(offer.sell, offer.buy, &levels);
+            index.add_book(index.books.len(), offer.sell, offer.buy, &levels, Room::of(levels.len()));
         }
         Ok(index)
     }
@@ -218,11 +244,19 @@ impl DemandIndex {
         if asset_count > ASSETS_MAX {
             return Err(IndexError::TooMany { what: "assets", count_max: ASSETS_MAX });
         }
+        let mut index = Self { asset_count, ..Self::default() };
+        index.set_pools(pools)?;
+        Ok(index)
+    }
+
+    /// Puts these pools in place of all. After an error the pools are as they were.
+    pub fn set_pools(&mut self, pools: Vec<Pool>) -> Result<(), IndexError> {
         for (pool, spec) in pools.iter().enumerate() {
-            spec.check(asset_count).map_err(|reason| IndexError::Pool { pool, reason })?;
+            spec.check(self.asset_count).map_err(|reason| IndexError::Pool { pool, reason })?;
         }
-        let pool_sides = pools.iter().enumerate().flat_map(|(pool, spec)| spec.sides(pool as u32)).collect();
-        Ok(Self { asset_count, nodes: Vec::new(), sums: Vec::new(), books: Vec::new(), pools, pool_sides, offer_count: 0 })
+        self.pool_sides = pools.iter().enumerate().flat_map(|(pool, spec)| spec.sides(pool as u32)).collect();
+        self.pools = pools;
+        Ok(())
     }
 
     /// Adds the offers of one ordered pair as `(limit, amount)`, limits strictly ascending, finite, from 0 up; amounts finite and above
@@ -231,47 +265,100 @@ impl DemandIndex {
         self.check_room(offers.len())?;
         self.check_book(sell, buy, offers)?;
         if !offers.is_empty() {
-            self.add_book(sell, buy, offers);
+            self.add_book(self.books.len(), sell, buy, offers, Room::of(offers.len()));
         }
         Ok(())
+    }
+
+    /// Puts these offers, which are as [`Self::push_book`] takes them, in place of those of an ordered pair; an empty list takes the pair
+    /// out. For an index whose pairs were added in ascending order: they stay so, and it answers as one to which the pairs were added as
+    /// they are now, to the last bit. O(offers of the pair), and O(pairs) where a pair comes or goes.
+    ///
+    /// What a book outgrows is left unused, so an index that is changed for long is to be made again now and then: see
+    /// [`Self::is_mostly_unused`].
+    pub fn set_book(&mut self, sell: usize, buy: usize, offers: &[(f64, f64)]) -> Result<(), IndexError> {
+        self.check_room(offers.len())?;
+        self.check_book(sell, buy, offers)?;
+        let at = match self.books.binary_search_by_key(&(sell as u32, buy as u32), |book| (book.sell, book.buy)) {
+            Ok(at) if !offers.is_empty() && self.rooms[at].holds(Room::of(offers.len())) => {
+                self.write_book(at, offers);
+                return Ok(());
+            }
+            Ok(at) => {
+                self.remove_book(at);
+                at
+            }
+            Err(at) => at,
+        };
+        if !offers.is_empty() {
+            self.add_book(at, sell, buy, offers, Room::beyond(offers.len()));
+        }
+        Ok(())
+    }
+
+    /// Whether books have outgrown more places than are used: make the index again.
+    pub fn is_mostly_unused(&self) -> bool {
+        2 * self.garbage.nodes as usize > self.nodes.len() || 2 * self.garbage.sums as usize > self.sums.len()
     }
 
     /// Makes room, so that adding so many offers in so many books moves nothing.
     pub fn reserve(&mut self, book_count: usize, offer_count: usize) {
         self.books.reserve(book_count);
+        self.rooms.reserve(book_count);
         self.sums.reserve(offer_count + book_count);
         // Each book's nodes are at most one more per level than full ones would be; two levels are usual.
         self.nodes.reserve(offer_count / (FANOUT - 1) + 2 * book_count);
     }
 
-    fn add_book(&mut self, sell: usize, buy: usize, offers: &[(f64, f64)]) {
-        let mut depth = 0;
-        while offers.len().div_ceil(FANOUT << (FANOUT_BITS * depth)) > 1 {
-            depth += 1;
-        }
-        self.books.push(Book {
+    /// Lays a book down behind all others, with so much room. Among the books it gets this place.
+    fn add_book(&mut self, at: usize, sell: usize, buy: usize, offers: &[(f64, f64)], room: Room) {
+        let (depth, first_node, first_sum) = (depth_of(offers.len()), self.nodes.len(), self.sums.len());
+        self.nodes.extend(nodes_of(offers, depth));
+        self.nodes.resize(first_node + room.nodes as usize, Node([f64::INFINITY; FANOUT]));
+        self.sums.extend(sums_of(offers));
+        self.sums.resize(first_sum + room.sums as usize, [0.0; 2]);
+        let book = Book {
             sell: sell as u32,
             buy: buy as u32,
-            first_node: self.nodes.len() as u32,
-            first_sum: self.sums.len() as u32,
+            first_node: first_node as u32,
+            first_sum: first_sum as u32,
             offer_count: offers.len() as u32,
-            depth,
-        });
-        for level in (1..=depth).rev() {
-            // A node's key c is the first limit below its child c + 1, `FANOUT^level` limits apart.
-            let apart = 1 << (FANOUT_BITS * level);
-            let separators: Vec<f64> = (0..offers.len()).step_by(apart).map(|at| offers[at].0).collect();
-            self.nodes.extend(separators.chunks(FANOUT).map(|children| node(children[1..].iter().copied())));
-        }
-        self.nodes.extend(offers.chunks(FANOUT).map(|leaf| node(leaf.iter().map(|&(limit, _)| limit))));
-        let (mut amounts, mut values) = (Compensated::default(), Compensated::default());
-        self.sums.push([0.0; 2]);
-        for &(limit, amount) in offers {
-            amounts.add(amount);
-            values.add(amount * limit);
-            self.sums.push([amounts.get(), values.get()]);
-        }
+            depth: depth as u32,
+        };
+        self.books.insert(at, book);
+        self.rooms.insert(at, room);
         self.offer_count += offers.len();
+    }
+
+    /// Writes a book where the one at this place among the books lies.
+    fn write_book(&mut self, at: usize, offers: &[(f64, f64)]) {
+        let (old, depth) = (self.books[at], depth_of(offers.len()));
+        let nodes = &mut self.nodes[old.first_node as usize..];
+        nodes.iter_mut().zip(nodes_of(offers, depth)).for_each(|(place, node)| *place = node);
+        let sums = &mut self.sums[old.first_sum as usize..];
+        sums.iter_mut().zip(sums_of(offers)).for_each(|(place, sum)| *place = sum);
+        self.offer_count = self.offer_count - old.offer_count as usize + offers.len();
+        self.books[at] = Book { offer_count: offers.len() as u32, depth: depth as u32, ..old };
+    }
+
+    fn remove_book(&mut self, at: usize) {
+        let (book, room) = (self.books.remove(at), self.rooms.remove(at));
+        self.offer_count -= book.offer_count as usize;
+        self.garbage.nodes += room.nodes;
+        self.garbage.sums += room.sums;
+    }
+
+    /// Whether both have the same offers, laid out alike to the last bit, wherever their books lie.
+    pub fn has_same_books(&self, other: &Self) -> bool {
+        let of_book = |index: &Self, book: &Book| {
+            let nodes = &index.nodes[book.first_node as usize..][..node_count(book.offer_count as usize, book.depth as usize)];
+            let limits: Vec<_> = nodes.iter().map(|node| node.0.map(f64::to_bits)).collect();
+            let sums = &index.sums[book.first_sum as usize..][..=book.offer_count as usize];
+            let sums: Vec<_> = sums.iter().map(|sum| sum.map(f64::to_bits)).collect();
+            (book.sell, book.buy, book.offer_count, book.depth, limits, sums)
+        };
+        let books = |index: &Self| index.books.iter().map(|book| of_book(index, book)).collect::<Vec<_>>();
+        (self.asset_count, self.offer_count) == (other.asset_count, other.offer_count) && books(self) == books(other)
     }
 
     fn check_room(&self, offer_count: usize) -> Result<(), IndexError> {
@@ -359,13 +446,46 @@ impl DemandIndex {
     }
 
     fn leaves(&self, book: &Book) -> &[Node] {
-        let next = book.first_node as usize + self.node_count(book);
+        let next = book.first_node as usize + node_count(book.offer_count as usize, book.depth as usize);
         &self.nodes[next - (book.offer_count as usize).div_ceil(FANOUT)..next]
     }
+}
 
-    fn node_count(&self, book: &Book) -> usize {
-        (0..=book.depth).map(|level| (book.offer_count as usize).div_ceil(FANOUT << (FANOUT_BITS * level))).sum()
+/// Inner levels above the leaves of a book of so many offers.
+fn depth_of(offer_count: usize) -> usize {
+    let mut depth = 0;
+    while offer_count.div_ceil(FANOUT << (FANOUT_BITS as usize * depth)) > 1 {
+        depth += 1;
     }
+    depth
+}
+
+fn node_count(offer_count: usize, depth: usize) -> usize {
+    (0..=depth).map(|level| offer_count.div_ceil(FANOUT << (FANOUT_BITS as usize * level))).sum()
+}
+
+/// The nodes of a book, from the root down.
+fn nodes_of(offers: &[(f64, f64)], depth: usize) -> impl Iterator<Item = Node> {
+    let inner = (1..=depth).rev().flat_map(move |level| {
+        // A node's key c is the first limit below its child c + 1, `FANOUT^level` limits apart.
+        let apart = 1 << (FANOUT_BITS as usize * level);
+        (0..offers.len()).step_by(apart * FANOUT).map(move |first| {
+            let children = (1..FANOUT).map(move |child| first + child * apart).take_while(|at| *at < offers.len());
+            node(children.map(|at| offers[at].0))
+        })
+    });
+    inner.chain(offers.chunks(FANOUT).map(|leaf| node(leaf.iter().map(|&(limit, _)| limit))))
+}
+
+/// The running sums of a book.
+fn sums_of(offers: &[(f64, f64)]) -> impl Iterator<Item = [f64; 2]> {
+    let (mut amounts, mut values) = (Compensated::default(), Compensated::default());
+    let sums = offers.iter().map(move |&(limit, amount)| {
+        amounts.add(amount);
+        values.add(amount * limit);
+        [amounts.get(), values.get()]
+    });
+    std::iter::once([0.0; 2]).chain(sums)
 }
 
 /// Sorts by a digit below `digits` into another place, stable.

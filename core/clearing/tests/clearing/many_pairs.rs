@@ -37,7 +37,7 @@ fn threads(count: usize) -> NonZero<usize> {
 /// Offers and sums are those of a market that is built of what stands.
 fn assert_as_built(market: &BatchMarket) {
     let of_book = |book: &PairBook| book.sells().as_slice().iter().map(|offer| (book.pair(), *offer)).collect::<Vec<_>>();
-    let offers: Vec<(Pair, Offer)> = market.books().iter().flat_map(of_book).collect();
+    let offers: Vec<(Pair, Offer)> = market.books().iter().flat_map(|book| of_book(book)).collect();
     let built = BatchMarket::build(market.asset_count(), &offers, &[], vec![]).unwrap();
     assert_eq!(market, &built);
     for (book, built) in market.books().iter().zip(built.books()) {

@@ -90,8 +90,8 @@ fn close_ups_clear_what_all_offers_clear() {
             made.next();
             let settings = Settings { start: last.as_deref(), ..settings() };
             let mut times = Times::default();
-            let all = find_prices(&market, &settings, None, 0.0, &mut times).unwrap();
-            let close = find_prices(&market, &settings, Some(lens), 0.0, &mut times).unwrap();
+            let all = find_prices(&market, &settings, None, 0.0, &mut KeptIndex::default(), &mut times).unwrap();
+            let close = find_prices(&market, &settings, Some(lens), 0.0, &mut KeptIndex::default(), &mut times).unwrap();
             assert!(close.solution.outcome <= all.solution.outcome, "{lens:?}: {:?}, {:?}", close.solution, all.solution);
             by_close_up += usize::from(close.solution != all.solution);
             let prices: Vec<f64> = close.solution.prices.iter().map(|price| price.unwrap()).collect();

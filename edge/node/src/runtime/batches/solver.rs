@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tracing::{error, info, warn};
-use walras_batch_solver::{Budget, ClosedBatch, Deadline};
+use walras_batch_solver::{Budget, ClosedBatch, Deadline, KeptIndex};
 use walras_ports::Doorbell;
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{BatchMarketId, BatchPrice};
@@ -99,12 +99,13 @@ fn next(shared: &Shared) -> Option<SolveJob> {
 
 fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &Doorbell) {
     let mut last_prices: HashMap<BatchMarketId, Vec<Option<BatchPrice>>> = HashMap::new();
+    let mut kept: HashMap<BatchMarketId, KeptIndex> = HashMap::new();
     let mut last_set_aside: HashMap<BatchMarketId, usize> = HashMap::new();
     while let Some(job) = next(shared) {
         let begun = Instant::now();
         let attempt = attempts.begin(job.market, job.place.number, job.attempt);
         let job = SolveJob { attempt, ..job };
-        let proposal = solve(&job, last_prices.get(&job.market).map(Vec::as_slice));
+        let proposal = solve(&job, kept.entry(job.market).or_default(), last_prices.get(&job.market).map(Vec::as_slice));
         attempts.end(job.market);
         let (market, block) = (job.market, job.place.number);
         if let Some(proposal) = &proposal {
@@ -142,7 +143,7 @@ fn batch(job: &SolveJob) -> ClosedBatch<'_> {
     ClosedBatch { market, place, offers, rules, quality }
 }
 
-fn solve(job: &SolveJob, last_prices: Option<&[Option<BatchPrice>]>) -> Option<BlockProposal> {
+fn solve(job: &SolveJob, kept: &mut KeptIndex, last_prices: Option<&[Option<BatchPrice>]>) -> Option<BlockProposal> {
     let SolveJob { market, place, ref offers, attempt, .. } = *job;
     let batch = batch(job);
     if attempt >= NOTHING_FROM_ATTEMPT {
@@ -151,7 +152,8 @@ fn solve(job: &SolveJob, last_prices: Option<&[Option<BatchPrice>]>) -> Option<B
     }
     let start = last_prices.filter(|prices| attempt == 0 && prices.len() == offers.asset_count());
     let budget = Budget { deadline: Some(Deadline::At(Instant::now() + SEARCH_MAX)), ..Budget::queries(10_000) };
-    batch.propose(start, budget).inspect_err(|e| warn!("block {} of batch market {market} was not priced: {e}", place.number)).ok()
+    let proposed = batch.propose_with(kept, start, budget);
+    proposed.inspect_err(|e| warn!("block {} of batch market {market} was not priced: {e}", place.number)).ok()
 }
 
 #[cfg(test)]
