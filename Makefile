@@ -17,7 +17,7 @@ export CARGO_INCREMENTAL ?= 0
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test python-wheel-full bot-test bench break cases fuzz site clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test python-wheel-full bot-test bench break cases fuzz site fix-clients clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -111,6 +111,14 @@ siege: ## attack a venue and a cluster, and measure a well-behaved client meanwh
 
 break: ## look for batch markets that cannot be priced: make break FOR=600
 	$(CARGO) run --release -p walras-price-solver --example break -- $${FOR:-60} $${SEED:-0}
+
+fix-clients: ## unmodified FIX engines (QuickFIX/J, quickfix-go) trade over a restart of the venue; needs Maven, a JDK of 17 and Go
+	$(CARGO) build -p walras-node
+	cd tools/fix-clients/quickfix-go && go build -o build/client .
+	cd tools/fix-clients/quickfixj && mvn -q -B compile org.apache.maven.plugins:maven-dependency-plugin:2.8:build-classpath -Dmdep.outputFile=target/classpath
+	python3 tools/fix-clients/run.py $(TARGET)/debug/walras quickfix-go tools/fix-clients/quickfix-go/build/client
+	python3 tools/fix-clients/run.py $(TARGET)/debug/walras quickfixj java \
+		-cp tools/fix-clients/quickfixj/target/classes:$$(cat tools/fix-clients/quickfixj/target/classpath) Main
 
 sim: ## simulate a venue with faults: make sim SEEDS=1000
 	$(CARGO) run --release -p walras-sim -- --seeds $${SEEDS:-100}

@@ -10,7 +10,7 @@ use walras_consensus::{Durability, Members, ReplicaId, Settings};
 use walras_peer_link::{PeerAddress, Security, TlsIdentity};
 use walras_sequencer::ReleaseRules;
 
-use super::{Config, ConfigError, FairAccessOptions, OrderEntry};
+use super::{Config, ConfigError, FairAccessOptions, Fix, OrderEntry};
 
 /// The addresses of a replica for participants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +59,15 @@ pub enum EntryTlsOptions {
     },
 }
 
+/// Where FIX is spoken, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixOptions {
+    /// The address, and whether it speaks TLS.
+    pub port: EntryOptions,
+    /// The venue's name in sessions.
+    pub comp_id: String,
+}
+
 /// Options of a replica in its cluster, which may be a cluster of one.
 #[derive(Debug)]
 pub struct ClusterOptions {
@@ -72,6 +81,8 @@ pub struct ClusterOptions {
     pub links: Option<LinkOptions>,
     /// Binary order entry; `None` for none.
     pub order_entry: Option<EntryOptions>,
+    /// FIX; `None` for none.
+    pub fix: Option<FixOptions>,
     /// Options of fair access; `None` if it is off.
     pub fair_access: Option<FairAccessOptions>,
     /// The clock of the section `[clock]`.
@@ -100,33 +111,53 @@ fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
 /// Checks the section.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     order_entry(config)?;
+    fix(config)?;
     let Parts { addresses, .. } = parts(config)?;
     super::gateway::known(config, &addresses.into_keys().collect()).map(|_| ())
 }
 
 pub(super) fn order_entry(config: &Config) -> Result<Option<EntryOptions>, ConfigError> {
     let Some(listen) = entry_address(config)? else { return Ok(None) };
-    let OrderEntry { tls, certificate, private_key, .. } = &config.order_entry;
-    let is_on = match tls.as_str() {
+    let tls = tls_of_port(config, ("order_entry.tls", &config.order_entry.tls), listen)?;
+    Ok(Some(EntryOptions { listen, tls }))
+}
+
+/// Whether a port of order entry speaks TLS.
+fn tls_of_port(config: &Config, (key, tls): (&'static str, &str), listen: SocketAddr) -> Result<EntryTlsOptions, ConfigError> {
+    let OrderEntry { certificate, private_key, .. } = &config.order_entry;
+    let is_on = match tls {
         "auto" => !listen.ip().is_loopback(),
         "on" => true,
         "off" => false,
-        _ => return Err(wrong("order_entry.tls", format!("{tls:?} is none of auto, on and off"))),
+        _ => return Err(wrong(key, format!("{tls:?} is none of auto, on and off"))),
     };
-    let tls = match (is_on, certificate.as_str(), private_key.as_str()) {
+    match (is_on, certificate.as_str(), private_key.as_str()) {
         (_, "", key) if !key.is_empty() => {
-            return Err(wrong("order_entry.certificate", "a private key without its certificate: give both files, or neither"));
+            Err(wrong("order_entry.certificate", "a private key without its certificate: give both files, or neither"))
         }
         (_, file, "") if !file.is_empty() => {
-            return Err(wrong("order_entry.private_key", "a certificate without its private key: give both files, or neither"));
+            Err(wrong("order_entry.private_key", "a certificate without its private key: give both files, or neither"))
         }
-        (false, ..) => EntryTlsOptions::Off,
-        (true, "", _) => EntryTlsOptions::Own,
+        (false, ..) => Ok(EntryTlsOptions::Off),
+        (true, "", _) => Ok(EntryTlsOptions::Own),
         (true, certificate, private_key) => {
-            EntryTlsOptions::Files { certificate: certificate.into(), private_key: private_key.into() }
+            Ok(EntryTlsOptions::Files { certificate: certificate.into(), private_key: private_key.into() })
         }
-    };
-    Ok(Some(EntryOptions { listen, tls }))
+    }
+}
+
+pub(super) fn fix(config: &Config) -> Result<Option<FixOptions>, ConfigError> {
+    let Fix { listen, comp_id, tls } = &config.fix;
+    if listen.is_empty() {
+        return Ok(None);
+    }
+    let advice = || wrong("fix.listen", format!("{listen:?} is no address to listen on: give one like 0.0.0.0:7373"));
+    let listen: SocketAddr = listen.parse().map_err(|_| advice())?;
+    if comp_id.is_empty() || comp_id.len() > 32 || !comp_id.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(wrong("fix.comp_id", format!("{comp_id:?} is no name: give 1 to 32 visible ASCII characters")));
+    }
+    let tls = tls_of_port(config, ("fix.tls", tls), listen)?;
+    Ok(Some(FixOptions { port: EntryOptions { listen, tls }, comp_id: comp_id.clone() }))
 }
 
 fn entry_address(config: &Config) -> Result<Option<SocketAddr>, ConfigError> {
@@ -323,6 +354,7 @@ impl Config {
             addresses,
             links: links.transpose()?,
             order_entry: order_entry(self)?,
+            fix: fix(self)?,
             fair_access: self.fair_access_options()?,
             clock_source: None,
             doors: Doors::new(self.places()),
@@ -410,6 +442,25 @@ mod tests {
             let refused =
                 config(text).and_then(|config| config.cluster_options().map(drop).map_err(|e| e.to_string())).unwrap_err();
             assert!(refused.contains(key), "{refused}");
+        }
+    }
+
+    #[test]
+    fn fix_listens_where_it_is_said() {
+        let fix = |text: &str| config(text).unwrap().cluster_options().map(|options| options.fix);
+        assert_eq!(fix("").unwrap(), None);
+        let options = fix("[fix]\nlisten = \"0.0.0.0:7373\"\ncomp_id = \"X\"\n").unwrap().unwrap();
+        assert_eq!((options.comp_id.as_str(), options.port.tls), ("X", EntryTlsOptions::Own));
+        let options = fix("[fix]\nlisten = \"127.0.0.1:7373\"\n").unwrap().unwrap();
+        assert_eq!((options.comp_id.as_str(), options.port.tls), ("WALRAS", EntryTlsOptions::Off));
+        for (text, key) in [
+            ("[fix]\nlisten = \"7373\"\n", "fix.listen"),
+            ("[fix]\nlisten = \"127.0.0.1:7373\"\ncomp_id = \"a b\"\n", "fix.comp_id"),
+            ("[fix]\nlisten = \"127.0.0.1:7373\"\ntls = \"maybe\"\n", "fix.tls"),
+        ] {
+            let error = config(text).and_then(|config| config.cluster_options().map(|_| config).map_err(|e| e.to_string()));
+            let error = error.map(|_| ()).unwrap_err();
+            assert!(error.contains(key), "{error}");
         }
     }
 

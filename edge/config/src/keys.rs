@@ -332,6 +332,15 @@ sections! {
         /// The PEM file of its private key.
         private_key: String = "";
     }
+    fix: Once /// The FIX port (`docs/fix.md`), beside that of binary order entry and with its certificate.
+    Fix {
+        /// Address and port to listen on, such as `127.0.0.1:7373`; empty for none. Port 0 takes a free one and prints it.
+        listen: String = "";
+        /// The venue's name in FIX sessions (CompID). Sessions that only listen to an account's reports use the name with `-DROP`.
+        comp_id: String = "WALRAS";
+        /// TLS 1.3: `auto` (where `listen` is not on the loopback), `on`, or `off`, which is for networks that nobody else reads. Its certificate is that of `[order_entry]`.
+        tls: String = "auto";
+    }
     fair_access: Once /// Fair access (`docs/fair-access.md`): orders in the order in which they reached the venue's edge, market data to all at once. The same on all replicas, but for `clock` and `bound_us`.
     FairAccess {
         /// How long the leader holds orders (d_s) to put them in the order of their stamps: `off` (it does not, and only the leader takes orders), a fixed time such as `300us`, or the share of them that may leave after one with a later stamp, such as `1%`, to which the leader steers the delay.

@@ -29,12 +29,12 @@ use walras_access::Rates;
 use walras_gateway::{Places, Rate};
 
 pub use account_fee::{FEE_SHAPE, WrittenFee};
-pub use cluster::{Addresses, ClusterOptions, EntryOptions, EntryTlsOptions, LinkOptions};
+pub use cluster::{Addresses, ClusterOptions, EntryOptions, EntryTlsOptions, FixOptions, LinkOptions};
 pub use fair_access::{FairAccessOptions, FairClockOptions};
 pub use feed::FeedOptions;
 pub use gateway::{GatewayOptions, OutletOptions};
 pub use keys::{
-    Archive, Batch, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Gateway, Http, Key, Log, OrderEntry, Shard,
+    Archive, Batch, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Fix, Gateway, Http, Key, Log, OrderEntry, Shard,
     Shards, Throttle, Times, Venue, WebSocket,
 };
 pub use shards::{ShardPlan, ShardSite};
@@ -306,7 +306,7 @@ mod tests {
         let said = parse("[cluster]\ncheckpoint_every_entries = 5\n").unwrap_err();
         assert!(said.contains("`log.snapshot_every_entries` now"), "{said}");
         let said = parse("listen = \"x\"\n").unwrap_err();
-        assert!(said.contains("`http.listen`"), "{said}");
+        assert!(said.contains("`fix.listen`"), "{said}");
     }
 
     #[test]

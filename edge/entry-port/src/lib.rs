@@ -1,4 +1,4 @@
-//! The port of binary order entry: its sockets, on the replica's own thread, with TLS where it is on.
+//! The ports of order entry, binary and FIX: their sockets, on the replica's own thread, with TLS where it is on.
 //!
 //! - [`EntrySockets`]: accepts, reads in turns, stamps, writes.
 //! - [`EntryTls`]: the certificate, and a connection's TLS 1.3.
@@ -18,5 +18,5 @@ mod sockets;
 mod tls;
 mod turns;
 
-pub use sockets::{EntryClock, EntryPort, EntrySockets, SharedAccess};
+pub use sockets::{EntryClock, EntryPort, EntrySockets, PortKind, SharedAccess};
 pub use tls::{EntryTls, EntryTlsError};

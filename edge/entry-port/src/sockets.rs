@@ -1,4 +1,4 @@
-//! The sockets of binary order entry, on the replica's own thread: bytes in and out. What they mean is [`OrderEntry`]'s.
+//! The sockets of order entry, binary and FIX, on the replica's own thread: bytes in and out. What they mean is [`OrderEntry`]'s.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -12,10 +12,11 @@ use mio::{Interest, Registry, Token};
 use tracing::{debug, warn};
 use walras_access::Access;
 use walras_access::connections::{Doors, Guest, Kind, log_shortage};
+use walras_fix_orders::Secrecy;
 use walras_gateway::{Refusal, SourceId};
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
-use walras_replica::{ConnectionEnd, EntryHost, Loss, OrderEntry, StreamId};
+use walras_replica::{ConnectionEnd, EntryHost, EntryProtocol, Loss, OrderEntry, StreamId};
 use walras_sequencer::{ArrivalCounts, Arrivals, GatewayTime};
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
@@ -43,11 +44,30 @@ struct Socket {
     over_since_ns: Option<u64>,
 }
 
+/// What a port speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// Binary order entry.
+    Binary,
+    /// FIX.
+    Fix,
+}
+
+/// A place to connect to.
+struct Port {
+    kind: PortKind,
+    listener: Listener,
+    tls: Option<EntryTls>,
+}
+
+/// Ports that sockets may have; as many tokens are theirs.
+const PORTS_MAX: usize = 2;
+
 /// All sockets.
 pub struct EntrySockets {
     registry: Registry,
     tokens: Range<usize>,
-    listener: Listener,
+    ports: Vec<Port>,
     /// There once the keys are read; before, nobody is let in.
     access: SharedAccess,
     /// By place.
@@ -56,7 +76,6 @@ pub struct EntrySockets {
     next_serial: u64,
     read_turns: ReadTurns,
     buffer: Box<[u8]>,
-    tls: Option<EntryTls>,
     /// What was inside encrypted records.
     plain: Box<[u8]>,
     /// Steps of handshakes that this round has left.
@@ -101,31 +120,27 @@ impl<H, C: EntryClock> EntryPort<'_, H, C> {
 }
 
 impl EntrySockets {
-    /// Listens. `tokens` are the poll's for this port.
+    /// Without a port. `tokens` are the poll's for all ports.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// The poll's registry cannot be shared.
     pub fn new(
         registry: &Registry,
         tokens: Range<usize>,
-        listen: SocketAddr,
-        tls: Option<EntryTls>,
         access: SharedAccess,
         (doors, doorbell): (Doors, Doorbell),
     ) -> io::Result<Self> {
-        let listener = Listener::bind(registry, Token(tokens.start), listen)?;
         Ok(Self {
             registry: registry.try_clone()?,
             tokens,
-            listener,
+            ports: Vec::new(),
             access,
             sockets: Vec::new(),
             free: Vec::new(),
             next_serial: 0,
             read_turns: ReadTurns::default(),
             buffer: vec![0; TURN_BYTES].into_boxed_slice(),
-            plain: vec![0; if tls.is_some() { TURN_BYTES } else { 0 }].into_boxed_slice(),
-            tls,
+            plain: Box::default(),
             handshakes_left: 0,
             kernel_stamps: KernelStamps::new(),
             arrivals: Arrivals::default(),
@@ -136,16 +151,24 @@ impl EntrySockets {
         })
     }
 
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.listener.local_address()
+    /// Listens, once for each kind.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub fn listen(&mut self, kind: PortKind, listen: SocketAddr, tls: Option<EntryTls>) -> io::Result<()> {
+        assert!(self.ports.len() < PORTS_MAX, "there are no more kinds");
+        let listener = Listener::bind(&self.registry, Token(self.tokens.start + self.ports.len()), listen)?;
+        if tls.is_some() && self.plain.is_empty() {
+            self.plain = vec![0; TURN_BYTES].into_boxed_slice();
+        }
+        self.ports.push(Port { kind, listener, tls });
+        Ok(())
     }
 
-    /// Whether it speaks TLS.
+    /// Where it listens.
     #[must_use]
-    pub fn has_tls(&self) -> bool {
-        self.tls.is_some()
+    pub fn address(&self, kind: PortKind) -> Option<SocketAddr> {
+        self.ports.iter().find(|port| port.kind == kind).map(|port| port.listener.local_address())
     }
 
     /// What the stamps of orders are made of.
@@ -163,11 +186,11 @@ impl EntrySockets {
     /// The poll reports this port's listener or one of its connections.
     pub fn on_ready(&mut self, ready: &Ready, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         let at = ready.token().0 - self.tokens.start;
-        if at == 0 {
-            self.accept(port);
+        if at < PORTS_MAX {
+            self.accept(at, port);
             return;
         }
-        let place = at - 1;
+        let place = at - PORTS_MAX;
         if ready.is_writable()
             && let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut)
         {
@@ -189,7 +212,7 @@ impl EntrySockets {
     /// When to look for connections that the poll will not report.
     #[must_use]
     pub fn look_at_ns(&self) -> Option<u64> {
-        self.listener.look_at_ns()
+        self.ports.iter().filter_map(|port| port.listener.look_at_ns()).min()
     }
 
     /// Begins a round, with what was left in the one before.
@@ -197,8 +220,10 @@ impl EntrySockets {
         while let Ok(stream) = self.displaced.1.try_recv() {
             self.displace(stream, port);
         }
-        if self.listener.look_at_ns().is_some_and(|at| at <= port.now_ns) {
-            self.accept(port);
+        for at in 0..self.ports.len() {
+            if self.ports[at].listener.look_at_ns().is_some_and(|at| at <= port.now_ns) {
+                self.accept(at, port);
+            }
         }
         self.read_turns.begin_round();
         self.handshakes_left = HANDSHAKES_PER_ROUND;
@@ -208,10 +233,10 @@ impl EntrySockets {
         }
     }
 
-    fn accept(&mut self, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
-        while let Some((mut stream, remote)) = self.listener.accept(port.now_ns) {
+    fn accept(&mut self, at: usize, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
+        while let Some((mut stream, remote)) = self.ports.get_mut(at).and_then(|of| of.listener.accept(port.now_ns)) {
             let place = self.free.pop().unwrap_or(self.sockets.len());
-            let token = Token(self.tokens.start + 1 + place);
+            let token = Token(self.tokens.start + PORTS_MAX + place);
             let is_welcome = token.0 < self.tokens.end
                 && self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE).is_ok();
             if !is_welcome {
@@ -235,7 +260,13 @@ impl EntrySockets {
                 self.ask_for_stamps(&stream);
             }
             let source = SourceId::of(remote.ip());
-            let tls = match self.tls.as_ref().map(EntryTls::answer) {
+            let Port { kind, tls, .. } = &self.ports[at];
+            let protocol = match kind {
+                PortKind::Binary => EntryProtocol::Binary,
+                PortKind::Fix if tls.is_some() || remote.ip().is_loopback() => EntryProtocol::Fix(Secrecy::Private),
+                PortKind::Fix => EntryProtocol::Fix(Secrecy::Open),
+            };
+            let tls = match tls.as_ref().map(EntryTls::answer) {
                 None => None,
                 Some(Some(tls)) => Some(Box::new(tls)),
                 Some(None) => {
@@ -254,10 +285,10 @@ impl EntrySockets {
                 guest,
                 over_since_ns: None,
             });
-            let at = port.at();
-            port.replica.on_connected(at, id);
+            let now = port.at();
+            port.replica.on_connected(now, id, protocol);
         }
-        if let Some(news) = self.listener.take_news() {
+        if let Some(news) = self.ports.get_mut(at).and_then(|of| of.listener.take_news()) {
             log_shortage("order entry", news);
         }
     }
@@ -276,6 +307,7 @@ impl EntrySockets {
         loop {
             let Some(socket) = self.sockets.get_mut(place).and_then(Option::as_mut) else { return };
             let id = StreamId { place, serial: socket.serial };
+            let has_tls = socket.tls.is_some();
             let is_handshaking = socket.tls.as_ref().is_some_and(|tls| tls.is_handshaking());
             if is_handshaking && self.handshakes_left == 0 {
                 // In the next round, behind all who wait.
@@ -293,8 +325,8 @@ impl EntrySockets {
                     if is_handshaking {
                         self.handshakes_left -= 1;
                     }
-                    if self.tls.is_none() {
-                        self.take(id, len, stamp_ns, port);
+                    if !has_tls {
+                        self.take(id, (len, false), stamp_ns, port);
                     } else if self.open(id, len, stamp_ns, port).is_err() {
                         return self.lose(id, port);
                     }
@@ -338,17 +370,23 @@ impl EntrySockets {
                 };
                 match tls.read(plain)? {
                     0 => break,
-                    len => self.take(id, len, stamp_ns, port),
+                    len => self.take(id, (len, true), stamp_ns, port),
                 }
             }
         }
         Ok(())
     }
 
-    /// Passes on what was read, as of when the kernel had it.
-    fn take(&mut self, id: StreamId, len: usize, stamp_ns: Option<u64>, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
+    /// Passes on what was read, decrypted or as it came, as of when the kernel had it.
+    fn take(
+        &mut self,
+        id: StreamId,
+        (len, is_decrypted): (usize, bool),
+        stamp_ns: Option<u64>,
+        port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>,
+    ) {
         let Self { sockets, buffer, plain, access, arrivals, .. } = self;
-        let bytes = if self.tls.is_some() { &plain[..len] } else { &buffer[..len] };
+        let bytes = if is_decrypted { &plain[..len] } else { &buffer[..len] };
         let Some(Socket { source, guest, stamped_last_ns, .. }) = sockets.get_mut(id.place).and_then(Option::as_mut) else {
             return;
         };

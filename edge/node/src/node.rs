@@ -238,6 +238,12 @@ impl Node {
         self.venue.order_entry_address()
     }
 
+    /// Where FIX is spoken, if it is.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddr> {
+        self.venue.fix_address()
+    }
+
     /// Runs until SIGINT or SIGTERM, or until the replica stops by itself: [`Node::stop`] then says why. SIGHUP calls `reload`, which may
     /// give a configuration whose cluster section is taken over.
     pub fn wait_for_signal(&self, mut reload: impl FnMut() -> Option<Config>) -> std::io::Result<()> {

@@ -32,7 +32,9 @@ pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use encode::{Body, HeaderField};
 pub use message::Message;
 pub use reject::{Fault, RejectReason};
-pub use session::{AppMessage, End, Event, LogonRequest, Record, Session, Settings};
+pub use session::{
+    AppMessage, End, Event, Lasting, LastingStart, LogonRequest, Record, Session, Settings, Unknown, Unplaced, next_lasting,
+};
 pub use validate::{Leniency, Rules};
 pub use values::parse_timestamp;
 pub use version::Version;

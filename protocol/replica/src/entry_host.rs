@@ -1,11 +1,11 @@
-//! Who serves the connections of binary order entry.
+//! Who serves the connections of order entry.
 
 use walras_gateway::{Principal, Refusal};
 use walras_sequencer::GatewayTime;
 
 use crate::StreamId;
 use crate::leaf::Leaf;
-use crate::order_entry::{Charge, OrderEntry};
+use crate::order_entry::{Charge, EntryProtocol, OrderEntry};
 use crate::probe::Probe;
 use crate::replica::{Replica, ReplicaDisk};
 
@@ -14,7 +14,7 @@ pub trait EntryHost {
     /// Whether orders are stamped by when they came.
     fn stamps(&self) -> bool;
     /// A client has connected. Its place must be free.
-    fn on_connected(&mut self, at: GatewayTime, stream: StreamId);
+    fn on_connected(&mut self, at: GatewayTime, stream: StreamId, protocol: EntryProtocol);
     /// Bytes of a client came, cut anywhere: the stamps of commands that come at once are the same.
     fn on_bytes(&mut self, at: GatewayTime, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>);
     /// The verdict on a logon.
@@ -34,8 +34,8 @@ impl<P: Probe, D: ReplicaDisk> EntryHost for Replica<P, D> {
         self.fair().is_some()
     }
 
-    fn on_connected(&mut self, at: GatewayTime, stream: StreamId) {
-        Self::on_connected(self, at, stream);
+    fn on_connected(&mut self, at: GatewayTime, stream: StreamId, protocol: EntryProtocol) {
+        Self::on_connected(self, at, stream, protocol);
     }
 
     fn on_bytes(&mut self, at: GatewayTime, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>) {
@@ -68,8 +68,8 @@ impl EntryHost for Leaf {
         true
     }
 
-    fn on_connected(&mut self, at: GatewayTime, stream: StreamId) {
-        Self::on_connected(self, at, stream);
+    fn on_connected(&mut self, at: GatewayTime, stream: StreamId, protocol: EntryProtocol) {
+        Self::on_connected(self, at, stream, protocol);
     }
 
     fn on_bytes(&mut self, at: GatewayTime, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>) {

@@ -273,6 +273,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         }
         probe.applied(&mut Applied { engine, derived, entry: &applied, deltas, fair: fair.as_deref(), known_from });
         self.publish_feed(engine, &applied, known_from);
+        self.entry.follow_instruments(engine);
         self.follow_cancels(&applied);
         self.answer_session(&applied);
         self.report(log_index, time, applied.events);

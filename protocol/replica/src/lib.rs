@@ -18,6 +18,7 @@
 mod effect;
 mod entry_backend;
 mod entry_host;
+mod entry_server;
 mod feed;
 mod from_leaves;
 mod frozen;
@@ -42,7 +43,7 @@ pub use entry_host::EntryHost;
 pub use feed::{FeedPart, FeedPiece, FeedRun};
 pub use frozen::{FrozenState, WritePart, engine_hash, split_part, split_parts};
 pub use leaf::{LEAF, Leaf, LeafEffect, LeafMessage, LeafSession, LeafSettings, OwnedReport};
-pub use order_entry::{Charge, ConnectionEnd, Loss, OrderEntry};
+pub use order_entry::{Charge, ConnectionEnd, EntryProtocol, Loss, OrderEntry};
 pub use outcome::{Kept, NoOutcome, Number, NumberedOutcome, Outcome};
 pub use peer_clocks::clock_trouble;
 pub use probe::{Applied, PassedOn, Probe, Publication, Route};

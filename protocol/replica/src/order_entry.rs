@@ -1,8 +1,10 @@
-//! Binary order entry without its sockets: the connections of a replica, the sessions that they have, and what each hears.
+//! Order entry, binary and by FIX, without its sockets: the connections of a replica, the sessions that they have, and what each hears.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use walras_engine::Engine;
+use walras_fix_orders::{Catalog, FixServer, FixSettings, Memory, Secrecy};
 use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, VenueKeys};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_sequencer::{GatewayTime, NotTaken};
@@ -11,6 +13,7 @@ use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, OpenSession};
 
 use crate::StreamId;
+use crate::entry_server::EntryServer;
 use crate::leaf::LeafSession;
 
 /// Whether a key may send one more command now.
@@ -83,7 +86,7 @@ pub enum Loss {
 
 struct Connection {
     stream: StreamId,
-    server: SessionServer,
+    server: EntryServer,
     /// From its logon on.
     account: Option<AccountId>,
     wanted: ReportsWanted,
@@ -116,6 +119,26 @@ pub struct OrderEntry {
     ends: VecDeque<ConnectionEnd>,
     /// Empty.
     immediate: Vec<Immediate>,
+    fix: Option<FixSettings>,
+    catalog: Arc<Catalog>,
+    /// Instruments and assets in `catalog`.
+    listed: (usize, usize),
+    /// FIX sessions between their connections.
+    remembered: BTreeMap<(AccountId, u64), Memory>,
+    /// When a FIX connection has something to do without input.
+    fix_look_ns: u64,
+}
+
+/// FIX sessions that are remembered between their connections: under 2 MiB each.
+const REMEMBERED_MAX: usize = 256;
+
+/// What a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryProtocol {
+    /// Binary order entry.
+    Binary,
+    /// FIX, where others can read what is sent or cannot.
+    Fix(Secrecy),
 }
 
 type Waiting = BTreeMap<(Option<AccountId>, u64), Vec<StreamId>>;
@@ -141,18 +164,49 @@ impl OrderEntry {
             logons: VecDeque::new(),
             ends: VecDeque::new(),
             immediate: Vec::new(),
+            fix: None,
+            catalog: Arc::new(Catalog::default()),
+            listed: (0, 0),
+            remembered: BTreeMap::new(),
+            fix_look_ns: u64::MAX,
         }
     }
 
-    /// A client has connected, and is sent a welcome. Its place must be free.
-    pub(crate) fn accept(&mut self, stream: StreamId, now_ns: u64) {
+    /// Clients may connect that speak FIX.
+    pub fn set_fix(&mut self, settings: FixSettings) {
+        self.fix = Some(settings);
+    }
+
+    /// Follows the engine's instruments, which are never taken away.
+    pub(crate) fn follow_instruments(&mut self, engine: &Engine) {
+        let listed = (engine.instruments().len(), engine.assets().len());
+        if listed != self.listed && self.fix.is_some() {
+            self.listed = listed;
+            self.catalog = Arc::new(Catalog::of(engine.instruments().map(|view| view.spec), engine.assets()));
+            for connection in self.connections.iter_mut().flatten() {
+                connection.server.set_catalog(&self.catalog);
+            }
+        }
+    }
+
+    /// A client has connected. With binary order entry it is sent a welcome. Its place must be free.
+    pub(crate) fn accept(&mut self, stream: StreamId, at: GatewayTime, protocol: EntryProtocol) {
+        let server = match (protocol, &self.fix) {
+            (EntryProtocol::Fix(secrecy), Some(settings)) => {
+                let catalog = Arc::clone(&self.catalog);
+                EntryServer::Fix(Box::new(FixServer::new(settings.clone(), secrecy, catalog, at.now_ns, at.now.0)))
+            }
+            (EntryProtocol::Binary | EntryProtocol::Fix(_), _) => {
+                self.greeted += 1;
+                EntryServer::Binary(SessionServer::new(self.settings, self.keys.greeting(self.greeted), at.now_ns))
+            }
+        };
         if self.connections.len() <= stream.place {
             self.connections.resize_with(stream.place + 1, || None);
         }
-        self.greeted += 1;
         let connection = Connection {
             stream,
-            server: SessionServer::new(self.settings, self.keys.greeting(self.greeted), now_ns),
+            server,
             account: None,
             wanted: ReportsWanted::None,
             session: None,
@@ -168,8 +222,8 @@ impl OrderEntry {
 
     /// Bytes came, cut anywhere. Afterwards ask for [`next_logon`](Self::next_logon).
     pub(crate) fn on_bytes(&mut self, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>, backend: &mut impl EntryBackend) {
-        let now_ns = backend.at().now_ns;
-        self.serve(stream, charge, backend, |server, host| server.on_bytes(now_ns, bytes, host));
+        let at = backend.at();
+        self.serve(stream, charge, backend, |server, host| server.on_bytes(at, bytes, host));
     }
 
     /// A logon whose signature is to be checked; then say [`crate::Replica::on_authenticated`].
@@ -193,7 +247,7 @@ impl OrderEntry {
         stream: StreamId,
         charge: &mut Charge<'_>,
         backend: &mut B,
-        act: impl FnOnce(&mut SessionServer, &mut Serving<'_, '_, B>),
+        act: impl FnOnce(&mut EntryServer, &mut Serving<'_, '_, B>),
     ) {
         let Self { connections, waiting, logons, immediate, .. } = self;
         let Some(connection) = connection_at(connections, stream) else { return };
@@ -238,7 +292,19 @@ impl OrderEntry {
     pub(crate) fn next_dirty(&mut self, backend: &mut impl EntryBackend) -> Option<StreamId> {
         while let Some(stream) = self.dirty.pop_front() {
             if let Some(connection) = connection_at(&mut self.connections, stream) {
-                connection.is_dirty = false;
+                if connection.server.is_fix() {
+                    // What waited for an answer or for room. Its rate was checked when it came.
+                    let now_ns = backend.at().now_ns;
+                    self.serve(stream, &mut |_, _, _| Ok(()), backend, |server, host| server.go_on(now_ns, host));
+                }
+                if let Some(connection) = connection_at(&mut self.connections, stream) {
+                    connection.is_dirty = false;
+                    self.fix_look_ns = self.fix_look_ns.min(connection.fix_deadline_ns());
+                    // What was asked was known already, so no answer will come.
+                    if connection.server.has_turn() {
+                        connection.mark_dirty(&mut self.dirty);
+                    }
+                }
                 self.end_if_over(stream, Loss::Ended, backend);
                 return Some(stream);
             }
@@ -294,6 +360,8 @@ impl OrderEntry {
     fn end_if_over(&mut self, stream: StreamId, loss: Loss, backend: &mut impl EntryBackend) {
         let Some(connection) = connection_at(&mut self.connections, stream) else { return };
         let Some(ended) = connection.server.take_ended() else { return };
+        self.remember(stream.place);
+        let Some(connection) = connection_at(&mut self.connections, stream) else { return };
         self.ends.push_back(ConnectionEnd { stream, account: connection.account, reason: ended.reason, loss });
         if let Some(open) = connection.opening.take() {
             self.stop_waiting(stream, open, backend);
@@ -341,8 +409,7 @@ impl OrderEntry {
             && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
         {
             for report in missed {
-                // They follow each other from the one that was announced.
-                let _ = connection.server.report(&report);
+                connection.server.report(&report);
             }
         }
     }
@@ -365,11 +432,16 @@ impl OrderEntry {
             }
             self.replace(other);
         }
-        let Self { by_session, by_account, connections, dirty, .. } = self;
+        let Self { by_session, by_account, connections, dirty, remembered, .. } = self;
         let Some(connection) = connection_at(connections, stream) else { return false };
+        // A FIX session whose numbers begin again is another one.
+        if let Some(before) = connection.session.filter(|before| *before != session) {
+            leave(by_session, before, stream.place);
+        }
         join(by_session, session, stream.place);
         connection.session = Some(session);
-        connection.server.opened(now_ns, start);
+        let memory = connection.server.remembered_as().and_then(|name| remembered.remove(&name));
+        connection.server.opened(now_ns, start, memory);
         if let Some(account) = connection.account {
             join(by_account, account, stream.place);
         }
@@ -382,8 +454,22 @@ impl OrderEntry {
         self.detach(loser);
         let Self { connections, dirty, .. } = self;
         if let Some(connection) = connections.get_mut(loser).and_then(Option::as_mut) {
-            connection.server.replaced();
+            // Open orders stay, because the session goes on elsewhere.
+            connection.server.bye(ByeReason::Replaced, "");
             connection.mark_dirty(dirty);
+        }
+        self.remember(loser);
+    }
+
+    /// Keeps what a connection that is over leaves to the next one of its session.
+    fn remember(&mut self, place: usize) {
+        let Self { connections, remembered, .. } = self;
+        let memory = connections.get_mut(place).and_then(Option::as_mut).and_then(|connection| connection.server.take_memory());
+        if let Some((account, token, memory)) = memory {
+            remembered.insert((account, token), memory);
+            if remembered.len() > REMEMBERED_MAX {
+                remembered.pop_first();
+            }
         }
     }
 
@@ -474,7 +560,7 @@ impl OrderEntry {
         self.each(|server| server.not_leader(leader));
     }
 
-    fn each(&mut self, mut act: impl FnMut(&mut SessionServer)) {
+    fn each(&mut self, mut act: impl FnMut(&mut EntryServer)) {
         let Self { connections, dirty, .. } = self;
         for connection in connections.iter_mut().flatten() {
             act(&mut connection.server);
@@ -507,12 +593,11 @@ impl OrderEntry {
 
     /// A session is closed.
     pub(crate) fn closed(&mut self, session: SessionId) {
-        let reason = ByeReason::Rejected(RejectReason::UnknownSession);
-        self.with_session(session, |server| server.bye(reason, "The session was closed."));
+        self.with_session(session, EntryServer::closed);
     }
 
     /// For each connection that has the session.
-    fn with_session(&mut self, session: SessionId, mut act: impl FnMut(&mut SessionServer)) {
+    fn with_session(&mut self, session: SessionId, mut act: impl FnMut(&mut EntryServer)) {
         let Self { by_session, connections, dirty, .. } = self;
         for &place in by_session.get(&session).into_iter().flatten() {
             let Some(connection) = &mut connections[place] else { continue };
@@ -526,8 +611,7 @@ impl OrderEntry {
         let Self { by_account, connections, dirty, .. } = self;
         for &place in by_account.get(&account).into_iter().flatten() {
             let Some(connection) = &mut connections[place] else { continue };
-            // They come in order from the logon on, so none is missing.
-            let _ = connection.server.report(report);
+            connection.server.report(report);
             connection.mark_dirty(dirty);
         }
     }
@@ -535,12 +619,21 @@ impl OrderEntry {
     /// Ends silent connections.
     pub(crate) fn on_timer(&mut self, now_ns: u64) {
         let Self { connections, dirty, .. } = self;
+        let mut fix_look_ns = u64::MAX;
         for connection in connections.iter_mut().flatten() {
             if connection.server.deadline_ns().is_some_and(|at| at <= now_ns) {
                 connection.server.on_timer(now_ns);
                 connection.mark_dirty(dirty);
             }
+            fix_look_ns = fix_look_ns.min(connection.fix_deadline_ns());
         }
+        // What is due now is done where its connection is looked at as one that has something to write.
+        self.fix_look_ns = fix_look_ns.max(now_ns.saturating_add(1_000_000));
+    }
+
+    /// When [`on_timer`](Self::on_timer) has something to do for a FIX connection.
+    pub(crate) fn fix_look_ns(&self) -> u64 {
+        self.fix_look_ns
     }
 
     /// When [`on_timer`](Self::on_timer) has something to do.
@@ -554,6 +647,10 @@ impl Connection {
         if !std::mem::replace(&mut self.is_dirty, true) {
             dirty.push_back(self.stream);
         }
+    }
+
+    fn fix_deadline_ns(&self) -> u64 {
+        if self.server.is_fix() { self.server.deadline_ns().unwrap_or(u64::MAX) } else { u64::MAX }
     }
 
     fn terms(&self, session: SessionId) -> LeafSession {

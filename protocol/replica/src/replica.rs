@@ -25,7 +25,7 @@ use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::leaves::Leaves;
 use crate::numbered::NumberedWaiters;
-use crate::order_entry::{Charge, OrderEntry};
+use crate::order_entry::{Charge, EntryProtocol, OrderEntry};
 use crate::outcome::{NoOutcome, Number, NumberedOutcome};
 use crate::peer_clocks::PeerClocks;
 use crate::pending_cancels::PendingCancels;
@@ -246,7 +246,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.compare_clocks(at)?;
         self.follow_storage(at)?;
         self.replace_idle_leader(at)?;
-        if at.now_ns >= self.entry_look_ns {
+        if at.now_ns >= self.entry_look_ns.min(self.host.entry.fix_look_ns()) {
             self.host.entry.on_timer(at.now_ns);
             self.entry_look_ns = self.host.entry.deadline_ns().max(at.now_ns.saturating_add(ENTRY_LOOK_NS));
         }
@@ -439,7 +439,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             self.host.reads.deadline_ns(),
             self.host.cancels.deadline_ns(self.sequencer.is_leading().then(|| self.sequencer.status().term)),
             clocks_ns,
-            self.entry_look_ns,
+            self.entry_look_ns.min(self.host.entry.fix_look_ns()),
             self.next_snapshot_ns,
             held_ns,
             publish_ns,
@@ -695,9 +695,10 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.sequencer.change_members(changes, &mut self.host)
     }
 
-    /// A client has connected to binary order entry. Its place must be free.
-    pub fn on_connected(&mut self, at: GatewayTime, stream: StreamId) {
-        self.host.entry.accept(stream, at.now_ns);
+    /// A client has connected to order entry. Its place must be free.
+    pub fn on_connected(&mut self, at: GatewayTime, stream: StreamId, protocol: EntryProtocol) {
+        self.host.entry.follow_instruments(self.sequencer.engine());
+        self.host.entry.accept(stream, at, protocol);
         self.entry_look_ns = self.entry_look_ns.min(at.now_ns.saturating_add(self.entry_timeout_ns));
     }
 

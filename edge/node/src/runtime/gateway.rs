@@ -16,19 +16,19 @@ use walras_access::connections::log_shortage;
 use walras_access::{Access, Clock, Rates, Start};
 use walras_clock_sync::Source;
 use walras_config::{FairClockOptions, GatewayOptions};
-use walras_entry_port::{EntryClock, EntryPort, EntrySockets, SharedAccess};
+use walras_entry_port::{EntryClock, EntryPort, EntrySockets, PortKind, SharedAccess};
 use walras_gateway::session::{ServerSettings, VenueKeys};
 use walras_peer_link::{LinkConfig, LinkEvent, Links, Versions};
 use walras_ports::Doorbell;
 use walras_replica::{Leaf, LeafEffect, LeafSettings};
 use walras_sequencer::ForwardSettings;
 use walras_wire::WIRE_VERSION;
-use walras_wire::order_entry::Sealing;
 
+use super::entry_ports::{self, EntryPorts};
 use super::fair_clock::FairClock;
 use super::outlet::{MarketDataOutlet, ReleaseClock};
 use super::recovery::{RecoveryError, spawn};
-use super::replica::{Alarm, KeyShare, Times, entry_tls};
+use super::replica::{Alarm, KeyShare, Times};
 use crate::program::engine_newest;
 
 const DOORBELL: Token = Token(0);
@@ -80,12 +80,10 @@ impl LeafGateway {
         let mut config = LinkConfig::new(id, cluster_id, links.listen, links.security, versions);
         (config.peers, config.incarnation, config.seed) = (links.peers, now.0, walras_access::random_u64());
         let links = Links::new(poll.registry(), LINK_TOKENS, config, 0).map_err(|e| refused(&e))?;
-        let tls = entry_tls(&order_entry.tls, data, order_entry.listen).map_err(|e| RecoveryError::Replica(e.to_string()))?;
-        let sealing = if tls.is_some() { Sealing::Off } else { Sealing::Required };
-        let inside = (doors, doorbell.clone());
-        let sockets = EntrySockets::new(poll.registry(), ENTRY_TOKENS, order_entry.listen, tls, Arc::clone(&open), inside)
-            .map_err(|error| refused(&format!("order entry can not listen on {}: {error}", order_entry.listen)))?;
-        let address = sockets.address();
+        let (tokens, inside) = ((poll.registry(), ENTRY_TOKENS), (doors, doorbell.clone()));
+        let EntryPorts { sockets, sealing, .. } =
+            entry_ports::open(tokens, (Some(&order_entry), None), data, Arc::clone(&open), inside)?;
+        let address = sockets.address(PortKind::Binary).unwrap_or(order_entry.listen);
         let release_clock = match (&clock_source, stamp_clock) {
             (Some(source), FairClockOptions::Configured) => ReleaseClock::Venue(source.clone()),
             _ => ReleaseClock::System(clock.clone()),

@@ -5,6 +5,7 @@
 
 mod archive;
 mod batches;
+mod entry_ports;
 mod fair_clock;
 mod gateway;
 mod listeners;

@@ -32,7 +32,8 @@ impl Session {
     /// The logon that a message is, if it may be answered at all.
     fn logon_of(&self, now_ns: u64, message: Message) -> Option<LogonRequest> {
         let version = Version::of_session(message.get(tags::BEGIN_STRING)?, message.get(tags::DEFAULT_APPL_VER_ID))?;
-        let is_for_us = message.get(tags::TARGET_COMP_ID)? == self.settings.comp_id.as_bytes();
+        let target = message.text(tags::TARGET_COMP_ID)?;
+        let is_for_us = target == self.settings.comp_id || self.settings.other_comp_ids.iter().any(|name| name == target);
         let session = self.dictionaries.of_session(version);
         let is_sound = check(Checks { session, body: session, rules: Rules::default() }, &message).is_ok();
         if message.msg_type() != b"A" || !is_for_us || !is_sound || !self.is_timely(now_ns, &message) {
@@ -41,6 +42,7 @@ impl Session {
         Some(LogonRequest {
             version,
             comp_id: message.text(tags::SENDER_COMP_ID)?.to_owned(),
+            target: target.to_owned(),
             resets: message.flag(tags::RESET_SEQ_NUM_FLAG),
             seq: message.seq()?,
             next_expected: message.count(tags::NEXT_EXPECTED_MSG_SEQ_NUM),
@@ -54,7 +56,7 @@ impl Session {
         let secs = logon.message.count(tags::HEART_BT_INT).unwrap_or(0);
         let resets = logon.resets || self.settings.resets_on_logon;
         let open = self.open();
-        if resets {
+        if resets && !open.record.is_new() {
             open.record = super::Record::default();
         }
         open.heart_bt_ns = secs.saturating_mul(1_000_000_000);
@@ -150,8 +152,8 @@ impl Session {
             self.send_logout(now_ns, "");
             return false;
         }
-        let is_ours = message.get(tags::TARGET_COMP_ID) == Some(self.settings.comp_id.as_bytes());
         let open = self.open();
+        let is_ours = message.get(tags::TARGET_COMP_ID) == Some(&*open.own);
         if !is_ours || message.get(tags::SENDER_COMP_ID) != Some(&*open.peer) {
             self.send_reject(now_ns, message, Fault::alone(RejectReason::CompIdProblem));
             self.send_logout(now_ns, "");
@@ -288,6 +290,7 @@ impl Session {
             let fault = Fault::of(RejectReason::ValueIncorrect, tags::BEGIN_SEQ_NO);
             return self.send_reject(now_ns, message, fault);
         }
+        self.place_unknown(from);
         self.resend_range(from, to);
     }
 
@@ -340,6 +343,12 @@ impl Session {
     fn on_logon_again(&mut self, now_ns: u64, message: &Message) {
         if !message.flag(tags::RESET_SEQ_NUM_FLAG) || message.seq() != Some(1) {
             return self.break_off(now_ns, "a logon in a session must have MsgSeqNum(34)=1 and ResetSeqNumFlag(141)=Y");
+        }
+        if self.open().lasting.is_some() {
+            return self.break_off(
+                now_ns,
+                "Numbers begin again with a connection: log out, connect, then log on with ResetSeqNumFlag(141)=Y",
+            );
         }
         if !self.verify(now_ns, message, Order::Any) {
             return;

@@ -10,9 +10,11 @@ use crate::validate::Rules;
 use crate::{Fault, Version, tags};
 
 mod inbound;
+mod lasting;
 mod outbound;
 mod record;
 
+pub use lasting::{Lasting, LastingStart, Unknown, Unplaced, next_lasting};
 pub use outbound::AppMessage;
 pub use record::Record;
 
@@ -21,6 +23,8 @@ pub use record::Record;
 pub struct Settings {
     /// SenderCompID(49) of what this end sends.
     pub comp_id: String,
+    /// Its further names. A client chooses one by the TargetCompID(56) of its logon.
+    pub other_comp_ids: Vec<String>,
     /// Numbers begin with 1 at each logon, whether or not the logon says so.
     pub resets_on_logon: bool,
     /// SendingTime(52) may differ from the clock by so much.
@@ -50,6 +54,7 @@ impl Settings {
     pub fn of(comp_id: &str) -> Self {
         Self {
             comp_id: comp_id.to_owned(),
+            other_comp_ids: Vec::new(),
             resets_on_logon: false,
             sending_time_error_ns_max: 120_000_000_000,
             logon_timeout_ns: 10_000_000_000,
@@ -80,6 +85,8 @@ pub struct LogonRequest {
     pub version: Version,
     /// SenderCompID(49).
     pub comp_id: String,
+    /// TargetCompID(56): which name of this end it uses.
+    pub target: String,
     /// ResetSeqNumFlag(141): both ends' numbers begin with 1.
     pub resets: bool,
     /// MsgSeqNum(34).
@@ -137,6 +144,12 @@ enum State {
 struct Open {
     version: Version,
     peer: Box<[u8]>,
+    /// The name of this end that the other one uses.
+    own: Box<[u8]>,
+    /// How numbers are given, where they say which lasting message comes next.
+    lasting: Option<Lasting>,
+    /// What the other end may lack, until it asks.
+    unknown: Option<Box<Unknown>>,
     rules: Rules,
     record: Record,
     heart_bt_ns: u64,
@@ -243,11 +256,20 @@ impl Session {
 
     /// Accepts the logon. `record` is the session's as its last connection left it.
     pub fn accept(&mut self, now_ns: u64, record: Record, rules: Rules) {
-        let State::Judged(logon) = &self.state else { return };
+        if let Some(logon) = self.begin(now_ns, record, rules) {
+            self.on_accepted(now_ns, &logon);
+        }
+    }
+
+    fn begin(&mut self, now_ns: u64, record: Record, rules: Rules) -> Option<Box<LogonRequest>> {
+        let State::Judged(logon) = &self.state else { return None };
         let logon = logon.clone();
         let open = Open {
             version: logon.version,
             peer: logon.comp_id.as_bytes().into(),
+            own: logon.target.as_bytes().into(),
+            lasting: None,
+            unknown: None,
             rules,
             record,
             heart_bt_ns: 0,
@@ -262,7 +284,7 @@ impl Session {
             events: VecDeque::new(),
         };
         self.state = State::Open(Box::new(open));
-        self.on_accepted(now_ns, &logon);
+        Some(logon)
     }
 
     /// Refuses the logon: with a logout that gives a text, or silently.
@@ -274,8 +296,9 @@ impl Session {
             let outgoing = crate::encode::Outgoing {
                 version: logon.version,
                 msg_type: b"5",
-                seq: 1,
-                sender: self.settings.comp_id.as_bytes(),
+                // An engine reads no text of a number that it does not expect.
+                seq: logon.next_expected.unwrap_or(1).max(1),
+                sender: logon.target.as_bytes(),
                 target: logon.comp_id.as_bytes(),
                 time_ns: now_ns,
                 first_sent_ns: None,
@@ -312,6 +335,21 @@ impl Session {
             State::Open(open) => std::str::from_utf8(&open.peer).ok(),
             State::Fresh(_) | State::Judged(_) => None,
         }
+    }
+
+    /// Number of the next message from the other end, once it is logged on.
+    #[must_use]
+    pub fn next_in(&self) -> Option<u64> {
+        match &self.state {
+            State::Open(open) => Some(open.record.next_in),
+            State::Fresh(_) | State::Judged(_) => None,
+        }
+    }
+
+    /// Received bytes that were not looked at yet.
+    #[must_use]
+    pub fn unread_bytes(&self) -> usize {
+        self.framer.len()
     }
 
     /// Number of the next message that is sent, once it is logged on.

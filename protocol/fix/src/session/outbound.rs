@@ -33,13 +33,17 @@ impl Session {
         if self.end.is_some() || !matches!(self.state, State::Open(_)) {
             return;
         }
+        let seq = self.write_next(now_ns, message.msg_type.as_bytes(), message.header, message.body.as_bytes());
+        self.keep(now_ns, seq, message);
+    }
+
+    pub(super) fn keep(&mut self, now_ns: u64, seq: u64, message: AppMessage<'_>) {
         let (messages_max, bytes_max) = self.settings.sent_max;
         let content = Content {
             msg_type: message.msg_type.as_bytes().into(),
             extra: message.header.iter().map(|(tag, value)| (*tag, Box::from(*value))).collect(),
             body: message.body.as_bytes().into(),
         };
-        let seq = self.write_next(now_ns, message.msg_type.as_bytes(), message.header, message.body.as_bytes());
         self.open().record.keep(SentMessage { seq, time_ns: now_ns, content }, messages_max, bytes_max);
     }
 
@@ -62,12 +66,12 @@ impl Session {
         }
         let Some(kept) = open.record.kept_from(next).filter(|kept| kept.seq <= to).cloned() else {
             open.resending = None;
-            self.write_gap_fill(now_ns, next, to + 1);
+            self.write_gap_fill(now_ns, next, to + 1, Some(now_ns));
             return true;
         };
         if kept.seq > next {
             open.resending = Some(Resending { next: kept.seq, to });
-            self.write_gap_fill(now_ns, next, kept.seq);
+            self.write_gap_fill(now_ns, next, kept.seq, Some(now_ns));
             return true;
         }
         let Content { msg_type, extra, body } = kept.content;
@@ -180,14 +184,20 @@ impl Session {
         self.write_next(now_ns, b"3", &route, body.as_bytes());
     }
 
-    fn write_gap_fill(&mut self, now_ns: u64, from: u64, new: u64) {
+    /// `first_sent_ns` is of what is filled, where that was sent before.
+    pub(super) fn write_gap_fill(&mut self, now_ns: u64, from: u64, new: u64, first_sent_ns: Option<u64>) {
         let mut body = Body::new();
         body.number(tags::NEW_SEQ_NO, new).flag(tags::GAP_FILL_FLAG, true);
-        self.write(now_ns, from, Some(now_ns), b"4", &[], body.as_bytes());
+        self.write(now_ns, from, first_sent_ns, b"4", &[], body.as_bytes());
     }
 
-    /// Writes a message with the next number, and returns it.
+    /// Writes a message with the next number, and returns it. It is none that lasts.
     fn write_next(&mut self, now_ns: u64, msg_type: &[u8], extra: &[HeaderField<'_>], body: &[u8]) -> u64 {
+        self.align_before_passing(now_ns);
+        self.write_numbered(now_ns, msg_type, extra, body)
+    }
+
+    pub(super) fn write_numbered(&mut self, now_ns: u64, msg_type: &[u8], extra: &[HeaderField<'_>], body: &[u8]) -> u64 {
         let open = self.open();
         let seq = open.record.next_out;
         open.record.next_out += 1;
@@ -210,7 +220,7 @@ impl Session {
             version: open.version,
             msg_type,
             seq,
-            sender: self.settings.comp_id.as_bytes(),
+            sender: &open.own,
             target: &open.peer,
             time_ns: now_ns,
             first_sent_ns,

@@ -51,6 +51,15 @@ impl Record {
         Self { next_in, next_out, ..Self::default() }
     }
 
+    /// With other numbers for the next messages.
+    pub(crate) fn going_on(self, next_in: u64, next_out: u64) -> Self {
+        Self { next_in, next_out, ..self }
+    }
+
+    pub(crate) fn is_new(&self) -> bool {
+        (self.next_in, self.next_out) == (1, 1)
+    }
+
     /// Keeps a message that is being sent; drops the oldest beyond these bounds.
     pub(crate) fn keep(&mut self, message: SentMessage, messages_max: usize, bytes_max: usize) {
         self.bytes += message.content.bytes();
@@ -58,6 +67,16 @@ impl Record {
         while self.sent.len() > messages_max || self.bytes > bytes_max {
             let Some(oldest) = self.sent.pop_front() else { break };
             self.bytes -= oldest.content.bytes();
+        }
+    }
+
+    /// Keeps messages from before all that are kept.
+    pub(crate) fn keep_before(&mut self, messages: Vec<SentMessage>) {
+        for message in messages.into_iter().rev() {
+            if self.sent.front().is_none_or(|first| first.seq > message.seq) {
+                self.bytes += message.content.bytes();
+                self.sent.push_front(message);
+            }
         }
     }
 

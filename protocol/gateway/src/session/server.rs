@@ -62,6 +62,8 @@ pub trait Host {
 pub struct LogonRequest {
     /// The terms that it requests.
     pub terms: LogonTerms,
+    /// The permission that its key must have.
+    pub permission: Permission,
     /// The API key's id.
     pub key_id: String,
     /// The bytes that its signature must cover.
@@ -73,13 +75,14 @@ pub struct LogonRequest {
 impl LogonRequest {
     fn new(logon: &Logon<'_>, welcome: &Welcome) -> Self {
         let signed = signed_logon(&welcome.challenge, &welcome.venue_key, &logon.client_key, &logon.terms);
-        Self { terms: logon.terms, key_id: logon.key_id.to_owned(), signed, signature: logon.signature.to_owned() }
+        let permission = permission_of(logon.terms.role);
+        Self { terms: logon.terms, permission, key_id: logon.key_id.to_owned(), signed, signature: logon.signature.to_owned() }
     }
 
     /// Authorizes the logon.
     pub fn authorize(&self, gateway: &mut Gateway, now_ns: u64, source: SourceId) -> Result<Principal, Refusal> {
         let logon = (self.key_id.as_str(), &self.signed[..], self.signature.as_str());
-        gateway.authorize_logon(now_ns, source, logon, permission_of(self.terms.role))
+        gateway.authorize_logon(now_ns, source, logon, self.permission)
     }
 }
 

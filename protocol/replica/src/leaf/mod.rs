@@ -29,7 +29,7 @@ use walras_wire::OpenSession;
 use walras_wire::order_entry::ReportsWanted;
 
 use crate::StreamId;
-use crate::order_entry::{Charge, OrderEntry};
+use crate::order_entry::{Charge, EntryProtocol, OrderEntry};
 
 pub use message::{LEAF, LeafMessage, LeafSession, OwnedReport};
 
@@ -300,7 +300,7 @@ impl Leaf {
         }
         let again = self.forwards.on_timer(at.now_ns);
         self.pass_on(again);
-        if at.now_ns >= self.entry_look_ns {
+        if at.now_ns >= self.entry_look_ns.min(self.entry.fix_look_ns()) {
             self.entry.on_timer(at.now_ns);
             self.entry_look_ns =
                 self.entry.deadline_ns().clamp(at.now_ns.saturating_add(TIDY_NS / 50), at.now_ns.saturating_add(TIDY_NS));
@@ -334,7 +334,8 @@ impl Leaf {
     pub fn deadline_ns(&self) -> u64 {
         let is_idle = self.sessions.is_empty() && self.beginning.is_empty();
         let tidy_ns = if is_idle { u64::MAX } else { self.tidy_at_ns };
-        let entry_ns = if self.entry.deadline_ns() == u64::MAX { u64::MAX } else { self.entry_look_ns };
+        let entry_ns =
+            if self.entry.deadline_ns() == u64::MAX { u64::MAX } else { self.entry_look_ns.min(self.entry.fix_look_ns()) };
         let uplink_ns = self.uplinks.deadline_ns(self.forwards.is_waiting());
         [self.forwards.next_look_ns(), tidy_ns, entry_ns, uplink_ns].into_iter().min().unwrap_or(u64::MAX)
     }
@@ -345,8 +346,8 @@ impl Leaf {
     }
 
     /// A client has connected. Its place must be free.
-    pub fn on_connected(&mut self, at: GatewayTime, stream: StreamId) {
-        self.entry.accept(stream, at.now_ns);
+    pub fn on_connected(&mut self, at: GatewayTime, stream: StreamId, protocol: EntryProtocol) {
+        self.entry.accept(stream, at, protocol);
         self.entry_look_ns = self.entry_look_ns.min(at.now_ns.saturating_add(TIDY_NS));
     }
 

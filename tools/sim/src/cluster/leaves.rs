@@ -7,7 +7,7 @@ use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
 use walras_gateway::session::{ServerSettings, VenueKeys};
 use walras_gateway::{Gateway, GatewayConfig, Rate};
-use walras_replica::{Leaf, LeafEffect, LeafSettings};
+use walras_replica::{EntryProtocol, Leaf, LeafEffect, LeafSettings};
 use walras_sequencer::{ForwardSettings, GatewayTime};
 use walras_testkit::{Choices, Random};
 use walras_types::TimeNs;
@@ -268,7 +268,7 @@ impl World {
         let stream = self.network.open_stream(client, LEAVES_FROM + leaf);
         self.with_leaf(leaf, |process, at| {
             let id = process.streams.accept(stream, client);
-            process.leaf.on_connected(at, id);
+            process.leaf.on_connected(at, id, EntryProtocol::Binary);
         });
         Some(stream)
     }

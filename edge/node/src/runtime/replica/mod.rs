@@ -60,7 +60,6 @@ use peer_links::PeerLinks;
 pub use reload::ReloadError;
 use snapshot_transfer::{ReplicaFiles, Source, announce, announced};
 use snapshots::{SnapshotDone, SnapshotJob};
-pub(in crate::runtime) use start::entry_tls;
 pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
 pub(in crate::runtime) use times::Times;
 use waiters::{Waiter, Waiters};

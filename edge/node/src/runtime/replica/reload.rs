@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tracing::{info, warn};
-use walras_config::{Addresses, Config, ConfigError, EntryOptions, LinkOptions};
+use walras_config::{Addresses, Config, ConfigError, EntryOptions, EntryTlsOptions, LinkOptions};
 use walras_consensus::{Members, ReplicaId};
 use walras_entry_port::{EntryTls, EntryTlsError};
 use walras_log_store::Disk;
 use walras_ports::{ClusterRequest, ClusterStatus, PeerView};
 
 use super::ReplicaThread;
-use super::start::{ReplicaVenue, entry_tls};
+use super::start::ReplicaVenue;
+use crate::runtime::entry_ports::entry_tls;
 
 /// Why a configuration was not taken over. Nothing was changed then, but for [`ReloadError::Links`].
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +80,8 @@ impl ReplicaVenue {
             return Err(ReloadError::OtherGenesis { began: ids(&self.genesis), wanted: ids(&options.genesis) });
         }
         refuse_lost_member(cluster, &options.addresses)?;
-        let renewed = self.read_entry_tls(options.order_entry.as_ref())?;
+        let ports = [options.order_entry.as_ref(), options.fix.as_ref().map(|fix| &fix.port)];
+        let renewed = self.read_entry_tls(ports.into_iter().flatten().find(|port| port.tls != EntryTlsOptions::Off))?;
         let asked = ClusterRequest::Peers(options.addresses, options.links);
         let stopping = || ReloadError::Links("the venue is stopping".to_owned());
         self.handle().ask_cluster(asked).await.map_err(|_| stopping())?.map_err(ReloadError::Links)?;

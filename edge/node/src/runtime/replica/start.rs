@@ -13,11 +13,12 @@ use mio::Poll;
 use tokio::sync::watch;
 use tracing::{info, warn};
 use walras_access::Clock;
-use walras_config::{ClusterOptions, Config, EntryOptions, EntryTlsOptions, FeedOptions};
+use walras_config::{ClusterOptions, Config, FeedOptions};
 use walras_consensus::{Members, ReplicaId, Slot};
 use walras_engine::versions::NEWEST;
-use walras_entry_port::{EntryClock, EntrySockets, EntryTls, EntryTlsError, SharedAccess};
+use walras_entry_port::{EntryClock, EntryTls, PortKind, SharedAccess};
 use walras_feed::publisher::{Publisher, Views};
+use walras_fix_orders::FixSettings;
 use walras_gateway::session::{ReportSettings, ServerSettings, VenueKeys};
 use walras_log_reader::refill;
 use walras_log_store::{Disk, RealDisk};
@@ -29,7 +30,6 @@ use walras_replica::{PublishSettings, Replica, ReplicaSettings, State};
 use walras_replica_log::{Identity, Note, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{DiskId, ForwardSettings, Halt, IntakeSettings, Introductions, ReplicatedSettings};
 use walras_terminal::progress::while_waiting;
-use walras_wire::order_entry::Sealing;
 
 use super::alarm::Alarm;
 use super::feed_sender::FeedSender;
@@ -48,6 +48,7 @@ use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread, Stopping}
 use crate::program::engine_newest;
 use crate::runtime::archive;
 use crate::runtime::batches::{Declared, Solver};
+use crate::runtime::entry_ports::{self, EntryPorts};
 use crate::runtime::fair_clock::FairClock;
 use crate::runtime::listeners::Listeners;
 use crate::runtime::recovery::{Recovered, RecoveryError, log_options, spawn};
@@ -159,28 +160,13 @@ pub struct ReplicaVenue {
     pub(super) data: PathBuf,
     cluster: ClusterStatus,
     order_entry: Option<SocketAddr>,
+    fix: Option<SocketAddr>,
     access: SharedAccess,
     thread: JoinHandle<Option<Halt>>,
     others: Vec<JoinHandle<()>>,
     archive: Option<walras_archive::Service>,
     /// Its sender goes with the thread.
     ended: watch::Receiver<()>,
-}
-
-/// The certificate that order entry shows, where it speaks TLS.
-pub(in crate::runtime) fn entry_tls(
-    options: &EntryTlsOptions,
-    data: &Path,
-    listen: SocketAddr,
-) -> Result<Option<EntryTls>, EntryTlsError> {
-    let made = match options {
-        EntryTlsOptions::Off => return Ok(None),
-        EntryTlsOptions::Own => EntryTls::own(data, listen.ip()),
-        EntryTlsOptions::Files { certificate, private_key } => EntryTls::load(certificate, private_key),
-    };
-    let tls = made?;
-    info!("order entry speaks TLS; its clients need {}, or its authority's certificate", tls.certificate().display());
-    Ok(Some(tls))
 }
 
 impl ReplicaVenue {
@@ -198,6 +184,7 @@ impl ReplicaVenue {
             addresses,
             links,
             order_entry,
+            fix,
             fair_access,
             clock_source,
             doors,
@@ -257,25 +244,13 @@ impl ReplicaVenue {
         let leaves = links.as_ref().map(|links| links.gateways.clone()).unwrap_or_default();
         let links = PeerLinks::new(basis, registry, LINK_TOKENS, links).map_err(|e| RecoveryError::Replica(e.to_string()))?;
         let access: SharedAccess = Arc::new(OnceLock::new());
-        let shown = order_entry.as_ref().map(|EntryOptions { listen, tls }| entry_tls(tls, data, *listen)).transpose();
-        let shown = shown.map_err(|e| RecoveryError::Replica(e.to_string()))?.flatten();
-        let sockets = order_entry
-            .map(|EntryOptions { listen, .. }| {
-                let (inside, tls) = ((doors.clone(), doorbell.clone()), shown.clone());
-                EntrySockets::new(poll.registry(), ENTRY_TOKENS, listen, tls, Arc::clone(&access), inside).map_err(|e| {
-                    RecoveryError::Replica(format!(
-                        "order entry can not listen on {listen}: {e}; choose another address for order_entry.listen, or \"\" for \
-                         none"
-                    ))
-                })
-            })
-            .transpose()?;
+        let (tokens, inside) = ((poll.registry(), ENTRY_TOKENS), (doors.clone(), doorbell.clone()));
+        let EntryPorts { sockets, shown, sealing } =
+            entry_ports::open(tokens, (order_entry.as_ref(), fix.as_ref()), data, Arc::clone(&access), inside)?;
         let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
         let fair_clock = fair_access.map(|options| FairClock::new(options.clock, clock_source.clone(), clock.clone()));
         status.set_fair_access(fair_clock.is_some() || release.is_some());
-        let entry_address = sockets.as_ref().map(EntrySockets::address);
-        let has_tls = sockets.as_ref().is_some_and(EntrySockets::has_tls);
-        let sealing = if has_tls { Sealing::Off } else { Sealing::Required };
+        let (entry_address, fix_address) = (sockets.address(PortKind::Binary), sockets.address(PortKind::Fix));
 
         let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), peers, engine_newest());
         let shared_catalog = SharedCatalog::default();
@@ -358,6 +333,9 @@ impl ReplicaVenue {
         let (at, files) = (times.at(0), ReplicaFiles { store: store_of_replica, note, is_note_failing: false });
         let start = || Replica::start(at, settings, recovered, state, seed, (feeds, files));
         let mut replica = while_waiting("replaying the log", start).map_err(|e| RecoveryError::Replica(e.to_string()))?;
+        if let Some(fix) = &fix {
+            replica.entry_mut().set_fix(FixSettings::of(&fix.comp_id));
+        }
         replica.go_live();
         let (Feeds { listeners, feed, .. }, engine, derived) = replica.observe();
         let feed_sender = feed_options.map(|options| begin_feed(&options, derived.feed.as_ref())).transpose()?;
@@ -392,7 +370,7 @@ impl ReplicaVenue {
             times,
             release_source,
             links,
-            sockets,
+            sockets: Some(sockets),
             waiters: Waiters::default(),
             log,
             snapshots: snapshots_in,
@@ -454,6 +432,7 @@ impl ReplicaVenue {
             data: data.to_path_buf(),
             cluster,
             order_entry: entry_address,
+            fix: fix_address,
             access,
             thread,
             others: threads_beside,
@@ -472,6 +451,12 @@ impl ReplicaVenue {
     #[must_use]
     pub fn order_entry_address(&self) -> Option<SocketAddr> {
         self.order_entry
+    }
+
+    /// Where FIX is spoken.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddr> {
+        self.fix
     }
 
     /// What it says of its cluster.

@@ -9,7 +9,7 @@ use walras_consensus::{
 use walras_engine::{BatchMarketView, Engine};
 use walras_gateway::{AuthFields, Gateway, KeyId, KeyRecord, Permission, Request, SourceId};
 use walras_market_data::MarketData;
-use walras_replica::{Effect, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
+use walras_replica::{Effect, EntryProtocol, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
 use walras_sequencer::{Arrivals, GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob, WAITED_NS_MAX};
 use walras_testkit::Readers;
@@ -294,7 +294,7 @@ impl Process {
 
     pub(crate) fn accept(&mut self, stream: StreamId, client: usize) {
         let id = self.streams.accept(stream, client);
-        self.replica.on_connected(self.now, id);
+        self.replica.on_connected(self.now, id, EntryProtocol::Binary);
     }
 
     /// Bytes of a client are read that have lain in the socket for so long.

@@ -1,0 +1,236 @@
+//! FIX on real sockets: the example of docs/fix.md, a restart of the venue, and clients that misbehave.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use walras_access::operator_key_file;
+use walras_client::{Client, read_key};
+use walras_config::Config;
+use walras_node::node::Node;
+
+fn config() -> Config {
+    let mut config = Config::default();
+    for listen in [&mut config.http.listen, &mut config.order_entry.listen, &mut config.fix.listen] {
+        *listen = "127.0.0.1:0".into();
+    }
+    config.log.segment_bytes = 1 << 20;
+    config
+}
+
+fn fix_address(node: &Node) -> SocketAddr {
+    node.fix_address().unwrap()
+}
+
+/// A market of BTC/USD with one funded account; its key's text.
+fn market(node: &Node, dir: &Path) -> String {
+    let operator = Client::new(&format!("http://{}", node.address()), Some(read_key(&operator_key_file(dir)).unwrap()));
+    let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+    post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}));
+    post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}));
+    post(
+        "/v1/admin/instruments",
+        json!({"symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "10"}),
+    );
+    post("/v1/admin/phases", json!({"instrument": "BTC-USD", "phase": "continuous"}));
+    post("/v1/admin/accounts", json!({}));
+    post("/v1/admin/deposits", json!({"account_id": 0, "asset": "USD", "amount": "1000000", "transfer_id": "1"}));
+    let key = json!({"account_id": 0, "permissions": ["read", "trade"], "algorithm": "hmac-sha256"});
+    post("/v1/admin/keys", key)["key"].as_str().unwrap().to_owned()
+}
+
+/// The program in docs/fix.md.
+fn example() -> &'static str {
+    let document = include_str!("../../../docs/fix.md");
+    document.split_once("```python\n").unwrap().1.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_example_of_the_document_trades() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    assert!(example().lines().filter(|line| !line.is_empty()).count() <= 30);
+    let mut python = Command::new("python3");
+    let ran = python.args(["-c", example(), &fix_address(&node).to_string(), &key, "BTC/USD"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
+    assert_eq!(lines, ["logged on", "report 0", "report 4"], "{ran:?}");
+    node.stop();
+}
+
+/// A client that says what it expects.
+struct Session {
+    stream: TcpStream,
+    name: &'static str,
+    key: String,
+    seq: u64,
+    expects: u64,
+    unread: Vec<u8>,
+}
+
+impl Session {
+    fn log_on(address: SocketAddr, (name, key): (&'static str, &str), seq: u64, expects: u64) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut session = Self { stream, name, key: key.to_owned(), seq, expects, unread: Vec::new() };
+        let (id, secret) = key.split_once('.').unwrap();
+        let body = format!("98=0|108=30|553={id}|554={secret}|789={expects}|");
+        session.send("A", &body);
+        session
+    }
+
+    fn send(&mut self, msg_type: &str, body: &str) {
+        self.seq += 1;
+        let bytes = message_of(self.name, msg_type, self.seq - 1, body);
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// The next execution report or logout; the numbers of all messages are followed.
+    fn hears(&mut self) -> (String, String, String) {
+        loop {
+            let Some(end) = self.unread.windows(4).position(|window| window == b"\x0110=").filter(|at| self.unread.len() >= at + 8)
+            else {
+                let mut bytes = [0; 4_096];
+                let len = self.stream.read(&mut bytes).unwrap();
+                assert!(len > 0, "the venue closed the connection of {}", self.key);
+                self.unread.extend_from_slice(&bytes[..len]);
+                continue;
+            };
+            let text = String::from_utf8(self.unread.drain(..end + 8).collect()).unwrap();
+            let get = |tag: &str| {
+                let found = text.split('\x01').find_map(|field| field.strip_prefix(tag)?.strip_prefix('='));
+                found.unwrap_or_default().to_owned()
+            };
+            let seq: u64 = get("34").parse().unwrap();
+            match get("35").as_str() {
+                "4" => self.expects = get("36").parse().unwrap(),
+                _ if seq == self.expects => self.expects += 1,
+                _ => {}
+            }
+            if matches!(get("35").as_str(), "8" | "5") {
+                return (get("11"), get("150"), get("58"));
+            }
+        }
+    }
+}
+
+fn message(msg_type: &str, seq: u64, body: &str) -> Vec<u8> {
+    message_of("TEST", msg_type, seq, body)
+}
+
+fn message_of(name: &str, msg_type: &str, seq: u64, body: &str) -> Vec<u8> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let time = walras_fix_time(u64::try_from(now).unwrap());
+    let rest = format!("35={msg_type}|34={seq}|49={name}|52={time}|56=WALRAS|{}", body.replace("NOW", &time)).replace('|', "\x01");
+    let text = format!("8=FIX.4.4\x019={}\x01{rest}", rest.len());
+    let sum = text.bytes().fold(0_u8, u8::wrapping_add);
+    format!("{text}10={sum:03}\x01").into_bytes()
+}
+
+/// A time as FIX writes it.
+fn walras_fix_time(now_ns: u64) -> String {
+    let (days, ns) = (now_ns / 86_400_000_000_000, now_ns % 86_400_000_000_000);
+    // Days since 0000-03-01, by the years of 400 that the Gregorian calendar repeats in.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + later;
+    let ms = ns / 1_000_000;
+    format!("{year:04}{month:02}{day:02}-{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60, ms % 1_000)
+}
+
+fn order(name: &str) -> String {
+    format!("11={name}|55=BTC/USD|54=1|60=NOW|38=0.5|40=2|44=10|59=1|")
+}
+
+fn said(name: &str, kind: &str) -> (String, String) {
+    (name.to_owned(), kind.to_owned())
+}
+
+#[test]
+fn a_session_goes_on_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let mut session = Session::log_on(fix_address(&node), ("TEST", &key), 1, 1);
+    session.send("D", &order("before"));
+    let (name, kind, _) = session.hears();
+    assert_eq!((name, kind), said("before", "0"));
+    // Its report comes, and is not read.
+    session.send("D", &order("unread"));
+    let mut byte = [0];
+    session.stream.peek(&mut byte).unwrap();
+    let (seq, expects) = (session.seq, session.expects);
+    node.stop();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let mut session = Session::log_on(fix_address(&node), ("TEST", &key), seq, expects);
+    let (name, kind, text) = session.hears();
+    assert_eq!((name, kind), said("unread", "0"), "{text}");
+    session.send("F", "11=last|41=before|55=BTC/USD|54=1|60=NOW|38=0.5|");
+    let (name, kind, text) = session.hears();
+    assert_eq!((name, kind), said("last", "4"), "{text}");
+    node.stop();
+}
+
+/// What a client sends that nobody should.
+fn attacks() -> Vec<Vec<u8>> {
+    let logon = |seq: u64, body: &str| message("A", seq, body);
+    vec![
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        vec![0; 100_000],
+        b"8=FIX.4.4\x019=99999999\x01".to_vec(),
+        b"8=FIX.4.4\x019=5\x0135=0\x0110=000\x01".to_vec(),
+        b"8=FIX.4.4\x01".repeat(20_000),
+        message("D", 1, &order("without a logon")),
+        logon(1, "98=0|108=30|"),
+        logon(1, "98=0|108=30|553=hm_000000000000000000000000|554=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA|"),
+        logon(1, "98=0|108=30|553=|554=|"),
+        logon(9_999_999, "98=0|108=0|553=x|95=3|96=a\u{1}b|"),
+        [logon(1, "98=0|108=30|553=hm_x|554=y|"), b"8=FIX.4.4\x019=1".repeat(30_000)].concat(),
+    ]
+}
+
+#[test]
+fn clients_that_misbehave_end_and_the_others_are_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let address = fix_address(&node);
+    let mut good = Session::log_on(address, ("TEST", &key), 1, 1);
+    for (at, attack) in attacks().into_iter().enumerate() {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // It may be closed before all is written.
+        let _ = stream.write_all(&attack);
+        good.send("D", &order(&format!("during-{at}")));
+        let (name, kind, text) = good.hears();
+        assert_eq!((name, kind), said(&format!("during-{at}"), "0"), "{text}");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(answer.is_empty() || answer.contains("\u{1}35=5\u{1}"), "attack {at}: {answer}");
+    }
+    // Connections that say nothing, and one that asks for much and reads nothing.
+    let silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut greedy = Session::log_on(address, ("GREEDY", &key), 1, 1);
+    greedy.stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    for seq in 2..20_000 {
+        if greedy.stream.write_all(&message_of("GREEDY", "1", seq, "112=are you there|")).is_err() {
+            break;
+        }
+    }
+    drop(silent);
+    good.send("D", &order("last"));
+    let (name, kind, text) = good.hears();
+    assert_eq!((name, kind), said("last", "0"), "{text}");
+    node.stop();
+}

@@ -1,0 +1,64 @@
+//! The instruments, as FIX names them and writes their numbers.
+
+use walras_gateway::{AssetScale, InstrumentScale};
+use walras_types::{InstrumentId, InstrumentSpec, Symbol};
+use walras_wire::AssetSpec;
+
+/// All instruments.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    listed: Vec<Listed>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its definition.
+    pub spec: InstrumentSpec,
+    /// The quote asset: the Currency(15) of prices.
+    pub currency: Symbol,
+    /// How prices and sizes are written.
+    pub scale: InstrumentScale,
+    /// How amounts of the quote asset are written.
+    amounts: AssetScale,
+}
+
+impl Listed {
+    /// A fee; negative for a rebate.
+    #[must_use]
+    pub fn fee(&self, units: i64) -> String {
+        self.amounts.net_amount(units).to_string()
+    }
+}
+
+impl Catalog {
+    /// Of these instruments and assets, both by id. One whose prices are no decimals is left out.
+    pub fn of(instruments: impl Iterator<Item = InstrumentSpec>, assets: &[AssetSpec]) -> Self {
+        let listed = instruments.filter_map(|spec| {
+            let base = assets.iter().find(|asset| asset.asset == spec.base)?;
+            let quote = assets.iter().find(|asset| asset.asset == spec.quote)?;
+            let scale = InstrumentScale::of(&spec, base.decimals, quote.decimals).ok()?;
+            let amounts = AssetScale::new(quote.decimals).ok()?;
+            Some(Listed { spec, currency: quote.symbol, scale, amounts })
+        });
+        Self { listed: listed.collect() }
+    }
+
+    /// By Symbol(55).
+    #[must_use]
+    pub fn find(&self, symbol: &str) -> Option<&Listed> {
+        self.listed.iter().find(|listed| listed.spec.symbol.as_str() == symbol)
+    }
+
+    /// By id.
+    #[must_use]
+    pub fn get(&self, instrument: InstrumentId) -> Option<&Listed> {
+        let at = self.listed.binary_search_by_key(&instrument, |listed| listed.spec.instrument).ok()?;
+        self.listed.get(at)
+    }
+
+    /// All of them, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Listed> {
+        self.listed.iter()
+    }
+}

@@ -1,0 +1,299 @@
+//! Application messages of clients as commands.
+
+use walras_fix::Message;
+use walras_gateway::QuantityError;
+use walras_types::{
+    AccountId, Amendment, ClientOrderId, ContentDigest, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks,
+    RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
+};
+use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, MassCancel, NewOrder, OrderCommand};
+
+use crate::catalog::{Catalog, Listed};
+use crate::ids::{CL_ORD_ID_BYTES_MAX, id_of};
+use crate::orders::Orders;
+use crate::tags;
+
+/// What a client asked with a command: what its answer needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// NewOrderSingle.
+    New(Box<NewAsked>),
+    /// OrderCancelRequest, or OrderCancelReplaceRequest.
+    Change(Box<ChangeAsked>),
+    /// OrderMassCancelRequest, with its ClOrdID and MassCancelRequestType.
+    Mass(Box<str>, char),
+    /// No command: the number of another message.
+    Filler,
+}
+
+/// A new order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewAsked {
+    pub(crate) cl_ord_id: Box<str>,
+    pub(crate) symbol: Box<str>,
+    pub(crate) side: char,
+    pub(crate) ord_qty: Box<str>,
+    pub(crate) terms: Option<OrderTerms>,
+}
+
+/// A change of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeAsked {
+    pub(crate) cl_ord_id: Box<str>,
+    pub(crate) orig_cl_ord_id: Box<str>,
+    /// The engine's name of the order.
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) kind: Change,
+    /// The new open size.
+    pub(crate) open: Option<SizeLots>,
+}
+
+/// Which change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Cancel,
+    Replace,
+}
+
+/// A command for the log, with what was asked.
+pub(crate) struct Request {
+    pub(crate) command: Command,
+    pub(crate) asked: Asked,
+    /// What is wrong, where the command is invalid.
+    pub(crate) text: Option<String>,
+}
+
+/// Why something cannot be carried out.
+struct Fault {
+    reason: RejectReason,
+    text: String,
+}
+
+impl Fault {
+    fn new(reason: RejectReason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into() }
+    }
+}
+
+impl From<QuantityError> for Fault {
+    fn from(error: QuantityError) -> Self {
+        Self::new(error.reason(), error.to_string())
+    }
+}
+
+/// Reads requests of one account.
+pub(crate) struct Requests<'a> {
+    pub(crate) account: AccountId,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) orders: &'a Orders,
+}
+
+impl Requests<'_> {
+    /// The command of a message; `None` for one of another type.
+    pub(crate) fn read(&self, message: &Message) -> Option<Request> {
+        match message.msg_type() {
+            b"D" => Some(self.new_order(message)),
+            b"F" => Some(self.change(message, Change::Cancel)),
+            b"G" => Some(self.change(message, Change::Replace)),
+            b"q" => Some(self.mass_cancel(message)),
+            _ => None,
+        }
+    }
+
+    /// What was asked takes its number in the log all the same, and is rejected there.
+    fn invalid(
+        &self,
+        message: &Message,
+        instrument: Option<InstrumentId>,
+        client_order_id: Option<ClientOrderId>,
+        fault: Fault,
+        asked: Asked,
+    ) -> Request {
+        let Fault { reason, text } = fault;
+        let content = ContentDigest::of_bytes(message.get(tags::CL_ORD_ID).unwrap_or_default());
+        let command =
+            Command::Invalid(InvalidCommand { account: Some(self.account), instrument, client_order_id, reason, content });
+        Request { command, asked, text: Some(text) }
+    }
+
+    fn listed(&self, message: &Message) -> Result<&Listed, Fault> {
+        let symbol = message.text(tags::SYMBOL).unwrap_or_default();
+        let unknown = || Fault::new(RejectReason::UnknownInstrument, format!("Symbol(55) {symbol:?} is none of this venue"));
+        self.catalog.find(symbol).ok_or_else(unknown)
+    }
+
+    fn new_order(&self, message: &Message) -> Request {
+        let text = |tag: i32| message.text(tag).unwrap_or_default();
+        let cl_ord_id = text(tags::CL_ORD_ID);
+        let mut asked = NewAsked {
+            cl_ord_id: cl_ord_id.into(),
+            symbol: text(tags::SYMBOL).into(),
+            side: text(tags::SIDE).chars().next().unwrap_or('7'),
+            ord_qty: text(tags::ORDER_QTY).into(),
+            terms: None,
+        };
+        let listed = self.listed(message);
+        let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
+        let id = id_of(cl_ord_id);
+        let terms =
+            listed.and_then(|listed| terms_of(message, listed)).and_then(|terms| check_cl_ord_id(cl_ord_id).map(|()| terms));
+        match (terms, instrument) {
+            (Ok(terms), Some(instrument)) => {
+                asked.terms = Some(terms);
+                let order = NewOrder { account: self.account, instrument, client_order_id: id, terms };
+                Request { command: Command::Order(OrderCommand::New(order)), asked: Asked::New(Box::new(asked)), text: None }
+            }
+            (Err(fault), _) => self.invalid(message, instrument, Some(id), fault, Asked::New(Box::new(asked))),
+            (Ok(_), None) => unreachable!("terms are those of an instrument"),
+        }
+    }
+
+    fn change(&self, message: &Message, kind: Change) -> Request {
+        let text = |tag: i32| message.text(tag).unwrap_or_default();
+        let (cl_ord_id, orig) = (text(tags::CL_ORD_ID), text(tags::ORIG_CL_ORD_ID));
+        let client_order_id = self.orders.id_of(orig, message.text(tags::ORDER_ID));
+        let mut asked = ChangeAsked { cl_ord_id: cl_ord_id.into(), orig_cl_ord_id: orig.into(), client_order_id, kind, open: None };
+        let listed = self.listed(message);
+        let instrument = listed.as_ref().ok().map(|listed| listed.spec.instrument);
+        let command = listed.and_then(|listed| {
+            check_cl_ord_id(cl_ord_id)?;
+            let instrument = listed.spec.instrument;
+            let command = match kind {
+                Change::Cancel => OrderCommand::Cancel(CancelOrder { account: self.account, instrument, client_order_id }),
+                Change::Replace => {
+                    let amendment = self.amendment(message, listed, client_order_id)?;
+                    asked.open = amendment.size;
+                    OrderCommand::Amend(AmendOrder { account: self.account, instrument, amendment })
+                }
+            };
+            Ok(Command::Order(command))
+        });
+        let asked = Asked::Change(Box::new(asked));
+        match command {
+            Ok(command) => Request { command, asked, text: None },
+            Err(fault) => self.invalid(message, instrument, Some(client_order_id), fault, asked),
+        }
+    }
+
+    /// What is new: OrderQty(38) is of the whole order, so what has traded is not open.
+    fn amendment(&self, message: &Message, listed: &Listed, client_order_id: ClientOrderId) -> Result<Amendment, Fault> {
+        let order = self.orders.get(client_order_id).filter(|order| order.instrument == listed.spec.instrument);
+        let (cum, open) = order.map_or((0, None), |order| (order.cum, Some(order.open)));
+        let size = listed.scale.parse_size(message.text(tags::ORDER_QTY).unwrap_or_default())?;
+        let new_open = size.get().checked_sub(cum).filter(|open| *open > 0).map(SizeLots::new);
+        let too_small = || {
+            let text = "OrderQty(38) must be above what has traded: send an OrderCancelRequest(F) to cancel the rest";
+            Fault::new(RejectReason::SizeOutOfRange, text)
+        };
+        let size = Some(new_open.ok_or_else(too_small)?).filter(|new| open != Some(*new));
+        let is_stop = order.is_some_and(|order| order.is_waiting);
+        let optional = |tag: i32| message.text(tag).map(|text| listed.scale.parse_price(text)).transpose();
+        let (price, trigger) = (optional(tags::PRICE)?, optional(tags::STOP_PX)?);
+        let price = price.filter(|price| order.is_none_or(|order| order.price != Some(*price)));
+        let trigger = trigger.filter(|trigger| is_stop && order.is_none_or(|order| order.trigger != Some(*trigger)));
+        // Nothing is new: the engine is asked for what there is, so that the order gets its new ClOrdID.
+        let size = if size.is_none() && price.is_none() && trigger.is_none() { new_open } else { size };
+        Ok(Amendment { client_order_id, price, trigger, size })
+    }
+
+    fn mass_cancel(&self, message: &Message) -> Request {
+        let text = |tag: i32| message.text(tag).unwrap_or_default();
+        let kind = text(tags::MASS_CANCEL_REQUEST_TYPE).chars().next().unwrap_or('7');
+        let asked = Asked::Mass(text(tags::CL_ORD_ID).into(), kind);
+        let side = match text(tags::SIDE) {
+            "1" => Some(Side::Buy),
+            "2" => Some(Side::Sell),
+            _ => None,
+        };
+        let instrument = match kind {
+            '7' => Ok(None),
+            '1' => self.listed(message).map(|listed| Some(listed.spec.instrument)),
+            _ => {
+                let text = "MassCancelRequestType(530) must be 1 (the orders of a Symbol) or 7 (all orders)";
+                Err(Fault::new(RejectReason::Malformed, text))
+            }
+        };
+        match instrument {
+            Ok(instrument) => {
+                let command = OrderCommand::MassCancel(MassCancel { account: self.account, instrument, side });
+                Request { command: Command::Order(command), asked, text: None }
+            }
+            Err(fault) => self.invalid(message, None, None, fault, asked),
+        }
+    }
+}
+
+fn check_cl_ord_id(text: &str) -> Result<(), Fault> {
+    if (1..=CL_ORD_ID_BYTES_MAX).contains(&text.len()) {
+        return Ok(());
+    }
+    Err(Fault::new(RejectReason::Malformed, format!("ClOrdID(11) must have 1 to {CL_ORD_ID_BYTES_MAX} characters")))
+}
+
+/// Side(54) as the venue has it.
+pub(crate) fn side_of(text: &str) -> Option<Side> {
+    match text {
+        "1" => Some(Side::Buy),
+        "2" => Some(Side::Sell),
+        _ => None,
+    }
+}
+
+fn terms_of(message: &Message, listed: &Listed) -> Result<OrderTerms, Fault> {
+    let unsupported = |text: &str| Fault::new(RejectReason::Malformed, text);
+    let text = |tag: i32| message.text(tag);
+    let side = side_of(text(tags::SIDE).unwrap_or_default()).ok_or_else(|| unsupported("Side(54) must be 1 (buy) or 2 (sell)"))?;
+    let Some(ord_qty) = text(tags::ORDER_QTY) else { return Err(unsupported("OrderQty(38) is missing")) };
+    let size = listed.scale.parse_size(ord_qty)?;
+    let price = |tag: i32, name: &str| -> Result<PriceTicks, Fault> {
+        let text = message.text(tag).ok_or_else(|| unsupported(&format!("{name} is missing: this OrdType(40) needs it")))?;
+        Ok(listed.scale.parse_price(text)?)
+    };
+    let post_only = match text(tags::EXEC_INST) {
+        None => PostOnly::Off,
+        Some("6") => PostOnly::Reject,
+        Some(_) => return Err(unsupported("ExecInst(18) may be 6 (participate, do not initiate: post-only) only")),
+    };
+    let order_type = match text(tags::ORD_TYPE).unwrap_or_default() {
+        "1" => OrderType::Market,
+        "2" => OrderType::Limit { price: price(tags::PRICE, "Price(44)")?, post_only },
+        "3" => OrderType::Stop { trigger: price(tags::STOP_PX, "StopPx(99)")? },
+        "4" => OrderType::StopLimit { trigger: price(tags::STOP_PX, "StopPx(99)")?, price: price(tags::PRICE, "Price(44)")? },
+        _ => return Err(unsupported("OrdType(40) must be 1 (market), 2 (limit), 3 (stop) or 4 (stop limit)")),
+    };
+    let is_post_only = post_only != PostOnly::Off;
+    if is_post_only && !matches!(order_type, OrderType::Limit { .. }) {
+        return Err(Fault::new(RejectReason::PostOnlyInvalid, RejectReason::PostOnlyInvalid.advice()));
+    }
+    let time_in_force = match (text(tags::TIME_IN_FORCE), order_type) {
+        // A market order does not rest.
+        (None | Some("0"), OrderType::Market) => TimeInForce::ImmediateOrCancel,
+        (None | Some("0"), _) => TimeInForce::Day,
+        (Some("1"), _) => TimeInForce::GoodTillCancel,
+        (Some("3"), _) => TimeInForce::ImmediateOrCancel,
+        (Some("4"), _) => TimeInForce::FillOrKill,
+        (Some("6"), _) => match message.time_ns(tags::EXPIRE_TIME) {
+            Some(time_ns) => TimeInForce::GoodTill(TimeNs(time_ns)),
+            None => return Err(unsupported("TimeInForce(59)=6 (good till date) needs an ExpireTime(126)")),
+        },
+        _ => {
+            return Err(unsupported(
+                "TimeInForce(59) must be 0 (day), 1 (good till cancel), 3 (immediate or cancel), 4 (fill or kill) or 6 (good till date)",
+            ));
+        }
+    };
+    let shown = text(tags::DISPLAY_QTY).or(text(tags::MAX_FLOOR));
+    let display = match shown {
+        None => Display::Full,
+        Some(shown) if !shown.is_empty() && shown.bytes().all(|byte| byte == b'0' || byte == b'.') => Display::Hidden,
+        Some(shown) => match listed.scale.parse_size(shown)? {
+            peak if peak >= size => Display::Full,
+            peak => Display::Iceberg { peak },
+        },
+    };
+    let min_size = match text(tags::MIN_QTY) {
+        None | Some("0") => None,
+        Some(min_qty) => Some(listed.scale.parse_size(min_qty)?),
+    };
+    Ok(OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade: SelfTrade::CancelNewest })
+}
