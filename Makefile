@@ -17,7 +17,7 @@ export CARGO_INCREMENTAL ?= 0
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test python-wheel-full bot-test bench break cases fuzz site fix-clients clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test python-wheel-full bot-test facade-test facade-small bench break cases fuzz site fix-clients clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -33,7 +33,7 @@ demo: setup-build web ## start a venue with order flow, and print the address of
 	$(CARGO) build --profile demo -p walras-node
 	$(WALRAS) demo --data $(DATA_DIR) --listen $(LISTEN) --speed $(SPEED)
 
-test: setup fmt clippy doc guards web-test python-test golden-test page-test bot-test rust-test ## everything that CI checks
+test: setup fmt clippy doc guards web-test python-test golden-test page-test bot-test facade-small rust-test ## everything that CI checks
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -101,6 +101,14 @@ python-test: python # what CI checks of it: style as well
 bot-test: python web ## the bot of docs/first-bot.md and the clients of the Python package, against venues of their own
 	$(CARGO) test --workspace --no-run
 	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py tests/test_client.py
+
+facade-small: # the clients of Binance's Spot API that are small
+	$(CARGO) build -p walras-node
+	WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" PYTHON=$(PYTHON) sdk/binance-clients/run.sh small
+
+facade-test: ## all pinned clients of Binance's Spot API against a venue, some of them large
+	$(CARGO) build -p walras-node
+	WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" PYTHON=$(PYTHON) sdk/binance-clients/run.sh all
 
 bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|replay|replay_files|fair-access|replication|venue|promises|siege|simulation|overlay|cold|all
 	./bench/run.sh $(NAME)

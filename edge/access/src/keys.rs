@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use walras_gateway::session::LogonRequest;
 use walras_gateway::{
     Algorithm, Allowance, AuthFields, Credential, Gateway, GatewayConfig, KeyError, KeyId, KeyJournal, KeyRecord, Permission,
-    Permissions, Principal, Rate, Request, SourceId,
+    Permissions, Principal, Rate, Request, SignedText, SourceId,
 };
 use walras_log_store::is_out_of_descriptors;
 use walras_types::{AccountId, NonceUse, RejectReason, TimeNs};
@@ -271,6 +271,24 @@ impl Access {
             admitted => admitted,
         };
         Ok(caller(admitted?, verified.nonce_use()))
+    }
+
+    /// Checks a signed text of another dialect, which needs a permission.
+    pub fn authorize_text(&self, request: &SignedText<'_>, permission: Permission, from: Allowance) -> Result<Caller, Refusal> {
+        let verified = {
+            let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+            gateway.verify_text(self.clock.now().0, request)?
+        };
+        let admitted = self.gateway().admit(self.clock.now().0, &verified, permission, from);
+        Ok(caller(admitted?, verified.nonce_use()))
+    }
+
+    /// The algorithm of a key, the account that it acts for and what it may do. Says nothing about who asks.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Option<(Algorithm, Option<AccountId>, Permissions)> {
+        let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+        let record = gateway.key(key)?;
+        Some((record.credential().algorithm(), record.account(), record.permissions()))
     }
 
     /// Checks a WebSocket's `auth` message: the key must be one that may read or trade.

@@ -260,6 +260,13 @@ sections! {
         /// Milliseconds from the beginning of one rotation through all snapshots to that of the next, at least.
         snapshot_rotation_ms: u64 = 2000_u32;
     }
+    binance: Once /// The venue in the dialect of Binance's Spot API (`docs/binance.md`), for programs written for that one.
+    Binance {
+        /// Where it is served, such as `127.0.0.1:7075`; empty for nowhere. It shares its places with the other ports (`http.connections_max`).
+        listen: String = "";
+        /// Whether who names an `hmac-sha256` key may open its account's stream without a signature, as the dialect has it (`POST /api/v3/userDataStream`). If not, such a request must be signed.
+        listen_keys: bool = true;
+    }
     throttle: Once /// How often a key and an address may ask. Beyond it requests are refused as `Throttled` (107).
     Throttle {
         /// Signed requests and WebSocket commands of one key a second, sustained. Cancels of orders are counted apart, and there may be as many: a throttled participant can still take its orders out.

@@ -34,8 +34,8 @@ pub use fair_access::{FairAccessOptions, FairClockOptions};
 pub use feed::FeedOptions;
 pub use gateway::{GatewayOptions, OutletOptions};
 pub use keys::{
-    Archive, Batch, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Fix, Gateway, Http, Key, Log, OrderEntry, Shard,
-    Shards, Throttle, Times, Venue, WebSocket,
+    Archive, Batch, Binance, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Fix, Gateway, Http, Key, Log, OrderEntry,
+    Shard, Shards, Throttle, Times, Venue, WebSocket,
 };
 pub use shards::{ShardPlan, ShardSite};
 pub use speed::Speed;
@@ -178,6 +178,10 @@ impl Config {
         if self.http.listen.parse::<std::net::SocketAddr>().is_err() {
             let value = self.http.listen.clone();
             return Err(ConfigError::Address { key: "http.listen", value, example: "127.0.0.1:7070" });
+        }
+        if !self.binance.listen.is_empty() && self.binance.listen.parse::<std::net::SocketAddr>().is_err() {
+            let value = self.binance.listen.clone();
+            return Err(ConfigError::Address { key: "binance.listen", value, example: "127.0.0.1:7075" });
         }
         range("http.body_bytes_max", self.http.body_bytes_max as u64, 1_024, 1 << 24, "give 1024 to 16777216")?;
         range("http.connections_max", self.http.connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;

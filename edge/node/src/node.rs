@@ -76,6 +76,7 @@ pub struct Node {
     readers: Runtime,
     address: SocketAddr,
     operator_address: Option<SocketAddr>,
+    binance_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     server: tokio::task::JoinHandle<()>,
 }
@@ -136,9 +137,9 @@ impl Node {
         let runtime = threads("walras-io", processors.clamp(1, 4), || ())?;
         let readers = threads("walras-readers", (processors / 2).clamp(1, 4), yield_to_requests)?;
         // The port first: it fails at once where another venue runs.
-        let server = {
+        let (server, facade) = {
             let _context = runtime.enter();
-            Server::bind(config)?
+            (Server::bind(config)?, walras_binance::bind(config)?)
         };
         let doors = Doors::new(config.places());
         let shard_plan = config.shard_plan();
@@ -173,13 +174,19 @@ impl Node {
             stopping: stopping.clone(),
         };
         let (address, operator_address) = (server.address(), server.operator_address());
+        let binance_address = facade.as_ref().map(Server::address);
+        let readers_of = readers.handle().clone();
+        let facade_app =
+            walras_binance::App::new(venue.handle(), Arc::clone(&access), Arc::clone(&config), readers_of, stopping.clone());
         let own = Addresses { http: reached_at(Some(address)), order_entry: reached_at(venue.order_entry_address()) };
         venue.cluster().set_own_addresses(own);
         let status = venue.handle().status().clone();
         // Now that the log and the links are open, what is left is the clients'.
         let places = bounded_places(&config);
         doors.set_places(places);
-        let server = runtime.spawn(server.serve(router(app), config, status, (doors, places), stopping));
+        let facade = walras_binance::serve(facade, facade_app, status.clone(), (doors.clone(), places));
+        let server = server.serve(router(app), config, status, (doors, places), stopping);
+        let server = runtime.spawn(async { drop(tokio::join!(server, facade)) });
         Ok(Self {
             venue,
             access,
@@ -191,6 +198,7 @@ impl Node {
             readers,
             address,
             operator_address,
+            binance_address,
             stop,
             server,
         })
@@ -206,6 +214,12 @@ impl Node {
     #[must_use]
     pub fn operator_address(&self) -> Option<SocketAddr> {
         self.operator_address
+    }
+
+    /// Where it serves the dialect of `docs/binance.md`, if it does.
+    #[must_use]
+    pub fn binance_address(&self) -> Option<SocketAddr> {
+        self.binance_address
     }
 
     /// The market.

@@ -7,9 +7,9 @@ use crossbeam_channel::{Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_access::Clock;
 use walras_sequencer::SignedBy;
-use walras_types::{AccountId, BatchMarketId, LogIndex, Ordinal, RejectReason};
+use walras_types::{AccountId, BatchMarketId, LogIndex, NonceUse, Ordinal, RejectReason};
 use walras_wire::batch::SignedTransaction;
-use walras_wire::{BatchCommand, Command, SubmitTransaction, content_digest};
+use walras_wire::{BatchCommand, Command, SubmitTransaction, VenueCommand, content_digest};
 
 use crate::catalog::{Catalog, SharedCatalog};
 use crate::cluster::ClusterStatus;
@@ -111,6 +111,20 @@ impl VenueHandle {
         let outcome = outcome.await.unwrap_or(Err(NoOutcome::GONE));
         self.0.stages.ended(Stage::Request, began);
         outcome
+    }
+
+    /// Has the log keep the nonce by which a connection logged on. Commands that come by the connection are not signed, so a copy of the
+    /// logon could send some, at this replica or at another one; the state refuses the copy's nonce. Returns whether the log has it: a
+    /// replica that does not lead, or cannot write in time, gives out what may be read.
+    pub async fn log_nonce(&self, nonce: NonceUse, patience: Duration) -> Result<bool, RejectReason> {
+        let signed = SignedBy { key: None, nonce: Some(Box::new(nonce)) };
+        match tokio::time::timeout(patience, self.command_by(signed, Command::Venue(VenueCommand::Tick))).await {
+            Ok(Ok(_)) => Ok(true),
+            Ok(Err(NoOutcome::Refused(
+                reason @ (RejectReason::NonceReused | RejectReason::TimestampStale | RejectReason::Throttled),
+            ))) => Err(reason),
+            Ok(Err(_)) | Err(_) => Ok(false),
+        }
     }
 
     /// The same for a thread of its own. Waits for room in the queue.

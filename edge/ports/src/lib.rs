@@ -25,6 +25,7 @@ mod feed;
 mod handle;
 mod numbered;
 mod outcome;
+mod pages;
 mod release_source;
 mod request;
 mod rounds;

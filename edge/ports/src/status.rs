@@ -216,9 +216,14 @@ impl Status {
         self.0.connections.load(Relaxed)
     }
 
-    /// Counts open connections.
-    pub fn set_connections(&self, count: u64) {
-        self.0.connections.store(count, Relaxed);
+    /// Counts a connection that was opened.
+    pub fn connection_opened(&self) {
+        self.0.connections.fetch_add(1, Relaxed);
+    }
+
+    /// Counts it as closed.
+    pub fn connection_closed(&self) {
+        self.0.connections.fetch_sub(1, Relaxed);
     }
 
     /// What the demo is doing, if there is one.

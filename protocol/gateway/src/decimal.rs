@@ -23,6 +23,12 @@ impl Decimal {
         Self { is_negative: mantissa < 0, mantissa: mantissa.unsigned_abs(), decimals }
     }
 
+    /// The number times `10^decimals`, without its sign.
+    #[must_use]
+    pub const fn mantissa(self) -> u128 {
+        self.mantissa
+    }
+
     /// How many decimals it prints.
     #[must_use]
     pub const fn decimals(self) -> u32 {

@@ -130,6 +130,21 @@ impl Allowance {
     }
 }
 
+/// A signed request of another dialect: its signature covers a text, and the text holds the stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedText<'a> {
+    /// The key's id.
+    pub key: &'a str,
+    /// What was signed. It stands for a nonce as well: the same text is accepted once.
+    pub text: &'a [u8],
+    /// Hexadecimal of an `hmac-sha256` key, whose secret is then its text in base64url; base64 with padding of an `ed25519` key.
+    pub signature: &'a str,
+    /// When it was signed, nanoseconds since the Unix epoch.
+    pub stamp_ns: u64,
+    /// For how long after its stamp it is acceptable.
+    pub age_ns_max: u64,
+}
+
 /// A request with a valid signature that is not yet admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
@@ -304,13 +319,32 @@ impl Gateway {
         }
         let stamp_ns = parse_stamp(&fields.timestamp)
             .ok_or_else(|| malformed("The timestamp is nanoseconds since the Unix epoch in digits, without leading zeros."))?;
-        self.check_stamp(now_ns.max(self.now_ns), stamp_ns)?;
+        self.check_stamp(now_ns.max(self.now_ns), stamp_ns, self.config.stamp_age_ns_max)?;
         let held = self.holder(&fields.key)?;
         let signed = signed_bytes(request, &fields.timestamp, nonce);
         check_signature(held, &signed, &fields.signature, what_was_signed)?;
         let key_id = held.record.key_id();
         let until_ns = stamp_ns.saturating_add(self.config.stamp_age_ns_max);
         Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of(key_id, nonce) })
+    }
+
+    /// The second of three steps for a text in another dialect.
+    pub fn verify_text(&self, now_ns: u64, request: &SignedText<'_>) -> Result<Verified, Refusal> {
+        let SignedText { key, text, signature, stamp_ns, age_ns_max } = *request;
+        self.check_stamp(now_ns.max(self.now_ns), stamp_ns, age_ns_max)?;
+        let held = self.holder(key)?;
+        if !held.record.credential().verifies_text(text, signature) {
+            return Err(Refusal::new(RejectReason::SignatureInvalid));
+        }
+        let key_id = held.record.key_id();
+        let until_ns = stamp_ns.saturating_add(age_ns_max);
+        Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of_text(key_id, text) })
+    }
+
+    /// A key's record.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Option<&KeyRecord> {
+        self.holder(key).ok().map(|held| &held.record)
     }
 
     /// Authorizes a logon to order entry from `source` that needs `permission`: its source's throttle, the signature of `signed`
@@ -354,7 +388,7 @@ impl Gateway {
             permissions: held.record.permissions(),
         };
         check_permission(principal.permissions, permission)?;
-        self.check_stamp(now_ns, verified.stamp_ns)?;
+        self.check_stamp(now_ns, verified.stamp_ns, verified.until_ns.saturating_sub(verified.stamp_ns))?;
         self.nonces.expire(now_ns);
         self.nonces.check(verified.key_id, verified.fingerprint).map_err(refuse_nonce)?;
         self.take_key_token(now_ns, principal.key_serial, from, 1)?;
@@ -393,11 +427,11 @@ impl Gateway {
         self.key_throttles[from as usize].take(serial, now_ns, cost).map_err(denied)
     }
 
-    fn check_stamp(&self, now_ns: u64, stamp_ns: u64) -> Result<(), Refusal> {
+    fn check_stamp(&self, now_ns: u64, stamp_ns: u64, age_ns_max: u64) -> Result<(), Refusal> {
         let stale = |detail: String| Err(Refusal::with(RejectReason::TimestampStale, detail));
         let age_ns = now_ns.saturating_sub(stamp_ns);
         let ahead_ns = stamp_ns.saturating_sub(now_ns);
-        if age_ns > self.config.stamp_age_ns_max {
+        if age_ns > age_ns_max {
             stale(format!("It is {} ms behind.", age_ns / 1_000_000))
         } else if ahead_ns > self.config.stamp_ahead_ns_max {
             stale(format!("It is {} ms ahead.", ahead_ns / 1_000_000))

@@ -1,7 +1,7 @@
 //! API keys: the venue's record of a key, and the holder's half.
 
-use base64ct::{Base64UrlUnpadded, Encoding};
-use data_encoding::HEXLOWER;
+use base64ct::{Base64, Base64UrlUnpadded, Encoding};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -231,6 +231,23 @@ impl Credential {
             Self::HmacSha256(secret) => secret.mac(message).verify_slice(signature).is_ok(),
         }
     }
+
+    /// The same for a signature as [`crate::SignedText`] has it.
+    #[must_use]
+    pub(crate) fn verifies_text(&self, text: &[u8], signature: &str) -> bool {
+        match self {
+            // 64 bytes in base64 with padding. The length is checked first, so that an overlong text costs nothing.
+            Self::Ed25519(_) => {
+                signature.len() == 88 && Base64::decode_vec(signature).is_ok_and(|signature| self.verifies(text, &signature))
+            }
+            // Programs of the dialect take a secret for what its characters are.
+            Self::HmacSha256(_) => {
+                let signature = if signature.len() == 64 { HEXLOWER_PERMISSIVE.decode(signature.as_bytes()).ok() } else { None };
+                let mac = hmac_of(self.to_text().as_bytes(), text);
+                signature.is_some_and(|signature| mac.verify_slice(&signature).is_ok())
+            }
+        }
+    }
 }
 
 /// The venue's record of a key.
@@ -386,6 +403,18 @@ impl ClientKey {
         let (key, timestamp, nonce) = (self.key_id.to_string(), timestamp_ns.to_string(), nonce.to_owned());
         let message = signed_bytes(request, &timestamp, &nonce);
         AuthFields { key, timestamp, nonce, signature: self.sign_bytes(&message) }
+    }
+
+    /// The signature of a text as [`crate::SignedText`] has it.
+    #[must_use]
+    pub fn sign_text(&self, text: &[u8]) -> String {
+        match &self.secret {
+            Secret::Ed25519(key) => Base64::encode_string(&key.sign(text).to_bytes()),
+            Secret::HmacSha256(secret) => {
+                let as_text = Zeroizing::new(Base64UrlUnpadded::encode_string(&secret.0));
+                hex(&hmac_of(as_text.as_bytes(), text).finalize().into_bytes())
+            }
+        }
     }
 
     /// The signature of these bytes, in base64url without padding.

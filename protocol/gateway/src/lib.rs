@@ -37,7 +37,7 @@ mod throttle;
 
 pub use admission::{Admission, Admitted, ConnectionNumber, Leaves, Places, Standing};
 pub use decimal::Decimal;
-pub use gate::{Allowance, Gateway, GatewayConfig, Principal, Refusal, SourceId, Verified};
+pub use gate::{Allowance, Gateway, GatewayConfig, Principal, Refusal, SignedText, SourceId, Verified};
 pub use key::{Algorithm, ClientKey, Credential, KeyError, KeyRecord, Permission, Permissions};
 pub use key_id::KeyId;
 pub use key_sharing::{KeyJournal, KeyLinks, KeysLacking, NewKeys};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 
-use crate::key::sha256;
+use crate::key::{hex, sha256};
 use crate::key_id::KeyId;
 
 /// Generates a unique nonce from 16 bytes of a cryptographic source.
@@ -25,6 +25,11 @@ impl Fingerprint {
         // A key id contains no line feed, so the text is unique for each pair.
         let digest = sha256(format!("{key_id}\n{nonce}").as_bytes());
         Self(*digest.first_chunk().expect("a SHA-256 has 32 bytes"))
+    }
+
+    /// Of a text that was signed as a whole. A nonce contains no line feed, so it has no nonce's fingerprint.
+    pub(crate) fn of_text(key_id: KeyId, text: &[u8]) -> Self {
+        Self::of(key_id, &format!("text\n{}", hex(&sha256(text))))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use walras_types::{PriceTicks, SizeLots, TimeNs};
+use walras_types::{PriceTicks, Side, SizeLots, TimeNs};
 
 use crate::limits::CANDLES_MAX;
 
@@ -75,6 +75,12 @@ pub struct Candle {
     pub volume: SizeLots,
     /// How many trades.
     pub trade_count: u64,
+    /// The sum of price in ticks times size in lots. (Of a candle that a version before kept: its volume at its last price.)
+    pub tick_lots: u128,
+    /// Lots of it that an incoming order bought. (Nothing of a candle that a version before kept.)
+    pub bought: SizeLots,
+    /// Their part of the sum.
+    pub bought_tick_lots: u128,
 }
 
 /// The last [`CANDLES_MAX`] candles of each interval. A clone shares those of an interval until one changes.
@@ -101,18 +107,15 @@ impl Candles {
         ring.range(ring.partition_point(|candle| candle.start_s < start_s)..)
     }
 
-    pub(crate) fn trade(&mut self, time: TimeNs, price: PriceTicks, size: SizeLots) {
+    pub(crate) fn trade(&mut self, time: TimeNs, price: PriceTicks, size: SizeLots, taker_side: Option<Side>) {
         let time_s = time.0 / 1_000_000_000;
         for interval in Interval::ALL {
             let start_s = time_s - time_s % interval.seconds();
             let ring = Arc::make_mut(&mut self.rings[interval as usize]);
             match ring.back_mut() {
                 // Log time never goes back; were it to, the trade would count in the latest candle rather than break the order.
-                Some(candle) if candle.start_s >= start_s => candle.add(price, size),
-                Some(_) | None => {
-                    let one = Candle { start_s, open: price, high: price, low: price, close: price, volume: size, trade_count: 1 };
-                    push(ring, one);
-                }
+                Some(candle) if candle.start_s >= start_s => candle.add(price, size, taker_side),
+                Some(_) | None => push(ring, Candle::first(start_s, price, size, taker_side)),
             }
         }
     }
@@ -130,12 +133,36 @@ fn push(ring: &mut VecDeque<Candle>, candle: Candle) {
 }
 
 impl Candle {
-    fn add(&mut self, price: PriceTicks, size: SizeLots) {
+    fn first(start_s: u64, price: PriceTicks, size: SizeLots, taker_side: Option<Side>) -> Self {
+        let nothing = SizeLots::ZERO;
+        let mut candle = Self {
+            start_s,
+            open: price,
+            high: price,
+            low: price,
+            close: price,
+            volume: nothing,
+            trade_count: 0,
+            tick_lots: 0,
+            bought: nothing,
+            bought_tick_lots: 0,
+        };
+        candle.add(price, size, taker_side);
+        candle
+    }
+
+    fn add(&mut self, price: PriceTicks, size: SizeLots, taker_side: Option<Side>) {
         self.high = self.high.max(price);
         self.low = self.low.min(price);
         self.close = price;
         self.volume = SizeLots::new(self.volume.get().saturating_add(size.get()));
         self.trade_count += 1;
+        let tick_lots = u128::from(price.get().unsigned_abs()) * u128::from(size.get());
+        self.tick_lots = self.tick_lots.saturating_add(tick_lots);
+        if taker_side == Some(Side::Buy) {
+            self.bought = SizeLots::new(self.bought.get().saturating_add(size.get()));
+            self.bought_tick_lots = self.bought_tick_lots.saturating_add(tick_lots);
+        }
     }
 }
 
@@ -144,7 +171,10 @@ mod tests {
     use super::*;
 
     fn trade(candles: &mut Candles, time_s: u64, price: i64, size: u64) {
-        candles.trade(TimeNs(time_s * 1_000_000_000 + 999_999_999), PriceTicks::new(price).unwrap(), SizeLots::new(size));
+        let (time, price) = (TimeNs(time_s * 1_000_000_000 + 999_999_999), PriceTicks::new(price).unwrap());
+        // Even sizes are bought.
+        let side = if size % 2 == 0 { Side::Buy } else { Side::Sell };
+        candles.trade(time, price, SizeLots::new(size), Some(side));
     }
 
     #[test]
@@ -159,8 +189,30 @@ mod tests {
         assert_eq!(
             candles.iter(Interval::FiveMinutes).copied().collect::<Vec<_>>(),
             [
-                Candle { start_s: 0, open: p(10), high: p(14), low: p(7), close: p(7), volume: SizeLots::new(7), trade_count: 3 },
-                Candle { start_s: 3600, open: p(9), high: p(9), low: p(9), close: p(9), volume: SizeLots::new(8), trade_count: 1 },
+                Candle {
+                    start_s: 0,
+                    open: p(10),
+                    high: p(14),
+                    low: p(7),
+                    close: p(7),
+                    volume: SizeLots::new(7),
+                    trade_count: 3,
+                    tick_lots: 10 + 28 + 28,
+                    bought: SizeLots::new(6),
+                    bought_tick_lots: 28 + 28,
+                },
+                Candle {
+                    start_s: 3600,
+                    open: p(9),
+                    high: p(9),
+                    low: p(9),
+                    close: p(9),
+                    volume: SizeLots::new(8),
+                    trade_count: 1,
+                    tick_lots: 72,
+                    bought: SizeLots::new(8),
+                    bought_tick_lots: 72,
+                },
             ]
         );
         assert_eq!(candles.since(Interval::Minute, 60).map(|c| c.start_s).collect::<Vec<_>>(), [60, 3600]);

@@ -384,7 +384,7 @@ impl MarketData {
         let taker_side = self.is_incoming(e.taker.order_id).then_some(e.taker_side);
         let feed = self.touch(e.instrument)?;
         feed.tape.push(PublicTrade { trade_id: e.trade_id, time, price: e.price, size: e.size, taker_side });
-        feed.candles.trade(time, e.price, e.size);
+        feed.candles.trade(time, e.price, e.size, taker_side);
         feed.ticker.trade(time, e.price, e.size);
         self.trade_count += 1;
         let named = |party: &TradeParty| Some((party.order_id, party.account));

@@ -19,8 +19,11 @@ use crate::tape::PublicTrade;
 use crate::ticker::DayStats;
 
 /// First bytes of a snapshot: its kind, then its version in the highest byte. Version 1 held the standing orders too,
-/// version 2 no batch markets, version 3 did not say how good their blocks are, version 4 what came of transactions.
-const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 5 };
+/// version 2 no batch markets, version 3 did not say how good their blocks are, version 4 what came of transactions, version 5 (which is
+/// read too) not what a candle's trades were worth.
+const MARKET_DATA: Kind = Kind { name: *b"WLRSMD\0", version: 6 };
+/// The version before.
+const MARKET_DATA_BEFORE: Kind = Kind { version: 5, ..MARKET_DATA };
 const PUBLIC_BOOKS: Kind = Kind { name: *b"WLRSPB\0", version: 1 };
 
 struct Kind {
@@ -106,7 +109,10 @@ impl MarketData {
 
     /// The state that `bytes` are.
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
-        MARKET_DATA.check(bytes)?;
+        let has_values = MARKET_DATA_BEFORE.check(bytes).is_err();
+        if has_values {
+            MARKET_DATA.check(bytes)?;
+        }
         let r = &mut Reader::new(bytes);
         r.u64()?;
         let mut data = Self::new();
@@ -114,7 +120,7 @@ impl MarketData {
         data.time = TimeNs::get(r)?;
         data.trade_count = r.u64()?;
         for index in 0..r.u32()? {
-            let feed = get_feed(r)?;
+            let feed = get_feed(r, has_values)?;
             r.checked((feed.spec().instrument.0 == index).then_some(()), "instruments by id")?;
             data.by_symbol.insert(feed.spec().symbol, feed.spec().instrument);
             data.instruments.push(feed);
@@ -150,7 +156,7 @@ impl PublicBooks {
     }
 }
 
-fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
+fn get_feed(r: &mut Reader<'_>, has_values: bool) -> Result<InstrumentFeed, DecodeError> {
     let mut feed = InstrumentFeed::new(Wire::get(r)?);
     feed.revision = LogIndex(r.u64()?);
     feed.changed = ChangedLevels::unknown();
@@ -161,7 +167,7 @@ fn get_feed(r: &mut Reader<'_>) -> Result<InstrumentFeed, DecodeError> {
     }
     for interval in Interval::ALL {
         for _ in 0..get_count(r, CANDLES_MAX)? {
-            let candle = get_candle(r)?;
+            let candle = if has_values { get_candle(r)? } else { get_candle_before(r)? };
             let in_order = feed.candles.last(interval).is_none_or(|last| last.start_s < candle.start_s);
             feed.candles.restore(interval, r.checked(in_order.then_some(candle), "candles by time")?);
         }
@@ -257,18 +263,33 @@ fn put_candle(w: &mut Writer<'_>, candle: &Candle) {
     }
     candle.volume.put(w);
     w.u64(candle.trade_count);
+    put_wide(w, candle.tick_lots);
+    candle.bought.put(w);
+    put_wide(w, candle.bought_tick_lots);
+}
+
+fn put_wide(w: &mut Writer<'_>, value: u128) {
+    w.u64((value >> 64) as u64);
+    w.u64(value as u64);
+}
+
+fn get_wide(r: &mut Reader<'_>) -> Result<u128, DecodeError> {
+    Ok(u128::from(r.u64()?) << 64 | u128::from(r.u64()?))
 }
 
 fn get_candle(r: &mut Reader<'_>) -> Result<Candle, DecodeError> {
-    Ok(Candle {
-        start_s: r.u64()?,
-        open: Wire::get(r)?,
-        high: Wire::get(r)?,
-        low: Wire::get(r)?,
-        close: Wire::get(r)?,
-        volume: Wire::get(r)?,
-        trade_count: r.u64()?,
-    })
+    let candle = get_candle_before(r)?;
+    Ok(Candle { tick_lots: get_wide(r)?, bought: Wire::get(r)?, bought_tick_lots: get_wide(r)?, ..candle })
+}
+
+/// As version 5 has it.
+fn get_candle_before(r: &mut Reader<'_>) -> Result<Candle, DecodeError> {
+    let start_s = r.u64()?;
+    let (open, high, low, close): (_, _, _, PriceTicks) = (Wire::get(r)?, Wire::get(r)?, Wire::get(r)?, Wire::get(r)?);
+    let (volume, trade_count): (SizeLots, _) = (Wire::get(r)?, r.u64()?);
+    let tick_lots = u128::from(close.get().unsigned_abs()) * u128::from(volume.get());
+    let (bought, bought_tick_lots) = (SizeLots::ZERO, 0);
+    Ok(Candle { start_s, open, high, low, close, volume, trade_count, tick_lots, bought, bought_tick_lots })
 }
 
 fn put_day(w: &mut Writer<'_>, day: &DayStats) {
@@ -289,4 +310,31 @@ fn get_day(r: &mut Reader<'_>) -> Result<DayStats, DecodeError> {
         volume: Wire::get(r)?,
         trade_count: r.u64()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_candle_of_the_version_before_is_worth_its_volume_at_its_last_price() {
+        let candle = Candle {
+            start_s: 60,
+            open: PriceTicks::MIN,
+            high: PriceTicks::MAX,
+            low: PriceTicks::MIN,
+            close: PriceTicks::MAX,
+            volume: SizeLots::new(7),
+            trade_count: 3,
+            tick_lots: u128::MAX - 1,
+            bought: SizeLots::new(5),
+            bought_tick_lots: 9,
+        };
+        let mut bytes = Vec::new();
+        put_candle(&mut Writer(&mut bytes), &candle);
+        assert_eq!(get_candle(&mut Reader::new(&bytes)), Ok(candle));
+        let tick_lots = 7 * u128::from(PriceTicks::MAX.get().unsigned_abs());
+        let before = Candle { tick_lots, bought: SizeLots::ZERO, bought_tick_lots: 0, ..candle };
+        assert_eq!(get_candle_before(&mut Reader::new(&bytes)), Ok(before));
+    }
 }

@@ -169,6 +169,9 @@ fn naive_candles(market: &MarketData, interval: Interval) -> Vec<Candle> {
             close: trade.price,
             volume: SizeLots::ZERO,
             trade_count: 0,
+            tick_lots: 0,
+            bought: SizeLots::ZERO,
+            bought_tick_lots: 0,
         };
         let candle = candles.entry(start_s).or_insert(one);
         candle.high = candle.high.max(trade.price);
@@ -176,6 +179,12 @@ fn naive_candles(market: &MarketData, interval: Interval) -> Vec<Candle> {
         candle.close = trade.price;
         candle.volume += trade.size;
         candle.trade_count += 1;
+        let tick_lots = u128::from(trade.price.get().unsigned_abs()) * u128::from(trade.size.get());
+        candle.tick_lots += tick_lots;
+        if trade.taker_side == Some(Side::Buy) {
+            candle.bought += trade.size;
+            candle.bought_tick_lots += tick_lots;
+        }
     }
     candles.into_values().collect()
 }
@@ -256,7 +265,10 @@ proptest! {
                 continue;
             }
             prop_assert!(!cut);
-            prop_assert_eq!(again, bytes);
+            // What the version before wrote is written again in this one's form.
+            if again[7] == bytes[7] {
+                prop_assert_eq!(again, bytes);
+            }
         }
     }
 }
@@ -268,7 +280,7 @@ fn a_snapshot_of_another_version_is_reported_as_such() {
     assert_eq!(MarketData::restore(&books).unwrap_err(), RestoreError::NotASnapshot);
     bytes[7] = 1;
     let refused = MarketData::restore(&bytes).unwrap_err();
-    assert_eq!(refused, RestoreError::Version { got: 1, expected: 5 });
+    assert_eq!(refused, RestoreError::Version { got: 1, expected: 6 });
     assert!(refused.to_string().contains("version 1"), "{refused}");
 }
 

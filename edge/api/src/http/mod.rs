@@ -19,10 +19,8 @@ mod market;
 mod openapi;
 mod orders;
 mod page;
-mod patience;
 mod pools;
 mod reading;
-mod server;
 mod sessions;
 mod shards;
 mod signed;
@@ -53,8 +51,8 @@ pub use error::{ApiError, status_of};
 pub use history::day_view;
 pub use openapi::DOCUMENT as OPENAPI_YAML;
 pub(crate) use orders::fresh_client_order_id;
-pub(crate) use server::{Place, place_of, stopped};
-pub use server::{Server, ServerError};
+pub(crate) use walras_http_port::{Place, place_of, stopped};
+pub use walras_http_port::{Server, ServerError};
 
 /// What every request needs.
 #[derive(Clone, Debug)]

@@ -4,8 +4,6 @@ mod frames;
 mod messages;
 mod session;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
@@ -43,8 +41,6 @@ pub fn understand(text: &str, catalog: &Catalog) -> (Option<String>, Result<(), 
 /// What a session's read buffer begins with. It grows with what a client sends: clients send little, and many only listen.
 const READ_BUFFER_BYTES: usize = 4 << 10;
 
-static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
-
 /// `GET /v1/ws`.
 pub(crate) async fn upgrade(
     State(app): State<App>,
@@ -55,7 +51,7 @@ pub(crate) async fn upgrade(
     match upgrade {
         Ok(upgrade) => {
             let max = app.config.websocket.message_bytes_max;
-            let connection = ConnectionId(CONNECTIONS.fetch_add(1, Relaxed));
+            let connection = ConnectionId::fresh();
             // Who has not logged on reads at most, and is served where no order and no request waits for it.
             let begin = async move |socket| drop(app.readers.clone().spawn(session::run(app, connection, place, socket)));
             upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(READ_BUFFER_BYTES).on_upgrade(begin)

@@ -14,9 +14,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use walras_access::{Caller, Refusal};
 use walras_gateway::{Allowance, Permission};
 use walras_ports::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
-use walras_sequencer::SignedBy;
-use walras_types::{AccountId, InstrumentId, NonceUse, RejectReason};
-use walras_wire::{Command, VenueCommand};
+use walras_types::{AccountId, InstrumentId, RejectReason};
+use walras_wire::Command;
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
@@ -385,7 +384,7 @@ impl Session {
         }
         let account = caller.account;
         let may_command =
-            caller.permissions.allow(Permission::Trade) && log_nonce(self.app.clone(), caller.nonce, self.write_timeout).await?;
+            caller.permissions.allow(Permission::Trade) && self.app.venue.log_nonce(caller.nonce, self.write_timeout).await?;
         self.place.has_shown(caller.permissions);
         if let Some(account) = account.filter(|_| caller.permissions.allow(Permission::Read)) {
             // Not counted among the client's own subscriptions.
@@ -461,19 +460,5 @@ fn too_big(error: &axum::Error) -> End {
         End::Close(CLOSE_TOO_BIG, "the message is larger than the gateway reads")
     } else {
         End::Gone
-    }
-}
-
-/// Has the log keep the nonce of an `auth` message. Commands that come by the connection are not signed, so a copy of the message could
-/// send some, at this replica or at another one; the state refuses the copy's nonce. Returns whether the log has it: a replica that
-/// does not lead, or cannot write, gives out what may be read.
-async fn log_nonce(app: App, nonce: NonceUse, patience: Duration) -> Result<bool, Refusal> {
-    let signed = SignedBy { key: None, nonce: Some(Box::new(nonce)) };
-    match timeout(patience, app.venue.command_by(signed, Command::Venue(VenueCommand::Tick))).await {
-        Ok(Ok(_)) => Ok(true),
-        Ok(Err(NoOutcome::Refused(
-            reason @ (RejectReason::NonceReused | RejectReason::TimestampStale | RejectReason::Throttled),
-        ))) => Err(reason.into()),
-        Ok(Err(_)) | Err(_) => Ok(false),
     }
 }

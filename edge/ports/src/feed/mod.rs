@@ -14,6 +14,7 @@ mod publication;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::mpsc;
 use walras_engine::{DepthLevel, Engine, Uncross};
@@ -50,6 +51,16 @@ const DEMAND_SPAN_PPM: u32 = 20_000;
 /// A connection, numbered by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
+
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+impl ConnectionId {
+    /// One that no other connection of this process has.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self(CONNECTIONS.fetch_add(1, Relaxed))
+    }
+}
 
 /// What a connection listens to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -22,7 +21,7 @@ use walras_gateway::{Permissions, Places};
 use walras_peer_link::listener::{AcceptFailure, SHORTAGE_RETRY, Shortage, prepare, prepare_accepted};
 use walras_ports::Status;
 
-use super::patience::Patient;
+use crate::patience::Patient;
 
 /// How long connections may take to finish what they are at when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
@@ -57,6 +56,7 @@ pub enum ServerError {
 /// A server that listens.
 #[derive(Debug)]
 pub struct Server {
+    name: &'static str,
     public: TcpListener,
     operator: Option<TcpListener>,
     address: SocketAddr,
@@ -65,13 +65,12 @@ pub struct Server {
 
 /// A connection's place among those that may be open at a time. A WebSocket session keeps it beyond the request that began it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     peer: SocketAddr,
     door: Door,
     guest: Guest,
     /// Turns true when another connection needs the place.
     leaving: watch::Receiver<bool>,
-    open: Arc<AtomicU64>,
     status: Status,
     _permit: OwnedSemaphorePermit,
 }
@@ -79,7 +78,7 @@ pub(crate) struct Place {
 impl Place {
     /// Where its requests come from, where these are counted by address: an operator is not kept out by what others send from
     /// there.
-    pub(crate) fn counted_source(&self) -> Option<IpAddr> {
+    pub fn counted_source(&self) -> Option<IpAddr> {
         match self.door {
             Door::Public => Some(self.peer.ip()),
             Door::Operator => None,
@@ -87,17 +86,17 @@ impl Place {
     }
 
     /// The client was heard.
-    pub(crate) fn touch(&self) {
+    pub fn touch(&self) {
         self.guest.touch();
     }
 
     /// The client has shown a key. Where no place can be kept for it, it is served as before.
-    pub(crate) fn has_shown(&self, permissions: Permissions) {
+    pub fn has_shown(&self, permissions: Permissions) {
         let _ = self.guest.has_shown(permissions);
     }
 
     /// Waits until the place is another connection's.
-    pub(crate) async fn taken_away(&self) {
+    pub async fn taken_away(&self) {
         let mut leaving = self.leaving.clone();
         if leaving.wait_for(|leaving| *leaving).await.is_err() {
             // Nobody can take it away any more.
@@ -106,7 +105,7 @@ impl Place {
     }
 
     /// Returns where an operator was expected and none has come in time.
-    pub(crate) async fn unproven(&self) {
+    pub async fn unproven(&self) {
         if self.door == Door::Operator {
             tokio::time::sleep(OPERATOR_PROOF).await; // pause: so long it may take
             if !self.guest.is_operator() {
@@ -119,17 +118,17 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.status.set_connections(self.open.fetch_sub(1, Relaxed) - 1);
+        self.status.connection_closed();
     }
 }
 
 /// The connection that a request came by. The server puts it into every request.
-pub(crate) fn place_of(request: &Request) -> Arc<Place> {
+pub fn place_of(request: &Request) -> Arc<Place> {
     Arc::clone(request.extensions().get::<Arc<Place>>().expect("the server under the routes puts it there"))
 }
 
 /// Waits until the server is to stop.
-pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
     // If the sender is gone, the server stops as well.
     let _ = stopping.wait_for(|stop| *stop).await;
 }
@@ -159,7 +158,13 @@ impl Server {
             "" => (None, None),
             listen => listen_on(listen, send_buffer_bytes).map(|(listener, address)| (Some(listener), Some(address)))?,
         };
-        Ok(Self { public, operator, address, operator_address })
+        Ok(Self { name: "HTTP", public, operator, address, operator_address })
+    }
+
+    /// Listens on another address, for routes of its own. The log calls it `name`.
+    pub fn bind_to(listen: &str, name: &'static str, config: &Config) -> Result<Self, ServerError> {
+        let (public, address) = listen_on(listen, config.websocket.send_buffer_bytes)?;
+        Ok(Self { name, public, operator: None, address, operator_address: None })
     }
 
     /// Where it listens.
@@ -184,7 +189,6 @@ impl Server {
         (doors, places): (Doors, Places),
         stopping: watch::Receiver<bool>,
     ) {
-        let open = Arc::new(AtomicU64::new(0));
         let port = |door, name, doors, places: Places| Port {
             door,
             name,
@@ -193,10 +197,9 @@ impl Server {
             router: router.clone(),
             config: Arc::clone(&config),
             status: status.clone(),
-            open: Arc::clone(&open),
             stopping: stopping.clone(),
         };
-        let public = port(Door::Public, "HTTP", doors, places).serve(self.public);
+        let public = port(Door::Public, self.name, doors, places).serve(self.public);
         match self.operator {
             None => public.await,
             Some(listener) => {
@@ -218,7 +221,6 @@ struct Port {
     router: Router,
     config: Arc<Config>,
     status: Status,
-    open: Arc<AtomicU64>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -265,16 +267,8 @@ impl Port {
         let guest = self.doors.enter(peer.ip(), move || {
             let _ = leave.send(true);
         });
-        self.status.set_connections(self.open.fetch_add(1, Relaxed) + 1);
-        let place = Arc::new(Place {
-            peer,
-            door: self.door,
-            guest,
-            leaving,
-            open: Arc::clone(&self.open),
-            status: self.status.clone(),
-            _permit: permit,
-        });
+        self.status.connection_opened();
+        let place = Arc::new(Place { peer, door: self.door, guest, leaving, status: self.status.clone(), _permit: permit });
         tokio::spawn(serve_one(stream, place, self.router.clone(), Times::of(&self.config), self.stopping.clone()));
     }
 }

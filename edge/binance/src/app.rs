@@ -1,0 +1,95 @@
+//! What every request of the facade needs.
+
+use std::sync::Arc;
+
+use walras_access::Access;
+use walras_config::Config;
+use walras_ports::VenueHandle;
+use walras_types::TimeNs;
+
+use crate::client_ids::ClientIds;
+use crate::listen_keys::ListenKeys;
+use crate::names::{Names, SharedNames};
+use crate::streams::HubHandle;
+use crate::weights::Weights;
+
+/// What every request needs. Clones share it.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The market.
+    pub venue: VenueHandle,
+    /// Who may do what.
+    pub access: Arc<Access>,
+    /// Limits.
+    pub config: Arc<Config>,
+    /// Where readers of streams are served.
+    pub readers: tokio::runtime::Handle,
+    /// Tells connections that the server stops.
+    pub stopping: tokio::sync::watch::Receiver<bool>,
+    own: Arc<Own>,
+}
+
+/// What the facade keeps by itself.
+#[derive(Debug)]
+struct Own {
+    names: SharedNames,
+    weights: Weights,
+    client_ids: ClientIds,
+    listen_keys: ListenKeys,
+    hub: HubHandle,
+}
+
+impl App {
+    /// A facade of a venue.
+    #[must_use]
+    pub fn new(
+        venue: VenueHandle,
+        access: Arc<Access>,
+        config: Arc<Config>,
+        readers: tokio::runtime::Handle,
+        stopping: tokio::sync::watch::Receiver<bool>,
+    ) -> Self {
+        let own = Own {
+            names: SharedNames::default(),
+            weights: Weights::new(config.throttle.rates()),
+            client_ids: ClientIds::default(),
+            listen_keys: ListenKeys::default(),
+            hub: HubHandle::default(),
+        };
+        Self { venue, access, config, readers, stopping, own: Arc::new(own) }
+    }
+
+    /// Symbols of the dialect, as of now.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        self.own.names.of(self.venue.catalog())
+    }
+
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.own.weights
+    }
+
+    pub(crate) fn client_ids(&self) -> &ClientIds {
+        &self.own.client_ids
+    }
+
+    pub(crate) fn listen_keys(&self) -> &ListenKeys {
+        &self.own.listen_keys
+    }
+
+    pub(crate) fn hub(&self) -> &HubHandle {
+        &self.own.hub
+    }
+
+    pub(crate) fn now(&self) -> TimeNs {
+        self.venue.clock().now()
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        ms(self.now())
+    }
+}
+
+/// Milliseconds since the Unix epoch, as the dialect writes times.
+pub(crate) fn ms(time: TimeNs) -> u64 {
+    time.0 / 1_000_000
+}

@@ -1,0 +1,30 @@
+//! Every bound of this crate in one place.
+
+/// Parameters of a request.
+pub const PARAMS_MAX: usize = 64;
+/// Longest form body in bytes, and longest query.
+pub const FORM_BYTES_MAX: usize = 16 << 10;
+/// Longest time for which a signed request may be acceptable, in milliseconds.
+pub const RECV_WINDOW_MS_MAX: u64 = 60_000;
+/// The same where the request does not say.
+pub const RECV_WINDOW_MS_DEFAULT: u64 = 5_000;
+/// Levels of a side in a snapshot of a book.
+pub const DEPTH_MAX: usize = 1_000;
+/// Trades in an answer.
+pub const TRADES_MAX: usize = 1_000;
+/// Candles in an answer.
+pub const KLINES_MAX: usize = 1_000;
+/// Orders in an answer.
+pub const ORDERS_MAX: usize = 1_000;
+/// Levels that are looked at for an order by its quote amount.
+pub const QUOTE_LEVELS_MAX: usize = 1_000;
+/// Addresses whose weight is remembered.
+pub const SOURCES_MAX: usize = 1 << 14;
+/// Accounts whose orders are counted.
+pub const COUNTED_ACCOUNTS_MAX: usize = 1 << 16;
+/// Refusals of an address within a minute after which it is banned.
+pub const REFUSALS_MAX: u32 = 500;
+/// How long a ban lasts, in seconds.
+pub const BAN_S: u64 = 120;
+/// Longest client order id, in characters.
+pub const CLIENT_ORDER_ID_LEN_MAX: usize = 36;

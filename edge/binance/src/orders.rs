@@ -1,0 +1,507 @@
+//! What a participant does with orders: parameters into commands, and what came of these.
+
+use serde_json::{Value, json};
+use walras_engine::DepthLevel;
+use walras_ports::{InstrumentScale, ListedOrder, OrderCursor, Outcome, View, orders_from};
+use walras_sequencer::SignedBy;
+use walras_types::{
+    AccountId, Amount, ClientOrderId, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade,
+    Side, SizeLots, TimeInForce,
+};
+use walras_wire::{CancelOrder, CancelReason, Command, Event, MassCancel, NewOrder, OrderCommand, OrderEvent};
+
+use crate::app::{App, ms};
+use crate::error::{Asked, Error, without_outcome};
+use crate::kinds;
+use crate::limits::QUOTE_LEVELS_MAX;
+use crate::names::Names;
+use crate::params::{Params, quantity};
+use crate::report::{self, Order, Status};
+
+/// How much an answer to an order says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Ack,
+    Result,
+    Full,
+}
+
+/// An order that was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) symbol: String,
+    pub(crate) scale: InstrumentScale,
+    pub(crate) terms: OrderTerms,
+    /// A market order for so much quote: its terms are made when the book is known.
+    quote: Option<Amount>,
+    client_order_id: ClientOrderId,
+    client_text: String,
+    detail: Detail,
+}
+
+/// The instrument of the parameter `symbol`.
+pub(crate) fn instrument<'n>(names: &'n Names, params: &Params) -> Result<(String, &'n InstrumentScale), Error> {
+    let symbol = params.symbol()?.ok_or_else(|| Error::missing("symbol"))?;
+    let scale = names.instrument(symbol).ok_or_else(Error::symbol)?;
+    Ok((symbol.to_owned(), scale))
+}
+
+fn unsupported(params: &Params) -> Result<(), Error> {
+    if params.has("trailingDelta") {
+        return Err(Error::new(-2010, "Trailing stop orders are not supported for this symbol."));
+    }
+    if params.has("pegPriceType") || params.has("pegOffsetValue") || params.has("pegOffsetType") {
+        return Err(Error::new(-2010, "Pegged orders are not supported for this symbol."));
+    }
+    Ok(())
+}
+
+/// A parameter that another one excludes.
+fn not_required(params: &Params, name: &str) -> Result<(), Error> {
+    if !params.has(name) {
+        return Ok(());
+    }
+    Err(match name {
+        "timeInForce" => Error::new(-1114, "TimeInForce parameter sent when not required."),
+        _ => Error::new(-1106, format!("Parameter '{name}' sent when not required.")),
+    })
+}
+
+impl Wanted {
+    /// Reads the parameters of a new order.
+    pub(crate) fn read(app: &App, names: &Names, params: &Params) -> Result<Self, Error> {
+        let (symbol, scale) = instrument(names, params)?;
+        let side = match params.required("side")? {
+            "BUY" => Side::Buy,
+            "SELL" => Side::Sell,
+            _ => return Err(Error::new(-1117, "Invalid side.")),
+        };
+        let kind = params.required("type")?.to_owned();
+        unsupported(params)?;
+        let price = |name: &str| -> Result<_, Error> {
+            let text = params.decimal(name)?.ok_or_else(|| Error::missing(name))?;
+            scale.parse_price(text).map_err(|e| quantity(name, e))
+        };
+        let needs_tif = || params.required("timeInForce").map(|_| ());
+        let (order_type, default_detail) = match kind.as_str() {
+            "LIMIT" => {
+                needs_tif()?;
+                (OrderType::Limit { price: price("price")?, post_only: PostOnly::Off }, Detail::Full)
+            }
+            "LIMIT_MAKER" => (OrderType::Limit { price: price("price")?, post_only: PostOnly::Reject }, Detail::Ack),
+            "MARKET" => (OrderType::Market, Detail::Full),
+            "STOP_LOSS" => (OrderType::Stop { trigger: price("stopPrice")? }, Detail::Ack),
+            "STOP_LOSS_LIMIT" => {
+                needs_tif()?;
+                (OrderType::StopLimit { trigger: price("stopPrice")?, price: price("price")? }, Detail::Ack)
+            }
+            "TAKE_PROFIT" => return Err(Error::new(-2010, "Take profit orders are not supported for this symbol.")),
+            "TAKE_PROFIT_LIMIT" => return Err(Error::new(-2010, "Take profit limit orders are not supported for this symbol.")),
+            _ => return Err(Error::new(-1116, "Invalid orderType.")),
+        };
+        let has_price = matches!(order_type, OrderType::Limit { .. } | OrderType::StopLimit { .. });
+        if !has_price {
+            not_required(params, "price")?;
+        }
+        if !matches!(order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. }) {
+            not_required(params, "stopPrice")?;
+        }
+        let takes_tif = matches!(order_type, OrderType::Limit { post_only: PostOnly::Off, .. } | OrderType::StopLimit { .. });
+        let time_in_force = if takes_tif {
+            match params.required("timeInForce")? {
+                "GTC" => TimeInForce::GoodTillCancel,
+                "IOC" => TimeInForce::ImmediateOrCancel,
+                "FOK" => TimeInForce::FillOrKill,
+                _ => return Err(Error::new(-1115, "Invalid timeInForce.")),
+            }
+        } else {
+            not_required(params, "timeInForce")?;
+            if matches!(order_type, OrderType::Market) { TimeInForce::ImmediateOrCancel } else { TimeInForce::GoodTillCancel }
+        };
+        let display = match params.decimal("icebergQty")? {
+            None => Display::Full,
+            Some(text) if text.bytes().all(|b| b == b'0' || b == b'.') => Display::Full,
+            Some(text) => Display::Iceberg { peak: scale.parse_size(text).map_err(|e| quantity("icebergQty", e))? },
+        };
+        if display != Display::Full && (!has_price || time_in_force != TimeInForce::GoodTillCancel) {
+            return Err(Error::new(-1014, "Unsupported order combination."));
+        }
+        let (size, quote) = match (params.decimal("quantity")?, params.decimal("quoteOrderQty")?) {
+            (Some(_), Some(_)) => return Err(Error::new(-1106, "Parameter 'quoteOrderQty' sent when not required.")),
+            (Some(text), None) => (scale.parse_size(text).map_err(|e| quantity("quantity", e))?, None),
+            (None, Some(text)) if matches!(order_type, OrderType::Market) => {
+                let amount = scale.quote.parse(text).map_err(|e| quantity("quoteOrderQty", e))?;
+                if amount.is_zero() {
+                    return Err(Error::filter("NOTIONAL"));
+                }
+                (SizeLots::ZERO, Some(amount))
+            }
+            (None, Some(_)) => return Err(Error::new(-1106, "Parameter 'quoteOrderQty' sent when not required.")),
+            (None, None) => return Err(Error::missing("quantity")),
+        };
+        let self_trade = match params.text("selfTradePreventionMode")? {
+            None => SelfTrade::CancelNewest,
+            Some(text) => kinds::parse_self_trade(text).ok_or_else(|| Error::invalid("selfTradePreventionMode"))?,
+        };
+        let detail = match params.text("newOrderRespType")? {
+            None => default_detail,
+            Some("ACK") => Detail::Ack,
+            Some("RESULT") => Detail::Result,
+            Some("FULL") => Detail::Full,
+            Some(_) => return Err(Error::invalid("newOrderRespType")),
+        };
+        let client_order_id = match params.client_order_id("newClientOrderId")? {
+            Some(text) => app.client_ids().id(text),
+            None => app.client_ids().fresh(),
+        };
+        let client_text = app.client_ids().text(client_order_id);
+        let terms = OrderTerms { side, size, order_type, time_in_force, display, min_size: None, self_trade };
+        Ok(Self { symbol, scale: *scale, terms, quote, client_order_id, client_text, detail })
+    }
+
+    /// What a market order for an amount of quote says, by the book as it is: all that the amount buys or brings at a price which
+    /// fills it. It trades at that price or better, at once, and never for more.
+    async fn with_size(mut self, app: &App) -> Result<Self, Error> {
+        let Some(quote) = self.quote else { return Ok(self) };
+        let (instrument, side) = (self.scale.spec.instrument, self.terms.side.opposite());
+        let levels = app.venue.read(move |v| {
+            let mut levels = Vec::new();
+            v.engine.depth(instrument, side, QUOTE_LEVELS_MAX, &mut levels);
+            levels
+        });
+        let (price, size) = sized(&self.scale, quote, self.terms.side, &levels.await?)?;
+        self.terms.order_type = OrderType::Limit { price, post_only: PostOnly::Off };
+        self.terms.size = size;
+        Ok(self)
+    }
+
+    /// Places it, and answers with what came of it.
+    pub(crate) async fn place(self, app: &App, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
+        app.venue.catalog_for_commands()?;
+        let wanted = self.with_size(app).await?;
+        let new = NewOrder {
+            account,
+            instrument: wanted.scale.spec.instrument,
+            client_order_id: wanted.client_order_id,
+            terms: wanted.terms,
+        };
+        let outcome = app.venue.command_by(signed, Command::Order(OrderCommand::New(new))).await;
+        let outcome = outcome.map_err(|why| without_outcome(Asked::Order, why))?;
+        wanted.answer(account, &outcome)
+    }
+
+    fn answer(&self, account: AccountId, outcome: &Outcome) -> Result<Value, Error> {
+        let placed = match outcome.rejected() {
+            None => Placed::of(account, self, outcome),
+            // In the dialect such an order was taken and expired.
+            Some(RejectReason::FillOrKillUnfillable) => Placed {
+                order_id: OrderId(outcome.log_index.0),
+                status: Status::Expired,
+                filled: SizeLots::ZERO,
+                filled_tick_lots: 0,
+                fills: Vec::new(),
+            },
+            Some(reason) => return Err(self.refusal(reason)),
+        };
+        let mut answer = json!({
+            "symbol": self.symbol,
+            "orderId": placed.order_id.0,
+            "orderListId": -1,
+            "clientOrderId": self.client_text,
+            "transactTime": ms(outcome.time),
+        });
+        if self.detail == Detail::Ack {
+            return Ok(answer);
+        }
+        let (scale, terms) = (&self.scale, &self.terms);
+        let is_market = self.quote.is_some() || matches!(terms.order_type, OrderType::Market);
+        let fields = json!({
+            "price": if is_market { report::no_price(scale) } else { report::limit_price(scale, terms) },
+            "origQty": report::size(scale, terms.size),
+            "executedQty": report::size(scale, placed.filled),
+            "origQuoteOrderQty": self.quote.map_or_else(|| report::quote(scale, 0), |quote| scale.quote.amount(quote)),
+            "cummulativeQuoteQty": report::quote(scale, placed.filled_tick_lots),
+            "status": placed.status.name(),
+            "timeInForce": if is_market { "GTC" } else { kinds::time_in_force(terms) },
+            "type": if is_market { "MARKET" } else { kinds::order_type(terms) },
+            "side": kinds::side(terms.side),
+            "workingTime": ms(outcome.time),
+            "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
+        });
+        merge(&mut answer, fields);
+        if matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. }) {
+            answer["stopPrice"] = report::stop_price(scale, terms).into();
+            answer["workingTime"] = json!(-1);
+        }
+        if let Display::Iceberg { .. } = terms.display {
+            answer["icebergQty"] = report::iceberg_size(scale, terms).into();
+        }
+        if self.detail == Detail::Full {
+            answer["fills"] = placed.fills.into();
+        }
+        Ok(answer)
+    }
+
+    fn refusal(&self, reason: RejectReason) -> Error {
+        match (reason, self.terms.order_type) {
+            (RejectReason::SizeOutOfRange | RejectReason::OrderTooLarge, OrderType::Market) => Error::filter("MARKET_LOT_SIZE"),
+            _ => Error::of(Asked::Order, reason),
+        }
+    }
+}
+
+/// The price down to which, or up to which, an amount of quote reaches into the book, and what it buys or brings there.
+fn sized(
+    scale: &InstrumentScale,
+    quote: Amount,
+    side: Side,
+    levels: &[DepthLevel],
+) -> Result<(walras_types::PriceTicks, SizeLots), Error> {
+    let per_tick_lot = u128::from(scale.spec.tick_value_units);
+    let tick_lots = u128::from(quote.get()) / per_tick_lot;
+    let (mut lots, mut value, mut reached) = (0_u128, 0_u128, None);
+    for level in levels {
+        let price = u128::from(level.price.get().unsigned_abs());
+        let here = u128::from(level.shown.get()).min(tick_lots.saturating_sub(value) / price);
+        if here > 0 {
+            (lots, value, reached) = (lots + here, value + here * price, Some(level.price));
+        }
+        if here < u128::from(level.shown.get()) {
+            break;
+        }
+    }
+    let few = "Order book liquidity is less than `LOT_SIZE` filter minimum quantity.";
+    let reached = reached.ok_or_else(|| Error::new(-2010, few))?;
+    // A buy may find less at the better prices than there was: at the last one it still pays no more than the amount.
+    let most = if side == Side::Buy { tick_lots / u128::from(reached.get().unsigned_abs()) } else { lots };
+    let lots = u64::try_from(lots.min(most)).ok().and_then(SizeLots::order_size).ok_or_else(|| Error::filter("LOT_SIZE"))?;
+    Ok((reached, lots))
+}
+
+pub(crate) fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}
+
+/// What came of an order within its own entry of the log.
+struct Placed {
+    order_id: OrderId,
+    status: Status,
+    filled: SizeLots,
+    filled_tick_lots: u128,
+    fills: Vec<Value>,
+}
+
+impl Placed {
+    fn of(account: AccountId, wanted: &Wanted, outcome: &Outcome) -> Self {
+        let order_id = OrderId(outcome.log_index.0);
+        let scale = &wanted.scale;
+        let (mut filled, mut filled_tick_lots, mut fills, mut ended) = (0_u64, 0_u128, Vec::new(), None);
+        for event in &outcome.events {
+            match event {
+                Event::Order(OrderEvent::Traded(e)) if e.taker.order_id == order_id && e.taker.account == account => {
+                    filled = filled.saturating_add(e.size.get());
+                    filled_tick_lots = filled_tick_lots.saturating_add(report::tick_lots(e.price, e.size));
+                    fills.push(json!({
+                        "price": scale.price(e.price),
+                        "qty": scale.size(e.size),
+                        "commission": scale.quote.signed(e.taker.fee),
+                        "commissionAsset": scale.quote.spec.symbol.as_str(),
+                        "tradeId": e.trade_id.0,
+                    }));
+                }
+                Event::Order(OrderEvent::Cancelled(e)) if e.order_id == order_id => ended = Some(cancel_status(e.reason)),
+                _ => {}
+            }
+        }
+        let filled = SizeLots::new(filled);
+        let is_filled = filled >= wanted.terms.size;
+        let status = ended.unwrap_or(if is_filled { Status::Filled } else { Status::open(filled) });
+        Self { order_id, status, filled, filled_tick_lots, fills }
+    }
+}
+
+/// What an order is after it was cancelled for a reason.
+pub(crate) fn cancel_status(reason: CancelReason) -> Status {
+    match reason {
+        CancelReason::Requested | CancelReason::MassCancelled => Status::Canceled,
+        CancelReason::SelfTrade => Status::ExpiredInMatch,
+        CancelReason::Unfilled
+        | CancelReason::Expired
+        | CancelReason::DayEnded
+        | CancelReason::AccountSuspended
+        | CancelReason::TriggerRefused
+        | CancelReason::PriceBand => Status::Expired,
+    }
+}
+
+/// Which order is meant, by one of two parameters. Both may be sent: then the order of that id must have that name.
+pub(crate) type Which = (Option<OrderId>, Option<ClientOrderId>);
+
+/// Reads it.
+pub(crate) fn which(app: &App, params: &Params, (id, name): (&str, &str)) -> Result<Which, Error> {
+    let id_of = params.number(id)?.map(OrderId);
+    let name_of = params.client_order_id(name)?.map(|text| app.client_ids().id(text));
+    if id_of.is_none() && name_of.is_none() {
+        return Err(Error::new(-1102, format!("Param '{name}' or '{id}' must be sent, but both were empty/null!")));
+    }
+    Ok((id_of, name_of))
+}
+
+fn by_name(v: &View<'_>, account: AccountId, instrument: InstrumentId, name: ClientOrderId) -> Option<ListedOrder> {
+    let order = v.engine.open_order(account, instrument, name)?;
+    Some(ListedOrder { instrument, order, history: v.histories.get(order.order_id).copied() })
+}
+
+fn by_id(v: &View<'_>, account: AccountId, instrument: InstrumentId, id: OrderId) -> Option<ListedOrder> {
+    let from = OrderCursor { instrument, after: OrderId(id.0.checked_sub(1)?) };
+    // One look for the instrument, and one for the order.
+    let (listed, _) = orders_from(v.engine, v.histories, account, Some(instrument), from, 2);
+    listed.into_iter().find(|listed| listed.order.order_id == id)
+}
+
+/// An open order.
+pub(crate) async fn find(
+    app: &App,
+    account: AccountId,
+    instrument: InstrumentId,
+    (id, name): Which,
+) -> Result<Option<Order>, Error> {
+    let found = app.venue.read(move |v| match (id, name) {
+        (Some(id), _) => by_id(v, account, instrument, id),
+        (None, Some(name)) => by_name(v, account, instrument, name),
+        (None, None) => None,
+    });
+    let found = found.await?.map(|listed| Order::listed(&listed));
+    if let (Some(order), Some(_), Some(name)) = (&found, id, name)
+        && order.client_order_id != name
+    {
+        return Err(Error::new(-2039, "Client order ID is not correct for this order ID."));
+    }
+    Ok(found)
+}
+
+/// A cancel that was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Cancel {
+    pub(crate) symbol: String,
+    pub(crate) scale: InstrumentScale,
+    which: Which,
+    /// The cancel's own name.
+    name: String,
+    restriction: Option<Restriction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Restriction {
+    OnlyNew,
+    OnlyPartiallyFilled,
+}
+
+impl Cancel {
+    /// Reads the parameters of a cancel; `id` and `name` are those that say which order.
+    pub(crate) fn read(app: &App, names: &Names, params: &Params, of: (&str, &str), own_name: &str) -> Result<Self, Error> {
+        let (symbol, scale) = instrument(names, params)?;
+        let which = which(app, params, of)?;
+        let name = match params.client_order_id(own_name)? {
+            Some(text) => text.to_owned(),
+            None => app.client_ids().fresh().0.to_string(),
+        };
+        let restriction = match params.text("cancelRestrictions")? {
+            None => None,
+            Some("ONLY_NEW") => Some(Restriction::OnlyNew),
+            Some("ONLY_PARTIALLY_FILLED") => Some(Restriction::OnlyPartiallyFilled),
+            Some(_) => {
+                let text = "`cancelRestrictions` has to be either `ONLY_NEW` or `ONLY_PARTIALLY_FILLED`.";
+                return Err(Error::new(-1145, text));
+            }
+        };
+        Ok(Self { symbol, scale: *scale, which, name, restriction })
+    }
+
+    /// Carries it out. Takes the signature where it goes into the log.
+    pub(crate) async fn carry_out(&self, app: &App, account: AccountId, signed: &mut Option<SignedBy>) -> Result<Value, Error> {
+        app.venue.catalog_for_commands()?;
+        let instrument = self.scale.spec.instrument;
+        let unknown = || Error::of(Asked::Cancel, RejectReason::UnknownOrder);
+        let mut order = find(app, account, instrument, self.which).await?.ok_or_else(unknown)?;
+        let is_new = order.filled.is_zero();
+        if self.restriction.is_some_and(|only| (only == Restriction::OnlyNew) != is_new) {
+            return Err(Error::new(-2011, "Order was not canceled due to cancel restrictions."));
+        }
+        let cancel = CancelOrder { account, instrument, client_order_id: order.client_order_id };
+        let signed = signed.take().unwrap_or(SignedBy::NOBODY);
+        let outcome = app.venue.command_by(signed, Command::Order(OrderCommand::Cancel(cancel))).await;
+        let outcome = outcome.map_err(|why| without_outcome(Asked::Cancel, why))?;
+        if let Some(reason) = outcome.rejected() {
+            return Err(Error::of(Asked::Cancel, reason));
+        }
+        close(&mut order, &outcome);
+        let text = app.client_ids().text(order.client_order_id);
+        Ok(report::cancelled(outcome.time, &order, &self.symbol, &self.scale, (&text, &self.name)))
+    }
+}
+
+/// Notes on an order that was read before how a command ended it.
+fn close(order: &mut Order, outcome: &Outcome) {
+    for event in &outcome.events {
+        if let Event::Order(OrderEvent::Cancelled(e)) = event
+            && e.order_id == order.order_id
+        {
+            // What traded since it was read is gone from what was open.
+            order.filled = order.size.saturating_sub(e.open);
+            order.status = cancel_status(e.reason);
+        }
+    }
+}
+
+/// Cancels all open orders of an instrument.
+pub(crate) async fn cancel_all(
+    app: &App,
+    account: AccountId,
+    (symbol, scale): (&str, &InstrumentScale),
+    signed: SignedBy,
+) -> Result<Value, Error> {
+    app.venue.catalog_for_commands()?;
+    let instrument = scale.spec.instrument;
+    let open = open_orders(app, account, Some(instrument)).await?;
+    if open.is_empty() {
+        return Err(Error::of(Asked::Cancel, RejectReason::UnknownOrder));
+    }
+    let command = MassCancel { account, instrument: Some(instrument), side: None };
+    let outcome = app.venue.command_by(signed, Command::Order(OrderCommand::MassCancel(command))).await;
+    let outcome = outcome.map_err(|why| without_outcome(Asked::Cancel, why))?;
+    if let Some(reason) = outcome.rejected() {
+        return Err(Error::of(Asked::Cancel, reason));
+    }
+    let ended = |id: OrderId| {
+        let is_it = |event: &Event| matches!(event, Event::Order(OrderEvent::Cancelled(e)) if e.order_id == id);
+        outcome.events.iter().any(is_it)
+    };
+    let one = |(_, mut order): (InstrumentId, Order)| {
+        close(&mut order, &outcome);
+        let text = app.client_ids().text(order.client_order_id);
+        report::cancelled(outcome.time, &order, symbol, scale, (&text, &text))
+    };
+    Ok(open.into_iter().filter(|(_, order)| ended(order.order_id)).map(one).collect::<Vec<_>>().into())
+}
+
+/// All open orders of an account, or those of an instrument, as far as one answer goes.
+pub(crate) async fn open_orders(
+    app: &App,
+    account: AccountId,
+    only: Option<InstrumentId>,
+) -> Result<Vec<(InstrumentId, Order)>, Error> {
+    let (mut all, mut next) = (Vec::new(), Some(OrderCursor::begin(only.unwrap_or(InstrumentId(0)))));
+    while let Some(from) = next.filter(|_| all.len() < OPEN_MAX) {
+        let (listed, following) = app.venue.open_orders(account, only, from, PAGE).await?;
+        all.extend(listed.iter().map(|listed| (listed.instrument, Order::listed(listed))));
+        next = following;
+    }
+    Ok(all)
+}
+
+/// Open orders of a page, and in all.
+const PAGE: usize = 1_000;
+const OPEN_MAX: usize = 10_000;

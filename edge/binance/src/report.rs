@@ -1,0 +1,178 @@
+//! Orders and trades as JSON of the dialect.
+
+use serde_json::{Value, json};
+use walras_gateway::Decimal;
+use walras_ports::{InstrumentScale, ListedOrder};
+use walras_types::{ClientOrderId, Display, OrderId, OrderTerms, OrderType, PriceTicks, SizeLots, TimeNs};
+
+use crate::app::ms;
+use crate::kinds;
+
+/// How an order is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    New,
+    PartiallyFilled,
+    Filled,
+    Canceled,
+    Expired,
+    ExpiredInMatch,
+}
+
+impl Status {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::New => "NEW",
+            Self::PartiallyFilled => "PARTIALLY_FILLED",
+            Self::Filled => "FILLED",
+            Self::Canceled => "CANCELED",
+            Self::Expired => "EXPIRED",
+            Self::ExpiredInMatch => "EXPIRED_IN_MATCH",
+        }
+    }
+
+    /// Of an order that is open.
+    pub(crate) fn open(filled: SizeLots) -> Self {
+        if filled.is_zero() { Self::New } else { Self::PartiallyFilled }
+    }
+}
+
+/// An order, open or not.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) order_id: OrderId,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) terms: OrderTerms,
+    /// Whether it stands in the book, or did: a stop that waits does not.
+    pub(crate) is_working: bool,
+    /// How much was asked, of which `filled` has traded.
+    pub(crate) size: SizeLots,
+    pub(crate) filled: SizeLots,
+    /// The sum over its trades of price in ticks times size in lots.
+    pub(crate) filled_tick_lots: u128,
+    pub(crate) status: Status,
+    pub(crate) entered: Option<TimeNs>,
+    pub(crate) updated: Option<TimeNs>,
+}
+
+impl Order {
+    /// An open one.
+    pub(crate) fn listed(listed: &ListedOrder) -> Self {
+        let ListedOrder { order, history, .. } = listed;
+        let filled = history.map_or(SizeLots::ZERO, |history| history.filled);
+        let entered = history.map(|history| history.entered);
+        Self {
+            order_id: order.order_id,
+            client_order_id: order.client_order_id,
+            terms: order.terms,
+            is_working: order.price.is_some(),
+            size: SizeLots::new(order.open.get().saturating_add(filled.get())),
+            filled,
+            filled_tick_lots: history.map_or(0, |history| history.filled_tick_lots),
+            status: Status::open(filled),
+            entered,
+            updated: entered,
+        }
+    }
+}
+
+/// An amount of quote: a sum of price in ticks times size in lots.
+pub(crate) fn quote(scale: &InstrumentScale, tick_lots: u128) -> String {
+    let units = tick_lots.saturating_mul(u128::from(scale.spec.tick_value_units));
+    Decimal::new(units, u32::from(scale.quote.spec.decimals)).to_string()
+}
+
+pub(crate) fn tick_lots(price: PriceTicks, size: SizeLots) -> u128 {
+    u128::from(price.get().unsigned_abs()) * u128::from(size.get())
+}
+
+/// Zero in the scale of a price.
+pub(crate) fn no_price(scale: &InstrumentScale) -> String {
+    Decimal::new(0, scale.tick().decimals()).to_string()
+}
+
+/// A size, with all decimals also where it is zero.
+pub(crate) fn size(scale: &InstrumentScale, size: SizeLots) -> String {
+    if size.is_zero() { Decimal::new(0, scale.lot().decimals()).to_string() } else { scale.size(size) }
+}
+
+/// The limit price, or zero where there is none.
+pub(crate) fn limit_price(scale: &InstrumentScale, terms: &OrderTerms) -> String {
+    match terms.order_type {
+        OrderType::Limit { price, .. } | OrderType::StopLimit { price, .. } => scale.price(price),
+        OrderType::Market | OrderType::Stop { .. } => no_price(scale),
+    }
+}
+
+pub(crate) fn stop_price(scale: &InstrumentScale, terms: &OrderTerms) -> String {
+    match terms.order_type {
+        OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => scale.price(trigger),
+        OrderType::Limit { .. } | OrderType::Market => no_price(scale),
+    }
+}
+
+pub(crate) fn iceberg_size(scale: &InstrumentScale, terms: &OrderTerms) -> String {
+    match terms.display {
+        Display::Iceberg { peak } => size(scale, peak),
+        Display::Full | Display::Hidden => size(scale, SizeLots::ZERO),
+    }
+}
+
+/// An order as a query answers it.
+pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale, client_order_id: &str) -> Value {
+    let terms = &order.terms;
+    let time = |time: Option<TimeNs>| time.map_or(0, ms);
+    json!({
+        "symbol": symbol,
+        "orderId": order.order_id.0,
+        "orderListId": -1,
+        "clientOrderId": client_order_id,
+        "price": limit_price(scale, terms),
+        "origQty": size(scale, order.size),
+        "executedQty": size(scale, order.filled),
+        "origQuoteOrderQty": quote(scale, 0),
+        "cummulativeQuoteQty": quote(scale, order.filled_tick_lots),
+        "status": order.status.name(),
+        "timeInForce": kinds::time_in_force(terms),
+        "type": kinds::order_type(terms),
+        "side": kinds::side(terms.side),
+        "stopPrice": stop_price(scale, terms),
+        "icebergQty": iceberg_size(scale, terms),
+        "time": time(order.entered),
+        "updateTime": time(order.updated),
+        "isWorking": order.is_working,
+        "workingTime": if order.is_working { i64::try_from(time(order.entered)).unwrap_or(i64::MAX) } else { -1 },
+        "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
+    })
+}
+
+/// An order as the answer to a cancel has it. `name` is the cancel's own.
+pub(crate) fn cancelled(
+    at: TimeNs,
+    order: &Order,
+    symbol: &str,
+    scale: &InstrumentScale,
+    (client_order_id, name): (&str, &str),
+) -> Value {
+    let terms = &order.terms;
+    json!({
+        "symbol": symbol,
+        "origClientOrderId": client_order_id,
+        "orderId": order.order_id.0,
+        "orderListId": -1,
+        "clientOrderId": name,
+        "transactTime": ms(at),
+        "price": limit_price(scale, terms),
+        "origQty": size(scale, order.size),
+        "executedQty": size(scale, order.filled),
+        "origQuoteOrderQty": quote(scale, 0),
+        "cummulativeQuoteQty": quote(scale, order.filled_tick_lots),
+        "status": order.status.name(),
+        "timeInForce": kinds::time_in_force(terms),
+        "type": kinds::order_type(terms),
+        "side": kinds::side(terms.side),
+        "stopPrice": stop_price(scale, terms),
+        "icebergQty": iceberg_size(scale, terms),
+        "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
+    })
+}

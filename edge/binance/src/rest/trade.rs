@@ -1,0 +1,185 @@
+//! What a participant may do.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+use walras_sequencer::SignedBy;
+use walras_types::AccountId;
+
+use super::{Answer, ok};
+use crate::app::App;
+use crate::call::Call;
+use crate::error::{Error, put_number};
+use crate::orders::{self, Cancel, Wanted};
+use crate::report;
+
+/// Puts into an answer how many orders the account has placed, this one included.
+fn counted(app: &App, account: AccountId, mut response: Response) -> Response {
+    let (in_ten_seconds, in_day) = app.weights().orders(app.now_ms(), account, 1);
+    put_number(&mut response, "x-mbx-order-count-10s", in_ten_seconds);
+    put_number(&mut response, "x-mbx-order-count-1d", in_day);
+    response
+}
+
+pub(super) async fn place(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.trader()?;
+    let names = app.names();
+    let wanted = Wanted::read(&app, &names, &call.params)?;
+    call.params.finish()?;
+    let answer = wanted.place(&app, signer.account, signer.signed()).await?;
+    Ok(counted(&app, signer.account, ok(&answer)))
+}
+
+pub(super) async fn test(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.trader()?;
+    let names = app.names();
+    Wanted::read(&app, &names, &call.params)?;
+    let with_rates = call.params.flag("computeCommissionRates")?;
+    call.params.finish()?;
+    let _ = signer;
+    Ok(ok(&if with_rates { super::account::commission_of(&names, &call.params)? } else { json!({}) }))
+}
+
+pub(super) async fn query(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    Ok(ok(&query_of(&app, &call.params, signer.account).await?))
+}
+
+/// An order by its id or its name.
+pub(crate) async fn query_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
+    let names = app.names();
+    let (symbol, scale) = orders::instrument(&names, params)?;
+    let which = orders::which(app, params, ("orderId", "origClientOrderId"))?;
+    params.finish()?;
+    let order = orders::find(app, account, scale.spec.instrument, which).await?.ok_or_else(Error::no_such_order)?;
+    Ok(report::order(&order, &symbol, scale, &app.client_ids().text(order.client_order_id)))
+}
+
+pub(super) async fn cancel(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.canceller()?;
+    let names = app.names();
+    let cancel = Cancel::read(&app, &names, &call.params, ("orderId", "origClientOrderId"), "newClientOrderId")?;
+    call.params.finish()?;
+    Ok(ok(&cancel.carry_out(&app, signer.account, &mut Some(signer.signed())).await?))
+}
+
+pub(super) async fn open_orders(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    Ok(ok(&open_orders_of(&app, &call.params, signer.account).await?))
+}
+
+pub(crate) async fn open_orders_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
+    let names = app.names();
+    let only = match params.symbol()? {
+        Some(symbol) => Some(names.instrument(symbol).ok_or_else(Error::symbol)?.spec.instrument),
+        None => None,
+    };
+    params.finish()?;
+    let listed = orders::open_orders(app, account, only).await?;
+    let one = |(instrument, order): &(_, report::Order)| {
+        let (symbol, scale) = (names.name(*instrument)?, names.catalog().instrument(*instrument)?);
+        Some(report::order(order, symbol, scale, &app.client_ids().text(order.client_order_id)))
+    };
+    Ok(listed.iter().filter_map(one).collect::<Vec<_>>().into())
+}
+
+pub(super) async fn cancel_all(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.canceller()?;
+    let names = app.names();
+    let (symbol, scale) = orders::instrument(&names, &call.params)?;
+    call.params.finish()?;
+    Ok(ok(&orders::cancel_all(&app, signer.account, (&symbol, scale), signer.signed()).await?))
+}
+
+/// All orders of an instrument that are open, by id.
+pub(super) async fn all_orders(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    let names = app.names();
+    let (symbol, scale) = orders::instrument(&names, &call.params)?;
+    let (from, limit) = (call.params.number("orderId")?, call.params.limit(500, crate::limits::ORDERS_MAX)?);
+    let (start_ms, end_ms) = (call.params.number("startTime")?, call.params.number("endTime")?);
+    call.params.finish()?;
+    let listed = orders::open_orders(&app, signer.account, Some(scale.spec.instrument)).await?;
+    let is_in = |order: &&report::Order| {
+        let at_ms = order.entered.map_or(0, crate::app::ms);
+        from.is_none_or(|from| order.order_id.0 >= from)
+            && start_ms.is_none_or(|start| at_ms >= start)
+            && end_ms.is_none_or(|end| at_ms <= end)
+    };
+    let wanted: Vec<_> = listed.iter().map(|(_, order)| order).filter(is_in).collect();
+    // From an id or a time on the first ones, else the last.
+    let skip = if from.is_some() || start_ms.is_some() { 0 } else { wanted.len().saturating_sub(limit) };
+    let one = |order: &&report::Order| report::order(order, &symbol, scale, &app.client_ids().text(order.client_order_id));
+    Ok(ok(&wanted.iter().skip(skip).take(limit).map(one).collect::<Vec<_>>().into()))
+}
+
+/// Ends an order and enters another one: two commands, each with an answer of its own.
+pub(super) async fn cancel_replace(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.trader()?;
+    Ok(counted(&app, signer.account, cancel_replace_of(&app, &call.params, signer.account, signer.signed()).await.map(|v| ok(&v))?))
+}
+
+pub(crate) async fn cancel_replace_of(
+    app: &App,
+    params: &crate::params::Params,
+    account: AccountId,
+    signed: SignedBy,
+) -> Result<Value, Error> {
+    let names = app.names();
+    let goes_on = match params.required("cancelReplaceMode")? {
+        "STOP_ON_FAILURE" => false,
+        "ALLOW_FAILURE" => true,
+        _ => return Err(Error::invalid("cancelReplaceMode")),
+    };
+    let cancel = Cancel::read(app, &names, params, ("cancelOrderId", "cancelOrigClientOrderId"), "cancelNewClientOrderId")?;
+    let wanted = Wanted::read(app, &names, params)?;
+    params.finish()?;
+    // The signature goes into the log with whichever command goes there first, and the other one follows only then.
+    let mut signed = Some(signed);
+    let cancelled = cancel.carry_out(app, account, &mut signed).await;
+    let (cancel_result, cancel_response) = match &cancelled {
+        Ok(answer) => ("SUCCESS", answer.clone()),
+        Err(error) if error.code == -2011 => ("FAILURE", error.body()),
+        // Not carried out for another reason than the order: nothing follows.
+        Err(error) => return Err(error.clone()),
+    };
+    if cancelled.is_err() && !goes_on {
+        let data = json!({
+            "cancelResult": cancel_result,
+            "newOrderResult": "NOT_ATTEMPTED",
+            "cancelResponse": cancel_response,
+            "newOrderResponse": null,
+        });
+        return Err(Error { data: Some(data), ..Error::new(-2022, "Order cancel-replace failed.") });
+    }
+    let placed = wanted.place(app, account, signed.unwrap_or(SignedBy::NOBODY)).await;
+    let (new_result, new_response) = match &placed {
+        Ok(answer) => ("SUCCESS", answer.clone()),
+        Err(error) => ("FAILURE", error.body()),
+    };
+    let data = json!({
+        "cancelResult": cancel_result,
+        "newOrderResult": new_result,
+        "cancelResponse": cancel_response,
+        "newOrderResponse": new_response,
+    });
+    match (&cancelled, &placed) {
+        (Ok(_), Ok(_)) => Ok(data),
+        (Err(_), Err(_)) => Err(Error { data: Some(data), ..Error::new(-2022, "Order cancel-replace failed.") }),
+        (Ok(_), Err(_)) | (Err(_), Ok(_)) => {
+            let error = Error::new(-2021, "Order cancel-replace partially failed.").with_status(StatusCode::CONFLICT);
+            Err(Error { data: Some(data), ..error })
+        }
+    }
+}
+
+pub(super) async fn order_list(State(_): State<App>, call: Call) -> Answer {
+    call.trader()?;
+    Err(Error::new(-2010, "OCO orders are not supported for this symbol"))
+}
+
+pub(super) async fn no_order_lists(State(_): State<App>, call: Call) -> Answer {
+    call.reader()?;
+    Ok(ok(&json!([])))
+}

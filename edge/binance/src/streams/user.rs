@@ -1,0 +1,298 @@
+//! An account's stream: its orders, trades and balances as they change.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use walras_engine::Balance;
+use walras_gateway::Permission;
+use walras_market_data::{Fill, FillRole, OrderStatus};
+use walras_ports::{AccountPart, AccountPush, ConnectionId, InstrumentScale, OrderUpdate, Push, Subscription, VenueHandle};
+use walras_types::{AccountId, AssetId, OrderId, Side, SizeLots};
+
+use super::hub::Out;
+use crate::app::{App, ms};
+use crate::kinds;
+use crate::orders::cancel_status;
+use crate::report::{self, Order, Status};
+
+/// How often it is looked whether the stream may go on.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What a stream lasts as long as.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    /// This listen key.
+    ListenKey(String),
+    /// The API key.
+    Key,
+}
+
+/// A stream that runs until this is dropped.
+#[derive(Debug)]
+pub(crate) struct UserStream(JoinHandle<()>);
+
+impl Drop for UserStream {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl UserStream {
+    /// Starts the stream of an account, opened with an API key, under a name.
+    pub(crate) fn start(app: App, (account, api_key): (AccountId, String), kept: Kept, name: &str, out: mpsc::Sender<Out>) -> Self {
+        let (name, readers) = (Arc::from(name), app.readers.clone());
+        Self(readers.spawn(run(app, account, api_key, kept, name, out)))
+    }
+}
+
+/// A connection to the venue's feeds, which is given back however its task ends.
+struct Connected(VenueHandle, ConnectionId);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        let (venue, id) = (self.0.clone(), self.1);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || venue.disconnect(id));
+        }
+    }
+}
+
+async fn run(app: App, account: AccountId, api_key: String, kept: Kept, name: Arc<str>, out: mpsc::Sender<Out>) {
+    let (queue_in, mut queue) = mpsc::channel(app.config.websocket.queue_messages);
+    let connected = Connected(app.venue.clone(), ConnectionId::fresh());
+    let mut teller = Teller::new(app.clone());
+    let opened = app.venue.connect(connected.1, queue_in);
+    let opened = opened.and_then(|()| app.venue.subscribe(connected.1, Subscription::Account(account)));
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    let is_good = |app: &App| {
+        let may_read = app.access.key(&api_key).is_some_and(|(_, _, permissions)| permissions.allow(Permission::Read));
+        may_read
+            && match &kept {
+                Kept::ListenKey(listen_key) => app.listen_keys().of(app.now_ms(), listen_key).is_some(),
+                Kept::Key => true,
+            }
+    };
+    while opened.is_ok() {
+        let events = tokio::select! {
+            push = queue.recv() => match push.as_ref().map(|push| push.push()) {
+                Some(Push::Account(push)) => {
+                    let events = teller.take(push);
+                    if push.has_more && app.venue.go_on(connected.1).is_err() {
+                        break;
+                    }
+                    events
+                }
+                Some(_) => Vec::new(),
+                // Too slow, or the state is another.
+                None => break,
+            },
+            _ = look.tick() => if is_good(&app) { Vec::new() } else { break },
+        };
+        for event in events {
+            if out.send(Out::User(Arc::clone(&name), event.to_string().into())).await.is_err() {
+                return;
+            }
+        }
+    }
+    let last = match &kept {
+        Kept::ListenKey(listen_key) => json!({"e": "listenKeyExpired", "E": app.now_ms(), "listenKey": listen_key}),
+        Kept::Key => json!({"e": "eventStreamTerminated", "E": app.now_ms()}),
+    };
+    let _ = out.send(Out::User(Arc::clone(&name), last.to_string().into())).await;
+    let _ = out.send(Out::UserEnded(name)).await;
+}
+
+/// What an account's reader was told, to make the next events of.
+struct Teller {
+    app: App,
+    orders: HashMap<OrderId, Order>,
+    balances: BTreeMap<AssetId, Balance>,
+    /// Of execution reports.
+    execution: u64,
+}
+
+fn total(balance: Option<&Balance>) -> i128 {
+    balance.map_or(0, |balance| i128::from(balance.available.get()) + i128::from(balance.reserved.get()))
+}
+
+impl Teller {
+    fn new(app: App) -> Self {
+        Self { app, orders: HashMap::new(), balances: BTreeMap::new(), execution: 0 }
+    }
+
+    /// The events of a push.
+    fn take(&mut self, push: &AccountPush) -> Vec<Value> {
+        for listed in &push.orders {
+            self.orders.insert(listed.order.order_id, Order::listed(listed));
+        }
+        match push.part {
+            AccountPart::Snapshot => {
+                self.balances = push.balances.iter().copied().collect();
+                Vec::new()
+            }
+            AccountPart::More => Vec::new(),
+            AccountPart::Update => {
+                let mut events = Vec::new();
+                for update in &push.order_updates {
+                    self.order(update, &push.fills, &mut events);
+                }
+                self.balances(push, &mut events);
+                events
+            }
+        }
+    }
+
+    fn order(&mut self, update: &OrderUpdate, fills: &[Fill], events: &mut Vec<Value>) {
+        let OrderUpdate { order: view, terms, cancelled } = update;
+        let (names, now) = (self.app.names(), self.app.now());
+        let (Some(symbol), Some(scale)) = (names.name(view.instrument), names.catalog().instrument(view.instrument)) else {
+            return;
+        };
+        let own = || fills.iter().filter(|fill| fill.order_id == view.order_id);
+        let traded = own().fold(0_u64, |sum, fill| sum.saturating_add(fill.size.get()));
+        let mut order = match self.orders.remove(&view.order_id) {
+            Some(mut known) => {
+                let changed = terms.is_some_and(|terms| terms.order_type != known.terms.order_type);
+                known.is_working |= view.price.is_some();
+                if changed && let Some(terms) = terms {
+                    known.terms = *terms;
+                    known.size = SizeLots::new(view.open.get().saturating_add(known.filled.get()).saturating_add(traded));
+                    events.push(self.report(symbol, scale, &known, "REPLACED", None, ms(now)));
+                }
+                known
+            }
+            None => {
+                let Some(terms) = terms else { return };
+                let order = Order {
+                    order_id: view.order_id,
+                    client_order_id: view.client_order_id,
+                    terms: *terms,
+                    is_working: view.price.is_some(),
+                    size: terms.size,
+                    filled: SizeLots::ZERO,
+                    filled_tick_lots: 0,
+                    status: Status::New,
+                    entered: Some(own().map(|fill| fill.time).min().unwrap_or(now)),
+                    updated: Some(now),
+                };
+                events.push(self.report(symbol, scale, &order, "NEW", None, order.entered.map_or(0, ms)));
+                order
+            }
+        };
+        for fill in own() {
+            order.filled = SizeLots::new(order.filled.get().saturating_add(fill.size.get()));
+            order.filled_tick_lots = order.filled_tick_lots.saturating_add(report::tick_lots(fill.price, fill.size));
+            order.status = if fill.open.is_zero() { Status::Filled } else { Status::PartiallyFilled };
+            order.updated = Some(fill.time);
+            events.push(self.report(symbol, scale, &order, "TRADE", Some(fill), ms(fill.time)));
+        }
+        if let Some(reason) = cancelled {
+            order.status = cancel_status(*reason);
+            let kind = match order.status {
+                Status::Canceled => "CANCELED",
+                Status::ExpiredInMatch => "TRADE_PREVENTION",
+                _ => "EXPIRED",
+            };
+            events.push(self.report(symbol, scale, &order, kind, None, ms(now)));
+        }
+        if !matches!(view.status, OrderStatus::Filled | OrderStatus::Cancelled) {
+            self.orders.insert(view.order_id, order);
+        }
+    }
+
+    fn report(
+        &mut self,
+        symbol: &str,
+        scale: &InstrumentScale,
+        order: &Order,
+        kind: &str,
+        fill: Option<&Fill>,
+        at_ms: u64,
+    ) -> Value {
+        self.execution += 1;
+        let (terms, text) = (&order.terms, self.app.client_ids().text(order.client_order_id));
+        let zero = || report::size(scale, SizeLots::ZERO);
+        let original = if kind == "CANCELED" { text.as_str() } else { "" };
+        let mut event = json!({
+            "e": "executionReport",
+            "E": self.app.now_ms(),
+            "s": symbol,
+            "c": text,
+            "S": kinds::side(terms.side),
+            "o": kinds::order_type(terms),
+            "f": kinds::time_in_force(terms),
+            "q": report::size(scale, order.size),
+            "p": report::limit_price(scale, terms),
+            "P": report::stop_price(scale, terms),
+            "F": report::iceberg_size(scale, terms),
+            "g": -1,
+            "C": original,
+            "x": kind,
+            "X": order.status.name(),
+            "r": "NONE",
+            "i": order.order_id.0,
+            "l": fill.map_or_else(zero, |fill| scale.size(fill.size)),
+            "z": report::size(scale, order.filled),
+            "L": fill.map_or_else(|| report::no_price(scale), |fill| scale.price(fill.price)),
+            "n": fill.map_or_else(|| "0".to_owned(), |fill| scale.quote.signed(fill.fee)),
+            "N": fill.map(|_| scale.quote.spec.symbol.as_str()),
+            "T": at_ms,
+            "t": fill.map_or(-1, |fill| i64::try_from(fill.trade_id.0).unwrap_or(i64::MAX)),
+            "I": self.execution,
+            "w": order.is_working && matches!(order.status, Status::New | Status::PartiallyFilled),
+            "m": fill.is_some_and(|fill| fill.role != FillRole::Taker),
+            "M": false,
+            "O": order.entered.map_or(0, ms),
+            "Z": report::quote(scale, order.filled_tick_lots),
+            "Y": report::quote(scale, fill.map_or(0, |fill| report::tick_lots(fill.price, fill.size))),
+            "Q": report::quote(scale, 0),
+            "V": kinds::self_trade(terms.self_trade),
+        });
+        if order.is_working {
+            event["W"] = order.entered.map_or(0, ms).into();
+        }
+        event
+    }
+
+    /// Balances that changed, and of those that did not change by trades, by how much.
+    fn balances(&mut self, push: &AccountPush, events: &mut Vec<Value>) {
+        let catalog = self.app.venue.catalog();
+        let now_ms = self.app.now_ms();
+        let after: BTreeMap<AssetId, Balance> = push.balances.iter().copied().collect();
+        let mut traded: HashMap<AssetId, i128> = HashMap::new();
+        for fill in &push.fills {
+            let Some(scale) = catalog.instrument(fill.instrument) else { continue };
+            let base = i128::from(fill.size.get()) * i128::from(scale.spec.lot_units);
+            let quote = i128::try_from(report::tick_lots(fill.price, fill.size)).unwrap_or(i128::MAX);
+            let quote = quote.saturating_mul(i128::from(scale.spec.tick_value_units));
+            let sign = if fill.side == Side::Buy { 1 } else { -1 };
+            *traded.entry(scale.spec.base).or_default() += sign * base;
+            *traded.entry(scale.spec.quote).or_default() -= sign * quote + i128::from(fill.fee);
+        }
+        let mut changed = Vec::new();
+        for asset in catalog.assets() {
+            let (id, symbol) = (asset.spec.asset, asset.spec.symbol);
+            let (before, now) = (self.balances.get(&id), after.get(&id));
+            if before == now {
+                continue;
+            }
+            let moved = total(now) - total(before) - traded.get(&id).copied().unwrap_or_default();
+            if moved != 0 {
+                let delta = walras_gateway::Decimal::signed(moved, u32::from(asset.spec.decimals));
+                events.push(json!({
+                    "e": "balanceUpdate", "E": now_ms, "a": symbol.as_str(), "d": delta.to_string(), "T": now_ms,
+                }));
+            }
+            let amount = |of: fn(&Balance) -> walras_types::Amount| asset.amount(now.map_or(walras_types::Amount::ZERO, of));
+            changed.push(json!({"a": symbol.as_str(), "f": amount(|b| b.available), "l": amount(|b| b.reserved)}));
+        }
+        if !changed.is_empty() {
+            events.push(json!({"e": "outboundAccountPosition", "E": now_ms, "u": now_ms, "B": changed}));
+        }
+        self.balances = after;
+    }
+}

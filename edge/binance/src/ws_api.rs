@@ -1,0 +1,363 @@
+//! The WebSocket API, `/ws-api/v3`: requests and answers on one connection, one after the other, and accounts' streams.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use walras_access::Caller;
+use walras_gateway::{Algorithm, Allowance, KeyId, Permission};
+use walras_http_port::{Place, place_of};
+use walras_sequencer::SignedBy;
+use walras_types::AccountId;
+
+use crate::app::App;
+use crate::call::signer;
+use crate::error::Error;
+use crate::limits::RECV_WINDOW_MS_MAX;
+use crate::orders::{self, Cancel, Wanted};
+use crate::params::Params;
+use crate::rest::{account, general, market, trade};
+use crate::streams::{End, Heard, Kept, Line, Out, UserStream};
+
+/// Accounts' streams of a connection.
+const USERS_MAX: usize = 16;
+
+/// `GET /ws-api/v3`.
+pub(crate) async fn open(
+    State(app): State<App>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    request: Request,
+) -> Response {
+    let place = place_of(&request);
+    match upgrade {
+        Ok(upgrade) => {
+            let max = app.config.websocket.message_bytes_max;
+            let begin = async move |socket| serve(app, place, socket).await;
+            upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(4 << 10).on_upgrade(begin)
+        }
+        Err(_) => Error::new(-1100, "This address takes WebSocket connections.").into_response(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Message<'m> {
+    #[serde(borrow)]
+    id: Option<&'m RawValue>,
+    method: Option<String>,
+    #[serde(borrow, default)]
+    params: BTreeMap<String, &'m RawValue>,
+}
+
+/// Parameters of a message, each as its text: a signature covers them so.
+fn params(of: &BTreeMap<String, &RawValue>) -> Result<Params, Error> {
+    let mut params = Params::default();
+    for (name, value) in of {
+        let text = value.get();
+        match text.as_bytes().first() {
+            Some(b'"') => {
+                let text = serde_json::from_str(text).map_err(|_| Error::new(-1135, "Invalid JSON Request"))?;
+                params.add(name.clone(), text)?;
+            }
+            Some(b'n') => {}
+            _ => params.add(name.clone(), text.to_owned())?,
+        }
+    }
+    Ok(params)
+}
+
+/// Who has logged on.
+#[derive(Clone, Debug)]
+struct LoggedOn {
+    api_key: String,
+    caller: Caller,
+    account: AccountId,
+    since_ms: u64,
+    /// Whether the log has the logon's nonce: only then is this the only connection that it opened.
+    may_command: bool,
+}
+
+struct Session {
+    line: Line,
+    logged_on: Option<LoggedOn>,
+    connected_ms: u64,
+    users: BTreeMap<String, UserStream>,
+    next_user: u64,
+}
+
+async fn serve(app: App, place: Arc<Place>, socket: WebSocket) {
+    let connected_ms = app.now_ms();
+    let line = Line::new(app, place, socket);
+    let mut session = Session { line, logged_on: None, connected_ms, users: BTreeMap::new(), next_user: 0 };
+    let end = session.live().await;
+    session.users.clear();
+    session.line.end(end).await;
+}
+
+/// Who asks, and what the log keeps of it.
+struct Asker {
+    account: AccountId,
+    caller: Caller,
+    signed: SignedBy,
+    api_key: String,
+}
+
+impl Session {
+    async fn live(&mut self) -> End {
+        loop {
+            let done = match self.line.next().await {
+                Ok(Heard::Text(text)) => self.on_text(&text).await,
+                Ok(Heard::Out(Out::UserEnded(name))) => {
+                    self.users.remove(&*name);
+                    Ok(())
+                }
+                Ok(Heard::Out(out)) => self.line.send_all(out, written).await,
+                Ok(Heard::Nothing) => Ok(()),
+                Err(end) => Err(end),
+            };
+            if let Err(end) = done {
+                return end;
+            }
+        }
+    }
+
+    async fn on_text(&mut self, text: &str) -> Result<(), End> {
+        let (id, answered) = match serde_json::from_str::<Message<'_>>(text) {
+            Err(_) => ("null".to_owned(), Err(Error::new(-1135, "Invalid JSON Request"))),
+            Ok(message) => {
+                let id = message.id.map_or("null", |id| id.get()).to_owned();
+                let answered = match &message.method {
+                    None => Err(Error::missing("method")),
+                    Some(method) => self.counted(method, &message.params).await,
+                };
+                (id, answered)
+            }
+        };
+        let used = self.line.place.counted_source().map(|source| self.line.app.weights().used(self.line.app.now_ms(), source, 0));
+        let limit = self.line.app.weights().advertised().weight_per_minute;
+        let rates = json!([{
+            "rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": limit, "count": used.unwrap_or(0),
+        }]);
+        let mut answer = match answered {
+            Ok(result) => json!({"status": 200, "result": result, "rateLimits": rates}),
+            Err(error) => json!({"status": error.status.as_u16(), "error": error.body(), "rateLimits": rates}),
+        };
+        answer["id"] = serde_json::from_str(&id).unwrap_or(Value::Null);
+        self.line.send(answer.to_string()).await
+    }
+
+    async fn counted(&mut self, method: &str, raw: &BTreeMap<String, &RawValue>) -> Result<Value, Error> {
+        let is_cancel = matches!(method, "order.cancel" | "openOrders.cancelAll");
+        let from = if is_cancel { Allowance::Cancels } else { Allowance::Requests };
+        self.line.admit(from, weight(method))?;
+        let params = params(raw)?;
+        let patience = Duration::from_millis(self.line.app.config.http.request_timeout_ms);
+        match tokio::time::timeout(patience, self.answer(method, &params)).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Error::in_doubt()),
+        }
+    }
+
+    async fn answer(&mut self, method: &str, params: &Params) -> Result<Value, Error> {
+        let app = self.line.app.clone();
+        match method {
+            "ping" => Ok(json!({})),
+            "time" => Ok(json!({"serverTime": app.now_ms()})),
+            "exchangeInfo" => general::exchange_info_of(&app, params).await,
+            "depth" => public(&app, market::depth_of(&app, params).await).await,
+            "klines" | "uiKlines" => public(&app, market::klines_of(&app, params).await).await,
+            "session.logon" => self.log_on(params).await,
+            "session.status" => Ok(self.status()),
+            "session.logout" => {
+                self.logged_on = None;
+                Ok(self.status())
+            }
+            "session.subscriptions" => {
+                Ok(self.users.keys().map(|name| json!({"subscriptionId": number(name)})).collect::<Vec<_>>().into())
+            }
+            "account.status" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                account::account_of(&app, params, asker.account).await
+            }
+            "order.status" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                trade::query_of(&app, params, asker.account).await
+            }
+            "openOrders.status" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                trade::open_orders_of(&app, params, asker.account).await
+            }
+            "order.place" | "order.test" => {
+                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
+                let wanted = Wanted::read(&app, &app.names(), params)?;
+                params.finish()?;
+                if method == "order.test" {
+                    return Ok(json!({}));
+                }
+                let placed = wanted.place(&app, asker.account, asker.signed).await;
+                app.weights().orders(app.now_ms(), asker.account, u64::from(placed.is_ok()));
+                placed
+            }
+            "order.cancel" => {
+                let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
+                let names = ("orderId", "origClientOrderId");
+                let cancel = Cancel::read(&app, &app.names(), params, names, "newClientOrderId")?;
+                params.finish()?;
+                cancel.carry_out(&app, asker.account, &mut Some(asker.signed)).await
+            }
+            "order.cancelReplace" => {
+                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
+                trade::cancel_replace_of(&app, params, asker.account, asker.signed).await
+            }
+            "openOrders.cancelAll" => {
+                let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
+                let names = app.names();
+                let (symbol, scale) = orders::instrument(&names, params)?;
+                params.finish()?;
+                orders::cancel_all(&app, asker.account, (&symbol, scale), asker.signed).await
+            }
+            "orderList.place" | "orderList.place.oco" | "orderList.place.oto" | "orderList.place.otoco" => {
+                self.asker(params, Permission::Trade, Allowance::Requests)?;
+                Err(Error::new(-2010, "OCO orders are not supported for this symbol"))
+            }
+            "userDataStream.subscribe" => {
+                let of = self.logged_on.as_ref().map(|on| (on.account, on.api_key.clone())).ok_or_else(Error::key)?;
+                self.listen(of)
+            }
+            "userDataStream.subscribe.signature" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                params.finish()?;
+                self.listen((asker.account, asker.api_key))
+            }
+            "userDataStream.unsubscribe" => {
+                match params.number("subscriptionId")? {
+                    Some(id) => self.users.remove(&id.to_string()).map(|_| ()).ok_or_else(inactive)?,
+                    None if self.users.is_empty() => return Err(inactive()),
+                    None => self.users.clear(),
+                }
+                Ok(json!({}))
+            }
+            _ => Err(Error::new(-1020, "This operation is not supported.")),
+        }
+    }
+
+    /// Who asks: whoever signed the request, or has logged on.
+    fn asker(&mut self, params: &Params, permission: Permission, from: Allowance) -> Result<Asker, Error> {
+        let app = &self.line.app;
+        if params.has("signature") {
+            let api_key = params.required("apiKey")?;
+            if KeyId::new(api_key).is_none() {
+                return Err(Error::key_format());
+            }
+            let signature = params.required("signature")?;
+            let covered: Vec<String> = params
+                .by_name()
+                .iter()
+                .filter(|(name, _)| *name != "signature")
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            let signed_by = signer(&app.access, app.now(), params, (api_key, &covered.join("&"), signature), (permission, from))?;
+            self.line.place.has_shown(signed_by.caller.permissions);
+            self.line.is_used = true;
+            let signed = signed_by.signed();
+            return Ok(Asker { account: signed_by.account, caller: signed_by.caller, signed, api_key: api_key.to_owned() });
+        }
+        let on = self.logged_on.as_ref().ok_or_else(|| Error::missing("signature"))?;
+        for name in ["timestamp", "apiKey"] {
+            params.text(name)?;
+        }
+        let window = params.decimal("recvWindow")?.map(|text| text.split('.').next().unwrap_or_default().parse::<u64>());
+        if window.is_some_and(|window| window.unwrap_or(u64::MAX) > RECV_WINDOW_MS_MAX) {
+            return Err(Error::new(-1131, "recvWindow must be less than 60000."));
+        }
+        if permission == Permission::Trade && !on.may_command {
+            let text =
+                "This replica did not lead, or could not write, when the session was logged on: log on again, or sign the request.";
+            return Err(Error::new(-2015, text));
+        }
+        app.access.charge(&on.caller, permission, from)?;
+        Ok(Asker { account: on.account, caller: on.caller, signed: SignedBy::NOBODY, api_key: on.api_key.clone() })
+    }
+
+    async fn log_on(&mut self, params: &Params) -> Result<Value, Error> {
+        let api_key = params.required("apiKey")?.to_owned();
+        let app = self.line.app.clone();
+        if app.access.key(&api_key).is_some_and(|(algorithm, ..)| algorithm != Algorithm::Ed25519) {
+            return Err(Error::new(-4056, "HMAC_SHA256 API key is not supported."));
+        }
+        params.required("signature")?;
+        let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+        params.finish()?;
+        let Asker { account, caller, .. } = asker;
+        let patience = Duration::from_millis(app.config.websocket.write_timeout_ms);
+        let may_command = caller.permissions.allow(Permission::Trade) && app.venue.log_nonce(caller.nonce, patience).await?;
+        let since_ms = app.now_ms();
+        self.logged_on = Some(LoggedOn { api_key, caller, account, since_ms, may_command });
+        Ok(self.status())
+    }
+
+    fn status(&self) -> Value {
+        let on = self.logged_on.as_ref();
+        json!({
+            "apiKey": on.map(|on| on.api_key.as_str()),
+            "authorizedSince": on.map(|on| on.since_ms),
+            "connectedSince": self.connected_ms,
+            "returnRateLimits": true,
+            "serverTime": self.line.app.now_ms(),
+            "userDataStream": !self.users.is_empty(),
+        })
+    }
+
+    fn listen(&mut self, of: (AccountId, String)) -> Result<Value, Error> {
+        if self.users.len() >= USERS_MAX {
+            return Err(Error::new(-2042, "Maximum subscription ID reached for this connection."));
+        }
+        let (id, queue) = (self.next_user, self.line.listener.queue.clone());
+        self.next_user += 1;
+        self.line.is_used = true;
+        let name = id.to_string();
+        let user = UserStream::start(self.line.app.clone(), of, Kept::Key, &name, queue);
+        self.users.insert(name, user);
+        Ok(json!({"subscriptionId": id}))
+    }
+}
+
+/// An answer that shows market data: where that is held it waits as long.
+async fn public(app: &App, answer: Result<Value, Error>) -> Result<Value, Error> {
+    // pause: nobody may know it sooner
+    tokio::time::sleep(app.venue.public_in()).await;
+    answer
+}
+
+fn inactive() -> Error {
+    Error::new(-2036, "User Data Stream subscription not active.")
+}
+
+fn number(name: &str) -> u64 {
+    name.parse().unwrap_or_default()
+}
+
+fn weight(method: &str) -> u32 {
+    match method {
+        "exchangeInfo" | "account.status" => 20,
+        "depth" => 5,
+        "klines" | "uiKlines" | "userDataStream.subscribe" | "userDataStream.subscribe.signature" | "session.logon" => 2,
+        "order.status" => 4,
+        "openOrders.status" => 6,
+        _ => 1,
+    }
+}
+
+/// An event of an account's stream.
+fn written(out: Out) -> Option<String> {
+    match out {
+        Out::User(name, text) => Some(format!(r#"{{"subscriptionId":{name},"event":{}}}"#, text.as_str())),
+        Out::Market(..) | Out::UserEnded(_) => None,
+    }
+}

@@ -1,0 +1,210 @@
+//! The dialect of `docs/binance.md` from outside: signatures that are taken once, whoever asks wrongly, and slow readers.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tungstenite::Message;
+use walras_access::connections::Doors;
+use walras_access::{Access, Clock, Start, now, operator_key_file};
+use walras_client::{Client, read_key};
+use walras_config::Config;
+use walras_gateway::ClientKey;
+use walras_node::node::Node;
+use walras_types::TimeNs;
+use walras_wait::until_some;
+
+struct Venue {
+    node: Option<Node>,
+    config: Config,
+    _folder: TempDir,
+    key: ClientKey,
+}
+
+impl Venue {
+    fn start() -> Self {
+        let mut config = Config::default();
+        config.http.listen = "127.0.0.1:0".into();
+        config.order_entry.listen = "127.0.0.1:0".into();
+        config.binance.listen = "127.0.0.1:0".into();
+        config.log.segment_bytes = 1 << 20;
+        config.websocket.updates_per_second = 100;
+        let folder = tempfile::tempdir().unwrap();
+        let node = Node::start(folder.path(), &config).unwrap();
+        let url = format!("http://{}", node.address());
+        let operator = Client::new(&url, Some(read_key(&operator_key_file(folder.path())).unwrap()));
+        let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+        for (symbol, decimals) in [("BTC", 8), ("USD", 4)] {
+            post("/v1/admin/assets", json!({"symbol": symbol, "decimals": decimals}));
+        }
+        let instrument = json!({
+            "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.01", "lot_size": "0.0001", "reference_price": "30000",
+        });
+        post("/v1/admin/instruments", instrument);
+        post("/v1/admin/phases", json!({"instrument": "BTC/USD", "phase": "continuous"}));
+        post("/v1/admin/accounts", json!({}));
+        post("/v1/admin/deposits", json!({"account_id": 0, "asset": "USD", "amount": "1000000", "transfer_id": "1"}));
+        let made = post("/v1/admin/keys", json!({"account_id": 0, "permissions": ["read", "trade"]}));
+        let key = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
+        Self { node: Some(node), config, _folder: folder, key }
+    }
+
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.node().binance_address().unwrap())
+    }
+
+    /// A text with its signature.
+    fn signed(&self, text: &str) -> String {
+        let text = format!("{text}&timestamp={}", now().0 / 1_000_000);
+        format!("{text}&signature={}", self.key.sign_text(text.as_bytes()))
+    }
+
+    fn send(&self, url: &str, method: &str, path: &str, text: &str) -> (u16, Value) {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let key = self.key.key_id().to_string();
+        let url = format!("{url}{path}");
+        let mut answer = match method {
+            "GET" => agent.get(format!("{url}?{text}")).header("X-MBX-APIKEY", &key).call(),
+            "DELETE" => agent.delete(format!("{url}?{text}")).header("X-MBX-APIKEY", &key).call(),
+            _ => agent.post(url).header("X-MBX-APIKEY", &key).send(text),
+        }
+        .unwrap();
+        let text = answer.body_mut().read_to_string().unwrap();
+        (answer.status().as_u16(), serde_json::from_str(&text).unwrap())
+    }
+
+    fn code(&self, method: &str, path: &str, text: &str) -> (u16, i64) {
+        let (status, answer) = self.send(&self.url(), method, path, text);
+        (status, answer["code"].as_i64().unwrap_or_else(|| panic!("{answer}")))
+    }
+}
+
+impl Drop for Venue {
+    fn drop(&mut self) {
+        if let Some(node) = self.node.take() {
+            node.stop();
+        }
+    }
+}
+
+const ORDER: &str = "symbol=BTCUSD&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.1&price=29000";
+
+#[test]
+fn a_signed_text_is_taken_once_here_and_at_another_gate() {
+    let venue = Venue::start();
+    let text = venue.signed(ORDER);
+    let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/order", &text);
+    assert_eq!((status, placed["status"].as_str()), (200, Some("NEW")), "{placed}");
+    assert_eq!(venue.code("POST", "/api/v3/order", &text), (400, -1021));
+    // In the query it is the same text.
+    assert_eq!(venue.code("GET", "/api/v3/order", &text), (400, -1021));
+
+    // Another gate before the same log, as another replica's: it has not seen the text, and the log has.
+    let other = tempfile::tempdir().unwrap();
+    let start = Start { started: TimeNs(0), log_time: TimeNs(0) };
+    let gate = Access::open(other.path(), venue.config.throttle.rates(), Clock::system(), start).unwrap();
+    for news in venue.node().access().all_news() {
+        gate.take_news(&news).unwrap();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let config = Arc::new(venue.config.clone());
+    let server = {
+        let _context = runtime.enter();
+        walras_binance::bind(&config).unwrap()
+    };
+    let url = format!("http://{}", server.as_ref().unwrap().address());
+    let app = walras_binance::App::new(venue.node().venue(), Arc::new(gate), config, runtime.handle().clone(), stopping);
+    let places = venue.config.places();
+    let status = venue.node().venue().status().clone();
+    let served = runtime.spawn(walras_binance::serve(server, app, status, (Doors::new(places), places)));
+    let (status, refused) = venue.send(&url, "POST", "/api/v3/order", &text);
+    assert_eq!((status, refused["code"].as_i64()), (400, Some(-1021)), "{refused}");
+    // A cancel and what replaces it are two commands, and a copy of them is none.
+    let replace = format!(
+        "{ORDER}&cancelReplaceMode=ALLOW_FAILURE&cancelOrderId={}&newClientOrderId=again",
+        placed["orderId"].as_u64().unwrap()
+    );
+    let text = venue.signed(&replace);
+    let (status, replaced) = venue.send(&venue.url(), "POST", "/api/v3/order/cancelReplace", &text);
+    assert_eq!((status, replaced["newOrderResult"].as_str()), (200, Some("SUCCESS")), "{replaced}");
+    let (status, refused) = venue.send(&url, "POST", "/api/v3/order/cancelReplace", &text);
+    assert!(status >= 400, "{refused}");
+    let (_, open) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
+    assert_eq!(open.as_array().map(Vec::len), Some(1), "{open}");
+    stop.send(true).unwrap();
+    runtime.block_on(served).unwrap();
+}
+
+#[test]
+fn what_is_wrong_has_its_number_and_the_next_request_is_served() {
+    let venue = Venue::start();
+    let wrong = |text: &str, code: i64| assert_eq!(venue.code("POST", "/api/v3/order", &venue.signed(text)).1, code, "{text}");
+    wrong(&ORDER.replace("29000", "1e5"), -1100);
+    wrong(&ORDER.replace("29000", "-1"), -1100);
+    wrong(&ORDER.replace("29000", "99999999999999999999"), -1013);
+    wrong(&ORDER.replace("29000", "29000.001"), -1013);
+    wrong(&ORDER.replace("29000", "0"), -1013);
+    wrong(&ORDER.replace("BTCUSD", "NOPE"), -1121);
+    wrong(&ORDER.replace("=BUY", "=HOLD"), -1117);
+    wrong(&ORDER.replace("=LIMIT", "=PEG"), -1116);
+    wrong(&ORDER.replace("=GTC", "=GTX"), -1115);
+    wrong(&ORDER.replace("=LIMIT", "=TAKE_PROFIT"), -2010);
+    wrong(&format!("{ORDER}&quantity=1"), -1101);
+    wrong(&format!("{ORDER}&what=1"), -1104);
+    wrong(&format!("{ORDER}&newClientOrderId=a%20b"), -1100);
+    wrong(&format!("{ORDER}&recvWindow=60001"), -1131);
+    wrong(&format!("{ORDER}&icebergQty=0.1"), -1013);
+    wrong(&ORDER.replace("0.1", "100000"), -2010);
+    assert_eq!(venue.code("POST", "/api/v3/order", ORDER), (400, -1102));
+    assert_eq!(venue.code("POST", "/api/v3/order", ""), (400, -1102));
+    assert_eq!(venue.code("POST", "/api/v3/order", &"x".repeat(40_000)), (413, -1013));
+    assert_eq!(venue.code("POST", "/api/v3/order", &"a&".repeat(2_000)), (400, -1101));
+    assert_eq!(venue.code("GET", "/api/v3/nothing", ""), (404, -1020));
+    assert_eq!(venue.code("DELETE", "/api/v3/depth", ""), (405, -1020));
+    let late = format!("{ORDER}&timestamp={}", now().0 / 1_000_000 - 6_000);
+    let late = format!("{late}&signature={}", venue.key.sign_text(late.as_bytes()));
+    assert_eq!(venue.code("POST", "/api/v3/order", &late), (400, -1021));
+    let early = format!("{ORDER}&timestamp={}", now().0 / 1_000_000 + 6_000);
+    let early = format!("{early}&signature={}", venue.key.sign_text(early.as_bytes()));
+    assert_eq!(venue.code("POST", "/api/v3/order", &early), (400, -1021));
+    // What was signed is what counts.
+    let changed = venue.signed(ORDER).replace("0.1", "0.2");
+    assert_eq!(venue.code("POST", "/api/v3/order", &changed), (400, -1022));
+    let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(ORDER));
+    assert_eq!(status, 200, "{placed}");
+}
+
+#[test]
+fn a_stream_answers_what_is_wrong_and_goes_on() {
+    let venue = Venue::start();
+    let ws = venue.url().replace("http", "ws");
+    let (mut socket, _) = tungstenite::connect(format!("{ws}/ws/btcusd@bookTicker")).unwrap();
+    let names: Vec<String> = (0..1_025).map(|_| "btcusd@trade".to_owned()).collect();
+    socket.send(Message::text(json!({"method": "SUBSCRIBE", "params": names, "id": 1}).to_string())).unwrap();
+    for text in ["{", r#"{"method": "SUBSCRIBE", "params": ["nope@trade"], "id": 2}"#, r#"{"method": "SELL", "id": 3}"#] {
+        socket.send(Message::text(text)).unwrap();
+    }
+    let mut next = || {
+        until_some("the stream says something", || match socket.read().unwrap() {
+            Message::Text(text) => Some(serde_json::from_str::<Value>(&text).unwrap()),
+            _ => None,
+        })
+    };
+    let mut codes = Vec::new();
+    while codes.len() < 4 {
+        codes.extend(next()["error"]["code"].as_i64());
+    }
+    assert_eq!(codes, [2, 3, 2, 2]);
+    let (status, answer) = venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(ORDER));
+    assert_eq!(status, 200, "{answer}");
+    let mut best = next();
+    while best["b"] != "29000.00" {
+        best = next();
+    }
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs the clients of the Binance dialect against a venue of this machine, each in an environment of its own, and prints a line of JSON for
+# each: run.sh small (those of `make test`), or run.sh all. WALRAS_PROGRAM is the program.
+set -euo pipefail
+cd "$(dirname "$0")"
+PYTHON=${PYTHON:-python3}
+
+environment() { # name
+  local folder=.venv-$1 list=requirements-$1.txt
+  if [ ! -e "$folder/installed" ] || [ "$list" -nt "$folder/installed" ]; then
+    $PYTHON -m venv --clear "$folder"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --requirement "$list"
+    touch "$folder/installed"
+  fi
+}
+
+failed=0
+client() { # environment, program
+  environment "$1"
+  ".venv-$1/bin/python" "$2" || failed=1
+}
+
+client small document.py
+client small ccxt_client.py
+client small python_binance_client.py
+if [ "${1:-all}" = all ]; then
+  client connector connector_client.py
+  client large cryptofeed_client.py
+  client large nautilus_client.py
+fi
+exit $failed
