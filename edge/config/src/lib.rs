@@ -34,8 +34,8 @@ pub use fair_access::{FairAccessOptions, FairClockOptions};
 pub use feed::FeedOptions;
 pub use gateway::{GatewayOptions, OutletOptions};
 pub use keys::{
-    Archive, Batch, Binance, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Fix, Gateway, Http, Key, Log, OrderEntry,
-    Shard, Shards, Throttle, Times, Venue, WebSocket,
+    Archive, Batch, Binance, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Fix, Gateway, Http, Key, Log,
+    OrderEntry, Shard, Shards, Throttle, Times, Venue, WebSocket,
 };
 pub use shards::{ShardPlan, ShardSite};
 pub use speed::Speed;

@@ -186,7 +186,9 @@ impl Node {
         doors.set_places(places);
         let facade = walras_binance::serve(facade, facade_app, status.clone(), (doors.clone(), places));
         let server = server.serve(router(app), config, status, (doors, places), stopping);
-        let server = runtime.spawn(async { drop(tokio::join!(server, facade)) });
+        let server = runtime.spawn(async {
+            tokio::join!(server, facade);
+        });
         Ok(Self {
             venue,
             access,

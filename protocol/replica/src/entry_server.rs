@@ -10,6 +10,7 @@ use walras_types::{AccountId, Answer, Ordinal, RejectReason, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report};
 
 /// Binary order entry, or FIX.
+#[expect(clippy::large_enum_variant, reason = "most connections are binary, and each of their commands comes by here")]
 pub(crate) enum EntryServer {
     /// `docs/order-entry.md`.
     Binary(SessionServer),
