@@ -4,8 +4,13 @@ import { takeKey } from "./api/key-store.ts";
 import type { Key } from "./api/signing.ts";
 import { Backoff } from "./api/backoff.ts";
 import { byId } from "./base/dom.ts";
+import { ungroup } from "./base/format.ts";
 import type { Signal } from "./base/signal.ts";
+import { FOLLOWED_MAX } from "./state/tickers.ts";
 import { Venue } from "./state/venue.ts";
+import { assetsView } from "./views/account/assets.ts";
+import { accountHeadView } from "./views/account/head.ts";
+import { orderHistoryView, tradeHistoryView } from "./views/account/histories.ts";
 import { blocksView } from "./views/batch/blocks.ts";
 import { curvesView } from "./views/batch/curves.ts";
 import { batchHeadView } from "./views/batch/head.ts";
@@ -21,18 +26,24 @@ import { fairHeadView } from "./views/fair/head.ts";
 import { stagesView } from "./views/fair/stages.ts";
 import { fillsView, holdingsView } from "./views/holdings.ts";
 import { ladderView } from "./views/ladder.ts";
+import { marketsDialog } from "./views/markets.ts";
+import { leavesView } from "./views/network/gateways.ts";
+import { networkHeadView } from "./views/network/head.ts";
+import { treeView } from "./views/network/tree.ts";
 import { noticesView } from "./views/notices.ts";
 import { cancelEverything, ordersView } from "./views/orders.ts";
 import { quoteView } from "./views/quote.ts";
+import { alertsDialog, settingsDialog } from "./views/settings.ts";
 import { type ShortcutActions, startShortcuts } from "./views/shortcuts.ts";
 import { tapeView } from "./views/tape.ts";
 import { nextTheme, startTheme } from "./views/theme.ts";
 import { ticketView } from "./views/ticket.ts";
 import { venueBarView } from "./views/venue-bar.ts";
-import { BATCH_FRAGMENT, FAIR_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs } from "./views/view-tabs.ts";
+import { ACCOUNT_FRAGMENT, BATCH_FRAGMENT, FAIR_FRAGMENT, NETWORK_FRAGMENT, fragmentOf, shownView, viewsOf, viewTabs } from "./views/view-tabs.ts";
 
 /** Longest that the page is kept from being seen half drawn. */
 const REVEAL_MS_MAX = 1_500;
+const LOOK_EVERY_MS = 50;
 
 const venue = new Venue(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/ws`);
 startTheme();
@@ -40,8 +51,9 @@ noticesView(venue);
 
 const openKey = keyDialog(venue);
 const openHelp = helpDialog(venue);
-venueBarView(venue, openKey, openHelp);
-quoteView(venue);
+const openMarkets = marketsDialog(venue);
+venueBarView(venue, openKey, openHelp, settingsDialog(), alertsDialog(venue));
+quoteView(venue, openMarkets);
 candlesView(venue);
 depthView(venue);
 const ticket = ticketView(venue, openKey);
@@ -61,6 +73,13 @@ fairHeadView(venue);
 delaysView(venue);
 gatewaysView(venue);
 stagesView(venue);
+accountHeadView(venue, openKey);
+assetsView(venue);
+orderHistoryView(venue);
+tradeHistoryView(venue);
+networkHeadView(venue);
+treeView(venue);
+leavesView(venue);
 viewTabs(venue);
 
 const everywhere = { help: openHelp, theme: nextTheme, key: openKey, view: () => {
@@ -77,7 +96,7 @@ const keys: Record<typeof shownView.value, ShortcutActions> = {
     size: () => ticket.focus("size"),
     book: () => ladder.focus(),
     orders: () => focusIn("orders"),
-    instrument: () => byId("instrument").focus(),
+    instrument: openMarkets,
     cancelAll: () => void cancelEverything(venue),
   },
   batch: {
@@ -91,7 +110,9 @@ const keys: Record<typeof shownView.value, ShortcutActions> = {
     instrument: () => byId("batch").focus(),
     cancelAll: () => void cancelOffers(venue),
   },
+  account: { ...everywhere, instrument: () => byId("trades-search").focus() },
   fair: everywhere,
+  network: everywhere,
 };
 startShortcuts(() => keys[shownView.value]);
 
@@ -104,6 +125,9 @@ addEventListener("hashchange", () => {
 // Only the venue's status says whether it has fair access.
 venue.fair.isOn.watch(() => {
   if (location.hash === `#${FAIR_FRAGMENT}`) show(FAIR_FRAGMENT);
+});
+venue.network.isOn.watch(() => {
+  if (location.hash === `#${NETWORK_FRAGMENT}`) show(NETWORK_FRAGMENT);
 });
 const preferred = location.hash.slice(1) || null;
 revealWhenDrawn();
@@ -126,6 +150,14 @@ function show(fragment: string): void {
     if (venue.desk.list.value.length > 0) shownView.value = "batch";
     return;
   }
+  if (fragment === ACCOUNT_FRAGMENT) {
+    shownView.value = "account";
+    return;
+  }
+  if (fragment === NETWORK_FRAGMENT) {
+    if (venue.network.isOn.value) shownView.value = "network";
+    return;
+  }
   if (fragment === FAIR_FRAGMENT) {
     if (venue.fair.isOn.value) shownView.value = "fair";
     return;
@@ -141,12 +173,23 @@ function show(fragment: string): void {
 /** Shows the page once the first figures are drawn, or after a while in any case: then it says what it waits for. */
 function revealWhenDrawn(): void {
   const reveal = (): void => document.documentElement.classList.remove("starting");
-  const timer = setTimeout(reveal, REVEAL_MS_MAX);
+  const timer = setTimeout(() => {
+    clearInterval(again);
+    reveal();
+  }, REVEAL_MS_MAX);
   const isThere = (): boolean => {
     const market = venue.market.value;
     const hasBook = market === null ? venue.desk.market.value !== null : market.book.isLive && market.ticker.value !== null;
-    return venue.status.value !== null && hasBook && venue.account.state.value !== "signing_in";
+    return venue.status.value !== null && hasBook && venue.account.state.value !== "signing_in" && isAccountThere();
   };
+  // What the account is worth hangs on more: its trades, and the prices of all markets.
+  const isAccountThere = (): boolean => {
+    const { account, desk, tickers, instruments } = venue;
+    if (location.hash !== `#${ACCOUNT_FRAGMENT}` || account.state.value !== "signed_in") return true;
+    const hasPrices = tickers.all.value.size >= Math.min(instruments.value.length, FOLLOWED_MAX) && (desk.list.value.length === 0 || desk.market.value?.last != null);
+    return account.hasPastFills.value && account.balances.value.size > 0 && hasPrices && ungroup(byId("account-trades").textContent ?? "") === String(account.fills.value.length);
+  };
+  const again = setInterval(look, LOOK_EVERY_MS);
   const stops = [venue.status, venue.account.state, venue.desk.market].map((signal) => (signal as Signal<unknown>).watch(look));
   stops.push(venue.market.watch((market) => {
     if (market) stops.push(market.bookChanged.watch(look), market.ticker.watch(look));
@@ -154,6 +197,7 @@ function revealWhenDrawn(): void {
   function look(): void {
     if (!isThere()) return;
     clearTimeout(timer);
+    clearInterval(again);
     for (const stop of stops.splice(0)) stop();
     // Drawn in the next frame, laid out after it.
     requestAnimationFrame(() => requestAnimationFrame(reveal));

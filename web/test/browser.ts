@@ -36,12 +36,13 @@ export interface Watched {
 }
 
 export async function open(
-  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean; init?: string },
+  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean; init?: string; timezone?: string },
 ): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: options.width, height: options.height },
     colorScheme: options.dark ? "dark" : "light",
     reducedMotion: "reduce",
+    ...(options.timezone === undefined ? {} : { timezoneId: options.timezone }),
   });
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
@@ -87,9 +88,19 @@ export async function assertFits(page: Page, name: string, { width }: { width: n
   if (width >= 1440) assert.equal(below, 0, `${name} scrolls down`);
 }
 
+/** With WALRAS_KEEP_GOING the steps after one that failed are tried too, and the run fails at its end. WALRAS_STEPS chooses steps by name. */
 export async function step(name: string, act: () => Promise<void>): Promise<void> {
+  const chosen = process.env["WALRAS_STEPS"];
+  if (chosen !== undefined && !new RegExp(chosen).test(name)) return;
   const started = performance.now();
-  await act();
+  try {
+    await act();
+  } catch (error) {
+    if (process.env["WALRAS_KEEP_GOING"] === undefined) throw error;
+    console.log(`not ok  ${name}: ${(error as Error).stack}`);
+    process.exitCode = 1;
+    return;
+  }
   console.log(`ok  ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
 }
 

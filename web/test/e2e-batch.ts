@@ -99,7 +99,7 @@ async function toBook(page: Page): Promise<void> {
 async function offers(stage: Stage): Promise<void> {
   const watched = await open(stage.browser, stage.address, WIDE);
   const { page } = watched;
-  await page.waitForFunction(() => !(document.querySelector("#views") as HTMLElement).hidden);
+  await page.locator("#tab-batch").waitFor();
   await page.keyboard.press("v");
   await isShown(page);
   await canOffer(page);
@@ -238,10 +238,12 @@ async function isAbsent(stage: Stage, fake: Running): Promise<void> {
   const watched = await open(stage.browser, `${fake.address}/#batch`, WIDE);
   const { page } = watched;
   await page.locator("#book-table tbody tr").first().waitFor({ state: "attached" });
-  assert.equal(await page.locator("#views").isVisible(), false);
+  assert.equal(await page.locator("#tab-batch").isVisible(), false);
   await page.keyboard.press("v");
+  await page.locator("#account-head").waitFor();
   assert.equal(await page.locator("#view-batch").isVisible(), false);
-  assert.equal(await page.locator("#book").isVisible(), true);
+  await page.keyboard.press("v");
+  await page.locator("#book").waitFor();
   // That the address has nothing is how the page learns it; the browser logs it.
   await watched.assertClean(/404/);
   await page.context().close();

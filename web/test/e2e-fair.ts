@@ -65,7 +65,7 @@ async function shows(browser: Browser, fake: Running | null, address: string, ha
   // By keyboard through all views and back.
   const seen: string[] = [];
   let shown = await text(page, "#views a[aria-current]");
-  for (let press = 0; press < 3; press += 1) {
+  for (let press = 0; press < 6; press += 1) {
     await page.keyboard.press("v");
     await until("another view is shown", async () => (await text(page, "#views a[aria-current]")) !== shown);
     shown = await text(page, "#views a[aria-current]");

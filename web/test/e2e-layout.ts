@@ -18,7 +18,7 @@ const SHIFT_MOST = 0.1;
 const SHIFT_MS = 3_000;
 
 /** Sums up what moves without being asked to, as browsers do for the Web Vitals. */
-const COUNTS_SHIFTS = `
+export const COUNTS_SHIFTS = `
   window.shifted = 0;
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
@@ -96,6 +96,7 @@ async function looksDisabled({ page }: Watched, { venue }: Running): Promise<voi
 
 async function amendsInSight({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
   await rests(page, await lowBid(page), "0.0200");
+  await assertWithin(page, "#orders-table td:not([hidden]), #orders-table tbody button", "#orders-body");
   await page.locator("#orders-table tbody button").first().click();
   const row = page.locator("#orders-table tbody tr").first();
   await assertWithin(page, "#orders-table tbody input, #orders-table tbody button", "#orders-body");
@@ -114,7 +115,7 @@ async function amendsInSight({ page, shoot }: Watched, _: Running, { width }: Si
   await shoot(`amend-${width}`);
   await page.keyboard.press("Escape");
   assert.deepEqual(await row.locator("button").allTextContents(), ["Amend", "Cancel"]);
-  assert.equal(await row.locator("td:visible").count(), 5);
+  assert.equal(await row.locator("td:visible").count(), width > 480 ? 5 : 4);
 }
 
 async function remembersOrders({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
@@ -338,6 +339,12 @@ async function showsAuction({ page, shoot }: Watched, { venue }: Running, { widt
   assert.match(await text(page, "#indicative"), left === 0 ? /nothing would be left over/ : left > 0 ? /more would be wanted/ : /more would be for sale/);
   assert.match(await text(page, "#indicative"), new RegExp(` ${Number(now.volume)}.BTC would trade`.replace(".BTC", "\\sBTC"), "u"));
   assert.match((await page.locator("#depth-plot").getAttribute("aria-label")) ?? "", /Indicative price/);
+  const bare = async (id: string): Promise<string> => (await text(page, id)).replace(/\s/gu, " ");
+  assert.equal(await bare("#auction-volume"), `${Number(now.volume)} BTC`);
+  assert.equal(await bare("#auction-imbalance"), left === 0 ? "none" : `${Math.abs(left)} BTC ${left > 0 ? "wanted" : "for sale"}`);
+  assert.equal(await bare("#auction-own"), "You would buy 1 BTC. You would sell 2 BTC.");
+  assert.ok(((await page.locator(".way").getAttribute("points")) ?? "").split(" ").length >= 3, "the way of the price is drawn");
+  await assertNotCut(page, "#auction dd, #auction .own", "#depth");
   await assertNotCut(page, "#indicative", "#depth");
   const plot = await page.locator("#depth-plot").evaluate((host) => host.clientHeight);
   assert.ok(plot > 90, `the curves have room: ${plot} px`);

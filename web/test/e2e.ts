@@ -7,6 +7,8 @@ import { assertFits, blur, launch, open, retype, step, text, until, type Watched
 import { batchSteps } from "./e2e-batch.ts";
 import { fairSteps } from "./e2e-fair.ts";
 import { layoutSteps } from "./e2e-layout.ts";
+import { networkSteps } from "./e2e-network.ts";
+import { traderSteps } from "./e2e-trader.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 import { assertTabStopsVisible } from "./keyboard.ts";
 
@@ -31,7 +33,11 @@ try {
   await step("reads well in dark, and at 400 pixels", looks);
   await batchSteps(browser, fake, fake?.edAddress ?? address);
   await fairSteps(browser, fake, address);
-  if (fake) await layoutSteps(browser);
+  if (fake) {
+    await layoutSteps(browser);
+    await traderSteps(browser);
+    await networkSteps(browser);
+  }
 } finally {
   await browser.close();
   await fake?.close();
@@ -52,7 +58,7 @@ async function seesMarket(): Promise<void> {
   await page.keyboard.press("Enter");
   await page.getByText("A key looks like").waitFor();
   await page.keyboard.press("Escape");
-  await assertTabStopsVisible(page, [/Skip/, /Instrument/, /steps of/, /Price in the order book/, /interval|10s/i, /Buy/, /Price/, /Size/]);
+  await assertTabStopsVisible(page, [/Skip/, /Instrument/, /steps of/, /Price in the order book/, /Indicators/, /interval|10s/i, /Alerts/, /Settings/, /Buy/, /Price/, /Size/]);
   await blur(page);
   await page.keyboard.press("t");
   await page.locator("html[data-theme=light]").waitFor();
@@ -61,7 +67,9 @@ async function seesMarket(): Promise<void> {
   if (fake) {
     const asks = await book(page);
     await page.keyboard.press("i");
-    await page.keyboard.press("ArrowDown");
+    await page.locator("#markets[open]").waitFor();
+    await page.keyboard.type("eth");
+    await page.keyboard.press("Enter");
     await page.waitForFunction(() => document.title.includes("ETH/USD"));
     await isLive(page);
     await until("the book is the other instrument's", async () => Number((await book(page))[0]?.price) < Number(asks[0]?.price) / 2);

@@ -6,13 +6,15 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { WebSocketServer } from "ws";
+import type { Cluster } from "../src/api/fair-types.ts";
 import { DEMO_KEY_ID, DEMO_SECRET, ED_KEY_ID, ED_SECRET, verify } from "./fake/auth.ts";
 import { FakeReject } from "./fake/matching.ts";
 import { Session } from "./fake/session.ts";
 import { FakeVenue } from "./fake/venue.ts";
 
 export const POLICY = "default-src 'self'";
-const DIST = join(import.meta.dirname, "../dist");
+/** WALRAS_DIST names another build of the page. */
+const DIST = process.env["WALRAS_DIST"] ?? join(import.meta.dirname, "../dist");
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 };
@@ -97,7 +99,7 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
       venue.fair?.step();
       return found(venue.fair?.fairAccess());
     case "/v1/cluster":
-      return found(venue.fair?.cluster());
+      return venue.fair?.cluster() ?? ALONE;
     case "/v1/clock":
       return found(venue.fair?.clock());
     case "/v1/latency":
@@ -120,6 +122,9 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
       throw new FakeReject(109, "NotFound", "There is nothing at this address.");
   }
 }
+
+/** The cluster of a venue on one machine. */
+const ALONE: Cluster = { replica: 1, leader: 1, replicas: [{ replica: 1, member: "voter", is_linked: true, trouble: null, http: null }], gateways: [], tree: null };
 
 function found(answer: object | null | undefined): object {
   if (!answer) throw new FakeReject(109, "NotFound", "There is nothing at this address.");

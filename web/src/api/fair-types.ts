@@ -59,8 +59,34 @@ export interface JudgedFigures {
   silent?: number[];
 }
 
-/** `GET /v1/cluster`; the page needs little of it. */
+/** A leaf gateway, from a replica. */
+export interface LeafGateway {
+  gateway: number;
+  is_linked: boolean;
+  version: string | null;
+  /** It passes on to this replica what its participants send. */
+  stands_below: boolean;
+  sessions: number;
+  trouble: string | null;
+}
+
+/** The relay tree from the end that sends; only the leader does. Counts since its process began. */
+export interface RelayTree {
+  tree: number;
+  /** Additional copies of each packet, by other relays. */
+  hedge: number;
+  /** Nodes of each layer; the last one are the receivers. */
+  layers: number[];
+  packets: number;
+  not_taken: number;
+  asked: number;
+  asked_too_often: number;
+}
+
+/** `GET /v1/cluster`; the page needs little of it. Older venues say nothing of gateways and the tree. */
 export interface Cluster {
+  gateways?: LeafGateway[];
+  tree?: RelayTree | null;
   replica: number;
   leader: number | null;
   replicas: { replica: number; member: "voter" | "learner" | "none"; is_linked: boolean; trouble: string | null; http: string | null }[];

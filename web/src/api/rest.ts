@@ -67,7 +67,7 @@ export async function fetchPositions(key: Key): Promise<Position[]> {
 }
 
 export async function fetchFills(key: Key): Promise<Fill[]> {
-  return (await getSigned<{ fills: Fill[] }>("/v1/fills?limit=100", key)).fills;
+  return (await getSigned<{ fills: Fill[] }>("/v1/fills?limit=1000", key)).fills;
 }
 
 /** None where the venue is older than batch markets. */

@@ -1,6 +1,7 @@
 // How quantities are shown: grouped digits, times in UTC, changes with a real minus sign.
 
 import { abs, formatUnits, trimZeros } from "./decimal.ts";
+import { timeZone } from "./settings.ts";
 
 const SPACE = "\u00a0";
 const MINUS = "\u2212";
@@ -72,11 +73,35 @@ export function showShare(ppm: number): string {
 
 const two = (n: number): string => n.toString().padStart(2, "0");
 
-/** Nanoseconds since the epoch as a UTC time of day, to the millisecond when `fine`. */
+/** Nanoseconds since the epoch as a time of day in the chosen zone, to the millisecond when `fine`. */
 export function showTime(timeNs: string, fine = false): string {
-  const date = new Date(Number(BigInt(timeNs) / 1_000_000n));
+  const date = inZone(timeNs);
   const clock = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`;
   return fine ? `${clock}.${date.getUTCMilliseconds().toString().padStart(3, "0")}` : clock;
+}
+
+/** The same with the day before it: "2026-11-22 23:57:16". */
+export function showDayTime(timeNs: string): string {
+  return `${inZone(timeNs).toISOString().slice(0, 10)}${SPACE}${showTime(timeNs)}`;
+}
+
+/** What to write next to times: "UTC", or this computer's distance from it, such as "UTC+2". */
+export function zoneName(atMs = Date.now()): string {
+  if (timeZone.value === "utc") return "UTC";
+  const minutes = -new Date(atMs).getTimezoneOffset();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return minutes === 0 ? "UTC" : `UTC${minutes < 0 ? MINUS : "+"}${hours}${rest === 0 ? "" : `:${two(rest)}`}`;
+}
+
+/** By how many seconds the chosen zone is ahead of UTC at that time. */
+export function zoneOffsetS(timeS: number): number {
+  return timeZone.value === "utc" ? 0 : -new Date(timeS * 1_000).getTimezoneOffset() * 60;
+}
+
+/** A date whose UTC fields are those of the chosen zone. */
+function inZone(timeNs: string): Date {
+  const ms = Number(BigInt(timeNs) / 1_000_000n);
+  return new Date(ms + zoneOffsetS(Math.floor(ms / 1_000)) * 1_000);
 }
 
 /** snake_case from the API as words: "good_till" is "good till". */

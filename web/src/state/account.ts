@@ -4,7 +4,8 @@ import type { AccountMessage, Balance, Fill, OpenOrder, OrderUpdate, Position } 
 import { Signal } from "../base/signal.ts";
 import { OrderHistory } from "./order-history.ts";
 
-const FILLS_KEPT = 200;
+/** Beyond these the oldest go, and profit counts from the first that stays. */
+const FILLS_KEPT = 5_000;
 const ENDED = new Set(["filled", "cancelled", "expired", "rejected"]);
 
 export type SignedIn = "no_key" | "signing_in" | "signed_in" | "refused";
@@ -18,6 +19,8 @@ export class Account {
   readonly orders = new Signal<Map<string, OpenOrder>>(new Map());
   /** Newest first. */
   readonly fills = new Signal<Fill[]>([]);
+  /** The past ones are among them, as far as the venue lists them. */
+  readonly hasPastFills = new Signal(false);
   readonly history = new OrderHistory();
   readonly #nowNs: () => bigint;
 
@@ -60,6 +63,7 @@ export class Account {
     this.positions.value = new Map();
     this.orders.value = new Map();
     this.fills.value = [];
+    this.hasPastFills.value = false;
     this.history.clear();
     this.state.value = state;
   }

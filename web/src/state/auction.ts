@@ -1,8 +1,9 @@
 // What an auction would do with the orders that it has collected: the curves that cross, and what the venue says of where they do.
 
-import type { Phase } from "../api/types.ts";
-import { abs, formatUnits, trimZeros } from "../base/decimal.ts";
+import type { OpenOrder, Phase } from "../api/types.ts";
+import { abs, formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { group, showUnits } from "../base/format.ts";
+import { t } from "../texts/index.ts";
 import type { Book, Level } from "./book.ts";
 import type { Units } from "./market.ts";
 
@@ -44,4 +45,67 @@ export function indicativeWords(book: Book, phase: Phase, units: Units): { price
   const left = imbalance === 0n ? "nothing would be left over"
     : `${size(abs(imbalance))} ${imbalance > 0n ? "more would be wanted" : "more would be for sale"} at that price`;
   return { price: showUnits(price, priceDecimals), words: `if the auction ended now: ${size(volume)} would trade, ${left}.` };
+}
+
+/** What an auction would do to one's own orders, in lots: what trades whole, and what stands at the price itself and shares what is there. */
+export interface OwnOutcome {
+  bought: bigint;
+  sold: bigint;
+  maybeBought: bigint;
+  maybeSold: bigint;
+}
+
+export function ownOutcome(orders: Iterable<Pick<OpenOrder, "side" | "price" | "trigger" | "open">>, price: bigint, units: Units): OwnOutcome {
+  const outcome: OwnOutcome = { bought: 0n, sold: 0n, maybeBought: 0n, maybeSold: 0n };
+  for (const order of orders) {
+    // One that waits for its trigger is not in the auction.
+    if (order.trigger !== null) continue;
+    const size = parseUnits(order.open, units.sizeDecimals);
+    const limit = order.price === null ? null : parseUnits(order.price, units.priceDecimals);
+    const isBuy = order.side === "buy";
+    if (limit === null || (isBuy ? limit > price : limit < price)) {
+      if (isBuy) outcome.bought += size;
+      else outcome.sold += size;
+    } else if (limit === price) {
+      if (isBuy) outcome.maybeBought += size;
+      else outcome.maybeSold += size;
+    }
+  }
+  return outcome;
+}
+
+/** The same in words; empty where none of one's orders would trade. */
+export function ownWords({ bought, sold, maybeBought, maybeSold }: OwnOutcome, { sizeDecimals, instrument: { base } }: Units): string {
+  const size = (lots: bigint): string => `${group(trimZeros(formatUnits(lots, sizeDecimals)))} ${base}`;
+  return [
+    ...(bought > 0n ? [t.auction.bought(size(bought))] : []), ...(sold > 0n ? [t.auction.sold(size(sold))] : []),
+    ...(maybeBought > 0n ? [t.auction.maybeBought(size(maybeBought))] : []), ...(maybeSold > 0n ? [t.auction.maybeSold(size(maybeSold))] : []),
+  ].join(" ");
+}
+
+export interface AuctionMoment {
+  atMs: number;
+  price: bigint;
+  volume: bigint;
+  imbalance: bigint;
+}
+
+const MOMENTS_KEPT = 400;
+
+/** How price, volume and imbalance came to what they are, since the page saw orders collect. */
+export class AuctionHistory {
+  readonly moments: AuctionMoment[] = [];
+
+  /** `null` begins anew: nothing collects, or nothing would trade. */
+  add(indicative: Book["indicative"], atMs: number): void {
+    if (!indicative) {
+      this.moments.length = 0;
+      return;
+    }
+    const last = this.moments.at(-1);
+    const { price, volume, imbalance } = indicative;
+    if (last && last.price === price && last.volume === volume && last.imbalance === imbalance) return;
+    this.moments.push({ atMs, price, volume, imbalance });
+    if (this.moments.length > MOMENTS_KEPT) this.moments.shift();
+  }
 }

@@ -2,10 +2,14 @@
 
 import type { Asset, Candle, CandlesMessage, Instrument, Interval, Phase, TickerMessage, Trade, TradesMessage } from "../api/types.ts";
 import { decimalsOf, divide, parseUnits, rescale } from "../base/decimal.ts";
+import { oneOf, Setting } from "../base/settings.ts";
 import { Signal } from "../base/signal.ts";
 import { Book } from "./book.ts";
 
 const TRADES_KEPT = 200;
+
+/** Of the candles. */
+export const keptInterval = new Setting<Interval>("interval", "10s", oneOf("1s", "10s", "1m", "5m", "1h"));
 
 /** The instrument's units, read once. */
 export class Units {
@@ -46,7 +50,7 @@ export class Market {
   /** Oldest first, one interval. `null` while the chosen interval has not arrived. */
   readonly candles = new Signal<{ kind: "snapshot" | "update"; candles: Candle[] } | null>(null);
   readonly ticker = new Signal<TickerMessage | null>(null);
-  interval: Interval = "10s";
+  interval: Interval = keptInterval.value;
 
   constructor(units: Units) {
     this.units = units;

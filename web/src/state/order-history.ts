@@ -73,7 +73,7 @@ function whatHappened(before: OpenOrder | undefined, update: OrderUpdate, hasTra
 }
 
 /** What was asked for, in a line. */
-export function eventText({ instrument, side, kind, size, price, trigger }: OrderEvent): string {
+export function eventText({ instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">): string {
   const [base = instrument] = instrument.split(/[/-]/);
   const at = price === null ? (kind === undefined || kind === "limit" ? "" : " at market") : ` at ${group(price)}`;
   const stop = trigger === null || kind === undefined ? "" : `, ${words(kind)} at ${group(trigger)}`;

@@ -1,8 +1,9 @@
 // From what was typed into the ticket to an order the venue can take, or to what is wrong with each field. Pure.
 
 import type { Display, OrderKind, OrderRequest, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
-import { DecimalError, divide, formatUnits, parseUnits } from "../base/decimal.ts";
+import { DecimalError, divide, formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { showUnits, ungroup } from "../base/format.ts";
+import { t } from "../texts/index.ts";
 import { type Units } from "./market.ts";
 
 export interface TicketFields {
@@ -61,7 +62,7 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
     warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: the venue refuses such a stop.`;
   }
   if (price !== null && lastPrice !== null) {
-    const worsePpm = ((fields.side === "buy" ? price - lastPrice : lastPrice - price) * 1_000_000n) / lastPrice;
+    const worsePpm = worseBy(fields.side, price, lastPrice);
     if (worsePpm >= FAR_PPM) {
       const percent = formatUnits(worsePpm / 1_000n, 1);
       warnings.price = `That is ${percent} % ${fields.side === "buy" ? "above" : "below"} the last trade, ${showUnits(lastPrice, units.priceDecimals)}.`;
@@ -97,6 +98,29 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   }
   const value = price !== null && size !== null ? units.value(price, size) : null;
   return { faults, warnings, order: Object.keys(faults).length === 0 ? order : null, value, size, price };
+}
+
+/** By how many parts per million a limit is worse than the last trade: a buy above it, a sell below it. */
+function worseBy(side: Side, price: bigint, lastPrice: bigint): bigint {
+  return ((side === "buy" ? price - lastPrice : lastPrice - price) * 1_000_000n) / lastPrice;
+}
+
+/** Whether a limit is so much worse than the last trade that it is asked about. */
+export function isFar(side: Side, price: bigint, lastPrice: bigint): boolean {
+  return worseBy(side, price, lastPrice) >= FAR_PPM;
+}
+
+/** The size that an amount of the quote asset comes to at `price`, in whole lots and never more: text of the base asset. Throws with advice. */
+export function sizeOfValue(text: string, units: Units, price: bigint | null): string {
+  const amount = parseUnits(ungroup(text), units.quoteDecimals);
+  if (amount <= 0n) throw new DecimalError(t.ticket.aboveZero);
+  if (price === null || price <= 0n) throw new DecimalError(t.ticket.needsPrice(units.instrument.quote));
+  const perLot = units.value(price, units.lot);
+  let lots = perLot === 0n ? 0n : amount / perLot;
+  // One lot's value is rounded up, that of many together less often: there may be room for more.
+  while (perLot > 0n && units.value(price, (lots + 1n) * units.lot) <= amount) lots += 1n;
+  if (lots === 0n) throw new DecimalError(t.ticket.lessThanLot(formatUnits(units.lot, units.sizeDecimals), units.instrument.base));
+  return trimZeros(formatUnits(lots * units.lot, units.sizeDecimals));
 }
 
 /** Whether a stop with this trigger is set off by a trade at `price`: a buy from below, a sell from above. */

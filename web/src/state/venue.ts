@@ -9,7 +9,9 @@ import { Account } from "./account.ts";
 import { BatchDesk } from "./batch-desk.ts";
 import { FairDesk } from "./fair-access.ts";
 import { Market, Units } from "./market.ts";
+import { NetworkDesk } from "./network.ts";
 import { type Said, describeEnd } from "./outcome.ts";
+import { Tickers } from "./tickers.ts";
 
 const POSITIONS_EVERY_MS = 1_000;
 
@@ -25,6 +27,8 @@ export class Venue {
   readonly socket: VenueSocket;
   readonly desk: BatchDesk;
   readonly fair = new FairDesk();
+  readonly network = new NetworkDesk(() => this.fair.isOn.value);
+  readonly tickers = new Tickers();
   #assets: Asset[] = [];
   #key: Key | null = null;
   readonly #refreshPositions = atMostEvery(POSITIONS_EVERY_MS, () => void this.#loadPositions());
@@ -55,8 +59,10 @@ export class Venue {
     this.#assets = assets;
     this.desk.start(batches, assets);
     this.instruments.value = instruments;
+    for (const subscription of this.tickers.start(instruments, slug)) this.socket.subscribe(subscription);
     this.socket.subscribe({ channel: "status" });
     this.socket.connect();
+    void this.network.lookOnce();
     const first = instruments.find((instrument) => slug(instrument.symbol) === preferred) ?? instruments[0];
     if (first) this.choose(first.symbol);
     else if (batches.length === 0) this.say({ tone: "plain", title: "Nothing is traded here yet", text: "The operator has created no instrument." });
@@ -82,8 +88,11 @@ export class Venue {
     if (before) for (const subscription of subscriptionsOf(before)) this.socket.unsubscribe(subscription);
     const market = new Market(units);
     if (before) market.interval = before.interval;
+    market.ticker.value = this.tickers.all.value.get(symbol) ?? null;
     this.market.value = market;
     for (const subscription of subscriptionsOf(market)) this.socket.subscribe(subscription);
+    // An instrument beyond those that are followed all the time.
+    if (market.ticker.value === null) this.socket.subscribe({ channel: "ticker", instrument: slug(symbol) });
   }
 
   chooseInterval(interval: Interval): void {
@@ -123,7 +132,10 @@ export class Venue {
     void this.desk.onSignedIn();
     fetchFills(key)
       .then((fills) => this.account.addFills(fills))
-      .catch((error: Error) => this.say({ tone: "bad", title: "Your past fills did not load", text: error.message }));
+      .catch((error: Error) => this.say({ tone: "bad", title: "Your past fills did not load", text: error.message }))
+      .finally(() => {
+        this.account.hasPastFills.value = true;
+      });
   }
 
   async #loadPositions(): Promise<void> {
@@ -171,6 +183,7 @@ export class Venue {
         if (market && slug(market.symbol) === slug(message.instrument)) market.applyCandles(message);
         return;
       case "ticker":
+        this.tickers.take(message);
         if (market && slug(market.symbol) === slug(message.instrument)) market.ticker.value = message;
         return;
       default:
@@ -184,7 +197,6 @@ function subscriptionsOf(market: Market): Subscription[] {
   return [
     { channel: "book", instrument },
     { channel: "trades", instrument },
-    { channel: "ticker", instrument },
     { channel: "candles", instrument, interval: market.interval },
   ];
 }

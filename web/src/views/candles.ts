@@ -1,25 +1,34 @@
 // Prices over time. Rising candles are hollow, falling ones solid, so that they differ without colour; volume stands below.
 
 import {
-  CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, type IChartApi, type ISeriesApi, type UTCTimestamp, createChart,
+  CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, type IChartApi, type ISeriesApi, TickMarkType, type UTCTimestamp, createChart,
 } from "lightweight-charts";
 import type { Candle, Interval } from "../api/types.ts";
 import { byId, h } from "../base/dom.ts";
-import { group, showShort, showTime } from "../base/format.ts";
+import { group, showDayTime, showShort, showTime, zoneName } from "../base/format.ts";
+import { keptInterval } from "../state/market.ts";
+import { atMostEvery } from "../base/signal.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
+import { drawOwn } from "./chart-own.ts";
+import { drawStudies, studies, studiesMenu } from "./chart-studies.ts";
 import { type Palette, palette } from "./theme.ts";
 
 const INTERVALS: Interval[] = ["1s", "10s", "1m", "5m", "1h"];
+const SECONDS: Record<Interval, number> = { "1s": 1, "10s": 10, "1m": 60, "5m": 300, "1h": 3_600 };
+const STUDY_EVERY_MS = 250;
 
 export function candlesView(venue: Venue): void {
   const host = byId("chart-plot");
   const readout = h("div.readout", { id: "candle-readout", "aria-hidden": "true" });
   const picker = h("div.choice.light", { role: "radiogroup", "aria-label": "Candle interval" });
-  byId("chart-tools").append(picker);
+  byId("chart-tools").append(studiesMenu(), picker);
   host.before(readout);
   for (const interval of INTERVALS) {
-    const input = h("input", { type: "radio", name: "interval", value: interval, onchange: () => venue.chooseInterval(interval) });
+    const input = h("input", { type: "radio", name: "interval", value: interval, onchange: () => {
+      keptInterval.value = interval;
+      venue.chooseInterval(interval);
+    } });
     picker.append(h("label", {}, input, h("span", {}, interval)));
   }
 
@@ -32,6 +41,16 @@ export function candlesView(venue: Venue): void {
   series.priceScale().applyOptions({ scaleMargins: { top: 0.12, bottom: 0.2 } });
   const known = new Map<number, Candle>();
   let newest = 0;
+  const lines = drawStudies(chart);
+  const study = (): void => {
+    const market = venue.market.value;
+    if (!market) return;
+    lines.draw([...known.values()].sort((a, b) => Number(a.time_s) - Number(b.time_s)), market.units);
+    describe(null);
+  };
+  const studySoon = atMostEvery(STUDY_EVERY_MS, study);
+  studies.watch(study);
+  const drawOwnSoon = drawOwn(venue, host, chart, series, () => ({ interval: SECONDS[venue.market.value?.interval ?? "10s"], known: new Set(known.keys()) }));
 
   const dress = (): void => dressChart(chart, series, palette.value);
   const show = (market: Market): void => {
@@ -58,16 +77,19 @@ export function candlesView(venue: Venue): void {
       }
     }
     describe(null);
+    studySoon();
+    drawOwnSoon();
   };
   const describe = (time: number | null): void => {
     const candle = known.get(time ?? newest);
     const market = venue.market.value;
     if (!candle || !market) return readout.replaceChildren();
     const { base } = market.units.instrument;
+    readout.classList.toggle("long", studies.value.average.on || studies.value.exponential.on || studies.value.vwap.on || studies.value.rsi.on);
     const prices = `open ${group(candle.open)}  high ${group(candle.high)}  low ${group(candle.low)}  close ${group(candle.close)}`;
     const parts = [
-      `${showTime(`${candle.time_s}000000000`)} UTC`, `O ${group(candle.open)}`, `H ${group(candle.high)}`, `L ${group(candle.low)}`, `C ${group(candle.close)}`,
-      `${showShort(candle.volume, 3)} ${base}`,
+      `${showTime(`${candle.time_s}000000000`)} ${zoneName()}`, `O ${group(candle.open)}`, `H ${group(candle.high)}`, `L ${group(candle.low)}`, `C ${group(candle.close)}`,
+      `${showShort(candle.volume, 3)} ${base}`, ...lines.readout(time),
     ];
     readout.replaceChildren(...parts.map((part) => h("span", {}, part)));
     host.setAttribute("role", "img");
@@ -98,10 +120,10 @@ function dressChart(chart: IChartApi, series: ISeriesApi<"Candlestick">, colours
       fontFamily: colours.face,
       fontSize: 11,
     },
-    localization: { priceFormatter: (price: number) => group(price.toFixed(series.options().priceFormat.type === "custom" ? 2 : (series.options().priceFormat as { precision: number }).precision)) },
+    localization: { timeFormatter: (time: UTCTimestamp) => `${showDayTime(`${time}000000000`)} ${zoneName()}`, priceFormatter: (price: number) => group(price.toFixed(series.options().priceFormat.type === "custom" ? 2 : (series.options().priceFormat as { precision: number }).precision)) },
     grid: { vertLines: { visible: false }, horzLines: { color: colours.hair } },
     rightPriceScale: { borderVisible: false },
-    timeScale: { borderColor: colours.hair, timeVisible: true, secondsVisible: true, rightOffset: 3 },
+    timeScale: { borderColor: colours.hair, timeVisible: true, secondsVisible: true, rightOffset: 3, tickMarkFormatter: (time: UTCTimestamp, kind: TickMarkType) => tickText(time, kind) },
     crosshair: {
       mode: CrosshairMode.Normal,
       vertLine: { color: colours.edge, labelBackgroundColor: colours.ink },
@@ -117,6 +139,13 @@ function dressChart(chart: IChartApi, series: ISeriesApi<"Candlestick">, colours
     wickDownColor: colours.ask,
     priceLineColor: colours.ink,
   });
+}
+
+/** The day where it changes, else the time in the chosen zone. */
+function tickText(time: UTCTimestamp, kind: TickMarkType): string {
+  const text = showDayTime(`${time}000000000`);
+  if (kind <= TickMarkType.DayOfMonth) return text.slice(0, 10);
+  return kind === TickMarkType.TimeWithSeconds ? text.slice(11) : text.slice(11, 16);
 }
 
 function bar(candle: Candle): { time: UTCTimestamp; open: number; high: number; low: number; close: number } {

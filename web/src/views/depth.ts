@@ -6,10 +6,11 @@ import { toNumber } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits } from "../base/format.ts";
 import { atMostEvery } from "../base/signal.ts";
-import { crossingCurves, indicativeWords } from "../state/auction.ts";
+import { AuctionHistory, crossingCurves, indicativeWords, ownOutcome, ownWords } from "../state/auction.ts";
 import type { Level } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
-import type { Venue } from "../state/venue.ts";
+import { slug, type Venue } from "../state/venue.ts";
+import { auctionPanel } from "./auction-panel.ts";
 import { curveOptions, HostedPlot, marksOn, type PlotOptions } from "./plot.ts";
 import { type Palette, palette } from "./theme.ts";
 
@@ -36,6 +37,8 @@ export function depthView(venue: Venue): void {
     setText(readout, `${group(at.price.toFixed(decimals))}: ${[...size(at.demand, "wanted"), ...size(at.supply, "for sale")].join(", ")}`);
   };
   const words = byId("indicative");
+  const panel = auctionPanel(byId("auction"));
+  let history = new AuctionHistory();
   const drawMarks = (drawn: uPlot): void => markIndicative(drawn, venue.market.value, palette.value);
   const plot = new HostedPlot(host, (colours) => ({ options: options(colours, onCursor, drawMarks), data: curvesOf(venue.market.value) }));
 
@@ -45,15 +48,22 @@ export function depthView(venue: Venue): void {
     plot.show(curvesOf(market));
     const said = indicativeWords(market.book, market.phase, market.units);
     words.hidden = said === null;
+    document.documentElement.toggleAttribute("data-collects", said !== null);
     if (said) words.replaceChildren(...(said.price === "" ? [said.words] : [h("b", {}, `Indicative price ${said.price}`), ` ${said.words}`]));
+    const { indicative } = market.book;
+    history.add(said === null ? null : indicative, Date.now());
+    const own = [...venue.account.orders.value.values()].filter(({ instrument }) => slug(instrument) === slug(market.symbol));
+    panel.show(said === null || !indicative ? null : { indicative, units: market.units, history, own: ownWords(ownOutcome(own, indicative.price, market.units), market.units) });
     if (plot.isIdle) setText(readout, `${market.units.instrument.base} within reach of each price`);
     host.setAttribute("aria-label", said === null ? spoken(market) : `${spoken(market)} ${words.textContent ?? ""}`);
   };
   const draw = atMostEvery(DRAW_EVERY_MS, show);
+  venue.account.orders.watch(draw);
   venue.market.watch((market) => {
     if (!market) return;
     market.bookChanged.watch(draw);
     market.ticker.watch(draw);
+    history = new AuctionHistory();
     show();
   });
 }

@@ -37,7 +37,7 @@ export function keyDialog(venue: Venue): () => void {
       input.focus();
     }
   });
-  document.body.append(dialog);
+  document.body.prepend(dialog);
   return () => {
     input.value = "";
     input.removeAttribute("aria-invalid");
@@ -71,7 +71,7 @@ export function helpDialog(venue: Venue): () => void {
     h("p", {}, h("label", {}, toggle, " Single-key shortcuts are on (", h("kbd", {}, "?"), " always works)")),
     h("form", { method: "dialog" }, h("div.row", {}, h("button.primary", { type: "submit" }, "Close"))),
   );
-  document.body.append(dialog);
+  document.body.prepend(dialog);
   return () => {
     toggle.checked = shortcutsOn.value;
     batches.hidden = batchKeys.hidden = venue.desk.list.value.length === 0;

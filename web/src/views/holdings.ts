@@ -3,7 +3,7 @@
 import type { Balance, Fill, Position } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, hidden } from "../base/dom.ts";
-import { group, showShort, showTime } from "../base/format.ts";
+import { group, showShort, showTime, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { Rows, setCells, sideText, table } from "./rows.ts";
@@ -15,7 +15,7 @@ const DECIMALS_LEAST = 2;
 const [SMALL_FEE_DECIMALS, FEE_DECIMALS] = [4, 2];
 
 export function fillsView(venue: Venue): void {
-  const { element, body } = table("Your fills, newest first; times in UTC", [
+  const { element, body } = table(`Your fills, newest first; times in ${zoneName()}`, [
     { name: "Time" }, { name: "Price", numeric: true }, { name: "Size", numeric: true }, { name: "Fee", numeric: true }, { name: "Role" },
   ]);
   element.id = "fills-table";
@@ -23,7 +23,7 @@ export function fillsView(venue: Venue): void {
   byId("fills-body").append(element, empty);
   const rows = new Rows<Fill>(body, (fill) => {
     const quote = venue.instrument(fill.instrument)?.quote ?? "";
-    const row = h("tr", { title: `${fill.instrument}, trade ${fill.trade_id} at ${showTime(fill.time_ns, true)} UTC, ${fill.role}, fee ${group(fill.fee)} ${quote}`.trim() },
+    const row = h("tr", { title: `${fill.instrument}, trade ${fill.trade_id} at ${showTime(fill.time_ns, true)} ${zoneName()}, ${fill.role}, fee ${group(fill.fee)} ${quote}`.trim() },
       h("td"), h("td", { class: `num ${fill.side}` }), h("td.num"), h("td.num"), h("td"));
     const [mark = "", side = ""] = sideText(fill.side).split(" ");
     setCells(row, [showTime(fill.time_ns), "", group(trimZeros(fill.size, DECIMALS_LEAST)), feeText(fill.fee), fill.role]);

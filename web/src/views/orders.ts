@@ -3,7 +3,7 @@
 import type { OpenOrder } from "../api/types.ts";
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showTime, ungroup, words } from "../base/format.ts";
+import { group, showTime, ungroup, words, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { eventText, type OrderEvent } from "../state/order-history.ts";
@@ -28,7 +28,7 @@ export function ordersView(venue: Venue): void {
 
   const rows = new Rows<OpenOrder>(body, (order) => {
     const key = orderKey(order);
-    const row = h("tr", { title: `${order.instrument}, order ${order.order_id}` }, h("td", { class: order.side }), h("td.num"), h("td.num"), h("td"), h("td.act"));
+    const row = h("tr", { title: `${order.instrument}, order ${order.order_id}, ${order.time_in_force?.toUpperCase() ?? ""}` }, h("td", { class: order.side }), h("td.num"), h("td.num"), h("td"), h("td.act"));
     const setEditing = (on: boolean): void => {
       if (on) editing.add(key);
       else editing.delete(key);
@@ -63,11 +63,11 @@ export function ordersView(venue: Venue): void {
 
 /** What the page saw, said so: the venue lists open orders only. */
 function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } {
-  const { element, body } = table("What became of your orders, newest first; times in UTC", [{ name: "Time" }, { name: "Order" }, { name: "What became of it" }]);
+  const { element, body } = table(`What became of your orders, newest first; times in ${zoneName()}`, [{ name: "Time" }, { name: "Order" }, { name: "What became of it" }]);
   element.id = "history-table";
   const words = h("p.empty", { id: "history-words" });
   const rows = new Rows<OrderEvent>(body, (event) => {
-    const row = h("tr", { title: `${event.instrument}, ${showTime(event.timeNs.toString(), true)} UTC` }, h("td"), h("td", { class: event.side }), h("td.what"));
+    const row = h("tr", { title: `${event.instrument}, ${showTime(event.timeNs.toString(), true)} ${zoneName()}` }, h("td"), h("td", { class: event.side }), h("td.what"));
     setCells(row, [showTime(event.timeNs.toString()), eventText(event), event.what]);
     return row;
   }, () => {});

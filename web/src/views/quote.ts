@@ -7,6 +7,7 @@ import { group, showChange, showShort, showUnits } from "../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../base/signal.ts";
 import { REACH_PPM, weightOf, weightWords } from "../state/weight.ts";
 import type { Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { shownView } from "./view-tabs.ts";
 
 const PHASES: Record<Phase, string> = {
@@ -22,8 +23,8 @@ const PHASES: Record<Phase, string> = {
 const DAY_WORDS = "Since 00:00 UTC, by the venue's clock";
 const TITLE_EVERY_MS = 1_000;
 
-export function quoteView(venue: Venue): void {
-  const select = h("select", { id: "instrument", "aria-label": "Instrument" });
+export function quoteView(venue: Venue, openMarkets: () => void): void {
+  const picker = h("button.instrument", { type: "button", id: "instrument", "aria-haspopup": "dialog", onclick: openMarkets });
   const phase = h("span.phase", { id: "phase" });
   const last = h("span.last", { id: "last-price" }, "–");
   const lastWords = h("span.sr");
@@ -43,7 +44,7 @@ export function quoteView(venue: Venue): void {
   const fact = (name: string, value: HTMLElement): HTMLElement => h("div", {}, h("dt", {}, name), value);
   const ofDay = (name: string, value: HTMLElement): HTMLElement => h("div", { title: DAY_WORDS }, h("dt", {}, name), value);
   byId("quote").append(
-    h("div.picker", {}, select, h("span.sub", {}, phase)),
+    h("div.picker", {}, picker, h("span.sub", {}, phase)),
     h("div.price", {}, last, lastWords, change),
     h("dl.facts", {}, fact("Best bid", bid), fact("Best ask", ask), fact("Spread", spread),
       ofDay("High today", high), ofDay("Low today", low), ofDay("Volume today", volume)),
@@ -51,14 +52,6 @@ export function quoteView(venue: Venue): void {
       h("div.bar-room", {}, bar),
       h("div.words", {}, wanted, lean, offered)),
   );
-
-  select.addEventListener("change", () => {
-    venue.choose(select.value);
-    history.replaceState(null, "", `#${select.value.replaceAll("/", "-")}`);
-  });
-  venue.instruments.watch((instruments) => {
-    select.replaceChildren(...instruments.map(({ symbol }) => h("option", { value: symbol }, symbol)));
-  });
 
   const drawTitle = atMostEvery(TITLE_EVERY_MS, () => {
     if (shownView.value !== "book") return;
@@ -74,7 +67,10 @@ export function quoteView(venue: Venue): void {
     const { instrument, priceDecimals } = units;
     const ticker = market.ticker.value;
     const price = market.lastPrice();
-    if (select.value !== market.symbol) select.value = market.symbol;
+    if (picker.textContent !== market.symbol) {
+      setText(picker, market.symbol);
+      picker.setAttribute("aria-label", t.markets.open(market.symbol));
+    }
     setText(last, price === null ? "No trade yet" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
     setText(lastWords, ` ${instrument.quote} per ${instrument.base}`);
     const ppm = ticker?.change_ppm == null ? null : Number(ticker.change_ppm);

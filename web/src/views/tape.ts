@@ -3,7 +3,7 @@
 import type { Trade } from "../api/types.ts";
 import { parseUnits } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { showTime, showUnits } from "../base/format.ts";
+import { showTime, showUnits, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { flash, setCells, Slots, table } from "./rows.ts";
@@ -12,8 +12,8 @@ import { palette } from "./theme.ts";
 const ROWS_SHOWN = 60;
 
 export function tapeView(venue: Venue): void {
-  const { element, body } = table("Latest trades, newest first; times in UTC", [
-    { name: "Time (UTC)" }, { name: "Price", numeric: true }, { name: "Size", numeric: true },
+  const { element, body } = table(`Latest trades, newest first; times in ${zoneName()}`, [
+    { name: `Time (${zoneName()})` }, { name: "Price", numeric: true }, { name: "Size", numeric: true },
   ]);
   const note = h("span.muted");
   setText(note, "▲ buyer took, ▼ seller took");

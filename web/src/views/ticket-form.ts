@@ -36,14 +36,18 @@ export class TicketForm {
   readonly postOnly = select("post-only", POST_ONLY);
   readonly display = select("display", DISPLAY);
   readonly selfTrade = select("self-trade", SELF_TRADE);
+  /** Of the size: the base asset or the quote asset; pressed, the other one. */
+  readonly unitButton = h("button.unit", { type: "button", id: "size-unit" });
   readonly sum = h("dl.sum");
   readonly submit = h("button.submit", { type: "submit", id: "submit" });
   readonly answer = new Answer("ticket-answer");
   readonly #side = new Choice<Side>("side", "Side", [["buy", "Buy"], ["sell", "Sell"]], "sides");
   readonly #kind = new Choice<OrderKind>("kind", "Order type", KINDS, "kinds");
 
-  constructor(takeShare: (percent: bigint) => void) {
+  constructor(takeShare: (percent: bigint) => void, turnUnit: () => void) {
     const { trigger, price, size, minutes, peak, minSize } = this.fields;
+    this.unitButton.addEventListener("click", turnUnit);
+    size.unit.replaceWith(this.unitButton);
     this.element = h("form.ticket", { novalidate: true, autocomplete: "off", "aria-labelledby": "ticket-title" },
       this.#side.element, this.#kind.element,
       trigger.row, price.row, size.row, shareButtons("Size as a share of what is available", takeShare),

@@ -4,14 +4,16 @@ import { venueTimeNs } from "../api/rest.ts";
 import { type OrderReply, Refusal, type Side } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showUnits } from "../base/format.ts";
+import { group, showUnits, ungroup } from "../base/format.ts";
+import { confirmations, sizeUnit } from "../base/settings.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
 import { describeError, describeReply } from "../state/outcome.ts";
-import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, largestSize, stepped, timesInForce } from "../state/ticket.ts";
+import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, largestSize, sizeOfValue, stepped, type TicketFields, timesInForce } from "../state/ticket.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { focusFault, onArrows, showFaults, showSum } from "./form.ts";
 import { TicketForm } from "./ticket-form.ts";
 
@@ -29,7 +31,15 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     const market = venue.market.value;
     if (!market) return;
     const lots = (mostAffordable(venue, market, form) * percent) / 100n / market.units.lot;
-    size.input.value = lots > 0n ? trimZeros(formatUnits(lots * market.units.lot, market.units.sizeDecimals)) : "0";
+    size.input.value = sizeText(market, form, lots * market.units.lot);
+    draw();
+  }, () => {
+    const market = venue.market.value;
+    if (!market) return;
+    const before = check(market).size;
+    sizeUnit.value = sizeUnit.value === "base" ? "quote" : "base";
+    size.input.value = before === null ? "" : sizeText(market, form, before);
+    size.input.focus();
     draw();
   });
   const { price, trigger, size, minutes, peak, minSize } = form.fields;
@@ -43,7 +53,11 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   /** The order that the answer is about, once it was seen to stand: when it stands no more, the answer is out of date. */
   let answered: { key: string; wasSeen: boolean } | null = null;
 
-  const check = (market: Market): Checked => checkTicket(form.typed(), market.units, orderClockNs(venue), lastPriceOf(market));
+  const check = (market: Market): Checked => {
+    const { fields, fault } = typedInBase(market, form);
+    const checked = checkTicket(fields, market.units, orderClockNs(venue), lastPriceOf(market));
+    return fault === null ? checked : { ...checked, order: null, faults: { ...checked.faults, size: fault } };
+  };
 
   const draw = oncePerFrame(() => {
     const market = venue.market.value;
@@ -69,7 +83,11 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     peak.row.hidden = !rests || display !== "iceberg";
 
     for (const { unit } of [price, trigger]) setText(unit, instrument.quote);
-    for (const { unit } of [size, peak, minSize]) setText(unit, instrument.base);
+    for (const { unit } of [peak, minSize]) setText(unit, instrument.base);
+    const inQuote = sizeUnit.value === "quote";
+    setText(form.unitButton, inQuote ? instrument.quote : instrument.base);
+    form.unitButton.setAttribute("aria-label", t.ticket.sizeIn(inQuote ? instrument.quote : instrument.base, inQuote ? instrument.base : instrument.quote));
+    form.unitButton.title = t.ticket.turnUnit(inQuote ? instrument.base : instrument.quote);
     setText(minutes.unit, "min");
 
     const checked = check(market);
@@ -94,9 +112,11 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     }
     const asked = JSON.stringify([market.symbol, order]);
     answered = null;
-    if (warnings.price !== undefined && confirmed !== asked) {
+    const asks = confirmations.value === "all" || (confirmations.value === "far" && warnings.price !== undefined);
+    if (asks && confirmed !== asked) {
       confirmed = asked;
-      return form.answer.say("bad", "Not sent yet", `${warnings.price} If that is what you mean, press again.`);
+      const what = warnings.price ?? `${submitWords(market, form, check(market))}.`;
+      return form.answer.say("bad", "Not sent yet", `${what} If that is what you mean, press again.`);
     }
     confirmed = null;
     sending = true;
@@ -131,7 +151,8 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       if (!market) return;
       const isPrice = name === "price" || name === "trigger";
       const { units } = market;
-      const [decimals, step] = name === "minutes" ? [0, 1n] : isPrice ? [units.priceDecimals, units.tick] : [units.sizeDecimals, units.lot];
+      const wholeQuote: [number, bigint] = [units.quoteDecimals, 10n ** BigInt(units.quoteDecimals)];
+      const [decimals, step] = name === "minutes" ? [0, 1n] : name === "size" && sizeUnit.value === "quote" ? wholeQuote : isPrice ? [units.priceDecimals, units.tick] : [units.sizeDecimals, units.lot];
       input.value = stepped(input.value, decimals, step, by);
       draw();
     });
@@ -212,6 +233,7 @@ function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checke
   const spends = form.side === "buy" ? instrument.quote : instrument.base;
   const available = venue.account.balances.value.get(spends)?.available;
   const lines: [string, string][] = [];
+  if (sizeUnit.value === "quote") lines.push([t.ticket.comesTo, checked.size === null ? "–" : `${group(trimZeros(formatUnits(checked.size, market.units.sizeDecimals)))} ${instrument.base}`]);
   if (checked.value !== null) {
     lines.push([form.side === "buy" ? "Costs at most" : "Brings at least", `${showUnits(checked.value, quoteDecimals)} ${instrument.quote}`]);
     lines.push(["Fee at most", `${showUnits(market.units.feeReserve(checked.value), quoteDecimals)} ${instrument.quote}`]);
@@ -222,6 +244,38 @@ function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checke
   }
   lines.push(["You have", available === undefined ? "–" : `${group(trimZeros(available, 2))} ${spends}`]);
   showSum(form.sum, lines);
+}
+
+/** The price that a size in the quote asset is reckoned at: the limit, the trigger, or the best price on the other side. */
+function reckonedAt(market: Market, form: TicketForm): bigint | null {
+  const best = (form.side === "buy" ? market.book.bestAsk() : market.book.bestBid())?.price ?? lastPriceOf(market);
+  const typed = hasPrice(form.kind) ? form.fields.price : hasTrigger(form.kind) ? form.fields.trigger : null;
+  if (typed === null) return best;
+  try {
+    return parseUnits(ungroup(typed.input.value), market.units.priceDecimals);
+  } catch {
+    return null;
+  }
+}
+
+/** What was typed, its size in the base asset; or what is wrong with a size in the quote asset. */
+function typedInBase(market: Market, form: TicketForm): { fields: TicketFields; fault: string | null } {
+  const fields = form.typed();
+  if (sizeUnit.value === "base" || fields.size.trim() === "") return { fields, fault: null };
+  try {
+    return { fields: { ...fields, size: sizeOfValue(fields.size, market.units, reckonedAt(market, form)) }, fault: null };
+  } catch (error) {
+    return { fields: { ...fields, size: "" }, fault: (error as Error).message };
+  }
+}
+
+/** A size as the field takes it: in the base asset, or its value in the quote asset. */
+function sizeText(market: Market, form: TicketForm, size: bigint): string {
+  const { units } = market;
+  const price = reckonedAt(market, form);
+  if (size <= 0n) return "0";
+  if (sizeUnit.value === "base") return trimZeros(formatUnits(size, units.sizeDecimals));
+  return price === null ? "" : formatUnits(units.value(price, size), units.quoteDecimals);
 }
 
 function mostAffordable(venue: Venue, market: Market, form: TicketForm): bigint {

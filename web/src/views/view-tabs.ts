@@ -3,13 +3,16 @@
 import { byId, h, setText } from "../base/dom.ts";
 import { Signal } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 
-export type View = "book" | "batch" | "fair";
+export type View = "book" | "batch" | "account" | "fair" | "network";
 
 export const BATCH_FRAGMENT = "batch";
 export const FAIR_FRAGMENT = "fair";
+export const ACCOUNT_FRAGMENT = "account";
+export const NETWORK_FRAGMENT = "network";
 
-const VIEWS: View[] = ["book", "batch", "fair"];
+const VIEWS: View[] = ["book", "batch", "account", "fair", "network"];
 const WORDS: Record<View, { tab: string; motto: string; skip: string; skipWords: string }> = {
   book: {
     tab: "Order book", skip: "#ticket", skipWords: "Skip to the order ticket",
@@ -19,6 +22,8 @@ const WORDS: Record<View, { tab: string; motto: string; skip: string; skipWords:
     tab: "Batch", skip: "#offer", skipWords: "Skip to your offer",
     motto: "All offers of a batch clear together, at one set of prices.",
   },
+  network: { tab: t.network.tab, skip: "#network-head", skipWords: t.network.skip, motto: t.network.motto },
+  account: { tab: t.account.tab, skip: "#account-head", skipWords: t.account.skip, motto: t.account.motto },
   fair: {
     tab: "Fair access", skip: "#fair-head", skipWords: "Skip to the delays",
     motto: "First at the venue's edge is first, and all see the market at once.",
@@ -29,12 +34,14 @@ export const shownView = new Signal<View>("book");
 
 /** Those that this venue has. */
 export function viewsOf(venue: Venue): View[] {
-  return VIEWS.filter((view) => view === "book" || (view === "batch" ? venue.desk.list.value.length > 0 : venue.fair.isOn.value));
+  const has: Record<View, boolean> = { book: true, batch: venue.desk.list.value.length > 0, account: true, fair: venue.fair.isOn.value, network: venue.network.isOn.value };
+  return VIEWS.filter((view) => has[view]);
 }
 
 /** The fragment that shows a view. */
 export function fragmentOf(view: View, venue: Venue): string {
-  return view === "batch" ? BATCH_FRAGMENT : view === "fair" ? FAIR_FRAGMENT : slug(venue.market.value?.symbol ?? "");
+  const fragments: Record<View, string> = { book: slug(venue.market.value?.symbol ?? ""), batch: BATCH_FRAGMENT, account: ACCOUNT_FRAGMENT, fair: FAIR_FRAGMENT, network: NETWORK_FRAGMENT };
+  return fragments[view];
 }
 
 export function viewTabs(venue: Venue): void {
@@ -55,12 +62,15 @@ export function viewTabs(venue: Venue): void {
     const skip = byId<HTMLAnchorElement>("skip");
     skip.href = WORDS[shown].skip;
     setText(skip, WORDS[shown].skipWords);
-    venue.desk.shown = shown === "batch";
+    // What the account is worth follows the prices of batches too.
+    venue.desk.shown = shown === "batch" || shown === "account";
     venue.fair.shown = shown === "fair";
+    venue.network.shown = shown === "network";
   };
   shownView.watch(draw);
   venue.desk.list.watch(draw);
   venue.fair.isOn.watch(draw);
+  venue.network.isOn.watch(draw);
   venue.market.watch(() => {
     for (const { view, link } of links) link.href = `#${fragmentOf(view, venue)}`;
   });

@@ -1,6 +1,6 @@
 // Fair access of a cluster of three, seen from one replica: steered delays, gateways with an outlier among them, stages with tails.
 
-import type { Cluster, FairAccess, GatewayFigures, JudgedFigures, Latency, NodeClock, StageName } from "../../src/api/fair-types.ts";
+import type { Cluster, FairAccess, GatewayFigures, JudgedFigures, Latency, LeafGateway, NodeClock, StageName } from "../../src/api/fair-types.ts";
 import { Random } from "./random.ts";
 
 const TARGET_PPM = 10_000;
@@ -22,6 +22,11 @@ export class FakeFair {
   hasOutlier = false;
   /** Replica 3 tells nothing, and so far nothing is judged without it. */
   silent: "no" | "not_judged" | "judged_without" = "no";
+  /** Leaf gateways, from id 40 on, and the one of them whose link is lost. */
+  gateways = 0;
+  lostGateway = 0;
+  /** Of a relay tree. */
+  layers: number[] = [];
   /** Orders so far. */
   steps = 0;
   readonly #random = new Random(5);
@@ -67,7 +72,14 @@ export class FakeFair {
     const replica = (id: number): Cluster["replicas"][number] => ({
       replica: id, member: "voter", is_linked: id !== 3 || !this.hasOutlier, trouble: id === 3 && this.hasOutlier ? "the connection was closed" : null, http: `venue-${id}.example:7070`,
     });
-    return { replica: this.replica, leader: this.leader, replicas: [1, 2, 3].map(replica) };
+    const gateway = (id: number): LeafGateway => ({
+      gateway: id, is_linked: id !== this.lostGateway, version: id === this.lostGateway ? null : "0.1.0", stands_below: id % 3 === 0 && id !== this.lostGateway,
+      sessions: id % 3 === 0 && id !== this.lostGateway ? id % 7 : 0, trouble: id === this.lostGateway ? "the other end closed the connection" : null,
+    });
+    return {
+      replica: this.replica, leader: this.leader, replicas: [1, 2, 3].map(replica), gateways: Array.from({ length: this.gateways }, (_, at) => gateway(40 + at)),
+      tree: this.layers.length === 0 ? null : { tree: 1, hedge: 1, layers: this.layers, packets: 120_400 + this.steps * 140, not_taken: 0, asked: 12 + this.steps, asked_too_often: 0 },
+    };
   }
 
   clock(): NodeClock | null {

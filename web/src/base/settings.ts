@@ -1,0 +1,54 @@
+// What the user has chosen, kept by the browser for this venue's address. What cannot be kept is forgotten with the page.
+
+import { Signal } from "./signal.ts";
+
+const PREFIX = "walras.";
+
+/** A choice that outlives the page. What was kept is read by `parse`, which says `null` to what it does not know. */
+export class Setting<T> extends Signal<T> {
+  constructor(name: string, fallback: T, parse: (kept: unknown) => T | null) {
+    super(read(name, fallback, parse));
+    this.watch((value) => write(name, value));
+  }
+}
+
+export function oneOf<T extends string>(...values: T[]): (kept: unknown) => T | null {
+  return (kept) => values.find((value) => value === kept) ?? null;
+}
+
+export function isText(kept: unknown): kept is string {
+  return typeof kept === "string";
+}
+
+export function texts(kept: unknown): string[] | null {
+  return Array.isArray(kept) && kept.every(isText) ? kept : null;
+}
+
+export const flag = (kept: unknown): boolean | null => (typeof kept === "boolean" ? kept : null);
+
+/** Times of day as UTC, as the venue's day goes, or as this computer's clock shows them. */
+export const timeZone = new Setting<"utc" | "local">("time-zone", "utc", oneOf("utc", "local"));
+/** Which orders are asked for twice: those far from the market, all, or none. */
+export const confirmations = new Setting<"far" | "all" | "off">("confirmations", "far", oneOf("far", "all", "off"));
+export const soundOn = new Setting<boolean>("sound", false, flag);
+/** How the panels of the order book lie. */
+export const layout = new Setting<"all" | "chart" | "ladder">("layout", "all", oneOf("all", "chart", "ladder"));
+export const favourites = new Setting<string[]>("favourites", [], texts);
+export const sizeUnit = new Setting<"base" | "quote">("size-unit", "base", oneOf("base", "quote"));
+
+function read<T>(name: string, fallback: T, parse: (kept: unknown) => T | null): T {
+  try {
+    const text = globalThis.localStorage?.getItem(PREFIX + name);
+    return text == null ? fallback : parse(JSON.parse(text)) ?? fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+function write(name: string, value: unknown): void {
+  try {
+    globalThis.localStorage?.setItem(PREFIX + name, JSON.stringify(value));
+  } catch {
+    // A browser that keeps nothing, or is full: the choice holds until the page is closed.
+  }
+}

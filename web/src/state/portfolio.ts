@@ -1,0 +1,111 @@
+// What an account is worth and what its trades earned, in whole smallest units. Pure. Every rounding is named and goes down.
+
+import type { Fill } from "../api/types.ts";
+import { divide, parseUnits } from "../base/decimal.ts";
+
+/** One whole unit of `base` for `price` of `quote`, exact: `numerator / denominator` of quote's smallest units for one of base's. */
+export interface Rate {
+  base: string;
+  quote: string;
+  numerator: bigint;
+  denominator: bigint;
+}
+
+/** The rate of a price in text: "30534.29" USD (2 decimals) for a BTC (8 decimals). */
+export function rateOf(base: string, quote: string, price: string, decimals: (asset: string) => number): Rate {
+  const places = price.split(".")[1]?.length ?? 0;
+  return { base, quote, numerator: parseUnits(price, places) * 10n ** BigInt(decimals(quote)), denominator: 10n ** BigInt(places + decimals(base)) };
+}
+
+/** What `units` of an asset come to in another at these rates, by the fewest conversions and two at most, rounded down; `null` where no rates lead there. */
+export function convert(units: bigint, from: string, to: string, rates: Rate[]): bigint | null {
+  if (from === to) return units;
+  const steps = (asset: string): [other: string, numerator: bigint, denominator: bigint][] => rates.flatMap(({ base, quote, numerator, denominator }) =>
+    base === asset && numerator > 0n ? [[quote, numerator, denominator] as [string, bigint, bigint]]
+    : quote === asset && numerator > 0n ? [[base, denominator, numerator] as [string, bigint, bigint]] : []);
+  for (const [other, a, b] of steps(from)) if (other === to) return divide(units * a, b, "down");
+  for (const [middle, a, b] of steps(from)) {
+    for (const [other, c, d] of steps(middle)) if (other === to) return divide(units * a * c, b * d, "down");
+  }
+  return null;
+}
+
+/** What the trades of one instrument came to, in smallest units: sizes of the base asset, money of the quote asset. */
+export interface Result {
+  instrument: string;
+  trades: number;
+  /** Bought less sold. */
+  net: bigint;
+  /** What the net position cost, fees not counted; below zero for what was sold short. */
+  cost: bigint;
+  /** Earned by what was bought and sold again (or the other way), fees not counted. */
+  realised: bigint;
+  fees: bigint;
+  bought: bigint;
+  sold: bigint;
+}
+
+export interface Scale {
+  priceDecimals: number;
+  sizeDecimals: number;
+  quoteDecimals: number;
+}
+
+/**
+ * Profit by average cost: what is sold takes its share of what the position cost, rounded down, and the rest stays with the rest. So
+ * `realised - cost` is always exactly what the sales brought less what the purchases cost. `fills` are those of one instrument, in any order.
+ */
+export function resultOf(instrument: string, fills: Fill[], scale: Scale): Result {
+  const result: Result = { instrument, trades: 0, net: 0n, cost: 0n, realised: 0n, fees: 0n, bought: 0n, sold: 0n };
+  const inOrder = [...fills].sort((a, b) => compare(BigInt(a.time_ns), BigInt(b.time_ns)) || compare(BigInt(a.trade_id), BigInt(b.trade_id)));
+  for (const fill of inOrder) {
+    const size = parseUnits(fill.size, scale.sizeDecimals);
+    const price = parseUnits(fill.price, scale.priceDecimals);
+    const value = scaled(price * size, scale.priceDecimals + scale.sizeDecimals, scale.quoteDecimals);
+    const signed = fill.side === "buy" ? size : -size;
+    result.trades += 1;
+    result.fees += parseUnits(fill.fee, scale.quoteDecimals);
+    if (fill.side === "buy") result.bought += value;
+    else result.sold += value;
+    take(result, signed, fill.side === "buy" ? value : -value);
+  }
+  return result;
+}
+
+/** What the position would bring at `price` less what it cost, rounded down. */
+export function unrealised({ net, cost }: Result, price: bigint, scale: Scale): bigint {
+  return scaled(net * price, scale.priceDecimals + scale.sizeDecimals, scale.quoteDecimals) - cost;
+}
+
+function take(result: Result, signed: bigint, value: bigint): void {
+  const closes = result.net !== 0n && result.net > 0n !== signed > 0n;
+  if (!closes) {
+    result.net += signed;
+    result.cost += value;
+    return;
+  }
+  const part = magnitude(signed) < magnitude(result.net) ? magnitude(signed) : magnitude(result.net);
+  const costPart = divide(result.cost * part, magnitude(result.net), "down");
+  // Of a trade that turns the position around only a part closes it; the rest of its value opens the other side.
+  const valuePart = divide(value * part, magnitude(signed), "down");
+  result.realised += -valuePart - costPart;
+  result.cost -= costPart;
+  result.net += signed > 0n ? part : -part;
+  const rest = magnitude(signed) - part;
+  if (rest > 0n) {
+    result.net = signed > 0n ? rest : -rest;
+    result.cost = value - valuePart;
+  }
+}
+
+function scaled(value: bigint, from: number, to: number): bigint {
+  return to >= from ? value * 10n ** BigInt(to - from) : divide(value, 10n ** BigInt(from - to), "down");
+}
+
+function magnitude(value: bigint): bigint {
+  return value < 0n ? -value : value;
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

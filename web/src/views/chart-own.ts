@@ -1,0 +1,177 @@
+// One's own orders as lines on the chart, which can be dragged to another price, and one's fills as marks.
+
+import { createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp } from "lightweight-charts";
+import type { OpenOrder } from "../api/types.ts";
+import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { h, setText } from "../base/dom.ts";
+import { group } from "../base/format.ts";
+import { confirmations } from "../base/settings.ts";
+import { atMostEvery } from "../base/signal.ts";
+import { orderKey } from "../state/account.ts";
+import type { Market } from "../state/market.ts";
+import { describeError } from "../state/outcome.ts";
+import { isFar } from "../state/ticket.ts";
+import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
+import { studies } from "./chart-studies.ts";
+import { sideText } from "./rows.ts";
+import { palette } from "./theme.ts";
+
+const NEAR_PX = 6;
+const MARKS_MAX = 200;
+const DRAW_EVERY_MS = 200;
+
+interface OwnLine {
+  line: IPriceLine;
+  order: OpenOrder;
+  price: number;
+}
+
+export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, series: ISeriesApi<"Candlestick">, times: () => { interval: number; known: ReadonlySet<number> }): () => void {
+  const lines = new Map<string, OwnLine>();
+  const marks = createSeriesMarkers<UTCTimestamp>(series as never, []);
+  let dragged: { own: OwnLine; units: bigint } | null = null;
+  const ask = moveDialog();
+
+  const drawNow = (): void => {
+    const market = venue.market.value;
+    const shown = new Map<string, OpenOrder>();
+    if (market && studies.value.own) {
+      for (const order of venue.account.orders.value.values()) {
+        if (slug(order.instrument) === slug(market.symbol) && (order.price ?? order.trigger) !== null) shown.set(orderKey(order), order);
+      }
+    }
+    for (const [key, { line }] of lines) {
+      if (shown.has(key)) continue;
+      series.removePriceLine(line);
+      lines.delete(key);
+    }
+    for (const [key, order] of shown) drawLine(key, order);
+    marks.setMarkers(market && studies.value.own ? marksOf(venue, market, times()) : []);
+    host.dataset["ownLines"] = String(lines.size);
+    host.dataset["ownMarks"] = String(marks.markers().length);
+  };
+  const drawLine = (key: string, order: OpenOrder): void => {
+    const price = Number(order.price ?? order.trigger);
+    const colours = palette.value;
+    const options = {
+      price, color: order.side === "buy" ? colours.bid : colours.ask, lineWidth: 1 as const, lineStyle: order.price === null ? LineStyle.Dotted : LineStyle.Dashed,
+      axisLabelVisible: true, axisLabelColor: colours.own, axisLabelTextColor: colours.onOwn, title: `${order.side === "buy" ? "▲" : "▼"} ${group(trimZeros(order.open))}`,
+    };
+    const known = lines.get(key);
+    if (known && dragged?.own === known) known.order = order;
+    else if (known) {
+      known.line.applyOptions(options);
+      [known.order, known.price] = [order, price];
+    } else lines.set(key, { line: series.createPriceLine(options), order, price });
+  };
+  const draw = atMostEvery(DRAW_EVERY_MS, drawNow);
+
+  const near = (event: PointerEvent): OwnLine | null => {
+    const box = host.getBoundingClientRect();
+    const y = event.clientY - box.top;
+    let found: OwnLine | null = null;
+    let nearest = NEAR_PX + 1;
+    for (const own of lines.values()) {
+      const at = own.order.price === null ? null : series.priceToCoordinate(own.price);
+      if (at === null || Math.abs(at - y) >= nearest) continue;
+      [found, nearest] = [own, Math.abs(at - y)];
+    }
+    return found;
+  };
+  const priceAt = (event: PointerEvent, market: Market): bigint | null => {
+    const price = series.coordinateToPrice(event.clientY - host.getBoundingClientRect().top);
+    if (price === null) return null;
+    const { tick, priceDecimals } = market.units;
+    // To the nearest tick: where the pointer is is a gesture, what is sent is the text of a whole number of ticks.
+    const ticks = BigInt(Math.max(1, Math.round(price / Number(formatUnits(tick, priceDecimals)))));
+    return ticks * tick;
+  };
+  host.addEventListener("pointerdown", (event) => {
+    const market = venue.market.value;
+    const own = event.button === 0 ? near(event) : null;
+    if (!own || !market || own.order.price === null) return;
+    dragged = { own, units: parseUnits(own.order.price, market.units.priceDecimals) };
+    chart.applyOptions({ handleScroll: false, handleScale: false });
+    host.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    event.stopPropagation();
+  }, true);
+  host.addEventListener("pointermove", (event) => {
+    const market = venue.market.value;
+    if (!dragged || !market) {
+      host.classList.toggle("grabbable", near(event) !== null);
+      return;
+    }
+    const units = priceAt(event, market);
+    if (units === null) return;
+    dragged.units = units;
+    const text = formatUnits(units, market.units.priceDecimals);
+    dragged.own.price = Number(text);
+    dragged.own.line.applyOptions({ price: Number(text), title: t.chart.dragged(group(text)) });
+  }, true);
+  const drop = (isKept: boolean): void => {
+    const market = venue.market.value;
+    if (!dragged) return;
+    const { own, units } = dragged;
+    dragged = null;
+    chart.applyOptions({ handleScroll: { vertTouchDrag: false }, handleScale: true });
+    if (isKept && market) void move(market, own.order, formatUnits(units, market.units.priceDecimals));
+    drawNow();
+  };
+  host.addEventListener("pointerup", () => drop(true), true);
+  host.addEventListener("pointercancel", () => drop(false), true);
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") drop(false);
+  });
+
+  const move = async (market: Market, order: OpenOrder, price: string): Promise<void> => {
+    if (order.price === null || parseUnits(order.price, market.units.priceDecimals) === parseUnits(price, market.units.priceDecimals)) return;
+    const name = `${sideText(order.side)} ${group(trimZeros(order.open))} ${market.units.instrument.base}`;
+    const last = market.lastPrice();
+    const far = last !== null && isFar(order.side, parseUnits(price, market.units.priceDecimals), parseUnits(last, market.units.priceDecimals));
+    const asks = confirmations.value === "all" || (confirmations.value === "far" && far);
+    if (asks && !(await ask(t.chart.sure(name, group(price))))) return drawNow();
+    try {
+      await venue.socket.request("amend", { instrument: slug(order.instrument), client_order_id: order.client_order_id, price });
+      venue.say({ tone: "good", title: t.chart.moved, text: t.chart.movedText(name, group(order.price), group(price)) });
+    } catch (error) {
+      venue.say({ tone: "bad", ...describeError(error as Error) });
+    }
+    drawNow();
+  };
+
+  venue.account.orders.watch(draw);
+  venue.account.fills.watch(draw);
+  studies.watch(drawNow);
+  palette.watch(drawNow);
+  return draw;
+}
+
+function marksOf(venue: Venue, market: Market, { interval, known }: { interval: number; known: ReadonlySet<number> }): SeriesMarker<UTCTimestamp>[] {
+  const colours = palette.value;
+  const found = venue.account.fills.value.filter((fill) => slug(fill.instrument) === slug(market.symbol)).slice(0, MARKS_MAX).flatMap((fill) => {
+    const seconds = Number(BigInt(fill.time_ns) / 1_000_000_000n);
+    const time = seconds - (seconds % interval);
+    if (!known.has(time)) return [];
+    const isBuy = fill.side === "buy";
+    return [{ time: time as UTCTimestamp, position: isBuy ? "belowBar" as const : "aboveBar" as const, shape: isBuy ? "arrowUp" as const : "arrowDown" as const, color: isBuy ? colours.bid : colours.ask, size: 1 }];
+  });
+  return found.sort((a, b) => a.time - b.time);
+}
+
+/** Asks whether an order is to be moved. */
+function moveDialog(): (question: string) => Promise<boolean> {
+  const words = h("p", { id: "move-words" });
+  const move = h("button.primary", { value: "move", type: "submit" }, t.chart.move);
+  const dialog = h("dialog", { id: "move", "aria-labelledby": "move-words" },
+    h("form", { method: "dialog" }, words, h("div.row", {}, move, h("button.plain", { value: "keep", type: "submit" }, t.chart.keep))));
+  document.body.prepend(dialog);
+  return (question) => new Promise((resolve) => {
+    setText(words, question);
+    dialog.returnValue = "keep";
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "move"), { once: true });
+    dialog.showModal();
+    move.focus();
+  });
+}

@@ -1,0 +1,54 @@
+// The head of the network view: who leads, the window in which market data has to arrive, and what is lost or unfair all the same.
+
+import { byId, h, setText } from "../../base/dom.ts";
+import { group, showSpan } from "../../base/format.ts";
+import { lateWords, withTarget } from "../../state/fair-access.ts";
+import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
+import { shownView } from "../view-tabs.ts";
+
+export function networkHeadView(venue: Venue): void {
+  const words = t.network;
+  const { network: desk } = venue;
+  const who = h("span.who", { id: "network-who" }, "–");
+  const window = h("span.last", { id: "network-window" }, "–");
+  const under = h("span.change.muted");
+  const dd = (id: string): HTMLElement => h("dd", { id: `network-${id}` }, "–");
+  const facts = { replicas: dd("replicas"), gateways: dd("gateways"), copies: dd("copies"), packets: dd("packets"), lost: dd("lost"), unfair: dd("unfair"), late: dd("late") };
+  const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
+  const trouble = h("p.sell", { id: "network-trouble", role: "status", hidden: true });
+  byId("network-head").append(
+    h("div.picker", {}, who, h("span.sub", {}, words.window)),
+    h("div.price", {}, window, under),
+    h("dl.facts", {},
+      fact(words.replicas, facts.replicas, words.replicasTitle), fact(words.gateways, facts.gateways, words.gatewaysTitle), fact(words.copies, facts.copies, words.copiesTitle),
+      fact(words.packets, facts.packets, words.packetsTitle), fact(words.lost, facts.lost, words.lostTitle), fact(words.unfair, facts.unfair, words.unfairTitle), fact(words.lateData, facts.late, words.lateDataTitle)),
+    trouble,
+  );
+  const draw = (): void => {
+    trouble.hidden = desk.trouble.value === null;
+    setText(trouble, desk.trouble.value === null ? "" : words.trouble(desk.trouble.value));
+    const look = desk.look.value;
+    if (!look || shownView.value !== "network") return;
+    const { cluster: { leader, replicas, gateways = [], tree = null }, fair } = look;
+    setText(who, leader === null ? words.nobody : words.leading(String(leader)));
+    setText(window, fair?.release ? showSpan(fair.release.delay_ns) : words.windowOff);
+    window.classList.toggle("quiet", !fair?.release);
+    setText(under, fair?.release ? words.windowWords : "");
+    const of = (up: number, all: number): string => (all === 0 ? "–" : `${group(String(up))} / ${group(String(all))}`);
+    const [linked, linkedLeaves] = [replicas.filter(({ is_linked }) => is_linked).length, gateways.filter(({ is_linked }) => is_linked).length];
+    setText(facts.replicas, of(linked, replicas.length));
+    facts.replicas.classList.toggle("sell", linked < replicas.length);
+    setText(facts.gateways, of(linkedLeaves, gateways.length));
+    facts.gateways.classList.toggle("sell", linkedLeaves < gateways.length);
+    setText(facts.copies, tree === null ? "–" : String(tree.hedge + 1));
+    setText(facts.packets, tree === null ? "–" : group(String(tree.packets)));
+    setText(facts.lost, tree === null ? "–" : group(String(tree.asked)));
+    setText(facts.unfair, fair?.sequencer ? withTarget(fair.sequencer.unfair_recent_ppm, fair.sequencer.target_ppm) : "–");
+    setText(facts.late, fair?.release ? lateWords(fair.release, null).share : "–");
+    document.title = `${words.tab} · Walras`;
+  };
+  desk.look.watch(draw);
+  desk.trouble.watch(draw);
+  shownView.watch(draw);
+}

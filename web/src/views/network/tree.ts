@@ -1,0 +1,118 @@
+// The picture: leaf gateways, replicas, relays, receivers, in the order in which an order and what comes of it pass them.
+
+import { byId, h, setText, svg } from "../../base/dom.ts";
+import { group } from "../../base/format.ts";
+import { type Node, pictureOf } from "../../state/network.ts";
+import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
+import { shownView } from "../view-tabs.ts";
+
+/** Under this width it goes from top to bottom. */
+const WIDE_PX = 640;
+const EDGE_PX = 26;
+const HEAD_PX = 34;
+
+interface Place {
+  x: number;
+  y: number;
+}
+
+const words = t.network;
+
+export function treeView(venue: Venue): void {
+  const host = byId("tree-host");
+  const note = h("span");
+  byId("tree-words").append(note);
+  let size = "";
+  let drawn = "";
+  const draw = (): void => {
+    const look = venue.network.look.value;
+    const { clientWidth: width, clientHeight: height } = host;
+    if (shownView.value !== "network" || !look || width === 0) return;
+    const { tree = null, gateways = [] } = look.cluster;
+    const copies = tree === null ? 0 : tree.hedge + 1;
+    setText(note, tree === null ? words.noTree : words.sprayed(copies === 1 ? words.onePath : words.paths(String(copies))));
+    const picture = pictureOf(look.cluster);
+    const state = JSON.stringify([picture, width, height]);
+    if (state === drawn) return;
+    drawn = state;
+    const isWide = width >= WIDE_PX;
+    const places = new Map<string, Place>();
+    const [along, across] = isWide ? [width, height] : [height, width];
+    const parts: SVGElement[] = [];
+    picture.columns.forEach((column, index) => {
+      // Gateways, replicas, layers: evenly from one edge to the other.
+      const at = EDGE_PX + 24 + ((along - 2 * EDGE_PX - 48) * index) / Math.max(1, picture.columns.length - 1);
+      const room = across - HEAD_PX - EDGE_PX;
+      const rows = Math.min(column.length, Math.max(1, Math.floor(room / 18)));
+      const lanes = Math.ceil(column.length / rows);
+      column.forEach((node, place) => {
+        const lane = Math.floor(place / rows);
+        const inLane = Math.min(rows, column.length - lane * rows);
+        const major = at + (lane - (lanes - 1) / 2) * 20;
+        const minor = HEAD_PX + (room * ((place % rows) + 0.5)) / inLane;
+        places.set(node.id, isWide ? { x: major, y: minor } : { x: minor, y: major });
+      });
+      const anchors = ["start", "middle", "end"];
+      const [x, y] = isWide ? [index === 0 ? 0 : index === picture.columns.length - 1 ? width : at, 14] : [4, at - 26];
+      const text = svg("text", { x, y, class: "tree-head", "text-anchor": !isWide ? "start" : anchors.at(index === 0 ? 0 : index === picture.columns.length - 1 ? 2 : 1) ?? "middle" });
+      text.textContent = `${headOf(column, picture.columns.length - index, index)} ${group(String(column.reduce((sum, { stands }) => sum + stands, 0)))}`;
+      parts.push(text);
+    });
+    const lines = picture.edges.map(({ from, to, kind, isUp }) => {
+      const [a, b] = [places.get(from), places.get(to)];
+      if (!a || !b) return null;
+      const [cx, cy] = isWide ? [(a.x + b.x) / 2, 0] : [0, (a.y + b.y) / 2];
+      const bend = kind === "cluster" ? (isWide ? `M${a.x} ${a.y}Q${a.x - 34} ${(a.y + b.y) / 2} ${b.x} ${b.y}` : `M${a.x} ${a.y}Q${(a.x + b.x) / 2} ${a.y - 30} ${b.x} ${b.y}`)
+        : isWide ? `M${a.x} ${a.y}C${cx} ${a.y} ${cx} ${b.y} ${b.x} ${b.y}` : `M${a.x} ${a.y}C${a.x} ${cy} ${b.x} ${cy} ${b.x} ${b.y}`;
+      return svg("path", { d: bend, class: `edge ${kind}${isUp ? "" : " down"}` });
+    });
+    const nodes = picture.columns.flat().flatMap((node) => nodeParts(node, places.get(node.id) ?? { x: 0, y: 0 }, isWide));
+    const image = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": spoken(gateways.length, look.cluster.replicas.length, tree?.layers ?? []) },
+      ...lines, ...nodes, ...parts);
+    host.replaceChildren(image);
+  };
+  new ResizeObserver(() => {
+    const now = `${host.clientWidth} ${host.clientHeight}`;
+    if (now === size) return;
+    size = now;
+    draw();
+  }).observe(host);
+  venue.network.look.watch(draw);
+  shownView.watch(draw);
+}
+
+function headOf(column: Node[], left: number, index: number): string {
+  const kind = column[0]?.kind;
+  if (kind === "gateway") return words.leafGateways;
+  if (kind === "replica") return words.replicasHead;
+  if (kind === "receiver") return words.receivers;
+  return left === 2 && index <= 2 ? words.relaysOne : words.relays(String(index - 1));
+}
+
+/** What is up is filled, what is not is a ring with a stroke through it: told by shape first. */
+function nodeParts(node: Node, { x, y }: Place, isWide: boolean): SVGElement[] {
+  const r = node.kind === "replica" ? (node.leads ? 11 : 8) : node.kind === "relay" ? 6 : 4;
+  const classes = `node ${node.kind}${node.isUp ? "" : " down"}${node.leads ? " leads" : ""}`;
+  const circle = svg("circle", { cx: x, cy: y, r, class: classes });
+  const name = { gateway: words.name, replica: words.replicasHead, relay: words.relaysOne, receiver: words.receivers }[node.kind];
+  const title = svg("title");
+  title.textContent = `${name} ${node.label}${node.isUp ? "" : `: ${words.notLinked}`}${node.stands > 1 ? `, ${words.count(String(node.stands - 1))}` : ""}`;
+  circle.append(title);
+  const parts: SVGElement[] = [circle];
+  if (!node.isUp) parts.push(svg("path", { d: `M${x - r} ${y + r}L${x + r} ${y - r}`, class: "stroke" }));
+  const isNamed = node.kind === "replica" || (node.kind === "gateway" && isWide) || node.stands > 1;
+  if (isNamed) {
+    const text = svg("text", { x: node.kind === "gateway" ? x - 9 : x, y: node.kind === "gateway" ? y + 4 : y + r + 13, class: "tree-label", "text-anchor": node.kind === "gateway" ? "end" : "middle" });
+    const more = node.stands > 1 ? ` +${node.stands - 1}` : "";
+    const place = node.kind === "replica" ? [node.label, ...(node.leads ? [words.leads] : []), ...(node.isHere ? [words.here] : [])].join(", ") : `${node.kind === "gateway" ? node.label : ""}${more}`;
+    text.textContent = place;
+    parts.push(text);
+  }
+  return parts;
+}
+
+function spoken(gateways: number, replicas: number, layers: number[]): string {
+  const tree = layers.length === 0 ? words.noTree : layers.map((count, at) => `${at === layers.length - 1 ? words.receivers : words.relays(String(at + 1))} ${count}`).join(", ");
+  return words.spoken(gateways === 0 ? words.noGateways : `${words.leafGateways} ${gateways}`, `${words.replicasHead} ${replicas}`, tree);
+}

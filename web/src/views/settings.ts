@@ -1,0 +1,104 @@
+// Two dialogs: what the user chose of how the page looks and asks, and the price alerts.
+
+import { h, setText } from "../base/dom.ts";
+import { group, ungroup } from "../base/format.ts";
+import { confirmations, layout, type Setting, soundOn, timeZone } from "../base/settings.ts";
+import { parseUnits } from "../base/decimal.ts";
+import { addAlert, type Alert, alerts, ALERTS_MAX, reached, removeAlert } from "../state/alerts.ts";
+import type { Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
+import { playTone } from "./tone.ts";
+
+/** Opens the settings. */
+export function settingsDialog(): () => void {
+  const words = t.settings;
+  const choice = <T extends string>(setting: Setting<T>, id: string, label: string, options: [T, string][], reload = false): HTMLElement => {
+    const select = h("select", { id, onchange: () => {
+      setting.value = select.value as T;
+      if (reload) location.reload();
+    } }, ...options.map(([value, text]) => h("option", { value, selected: value === setting.value }, text)));
+    return h("div.setting", {}, h("label", { for: id }, label), select);
+  };
+  const sound = h("input", { type: "checkbox", id: "setting-sound", checked: soundOn.value, onchange: () => {
+    soundOn.value = sound.checked;
+    if (sound.checked) playTone();
+  } });
+  const dialog = h("dialog", { id: "settings", "aria-labelledby": "settings-title" },
+    h("h2", { id: "settings-title" }, words.title),
+    choice(timeZone, "setting-times", words.times, [["utc", words.utc], ["local", words.local]], true),
+    choice(confirmations, "setting-confirm", words.confirm, [["far", words.confirmFar], ["all", words.confirmAll], ["off", words.confirmOff]]),
+    choice(layout, "setting-layout", words.layout, [["all", words.layoutAll], ["chart", words.layoutChart], ["ladder", words.layoutLadder]]),
+    h("div.setting", {}, h("span", {}, words.sound), h("label.check", {}, sound, ` ${words.soundWords}`)),
+    h("p.muted.small", {}, words.kept),
+    h("form", { method: "dialog" }, h("div.row", {}, h("button.primary", { type: "submit" }, words.close))));
+  document.body.prepend(dialog);
+  const arrange = (): void => {
+    document.documentElement.dataset["layout"] = layout.value;
+  };
+  layout.watch(arrange);
+  arrange();
+  return () => {
+    if (!dialog.open) dialog.showModal();
+  };
+}
+
+export function alertWords({ symbol, price, when }: Alert): string {
+  return when === "rises" ? t.alerts.rises(symbol, group(price)) : t.alerts.falls(symbol, group(price));
+}
+
+/** Opens the alerts; tells those that are reached. */
+export function alertsDialog(venue: Venue): () => void {
+  const words = t.alerts;
+  const select = h("select", { id: "alert-instrument" });
+  const price = h("input", { type: "text", id: "alert-price", inputmode: "decimal", autocomplete: "off", "aria-describedby": "alert-fault" });
+  const fault = h("p.sell", { id: "alert-fault", role: "alert" });
+  const list = h("ul.alerts", { id: "alerts-list" });
+  const form = h("form", {},
+    h("div.setting", {}, h("label", { for: "alert-instrument" }, words.instrument), select),
+    h("div.setting", {}, h("label", { for: "alert-price" }, words.price), price),
+    fault, h("div.row", {}, h("button.primary", { type: "submit", id: "alert-add" }, words.add), h("button.plain", { type: "button", onclick: () => dialog.close() }, t.settings.close)));
+  const dialog = h("dialog", { id: "alerts", "aria-labelledby": "alerts-title" },
+    h("h2", { id: "alerts-title" }, words.title), h("p", {}, words.words), list, form);
+  document.body.prepend(dialog);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const units = venue.units(select.value);
+    if (!units) return;
+    const text = ungroup(price.value);
+    try {
+      parseUnits(text, units.priceDecimals);
+      const wrong = addAlert(select.value, text, venue.tickers.lastPrice(units.instrument));
+      setText(fault, wrong === null ? "" : { none: words.noPrice, there: words.there, many: words.many(String(ALERTS_MAX)) }[wrong]);
+      if (wrong === null) price.value = "";
+    } catch (error) {
+      setText(fault, (error as Error).message);
+    }
+    price.focus();
+  });
+  const draw = (): void => {
+    list.replaceChildren(...(alerts.value.length === 0 ? [h("li.muted", {}, words.none)] : alerts.value.map((alert) => h("li", {}, alertWords(alert),
+      h("button", { type: "button", "aria-label": words.remove(alertWords(alert)), onclick: () => removeAlert(alert) }, words.removeShort)))));
+  };
+  alerts.watch(draw);
+  venue.tickers.all.watch((all) => {
+    if (alerts.value.length === 0) return;
+    for (const [symbol, { last_price: last }] of all) {
+      if (last === null) continue;
+      for (const alert of reached(symbol, last)) {
+        venue.say({ tone: "good", title: words.told, text: words.toldText(alertWords(alert), group(last)) });
+        if (soundOn.value) playTone();
+      }
+    }
+  });
+  venue.filled.watch((fills) => {
+    if (soundOn.value && fills.length > 0) playTone();
+  });
+  draw();
+  return () => {
+    const symbols = venue.instruments.value.map(({ symbol }) => symbol);
+    select.replaceChildren(...symbols.map((symbol) => h("option", { value: symbol, selected: symbol === venue.market.value?.symbol }, symbol)));
+    setText(fault, "");
+    if (!dialog.open) dialog.showModal();
+    price.focus();
+  };
+}

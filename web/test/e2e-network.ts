@@ -1,0 +1,76 @@
+// The view of the venue's machines: replicas, leaf gateways and the relay tree, against the fake venue.
+
+import assert from "node:assert/strict";
+import type { Browser, Page } from "playwright-core";
+import { assertFits, open, step, text, until } from "./browser.ts";
+import { FakeFair } from "./fake/fair.ts";
+import { type Running, startFakeVenue } from "./fake-venue.ts";
+
+const SIZES = [{ width: 1440, height: 900 }, { width: 1280, height: 720 }, { width: 390, height: 844 }];
+
+export async function networkSteps(browser: Browser): Promise<void> {
+  const at = (name: string, fair: FakeFair | null, act: (page: Page, fake: Running) => Promise<void>): Promise<void> => step(`network: ${name}`, async () => {
+    const fake = await startFakeVenue(0, 0);
+    fake.venue.fair = fair;
+    try {
+      for (const size of SIZES) {
+        for (const dark of size.width === 1440 ? [false, true] : [false]) {
+          const watched = await open(browser, `${fake.address}/#network`, { ...size, dark });
+          await watched.page.locator("#connection[data-state=live]").waitFor();
+          await act(watched.page, fake);
+          await assertFits(watched.page, `${name} at ${size.width}`, size);
+          if (fair) await watched.shoot(`network-${fair.layers.length === 0 ? "plain-" : ""}${dark ? "dark-" : ""}${size.width}`);
+          await watched.assertClean();
+          await watched.page.context().close();
+        }
+      }
+    } finally {
+      await fake.close();
+    }
+  });
+  await at("has no tab where the venue is one machine", null, async (page) => {
+    await until("the status has come", async () => /\d/.test(await text(page, "#log-index")));
+    assert.equal(await page.locator("#tab-network").isVisible(), false);
+  });
+  const tree = new FakeFair();
+  [tree.gateways, tree.lostGateway, tree.layers] = [20, 47, [3, 20]];
+  await at("draws gateways, replicas, relays and receivers, and says what is lost", tree, seesTree);
+  await at("says where there is neither a tree nor a gateway", new FakeFair(), async (page) => {
+    await until("the replicas are drawn", async () => (await page.locator("#tree-host .node").count()) === 3);
+    assert.match(await text(page, "#tree-words"), /no relay tree/);
+    assert.deepEqual([await text(page, "#network-gateways"), await text(page, "#network-copies")], ["–", "–"]);
+  });
+}
+
+async function seesTree(page: Page): Promise<void> {
+  await until("all machines are drawn", async () => (await page.locator("#tree-host .node").count()) === 20 + 3 + 3 + 20);
+  assert.equal(await page.locator("#tree-host .node.gateway.down").count(), 1, "the gateway that is not linked");
+  assert.equal(await page.locator("#tree-host .node.replica.leads").count(), 1);
+  // One to each relay of the first layer, and each of those to each receiver.
+  assert.equal(await page.locator("#tree-host .edge.data").count(), 3 + 3 * 20);
+  assert.equal(await page.locator("#tree-host .edge.orders").count(), 6, "gateways that stand below this replica");
+  assert.equal(await text(page, "#network-who"), "Replica 1 leads");
+  await until("the window of delivery is shown", async () => /^[\d.]+ ms$/.test((await text(page, "#network-window")).replace(/\s/gu, " ")));
+  assert.equal(await text(page, "#network-gateways"), "19 / 20");
+  assert.equal(await text(page, "#network-copies"), "2");
+  assert.match(await text(page, "#network-unfair"), /% of 1/u);
+  assert.equal(await page.locator("#leaves-table tbody tr").count(), 23);
+  const lost = page.locator("#leaves-table tbody tr").filter({ has: page.locator("td:first-child", { hasText: /^47$/ }) });
+  assert.match((await lost.textContent()) ?? "", /Not linked/);
+  assert.equal(await lost.getAttribute("title"), "the other end closed the connection");
+  assert.equal(await page.locator("#waits-table tbody tr").count(), 8);
+  assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Leaf gateways 20; Replicas 3; .*Receivers 20/);
+  const before = await text(page, "#network-packets");
+  await until("it goes on", async () => (await text(page, "#network-packets")) !== before);
+  const cut = await page.evaluate(() => ["#waits-body", "#leaves-body", "#network-head"].filter((each) => {
+    const box = document.querySelector(each);
+    return box !== null && box.scrollWidth > box.clientWidth + 1;
+  }));
+  assert.deepEqual(cut, [], "nothing is cut sideways");
+  // Every label of the picture lies within it.
+  const outside = await page.locator("#tree-host svg text").evaluateAll((texts) => {
+    const host = document.querySelector("#tree-host")!.getBoundingClientRect();
+    return texts.map((each) => each.getBoundingClientRect()).filter((box) => box.left < host.left - 1 || box.right > host.right + 1 || box.bottom > host.bottom + 1).length;
+  });
+  assert.equal(outside, 0, "labels outside of the picture");
+}

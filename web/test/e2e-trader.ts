@@ -1,0 +1,296 @@
+// What a trader has on the one screen: the account with its histories, the list of markets, the chart's lines, and settings that are kept.
+// Against the fake venue, each step against one of its own.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import type { Browser, Page } from "playwright-core";
+import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { COUNTS_SHIFTS } from "./e2e-layout.ts";
+import { type Running, startFakeVenue } from "./fake-venue.ts";
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+const WIDE: Size = { width: 1440, height: 900 };
+const SIZES: Size[] = [WIDE, { width: 1280, height: 720 }, { width: 390, height: 844 }];
+const SHIFT_MOST = 0.1;
+const SHIFT_MS = 3_000;
+
+export async function traderSteps(browser: Browser): Promise<void> {
+  const at = (name: string, sizes: Size[], act: (watched: Watched, fake: Running, size: Size) => Promise<void>, options: { init?: string; timezone?: string; steps?: number; before?: (fake: Running) => void } = {}): Promise<void> =>
+    step(`trader: ${name}`, async () => {
+      for (const size of sizes) {
+        const fake = await startFakeVenue(0, options.steps ?? 0);
+        options.before?.(fake);
+        try {
+          const { init, timezone } = options;
+          const watched = await open(browser, fake.edAddress, { ...size, ...(init === undefined ? {} : { init }), ...(timezone === undefined ? {} : { timezone }) });
+          await isReady(watched.page);
+          await act(watched, fake, size);
+          await watched.assertClean();
+          await watched.page.context().close();
+        } finally {
+          await fake.close();
+        }
+      }
+    });
+  await at("the account is worth what it holds, and trades earned what they did", SIZES, showsAccount, { before: tradeBefore });
+  await at("trades and orders are narrowed, and saved as they are", [WIDE], savesHistories, { before: tradeBefore });
+  await at("a market is found by its name, and kept at the top", SIZES, findsMarkets);
+  await at("indicators are drawn, told, and kept", [WIDE], drawsIndicators);
+  await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
+  await at("a size is given in the quote asset", [WIDE], sizesInQuote);
+  await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
+  await at("an alert is told once", [WIDE], alerts);
+  await at("an arrangement is kept", [WIDE, { width: 390, height: 844 }], keepsLayout);
+  await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
+  await at("nothing moves while the account is read", SIZES, standsStill, { init: COUNTS_SHIFTS, steps: 20, before: tradeBefore });
+}
+
+function tradeBefore({ venue }: Running): void {
+  const fills = [["buy", "30000.00", "1.0000", "12.00"], ["buy", "31000.00", "1.0000", "12.40"], ["sell", "32000.00", "1.0000", "12.80"]] as const;
+  fills.forEach(([side, price, size, fee], index) => venue.addFill({
+    instrument: "BTC/USD", trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${1_700_000_000 + index}123456789`, side, price, size, fee, role: "taker",
+  }));
+  venue.addFill({ instrument: "ETH/USD", trade_id: "1", order_id: "2", client_order_id: "9", time_ns: "1700000009000000000", side: "sell", price: "2000.00", size: "1.500", fee: "0.00", role: "maker" });
+}
+
+async function showsAccount({ page, shoot }: Watched, { venue }: Running, { width, height }: Size): Promise<void> {
+  await page.locator("#tab-account").click();
+  await until("the trades are there", async () => (await text(page, "#account-trades")) === "4");
+  // 30 500 each: the one that was sold earned 1 500.
+  assert.equal(await text(page, "#account-realised"), "+1\u00a0500.00 USD");
+  assert.equal(await text(page, "#account-fees"), "37.20 USD");
+  const last = async (symbol: string): Promise<bigint> => BigInt((venue.market(symbol).instrument.last_price ?? "").replace(".", ""));
+  const [btc, eth] = [await last("BTC-USD"), await last("ETH-USD")];
+  const unrealised = (btc - 3_050_000n) + (200_000n * 15n - eth * 15n) / 10n;
+  await until("the open positions are at the last price", async () => cents(await text(page, "#account-unrealised")) === unrealised);
+  // 250 000 USD, 5 BTC, 40 ETH, and what the batch market has prices for.
+  assert.ok(cents(await text(page, "#account-value")) > 25_000_000n + 5n * btc + 40n * eth);
+  const rows = await page.locator("#assets-table tbody tr").allTextContents();
+  assert.equal(rows.length, 6);
+  const sum = (await page.locator("#assets-table tbody tr td:nth-child(4)").allTextContents()).map(cents).reduce((a, b) => a + b);
+  assert.equal(sum, cents(await text(page, "#account-value")), "the lines add up to the value");
+  await page.selectOption("#counted-in", { index: 0 });
+  for (const scroll of ["#assets-body", "#profit-body", "#all-orders-body", "#trades-body"]) {
+    const aside = await page.locator(scroll).evaluate((box) => box.scrollWidth - box.clientWidth);
+    assert.ok(aside <= 1, `${scroll} at ${width} is ${aside} px too wide`);
+  }
+  await assertFits(page, `the account at ${width}`, { width });
+  assert.ok(height > 0);
+  await shoot(`account-${width}`);
+}
+
+async function savesHistories({ page }: Watched): Promise<void> {
+  await page.locator("#tab-account").click();
+  await until("the trades are listed", async () => (await page.locator("#trades-table tbody tr").count()) === 4);
+  await page.fill("#trades-search", "eth");
+  assert.equal(await page.locator("#trades-table tbody tr").count(), 1);
+  assert.equal(await text(page, "#trades-found"), "1 of 4");
+  await page.fill("#trades-search", "");
+  await page.selectOption("#trades-side", "sell");
+  assert.equal(await page.locator("#trades-table tbody tr").count(), 2);
+  const file = await saved(page, "#trades-save");
+  assert.equal(file, [
+    "time_utc,instrument,side,price,size,fee,fee_asset,role,trade_id,order_id,client_order_id",
+    "2023-11-14T22:13:29.000000000Z,ETH/USD,sell,2000.00,1.500,0.00,USD,maker,1,2,9",
+    "2023-11-14T22:13:22.123456789Z,BTC/USD,sell,32000.00,1.0000,12.80,USD,taker,90002,80002,2", "",
+  ].join("\r\n"));
+  await page.locator("#tab-book").click();
+  await rests(page, "30000", "0.02");
+  await page.locator("#tab-account").click();
+  await page.locator("#all-orders-table tbody tr").first().waitFor();
+  assert.match(await text(page, "#all-orders-table tbody"), /BTC\/USD▲ Buy 0\.02 BTC at 30\s000\.00Open/u);
+  assert.match(await saved(page, "#all-orders-save"), /BTC\/USD,buy,limit,30000\.00,,0\.0200,open,\d+,\d+/);
+}
+
+async function findsMarkets({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
+  await page.locator("#instrument").click();
+  await until("both are listed with the day's figures", async () => (await page.locator("#markets-table tbody tr").allTextContents()).every((row) => /\d %/u.test(row.replace(/\s/gu, " "))));
+  await page.locator("#market-ETH-USD .star").click();
+  assert.deepEqual(await page.locator("#markets-table tbody tr td:nth-child(2)").allTextContents(), ["ETH/USD", "BTC/USD"]);
+  const aside = await page.locator("#markets").evaluate((box) => box.scrollWidth - box.clientWidth);
+  assert.ok(aside <= 1, `the list is ${aside} px too wide`);
+  await shoot(`markets-${width}`);
+  await page.fill("#markets-search", "xyz");
+  await page.getByText("No instrument has that in its name.").waitFor();
+  await page.fill("#markets-search", "us et");
+  await page.locator("#markets-search").press("Enter");
+  await page.waitForFunction(() => document.querySelector("#instrument")?.textContent === "ETH/USD");
+  assert.match(page.url(), /#ETH-USD$/);
+  await page.reload();
+  await isReady(page);
+  await blur(page);
+  await page.keyboard.press("i");
+  assert.deepEqual(await page.locator("#markets-table tbody tr td:nth-child(2)").allTextContents(), ["ETH/USD", "BTC/USD"], "kept");
+  await page.keyboard.press("Escape");
+}
+
+async function drawsIndicators({ page, shoot }: Watched): Promise<void> {
+  await page.locator("#studies summary").click();
+  for (const name of ["average", "exponential", "vwap", "rsi"]) await page.locator(`#study-${name}`).check();
+  await page.fill("#study-average-period", "10");
+  await page.locator("#study-average-period").press("Enter");
+  const shown = (): Promise<string> => page.locator("#candle-readout").evaluate((line) => [...line.children].map((part) => part.textContent).join("; "));
+  await until("they are told", async () => /Average 10 [\d\s.]+; Exponential 50 [\d\s.]+; VWAP [\d\s.]+; RSI 14 \d+\.\d$/u.test(await shown()));
+  await blur(page);
+  assert.equal(await page.locator("#studies").getAttribute("open"), null, "Escape closes the menu");
+  await shoot("indicators");
+  await page.reload();
+  await isReady(page);
+  await until("they are kept", async () => /Average 10 .*VWAP .*RSI 14/u.test(await shown()));
+}
+
+async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promise<void> {
+  const bids = await page.locator("#book-table tbody tr[data-side=buy]").evaluateAll((rows) => rows.map((row) => (row as HTMLTableRowElement).cells[1]?.textContent ?? ""));
+  await rests(page, bids.at(-1) ?? "", "0.02");
+  await page.locator('#chart-plot[data-own-lines="1"]').waitFor();
+  const order = venue.market("BTC-USD").book.ordersOf(1)[0];
+  assert.ok(order?.price);
+  const before = order.price;
+  // The line lies where the pointer becomes a grip.
+  const box = await page.locator("#chart-plot").boundingBox();
+  assert.ok(box);
+  let y = box.y + 4;
+  const isOn = async (): Promise<boolean> => page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"));
+  for (; y < box.y + box.height; y += 4) {
+    await page.mouse.move(box.x + 200, y);
+    if (await isOn()) break;
+  }
+  assert.ok(await isOn(), "the order's line is found on the chart");
+  await page.mouse.down();
+  await page.mouse.move(box.x + 200, y + 12, { steps: 3 });
+  await shoot("dragging");
+  await page.mouse.up();
+  await until("the venue has the new price", async () => (venue.market("BTC-USD").book.ordersOf(1)[0]?.price ?? before) < before);
+  await page.getByText("Your order was moved").waitFor();
+  // Escape lets it be.
+  const after = venue.market("BTC-USD").book.ordersOf(1)[0]?.price;
+  await page.mouse.move(box.x + 200, y + 12);
+  await until("the line is there", isOn);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 200, y - 20, { steps: 3 });
+  await page.keyboard.press("Escape");
+  await page.mouse.up();
+  assert.equal(venue.market("BTC-USD").book.ordersOf(1)[0]?.price, after);
+  await page.fill("#ticket-price", "40000");
+  await enter(page, "b", "0.01");
+  await page.keyboard.press("Enter");
+  await until("the trade is marked on the chart", async () => (await page.locator("#chart-plot").getAttribute("data-own-marks")) === "1");
+}
+
+async function sizesInQuote({ page, shoot }: Watched): Promise<void> {
+  await page.fill("#ticket-price", "30000");
+  await page.locator("#size-unit").click();
+  await until("the unit is turned", async () => (await text(page, "#size-unit")) === "USD");
+  await page.fill("#ticket-size", "1000");
+  await until("it is reckoned in lots", async () => /That is0\.0333 BTCCosts at most999\.00 USD/.test((await text(page, ".ticket .sum")).replace(/\s/gu, " ")));
+  await until("the button says so", async () => /^Buy 0\.0333 BTC at/.test((await text(page, "#submit")).replace(/\s/gu, " ")));
+  await shoot("size-in-quote");
+  await page.fill("#ticket-size", "2.99");
+  await until("it is too little", async () => /less than one lot, 0\.0001 BTC/.test(await text(page, "#ticket-size-fault")));
+  await page.fill("#ticket-size", "3");
+  await page.locator("#ticket-size").press("Enter");
+  await until("it stands", async () => /Standing in the book.*0\.0001 BTC/.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")));
+  await page.locator("#size-unit").click();
+  await until("the same size is given in the other unit", async () => (await page.inputValue("#ticket-size")) === "0.0001");
+}
+
+async function asksAlways({ page }: Watched, { venue }: Running): Promise<void> {
+  const bid = (await text(page, "#best-bid")).replace(/\s/gu, "");
+  await page.fill("#ticket-price", bid);
+  await enter(page, "b", "0.01");
+  await until("it is asked about", async () => /^Not sent yet.*Buy 0\.01 BTC at.*press again/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")));
+  assert.equal(venue.market("BTC-USD").book.ordersOf(1).length, 0);
+  await page.keyboard.press("Enter");
+  await until("it stands", async () => /^Standing/.test(await text(page, "#ticket-answer")));
+}
+
+async function alerts({ page, shoot }: Watched, { venue }: Running): Promise<void> {
+  const last = Number((await text(page, "#last-price")).replace(/\s/gu, ""));
+  await page.locator("#alerts-button").click();
+  await page.fill("#alert-price", "1,5");
+  await page.locator("#alert-add").click();
+  assert.match(await text(page, "#alert-fault"), /plain number/);
+  await page.fill("#alert-price", (last - 1).toFixed(2));
+  await page.locator("#alert-add").click();
+  await until("it is listed", async () => /BTC\/USD falls to/.test(await text(page, "#alerts-list")));
+  await shoot("alerts");
+  await page.keyboard.press("Escape");
+  venue.sellAtMarket("BTC-USD", 12);
+  await page.locator(".notice", { hasText: "Price alert" }).waitFor();
+  assert.match((await text(page, ".notice")).replace(/\s/gu, " "), /Price alertBTC\/USD falls to .*: last trade /);
+  await page.locator("#alerts-button").click();
+  assert.match(await text(page, "#alerts-list"), /None set/);
+}
+
+async function keepsLayout({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
+  await page.locator("#settings-button").click();
+  await page.selectOption("#setting-layout", "chart");
+  await shoot(`settings-${width}`);
+  await page.keyboard.press("Escape");
+  for (const reload of [false, true]) {
+    if (reload) {
+      await page.reload();
+      await page.locator("#connection[data-state=live]").waitFor();
+    }
+    assert.equal(await page.locator("#tape").isVisible(), false);
+    assert.equal(await page.locator("#chart-plot").isVisible(), true);
+  }
+  await assertFits(page, `the large chart at ${width}`, { width });
+  await shoot(`layout-chart-${width}`);
+  await page.locator("#settings-button").click();
+  await page.selectOption("#setting-layout", "ladder");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#chart").isVisible(), false);
+  await assertFits(page, `book and trades at ${width}`, { width });
+  await shoot(`layout-ladder-${width}`);
+}
+
+async function localTimes({ page }: Watched): Promise<void> {
+  assert.match(await text(page, "#tape-body thead"), /Time \(UTC\+5:30\)/);
+  assert.match((await page.locator("#candle-readout").textContent()) ?? "", /UTC\+5:30/);
+  const [hours, minutes] = (await text(page, "#tape-body tbody td")).split(":").map(Number);
+  const now = new Date(Date.now() + 5.5 * 3_600_000);
+  const away = Math.abs((hours ?? 0) * 60 + (minutes ?? 0) - now.getUTCHours() * 60 - now.getUTCMinutes());
+  assert.ok(Math.min(away, 1_440 - away) <= 5, `the newest trade was ${away} minutes from now`);
+}
+
+async function standsStill({ page }: Watched): Promise<void> {
+  await page.locator("#tab-account").click();
+  await page.reload();
+  await page.waitForFunction((ms) => performance.now() > ms, SHIFT_MS);
+  const shifted = await page.evaluate(() => window.shifted);
+  assert.ok(shifted < SHIFT_MOST, `layout shift of ${shifted.toFixed(3)} in ${SHIFT_MS / 1000} s`);
+}
+
+async function saved(page: Page, button: string): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.locator(button).click()]);
+  return readFile(await download.path(), "utf8");
+}
+
+async function isReady(page: Page): Promise<void> {
+  await page.locator("#connection[data-state=live]").waitFor();
+  await page.waitForFunction(() => !(document.querySelector("#submit") as HTMLButtonElement).disabled);
+  await page.waitForFunction(() => document.querySelectorAll("#book-table tbody tr").length > 5);
+}
+
+async function enter(page: Page, side: "b" | "s", size: string): Promise<void> {
+  await blur(page);
+  await page.keyboard.press(side);
+  await retype(page, size);
+  await page.keyboard.press("Enter");
+}
+
+async function rests(page: Page, price: string, size: string): Promise<void> {
+  await page.fill("#ticket-price", price);
+  await enter(page, "b", size);
+  await until("the ticket says that it stands", async () => /Standing in the book/.test(await text(page, "#ticket-answer")));
+}
+
+/** "+1 500.00 USD" is 150000n. */
+function cents(shown: string): bigint {
+  return BigInt(shown.replace("\u2212", "-").replace(/[^\d-]/g, ""));
+}
