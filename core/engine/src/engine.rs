@@ -11,7 +11,8 @@ use walras_types::{
     TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, OrderCommand, Rejected, SessionCommand, VenueCommand,
+    AccessDelays, AccountStatus, AssetSpec, CancelAfter, Command, Event, InstrumentCommand, NamedOrder, OrderCommand, Rejected,
+    SessionCommand, VenueCommand,
 };
 
 use crate::batches::Batches;
@@ -21,7 +22,7 @@ use crate::names::Names;
 use crate::nonces::Nonces;
 use crate::sessions::Sessions;
 use crate::shards::Shards;
-use crate::versions::OLDEST;
+use crate::versions::{OLDEST, Rules};
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
 pub struct Engine<I: PriceIndex = Ladder> {
@@ -192,6 +193,8 @@ impl<I: PriceIndex> Engine<I> {
             Command::Order(OrderCommand::Cancel(c)) => self.cancel_order(c, events),
             Command::Order(OrderCommand::Amend(c)) => self.amend_order(c, events),
             Command::Order(OrderCommand::MassCancel(c)) => self.mass_cancel(c, events),
+            Command::Order(OrderCommand::NewNamed(c)) => self.new_named_order(c, OrderId(log_index.0), events),
+            Command::Order(OrderCommand::CancelAfter(c)) => self.cancel_after(c),
             Command::Instrument(InstrumentCommand::Create(c)) => self.create_instrument(c, events),
             Command::Instrument(InstrumentCommand::SetPhase(c)) => self.set_trading_phase(c, events),
             Command::Account(c) => self.execute_account(c, events),
@@ -207,6 +210,23 @@ impl<I: PriceIndex> Engine<I> {
             Command::Venue(VenueCommand::SetEngineVersion(c)) => self.set_version(*c, events),
             Command::Invalid(c) => Err(c.reason),
         }
+    }
+
+    /// The engine keeps nothing of it: replicas follow it, and whoever leads enters the cancel (`protocol/replica`).
+    #[inline(never)]
+    fn cancel_after(&self, asked: &CancelAfter) -> Result<(), RejectReason> {
+        if !self.version.has_names() {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        self.account_status(asked.account).map(drop).ok_or(RejectReason::UnknownAccount)
+    }
+
+    #[inline(never)]
+    fn new_named_order(&mut self, named: &NamedOrder, order_id: OrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        if !self.version.has_names() {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        self.new_order(&named.order(), order_id, events)
     }
 
     /// Where the log stands: the index of the last entry applied, 0 before the first.

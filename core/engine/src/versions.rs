@@ -33,6 +33,8 @@ pub fn is_known(version: EngineVersion) -> bool {
 pub(crate) trait Rules {
     /// Whether batch markets have pools.
     fn has_pools(self) -> bool;
+    /// Whether orders may come with a text that their owners call them by, and accounts have a dead man's switch.
+    fn has_names(self) -> bool;
     /// Whether an uncross and the end of a day go on with later entries.
     fn has_phase_steps(self) -> bool;
     /// How much of an uncross or of a day's end one entry does, in orders met.
@@ -44,6 +46,10 @@ pub(crate) trait Rules {
 impl Rules for EngineVersion {
     fn has_pools(self) -> bool {
         self > OLDEST
+    }
+
+    fn has_names(self) -> bool {
+        self >= EngineVersion(13)
     }
 
     fn has_phase_steps(self) -> bool {

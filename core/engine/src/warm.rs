@@ -31,7 +31,8 @@ impl<I: PriceIndex> Engine<I> {
             OrderCommand::New(c) => (c.instrument, c.account, c.client_order_id),
             OrderCommand::Cancel(c) => (c.instrument, c.account, c.client_order_id),
             OrderCommand::Amend(c) => (c.instrument, c.account, c.amendment.client_order_id),
-            OrderCommand::MassCancel(_) => return None,
+            OrderCommand::NewNamed(c) => (c.instrument(), c.account(), c.client_order_id()),
+            OrderCommand::MassCancel(_) | OrderCommand::CancelAfter(_) => return None,
         };
         Some((self.markets.get(instrument.0 as usize)?, account, name))
     }

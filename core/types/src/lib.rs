@@ -16,6 +16,7 @@
 mod advice;
 pub mod batch;
 pub mod batch_price;
+mod client_order_name;
 pub mod content;
 pub mod drop_reason;
 pub mod ids;
@@ -33,6 +34,7 @@ mod wide;
 
 pub use batch::*;
 pub use batch_price::*;
+pub use client_order_name::ClientOrderName;
 pub use content::ContentDigest;
 pub use drop_reason::*;
 pub use ids::*;

@@ -1,11 +1,11 @@
 //! Who may ask a command, and which accounts commands and events concern. Each such rule is here, once, over the groups of
 //! [`Command`] and [`Event`].
 
-use walras_types::{AccountId, ClientOrderId, InstrumentId, RejectReason, SessionId};
+use walras_types::{AccountId, ClientOrderId, ClientOrderName, EngineVersion, InstrumentId, RejectReason, SessionId};
 
 use crate::batch_command::BatchCommand;
 use crate::batch_event::BatchEvent;
-use crate::command::{AccountCommand, Command, InstrumentCommand, OrderCommand, SessionCommand, VenueCommand};
+use crate::command::{AccountCommand, Command, InstrumentCommand, NewOrder, OrderCommand, SessionCommand, VenueCommand};
 use crate::event::{AccountEvent, Event, OrderEvent, Rejected, SessionEvent};
 use crate::order_entry::Role;
 use crate::shards::ShardCommand;
@@ -100,6 +100,16 @@ impl Command {
         }
     }
 
+    /// The version of the engine from which on a log may hold it: programs that know only earlier ones cannot read it.
+    #[must_use]
+    #[inline]
+    pub const fn since(&self) -> EngineVersion {
+        match self {
+            Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_)) => EngineVersion(13),
+            _ => EngineVersion(0),
+        }
+    }
+
     /// The instrument that it names, if any.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
@@ -137,10 +147,12 @@ impl OrderCommand {
             Self::Cancel(c) => c.account,
             Self::Amend(c) => c.account,
             Self::MassCancel(c) => c.account,
+            Self::NewNamed(c) => c.account(),
+            Self::CancelAfter(c) => c.account,
         }
     }
 
-    /// Where; `None` for a mass cancel in all instruments.
+    /// Where; `None` for all instruments.
     #[must_use]
     pub const fn instrument(&self) -> Option<InstrumentId> {
         match self {
@@ -148,10 +160,12 @@ impl OrderCommand {
             Self::Cancel(c) => Some(c.instrument),
             Self::Amend(c) => Some(c.instrument),
             Self::MassCancel(c) => c.instrument,
+            Self::NewNamed(c) => Some(c.instrument()),
+            Self::CancelAfter(_) => None,
         }
     }
 
-    /// The participant's name for the order; `None` for a mass cancel.
+    /// The participant's name for the order; `None` for what is about many.
     #[must_use]
     pub const fn client_order_id(&self) -> Option<ClientOrderId> {
         match self {
@@ -159,6 +173,27 @@ impl OrderCommand {
             Self::Cancel(c) => Some(c.client_order_id),
             Self::Amend(c) => Some(c.amendment.client_order_id),
             Self::MassCancel(_) => None,
+            Self::NewNamed(c) => Some(c.client_order_id()),
+            Self::CancelAfter(_) => None,
+        }
+    }
+
+    /// The order that it enters, if it enters one.
+    #[must_use]
+    pub fn entered(&self) -> Option<NewOrder> {
+        match self {
+            Self::New(order) => Some(*order),
+            Self::NewNamed(named) => Some(named.order()),
+            Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
+        }
+    }
+
+    /// The text that its owner calls the order by which it enters.
+    #[must_use]
+    pub const fn name(&self) -> Option<ClientOrderName> {
+        match self {
+            Self::NewNamed(named) => Some(*named.name()),
+            Self::New(_) | Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
         }
     }
 }

@@ -7,6 +7,7 @@ use walras_types::{
 
 use crate::batch_command::{BatchCommand, BatchMarketCommand, SetAccountKey, SetIssuer};
 use crate::invalid::InvalidCommand;
+use crate::named_order::NamedOrder;
 use crate::shards::ShardCommand;
 
 /// What one log entry asks, but for the clearing of a batch ([`crate::batch::BlockProposal`]), which is longer. Grouped by what
@@ -46,6 +47,10 @@ pub enum OrderCommand {
     Amend(AmendOrder),
     /// Cancel all of an account's orders, or those of one instrument or side.
     MassCancel(MassCancel),
+    /// Enter an order that its owner names by a text. From version 13 of the engine on.
+    NewNamed(NamedOrder),
+    /// Cancel all of an account's orders after a time, unless it says so again before. From version 13 of the engine on.
+    CancelAfter(CancelAfter),
 }
 
 /// What the operator asks of instruments.
@@ -149,6 +154,15 @@ pub struct MassCancel {
     pub instrument: Option<InstrumentId>,
     /// Only of this side; `None` for both.
     pub side: Option<Side>,
+}
+
+/// A dead man's switch: the venue cancels all orders of the account once this much time has passed in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CancelAfter {
+    /// Whose.
+    pub account: AccountId,
+    /// After so many milliseconds; 0 switches it off.
+    pub timeout_ms: u64,
 }
 
 /// Opens a session.

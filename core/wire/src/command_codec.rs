@@ -8,9 +8,9 @@ use walras_types::{
 use crate::batch_command::{BatchCommand, BatchMarketCommand};
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::command::{
-    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, ClusterAction,
-    ClusterRequestNote, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand,
-    SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelAfter, CancelOrder, Checkpoint, CloseSession,
+    ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder, OpenSession, OrderCommand,
+    SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 /// Appends a command to `buffer`.
@@ -21,6 +21,8 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::Order(OrderCommand::Cancel(c)) => tagged(w, 2, c),
         Command::Order(OrderCommand::Amend(c)) => tagged(w, 3, c),
         Command::Order(OrderCommand::MassCancel(c)) => tagged(w, 4, c),
+        Command::Order(OrderCommand::NewNamed(c)) => tagged(w, 13, c),
+        Command::Order(OrderCommand::CancelAfter(c)) => tagged(w, 14, c),
         Command::Instrument(c) => encode_instrument_command(c, w),
         Command::Account(c) => encode_account_command(c, w),
         Command::Session(SessionCommand::Open(c)) => tagged(w, 6, c),
@@ -116,6 +118,8 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         10 => Command::Batch(BatchCommand::Close(Wire::get(r)?)),
         11 => Command::Shard(Wire::get(r)?),
         12 => Command::Invalid(Wire::get(r)?),
+        13 => Command::Order(OrderCommand::NewNamed(Wire::get(r)?)),
+        14 => Command::Order(OrderCommand::CancelAfter(Wire::get(r)?)),
         _ => return Err(DecodeError::layout(0, "a command's tag")),
     };
     r.clone().finish()?;
@@ -132,6 +136,7 @@ wire_struct!(NewOrder { account, instrument, client_order_id, terms });
 wire_struct!(CancelOrder { account, instrument, client_order_id });
 wire_struct!(AmendOrder { account, instrument, amendment });
 wire_struct!(MassCancel { account, instrument, side });
+wire_struct!(CancelAfter { account, timeout_ms });
 wire_struct!(OpenSession { account, token });
 wire_struct!(CloseSession { session });
 wire_struct!(Checkpoint { log_index, state_hash });

@@ -27,6 +27,7 @@ mod content;
 mod event;
 mod event_codec;
 mod invalid;
+mod named_order;
 pub mod order_entry;
 mod shards;
 
@@ -40,6 +41,7 @@ pub use content::content_digest;
 pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 pub use invalid::{InvalidCommand, decode_submitted};
+pub use named_order::NamedOrder;
 pub use shards::*;
 
 /// Version of the byte codecs. A log or a peer with another is refused.

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use walras_types::InstrumentId;
 
+use crate::accounts::{ACCOUNTS, AccountsJournal, INDEX, encode_index};
 use crate::day::Day;
 use crate::dbn::{self, DbnFile, Schema};
-use crate::files::{Files, OutFile};
+use crate::files::{Files, OutFile, Readers};
 use crate::journal::{BOOKS, Journal, Line, TRADES};
 use crate::keeper::Settings;
 use crate::manifest::{FileEntry, LISTINGS, Manifest, Missing, read_listings};
@@ -43,6 +44,14 @@ pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) ->
         if dir.join(name).exists() {
             entries.push(hashed(dir, name, rows)?);
         }
+    }
+    let mut private = Vec::new();
+    if let Some(accounts) = AccountsJournal::open(&dir.join(ACCOUNTS))? {
+        let index = encode_index(&accounts.each(|_| ())?);
+        let path = dir.join(INDEX);
+        let mut file = files.go_on(&path, 0, Readers::Venue).during("create", &path)?;
+        file.write_all(&index).and_then(|()| file.sync()).during("write", &path)?;
+        private = vec![hashed(dir, INDEX, 0)?, hashed(dir, ACCOUNTS, accounts.count)?];
     }
     let mut notes = Vec::new();
     let known: Vec<&Listing> = listings.iter().filter(|listing| found.by_instrument.contains_key(&listing.instrument)).collect();
@@ -92,6 +101,7 @@ pub(crate) fn close(files: &Files, dir: &Path, day: Day, settings: &Settings) ->
         books: found.books,
         depth: books.header().depth,
         files: entries,
+        private,
         notes,
     })
 }

@@ -2,9 +2,18 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Who may read a file that is created, as far as this process's mask allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    Anybody,
+    /// The user that the venue runs as.
+    Venue,
+}
 
 /// Writes files. Clones are cheap.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +76,13 @@ impl Files {
     }
 
     /// Opens or creates a file, truncated to a length, for appending.
-    pub(crate) fn go_on(&self, path: &Path, len: u64) -> io::Result<OutFile> {
+    pub(crate) fn go_on(&self, path: &Path, len: u64, readers: Readers) -> io::Result<OutFile> {
         self.step()?;
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let mode = match readers {
+            Readers::Anybody => 0o666,
+            Readers::Venue => 0o600,
+        };
+        let file = OpenOptions::new().create(true).append(true).mode(mode).open(path)?;
         file.set_len(len)?;
         Ok(OutFile { file, files: self.clone(), hasher: blake3::Hasher::new(), bytes: 0 })
     }

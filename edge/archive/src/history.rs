@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use walras_market_data::AccountRecord;
 use walras_types::{InstrumentId, TimeNs, TradeId};
 
 use crate::ArchiveError;
+use crate::accounts::{AccountPage, AccountQuery, Left, OfDay, OpenChains, of_day};
 use crate::day::Day;
 use crate::journal::{BOOKS, Journal, Line, TRADES};
 use crate::keeper::{PARTIAL, names};
@@ -13,6 +15,8 @@ use crate::record::{Book, Listing, Trade};
 
 /// Maximum number of records that a query reads. A page that ends there has a cursor for the next one.
 const SCAN_MAX: u64 = 131_072;
+/// The same of an account's records, each of which is a read of its own.
+const ACCOUNT_SCAN_MAX: u64 = 16_384;
 /// Maximum number of days that a query reads, likewise.
 const DAYS_MAX: usize = 32;
 
@@ -20,6 +24,7 @@ const DAYS_MAX: usize = 32;
 #[derive(Clone, Debug)]
 pub struct History {
     root: PathBuf,
+    open: OpenChains,
 }
 
 /// A day of the archive.
@@ -83,7 +88,12 @@ impl History {
     /// The archive in a folder.
     #[must_use]
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
+        Self { root: root.to_path_buf(), open: OpenChains::default() }
+    }
+
+    /// The archive that a service writes.
+    pub(crate) fn of_running(root: &Path, open: OpenChains) -> Self {
+        Self { root: root.to_path_buf(), open }
     }
 
     /// Its days with their folders, oldest first.
@@ -175,6 +185,33 @@ impl History {
             })?;
             if page.next.is_some() {
                 return Ok(page);
+            }
+        }
+        Ok(page)
+    }
+
+    /// A page of an account's records, newest first, of those that are wanted. A day costs no more than the account's own records.
+    pub fn account_records(
+        &self,
+        query: &AccountQuery,
+        is_wanted: impl Fn(&AccountRecord) -> bool,
+    ) -> Result<AccountPage, ArchiveError> {
+        let mut page = AccountPage::default();
+        let mut left = Left { records: ACCOUNT_SCAN_MAX, days: DAYS_MAX };
+        for (day, dir) in self.folders()?.iter().rev().filter(|(day, _)| day.start() < query.until) {
+            if day.end() <= query.since {
+                break;
+            }
+            let closed = self.root.join(day.to_string());
+            // It may have been closed since the folders were listed.
+            let dir = if dir.exists() { dir } else { &closed };
+            match of_day(query, &is_wanted, (*day, dir), &self.open, &mut left, &mut page)? {
+                OfDay::GoesOn => {}
+                OfDay::Over => return Ok(page),
+                OfDay::Ends(next) => {
+                    page.next = Some(next);
+                    return Ok(page);
+                }
             }
         }
         Ok(page)

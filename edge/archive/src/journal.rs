@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Each begins with a header of 64 bytes: magic, version u32, depth u32, day u32, zeros, the day's first log_index u64 at 24,
-//! CRC32C at 60. All numbers are little-endian. A *progress* says that all entries up to `log_index` are in, and how many books (in
-//! `trade_id`); a *missing* that the entries from `trade_id` to `log_index` are not.
+//! CRC32C at 60. All numbers are little-endian. A *progress* says that all entries up to `log_index` are in, how many books (in
+//! `trade_id`), and how many records of accounts (in `price_ticks`, see `accounts.rs`); a *missing* that the entries from `trade_id` to `log_index` are not.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -43,7 +43,7 @@ const WINDOW_BYTES: usize = 1 << 18;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Trade(Trade),
-    Progress { last: LogIndex, time: TimeNs, books: u64 },
+    Progress { last: LogIndex, time: TimeNs, books: u64, accounts: u64 },
     Missing { first: LogIndex, last: LogIndex, time: TimeNs },
 }
 
@@ -96,21 +96,21 @@ pub(crate) fn book_bytes(depth: u32) -> usize {
     32 + 2 * depth as usize * LEVEL_BYTES
 }
 
-fn seal(bytes: &mut [u8]) {
+pub(crate) fn seal(bytes: &mut [u8]) {
     let at = bytes.len() - 4;
     let crc = crc32c::crc32c(&bytes[..at]);
     bytes[at..].copy_from_slice(&crc.to_le_bytes());
 }
 
-fn is_sealed(bytes: &[u8]) -> bool {
+pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes.split_last_chunk::<4>().is_some_and(|(all, crc)| u32::from_le_bytes(*crc) == crc32c::crc32c(all))
 }
 
-fn half(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn half(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(*bytes[at..].first_chunk().expect("fields lie inside of a record"))
 }
 
-fn word(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("fields lie inside of a record"))
 }
 
@@ -132,9 +132,9 @@ impl Line {
                 bytes[4..8].copy_from_slice(&t.instrument.0.to_le_bytes());
                 [t.log_index.0, t.time.0, t.trade_id.0, t.price.get().unsigned_abs(), t.size.get()]
             }
-            Self::Progress { last, time, books } => {
+            Self::Progress { last, time, books, accounts } => {
                 bytes[0] = 2;
-                [last.0, time.0, books, 0, 0]
+                [last.0, time.0, books, accounts, 0]
             }
             Self::Missing { first, last, time } => {
                 bytes[0] = 3;
@@ -165,7 +165,7 @@ impl Line {
                     _ => return None,
                 },
             })),
-            2 => Some(Self::Progress { last: log_index, time, books: third }),
+            2 => Some(Self::Progress { last: log_index, time, books: third, accounts: word(bytes, 32) }),
             3 => Some(Self::Missing { first: LogIndex(third), last: log_index, time }),
             _ => None,
         }
@@ -339,15 +339,15 @@ impl Journal {
         Ok(None)
     }
 
-    /// Position and content of the last progress record whose book snapshots exist, according to `is_there`. Records after the last
+    /// Position and content of the last progress record whose book snapshots and records of accounts exist, according to `is_there`. Records after the last
     /// sync may be damaged.
-    pub(crate) fn last_progress(&self, is_there: impl Fn(u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
+    pub(crate) fn last_progress(&self, is_there: impl Fn(u64, u64) -> bool) -> Result<Option<(u64, Line)>, ArchiveError> {
         let mut bytes = [0; LINE_BYTES];
         for at in (0..self.count).rev() {
             self.read(at, &mut bytes)?;
             if is_sealed(&bytes)
-                && let Some(line @ Line::Progress { books, .. }) = Line::decode(&bytes)
-                && is_there(books)
+                && let Some(line @ Line::Progress { books, accounts, .. }) = Line::decode(&bytes)
+                && is_there(books, accounts)
             {
                 return Ok(Some((at, line)));
             }
@@ -388,7 +388,7 @@ mod tests {
             trade(None),
             trade(Some(Side::Buy)),
             trade(Some(Side::Sell)),
-            Line::Progress { last: LogIndex(8), time: TimeNs(3), books: 5 },
+            Line::Progress { last: LogIndex(8), time: TimeNs(3), books: 5, accounts: 6 },
             Line::Missing { first: LogIndex(2), last: LogIndex(8), time: TimeNs(3) },
         ];
         for line in lines {

@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use crossbeam_channel::Sender;
 use walras_engine::Engine;
 use walras_log_store::{Disk, LockKind, RealDisk};
+use walras_market_data::Recorded;
 use walras_types::{InstrumentId, LogIndex, TimeNs};
 
+use crate::accounts::{self, ACCOUNTS, AccountsJournal, Heads, OpenChains};
 use crate::close::close;
 use crate::day::Day;
-use crate::files::Files;
+use crate::files::{Files, Readers};
 use crate::journal::{BOOKS, Header, Journal, Line, TRADES, encode_book, holds_any};
 use crate::manifest::{LISTINGS, MANIFEST, Manifest, encode_listings, read_listings};
 use crate::record::{Batch, Book, Listing, Span};
@@ -65,6 +67,8 @@ pub struct Keeper {
     seen_time: TimeNs,
     durable: LogIndex,
     missing: u64,
+    /// For readers.
+    open: OpenChains,
     /// Excludes other processes.
     _lock: <RealDisk as Disk>::Lock,
 }
@@ -81,9 +85,16 @@ struct OpenDay {
     /// Bytes to be written.
     trades: Vec<u8>,
     books: Vec<u8>,
+    accounts: Vec<u8>,
     /// Durable bytes.
     trades_len: u64,
     books_len: u64,
+    accounts_len: u64,
+    /// Number of records of accounts, including those to be written.
+    accounts_count: u64,
+    /// The last record of each account, and those that changed since the last write.
+    heads: Heads,
+    changed_heads: Heads,
     /// Number of book snapshots, including those to be written.
     books_count: u64,
     /// The last book snapshot of each instrument.
@@ -103,8 +114,13 @@ impl OpenDay {
             progress: LogIndex(0),
             trades: header(false),
             books: header(true),
+            accounts: accounts::header(day, first).to_vec(),
             trades_len: 0,
             books_len: 0,
+            accounts_len: 0,
+            accounts_count: 0,
+            heads: Heads::new(),
+            changed_heads: Heads::new(),
             books_count: 0,
             last_books: BTreeMap::new(),
             has_new_listings: true,
@@ -123,12 +139,23 @@ impl OpenDay {
             Err(ArchiveError::Damaged { .. }) if !holds_any(&dir.join(TRADES))? => return Ok(None),
             opened => opened?,
         };
-        let Some((_, Line::Progress { .. })) = trades.last_progress(|_| true)? else { return Ok(None) };
+        let Some((_, Line::Progress { .. })) = trades.last_progress(|_, _| true)? else { return Ok(None) };
         let books = Journal::open(&dir.join(BOOKS), true)?;
-        let there = books.count();
-        let Some((at, Line::Progress { last, time, books: books_count })) = trades.last_progress(|count| count <= there)? else {
+        let accounts = AccountsJournal::open(&dir.join(ACCOUNTS))?;
+        let there = (books.count(), accounts.as_ref().map_or(0, |accounts| accounts.count));
+        let is_there = |books, accounts| books <= there.0 && accounts <= there.1;
+        let Some((at, Line::Progress { last, time, books: books_count, accounts: accounts_count })) =
+            trades.last_progress(is_there)?
+        else {
             return Ok(None);
         };
+        let accounts_len = if accounts.is_some() { accounts::len_of(accounts_count) } else { 0 };
+        let heads = match accounts {
+            Some(accounts) => accounts.cut(accounts_count).each(|_| ())?,
+            None => Heads::new(),
+        };
+        // A day that a program began which kept no records of accounts.
+        let header = if accounts_len == 0 { accounts::header(day, trades.header().first).to_vec() } else { Vec::new() };
         let books = books.cut(books_count);
         let slot = TimeNs(time.0 / KEYFRAME_NS * KEYFRAME_NS);
         let mut last_books = BTreeMap::new();
@@ -144,8 +171,13 @@ impl OpenDay {
             progress: last,
             trades: Vec::new(),
             books: Vec::new(),
+            accounts: header,
             trades_len: trades.len_of(at + 1),
             books_len: books.len_of(books_count),
+            accounts_len,
+            accounts_count,
+            changed_heads: heads.clone(),
+            heads,
             books_count,
             last_books,
             has_new_listings: false,
@@ -170,6 +202,13 @@ impl OpenDay {
         self.last_books.insert(book.instrument, book);
     }
 
+    fn take_account(&mut self, recorded: &Recorded) {
+        accounts::encode(recorded, self.accounts_count, &mut self.heads, &mut self.accounts);
+        self.accounts_count += 1;
+        let kind = accounts::kind_of(&recorded.record);
+        self.changed_heads.insert((recorded.account, kind), self.accounts_count);
+    }
+
     fn has_news(&self) -> bool {
         self.progress < self.last || !self.is_made
     }
@@ -186,10 +225,12 @@ impl OpenDay {
             files.put(&path, &encode_listings(listings.values())).during("write", &path)?;
         }
         let (trades, books) = (dir.join(TRADES), dir.join(BOOKS));
-        append(files, &books, self.books_len, &self.books)?;
+        append(files, &books, self.books_len, &self.books, Readers::Anybody)?;
+        append(files, &dir.join(ACCOUNTS), self.accounts_len, &self.accounts, Readers::Venue)?;
         let before = self.trades.len();
-        Line::Progress { last: self.last, time: self.last_time, books: self.books_count }.encode(&mut self.trades);
-        let written = append(files, &trades, self.trades_len, &self.trades)
+        Line::Progress { last: self.last, time: self.last_time, books: self.books_count, accounts: self.accounts_count }
+            .encode(&mut self.trades);
+        let written = append(files, &trades, self.trades_len, &self.trades, Readers::Anybody)
             .and_then(|()| if self.is_made { Ok(()) } else { files.sync_dir(&dir).during("sync", &dir) });
         if let Err(e) = written {
             self.trades.truncate(before);
@@ -197,19 +238,21 @@ impl OpenDay {
         }
         self.trades_len += self.trades.len() as u64;
         self.books_len += self.books.len() as u64;
+        self.accounts_len += self.accounts.len() as u64;
         self.trades.clear();
         self.books.clear();
+        self.accounts.clear();
         self.progress = self.last;
         (self.is_made, self.has_new_listings) = (true, false);
         Ok(())
     }
 }
 
-fn append(files: &Files, path: &Path, at: u64, bytes: &[u8]) -> Result<(), ArchiveError> {
+fn append(files: &Files, path: &Path, at: u64, bytes: &[u8], readers: Readers) -> Result<(), ArchiveError> {
     if bytes.is_empty() {
         return Ok(());
     }
-    let mut file = files.go_on(path, at).during("open", path)?;
+    let mut file = files.go_on(path, at, readers).during("open", path)?;
     file.write_all(bytes).during("write", path)?;
     file.sync().during("sync", path)
 }
@@ -231,6 +274,7 @@ impl Keeper {
             seen_time: TimeNs(0),
             durable: LogIndex(0),
             missing: 0,
+            open: OpenChains::default(),
             _lock: lock,
         };
         let names = names(&root)?;
@@ -250,6 +294,7 @@ impl Keeper {
             keeper.recover(day)?;
         }
         keeper.durable = keeper.seen;
+        keeper.show();
         Ok(keeper)
     }
 
@@ -260,24 +305,38 @@ impl Keeper {
             Some(open) => {
                 // Files of an interrupted close.
                 for name in names(&dir)? {
-                    if ![TRADES, BOOKS, LISTINGS].contains(&name.as_str()) {
+                    if ![TRADES, BOOKS, ACCOUNTS, LISTINGS].contains(&name.as_str()) {
                         let path = dir.join(name);
                         self.files.remove_file(&path).during("remove", &path)?;
                     }
                 }
-                for (name, len) in [(TRADES, open.trades_len), (BOOKS, open.books_len)] {
+                for (name, len) in [(TRADES, open.trades_len), (BOOKS, open.books_len), (ACCOUNTS, open.accounts_len)] {
                     let path = dir.join(name);
-                    self.files.go_on(&path, len).and_then(|file| file.sync()).during("cut", &path)?;
+                    if len > 0 {
+                        self.files.go_on(&path, len, Readers::Venue).and_then(|file| file.sync()).during("cut", &path)?;
+                    }
                 }
                 self.learn(read_listings(&dir)?);
                 if open.last > self.seen {
                     (self.seen, self.seen_time) = (open.last, open.last_time);
                 }
+                self.show();
                 self.closing.extend(self.days.drain(..).map(|ended| ended.day));
                 self.days.push_back(open);
                 Ok(())
             }
         }
+    }
+
+    /// Shows readers what is durable of the days that are open.
+    fn show(&mut self) {
+        let days = self.days.iter_mut();
+        self.open.all(days.map(|day| (day.day, day.accounts_count, std::mem::take(&mut day.changed_heads))));
+    }
+
+    /// Where the records of accounts begin, of days that are not closed.
+    pub(crate) fn open_chains(&self) -> OpenChains {
+        self.open.clone()
     }
 
     fn learn(&mut self, listings: Vec<Listing>) {
@@ -312,14 +371,15 @@ impl Keeper {
     /// Bytes taken that are not durable.
     #[must_use]
     pub fn waiting_bytes(&self) -> usize {
-        self.days.iter().map(|day| day.trades.len() + day.books.len()).sum()
+        self.days.iter().map(|day| day.trades.len() + day.books.len() + day.accounts.len()).sum()
     }
 
     /// Takes the next entries into memory, except those that it has.
     pub fn take(&mut self, batch: Batch) {
-        let Batch { spans, listings, trades, books } = batch;
+        let Batch { spans, listings, trades, books, accounts } = batch;
         self.learn(listings);
         let (mut trades, mut books) = (trades.into_iter().peekable(), books.into_iter().peekable());
+        let mut accounts = accounts.into_iter().peekable();
         for span in spans {
             let seen = self.seen;
             let is_new = span.last > seen;
@@ -334,6 +394,11 @@ impl Keeper {
             while let Some(book) = books.next_if(|book| book.log_index <= span.last) {
                 if let Some(day) = self.days.back_mut().filter(|_| is_new && book.log_index > seen) {
                     day.take_book(&book);
+                }
+            }
+            while let Some(recorded) = accounts.next_if(|recorded| recorded.id.log_index <= span.last) {
+                if let Some(day) = self.days.back_mut().filter(|_| is_new && recorded.id.log_index > seen) {
+                    day.take_account(&recorded);
                 }
             }
             if is_new && let Some(day) = self.days.back_mut() {
@@ -375,10 +440,11 @@ impl Keeper {
 
     /// Makes the data in memory durable. Data that could not be written stays for the next call.
     pub fn commit(&mut self) -> Result<(), ArchiveError> {
-        let Self { settings, files, days, listings, closing, .. } = self;
+        let Self { settings, files, days, listings, closing, open, .. } = self;
         for day in days.iter_mut().filter(|day| day.has_news()) {
             day.write(files, &settings.folder, listings)?;
         }
+        open.all(days.iter_mut().map(|day| (day.day, day.accounts_count, std::mem::take(&mut day.changed_heads))));
         while days.len() > 1 {
             closing.extend(days.pop_front().map(|day| day.day));
         }
@@ -395,6 +461,7 @@ impl Keeper {
             // Renamed by an earlier call, which then failed.
             self.files.sync_dir(&root).during("sync", &root)?;
             self.closing.pop_front();
+            self.open.closed(day);
             return Manifest::read(&closed).map(Some);
         }
         let manifest = close(&self.files, &partial, day, &self.settings)?;
@@ -403,6 +470,7 @@ impl Keeper {
         self.files.rename(&partial, &closed).during("rename to", &closed)?;
         self.files.sync_dir(&root).during("sync", &root)?;
         self.closing.pop_front();
+        self.open.closed(day);
         self.remove_before(day)?;
         Ok(Some(manifest))
     }

@@ -8,12 +8,13 @@
 //! log ------------> Again (what the queue had no room for) --^                      manifest, renamed at once
 //! ```
 //!
-//! A day's folder is `2026-11-21.partial` while it grows: two journals of fixed-size records, each with a checksum. When an entry
+//! A day's folder is `2026-11-21.partial` while it grows: journals of fixed-size records, each with a checksum, of trades, of books, and
+//! of what happened to accounts, which is private (`accounts.rs`). When an entry
 //! of a later day comes, the journals are final. Then the export files are made from them, then a manifest with the hash of every
 //! file, and then the folder is renamed to `2026-11-21`. So a closed day is complete or absent.
 //!
 //! *Deliberately absent*: any effect on the market (data that does not fit the queue is read from the log again), batch markets'
-//! blocks (their headers are their own proof), private data (a trade's parties), order-by-order books, a reader of Parquet (the
+//! blocks (their headers are their own proof), order-by-order books, a reader of Parquet (the
 //! journals answer queries; Parquet is for others).
 //!
 //! *Invariants*
@@ -21,12 +22,13 @@
 //!   have had without the crash.
 //! - A closed day is complete and in log order, or its manifest lists the missing entries: those that did not fit the queue and
 //!   that the log no longer had when they were read again.
-//! - A reader gets an intact record or an error.
+//! - A reader gets an intact record or an error. What happened to an account is in no file that is given out.
 //!
 //! *Start reading* at [`Recorder`] (what is recorded, and when), then [`Keeper`] (storage), then [`History`] (queries).
 //!
 //! *Sources*: Parquet's format documentation; Databento's public documentation of DBN, version 3.
 
+mod accounts;
 mod again;
 mod close;
 mod day;
@@ -42,6 +44,7 @@ mod recorder;
 mod service;
 mod verify;
 
+pub use accounts::{AccountCursor, AccountPage, AccountQuery, RecordKind};
 pub use again::{Again, Refill};
 pub use day::Day;
 pub use files::{Faults, Files};

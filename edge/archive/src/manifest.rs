@@ -56,8 +56,11 @@ pub struct Manifest {
     pub books: u64,
     /// Maximum levels per side in a book snapshot.
     pub depth: u32,
-    /// All files except the manifest.
+    /// All files except the manifest and those that are private.
     pub files: Vec<FileEntry>,
+    /// Files that only the venue reads: what happened to accounts. They are not given out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub private: Vec<FileEntry>,
     /// Files that were not made, and why.
     pub notes: Vec<String>,
 }

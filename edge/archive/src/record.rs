@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use walras_gateway::InstrumentScale;
+use walras_market_data::Recorded;
 use walras_types::{InstrumentId, InstrumentSpec, LogIndex, PriceTicks, Side, SizeLots, TimeNs, TradeId};
 use walras_wire::AssetSpec;
 
@@ -84,6 +85,8 @@ pub struct Batch {
     pub trades: Vec<Trade>,
     /// Their book snapshots, in order.
     pub books: Vec<Book>,
+    /// What happened to accounts, in order.
+    pub accounts: Vec<Recorded>,
 }
 
 /// An instrument: its name and its units.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{SendTimeoutError, Sender, TrySendError};
 use walras_engine::{DepthLevel, Engine};
+use walras_market_data::Recorded;
 use walras_types::{InstrumentId, LogIndex, OrderId, Side, TimeNs};
 use walras_wire::{Event, InstrumentEvent, OrderEvent};
 
@@ -84,11 +85,12 @@ impl Recorder {
         (time.0 / self.every_ns).saturating_add(1).saturating_mul(self.every_ns)
     }
 
-    /// An entry was applied, with these events: `engine` is the state after it.
-    pub fn on_entry(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event], engine: &Engine) {
+    /// An entry was applied, with these events, and this is what it recorded of accounts: `engine` is the state after it.
+    pub fn on_entry(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event], accounts: &[Recorded], engine: &Engine) {
         let is_new = log_index >= self.from;
         if is_new {
             self.cover(log_index, time);
+            self.batch.accounts.extend_from_slice(accounts);
         }
         // The latest incoming order; `None` in an uncross.
         let mut incoming = None;
@@ -108,9 +110,13 @@ impl Recorder {
         if is_new && self.listed < engine.instruments().len() {
             self.list(engine);
         }
-        if self.batch.trades.len() + self.batch.books.len() >= BATCH_RECORDS {
+        if self.pending() >= BATCH_RECORDS {
             self.flush();
         }
+    }
+
+    fn pending(&self) -> usize {
+        self.batch.trades.len() + self.batch.books.len() + self.batch.accounts.len()
     }
 
     fn cover(&mut self, log_index: LogIndex, time: TimeNs) {
@@ -205,9 +211,9 @@ impl Recorder {
         let Err(TrySendError::Full(batch)) = sent else { return };
         // The archive's disk is full or stalled: the start of the venue no longer waits for it.
         self.may_wait = false;
-        if batch.trades.len() + batch.books.len() < BATCH_RECORDS_MAX {
-            self.batch = batch;
-        } else {
+        self.batch = batch;
+        if self.pending() >= BATCH_RECORDS_MAX {
+            self.batch = Batch::default();
             // Dropped. The archive sees from the next batch's first entry which entries are missing.
             self.listed = 0;
             self.changed.fill(true);

@@ -11,6 +11,7 @@ use walras_engine::Engine;
 use walras_types::LogIndex;
 
 use crate::ArchiveError;
+use crate::accounts::OpenChains;
 use crate::again::{Again, Refill};
 use crate::files::Files;
 use crate::history::History;
@@ -48,6 +49,7 @@ pub struct StatusView {
 pub struct Status {
     view: Arc<Mutex<StatusView>>,
     root: PathBuf,
+    open: OpenChains,
 }
 
 impl Status {
@@ -55,7 +57,7 @@ impl Status {
     #[must_use]
     pub fn of_trouble(folder: &Path, why: &ArchiveError) -> Self {
         let view = StatusView { trouble: Some(why.to_string()), ..StatusView::default() };
-        Self { view: Arc::new(Mutex::new(view)), root: folder.to_path_buf() }
+        Self { view: Arc::new(Mutex::new(view)), root: folder.to_path_buf(), open: OpenChains::default() }
     }
 
     /// The current status.
@@ -67,7 +69,7 @@ impl Status {
     /// What it holds.
     #[must_use]
     pub fn history(&self) -> History {
-        History::new(&self.root)
+        History::of_running(&self.root, self.open.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, StatusView> {
@@ -92,7 +94,7 @@ impl Service {
         let keeper = Keeper::open(settings.clone(), files)?;
         let durable = keeper.durable();
         let view = StatusView { durable, ..StatusView::default() };
-        let status = Status { view: Arc::new(Mutex::new(view)), root: settings.folder.clone() };
+        let status = Status { view: Arc::new(Mutex::new(view)), root: settings.folder.clone(), open: keeper.open_chains() };
         let ((batches, incoming), (stop, stopped)) = (bounded(BATCHES_MAX), bounded(1));
         let thread = ArchiveThread {
             keeper,

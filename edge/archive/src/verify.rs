@@ -5,6 +5,7 @@ use std::path::Path;
 use walras_types::{LogIndex, TimeNs};
 
 use crate::ArchiveError;
+use crate::accounts::{ACCOUNTS, AccountsJournal};
 use crate::close::hashed;
 use crate::day::Day;
 use crate::journal::{BOOKS, Journal, Line, TRADES};
@@ -28,7 +29,7 @@ pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
     if dir.file_name().is_none_or(|name| name.to_string_lossy() != manifest.day) {
         return Err(damaged(format!("its manifest is that of {day}")));
     }
-    for file in &manifest.files {
+    for file in manifest.files.iter().chain(&manifest.private) {
         let found = hashed(dir, &file.name, file.rows)?;
         if found != *file {
             return Err(damaged(format!(
@@ -53,6 +54,14 @@ pub fn verify_day(dir: &Path) -> Result<Verified, ArchiveError> {
         count += u64::from(matches!(line, Line::Trade(_)));
         Ok(true)
     })?;
+    let accounts = match AccountsJournal::open(&dir.join(ACCOUNTS))? {
+        Some(accounts) => accounts.each(|_| ()).map(|_| accounts.count)?,
+        None => 0,
+    };
+    let rows = manifest.private.iter().find(|file| file.name == ACCOUNTS).map_or(0, |file| file.rows);
+    if accounts != rows {
+        return Err(damaged(format!("{ACCOUNTS} has {accounts} records, and its manifest says {rows}")));
+    }
     let books = Journal::open(&dir.join(BOOKS), true)?;
     let mut book_time = TimeNs(0);
     books.books(0, |at, book| {

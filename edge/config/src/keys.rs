@@ -207,6 +207,8 @@ sections! {
         listen: String = "127.0.0.1:7070";
         /// Address and port to listen on for operators alone, with places of its own: a connection that has shown no operator's key after 5 s is closed. Bind it to an address that only operators reach, such as one of a private network. Empty for none.
         operator_listen: String = "";
+        /// Origins whose pages may use the API from a browser, as `https://desk.example`; `"*"` for any. Without one, only the venue's own page does.
+        cors_origins: Vec<String> = [];
         /// Connections of clients at a time: HTTP, WebSocket and order entry together. Where the system's limit of open files leaves fewer, that many; the venue says so at its start. Beyond it an idle connection without a key is closed for each new one, of the address that has the most.
         connections_max: usize = 4096_u16;
         /// The same of one address (of IPv6, of one network of 64 bits); operators' do not count. Behind a proxy, where all clients have one address, give as many as `connections_max`.

@@ -179,6 +179,14 @@ impl Config {
             let value = self.http.listen.clone();
             return Err(ConfigError::Address { key: "http.listen", value, example: "127.0.0.1:7070" });
         }
+        let is_origin = |origin: &String| {
+            let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+            origin == "*" || host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']))
+        };
+        if let Some(wrong) = self.http.cors_origins.iter().find(|origin| !is_origin(origin)) {
+            let advice = "give origins as https://desk.example, without a path, or \"*\"";
+            return Err(ConfigError::Range { key: "http.cors_origins", value: wrong.clone(), advice });
+        }
         if !self.binance.listen.is_empty() && self.binance.listen.parse::<std::net::SocketAddr>().is_err() {
             let value = self.binance.listen.clone();
             return Err(ConfigError::Address { key: "binance.listen", value, example: "127.0.0.1:7075" });

@@ -8,12 +8,14 @@ use tracing::{info, warn};
 use walras_archive::{Again, Recorder, Refill, Service};
 use walras_engine::Engine;
 use walras_log_store::Disk;
+use walras_market_data::{OrderHistories, Recorded};
+use walras_replica::State;
 use walras_replica_log::{Dump, ReplicaLog, SnapshotReader, Snapshots};
 use walras_sequencer::decode_entry;
 use walras_types::LogIndex;
 use walras_wire::Event;
 
-use crate::{LogReadError, engine_of_snapshot};
+use crate::LogReadError;
 
 /// A recorder that goes on from `engine`, which was restored from a snapshot. Where the archive has less than the snapshot holds,
 /// the entries between are taken from the log, as far as it has them.
@@ -38,7 +40,7 @@ pub fn recorder_of_replica<D: Disk>(
             let bytes = snapshots.read(info.meta.slot).and_then(SnapshotReader::read_all).map_err(|e| e.to_string());
             restore(index, &bytes.map_err(|detail| not_restored(index, &detail))?)?
         }
-        None => Engine::new(),
+        None => (Engine::new(), OrderHistories::default()),
     };
     let mut late = Late::new(service, state);
     let Ok(mut reader) = log.decided(late.next(), decided) else { return Ok(too_late(service, engine)) };
@@ -52,8 +54,8 @@ pub fn recorder_of_replica<D: Disk>(
     Ok(late.recorder)
 }
 
-fn restore(index: LogIndex, bytes: &[u8]) -> Result<Engine, LogReadError> {
-    engine_of_snapshot(bytes).map_err(|detail| not_restored(index, &detail))
+fn restore(index: LogIndex, bytes: &[u8]) -> Result<(Engine, OrderHistories), LogReadError> {
+    State::decode_for_archive(bytes).map_err(|detail| not_restored(index, &detail))
 }
 
 fn not_restored(index: LogIndex, detail: &str) -> LogReadError {
@@ -113,11 +115,11 @@ fn look_at_replica<D: Disk>(disk: &D, dir: &Path, again: &mut Again<'_>) -> Resu
     let Some(first) = next.as_ref().map(|committed| committed.first) else { return Ok(Look::Read) };
     let indices: Vec<LogIndex> = dump.snapshots.iter().map(|info| info.meta.log_index).collect();
     let Some(from) = states(&indices, again).into_iter().find(|from| first <= from.next()) else { return Ok(Look::TooLate) };
-    let engine = match dump.snapshots.iter().find(|info| info.meta.log_index == from) {
-        Some(info) => engine_of_snapshot(&dump.state(info).map_err(|e| e.to_string())?)?,
-        None => Engine::new(),
+    let state = match dump.snapshots.iter().find(|info| info.meta.log_index == from) {
+        Some(info) => State::decode_for_archive(&dump.state(info).map_err(|e| e.to_string())?)?,
+        None => (Engine::new(), OrderHistories::default()),
     };
-    let Some(mut late) = Late::again(again, engine) else { return Ok(Look::TooLate) };
+    let Some(mut late) = Late::again(again, state) else { return Ok(Look::TooLate) };
     while let Some(committed) = next {
         for (log_index, bytes) in (committed.first.0..).map(LogIndex).zip(committed.pack.entries()) {
             if log_index >= late.next() {
@@ -151,20 +153,23 @@ fn order_states(snapshots: &[LogIndex], seen: LogIndex, until: LogIndex) -> Vec<
 /// Entries that the archive has yet to see, and the state that they are applied to.
 struct Late {
     engine: Engine,
+    histories: OrderHistories,
     recorder: Recorder,
     events: Vec<Event>,
+    records: Vec<Recorded>,
 }
 
 impl Late {
-    fn new(service: &Service, engine: Engine) -> Self {
+    fn new(service: &Service, (engine, histories): (Engine, OrderHistories)) -> Self {
         info!("the archive reads the log from entry {} on", engine.last_applied().next());
         let recorder = service.recorder(&engine);
-        Self { engine, recorder, events: Vec::new() }
+        Self { engine, histories, recorder, events: Vec::new(), records: Vec::new() }
     }
 
     /// While the venue runs; `None` where nothing that is missing comes after that state.
-    fn again(again: &Again<'_>, engine: Engine) -> Option<Self> {
-        Some(Self { recorder: again.recorder(&engine)?, engine, events: Vec::new() })
+    fn again(again: &Again<'_>, (engine, histories): (Engine, OrderHistories)) -> Option<Self> {
+        let recorder = again.recorder(&engine)?;
+        Some(Self { engine, histories, recorder, events: Vec::new(), records: Vec::new() })
     }
 
     fn next(&self) -> LogIndex {
@@ -175,7 +180,9 @@ impl Late {
         let entry = decode_entry(index, bytes).map_err(|e| LogReadError::Entry { index, detail: e.to_string() })?;
         self.events.clear();
         entry.apply(&mut self.engine, &mut self.events);
-        self.recorder.on_entry(index, entry.time, &self.events, &self.engine);
+        self.records.clear();
+        self.histories.on_entry(index, entry.time, entry.content.command(), &self.events, &mut self.records);
+        self.recorder.on_entry(index, entry.time, &self.events, &self.records, &self.engine);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use walras_engine::{Balance, Engine, Position};
 use walras_market_data::{AccountDelta, AccountView, Fill, OfferChange, OfferFill, OrderStatus, OrderView, StandingOffer};
-use walras_types::{AccountId, AssetId, InstrumentId, OrderId, OrderTerms};
+use walras_types::{AccountId, AssetId, ClientOrderName, InstrumentId, OrderId, OrderTerms};
 use walras_wire::{CancelReason, Command, OrderCommand};
 
 use crate::visits::{ListedOrder, is_position};
@@ -19,6 +19,8 @@ pub struct OrderUpdate {
     pub order: OrderView,
     /// What it says, where that is known.
     pub terms: Option<OrderTerms>,
+    /// The text that its owner calls it by.
+    pub name: Option<ClientOrderName>,
     /// Why it is gone, if it was cancelled.
     pub cancelled: Option<CancelReason>,
 }
@@ -77,7 +79,7 @@ pub(crate) fn positions(engine: &Engine, account: AccountId) -> Vec<(InstrumentI
 pub(crate) struct Watched {
     readers: usize,
     view: AccountView,
-    terms: BTreeMap<OrderId, OrderTerms>,
+    terms: BTreeMap<OrderId, (OrderTerms, Option<ClientOrderName>)>,
     has_news: bool,
     changed: BTreeMap<OrderId, OrderUpdate>,
     fills: Vec<Fill>,
@@ -89,7 +91,8 @@ impl Watched {
     fn add(&mut self, open: &[ListedOrder]) {
         for ListedOrder { instrument, order, history } in open {
             let has_traded = history.is_some_and(|history| !history.filled.is_zero());
-            self.terms.insert(order.order_id, order.terms);
+            let name = history.and_then(|history| history.about?.name);
+            self.terms.insert(order.order_id, (order.terms, name));
             self.view.add(OrderView {
                 instrument: *instrument,
                 order_id: order.order_id,
@@ -111,8 +114,10 @@ impl Watched {
         let mut cancelled = None;
         match *delta {
             AccountDelta::Entered { order_id, size: Some(_), .. } => {
-                if let Some(Command::Order(OrderCommand::New(new))) = command {
-                    self.terms.insert(order_id, new.terms);
+                if let Some(Command::Order(order)) = command
+                    && let Some(new) = order.entered()
+                {
+                    self.terms.insert(order_id, (new.terms, order.name()));
                 }
             }
             AccountDelta::Filled(fill) => self.fills.push(fill),
@@ -121,7 +126,7 @@ impl Watched {
                 // Changed by this command, or triggered by it.
                 if let Some(Command::Order(OrderCommand::Amend(amend))) = command
                     && (amend.instrument, amend.amendment.client_order_id) == (instrument, client_order_id)
-                    && let Some(terms) = self.terms.get_mut(&order_id)
+                    && let Some((terms, _)) = self.terms.get_mut(&order_id)
                 {
                     *terms = terms.amended(&amend.amendment);
                 }
@@ -134,8 +139,8 @@ impl Watched {
         }
         self.has_news = true;
         if let Some(order) = self.view.apply(delta) {
-            let terms = self.terms.get(&order.order_id).copied();
-            self.changed.insert(order.order_id, OrderUpdate { order, terms, cancelled });
+            let (terms, name) = self.terms.get(&order.order_id).copied().unzip();
+            self.changed.insert(order.order_id, OrderUpdate { order, terms, name: name.flatten(), cancelled });
             if matches!(order.status, OrderStatus::Filled | OrderStatus::Cancelled) {
                 self.terms.remove(&order.order_id);
             }

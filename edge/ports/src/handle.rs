@@ -7,7 +7,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_access::Clock;
 use walras_sequencer::SignedBy;
-use walras_types::{AccountId, BatchMarketId, LogIndex, NonceUse, Ordinal, RejectReason};
+use walras_types::{AccountId, BatchMarketId, LogIndex, NonceUse, Ordinal, RejectReason, SessionId};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{BatchCommand, Command, SubmitTransaction, VenueCommand, content_digest};
 
@@ -88,10 +88,27 @@ impl VenueHandle {
     /// Queues an account's command under a number of its session and waits for its outcome. A caller that gets no outcome sends the same
     /// again, here or to another replica that leads: it takes effect once. Another command under the same number is refused.
     pub async fn numbered(&self, account: AccountId, ordinal: Ordinal, command: Command) -> Result<NumberedOutcome, NoOutcome> {
+        self.submit_numbered(account, ordinal, command)?.await.unwrap_or(Err(NoOutcome::GONE))
+    }
+
+    /// Queues a signed command. The receiver gets its outcome once it is durable and applied.
+    pub fn submit_by(&self, signed: SignedBy, command: Command) -> Result<Answer, RejectReason> {
+        let (reply, outcome) = oneshot::channel();
+        self.queue(command, Asker::Reply(reply), signed)?;
+        Ok(outcome)
+    }
+
+    /// The same under a number of the account's session.
+    pub fn submit_numbered(
+        &self,
+        account: AccountId,
+        ordinal: Ordinal,
+        command: Command,
+    ) -> Result<oneshot::Receiver<Result<NumberedOutcome, NoOutcome>>, RejectReason> {
         let (reply, outcome) = oneshot::channel();
         let content = content_digest(&command, &mut Vec::new());
         self.queue(command, Asker::Numbered(Number { account, ordinal, content }, reply), SignedBy::NOBODY)?;
-        outcome.await.unwrap_or(Err(NoOutcome::GONE))
+        Ok(outcome)
     }
 
     /// Queues a command and waits for its outcome.
@@ -266,6 +283,13 @@ impl VenueHandle {
         // Waits rather than forget: the queue drains as long as the engine's thread lives, and if it does not there is nothing to
         // forget.
         let _ = self.0.requests.send(Request::Disconnect { connection });
+        self.0.doorbell.ring();
+    }
+
+    /// A connection is lost whose client wanted its account's orders cancelled then. Waits for room in the queue rather than forget.
+    pub fn cancel_behind(&self, account: AccountId, session: SessionId) {
+        // It fails only where the thread has ended already.
+        let _ = self.0.requests.send(Request::CancelBehind { account, session });
         self.0.doorbell.ring();
     }
 

@@ -7,10 +7,12 @@ use tokio::sync::{mpsc, oneshot};
 use walras_config::{Addresses, LinkOptions};
 use walras_consensus::{MemberChange, ReplicaId};
 use walras_engine::Engine;
-use walras_market_data::{Fills, MarketData, OrderHistories};
+use walras_gateway::session::Reports;
+use walras_market_data::{EndedOrders, Fills, MarketData, OrderHistories};
 use walras_peer_link::LinkFaults;
+use walras_replica::CancelTimers;
 use walras_sequencer::SignedBy;
-use walras_types::{EngineVersion, LogIndex, RejectReason};
+use walras_types::{AccountId, EngineVersion, LogIndex, RejectReason, SessionId};
 use walras_wire::Command;
 
 use crate::feed::{ConnectionId, Indicatives, Shared, Subscription};
@@ -27,6 +29,12 @@ pub struct View<'a> {
     pub fills: &'a Fills,
     /// What the engine does not keep of open orders.
     pub histories: &'a OrderHistories,
+    /// Each account's last orders that have ended.
+    pub ended: &'a EndedOrders,
+    /// The dead man's switches that are set.
+    pub timers: &'a CancelTimers,
+    /// Each account's numbered reports.
+    pub reports: &'a Reports,
     /// What uncrosses would trade.
     pub indicatives: &'a Indicatives,
 }
@@ -63,6 +71,13 @@ pub enum Request {
         connection: ConnectionId,
         /// Which feed.
         subscription: Subscription,
+    },
+    /// A connection is lost whose client wanted its account's orders cancelled then.
+    CancelBehind {
+        /// Whose.
+        account: AccountId,
+        /// The session that the account opens again when it is back.
+        session: SessionId,
     },
     /// A connection ended.
     Disconnect {

@@ -36,6 +36,7 @@ impl RoundOfVisits {
             Request::Connect { .. }
             | Request::Unsubscribe { .. }
             | Request::Disconnect { .. }
+            | Request::CancelBehind { .. }
             | Request::Snapshot(_)
             | Request::Barrier(_)
             | Request::Cluster(..)

@@ -23,6 +23,7 @@
 #![deny(clippy::float_arithmetic)]
 
 mod admission;
+mod client_order;
 mod decimal;
 mod gate;
 mod key;
@@ -36,6 +37,7 @@ mod signing;
 mod throttle;
 
 pub use admission::{Admission, Admitted, ConnectionNumber, Leaves, Places, Standing};
+pub use client_order::{ClientOrder, NoClientOrder};
 pub use decimal::Decimal;
 pub use gate::{Allowance, Gateway, GatewayConfig, Principal, Refusal, SignedText, SourceId, Verified};
 pub use key::{Algorithm, ClientKey, Credential, KeyError, KeyRecord, Permission, Permissions};

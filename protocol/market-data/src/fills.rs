@@ -1,70 +1,69 @@
 //! Each account's last trades, for `GET /v1/fills`. Part of a snapshot, so that a restart does not forget them.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
-
-use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_types::{AccountId, LogIndex};
 use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Writer};
 
-use crate::limits::FILLS_MAX;
-use crate::private::{Fill, FillRole};
+use crate::limits::{FILLS_MAX, FILLS_TOTAL_MAX};
+use crate::private::Fill;
+use crate::recent::{Bounds, Recent};
+use crate::records::RecordId;
 
-/// The last thousand fills of each account. A clone shares them until they change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fills {
-    by_account: BTreeMap<AccountId, Arc<VecDeque<Fill>>>,
+const BOUNDS: Bounds = Bounds { per_account: FILLS_MAX, total: FILLS_TOTAL_MAX };
+
+/// The last thousand fills of each account, fewer where very many accounts trade. A clone shares them until they change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fills(Recent<Fill>);
+
+impl Default for Fills {
+    fn default() -> Self {
+        Self(Recent::new(BOUNDS))
+    }
 }
 
 impl Fills {
-    /// Remembers a fill.
-    pub fn push(&mut self, account: AccountId, fill: Fill) {
-        let fills = Arc::make_mut(self.by_account.entry(account).or_default());
-        if fills.len() == FILLS_MAX {
-            fills.pop_front();
-        }
-        fills.push_back(fill);
+    /// Remembers a fill, the last one of its account.
+    pub fn push(&mut self, account: AccountId, id: RecordId, fill: Fill) {
+        self.0.push(account, id, fill);
     }
 
-    /// An account's fills, newest first.
-    pub fn newest_first(&self, account: AccountId) -> impl Iterator<Item = &Fill> {
-        self.by_account.get(&account).into_iter().flat_map(|fills| fills.iter().rev())
+    /// An account's fills with their places, newest first.
+    pub fn newest_first(&self, account: AccountId) -> impl Iterator<Item = &(RecordId, Fill)> {
+        self.0.newest_first(account)
+    }
+
+    /// Whether all fills that the account ever had are here.
+    #[must_use]
+    pub fn is_whole(&self, account: AccountId) -> bool {
+        self.0.is_whole(account)
     }
 
     /// Appends all of it to a snapshot.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
-        let w = &mut Writer(out);
-        w.u32(u32::try_from(self.by_account.len()).expect("accounts are numbered in 32 bits"));
-        for (account, fills) in &self.by_account {
-            w.u32(account.0);
-            w.u32(u32::try_from(fills.len()).expect("at most FILLS_MAX"));
-            for f in fills.iter() {
-                w.u32(f.instrument.0);
-                w.u64(f.trade_id.0);
-                w.u64(f.order_id.0);
-                w.u64(f.client_order_id.0);
-                w.u64(f.time.0);
-                w.u8(f.side as u8);
-                w.i64(f.price.get());
-                w.u64(f.size.get());
-                w.i64(f.fee);
-                w.u64(f.open.get());
-                w.u8(match f.role {
-                    FillRole::Maker => 0,
-                    FillRole::Taker => 1,
-                    FillRole::Auction => 2,
-                });
-            }
-        }
+        self.0.snapshot(&mut Writer(out), Fill::encode);
     }
 
-    /// Reads what [`Fills::snapshot`] wrote, and nothing else: accounts ascend, and each has some fills and no more than are kept.
+    /// Reads what [`Fills::snapshot`] wrote, and nothing else.
+    ///
+    /// # Errors
+    /// It is something else.
     pub fn restore(bytes: &[u8]) -> Result<Self, DecodeError> {
         let r = &mut Reader::new(bytes);
-        let mut all = Self::default();
+        let all = Recent::restore(BOUNDS, r, Fill::decode)?;
+        r.clone().finish()?;
+        Ok(Self(all))
+    }
+
+    /// Reads the fills of a snapshot of the version before, which did not keep their places: they are before all others.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn restore_without_places(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let r = &mut Reader::new(bytes);
+        let (mut all, mut last, mut number) = (Self::default(), None, 0);
         for _ in 0..r.u32()? {
             let account = AccountId(r.u32()?);
-            if all.by_account.last_key_value().is_some_and(|(last, _)| account <= *last) {
+            if last.replace(account).is_some_and(|last| account <= last) {
                 return Err(r.expected("an account above the one before"));
             }
             let count = r.u32()?;
@@ -72,29 +71,8 @@ impl Fills {
                 return Err(r.expected("1 to 1000 fills"));
             }
             for _ in 0..count {
-                let fill = Fill {
-                    instrument: InstrumentId(r.u32()?),
-                    trade_id: TradeId(r.u64()?),
-                    order_id: OrderId(r.u64()?),
-                    client_order_id: ClientOrderId(r.u64()?),
-                    time: TimeNs(r.u64()?),
-                    side: match r.u8()? {
-                        0 => Side::Buy,
-                        1 => Side::Sell,
-                        _ => return Err(r.expected("a side")),
-                    },
-                    price: PriceTicks::new(r.i64()?).ok_or_else(|| r.expected("a price"))?,
-                    size: SizeLots::new(r.u64()?),
-                    fee: r.i64()?,
-                    open: SizeLots::new(r.u64()?),
-                    role: match r.u8()? {
-                        0 => FillRole::Maker,
-                        1 => FillRole::Taker,
-                        2 => FillRole::Auction,
-                        _ => return Err(r.expected("a role")),
-                    },
-                };
-                all.push(account, fill);
+                all.push(account, RecordId { log_index: LogIndex(0), number }, Fill::decode_without_name(r)?);
+                number = number.checked_add(1).ok_or_else(|| r.expected("fewer fills"))?;
             }
         }
         r.clone().finish()?;
@@ -104,16 +82,18 @@ impl Fills {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use walras_types::{ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
 
-    #[test]
-    fn the_oldest_are_forgotten_and_a_snapshot_keeps_the_rest() {
-        let mut fills = Fills::default();
-        let fill = |id| Fill {
+    use super::*;
+    use crate::private::FillRole;
+
+    fn fill(id: u64) -> Fill {
+        Fill {
             instrument: InstrumentId(1),
             trade_id: TradeId(id),
             order_id: OrderId(id + 7),
             client_order_id: ClientOrderId(3),
+            name: None,
             time: TimeNs(id * 2),
             side: Side::Sell,
             price: PriceTicks::MIN,
@@ -121,55 +101,39 @@ mod tests {
             fee: -4,
             open: SizeLots::ZERO,
             role: FillRole::Auction,
-        };
-        for id in 0..FILLS_MAX as u64 + 3 {
-            fills.push(AccountId(4), fill(id));
         }
-        fills.push(AccountId(0), fill(9));
-        assert_eq!(fills.newest_first(AccountId(4)).count(), FILLS_MAX);
-        assert_eq!(fills.newest_first(AccountId(4)).last(), Some(&fill(3)));
-        let mut bytes = Vec::new();
-        fills.snapshot(&mut bytes);
-        let kept = fills.clone();
-        assert_eq!(Fills::restore(&bytes), Ok(fills.clone()));
-        assert!(Fills::restore(&bytes[..bytes.len() - 1]).is_err());
-        fills.push(AccountId(4), fill(5_000));
-        let mut of_clone = Vec::new();
-        kept.snapshot(&mut of_clone);
-        assert!(of_clone == bytes && fills != kept, "a clone stays what it was");
     }
 
     #[test]
-    fn what_is_never_written_is_not_read() {
-        assert!(Fills::restore(&[0; 4]).is_ok(), "no account");
-        let one_without_fills = [1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
-        assert!(Fills::restore(&one_without_fills).is_err());
+    fn the_oldest_are_forgotten_and_a_snapshot_keeps_the_rest() {
         let mut fills = Fills::default();
-        let fill = Fill {
-            instrument: InstrumentId(0),
-            trade_id: TradeId(1),
-            order_id: OrderId(1),
-            client_order_id: ClientOrderId(1),
-            time: TimeNs(1),
-            side: Side::Buy,
-            price: PriceTicks::MIN,
-            size: SizeLots::new(1),
-            fee: 0,
-            open: SizeLots::ZERO,
-            role: FillRole::Maker,
-        };
-        fills.push(AccountId(7), fill);
+        for id in 0..FILLS_MAX as u64 + 3 {
+            fills.push(AccountId(4), RecordId { log_index: LogIndex(id + 1), number: 0 }, fill(id));
+        }
+        fills.push(AccountId(0), RecordId { log_index: LogIndex(5_000), number: 1 }, fill(9));
+        assert_eq!(fills.newest_first(AccountId(4)).count(), FILLS_MAX);
+        assert_eq!(fills.newest_first(AccountId(4)).last().map(|(_, fill)| *fill), Some(fill(3)));
+        assert!(!fills.is_whole(AccountId(4)) && fills.is_whole(AccountId(0)));
         let mut bytes = Vec::new();
         fills.snapshot(&mut bytes);
-        // The account once more.
-        let mut twice = bytes.clone();
-        twice.extend_from_slice(&bytes[4..]);
-        twice[0] = 2;
-        assert!(Fills::restore(&twice).is_err());
-        let mut next = bytes.clone();
-        next.extend_from_slice(&bytes[4..]);
-        next[0] = 2;
-        next[bytes.len()] = 8;
-        assert!(Fills::restore(&next).is_ok());
+        assert_eq!(Fills::restore(&bytes), Ok(fills));
+    }
+
+    #[test]
+    fn the_version_before_kept_no_places() {
+        let mut bytes = 2_u32.to_le_bytes().to_vec();
+        for (account, count) in [(3_u32, 2_u32), (7, 1)] {
+            bytes.extend([account.to_le_bytes(), count.to_le_bytes()].concat());
+            (0..count).for_each(|id| fill(u64::from(id)).encode_without_name(&mut bytes));
+        }
+        let fills = Fills::restore_without_places(&bytes).unwrap();
+        let of = |account| fills.newest_first(AccountId(account)).map(|(_, fill)| fill.trade_id.0).collect::<Vec<_>>();
+        assert_eq!((of(3), of(7)), (vec![1, 0], vec![0]));
+        assert!(Fills::restore_without_places(&bytes[..bytes.len() - 1]).is_err());
+        let second = 4 + 8 + 2 * (bytes.len() - 20) / 3;
+        bytes[second] = 3;
+        assert!(Fills::restore_without_places(&bytes).is_err(), "an account twice");
+        assert!(Fills::restore_without_places(&[0; 4]).is_ok(), "no account");
+        assert!(Fills::restore_without_places(&[1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]).is_err(), "one without fills");
     }
 }

@@ -1,4 +1,5 @@
-//! What the engine does not keep of an open order: what was asked first, when it entered, and what it has traded since.
+//! What the engine does not keep of an open order: what was asked first, when it entered, and what it has traded since. From this
+//! and the events of an entry come the records of its fills and of the orders that end with it.
 //!
 //! In parts by id. Copies share each part until either changes it: so a snapshot's copy takes little time, and an event costs
 //! O(log orders) and at most the copying of one part, however many orders are open.
@@ -6,9 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use walras_types::{OrderId, PriceTicks, SizeLots, TimeNs};
-use walras_wire::codec::{Reader, Writer};
-use walras_wire::{DecodeError, Event, OrderEvent};
+use walras_types::{
+    AccountId, ClientOrderId, ClientOrderName, InstrumentId, LogIndex, OrderId, OrderTerms, PriceTicks, Side, SizeLots, TimeNs,
+};
+use walras_wire::codec::{Reader, Wire, Writer};
+use walras_wire::{CancelReason, Command, DecodeError, Event, NewOrder, OrderCommand, OrderEvent, Resting, Traded};
+
+use crate::private::{Fill, FillRole};
+use crate::records::{AccountRecord, EndedOrder, OrderEnd, RecordId, Recorded, get_u128, put_u128};
 
 /// The past of an open order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,45 +27,225 @@ pub struct OrderHistory {
     pub filled: SizeLots,
     /// The sum over its trades of price in ticks times size in lots: divided by `filled` it is the average price.
     pub filled_tick_lots: u128,
+    /// What its record holds once it ends; `None` of one that entered before such records were kept.
+    pub about: Option<OrderAbout>,
 }
 
-/// The histories of all open orders: under 80 bytes for each.
+/// Who entered an order, and what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderAbout {
+    /// Whose.
+    pub account: AccountId,
+    /// Where.
+    pub instrument: InstrumentId,
+    /// The participant's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The same as text, if it was one.
+    pub name: Option<ClientOrderName>,
+    /// Buy or sell.
+    pub side: Side,
+    /// The limit in force; `None` for a stop that waits.
+    pub price: Option<PriceTicks>,
+    /// What it said, with its amendments; `None` for an order that the venue made itself.
+    pub terms: Option<OrderTerms>,
+    /// What its trades paid in quote; negative for rebates.
+    pub fee: i64,
+    /// When it entered, was changed or triggered, or traded last.
+    pub changed: TimeNs,
+}
+
+/// The histories of all open orders: under 280 bytes for each.
 #[derive(Clone, Debug, Default)]
 pub struct OrderHistories {
     /// Each part with the id of its first order when it was made: the ids in it are that or above, and below the next part's.
     parts: BTreeMap<OrderId, Arc<Vec<Kept>>>,
+    /// Orders that the present entry let in and of which nothing will stand.
+    passing: Vec<OrderId>,
 }
 
 type Kept = (OrderId, OrderHistory);
 
 /// Orders in a part.
-const PART_MAX: usize = 128;
+const PART_MAX: usize = 32;
 
 /// A part with fewer takes in the next one, if both have no more than twice as many.
 const PART_MIN: usize = PART_MAX / 4;
 
+/// The entry whose events come.
+struct Entry<'a> {
+    id: RecordId,
+    time: TimeNs,
+    command: Option<&'a Command>,
+    /// The order that it let in last.
+    incoming: Option<OrderId>,
+    records: &'a mut Vec<Recorded>,
+}
+
+impl Entry<'_> {
+    fn record(&mut self, account: AccountId, record: AccountRecord) {
+        self.records.push(Recorded { id: self.id, account, record });
+        self.id.number = self.id.number.saturating_add(1);
+    }
+}
+
 impl OrderHistories {
-    /// Takes the next event of the log.
-    pub fn on_event(&mut self, time: TimeNs, event: &Event) {
-        let Event::Order(event) = event else { return };
-        match event {
-            OrderEvent::Accepted(e) if !e.resting.open.is_zero() => {
-                let history = OrderHistory { size: e.size, entered: time, filled: SizeLots::ZERO, filled_tick_lots: 0 };
-                self.push(e.order_id, history);
+    /// Takes the events of an entry, which may hold a command. Appends what they record of accounts.
+    pub fn on_entry(
+        &mut self,
+        log_index: LogIndex,
+        time: TimeNs,
+        command: Option<&Command>,
+        events: &[Event],
+        records: &mut Vec<Recorded>,
+    ) {
+        let entry = &mut Entry { id: RecordId { log_index, number: 0 }, time, command, incoming: None, records };
+        for event in events {
+            if let Event::Order(event) = event {
+                self.on_order(entry, event);
             }
-            OrderEvent::Traded(e) => {
-                for party in [&e.maker, &e.taker] {
-                    self.traded(party.order_id, e.price, e.size, party.open);
+        }
+        // An order of which nothing stands is gone, whatever the events said of it.
+        while let Some(order_id) = self.passing.pop() {
+            self.end(entry, order_id, SizeLots::ZERO, OrderEnd::Cancelled(CancelReason::SelfTrade));
+        }
+    }
+
+    fn on_order(&mut self, entry: &mut Entry<'_>, event: &OrderEvent) {
+        match event {
+            OrderEvent::Accepted(e) => {
+                entry.incoming = Some(e.order_id);
+                let is_it = |new: &NewOrder| {
+                    (new.account, new.instrument, new.client_order_id) == (e.account, e.instrument, e.client_order_id)
+                };
+                let (terms, name) = match entry.command {
+                    Some(Command::Order(order)) => (order.entered().filter(is_it).map(|new| new.terms), order.name()),
+                    _ => (None, None),
+                };
+                let name = name.filter(|_| terms.is_some());
+                let about = OrderAbout {
+                    account: e.account,
+                    instrument: e.instrument,
+                    client_order_id: e.client_order_id,
+                    side: e.side,
+                    price: e.price,
+                    name,
+                    terms,
+                    fee: 0,
+                    changed: entry.time,
+                };
+                let about = Some(about);
+                let history =
+                    OrderHistory { size: e.size, entered: entry.time, filled: SizeLots::ZERO, filled_tick_lots: 0, about };
+                self.push(e.order_id, history);
+                self.enters(e.order_id, e.price, e.resting);
+            }
+            OrderEvent::Amended(e) => {
+                entry.incoming = Some(e.order_id);
+                self.enters(e.order_id, e.price, e.resting);
+                let Some(about) = self.about_mut(e.order_id) else { return };
+                (about.price, about.changed) = (e.price, entry.time);
+                if let Some(Command::Order(OrderCommand::Amend(amend))) = entry.command
+                    && (amend.account, amend.instrument) == (e.account, e.instrument)
+                    && amend.amendment.client_order_id == e.client_order_id
+                {
+                    about.terms = about.terms.map(|terms| terms.amended(&amend.amendment));
                 }
             }
-            OrderEvent::Cancelled(e) => self.remove(e.order_id),
-            OrderEvent::Reduced(e) if e.resting.open.is_zero() => self.remove(e.order_id),
-            OrderEvent::Accepted(_)
-            | OrderEvent::Amended(_)
-            | OrderEvent::Triggered(_)
-            | OrderEvent::Reduced(_)
-            | OrderEvent::Replenished(_) => {}
+            OrderEvent::Triggered(e) => {
+                entry.incoming = Some(e.order_id);
+                self.enters(e.order_id, Some(e.price), e.resting);
+                if let Some(about) = self.about_mut(e.order_id) {
+                    (about.price, about.changed) = (Some(e.price), entry.time);
+                }
+            }
+            OrderEvent::Traded(e) => self.on_trade(entry, e),
+            OrderEvent::Cancelled(e) => self.end(entry, e.order_id, e.open, OrderEnd::Cancelled(e.reason)),
+            // What is left of the one that came in is cancelled with the next event.
+            OrderEvent::Reduced(e) if e.resting.open.is_zero() && entry.incoming != Some(e.order_id) => {
+                self.end(entry, e.order_id, SizeLots::ZERO, OrderEnd::Cancelled(CancelReason::SelfTrade));
+            }
+            OrderEvent::Reduced(_) | OrderEvent::Replenished(_) => {}
         }
+    }
+
+    fn enters(&mut self, order_id: OrderId, price: Option<PriceTicks>, resting: Resting) {
+        if price.is_some() && resting.open.is_zero() {
+            self.passing.push(order_id);
+        }
+    }
+
+    fn on_trade(&mut self, entry: &mut Entry<'_>, e: &Traded) {
+        let parties = if entry.incoming == Some(e.taker.order_id) {
+            [(&e.maker, e.taker_side.opposite(), FillRole::Maker), (&e.taker, e.taker_side, FillRole::Taker)]
+        } else {
+            [(&e.maker, Side::Buy, FillRole::Auction), (&e.taker, Side::Sell, FillRole::Auction)]
+        };
+        for (party, side, role) in parties {
+            let name = self.get(party.order_id).and_then(|history| history.about?.name);
+            let fill = Fill {
+                instrument: e.instrument,
+                trade_id: e.trade_id,
+                time: entry.time,
+                order_id: party.order_id,
+                client_order_id: party.client_order_id,
+                name,
+                side,
+                price: e.price,
+                size: e.size,
+                fee: party.fee,
+                open: party.open,
+                role,
+            };
+            entry.record(party.account, AccountRecord::Fill(fill));
+            if let Some(history) = self.get_mut(party.order_id) {
+                history.filled = SizeLots::new(history.filled.get().saturating_add(e.size.get()));
+                let value = u128::from(e.price.get().unsigned_abs()) * u128::from(e.size.get());
+                history.filled_tick_lots = history.filled_tick_lots.saturating_add(value);
+                if let Some(about) = &mut history.about {
+                    about.fee = about.fee.saturating_add(party.fee);
+                    about.changed = entry.time;
+                }
+            }
+            if party.open.is_zero() {
+                self.end(entry, party.order_id, SizeLots::ZERO, OrderEnd::Filled);
+            }
+        }
+    }
+
+    /// An order ends: its history becomes a record.
+    fn end(&mut self, entry: &mut Entry<'_>, order_id: OrderId, open: SizeLots, end: OrderEnd) {
+        let Some(OrderHistory { size, entered, filled, filled_tick_lots, about: Some(about) }) = self.remove(order_id) else {
+            return;
+        };
+        let OrderAbout { account, instrument, client_order_id, name, side, price, terms, fee, changed: _ } = about;
+        let ended = EndedOrder {
+            order_id,
+            client_order_id,
+            name,
+            instrument,
+            side,
+            price,
+            terms,
+            size,
+            open,
+            filled,
+            filled_tick_lots,
+            fee,
+            entered,
+            ended: entry.time,
+            end,
+        };
+        entry.record(account, AccountRecord::Ended(ended));
+    }
+
+    fn get_mut(&mut self, order_id: OrderId) -> Option<&mut OrderHistory> {
+        let (_, part) = self.parts.range_mut(..=order_id).next_back()?;
+        let place = place(part, order_id)?;
+        Some(&mut Arc::make_mut(part)[place].1)
+    }
+
+    fn about_mut(&mut self, order_id: OrderId) -> Option<&mut OrderAbout> {
+        self.get_mut(order_id)?.about.as_mut()
     }
 
     /// The history of an open order. `None` also of one that entered before histories were kept.
@@ -89,23 +275,11 @@ impl OrderHistories {
         self.parts.insert(order_id, Arc::new(vec![(order_id, history)]));
     }
 
-    fn traded(&mut self, order_id: OrderId, price: PriceTicks, size: SizeLots, open: SizeLots) {
-        if open.is_zero() {
-            return self.remove(order_id);
-        }
-        let Some((_, part)) = self.parts.range_mut(..=order_id).next_back() else { return };
-        let Some(place) = place(part, order_id) else { return };
-        let history = &mut Arc::make_mut(part)[place].1;
-        history.filled = SizeLots::new(history.filled.get().saturating_add(size.get()));
-        let value = u128::from(price.get().unsigned_abs()) * u128::from(size.get());
-        history.filled_tick_lots = history.filled_tick_lots.saturating_add(value);
-    }
-
-    fn remove(&mut self, order_id: OrderId) {
-        let Some((&key, part)) = self.parts.range_mut(..=order_id).next_back() else { return };
-        let Some(place) = place(part, order_id) else { return };
+    fn remove(&mut self, order_id: OrderId) -> Option<OrderHistory> {
+        let (&key, part) = self.parts.range_mut(..=order_id).next_back()?;
+        let place = place(part, order_id)?;
         let part = Arc::make_mut(part);
-        part.remove(place);
+        let (_, history) = part.remove(place);
         if part.is_empty() {
             self.parts.remove(&key);
         } else if part.len() < PART_MIN {
@@ -113,6 +287,7 @@ impl OrderHistories {
             self.join(key);
             before.into_iter().for_each(|before| self.join(before));
         }
+        Some(history)
     }
 
     /// Puts the part after this one into it, if there is one and both are short.
@@ -134,18 +309,33 @@ impl OrderHistories {
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let w = &mut Writer(out);
         w.u64(self.parts.values().map(|part| part.len() as u64).sum());
-        for (order_id, OrderHistory { size, entered, filled, filled_tick_lots }) in self.iter() {
+        for (order_id, OrderHistory { size, entered, filled, filled_tick_lots, about }) in self.iter() {
             w.u64(order_id.0);
             w.u64(size.get());
             w.u64(entered.0);
             w.u64(filled.get());
-            w.u64((filled_tick_lots >> 64) as u64);
-            w.u64(*filled_tick_lots as u64);
+            put_u128(*filled_tick_lots, w);
+            about.put(w);
         }
     }
 
     /// Reads what [`OrderHistories::snapshot`] wrote, and nothing else: ids ascend, and what was filled has a value.
+    ///
+    /// # Errors
+    /// It is something else.
     pub fn restore(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(bytes, Wire::get)
+    }
+
+    /// Reads the histories of a snapshot of the version before, which did not keep what the orders say.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn restore_without_terms(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(bytes, |_| Ok(None))
+    }
+
+    fn read(bytes: &[u8], about: impl Fn(&mut Reader<'_>) -> Result<Option<OrderAbout>, DecodeError>) -> Result<Self, DecodeError> {
         let r = &mut Reader::new(bytes);
         let (mut all, mut last) = (Self::default(), None);
         for _ in 0..r.u64()? {
@@ -154,15 +344,45 @@ impl OrderHistories {
                 return Err(r.expected("an order above the one before"));
             }
             let (size, entered, filled) = (SizeLots::new(r.u64()?), TimeNs(r.u64()?), SizeLots::new(r.u64()?));
-            let filled_tick_lots = u128::from(r.u64()?) << 64 | u128::from(r.u64()?);
+            let filled_tick_lots = get_u128(r)?;
             // Prices are one tick at least.
             if size.is_zero() || filled_tick_lots < u128::from(filled.get()) || filled.is_zero() != (filled_tick_lots == 0) {
                 return Err(r.expected("an order's size, and trades that have a value"));
             }
-            all.push(order_id, OrderHistory { size, entered, filled, filled_tick_lots });
+            let about = about(r)?;
+            all.push(order_id, OrderHistory { size, entered, filled, filled_tick_lots, about });
         }
         r.clone().finish()?;
         Ok(all)
+    }
+}
+
+impl Wire for OrderAbout {
+    fn put(&self, w: &mut Writer<'_>) {
+        let Self { account, instrument, client_order_id, name, side, price, terms, fee, changed } = self;
+        account.put(w);
+        instrument.put(w);
+        client_order_id.put(w);
+        name.put(w);
+        side.put(w);
+        price.put(w);
+        terms.put(w);
+        w.i64(*fee);
+        changed.put(w);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            account: Wire::get(r)?,
+            instrument: Wire::get(r)?,
+            client_order_id: Wire::get(r)?,
+            name: Wire::get(r)?,
+            side: Wire::get(r)?,
+            price: Wire::get(r)?,
+            terms: Wire::get(r)?,
+            fee: r.i64()?,
+            changed: Wire::get(r)?,
+        })
     }
 }
 
@@ -187,7 +407,24 @@ mod tests {
     use super::*;
 
     fn history(size: u64) -> OrderHistory {
-        OrderHistory { size: SizeLots::new(size), entered: TimeNs(size), filled: SizeLots::ZERO, filled_tick_lots: 0 }
+        let about = OrderAbout {
+            account: AccountId(3),
+            instrument: InstrumentId(0),
+            client_order_id: ClientOrderId(size),
+            name: ClientOrderName::new("a-7"),
+            side: Side::Buy,
+            price: Some(PriceTicks::MIN),
+            terms: Some(OrderTerms::limit(Side::Buy, PriceTicks::MIN, SizeLots::new(size))),
+            fee: -7,
+            changed: TimeNs(size),
+        };
+        let about = size.is_multiple_of(2).then_some(about);
+        OrderHistory { size: SizeLots::new(size), entered: TimeNs(size), filled: SizeLots::ZERO, filled_tick_lots: 0, about }
+    }
+
+    fn trade(history: &mut OrderHistory, size: u64) {
+        history.filled += SizeLots::new(size);
+        history.filled_tick_lots += u128::from(size);
     }
 
     fn bytes_of(histories: &OrderHistories) -> Vec<u8> {
@@ -214,20 +451,9 @@ mod tests {
                         map.insert(OrderId(next), history(size));
                     }
                     6 => {
-                        histories.traded(id, PriceTicks::MIN, SizeLots::new(size), SizeLots::new(1));
-                        if let Some(history) = map.get_mut(&id) {
-                            history.filled += SizeLots::new(size);
-                            history.filled_tick_lots += u128::from(PriceTicks::MIN.get().unsigned_abs()) * u128::from(size);
-                        }
+                        histories.get_mut(id).into_iter().chain(map.get_mut(&id)).for_each(|history| trade(history, size));
                     }
-                    7..=8 => {
-                        histories.remove(id);
-                        map.remove(&id);
-                    }
-                    _ => {
-                        histories.traded(id, PriceTicks::MIN, SizeLots::new(size), SizeLots::ZERO);
-                        map.remove(&id);
-                    }
+                    _ => prop_assert_eq!(histories.remove(id), map.remove(&id)),
                 }
                 prop_assert_eq!(histories.get(id), map.get(&id));
                 prop_assert!(histories.parts.values().all(|part| (1..=PART_MAX).contains(&part.len())));
@@ -249,7 +475,7 @@ mod tests {
         let mut histories = OrderHistories::default();
         let count = 64 * PART_MAX as u64;
         (1..=count).for_each(|id| histories.push(OrderId(id), history(1)));
-        (1..=count).filter(|id| id % 64 != 0).for_each(|id| histories.remove(OrderId(id)));
+        (1..=count).filter(|id| id % 64 != 0).for_each(|id| assert!(histories.remove(OrderId(id)).is_some()));
         let left = histories.iter().count();
         assert_eq!(left, PART_MAX);
         assert!(histories.parts.len() <= left / PART_MIN * 2, "{} parts", histories.parts.len());
@@ -260,16 +486,24 @@ mod tests {
         let mut histories = OrderHistories::default();
         histories.push(OrderId(7), history(3));
         histories.push(OrderId(9), history(4));
-        histories.traded(OrderId(9), PriceTicks::MAX, SizeLots::new(1), SizeLots::new(3));
-        let bytes = bytes_of(&histories);
-        assert_eq!(OrderHistories::restore(&bytes), Ok(histories));
+        trade(histories.get_mut(OrderId(9)).unwrap(), 1);
+        let whole = bytes_of(&histories);
+        assert_eq!(OrderHistories::restore(&whole), Ok(histories.clone()));
+        assert!(OrderHistories::restore(&whole[..whole.len() - 1]).is_err());
+        histories.get_mut(OrderId(9)).unwrap().about = None;
+        // Without the flags of what the version before did not keep.
+        let mut bytes = bytes_of(&histories);
+        assert_eq!(OrderHistories::restore(&bytes), Ok(histories.clone()));
+        bytes.remove(8 + 6 * 8);
+        bytes.pop();
+        assert_eq!(OrderHistories::restore_without_terms(&bytes), Ok(histories));
         let with = |place: usize, number: u64| {
             let mut bytes = bytes.clone();
             bytes[place..place + 8].copy_from_slice(&number.to_le_bytes());
-            OrderHistories::restore(&bytes)
+            OrderHistories::restore_without_terms(&bytes)
         };
         const ORDER: usize = 6 * 8;
-        assert!(OrderHistories::restore(&bytes[..bytes.len() - 1]).is_err());
+        assert!(OrderHistories::restore_without_terms(&bytes[..bytes.len() - 1]).is_err());
         assert!(with(8 + ORDER, 7).is_err() && with(8 + ORDER, 8).is_ok(), "ids ascend");
         assert!(with(8 + 8, 0).is_err(), "an order of nothing");
         assert!(with(8 + 3 * 8, 1).is_err(), "filled for nothing");

@@ -11,7 +11,8 @@
 //! bytes, per account up to the last that had one 72, [`OFFER_FILLS_MAX`] fills of 40 bytes (1.3 KB) at most, and [`OUTCOMES_MAX`]
 //! transactions of 40 bytes (2.6 KB) at most.
 //!
-//! Per open order: its history, under 80 bytes.
+//! Per open order: its history, under 280 bytes. Per account the last [`FILLS_MAX`] fills (150 bytes each) and [`ENDED_ORDERS_MAX`]
+//! orders that ended (290 bytes each), and over all accounts [`FILLS_TOTAL_MAX`] (78 MB) and [`ENDED_ORDERS_TOTAL_MAX`] (76 MB).
 
 /// Trades that a tape remembers.
 pub const TRADES_MAX: usize = 10_000;
@@ -39,3 +40,12 @@ pub const OUTCOMES_MAX: usize = walras_types::limits::TRANSACTIONS_PER_ACCOUNT_M
 
 /// Fills remembered for each account.
 pub const FILLS_MAX: usize = 1_000;
+
+/// Fills remembered over all accounts.
+pub const FILLS_TOTAL_MAX: usize = 1 << 19;
+
+/// Orders that have ended, remembered for each account.
+pub const ENDED_ORDERS_MAX: usize = 1_000;
+
+/// The same over all accounts.
+pub const ENDED_ORDERS_TOTAL_MAX: usize = 1 << 18;

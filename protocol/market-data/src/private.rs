@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use walras_types::{AccountId, AssetId, ClientOrderId, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
+use walras_types::{
+    AccountId, AssetId, ClientOrderId, ClientOrderName, InstrumentId, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId,
+};
 use walras_wire::{
     AccountEvent, AccountStatus, BatchEvent, CancelReason, Event, OrderEvent, Rejected, Resting, TradeParty, Traded,
 };
@@ -37,6 +39,8 @@ pub struct Fill {
     pub order_id: OrderId,
     /// The participant's name for it.
     pub client_order_id: ClientOrderId,
+    /// The same as text, if it was one.
+    pub name: Option<ClientOrderName>,
     /// Buy or sell.
     pub side: Side,
     /// The price.
@@ -231,6 +235,8 @@ impl MarketData {
                 time: self.time(),
                 order_id: party.order_id,
                 client_order_id: party.client_order_id,
+                // Histories have it.
+                name: None,
                 side,
                 price: e.price,
                 size: e.size,

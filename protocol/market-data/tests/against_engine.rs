@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use walras_engine::{DepthLevel, Engine};
 use walras_market_data::{
-    AccountView, BookChanges, BookFeed, BookLevel, FeedBook, MarketData, OrderHistories, OrderHistory, OrderView, PublicBooks,
+    AccountDelta, AccountRecord, AccountView, BookChanges, BookFeed, BookLevel, EndedOrder, FeedBook, MarketData, OrderEnd,
+    OrderHistories, OrderHistory, OrderView, PublicBooks, RecordId,
 };
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
-    OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase,
-    TransferId,
+    OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs,
+    TradingPhase, TransferId,
 };
 use walras_wire::{
     AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, MassCancel, NewOrder,
@@ -43,6 +44,11 @@ struct Venue {
     histories: OrderHistories,
     /// What each order that ever was asked, when, and what it traded: the naive model of histories.
     pasts: BTreeMap<u64, OrderHistory>,
+    /// The terms of each order that is or was open, with its amendments.
+    terms: BTreeMap<OrderId, OrderTerms>,
+    /// The orders that have ended, as their records say.
+    ended: BTreeMap<OrderId, EndedOrder>,
+    last_record: RecordId,
     time: TimeNs,
 }
 
@@ -57,6 +63,9 @@ impl Venue {
             views: (0..ACCOUNTS).map(|_| AccountView::default()).collect(),
             histories: OrderHistories::default(),
             pasts: BTreeMap::new(),
+            terms: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            last_record: RecordId::default(),
             time: TimeNs(1_000),
         };
         for (asset, symbol) in [(0, "BTC"), (1, "USD")] {
@@ -103,17 +112,28 @@ impl Venue {
         let mut events = Vec::new();
         self.engine.apply(log_index, self.time, command, &mut events);
         self.remember(log_index, command, &events);
-        self.listen(log_index, &events);
+        self.listen(log_index, command, &events);
         self.publish();
         self.compare(command, &events);
     }
 
     fn remember(&mut self, log_index: LogIndex, command: &Command, events: &[Event]) {
         if let Command::Order(OrderCommand::New(new)) = command {
-            let past = OrderHistory { size: new.terms.size, entered: self.time, filled: SizeLots::ZERO, filled_tick_lots: 0 };
+            let past =
+                OrderHistory { size: new.terms.size, entered: self.time, filled: SizeLots::ZERO, filled_tick_lots: 0, about: None };
             self.pasts.insert(log_index.0, past);
         }
         for event in events {
+            match (event, command) {
+                (Event::Order(OrderEvent::Accepted(e)), Command::Order(OrderCommand::New(new))) => {
+                    self.terms.insert(e.order_id, new.terms);
+                }
+                (Event::Order(OrderEvent::Amended(e)), Command::Order(OrderCommand::Amend(amend))) => {
+                    let terms = self.terms.get_mut(&e.order_id).unwrap();
+                    *terms = terms.amended(&amend.amendment);
+                }
+                _ => {}
+            }
             let Event::Order(OrderEvent::Traded(trade)) = event else { continue };
             for id in [trade.maker.order_id, trade.taker.order_id] {
                 let past = self.pasts.get_mut(&id.0).unwrap();
@@ -123,22 +143,56 @@ impl Venue {
         }
     }
 
-    fn listen(&mut self, log_index: LogIndex, events: &[Event]) {
+    fn listen(&mut self, log_index: LogIndex, command: &Command, events: &[Event]) {
         self.market.on_entry(log_index, self.time).unwrap();
         self.books.on_entry(log_index).unwrap();
         let mut deltas = Vec::new();
         for event in events {
             self.market.on_event(log_index, self.time, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
             self.books.on_event(log_index, event).unwrap_or_else(|error| panic!("{error}: {events:#?}"));
-            self.histories.on_event(self.time, event);
             self.market.private_deltas(event, &mut deltas);
         }
+        self.record(log_index, command, events, &deltas);
         for level in self.engine.changed_levels() {
             self.market.on_changed_level(level.instrument, level.side, level.price).unwrap();
         }
         for (account, delta) in deltas {
             self.views[account.0 as usize].apply(&delta);
         }
+    }
+
+    /// What the entry records of accounts: the same fills as their readers hear of, and each order that ended, once.
+    fn record(&mut self, log_index: LogIndex, command: &Command, events: &[Event], deltas: &[(AccountId, AccountDelta)]) {
+        let mut records = Vec::new();
+        self.histories.on_entry(log_index, self.time, Some(command), events, &mut records);
+        let mut fills = Vec::new();
+        for recorded in records {
+            assert!(recorded.id > self.last_record && recorded.id.log_index == log_index);
+            self.last_record = recorded.id;
+            match recorded.record {
+                AccountRecord::Fill(fill) => fills.push((recorded.account, fill)),
+                AccountRecord::Ended(ended) => {
+                    let past = self.pasts[&ended.order_id.0];
+                    let as_said = (past.size, past.entered, past.filled, past.filled_tick_lots, Some(self.terms[&ended.order_id]));
+                    assert_eq!(
+                        (ended.size, ended.entered, ended.filled, ended.filled_tick_lots, ended.terms),
+                        as_said,
+                        "{events:#?}"
+                    );
+                    assert_eq!((ended.ended, ended.side), (self.time, self.terms[&ended.order_id].side));
+                    let cancels = events
+                        .iter()
+                        .any(|event| matches!(event, Event::Order(OrderEvent::Cancelled(e)) if e.order_id == ended.order_id));
+                    assert_eq!(matches!(ended.end, OrderEnd::Cancelled(_)), cancels, "{ended:?} by {events:#?}");
+                    assert_eq!(self.ended.insert(ended.order_id, ended), None, "an order ends once");
+                }
+            }
+        }
+        let filled = |(account, delta): &(AccountId, AccountDelta)| match delta {
+            AccountDelta::Filled(fill) => Some((*account, *fill)),
+            _ => None,
+        };
+        assert_eq!(fills, deltas.iter().filter_map(filled).collect::<Vec<_>>());
     }
 
     /// Sends what changed now and then, as a node does.
@@ -191,8 +245,14 @@ impl Venue {
         }
         let ours: BTreeMap<_, _> = book.orders().iter().map(|o| (o.order_id, o.shown)).collect();
         assert_eq!(ours, shown_orders);
-        let ours: BTreeMap<_, _> = self.histories.iter().copied().collect();
+        let ours: BTreeMap<_, _> =
+            self.histories.iter().map(|(id, history)| (*id, OrderHistory { about: None, ..*history })).collect();
         assert_eq!(ours, histories, "histories after {command:?} {events:#?}");
+        for (id, history) in self.histories.iter() {
+            assert_eq!(history.about.unwrap().terms, Some(self.terms[id]));
+        }
+        let over = self.terms.keys().filter(|id| !histories.contains_key(id));
+        assert!(over.eq(self.ended.keys()), "all that is not open has ended");
     }
 }
 

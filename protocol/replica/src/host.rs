@@ -28,6 +28,7 @@ use crate::probe::{Applied, Probe, Publication};
 use crate::reads::{ReadBarriers, Reader};
 use crate::replica::ReplicaDisk;
 use crate::state::{Derived, State};
+use crate::timers::Firing;
 use crate::{Origin, StreamId};
 
 /// Snapshots that may wait to be written.
@@ -46,6 +47,7 @@ pub(crate) struct ReplicaHost<P, D> {
     pub(crate) fair: Option<Box<FairAccess<Origin>>>,
     pub(crate) numbered: NumberedWaiters,
     pub(crate) cancels: PendingCancels,
+    pub(crate) firing: Firing,
     pub(crate) reads: ReadBarriers,
     /// Gateways below this replica.
     pub(crate) leaves: Leaves,
@@ -116,7 +118,7 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
             Origin::Waiter(waiter) => {
                 let answer = match applied.numbered {
                     Some(Numbered::Refused(reason)) => Err(NoOutcome::Refused(reason)),
-                    _ => Ok(outcome(applied)),
+                    _ => Ok(outcome(applied, &self.derived)),
                 };
                 self.answer(waiter, answer);
             }
@@ -147,10 +149,11 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     /// What the log has of cancels on disconnect need not be requested any more, nor for an account that is back.
     fn follow_cancels(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
-        let Self { cancels, leaves, effects, .. } = self;
+        let Self { cancels, firing, leaves, effects, .. } = self;
         match applied.entry.content.command() {
             Some(Command::Order(OrderCommand::MassCancel(cancel))) if *cancel == all_of(cancel.account) && is_refused => {
                 cancels.on_refused(cancel.account);
+                firing.on_refused(cancel.account);
             }
             Some(Command::Order(OrderCommand::MassCancel(cancel))) => {
                 let fingerprint = applied.entry.nonce.as_ref().map(|nonce| nonce.fingerprint);
@@ -172,7 +175,7 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     /// The session of an entry hears of it.
     fn answer_session(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let (Some(ordinal), Some(numbered)) = (applied.entry.ordinal, applied.numbered) else { return };
-        self.numbered.applied(ordinal, numbered, || outcome(applied), &mut self.effects);
+        self.numbered.applied(ordinal, numbered, || outcome(applied, &self.derived), &mut self.effects);
         let Self { entry, leaves, effects, .. } = self;
         let (answer, time) = match numbered {
             Numbered::Done(answer) => (answer, Some(applied.entry.time)),
@@ -235,8 +238,9 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     }
 }
 
-fn outcome(applied: &AppliedEntry<'_, Origin>) -> Outcome {
-    Outcome { log_index: applied.entry.log_index, time: applied.entry.time, events: applied.events.to_vec() }
+fn outcome(applied: &AppliedEntry<'_, Origin>, derived: &Derived) -> Outcome {
+    let names = derived.names(applied.events);
+    Outcome { log_index: applied.entry.log_index, time: applied.entry.time, events: applied.events.to_vec(), names }
 }
 
 /// Which session was opened, and what it begins with; or why none was.
@@ -266,6 +270,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         if let Err(error) = derived.on_entry(engine, applied.entry, applied.events, deltas) {
             probe.inconsistent(error);
         }
+        derived.timers.on_entry(applied.entry, applied.numbered, applied.events);
         let (mut held_ns, mut known_from) = (None, None);
         if let Some(Publishing { publications, .. }) = publishing {
             held_ns = publications.on_entry(engine.time().0, engine.access_delays().release_ns, applied.ahead_ns);

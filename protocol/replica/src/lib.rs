@@ -35,6 +35,7 @@ mod reads;
 mod replica;
 mod state;
 mod storage;
+mod timers;
 
 use walras_sequencer::RemoteOpening;
 
@@ -50,6 +51,7 @@ pub use probe::{Applied, PassedOn, Probe, Publication, Route};
 pub use replica::{KeptState, PublishSettings, Replica, ReplicaDisk, ReplicaSettings};
 pub use state::{Derived, State};
 pub use storage::Storage;
+pub use timers::CancelTimers;
 
 /// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again;
 /// `serial` never is.

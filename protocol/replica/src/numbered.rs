@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn outcome() -> Outcome {
-        Outcome { log_index: LogIndex(9), time: TimeNs(1), events: Vec::new() }
+        Outcome { log_index: LogIndex(9), time: TimeNs(1), events: Vec::new(), names: Vec::new() }
     }
 
     fn answers(effects: &mut Vec<Effect>) -> Vec<(u64, Result<NumberedOutcome, NoOutcome>)> {

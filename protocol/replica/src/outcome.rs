@@ -1,7 +1,7 @@
 //! What local requests are answered.
 
 use walras_engine::{Engine, Numbered, Standing};
-use walras_types::{AccountId, ContentDigest, LogIndex, Ordinal, RejectReason, TimeNs};
+use walras_types::{AccountId, ClientOrderName, ContentDigest, LogIndex, OrderId, Ordinal, RejectReason, TimeNs};
 use walras_wire::{BatchEvent, Event, TransactionCollected};
 
 /// What came of a command.
@@ -13,9 +13,17 @@ pub struct Outcome {
     pub time: TimeNs,
     /// What happened.
     pub events: Vec<Event>,
+    /// Of the orders that the events are about, those whose owners name them by a text.
+    pub names: Vec<(OrderId, ClientOrderName)>,
 }
 
 impl Outcome {
+    /// The text that its owner calls an order by, if it is one.
+    #[must_use]
+    pub fn name_of(&self, order_id: OrderId) -> Option<ClientOrderName> {
+        self.names.iter().find(|(named, _)| *named == order_id).map(|(_, name)| *name)
+    }
+
     /// Why the command was refused, if it was.
     #[must_use]
     pub fn rejected(&self) -> Option<RejectReason> {

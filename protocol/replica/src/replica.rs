@@ -16,7 +16,7 @@ use walras_sequencer::{
     FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, LeaderTime, NotTaken, ReplicatedSequencer,
     ReplicatedSettings, SignedBy, Solved, StartHalt,
 };
-use walras_types::{EngineVersion, LogIndex, RejectReason, TimeNs};
+use walras_types::{AccountId, EngineVersion, LogIndex, RejectReason, SessionId, TimeNs};
 use walras_wire::{Command, VenueCommand, encode_command};
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
@@ -25,7 +25,7 @@ use crate::feed;
 use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::leaves::Leaves;
 use crate::numbered::NumberedWaiters;
-use crate::order_entry::{Charge, EntryProtocol, OrderEntry};
+use crate::order_entry::{Charge, EntryBackend, EntryProtocol, OrderEntry};
 use crate::outcome::{NoOutcome, Number, NumberedOutcome};
 use crate::peer_clocks::PeerClocks;
 use crate::pending_cancels::PendingCancels;
@@ -33,6 +33,7 @@ use crate::probe::Probe;
 use crate::reads::{ReadBarriers, Reader};
 use crate::state::{Derived, State};
 use crate::storage::{Storage, StorageWatch};
+use crate::timers::Firing;
 use crate::{Origin, StreamId, WaiterId};
 
 /// Connections that are silent are looked for no more often than this.
@@ -181,6 +182,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             fair: fair.map(|(forwards, intake)| Box::new(FairAccess::new(me, forwards, intake))),
             numbered: NumberedWaiters::default(),
             cancels: PendingCancels::default(),
+            firing: Firing::default(),
             reads: ReadBarriers::default(),
             leaves: Leaves::new(leaves),
             publishing,
@@ -235,6 +237,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             let _ = self.sequencer.read(token, &mut self.host)?;
         }
         self.host.cancels.round(at, &mut self.sequencer);
+        self.host.firing.round(at, &self.host.derived.timers, &mut self.sequencer);
         self.release_held(at);
         self.sequencer.drive_batches(at.now_ns, at.now, &mut self.host);
         self.steer_release(at, leader_time);
@@ -433,11 +436,13 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         let publish_ns = if self.is_unpublished() { self.next_publish_ns } else { u64::MAX };
         let tick_ns = if self.sequencer.is_leading() { self.next_tick_ns } else { u64::MAX };
         let clocks_ns = if self.peers.is_empty() { u64::MAX } else { self.clocks.deadline_ns() };
+        let term = self.sequencer.is_leading().then(|| self.sequencer.status().term);
         let due = [
             self.work_deadline_ns(),
+            self.host.firing.deadline_ns(at, &self.host.derived.timers, term),
             self.sequencer.next_deadline_ns(),
             self.host.reads.deadline_ns(),
-            self.host.cancels.deadline_ns(self.sequencer.is_leading().then(|| self.sequencer.status().term)),
+            self.host.cancels.deadline_ns(term),
             clocks_ns,
             self.entry_look_ns.min(self.host.entry.fix_look_ns()),
             self.next_snapshot_ns,
@@ -666,6 +671,12 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         host.effects.push(Effect::Answer { waiter, answer: WaiterAnswer::Numbered(outcome) });
     }
 
+    /// A client that is connected otherwise than over binary order entry is lost, and wanted the orders of its account cancelled then.
+    /// The session is one that its account opens again before it orders again: that drops what still waits.
+    pub fn cancel_behind(&mut self, at: GatewayTime, session: SessionId, account: AccountId) {
+        self.with_entry(at, |_, backend| backend.cancel_behind(Some(session), account));
+    }
+
     /// Answers a waiter once the state here has all that was acknowledged anywhere before now.
     pub fn read(&mut self, waiter: WaiterId) {
         self.host.reads.wait(Reader::Waiter(waiter));
@@ -754,6 +765,11 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// The observer, and the state that it may look at; what changed since the last publication is taken from market data.
     pub fn observe(&mut self) -> (&mut P, &Engine, &mut Derived) {
         (&mut self.host.probe, self.sequencer.engine(), &mut self.host.derived)
+    }
+
+    /// The same, with each account's reports.
+    pub fn observe_all(&mut self) -> (&mut P, &Engine, &mut Derived, &Reports) {
+        (&mut self.host.probe, self.sequencer.engine(), &mut self.host.derived, &self.host.reports)
     }
 
     /// The state after the last entry applied.

@@ -8,7 +8,7 @@ use std::path::Path;
 use walras_archive::{Files, Keeper, Settings};
 use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
-use walras_market_data::{Fill, FillRole, Fills, OrderHistories};
+use walras_market_data::{AccountRecord, EndedOrders, Fill, FillRole, Fills, OrderHistories, RecordId, Recorded};
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::smoke::seed_folder;
@@ -22,6 +22,7 @@ fn fill(number: u64, side: Side, role: FillRole) -> Fill {
         trade_id: TradeId(number),
         order_id: OrderId(number + 7),
         client_order_id: ClientOrderId(3),
+        name: None,
         time: TimeNs(number * 2),
         side,
         price: PriceTicks::saturating(30_000),
@@ -32,24 +33,22 @@ fn fill(number: u64, side: Side, role: FillRole) -> Fill {
     }
 }
 
-/// Of two orders, one of which has traded in part.
-fn histories() -> OrderHistories {
-    let mut histories = OrderHistories::default();
+/// Of two orders, one of which has traded in part; and a third one that has ended.
+fn orders() -> (OrderHistories, EndedOrders) {
+    let (mut histories, mut ended, mut records) = (OrderHistories::default(), EndedOrders::default(), Vec::new());
     let (instrument, lots) = (InstrumentId(0), SizeLots::new);
-    for id in [8, 12] {
-        histories.on_event(
-            TimeNs(id),
-            &Event::Order(OrderEvent::Accepted(OrderAccepted {
-                instrument,
-                account: AccountId(0),
-                client_order_id: ClientOrderId(id),
-                order_id: OrderId(id),
-                side: Side::Buy,
-                size: lots(9),
-                price: Some(PriceTicks::saturating(30_000)),
-                resting: Resting { open: lots(9), shown: lots(9) },
-            })),
-        );
+    for id in [8, 12, 13] {
+        let accepted = Event::Order(OrderEvent::Accepted(OrderAccepted {
+            instrument,
+            account: AccountId(0),
+            client_order_id: ClientOrderId(id),
+            order_id: OrderId(id),
+            side: Side::Buy,
+            size: lots(9),
+            price: Some(PriceTicks::saturating(30_000)),
+            resting: Resting { open: lots(9), shown: lots(9) },
+        }));
+        histories.on_entry(LogIndex(id), TimeNs(id), None, &[accepted], &mut Vec::new());
     }
     let party = |id, open| TradeParty {
         account: AccountId(0),
@@ -61,25 +60,43 @@ fn histories() -> OrderHistories {
     let (price, size) = (PriceTicks::saturating(30_000), lots(4));
     let (trade_id, maker, taker) = (TradeId(1), party(8, 5), party(13, 0));
     let traded = Traded { instrument, trade_id, price, size, taker_side: Side::Sell, maker, taker };
-    histories.on_event(TimeNs(13), &Event::Order(OrderEvent::Traded(traded)));
-    histories
+    histories.on_entry(LogIndex(13), TimeNs(13), None, &[Event::Order(OrderEvent::Traded(traded))], &mut records);
+    for Recorded { id, account, record } in records {
+        if let AccountRecord::Ended(order) = record {
+            ended.push(account, id, order);
+        }
+    }
+    (histories, ended)
 }
 
 fn main() {
     let mut fills = Fills::default();
-    fills.push(AccountId(0), fill(1, Side::Buy, FillRole::Maker));
-    fills.push(AccountId(0), fill(2, Side::Sell, FillRole::Taker));
-    fills.push(AccountId(4), fill(3, Side::Buy, FillRole::Auction));
+    let place = |log_index| RecordId { log_index: LogIndex(log_index), number: 0 };
+    fills.push(AccountId(0), place(1), fill(1, Side::Buy, FillRole::Maker));
+    fills.push(AccountId(0), place(2), fill(2, Side::Sell, FillRole::Taker));
+    fills.push(AccountId(4), place(3), fill(3, Side::Buy, FillRole::Auction));
     for (name, fills) in [("after-0", Fills::default()), ("after-40", fills.clone()), ("after-90", fills)] {
         let part = |target: &str| std::fs::read(seed_folder(target).join(name)).unwrap();
         let mut of_fills = Vec::new();
         fills.snapshot(&mut of_fills);
         let (mut bytes, mut of_reports) = (Vec::new(), Vec::new());
         Reports::new(ReportSettings::default()).snapshot(&mut of_reports);
-        let mut of_histories = Vec::new();
-        let histories = if fills == Fills::default() { OrderHistories::default() } else { histories() };
+        let (mut of_histories, mut of_ended) = (Vec::new(), Vec::new());
+        let (histories, ended) = if fills == Fills::default() { Default::default() } else { orders() };
         histories.snapshot(&mut of_histories);
-        for part in [part("engine_restore"), part("market_data_restore"), of_fills, of_reports, of_histories] {
+        ended.snapshot(&mut of_ended);
+        let of_feed = Vec::new();
+        let parts = [
+            part("engine_restore"),
+            part("market_data_restore"),
+            of_fills,
+            of_reports,
+            of_histories,
+            of_feed,
+            of_ended,
+            vec![0; 4],
+        ];
+        for part in parts {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(&part);
         }
@@ -108,7 +125,7 @@ fn journals(folder: &Path, entries: u64, depth: u32, lost: std::ops::Range<u64>)
         let command = opening.next().unwrap_or_else(|| commands::command(c, Range::Near, time));
         let mut events = Vec::new();
         engine.apply(LogIndex(at), time, &command, &mut events);
-        recorder.on_entry(LogIndex(at), time, &events, &engine);
+        recorder.on_entry(LogIndex(at), time, &events, &[], &engine);
         recorder.flush();
         batches.try_iter().filter(|_| !lost.contains(&at)).for_each(|batch| keeper.take(batch));
         if at == entries / 2 {

@@ -84,3 +84,37 @@ fn transactions_on_pools_need_version_12() {
         assert!(taken(&events), "{operation:?}: {events:?}");
     }
 }
+
+#[test]
+fn orders_named_by_a_text_and_dead_mans_switches_need_version_13() {
+    let mut venue: Venue = Venue::new();
+    for command in opening(1, 1_000_000, &[]) {
+        venue.apply(command);
+    }
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(100).unwrap(), SizeLots::new(1));
+    let (account, instrument, client_order_id) = (AccountId(0), InstrumentId(0), ClientOrderId(1 << 63));
+    let order = NewOrder { account, instrument, client_order_id, terms };
+    let named = Command::Order(OrderCommand::NewNamed(NamedOrder::new(&order, ClientOrderName::new("abc-1").unwrap())));
+    let after = |account| Command::Order(OrderCommand::CancelAfter(CancelAfter { account: AccountId(account), timeout_ms: 5 }));
+    let rejected = |events: &[Event]| match events {
+        [Event::Rejected(Rejected { reason, .. })] => Some(*reason),
+        _ => None,
+    };
+    for command in [named, after(0)] {
+        assert_eq!(rejected(&venue.apply(command)), Some(RejectReason::NeedsLaterVersion), "{command:?}");
+        assert_eq!(command.since(), EngineVersion(13));
+    }
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
+    assert!(venue.apply(after(0)).is_empty());
+    assert_eq!(rejected(&venue.apply(after(99))), Some(RejectReason::UnknownAccount));
+    // As the same order by its number.
+    let mut plain: Venue = Venue::new();
+    for command in opening(1, 1_000_000, &[]) {
+        plain.apply(command);
+    }
+    let tick = Command::Venue(VenueCommand::Tick);
+    for command in [tick, tick, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)), tick, tick] {
+        plain.apply(command);
+    }
+    assert_eq!(venue.apply(named), plain.apply(Command::Order(OrderCommand::New(order))));
+}

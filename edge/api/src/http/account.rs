@@ -5,7 +5,6 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
-use walras_market_data::limits::FILLS_MAX;
 use walras_ports::{OrderCursor, balances};
 use walras_types::{AccountId, InstrumentId, RejectReason};
 
@@ -82,17 +81,4 @@ pub(super) async fn orders(State(app): State<App>, asked: Result<Query<OrdersOf>
     // What was created meanwhile is in a later catalog.
     let orders = views::orders(&app.venue.catalog(), &orders);
     Ok(ok(&json!({"orders": orders, "next": next.map(|next| next.to_string())})))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FillsOf {
-    limit: Option<usize>,
-}
-
-pub(super) async fn fills(State(app): State<App>, asked: Result<Query<FillsOf>, QueryRejection>, signed: Signed) -> Answer {
-    let account = signed.reader()?;
-    let limit = at_most("limit", query(asked)?.limit, 100, FILLS_MAX)?;
-    let fills = app.venue.read(move |v| v.fills.newest_first(account).take(limit).copied().collect::<Vec<_>>()).await?;
-    Ok(ok(&json!({"fills": views::fills(&app.venue.catalog(), &fills)})))
 }

@@ -43,7 +43,8 @@ impl Met {
     /// Of a command that is about one instrument.
     fn of(engine: &Engine, command: &Command) -> Option<Self> {
         let (account, instrument, side, trigger) = match command {
-            Command::Order(OrderCommand::New(c)) => {
+            Command::Order(order @ (OrderCommand::New(_) | OrderCommand::NewNamed(_))) => {
+                let c = order.entered()?;
                 let trigger = match c.terms.order_type {
                     OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger),
                     OrderType::Limit { .. } | OrderType::Market => None,

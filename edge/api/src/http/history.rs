@@ -34,7 +34,7 @@ fn of(app: &App) -> Result<&Status, ApiError> {
 }
 
 /// Asks the archive's files on a thread that may wait for the disk.
-async fn ask<R: Send + 'static>(
+pub(super) async fn ask<R: Send + 'static>(
     app: &App,
     question: impl FnOnce(&History) -> Result<R, ArchiveError> + Send + 'static,
 ) -> Result<R, ApiError> {

@@ -6,9 +6,11 @@ mod batch_admin;
 mod batch_proofs;
 mod batches;
 mod bounds;
+mod carry;
 mod clock;
 mod cluster;
 mod consistency;
+mod cors;
 mod error;
 mod exposition;
 mod fair_access;
@@ -21,6 +23,7 @@ mod orders;
 mod page;
 mod pools;
 mod reading;
+mod records;
 mod sessions;
 mod shards;
 mod signed;
@@ -47,10 +50,12 @@ use walras_ports::{Shards, VenueHandle};
 use walras_types::RejectReason;
 
 pub(crate) use bounds::bound_met;
+pub(crate) use carry::{CameOf, send};
 pub use error::{ApiError, status_of};
 pub use history::day_view;
-pub use openapi::DOCUMENT as OPENAPI_YAML;
-pub(crate) use orders::fresh_client_order_id;
+pub use openapi::{ASYNC_DOCUMENT as ASYNCAPI_YAML, DOCUMENT as OPENAPI_YAML};
+pub(crate) use orders::{fresh_or_numbered, results, send_one};
+pub(crate) use records::read_reports;
 pub(crate) use walras_http_port::{Place, place_of, stopped};
 pub use walras_http_port::{Server, ServerError};
 
@@ -141,7 +146,13 @@ routes! {
     get "/v1/account/transfers" => shards::transfers;
     post "/v1/account/transfers" => shards::transfer_out;
     get "/v1/orders" => account::orders;
-    get "/v1/fills" => account::fills;
+    get "/v1/orders/closed" => records::closed_orders;
+    get "/v1/orders/{instrument}/{client_order_id}" => records::order;
+    get "/v1/fills" => records::fills;
+    get "/v1/reports" => records::reports;
+    post "/v1/orders/batch" => orders::many;
+    get "/v1/cancel-after" => orders::cancel_time;
+    post "/v1/cancel-after" => orders::cancel_after;
     get "/v1/sessions" => sessions::list;
     post "/v1/sessions" => sessions::open;
     post "/v1/orders" => orders::enter;
@@ -181,6 +192,10 @@ routes! {
     post "/v1/admin/cluster/faults" => cluster::faults;
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;
+    get "/asyncapi.yaml" => openapi::asyncapi;
+    get "/docs" => openapi::page;
+    get "/docs/reader.js" => openapi::reader;
+    get "/docs/style.css" => openapi::style;
     get "/metrics" => market::metrics;
     get "/healthz" => health::live;
     get "/readyz" => health::ready;
@@ -200,6 +215,7 @@ pub(crate) fn router(app: App, socket: MethodRouter<App>) -> Router {
         .layer(axum::middleware::from_fn_with_state(app.clone(), consistency::of_reads))
         .layer(axum::middleware::from_fn_with_state(app.clone(), cluster::name_leader))
         .layer(axum::middleware::from_fn_with_state(app.clone(), in_time))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), cors::share))
         .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024).and(NotForContentType::const_new(history::PARQUET))))
         .layer(axum::middleware::from_fn_with_state(readers, reading::among_readers))
         .layer(axum::middleware::from_fn(security_headers))

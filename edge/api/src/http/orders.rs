@@ -2,23 +2,24 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::IntoResponse;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use walras_access::Refusal;
-use walras_engine::Engine;
-use walras_ports::{NoOutcome, NumberedOutcome, Outcome};
-use walras_types::{ClientOrderId, Ordinal, RejectReason};
-use walras_wire::Command;
+use walras_gateway::{Allowance, Permission};
+use walras_types::{AccountId, ClientOrderId, Ordinal};
+use walras_wire::{CancelAfter, Command, OrderCommand};
 
+use super::carry::{CameOf, Sent, send, signed_at};
 use super::market::query;
-use super::shards::with_address;
 use super::signed::{Signed, Trader};
-use super::{Answer, ApiError, App, bound_met, ok, status_of};
-use crate::json::once::{MassCancelQuery, NumberRequest, name_of, with_number};
-use crate::json::outcome::{self, Subject};
+use super::{Answer, App, ok, status_of};
+use crate::json::commands::{Many, One};
+use crate::json::once::{MassCancelQuery, NumberRequest, name_of};
+use crate::json::outcome::Subject;
 use crate::json::requests::{AmendRequest, CancelRequest, OrderRequest, parse};
-use crate::json::views;
+use crate::json::strict;
 
 /// A name for an order that its owner did not name: random, so that it collides with no open one.
 pub(crate) fn fresh_client_order_id() -> ClientOrderId {
@@ -27,87 +28,24 @@ pub(crate) fn fresh_client_order_id() -> ClientOrderId {
     ClientOrderId(u64::from_le_bytes(bytes))
 }
 
-/// Carries a command out, under its number if it has one, else once by its nonce; `describe` makes the answer to what it did, `of` is the order that it is
-/// about.
-async fn carry_out(
+/// The same, or the one that follows from the command's number.
+pub(crate) fn fresh_or_numbered(ordinal: Option<Ordinal>) -> ClientOrderId {
+    ordinal.map_or_else(fresh_client_order_id, name_of)
+}
+
+/// Carries a command out, and answers.
+async fn one(
     app: &App,
     (Trader { account, signed }, ordinal): (Trader, Option<Ordinal>),
-    command: Command,
-    of: Option<&Subject>,
-    describe: impl FnOnce(&Outcome) -> Result<Value, RejectReason>,
+    (command, subject): (Command, Option<Subject>),
 ) -> Answer {
-    let Some(ordinal) = ordinal else {
-        let outcome = app.venue.command_by(signed, command).await?;
-        return match describe(&outcome) {
-            Ok(answer) => Ok(ok(&answer)),
-            Err(reason) => Err(refusal(app, reason, &command, of).await),
-        };
-    };
-    let came = match app.venue.numbered(account, ordinal, command).await {
-        Ok(came) => came,
-        Err(why) => return Err(unknown(app, ordinal, why).await),
-    };
-    let kept = came.answer();
-    if let Some(reason) = kept.rejected {
-        // It used its number up: the answer says so, which a refusal that is not in the log does not.
-        let refusal = refusal(app, reason, &command, of).await.refusal;
-        let body = with_number(json!({"error": views::error(reason, refusal.detail.as_deref())}), ordinal, kept).to_string();
-        return Ok((status_of(reason), [(header::CONTENT_TYPE, "application/json")], body).into_response());
-    }
-    let mut body = match &came {
-        NumberedOutcome::Done(outcome) => describe(outcome)?,
-        NumberedOutcome::Repeated(_) => json!({}),
-    };
-    body["repeated"] = matches!(came, NumberedOutcome::Repeated(_)).into();
-    if let Some(of) = of {
-        body["client_order_id"] = of.client_order_id.0.to_string().into();
-    }
-    Ok(ok(&with_number(body, ordinal, kept)))
-}
-
-async fn refusal(app: &App, reason: RejectReason, command: &Command, of: Option<&Subject>) -> ApiError {
-    match (bound_met(app, reason, command).await, of) {
-        (Some(bound), _) => Refusal::new(reason, bound).into(),
-        (None, Some(of)) => with_address(app, reason, of.instrument).await,
-        (None, None) => reason.into(),
-    }
-}
-
-/// The answer to a numbered command whose outcome is unknown: the client can send it again.
-async fn unknown(app: &App, ordinal: Ordinal, why: NoOutcome) -> ApiError {
-    match why {
-        NoOutcome::InDoubt(reason) => {
-            ApiError::with_status(Refusal::new(reason, NoOutcome::IN_DOUBT_NUMBERED), StatusCode::SERVICE_UNAVAILABLE)
+    match send(app, account, signed, ordinal, (command, subject)).came_of(app).await {
+        CameOf::Done(answer) => Ok(ok(&answer)),
+        CameOf::Rejected(reason, body) => {
+            Ok((status_of(reason), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response())
         }
-        NoOutcome::Refused(reason) => match place_known(app, ordinal, reason).await {
-            Some(detail) => Refusal::new(reason, detail).into(),
-            None => why.into(),
-        },
+        CameOf::Refused(why) => Err(why),
     }
-}
-
-/// What the session says of a number that is not its next one.
-async fn place_known(app: &App, ordinal: Ordinal, reason: RejectReason) -> Option<String> {
-    if !matches!(reason, RejectReason::SessionSeqGap | RejectReason::SessionSeqTooOld | RejectReason::SessionSeqReused) {
-        return None;
-    }
-    let look = move |engine: &Engine| Some((engine.session(ordinal.session)?, engine.answer(ordinal)));
-    let (session, answer) = app.venue.read(move |v| look(v.engine)).await.ok().flatten()?;
-    Some(match answer {
-        Some(answer) => {
-            format!("log entry {} holds the command of this number; the next number is {}", answer.log_index, session.next)
-        }
-        None => format!("the next number is {}, and answers are kept from {} on", session.next, session.remembered_from),
-    })
-}
-
-async fn one(app: &App, by: (Trader, Option<Ordinal>), command: Command, subject: Subject) -> Answer {
-    let describe = |outcome: &Outcome| {
-        let catalog = app.venue.catalog();
-        let scale = catalog.instrument(subject.instrument).expect("it was found in an earlier catalog, and none are removed");
-        outcome::order(outcome, &subject, scale)
-    };
-    carry_out(app, by, command, Some(&subject), describe).await
 }
 
 type Asked = Result<Query<NumberRequest>, QueryRejection>;
@@ -117,9 +55,8 @@ pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) 
     let ordinal = query(asked)?.ordinal()?;
     let request: OrderRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let name = || ordinal.map_or_else(fresh_client_order_id, name_of);
-    let (command, subject) = request.command(by.account, &catalog, name)?;
-    one(&app, (by, ordinal), command, subject).await
+    let (command, subject) = request.command(by.account, &catalog, || fresh_or_numbered(ordinal))?;
+    one(&app, (by, ordinal), (command, Some(subject))).await
 }
 
 pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
@@ -128,7 +65,7 @@ pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, Strin
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
     let catalog = app.venue.catalog_for_commands()?;
     let (command, subject) = request.command(by.account, &catalog)?;
-    one(&app, (by, ordinal), command, subject).await
+    one(&app, (by, ordinal), (command, Some(subject))).await
 }
 
 pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
@@ -138,7 +75,7 @@ pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String
     let request: AmendRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
     let (command, subject) = request.command(&of, by.account, &catalog)?;
-    one(&app, (by, ordinal), command, subject).await
+    one(&app, (by, ordinal), (command, Some(subject))).await
 }
 
 pub(super) async fn mass_cancel(
@@ -147,10 +84,122 @@ pub(super) async fn mass_cancel(
     signed: Signed,
 ) -> Answer {
     let by = signed.canceller()?;
-    let account = by.account;
     let catalog = app.venue.catalog_for_commands()?;
     let (request, number) = query(asked)?.parts();
-    let (command, ordinal) = (request.command(account, &catalog)?, number.ordinal()?);
-    let describe = |outcome: &Outcome| outcome::mass_cancel(outcome, account, &app.venue.catalog());
-    carry_out(&app, (by, ordinal), command, None, describe).await
+    let (command, ordinal) = (request.command(by.account, &catalog)?, number.ordinal()?);
+    one(&app, (by, ordinal), (command, None)).await
+}
+
+/// `POST /v1/orders/batch`: each command by itself, in their order, under one signature.
+pub(super) async fn many(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
+    let (Trader { account, signed: by }, caller) = signed.trader_of_many()?;
+    let number = query(asked)?;
+    let all = Many::read(strict::object(&signed.body)?)?.numbered(&number)?;
+    // Only who leads takes them.
+    app.venue.catalog_for_commands()?;
+    let mut sent = Vec::new();
+    for (place, (ordinal, one)) in (0..).zip(all) {
+        // The request itself paid for the first.
+        let charge = |from| if place == 0 { Ok(()) } else { app.access.charge(&caller, Permission::Trade, from) };
+        sent.push(send_one(&app, account, ordinal, &one, charge, || signed_at(&by, place)));
+    }
+    Ok(ok(&json!({"results": results(&app, sent).await})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CancelAfterRequest {
+    timeout_ms: u64,
+}
+
+/// Longest time of a dead man's switch: a day.
+const TIMEOUT_MS_MAX: u64 = 86_400_000;
+
+/// When the account's orders are cancelled.
+async fn switch(app: &App, account: AccountId) -> Answer {
+    let due = app.venue.read(move |v| v.timers.due(account)).await?;
+    Ok(ok(&json!({"cancels_at_ns": due.map(|due| due.0.to_string())})))
+}
+
+/// `POST /v1/cancel-after`: sets the dead man's switch, or switches it off.
+pub(super) async fn cancel_after(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
+    let by = signed.canceller()?;
+    let (account, ordinal) = (by.account, query(asked)?.ordinal()?);
+    let CancelAfterRequest { timeout_ms } = parse(&signed.body)?;
+    if timeout_ms > TIMEOUT_MS_MAX {
+        return Err(Refusal::malformed(format!("timeout_ms: at most {TIMEOUT_MS_MAX}, a day; 0 switches it off")).into());
+    }
+    app.venue.catalog_for_commands()?;
+    let command = Command::Order(OrderCommand::CancelAfter(CancelAfter { account, timeout_ms }));
+    match send(&app, account, by.signed, ordinal, (command, None)).came_of(&app).await {
+        CameOf::Done(_) => switch(&app, account).await,
+        CameOf::Rejected(reason, body) => {
+            Ok((status_of(reason), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response())
+        }
+        CameOf::Refused(why) => Err(why),
+    }
+}
+
+/// `GET /v1/cancel-after`.
+pub(super) async fn cancel_time(State(app): State<App>, signed: Signed) -> Answer {
+    let account = signed.reader()?;
+    switch(&app, account).await
+}
+
+/// Queues one of several commands, unless it cannot be read or its key has no allowance left. Where it has a number, what cannot be read
+/// takes it all the same, so that those after it keep theirs.
+pub(crate) fn send_one(
+    app: &App,
+    account: AccountId,
+    ordinal: Option<Ordinal>,
+    one: &One,
+    charge: impl FnOnce(Allowance) -> Result<(), Refusal>,
+    signed: impl FnOnce() -> walras_sequencer::SignedBy,
+) -> Result<Sent, (Refusal, Option<Sent>)> {
+    let is_cancel = one.asked.as_ref().is_ok_and(crate::json::commands::CommandRequest::is_cancel);
+    // It keeps its number: the same may be sent under it later. What follows it in the session is refused for the gap.
+    charge(if is_cancel { Allowance::Cancels } else { Allowance::Requests }).map_err(|refusal| (refusal, None))?;
+    let command = one.asked.clone().and_then(|asked| {
+        let catalog = app.venue.catalog_for_commands()?;
+        asked.command(account, &catalog, || fresh_or_numbered(ordinal))
+    });
+    match (command, ordinal) {
+        (Ok(command), None) => Ok(send(app, account, signed(), None, command)),
+        (Ok(command), Some(_)) => Ok(send(app, account, walras_sequencer::SignedBy::NOBODY, ordinal, command)),
+        (Err(refusal), None) => Err((refusal, None)),
+        (Err(refusal), Some(_)) => {
+            let invalid = one.invalid(account, refusal.reason);
+            let takes_number = send(app, account, walras_sequencer::SignedBy::NOBODY, ordinal, (invalid, None));
+            Err((refusal, Some(takes_number)))
+        }
+    }
+}
+
+/// What came of several commands, in their order.
+pub(crate) async fn results(app: &App, sent: Vec<Result<Sent, (Refusal, Option<Sent>)>>) -> Vec<Value> {
+    let mut results = Vec::with_capacity(sent.len());
+    for sent in sent {
+        results.push(match sent {
+            Ok(sent) => sent.came_of(app).await.of_many(),
+            Err((refusal, None)) => CameOf::Refused(refusal.into()).of_many(),
+            Err((refusal, Some(takes_number))) => {
+                let mut result = takes_number.came_of(app).await.of_many();
+                // The log has the reason alone.
+                if result.get("log_index").is_some() {
+                    result["error"]["detail"] = refusal.detail.map_or(Value::Null, Value::from);
+                    if let Value::Object(error) = &mut result["error"] {
+                        drop_null(error, "detail");
+                    }
+                }
+                result
+            }
+        });
+    }
+    results
+}
+
+fn drop_null(object: &mut Map<String, Value>, name: &str) {
+    if object.get(name).is_some_and(Value::is_null) {
+        object.remove(name);
+    }
 }

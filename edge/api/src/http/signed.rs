@@ -89,6 +89,14 @@ impl Signed {
         self.account(Permission::Trade, Allowance::Requests)
     }
 
+    /// The account, and who is charged for the further commands of the request.
+    pub(super) fn trader_of_many(&self) -> Result<(Trader, Caller), ApiError> {
+        let of_nobody = || Refusal::new(RejectReason::Forbidden, "the key belongs to no account");
+        let caller = self.check_either([Permission::Trade; 2], Allowance::Requests)?;
+        let trader = Trader { account: caller.account.ok_or_else(of_nobody)?, signed: signed_by(None, &caller) };
+        Ok((trader, caller))
+    }
+
     /// The same for a cancel, which a throttled key may still send.
     pub(super) fn canceller(&self) -> Result<Trader, ApiError> {
         self.account(Permission::Trade, Allowance::Cancels)

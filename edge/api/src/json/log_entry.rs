@@ -12,10 +12,10 @@ use walras_types::{
     TimeInForce,
 };
 use walras_wire::{
-    AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
-    CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder,
-    OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval, SetBatchPhase,
-    SetIssuer, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
+    Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel,
+    NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
+    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 use super::batches::hex;
@@ -62,6 +62,16 @@ fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Val
 fn command(command: &Command) -> Value {
     let (kind, fields) = match command {
         Command::Order(OrderCommand::New(c)) => ("new_order", new_order(c)),
+        Command::Order(OrderCommand::NewNamed(c)) => {
+            let mut fields = new_order(&c.order());
+            fields.insert("client_order_name".to_owned(), c.name().as_str().into());
+            ("new_order", fields)
+        }
+        Command::Order(OrderCommand::CancelAfter(c)) => {
+            let CancelAfter { account, timeout_ms } = c;
+            let fields = [("account_id", Some(account.0.into())), ("timeout_ms", Some(number(*timeout_ms)))];
+            ("cancel_after", object(fields))
+        }
         Command::Order(OrderCommand::Cancel(c)) => {
             let CancelOrder { account, instrument, client_order_id } = c;
             let fields = [

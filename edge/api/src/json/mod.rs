@@ -2,11 +2,13 @@
 
 pub mod account_fee;
 pub mod batches;
+pub mod commands;
 pub mod log_entry;
 pub mod names;
 pub mod once;
 pub mod outcome;
 pub mod pools;
+pub mod reports;
 pub mod requests;
 pub mod strict;
 pub mod views;

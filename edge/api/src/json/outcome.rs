@@ -1,6 +1,7 @@
 //! What came of a participant's command, from the events that it caused.
 
 use serde_json::{Value, json};
+use walras_gateway::ClientOrder;
 use walras_ports::{Catalog, InstrumentScale, Outcome};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderId, RejectReason, SizeLots};
 use walras_wire::{Event, OrderEvent};
@@ -15,7 +16,7 @@ pub struct Subject {
     /// Where.
     pub instrument: InstrumentId,
     /// Which.
-    pub client_order_id: ClientOrderId,
+    pub called: ClientOrder,
 }
 
 /// The answer to an order, an amendment or a cancel.
@@ -30,7 +31,7 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
     let mut price = None;
     let mut fills = Vec::new();
     let own = |account, client_order_id: ClientOrderId, id: Option<OrderId>, order_id: OrderId| {
-        account == subject.account && client_order_id == subject.client_order_id && id.is_none_or(|id| id == order_id)
+        account == subject.account && client_order_id == subject.called.id && id.is_none_or(|id| id == order_id)
     };
     for event in &outcome.events {
         match event {
@@ -62,6 +63,7 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
                             "price": scale.price(e.price),
                             "size": scale.size(e.size),
                             "fee": scale.quote.signed(party.fee),
+                            "fee_asset": scale.quote.spec.symbol.as_str(),
                         }));
                         if status != "filled" {
                             status = "partially_filled";
@@ -90,7 +92,7 @@ pub fn order(outcome: &Outcome, subject: &Subject, scale: &InstrumentScale) -> R
         "log_index": outcome.log_index.0.to_string(),
         "time_ns": outcome.time.0.to_string(),
         "order_id": order_id.map(|id| id.0.to_string()),
-        "client_order_id": subject.client_order_id.0.to_string(),
+        "client_order_id": called(outcome, order_id, subject.called),
         "status": status,
         "price": price.map(|p| scale.price(p)),
         "open": scale.size(open),
@@ -115,12 +117,18 @@ pub fn mass_cancel(outcome: &Outcome, account: AccountId, catalog: &Catalog) -> 
             Event::Order(OrderEvent::Cancelled(e)) if e.account == account => Some(json!({
                 "instrument": catalog.instrument(e.instrument)?.spec.symbol.as_str(),
                 "order_id": e.order_id.0.to_string(),
-                "client_order_id": e.client_order_id.0.to_string(),
+                "client_order_id": called(outcome, Some(e.order_id), e.client_order_id.into()),
             })),
             _ => None,
         })
         .collect();
     Ok(json!({"log_index": outcome.log_index.0.to_string(), "time_ns": outcome.time.0.to_string(), "cancelled": cancelled}))
+}
+
+/// What an order's owner calls it.
+fn called(outcome: &Outcome, order_id: Option<OrderId>, called: ClientOrder) -> String {
+    let name = called.name.or_else(|| outcome.name_of(order_id?));
+    ClientOrder { name, ..called }.to_string()
 }
 
 /// The answer to an operator's command.
@@ -137,7 +145,7 @@ pub fn operator(outcome: &Outcome, extra: Value) -> Result<Value, RejectReason> 
 
 /// The events that concern the account's own orders, in the order in which they happened. What they say of others stays private.
 fn own_events(outcome: &Outcome, account: AccountId, scale: &InstrumentScale) -> Vec<Value> {
-    let one = |kind: &str, order_id: OrderId, client_order_id: ClientOrderId| json!({"event": kind, "order_id": order_id.0.to_string(), "client_order_id": client_order_id.0.to_string()});
+    let one = |kind: &str, order_id: OrderId, client_order_id: ClientOrderId| json!({"event": kind, "order_id": order_id.0.to_string(), "client_order_id": called(outcome, Some(order_id), client_order_id.into())});
     let mut events = Vec::new();
     for event in outcome.events.iter() {
         match event {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use walras_access::Refusal;
-use walras_gateway::QuantityError;
+use walras_gateway::{ClientOrder, QuantityError};
 use walras_ports::{AssetScale, Catalog, InstrumentScale};
 use walras_types::limits::ASSET_DECIMALS_MAX;
 use walras_types::{
@@ -12,7 +12,7 @@ use walras_types::{
     OrderType, PostOnly, RejectReason, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder,
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, InstrumentCommand, MassCancel, NamedOrder, NewOrder,
     OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
@@ -52,6 +52,11 @@ fn absent<T>(field: &str, value: &Option<T>, why: &str) -> Result<(), Refusal> {
     if value.is_some() { Err(Refusal::malformed(format!("{field} does not go here: {why}"))) } else { Ok(()) }
 }
 
+/// What a participant calls an order.
+pub fn client_order(text: &str) -> Result<ClientOrder, Refusal> {
+    ClientOrder::parse(text).map_err(|e| Refusal::malformed(format!("client_order_id: {text:?}: {e}")))
+}
+
 /// Finds an instrument by its symbol.
 pub fn instrument<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a InstrumentScale, Refusal> {
     catalog.instrument_by_symbol(symbol).ok_or_else(|| catalog.unknown_instrument("instrument", symbol))
@@ -87,16 +92,17 @@ impl OrderRequest {
         fresh: impl FnOnce() -> ClientOrderId,
     ) -> Result<(Command, Subject), Refusal> {
         let scale = instrument(catalog, &self.instrument)?;
-        let client_order_id = match &self.client_order_id {
-            Some(text) => ClientOrderId(number("client_order_id", text)?),
-            None => fresh(),
+        let called = match &self.client_order_id {
+            Some(text) => client_order(text)?,
+            None => fresh().into(),
         };
-        let terms = self.terms(scale)?;
-        let subject = Subject { account, instrument: scale.spec.instrument, client_order_id };
-        Ok((
-            Command::Order(OrderCommand::New(NewOrder { account, instrument: scale.spec.instrument, client_order_id, terms })),
-            subject,
-        ))
+        let instrument = scale.spec.instrument;
+        let order = NewOrder { account, instrument, client_order_id: called.id, terms: self.terms(scale)? };
+        let command = match called.name {
+            Some(name) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+            None => OrderCommand::New(order),
+        };
+        Ok((Command::Order(command), Subject { account, instrument, called }))
     }
 
     fn terms(&self, scale: &InstrumentScale) -> Result<OrderTerms, Refusal> {
@@ -180,7 +186,7 @@ impl OrderRequest {
 pub struct CancelRequest {
     /// Symbol.
     pub instrument: String,
-    /// Digits.
+    /// Digits, or a name.
     pub client_order_id: String,
 }
 
@@ -188,13 +194,13 @@ impl CancelRequest {
     /// What it is about.
     pub fn subject(&self, account: AccountId, catalog: &Catalog) -> Result<Subject, Refusal> {
         let instrument = instrument(catalog, &self.instrument)?.spec.instrument;
-        Ok(Subject { account, instrument, client_order_id: ClientOrderId(number("client_order_id", &self.client_order_id)?) })
+        Ok(Subject { account, instrument, called: client_order(&self.client_order_id)? })
     }
 
     /// The command.
     pub fn command(&self, account: AccountId, catalog: &Catalog) -> Result<(Command, Subject), Refusal> {
         let subject = self.subject(account, catalog)?;
-        let Subject { instrument, client_order_id, .. } = subject;
+        let Subject { instrument, called: ClientOrder { id: client_order_id, .. }, .. } = subject;
         Ok((Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id })), subject))
     }
 }
@@ -219,7 +225,7 @@ impl AmendRequest {
         if price.is_none() && trigger.is_none() && size.is_none() {
             return Err(Refusal::malformed("give price, trigger, size or several of them"));
         }
-        let Subject { instrument, client_order_id, .. } = subject;
+        let Subject { instrument, called: ClientOrder { id: client_order_id, .. }, .. } = subject;
         Ok((
             Command::Order(OrderCommand::Amend(AmendOrder {
                 account,

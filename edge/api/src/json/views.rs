@@ -3,8 +3,8 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 use walras_engine::{Balance, DepthLevel, InstrumentView, Position, Uncross};
-use walras_gateway::Decimal;
-use walras_market_data::{BookLevel, Candle, Fill, FillRole, OfferChange, OrderStatus, PublicTrade};
+use walras_gateway::{ClientOrder, Decimal};
+use walras_market_data::{BookLevel, Candle, EndedOrder, Fill, FillRole, OfferChange, OrderEnd, OrderStatus, PublicTrade};
 use walras_ports::{AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedOrder, OrderUpdate, Status, TickerPush};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
@@ -269,7 +269,8 @@ pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
     let average = history.and_then(|history| scale.average_price(history.filled_tick_lots, history.filled));
     let mut body = terms(scale, &order.terms);
     body["order_id"] = order.order_id.0.to_string().into();
-    body["client_order_id"] = order.client_order_id.0.to_string().into();
+    let name = history.and_then(|history| history.about?.name);
+    body["client_order_id"] = ClientOrder::of(order.client_order_id, name).to_string().into();
     if let Some(limit) = order.price {
         body["price"] = scale.price(limit).into();
     }
@@ -285,6 +286,61 @@ pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
         Some(_) => OrderStatus::Resting,
     };
     body["status"] = status_of(status).0.into();
+    body
+}
+
+/// An open order, with all that is known of it.
+#[must_use]
+pub fn order_state(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
+    let about = listed.history.and_then(|history| history.about);
+    let mut body = order(scale, listed);
+    body["fee"] = about.map(|about| scale.quote.signed(about.fee)).into();
+    body["fee_asset"] = scale.quote.spec.symbol.as_str().into();
+    body["changed_at_ns"] = about.map(|about| about.changed.0.to_string()).into();
+    body["ended_at_ns"] = Value::Null;
+    body["cancelled"] = "0".into();
+    body["reason"] = Value::Null;
+    body
+}
+
+/// An order that has ended.
+#[must_use]
+pub fn ended_order(scale: &InstrumentScale, order: &EndedOrder) -> Value {
+    let mut body = match &order.terms {
+        Some(says) => terms(scale, says),
+        None => {
+            let plain = OrderTerms::limit(order.side, PriceTicks::MIN, order.size);
+            let mut body = terms(scale, &plain);
+            for unknown in ["type", "time_in_force", "post_only", "display", "self_trade"] {
+                body[unknown] = Value::Null;
+            }
+            body
+        }
+    };
+    let size = |lots: SizeLots| if lots.is_zero() { "0".to_owned() } else { scale.size(lots) };
+    let average = scale.average_price(order.filled_tick_lots, order.filled);
+    let (status, reason) = match order.end {
+        OrderEnd::Filled => ("filled", None),
+        OrderEnd::Cancelled(reason) => ("cancelled", Some(names::cancel_reason(reason))),
+    };
+    if order.terms.is_none() || order.price.is_some() {
+        body["price"] = price(scale, order.price).into();
+    }
+    body["order_id"] = order.order_id.0.to_string().into();
+    body["client_order_id"] = ClientOrder::of(order.client_order_id, order.name).to_string().into();
+    body["open"] = "0".into();
+    body["shown"] = "0".into();
+    body["original_size"] = scale.size(order.size).into();
+    body["filled"] = size(order.filled).into();
+    body["average_price"] = average.map(|price| price.to_string()).into();
+    body["fee"] = scale.quote.signed(order.fee).into();
+    body["fee_asset"] = scale.quote.spec.symbol.as_str().into();
+    body["entered_at_ns"] = order.entered.0.to_string().into();
+    body["changed_at_ns"] = order.ended.0.to_string().into();
+    body["ended_at_ns"] = order.ended.0.to_string().into();
+    body["status"] = status.into();
+    body["cancelled"] = size(order.open).into();
+    body["reason"] = reason.into();
     body
 }
 
@@ -325,12 +381,13 @@ pub fn fill(scale: &InstrumentScale, fill: &Fill) -> Value {
         "instrument": scale.spec.symbol.as_str(),
         "trade_id": fill.trade_id.0.to_string(),
         "order_id": fill.order_id.0.to_string(),
-        "client_order_id": fill.client_order_id.0.to_string(),
+        "client_order_id": ClientOrder::of(fill.client_order_id, fill.name).to_string(),
         "time_ns": fill.time.0.to_string(),
         "side": names::side(fill.side),
         "price": scale.price(fill.price),
         "size": scale.size(fill.size),
         "fee": scale.quote.signed(fill.fee),
+        "fee_asset": scale.quote.spec.symbol.as_str(),
         "role": role,
     })
 }
@@ -391,7 +448,7 @@ fn status_of(status: OrderStatus) -> (&'static str, bool) {
 }
 
 fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
-    let OrderUpdate { order, terms: says, cancelled } = update;
+    let OrderUpdate { order, terms: says, name, cancelled } = update;
     let scale = catalog.instrument(order.instrument)?;
     let (status, gone) = status_of(order.status);
     let mut body = match says {
@@ -399,7 +456,7 @@ fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
         None => json!({"instrument": scale.spec.symbol.as_str(), "side": names::side(order.side)}),
     };
     body["order_id"] = order.order_id.0.to_string().into();
-    body["client_order_id"] = order.client_order_id.0.to_string().into();
+    body["client_order_id"] = ClientOrder::of(order.client_order_id, *name).to_string().into();
     if let Some(limit) = order.price {
         body["price"] = scale.price(limit).into();
     }

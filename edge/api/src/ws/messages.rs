@@ -9,7 +9,9 @@ use walras_ports::{Catalog, InstrumentScale, Push, Subscription};
 use walras_types::{RejectReason, TradeId};
 
 use crate::json::batches as views_of_batches;
-use crate::json::requests::{AmendRequest, CancelRequest, MassCancelRequest, OrderRequest, instrument, parse_object};
+use crate::json::commands::{CommandRequest, Many};
+use crate::json::once::NumberRequest;
+use crate::json::requests::{instrument, number, parse_object};
 use crate::json::{strict, views};
 
 /// What a client asks.
@@ -19,10 +21,10 @@ pub(super) enum Ask {
     Unsubscribe(Channel),
     Ping,
     Auth(AuthFields),
-    Order(Box<OrderRequest>),
-    Cancel(CancelRequest),
-    Amend(CancelRequest, AmendRequest),
-    MassCancel(MassCancelRequest),
+    Command(CommandRequest, NumberRequest),
+    Many(Many, NumberRequest),
+    /// Cancels the account's orders when the connection ends; the session that the account opens again when it is back. `None`: not any more.
+    CancelOnDisconnect(Option<u64>),
 }
 
 /// What it subscribes to.
@@ -30,6 +32,8 @@ pub(super) enum Ask {
 pub(super) enum Channel {
     Status,
     Feed(Subscription),
+    /// The account's reports after this number; the new ones without it.
+    Reports(Option<u64>),
 }
 
 #[derive(Deserialize)]
@@ -41,6 +45,7 @@ struct ChannelBody {
     batch: Option<String>,
     sell: Option<String>,
     buy: Option<String>,
+    after: Option<String>,
 }
 
 impl ChannelBody {
@@ -60,6 +65,9 @@ impl ChannelBody {
         if self.channel == "batch" && (self.sell.is_some() || self.buy.is_some()) {
             return Err(malformed("sell and buy do not go here: only the channel demand has them".into()));
         }
+        if self.after.is_some() && self.channel != "reports" {
+            return Err(malformed("after does not go here: only reports are numbered".into()));
+        }
         let batch = || match &self.batch {
             Some(name) => {
                 let unknown = || Refusal::new(RejectReason::UnknownBatchMarket, format!("batch: {name:?}"));
@@ -76,6 +84,7 @@ impl ChannelBody {
         };
         Ok(match self.channel.as_str() {
             "status" => Channel::Status,
+            "reports" => Channel::Reports(self.after.as_deref().map(|after| number("after", after)).transpose()?),
             "batch" => Channel::Feed(Subscription::Batch(batch()?)),
             "demand" => {
                 let (sell, buy) = (asset("sell", &self.sell)?, asset("buy", &self.buy)?);
@@ -94,7 +103,7 @@ impl ChannelBody {
             }
             other => {
                 return Err(malformed(format!(
-                    "channel: {other:?} is none of book, trades, candles, ticker, batch, demand, status"
+                    "channel: {other:?} is none of book, trades, candles, ticker, batch, demand, status, reports"
                 )));
             }
         })
@@ -108,6 +117,12 @@ struct AuthBody {
     timestamp: String,
     nonce: String,
     signature: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OnDisconnect {
+    session: Option<String>,
 }
 
 /// A message that says no more than what to do.
@@ -146,21 +161,34 @@ fn ask(op: &str, mut body: Map<String, Value>, catalog: &Catalog) -> Result<Ask,
             let AuthBody { key, timestamp, nonce, signature } = parse_object(body)?;
             Ask::Auth(AuthFields { key, timestamp, nonce, signature })
         }
-        "order" => Ask::Order(Box::new(parse_object(body)?)),
-        "cancel" => Ask::Cancel(parse_object(body)?),
-        "amend" => {
-            let mut of = Map::new();
-            for name in ["instrument", "client_order_id"] {
-                of.extend(body.remove(name).map(|value| (name.to_owned(), value)));
-            }
-            Ask::Amend(parse_object(of)?, parse_object(body)?)
+        "cancel_on_disconnect" => {
+            let OnDisconnect { session } = parse_object(body)?;
+            Ask::CancelOnDisconnect(session.as_deref().map(|session| number("session", session)).transpose()?)
         }
-        "mass_cancel" => Ask::MassCancel(parse_object(body)?),
         other => {
-            let known = "subscribe, unsubscribe, ping, auth, order, cancel, amend, mass_cancel";
-            return Err(Refusal::new(RejectReason::Malformed, format!("op: {other:?} is none of {known}")));
+            let number = number_of(&mut body)?;
+            if other == "many" {
+                return Ok(Ask::Many(Many::read(body)?, number));
+            }
+            match CommandRequest::read(other, body) {
+                Some(command) => Ask::Command(command?, number),
+                None => {
+                    let known = "subscribe, unsubscribe, ping, auth, order, cancel, amend, mass_cancel, many, \
+                         cancel_on_disconnect";
+                    return Err(Refusal::new(RejectReason::Malformed, format!("op: {other:?} is none of {known}")));
+                }
+            }
         }
     })
+}
+
+/// The number under which a command takes effect once, if the message has one.
+fn number_of(body: &mut Map<String, Value>) -> Result<NumberRequest, Refusal> {
+    let mut number = Map::new();
+    for name in ["session", "session_seq"] {
+        number.extend(body.remove(name).map(|value| (name.to_owned(), value)));
+    }
+    parse_object(number)
 }
 
 /// A refusal.
@@ -179,10 +207,11 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
     let (batch, sell, buy) = match channel {
         Channel::Feed(Subscription::Batch(market)) => (catalog.batch(market), None, None),
         Channel::Feed(Subscription::Demand(market, sell, buy)) => (catalog.batch(market), asset(sell), asset(buy)),
-        Channel::Feed(_) | Channel::Status => (None, None, None),
+        Channel::Feed(_) | Channel::Status | Channel::Reports(_) => (None, None, None),
     };
     let (name, instrument, interval) = match channel {
         Channel::Status => ("status", None, None),
+        Channel::Reports(_) => ("reports", None, None),
         Channel::Feed(Subscription::Book(i)) => ("book", symbol(i), None),
         Channel::Feed(Subscription::Trades(i)) => ("trades", symbol(i), None),
         Channel::Feed(Subscription::Ticker(i)) => ("ticker", symbol(i), None),
@@ -254,7 +283,7 @@ mod tests {
     use super::*;
 
     /// A sound message of every kind, as far as its fields go.
-    const MESSAGES: [&str; 11] = [
+    const MESSAGES: [&str; 14] = [
         r#"{"op":"ping","id":"1"}"#,
         r#"{"op":"subscribe","channel":"status"}"#,
         r#"{"op":"unsubscribe","channel":"status"}"#,
@@ -265,6 +294,9 @@ mod tests {
         r#"{"op":"amend","instrument":"X","client_order_id":"1","price":"1","trigger":"1","size":"1"}"#,
         r#"{"op":"mass_cancel","instrument":"X","side":"buy"}"#,
         r#"{"op":"mass_cancel"}"#,
+        r#"{"op":"mass_cancel","session":"4","session_seq":"9"}"#,
+        r#"{"op":"many","commands":[{"op":"mass_cancel"}],"session":"4","session_seq":"9"}"#,
+        r#"{"op":"subscribe","channel":"reports","after":"7"}"#,
         r#"{"op":"ping"}"#,
     ];
 

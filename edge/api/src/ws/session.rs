@@ -13,18 +13,23 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use walras_access::{Caller, Refusal};
 use walras_gateway::{Allowance, Permission};
-use walras_ports::{ConnectionId, NoOutcome, Publication, Push, Shared, Subscription};
-use walras_types::{AccountId, InstrumentId, RejectReason};
-use walras_wire::Command;
+use walras_ports::{ConnectionId, Publication, Push, Shared, Subscription};
+use walras_sequencer::SignedBy;
+use walras_types::{AccountId, InstrumentId, RejectReason, SessionId};
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
 use super::{CLOSE_GOING_AWAY, CLOSE_IDLE, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TOO_BIG, CLOSE_TRY_LATER};
-use crate::http::{App, Place, bound_met, fresh_client_order_id, stopped};
-use crate::json::outcome::{self, Subject};
-use crate::json::views;
+use crate::http::{App, CameOf, Place, fresh_or_numbered, read_reports, results, send, send_one, stopped};
+use crate::json::commands::{CommandRequest, Many};
+use crate::json::once::NumberRequest;
+use crate::json::{reports, views};
 
 const STATUS_EVERY: Duration = Duration::from_secs(1);
+/// How often an account's reports are looked for, at least.
+const REPORTS_EVERY: Duration = Duration::from_secs(1);
+/// Reports in a message.
+const REPORTS_MAX: usize = 256;
 /// Of what waits for a reader, so much goes into one write before its other messages are looked at again.
 const WRITE_BYTES: usize = 64 << 10;
 
@@ -54,6 +59,16 @@ enum Party {
     Participant,
 }
 
+/// How far a client has the account's numbered reports.
+#[derive(Clone, Copy, Debug)]
+struct ReportsSent {
+    account: AccountId,
+    /// The last one that was sent.
+    last: u64,
+    /// There may be further ones.
+    is_behind: bool,
+}
+
 struct Session {
     app: App,
     connection: ConnectionId,
@@ -62,9 +77,13 @@ struct Session {
     caller: Option<Caller>,
     /// Whether the log has the nonce of the `auth` message: only then is this connection the only one that it opened to trade by.
     may_command: bool,
+    /// Whose orders are cancelled when it ends, and the session that the account opens again when it is back.
+    cancels: Option<(AccountId, SessionId)>,
     party: Party,
     subscriptions: Vec<Subscription>,
     wants_status: bool,
+    /// The account's reports, once they are wanted.
+    reports: Option<ReportsSent>,
     seen: HashMap<InstrumentId, Seen>,
     in_flight: FuturesUnordered<BoxFuture<'static, Value>>,
     write_timeout: Duration,
@@ -86,9 +105,11 @@ pub(super) async fn run(app: App, connection: ConnectionId, place: Arc<Place>, s
         socket,
         caller: None,
         may_command: false,
+        cancels: None,
         party: Party::Reader,
         subscriptions: Vec::new(),
         wants_status: false,
+        reports: None,
         seen: HashMap::new(),
         in_flight: FuturesUnordered::new(),
         write_timeout,
@@ -119,8 +140,13 @@ impl Session {
 
     async fn end(mut self, end: End) {
         // The engine's thread takes it from its own queue, which may make this wait.
-        let (venue, connection) = (self.app.venue.clone(), self.connection);
-        tokio::task::spawn_blocking(move || venue.disconnect(connection));
+        let (venue, connection, cancels) = (self.app.venue.clone(), self.connection, self.cancels);
+        tokio::task::spawn_blocking(move || {
+            if let Some((account, session)) = cancels {
+                venue.cancel_behind(account, session);
+            }
+            venue.disconnect(connection);
+        });
         if let End::Displaced = end {
             let reason = "the venue has no more places: connect again, and authenticate to keep the connection";
             let frame = Message::Close(Some(CloseFrame { code: CLOSE_TRY_LATER, reason: reason.into() }));
@@ -146,6 +172,8 @@ impl Session {
         let ping_every = Duration::from_millis(self.app.config.websocket.ping_interval_ms);
         let mut ping_due = interval_at(Instant::now() + ping_every, ping_every);
         ping_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut reports_due = interval_at(Instant::now() + REPORTS_EVERY, REPORTS_EVERY);
+        reports_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let place = Arc::clone(&self.place);
         let (mut taken_away, mut unproven) = (std::pin::pin!(place.taken_away()), std::pin::pin!(place.unproven()));
         loop {
@@ -165,6 +193,8 @@ impl Session {
                     None => Err(End::Close(CLOSE_SLOW, "too slow: connect again and take a snapshot")),
                 },
                 Some(reply) = self.in_flight.next(), if !self.in_flight.is_empty() => self.send(&reply).await,
+                () = std::future::ready(()), if self.reports.is_some_and(|sent| sent.is_behind) => self.send_reports().await,
+                _ = reports_due.tick(), if self.reports.is_some() => self.send_reports().await,
                 _ = status_due.tick(), if self.wants_status => self.send_status().await,
                 _ = ping_due.tick() => self.look_after(has_room).await,
                 () = &mut taken_away => Err(End::Displaced),
@@ -242,6 +272,9 @@ impl Session {
         let sent = timeout(self.write_timeout, async {
             while let Some(publication) = next.take() {
                 goes_on |= matches!(publication.push(), Push::Account(account) if account.has_more);
+                if let (Push::Account(_), Some(sent)) = (publication.push(), &mut self.reports) {
+                    sent.is_behind = true;
+                }
                 if let Some(text) = self.text_of(&publication) {
                     count += 1;
                     bytes += text.len();
@@ -291,7 +324,7 @@ impl Session {
         }
         let catalog = self.app.venue.catalog();
         let (id, asked) = messages::read(text, &catalog);
-        let is_cancel = matches!(asked, Ok(Ask::Cancel(_) | Ask::MassCancel(_)));
+        let is_cancel = matches!(&asked, Ok(Ask::Command(command, _)) if command.is_cancel());
         if from == Allowance::Cancels
             && !is_cancel
             && let Err(refusal) = self.admit(Allowance::Requests)
@@ -326,6 +359,7 @@ impl Session {
             Ask::Subscribe(channel) => {
                 match channel {
                     Channel::Status => self.wants_status = true,
+                    Channel::Reports(after) => return self.want_reports(after).await,
                     Channel::Feed(subscription) => self.subscribe(subscription)?,
                 }
                 Ok(vec![messages::subscribed("subscribed", channel, &catalog)])
@@ -333,6 +367,7 @@ impl Session {
             Ask::Unsubscribe(channel) => {
                 match channel {
                     Channel::Status => self.wants_status = false,
+                    Channel::Reports(_) => self.reports = None,
                     Channel::Feed(subscription) => {
                         self.app.venue.unsubscribe(self.connection, subscription)?;
                         self.subscriptions.retain(|s| *s != subscription);
@@ -340,30 +375,68 @@ impl Session {
                 }
                 Ok(vec![messages::subscribed("unsubscribed", channel, &catalog)])
             }
-            Ask::Order(request) => {
-                let account = self.trader(Allowance::Requests)?;
-                let catalog = self.app.venue.catalog_for_commands()?;
-                let (command, subject) = request.command(account, &catalog, fresh_client_order_id)?;
-                self.command(command, Some(subject), account, id)
-            }
-            Ask::Cancel(request) => {
-                let account = self.trader(Allowance::Cancels)?;
-                let catalog = self.app.venue.catalog_for_commands()?;
-                let (command, subject) = request.command(account, &catalog)?;
-                self.command(command, Some(subject), account, id)
-            }
-            Ask::Amend(of, request) => {
-                let account = self.trader(Allowance::Requests)?;
-                let catalog = self.app.venue.catalog_for_commands()?;
-                let (command, subject) = request.command(&of, account, &catalog)?;
-                self.command(command, Some(subject), account, id)
-            }
-            Ask::MassCancel(request) => {
-                let account = self.trader(Allowance::Cancels)?;
-                let catalog = self.app.venue.catalog_for_commands()?;
-                self.command(request.command(account, &catalog)?, None, account, id)
-            }
+            Ask::Command(request, number) => self.command(&request, &number, id),
+            Ask::Many(many, number) => self.many(many, &number, id),
+            Ask::CancelOnDisconnect(session) => self.cancel_on_disconnect(session).await,
         }
+    }
+
+    /// From now on the account's orders are cancelled when this connection ends, or not any more.
+    async fn cancel_on_disconnect(&mut self, session: Option<u64>) -> Result<Vec<Value>, Refusal> {
+        let account = self.trader(Allowance::Cancels)?;
+        self.check_may_command()?;
+        self.cancels = match session.map(SessionId) {
+            None => None,
+            Some(session) => {
+                let owner = self.app.venue.read(move |v| v.engine.session(session).and_then(|view| view.account)).await?;
+                if owner != Some(account) {
+                    return Err(RejectReason::UnknownSession.into());
+                }
+                Some((account, session))
+            }
+        };
+        let session = self.cancels.map(|(_, session)| session.0.to_string());
+        Ok(vec![json!({"type": "cancel_on_disconnect", "session": session})])
+    }
+
+    /// The account's reports after a number, or from now on: told first where they begin.
+    async fn want_reports(&mut self, after: Option<u64>) -> Result<Vec<Value>, Refusal> {
+        let caller = self.caller.as_ref().ok_or(RejectReason::Unauthenticated)?;
+        let account = caller.account.filter(|_| caller.permissions.allow(Permission::Read)).ok_or(RejectReason::Forbidden)?;
+        let read = read_reports(&self.app, account, after, 0).await?;
+        let last = after.unwrap_or(read.last);
+        if last > read.last {
+            let detail = format!("after: the account's last report has the number {}", read.last);
+            return Err(Refusal::new(RejectReason::Malformed, detail));
+        }
+        self.reports = Some(ReportsSent { account, last, is_behind: true });
+        let mut message = messages::subscribed("subscribed", Channel::Reports(after), &self.app.venue.catalog());
+        message["after"] = last.to_string().into();
+        Ok(vec![message])
+    }
+
+    /// Sends the next reports, if there are any.
+    async fn send_reports(&mut self) -> Result<(), End> {
+        let Some(ReportsSent { account, last, .. }) = self.reports else { return Ok(()) };
+        let read = match read_reports(&self.app, account, Some(last), REPORTS_MAX).await {
+            Ok(read) => read,
+            Err(refusal) if refusal.reason == RejectReason::NotFound => {
+                // More than are kept, since the last look: the client is told, and asks again.
+                self.reports = None;
+                return self.refuse(None, &refusal).await;
+            }
+            // The venue is busy: at the next look.
+            Err(_) => return Ok(()),
+        };
+        let newest = read.reports.last().map_or(last, |report| report.report_seq);
+        let is_behind = newest < read.last;
+        self.reports = Some(ReportsSent { account, last: newest, is_behind });
+        if read.reports.is_empty() {
+            return Ok(());
+        }
+        let mut message = reports::reports(&self.app.venue.catalog(), &read);
+        message["type"] = "reports".into();
+        self.send(&message).await
     }
 
     fn subscribe(&mut self, subscription: Subscription) -> Result<(), Refusal> {
@@ -407,50 +480,65 @@ impl Session {
         Ok(account)
     }
 
-    /// Sends a command on its way, in the order in which the client sent them; its answer follows when it is durable.
-    fn command(
-        &mut self,
-        command: Command,
-        subject: Option<Subject>,
-        account: AccountId,
-        id: Option<&str>,
-    ) -> Result<Vec<Value>, Refusal> {
-        if !self.may_command {
-            let advice = "this replica did not lead, or could not write, when the connection was authenticated: send auth again";
-            return Err(Refusal::new(RejectReason::Unauthenticated, advice));
+    fn check_may_command(&self) -> Result<(), Refusal> {
+        if self.may_command {
+            return Ok(());
         }
-        let outcome = self.app.venue.submit(command)?;
+        let advice = "this replica did not lead, or could not write, when the connection was authenticated: send auth again";
+        Err(Refusal::new(RejectReason::Unauthenticated, advice))
+    }
+
+    /// Sends a command on its way, in the order in which the client sent them; its answer follows when it is durable.
+    fn command(&mut self, request: &CommandRequest, number: &NumberRequest, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
+        let account = self.trader(if request.is_cancel() { Allowance::Cancels } else { Allowance::Requests })?;
+        self.check_may_command()?;
+        let ordinal = number.ordinal()?;
+        let catalog = self.app.venue.catalog_for_commands()?;
+        let command = request.command(account, &catalog, || fresh_or_numbered(ordinal))?;
+        let sent = send(&self.app, account, SignedBy::NOBODY, ordinal, command);
         let (app, id) = (self.app.clone(), id.map(str::to_owned));
         let answer = async move {
-            let mut answered = outcome.await.unwrap_or(Err(NoOutcome::GONE)).map_err(Refusal::from).and_then(|outcome| {
-                let catalog = app.venue.catalog();
-                match subject {
-                    Some(subject) => {
-                        let scale = catalog.instrument(subject.instrument).ok_or(RejectReason::UnknownInstrument)?;
-                        Ok(outcome::order(&outcome, &subject, scale)?)
-                    }
-                    None => Ok(outcome::mass_cancel(&outcome, account, &catalog)?),
-                }
-            });
-            if let Err(refusal) = &mut answered
-                && refusal.detail.is_none()
-            {
-                refusal.detail = bound_met(&app, refusal.reason, &command).await;
-            }
-            match answered {
-                Ok(mut reply) => {
+            match sent.came_of(&app).await {
+                CameOf::Done(mut reply) => {
                     reply["type"] = "reply".into();
-                    if let Some(id) = id {
-                        reply["id"] = id.into();
-                    }
-                    reply
+                    with_id(reply, id)
                 }
-                Err(refusal) => messages::error(id.as_deref(), &refusal),
+                CameOf::Rejected(_, mut body) => {
+                    body["type"] = "error".into();
+                    with_id(body, id)
+                }
+                CameOf::Refused(why) => messages::error(id.as_deref(), &why.refusal),
             }
         };
         self.in_flight.push(answer.boxed());
         Ok(Vec::new())
     }
+
+    /// The same for several, which are answered together.
+    fn many(&mut self, many: Many, number: &NumberRequest, id: Option<&str>) -> Result<Vec<Value>, Refusal> {
+        let account = self.trader(Allowance::Requests)?;
+        self.check_may_command()?;
+        let all = many.numbered(number)?;
+        self.app.venue.catalog_for_commands()?;
+        let Self { app, caller, .. } = self;
+        let caller = caller.as_ref().ok_or(RejectReason::Unauthenticated)?;
+        let mut sent = Vec::new();
+        for (place, (ordinal, one)) in all.enumerate() {
+            let charge = |from| if place == 0 { Ok(()) } else { app.access.charge(caller, Permission::Trade, from) };
+            sent.push(send_one(app, account, ordinal, &one, charge, || SignedBy::NOBODY));
+        }
+        let (app, id) = (self.app.clone(), id.map(str::to_owned));
+        let answer = async move { with_id(json!({"type": "replies", "results": results(&app, sent).await}), id) };
+        self.in_flight.push(answer.boxed());
+        Ok(Vec::new())
+    }
+}
+
+fn with_id(mut message: Value, id: Option<String>) -> Value {
+    if let Some(id) = id {
+        message["id"] = id.into();
+    }
+    message
 }
 
 fn too_big(error: &axum::Error) -> End {

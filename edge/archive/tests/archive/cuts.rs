@@ -4,6 +4,7 @@ use std::path::Path;
 
 use walras_archive::{ArchiveError, Faults, Files, Keeper, Settings};
 use walras_engine::Engine;
+use walras_market_data::OrderHistories;
 
 use super::world::{COMMIT_ENTRIES, Script, Venue, archive, contents, settings, try_archive};
 
@@ -118,12 +119,14 @@ fn a_venue_that_starts_again_goes_on() {
     let settings: Settings = settings(folder.path());
     for end in [300, 301, 600, script.entries.len()] {
         let service = Service::start(settings.clone(), Files::default(), None).unwrap();
-        let mut engine = Engine::new();
+        let (mut engine, mut histories) = (Engine::new(), OrderHistories::default());
         let mut recorder = service.recorder(&engine);
         for (log_index, time, command) in &script.entries[..end] {
             let mut events = Vec::new();
             engine.apply(*log_index, *time, command, &mut events);
-            recorder.on_entry(*log_index, *time, &events, &engine);
+            let mut records = Vec::new();
+            histories.on_entry(*log_index, *time, Some(command), &events, &mut records);
+            recorder.on_entry(*log_index, *time, &events, &records, &engine);
         }
         recorder.go_live();
         drop(recorder);

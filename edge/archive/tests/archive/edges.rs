@@ -123,7 +123,7 @@ fn a_full_queue_never_stops_the_engine() {
         last = last.next();
         let (time, mut events) = (TimeNs(BEGIN_NS + last.0), Vec::new());
         engine.apply(last, time, &command, &mut events);
-        recorder.on_entry(last, time, &events, &engine);
+        recorder.on_entry(last, time, &events, &[], &engine);
         last
     };
     for command in opening() {

@@ -311,7 +311,7 @@ fn a_size_that_dbn_has_no_room_for_is_noted_on_either_side() {
         let folder = tempfile::tempdir().unwrap();
         archive(
             &Settings { depth: 30, snapshot_every_ns: 1, ..settings(folder.path()) },
-            &Script { entries, trades: Vec::new(), books: Vec::new() },
+            &Script { entries, trades: Vec::new(), books: Vec::new(), accounts: Vec::new() },
         );
         let manifest = History::new(folder.path()).days().unwrap()[0].manifest.clone().unwrap();
         assert_eq!(manifest.notes, ["BTC/USD: no DBN files: a size of the day is above 4294967294 lots"]);

@@ -1,6 +1,7 @@
 //! The archive of a made market, held against the events that made it, and cut off wherever a disk can be.
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
+mod accounts;
 mod cuts;
 mod edges;
 mod formats;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use walras_archive::{Again, Faults, Files, History, Missing, Refill, Service, Settings, StatusView};
 use walras_engine::Engine;
+use walras_market_data::OrderHistories;
 use walras_testkit::plain::{opening, order};
 use walras_types::{LogIndex, Side, TimeNs};
 use walras_wait::until;
@@ -32,10 +33,21 @@ fn every_entry(folder: &std::path::Path) -> Settings {
     Settings { snapshot_every_ns: 1, parquet: false, dbn: false, ..settings(folder) }
 }
 
-fn apply(engine: &mut Engine, (log_index, time, command): &Entry, recorder: &mut walras_archive::Recorder) {
-    let mut events = Vec::new();
-    engine.apply(*log_index, *time, command, &mut events);
-    recorder.on_entry(*log_index, *time, &events, engine);
+#[derive(Default)]
+struct State {
+    engine: Engine,
+    histories: OrderHistories,
+}
+
+impl State {
+    fn apply(&mut self, (log_index, time, command): &Entry, recorder: Option<&mut walras_archive::Recorder>) {
+        let (mut events, mut records) = (Vec::new(), Vec::new());
+        self.engine.apply(*log_index, *time, command, &mut events);
+        self.histories.on_entry(*log_index, *time, Some(command), &events, &mut records);
+        if let Some(recorder) = recorder {
+            recorder.on_entry(*log_index, *time, &events, &records, &self.engine);
+        }
+    }
 }
 
 /// A log that has the entries after this one, and the state there.
@@ -43,13 +55,11 @@ fn log_after(has: LogIndex, entries: &Arc<Vec<Entry>>) -> Refill {
     let entries = Arc::clone(entries);
     Box::new(move |again: &mut Again<'_>| {
         let (gone, held) = entries.split_at(has.0 as usize);
-        let mut engine = Engine::new();
-        for (log_index, time, command) in gone {
-            engine.apply(*log_index, *time, command, &mut Vec::new());
-        }
-        let Some(mut recorder) = again.recorder(&engine) else { return Err("all of it is gone".to_owned()) };
+        let mut state = State::default();
+        gone.iter().for_each(|entry| state.apply(entry, None));
+        let Some(mut recorder) = again.recorder(&state.engine) else { return Err("all of it is gone".to_owned()) };
         for entry in held {
-            apply(&mut engine, entry, &mut recorder);
+            state.apply(entry, Some(&mut recorder));
             if !again.take() {
                 return Ok(());
             }
@@ -67,12 +77,12 @@ fn run(settings: &Settings, entries: &[Entry], refill: Option<Refill>) -> Status
     let service = Service::start(settings.clone(), Files::failing(faults.clone()), refill).unwrap();
     faults.allow(0);
     let status = service.status();
-    let mut engine = Engine::new();
-    let mut recorder = service.recorder(&engine);
+    let mut state = State::default();
+    let mut recorder = service.recorder(&state.engine);
     recorder.go_live();
     let (last, before) = entries.split_last().unwrap();
     for (at, entry) in before.iter().enumerate() {
-        apply(&mut engine, entry, &mut recorder);
+        state.apply(entry, Some(&mut recorder));
         recorder.flush();
         // From here on the archive takes nothing: a few batches wait in the queue, then some at the recorder, then they are given
         // up.
@@ -82,7 +92,7 @@ fn run(settings: &Settings, entries: &[Entry], refill: Option<Refill>) -> Status
     }
     faults.allow(u64::MAX);
     until("the archive has no trouble", || status.view().trouble.is_none());
-    apply(&mut engine, last, &mut recorder);
+    state.apply(last, Some(&mut recorder));
     until("the last entry is durable and the day closed", || {
         recorder.flush();
         status.view().durable >= last.0 && status.view().closed > 0
@@ -97,7 +107,7 @@ fn run(settings: &Settings, entries: &[Entry], refill: Option<Refill>) -> Status
 fn what_the_queue_had_no_room_for_is_read_again_from_the_log() {
     let entries = Arc::new(entries());
     let whole = tempfile::tempdir().unwrap();
-    archive(&every_entry(whole.path()), &Script { entries: entries.to_vec(), trades: Vec::new(), books: Vec::new() });
+    archive(&every_entry(whole.path()), &Script::of(entries.to_vec()));
     let folder = tempfile::tempdir().unwrap();
     let view = run(&every_entry(folder.path()), &entries, Some(log_after(LogIndex(0), &entries)));
     assert_eq!((view.missing, view.trouble), (0, None));

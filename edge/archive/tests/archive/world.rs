@@ -6,7 +6,7 @@ use std::path::Path;
 use crossbeam_channel::{Receiver, unbounded};
 use walras_archive::{Batch, Book, Files, KEYFRAME_NS, Keeper, Level, Recorder, Settings, Trade};
 use walras_engine::Engine;
-use walras_market_data::MarketData;
+use walras_market_data::{MarketData, OrderHistories, Recorded};
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_types::{InstrumentId, LogIndex, Side, TimeNs, TradeId, TradingPhase};
@@ -24,6 +24,7 @@ pub(crate) struct Script {
     pub(crate) entries: Vec<Entry>,
     pub(crate) trades: Vec<Trade>,
     pub(crate) books: Vec<Book>,
+    pub(crate) accounts: Vec<Recorded>,
 }
 
 pub(crate) fn settings(folder: &Path) -> Settings {
@@ -71,6 +72,7 @@ impl Script {
     pub(crate) fn of(entries: Vec<Entry>) -> Self {
         let (mut engine, mut market) = (Engine::new(), MarketData::new());
         let (mut trades, mut books) = (Vec::new(), Vec::new());
+        let (mut histories, mut accounts) = (OrderHistories::default(), Vec::new());
         let mut shown: BTreeMap<u32, Book> = BTreeMap::new();
         let mut last_ids: Vec<TradeId> = Vec::new();
         let mut before: Option<u64> = None;
@@ -79,6 +81,7 @@ impl Script {
             let mut events = Vec::new();
             engine.apply(log_index, time, command, &mut events);
             market.on_entry(log_index, time).unwrap();
+            histories.on_entry(log_index, time, Some(command), &events, &mut accounts);
             for event in &events {
                 market.on_event(log_index, time, event).unwrap();
                 // After each event, so that trades of several instruments come in their order.
@@ -112,13 +115,14 @@ impl Script {
             }
             before = Some(time.0);
         }
-        Self { entries, trades, books }
+        Self { entries, trades, books, accounts }
     }
 }
 
 /// The engine's side of a venue that has started with a replay from `engine` on.
 pub(crate) struct Venue {
     pub(crate) engine: Engine,
+    histories: OrderHistories,
     pub(crate) recorder: Recorder,
     pub(crate) batches: Receiver<Batch>,
 }
@@ -127,13 +131,23 @@ impl Venue {
     pub(crate) fn new(settings: &Settings, durable: LogIndex, engine: Engine) -> Self {
         let (sender, batches) = unbounded();
         let recorder = Recorder::new(sender, settings.depth as usize, settings.snapshot_every_ns, durable.next(), &engine);
-        Self { engine, recorder, batches }
+        Self { engine, histories: OrderHistories::default(), recorder, batches }
     }
 
     pub(crate) fn apply(&mut self, (log_index, time, command): &Entry) {
         let mut events = Vec::new();
         self.engine.apply(*log_index, *time, command, &mut events);
-        self.recorder.on_entry(*log_index, *time, &events, &self.engine);
+        let mut records = Vec::new();
+        self.histories.on_entry(*log_index, *time, Some(command), &events, &mut records);
+        self.recorder.on_entry(*log_index, *time, &events, &records, &self.engine);
+    }
+
+    /// The same, recorded by a recorder of its own.
+    pub(crate) fn apply_to(&mut self, (log_index, time, command): &Entry, recorder: &mut Recorder) {
+        let (mut events, mut records) = (Vec::new(), Vec::new());
+        self.engine.apply(*log_index, *time, command, &mut events);
+        self.histories.on_entry(*log_index, *time, Some(command), &events, &mut records);
+        recorder.on_entry(*log_index, *time, &events, &records, &self.engine);
     }
 
     /// Everything recorded until now is taken.

@@ -144,7 +144,7 @@ pub(super) async fn trades(State(app): State<App>, call: Call) -> Answer {
                 && start_ms.is_none_or(|start| at_ms >= start)
                 && end_ms.is_none_or(|end| at_ms <= end)
         };
-        v.fills.newest_first(account).filter(is_in).copied().collect::<Vec<_>>()
+        v.fills.newest_first(account).map(|(_, fill)| fill).filter(is_in).copied().collect::<Vec<_>>()
     });
     let mut fills: Vec<Fill> = read.await?;
     fills.reverse();

@@ -147,7 +147,7 @@ impl Teller {
     }
 
     fn order(&mut self, update: &OrderUpdate, fills: &[Fill], events: &mut Vec<Value>) {
-        let OrderUpdate { order: view, terms, cancelled } = update;
+        let OrderUpdate { order: view, terms, name: _, cancelled } = update;
         let (names, now) = (self.app.names(), self.app.now());
         let (Some(symbol), Some(scale)) = (names.name(view.instrument), names.catalog().instrument(view.instrument)) else {
             return;

@@ -199,9 +199,9 @@ pub struct OrderArgs {
     /// Trigger price: the order waits until a trade touches it.
     #[arg(long)]
     pub trigger: Option<String>,
-    /// Your number for the order; a random one without it.
-    #[arg(long, value_name = "NUMBER")]
-    pub id: Option<u64>,
+    /// Your name for the order: a number, or a text of 1 to 36 characters; a random number without it.
+    #[arg(long, value_name = "NAME")]
+    pub id: Option<String>,
     /// How long it stands; of a stop, also how long it waits (ioc and fok ones until cancelled).
     #[arg(long, value_parser = ["gtc", "day", "gtt", "ioc", "fok"])]
     pub tif: Option<String>,
@@ -234,9 +234,9 @@ pub struct CancelArgs {
     /// Instrument; with --all, only orders in it.
     #[arg(required_unless_present = "all")]
     pub instrument: Option<String>,
-    /// Your number for the order.
+    /// Your name for the order.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
-    pub id: Option<u64>,
+    pub id: Option<String>,
     /// All open orders.
     #[arg(long)]
     pub all: bool,
@@ -253,8 +253,8 @@ pub struct CancelArgs {
 pub struct AmendArgs {
     /// Instrument.
     pub instrument: String,
-    /// Your number for the order.
-    pub id: u64,
+    /// Your name for the order.
+    pub id: String,
     /// New limit price.
     #[arg(long, required_unless_present_any = ["size", "trigger"])]
     pub price: Option<String>,
@@ -502,6 +502,8 @@ pub enum AccountPart {
     Orders,
     /// The last trades.
     Fills,
+    /// The last orders that ended.
+    Closed,
     /// Transfers to other shards that are in transit.
     Transfers,
 }

@@ -118,7 +118,8 @@ pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     }
     for (option, part) in [("instrument", "orders"), ("limit", "fills")] {
         let shows = |part: &str| inner.try_get_raw("part").ok().flatten().into_iter().flatten().any(|given| given == part);
-        if path == ["account"] && is_given(inner, option) && !shows(part) {
+        let also = if option == "limit" { "closed" } else { part };
+        if path == ["account"] && is_given(inner, option) && !shows(part) && !shows(also) {
             let option = format!("--{option}");
             return refuse(&option, &format!("it belongs to `walras account {part}`"));
         }

@@ -11,7 +11,7 @@ use walras_engine::Engine;
 use walras_gateway::session::{ReportSettings, Reports};
 use walras_log_reader::{REPLICA, is_replica};
 use walras_log_store::{Disk, LogOptions, RealDisk, SnapshotStore, open_read_only};
-use walras_market_data::{Fills, MarketData, OrderHistories};
+use walras_market_data::{Fills, MarketData};
 use walras_replica::{Derived, State, split_parts};
 use walras_replica_log::{Identity, Options, ReplicaLog};
 use walras_sequencer::decode_entry;
@@ -135,12 +135,8 @@ fn old_snapshot(bytes: &[u8]) -> Result<State, String> {
     let [engine, market, fills] = split_parts(bytes)?;
     let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
     let market = MarketData::restore(market).map_err(|e| e.to_string())?;
-    let fills = Fills::restore(fills).map_err(|e| e.to_string())?;
-    Ok(State {
-        engine,
-        derived: Derived { market, fills, histories: OrderHistories::default(), feed: None },
-        reports: Reports::new(ReportSettings::default()),
-    })
+    let fills = Fills::restore_without_places(fills).map_err(|e| e.to_string())?;
+    Ok(State { engine, derived: Derived { market, fills, ..Derived::default() }, reports: Reports::new(ReportSettings::default()) })
 }
 
 /// A replica's folder whose log goes on from this state.

@@ -59,7 +59,7 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
     put("type", Some(order_type.to_owned()));
     put("price", args.price.clone());
     put("trigger", args.trigger.clone());
-    put("client_order_id", args.id.map(|id| id.to_string()));
+    put("client_order_id", args.id.clone());
     put("time_in_force", args.tif.clone());
     put("expire_time_ns", args.expires.map(|ns| ns.to_string()));
     put("post_only", args.post_only.clone());
@@ -71,8 +71,8 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
 }
 
 pub(super) fn cancel(client: &Client, args: &CancelArgs) -> Result<Output, CliError> {
-    if let (Some(instrument), Some(id)) = (&args.instrument, args.id) {
-        let path = format!("/v1/orders/{}/{id}", in_path(instrument));
+    if let (Some(instrument), Some(id)) = (&args.instrument, &args.id) {
+        let path = format!("/v1/orders/{}/{}", in_path(instrument), encoded(id));
         return Ok(outcome(send(client, &args.once, "DELETE", &path, None)?));
     }
     let mut query = Vec::new();
@@ -84,12 +84,22 @@ pub(super) fn cancel(client: &Client, args: &CancelArgs) -> Result<Output, CliEr
     Ok(Output { human: format!("cancelled:\n{}", table(rows(&json, "cancelled"), &columns)), json })
 }
 
+/// A name of an order in a path.
+fn encoded(name: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    name.bytes().map(one).collect()
+}
+
 pub(super) fn amend(client: &Client, args: &AmendArgs) -> Result<Output, CliError> {
     let mut body = Map::new();
     body.extend(args.price.clone().map(|price| ("price".to_owned(), price.into())));
     body.extend(args.trigger.clone().map(|trigger| ("trigger".to_owned(), trigger.into())));
     body.extend(args.size.clone().map(|size| ("size".to_owned(), size.into())));
-    let path = format!("/v1/orders/{}/{}", in_path(&args.instrument), args.id);
+    let path = format!("/v1/orders/{}/{}", in_path(&args.instrument), encoded(&args.id));
     Ok(outcome(send(client, &args.once, "PATCH", &path, Some(&body.into()))?))
 }
 
@@ -215,6 +225,24 @@ pub(super) fn account(client: &Client, args: &AccountArgs) -> Result<Output, Cli
                 ("entered", "entered_at_ns"),
                 ("tif", "time_in_force"),
                 ("status", "status"),
+            ];
+            Ok(Output { human: table(rows(&json, "orders"), &columns), json })
+        }
+        AccountPart::Closed => {
+            let json = client.signed("GET", &format!("/v1/orders/closed?limit={}", args.limit), None)?;
+            let columns = [
+                ("instrument", "instrument"),
+                ("yours", "client_order_id"),
+                ("side", "side"),
+                ("type", "type"),
+                ("price", "price"),
+                ("of", "original_size"),
+                ("filled", "filled"),
+                ("average", "average_price"),
+                ("fee", "fee"),
+                ("ended", "ended_at_ns"),
+                ("status", "status"),
+                ("reason", "reason"),
             ];
             Ok(Output { human: table(rows(&json, "orders"), &columns), json })
         }

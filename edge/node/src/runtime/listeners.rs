@@ -2,7 +2,7 @@
 
 use walras_archive::Recorder;
 use walras_engine::Engine;
-use walras_market_data::AccountDelta;
+use walras_market_data::{AccountDelta, Recorded};
 use walras_ports::{Catalog, Feed, KeyRing};
 use walras_sequencer::Entry;
 use walras_types::AccountId;
@@ -64,6 +64,7 @@ impl Listeners {
         engine: &Engine,
         events: &[Event],
         deltas: &[(AccountId, AccountDelta)],
+        records: &[Recorded],
         feed: Option<&mut Feed>,
     ) -> bool {
         let Entry { log_index, time, ordinal: _, key: _, nonce: _, content } = entry;
@@ -76,7 +77,7 @@ impl Listeners {
             deltas.iter().for_each(|(account, delta)| watch.note(*account, delta, content.command()));
         }
         if let Some(archive) = &mut self.archive {
-            archive.on_entry(*log_index, *time, events, engine);
+            archive.on_entry(*log_index, *time, events, records, engine);
         }
         catalog_changed
     }

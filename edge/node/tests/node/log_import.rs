@@ -11,7 +11,7 @@ use walras_node::node::Node;
 use walras_replica::{Derived, FrozenState};
 use walras_sequencer::{decode_entry, encode_entry};
 use walras_testkit::plain;
-use walras_types::{LogIndex, Side, TimeNs};
+use walras_types::{AccountId, LogIndex, Side, TimeNs};
 use walras_wire::Command;
 
 use crate::cli::Cli;
@@ -40,8 +40,8 @@ fn old_folder(dir: &Path, snapshot_at: Option<usize>) -> Engine {
         derived.on_entry(&engine, &entry, &events, &mut Vec::new()).unwrap();
         if snapshot_at == Some(place as usize) {
             let mut store = SnapshotStore::open(RealDisk, &dir.join("snapshots"), owner).unwrap();
-            let fills = derived.fills.clone();
-            let state = FrozenState::new(&engine, &derived.market, vec![Box::new(move |out| Fills::snapshot(&fills, out))]);
+            let fills = fills_of_then(&engine, &derived.fills);
+            let state = FrozenState::new(&engine, &derived.market, vec![Box::new(move |out| out.extend(fills))]);
             store.write(LogIndex(place), &state.encode()).unwrap();
         }
     }
@@ -49,6 +49,20 @@ fn old_folder(dir: &Path, snapshot_at: Option<usize>) -> Engine {
     log.close().unwrap();
     assert!(derived.market.trade_count() >= 40, "{}", MarketData::trade_count(&derived.market));
     engine
+}
+
+/// As the earlier version wrote them: without their places.
+fn fills_of_then(engine: &Engine, fills: &Fills) -> Vec<u8> {
+    let (mut accounts, mut bytes) = (0_u32, Vec::new());
+    for account in (0..engine.account_count()).map(AccountId) {
+        let of_account: Vec<_> = fills.newest_first(account).collect();
+        if !of_account.is_empty() {
+            accounts += 1;
+            bytes.extend([account.0.to_le_bytes(), (of_account.len() as u32).to_le_bytes()].concat());
+            of_account.iter().rev().for_each(|(_, fill)| fill.encode_without_name(&mut bytes));
+        }
+    }
+    [accounts.to_le_bytes().to_vec(), bytes].concat()
 }
 
 fn cli(dir: &Path) -> Cli {

@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod batches;
 mod bench;
+mod bots;
 mod cli;
 mod clock;
 mod crowds;

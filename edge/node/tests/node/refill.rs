@@ -48,7 +48,7 @@ fn reads_beside(config: &Config) {
     let (before, mut events) = (engine.last_applied(), Vec::new());
     let (next, time) = (before.next(), engine.time());
     engine.apply(next, time, &Command::Venue(VenueCommand::Tick), &mut events);
-    recorder.on_entry(next, time, &events, &engine);
+    recorder.on_entry(next, time, &events, &[], &engine);
     recorder.flush();
     let status = service.status();
     until("it is durable", || status.view().durable >= next);

@@ -133,6 +133,7 @@ fn has_format(format: &str, text: &str) -> bool {
     match format {
         "digits" => digits(text),
         "decimal" => decimal(text),
+        "client-order-id" => digits(text) || walras_types::ClientOrderName::new(text).is_some(),
         "signed-decimal" => decimal(text.strip_prefix('-').unwrap_or(text)),
         other => panic!("the checker does not know the format {other}"),
     }

@@ -36,7 +36,7 @@ pub(super) fn account_snapshot(account: AccountId, engine: &Engine, derived: &De
         part: AccountPart::Snapshot,
         balances: balances(engine, account),
         positions: positions(engine, account),
-        fills: derived.fills.newest_first(account).take(SNAPSHOT_FILLS).copied().collect(),
+        fills: derived.fills.newest_first(account).take(SNAPSHOT_FILLS).map(|(_, fill)| *fill).collect(),
         offer_fills: derived.market.offers().fills_newest_first(account).collect(),
         ..part
     };

@@ -286,7 +286,10 @@ impl<O> ReplicatedSequencer<O> {
 
     fn admit(&mut self, ordinal: Option<Ordinal>, command: &Command, waiting_max: usize) -> Result<&mut Collecting<O>, NotTaken> {
         let version = match command {
-            Command::Venue(VenueCommand::SetEngineVersion(version)) => self.check_engine_version(*version).map_err(drop),
+            Command::Venue(VenueCommand::SetEngineVersion(version)) => {
+                self.check_engine_version(*version).map_err(|_| RejectReason::EngineVersionInvalid)
+            }
+            _ if command.since() > self.engine.version() => Err(RejectReason::NeedsLaterVersion),
             _ => Ok(()),
         };
         let (leader, waiting, room, refusal) = (self.leader(), self.waiting(), self.pack_bytes_room(), self.refusal);
@@ -309,9 +312,7 @@ impl<O> ReplicatedSequencer<O> {
         if let Some(reason) = refusal {
             return Err(NotTaken::Refused(reason));
         }
-        if version.is_err() {
-            return Err(NotTaken::Refused(RejectReason::EngineVersionInvalid));
-        }
+        version.map_err(NotTaken::Refused)?;
         if waiting >= waiting_max || collecting.encoded_bytes() >= room {
             return Err(NotTaken::Refused(RejectReason::Overloaded));
         }

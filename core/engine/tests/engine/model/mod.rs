@@ -95,6 +95,8 @@ impl Model {
             Command::Session(SessionCommand::Open(c)) => self.open_session(c, LogIndex(id.0), events),
             Command::Session(SessionCommand::Close(c)) => self.close_session(c, events),
             Command::Order(OrderCommand::New(c)) => self.new_order(&c, id, events),
+            Command::Order(OrderCommand::NewNamed(c)) => self.new_order(&c.order(), id, events),
+            Command::Order(OrderCommand::CancelAfter(c)) => self.known(c.account).map(drop),
             Command::Order(OrderCommand::Cancel(c)) => {
                 self.known(c.account)?;
                 let m = self.market(c.instrument)?;
@@ -389,6 +391,8 @@ fn rejected(command: &Command, reason: RejectReason) -> Rejected {
         Command::Order(OrderCommand::Cancel(c)) => of(c.account, Some(c.instrument), Some(c.client_order_id)),
         Command::Order(OrderCommand::Amend(c)) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
         Command::Order(OrderCommand::MassCancel(c)) => of(c.account, c.instrument, None),
+        Command::Order(OrderCommand::NewNamed(c)) => of(c.account(), Some(c.instrument()), Some(c.client_order_id())),
+        Command::Order(OrderCommand::CancelAfter(c)) => of(c.account, None, None),
         Command::Invalid(c) => {
             Rejected { account: c.account, instrument: c.instrument, client_order_id: c.client_order_id, reason }
         }

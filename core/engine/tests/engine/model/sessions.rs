@@ -64,6 +64,8 @@ impl Model {
                     | OrderCommand::Amend(AmendOrder { account, .. })
                     | OrderCommand::MassCancel(MassCancel { account, .. }),
                 ) => Some(account) == owner,
+                Command::Order(OrderCommand::NewNamed(named)) => Some(named.account()) == owner,
+                Command::Order(OrderCommand::CancelAfter(after)) => Some(after.account) == owner,
                 Command::Invalid(InvalidCommand { account, .. }) => account == owner,
                 Command::Session(SessionCommand::Close(CloseSession { session })) => session == id,
                 _ => false,

@@ -4,15 +4,15 @@ use serde_json::Value;
 use walras_sequencer::{Entry, KeyName};
 use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
-    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, EngineVersion, FeeSchedule,
-    InstrumentId, InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, RiskLimits,
-    SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ClientOrderName, ContentDigest, Display, EngineVersion,
+    FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason,
+    RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelOrder, Checkpoint,
-    CloseSession, ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder,
-    OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, ShardCommand, Transfer,
-    VenueCommand,
+    AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
+    Checkpoint, CloseSession, ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand,
+    MassCancel, NamedOrder, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase,
+    ShardCommand, Transfer, VenueCommand,
 };
 
 use super::*;
@@ -178,12 +178,19 @@ fn read_terms(f: &mut Fields) -> OrderTerms {
 fn read_command(mut f: Fields) -> Command {
     let kind = f.text("kind");
     let command = match kind.as_str() {
-        "new_order" => Command::Order(OrderCommand::New(NewOrder {
-            account: f.account(),
-            instrument: f.instrument(),
-            client_order_id: f.order(),
-            terms: read_terms(&mut f),
-        })),
+        "new_order" => {
+            let name = f.maybe("client_order_name").map(|name| ClientOrderName::new(name.as_str().unwrap()).unwrap());
+            let (account, instrument, client_order_id) = (f.account(), f.instrument(), f.order());
+            let order = NewOrder { account, instrument, client_order_id, terms: read_terms(&mut f) };
+            Command::Order(match name {
+                Some(name) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+                None => OrderCommand::New(order),
+            })
+        }
+        "cancel_after" => {
+            let (account, timeout_ms) = (f.account(), f.number("timeout_ms"));
+            Command::Order(OrderCommand::CancelAfter(CancelAfter { account, timeout_ms }))
+        }
         "cancel_order" => Command::Order(OrderCommand::Cancel(CancelOrder {
             account: f.account(),
             instrument: f.instrument(),
@@ -285,7 +292,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 38;
+const KINDS: usize = 40;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -293,6 +300,8 @@ fn kind(command: &Command) -> usize {
         Command::Order(OrderCommand::Cancel(_)) => 1,
         Command::Order(OrderCommand::Amend(_)) => 2,
         Command::Order(OrderCommand::MassCancel(_)) => 3,
+        Command::Order(OrderCommand::NewNamed(_)) => 38,
+        Command::Order(OrderCommand::CancelAfter(_)) => 39,
         Command::Venue(VenueCommand::Tick) => 4,
         Command::Venue(VenueCommand::CreateAsset(_)) => 5,
         Command::Instrument(InstrumentCommand::Create(_)) => 6,
@@ -458,6 +467,10 @@ fn commands() -> Vec<Command> {
             .into_iter()
             .map(|terms| Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))),
     );
+    all.push(Command::Order(OrderCommand::CancelAfter(CancelAfter { account, timeout_ms: 5_000 })));
+    let name = ClientOrderName::new("abc-1").unwrap();
+    let named = |terms| NamedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, name);
+    all.extend(orders().into_iter().map(|terms| Command::Order(OrderCommand::NewNamed(named(terms)))));
     all
 }
 

@@ -61,14 +61,14 @@ impl Probe for Feeds {
     }
 
     fn applied(&mut self, applied: &mut Applied<'_>) {
-        let Applied { engine, entry, deltas, known_from, .. } = applied;
+        let Applied { engine, derived, entry, deltas, known_from, .. } = applied;
         self.traces.applied(entry.entry.ordinal, entry.origin.as_ref());
         self.applied_count += 1;
         (self.is_unsent, self.is_unshown) = (true, true);
         if let Some(known_from) = *known_from {
             self.feed.set_known_from(known_from);
         }
-        if self.listeners.on_events(entry.entry, engine, entry.events, deltas, Some(&mut self.feed)) {
+        if self.listeners.on_events(entry.entry, engine, entry.events, deltas, &derived.records, Some(&mut self.feed)) {
             self.shared_catalog.set(self.listeners.catalog.clone());
         }
     }

@@ -679,12 +679,12 @@ impl<D: Disk> ReplicaThread<D> {
     fn take_requests(&mut self) -> Result<(), Halt> {
         let mut visits = RoundOfVisits::default();
         while let Some(request) = visits.take(&self.queues.requests) {
-            let (Feeds { feed, .. }, engine, derived) = self.replica.observe();
+            let (Feeds { feed, .. }, engine, derived, reports) = self.replica.observe_all();
             match request {
                 Request::Stop => return self.begin_to_stop(),
                 Request::Read(question) => {
-                    let Derived { market, fills, histories, feed: _ } = derived;
-                    question(&View { engine, market, fills, histories, indicatives: feed.indicatives() });
+                    let Derived { market, fills, histories, ended, timers, .. } = derived;
+                    question(&View { engine, market, fills, histories, ended, timers, reports, indicatives: feed.indicatives() });
                 }
                 Request::Connect { connection, queue } => feed.connect(connection, queue),
                 Request::Subscribe { connection, subscription } => {
@@ -693,6 +693,10 @@ impl<D: Disk> ReplicaThread<D> {
                 Request::GoOn { connection } => feed.go_on(connection, engine, derived),
                 Request::Unsubscribe { connection, subscription } => feed.unsubscribe(connection, subscription),
                 Request::Disconnect { connection } => feed.disconnect(connection),
+                Request::CancelBehind { account, session } => {
+                    let at = self.at();
+                    self.replica.cancel_behind(at, session, account);
+                }
                 Request::Snapshot(reply) => self.on_snapshot_request(reply),
                 Request::Barrier(reply) => {
                     let waiter = self.waiters.add(Waiter::Read(reply));
