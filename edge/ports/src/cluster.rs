@@ -1,6 +1,6 @@
 //! What a replica says about itself and its cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use walras_config::Addresses;
@@ -54,6 +54,42 @@ pub struct ClusterView {
     pub release: Option<ReleaseCounts>,
     /// What is wrong with this machine's clock, if most of the others find that.
     pub clock_trouble: Option<String>,
+    /// The leaf gateways that may link with this replica.
+    pub leaves: BTreeMap<ReplicaId, LeafView>,
+    /// The relay tree that the binary feed is sent by, if there is one.
+    pub tree: Option<TreeView>,
+}
+
+/// A leaf gateway, from here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeafView {
+    /// The software that it runs; `None` while it is not linked.
+    pub software: Option<String>,
+    /// It passes on to this replica what its participants send.
+    pub stands_below: bool,
+    /// Its participants' sessions, while it stands below.
+    pub sessions: usize,
+    /// Why the link was lost last.
+    pub trouble: Option<String>,
+}
+
+/// The relay tree, from the end that sends. Counts are since the process began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeView {
+    /// Its number, which its packets have.
+    pub number: u32,
+    /// Additional copies of each packet, by other relays.
+    pub hedge: u32,
+    /// Nodes of each layer; the last one are the receivers.
+    pub layers: Vec<usize>,
+    /// Packets that were made and given to the first layer.
+    pub packets: u64,
+    /// Datagrams that this system did not take.
+    pub not_taken: u64,
+    /// Requests of receivers for messages that they missed, answered here.
+    pub asked: u64,
+    /// Requests that were not answered because their source asked too often.
+    pub asked_too_often: u64,
 }
 
 /// A look at fair access at a replica.
@@ -129,6 +165,8 @@ impl ClusterStatus {
             fair_access: None,
             release: None,
             clock_trouble: None,
+            leaves: BTreeMap::new(),
+            tree: None,
         };
         Self { me, inner: Arc::new(Mutex::new(view)) }
     }
@@ -217,6 +255,32 @@ impl ClusterStatus {
         change(self.lock().peers.entry(id).or_default());
     }
 
+    /// Changes what is known of a leaf gateway.
+    pub fn with_leaf(&self, id: ReplicaId, change: impl FnOnce(&mut LeafView)) {
+        change(self.lock().leaves.entry(id).or_default());
+    }
+
+    /// These gateways may be linked from now on. What is known of those who stay is kept.
+    pub fn set_leaves(&self, known: &BTreeSet<ReplicaId>) {
+        let mut view = self.lock();
+        view.leaves.retain(|id, _| known.contains(id));
+        for id in known {
+            view.leaves.entry(*id).or_default();
+        }
+    }
+
+    /// Which gateways stand below this replica, with how many sessions; no other does.
+    pub fn set_below(&self, below: &BTreeMap<ReplicaId, usize>) {
+        for (id, leaf) in &mut self.lock().leaves {
+            (leaf.stands_below, leaf.sessions) = below.get(id).map_or((false, 0), |sessions| (true, *sessions));
+        }
+    }
+
+    /// What the sender of the binary feed shows.
+    pub fn set_tree(&self, tree: Option<TreeView>) {
+        self.lock().tree = tree;
+    }
+
     /// Where participants reach this replica, where the configuration does not say.
     pub fn set_own_addresses(&self, own: Addresses) {
         self.with_peer(self.me, |peer| {
@@ -243,5 +307,27 @@ impl ClusterStatus {
 
     fn lock(&self) -> MutexGuard<'_, ClusterView> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gateways_that_stay_keep_what_is_known_and_those_below_change_together() {
+        let id = |number| ReplicaId::new(number).expect("not 0");
+        let members = Members { voters: BTreeSet::from([id(1)]), ..Members::default() };
+        let status = ClusterStatus::new(1, id(1), members, BTreeMap::new(), OLDEST);
+        status.set_leaves(&BTreeSet::from([id(40), id(41)]));
+        status.with_leaf(id(40), |leaf| leaf.software = Some("0.1.0".into()));
+        status.set_below(&BTreeMap::from([(id(40), 3)]));
+        let leaf = |number| status.view().leaves.get(&id(number)).cloned();
+        assert_eq!(leaf(40).map(|leaf| (leaf.stands_below, leaf.sessions)), Some((true, 3)));
+        status.set_leaves(&BTreeSet::from([id(40), id(42)]));
+        assert_eq!((leaf(40).and_then(|leaf| leaf.software), leaf(41)), (Some("0.1.0".into()), None));
+        status.set_below(&BTreeMap::from([(id(42), 1), (id(99), 1)]));
+        assert_eq!(leaf(40).map(|leaf| (leaf.stands_below, leaf.sessions)), Some((false, 0)));
+        assert_eq!((leaf(42).map(|leaf| leaf.stands_below), leaf(99)), (Some(true), None), "only those that may link");
     }
 }

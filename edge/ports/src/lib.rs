@@ -41,7 +41,7 @@ pub use batches::{
     BatchLook, BatchPush, DemandCurve, TransactionStage, batch_look, check_transaction, demand_curve, transaction_outcomes,
 };
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
-pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, PeerView};
+pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, PeerView, TreeView};
 pub use doorbell::Doorbell;
 pub use feed::{
     BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, Publication, Push, Shared, Subscription, TickerPush,

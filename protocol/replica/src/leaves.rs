@@ -57,6 +57,8 @@ fn reports_of(session: &LeafSession) -> Option<AccountId> {
 pub(crate) struct Leaves {
     known: BTreeSet<ReplicaId>,
     linked: BTreeMap<ReplicaId, Linked>,
+    /// Counts up whenever another leaf stands below this replica, or one has more sessions or fewer.
+    changes: u64,
     /// Logons that wait for a session, by its account and token: of which leaves, with the clients' numbers.
     opening: Opening,
 }
@@ -66,7 +68,7 @@ type Opening = BTreeMap<(Option<AccountId>, u64), Vec<(ReplicaId, u64)>>;
 impl Leaves {
     /// These may be linked.
     pub(crate) fn new(known: BTreeSet<ReplicaId>) -> Self {
-        Self { known, linked: BTreeMap::new(), opening: BTreeMap::new() }
+        Self { known, linked: BTreeMap::new(), changes: 0, opening: BTreeMap::new() }
     }
 
     /// These may be linked from now on.
@@ -81,6 +83,17 @@ impl Leaves {
         self.known.contains(&id)
     }
 
+    /// How often those below changed; a number seen before says that they did not.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Those below this replica, with how many sessions each has.
+    pub(crate) fn below(&self) -> BTreeMap<ReplicaId, usize> {
+        let attached = self.linked.iter().filter(|(_, linked)| linked.is_attached);
+        attached.map(|(leaf, linked)| (*leaf, linked.sessions.len())).collect()
+    }
+
     /// A leaf asks this replica to be the one above.
     pub(crate) fn ask(&mut self, leaf: ReplicaId, epoch: u64) {
         self.forget(leaf);
@@ -90,6 +103,7 @@ impl Leaves {
 
     /// Nothing more is known of a leaf.
     pub(crate) fn forget(&mut self, leaf: ReplicaId) {
+        self.changes += 1;
         self.linked.remove(&leaf);
         self.opening.retain(|_, leaves| {
             leaves.retain(|(other, _)| *other != leaf);
@@ -101,6 +115,7 @@ impl Leaves {
     pub(crate) fn attach(&mut self, leaf: ReplicaId, epoch: u64, effects: &mut Vec<Effect>) {
         if let Some(linked) = self.linked.get_mut(&leaf).filter(|linked| linked.epoch == epoch) {
             linked.is_attached = true;
+            self.changes += 1;
             send(effects, leaf, &LeafMessage::Attached { epoch });
         }
     }
@@ -170,6 +185,7 @@ impl Leaves {
         let kept = if wanted == ReportsWanted::None { wanted_before } else { wanted };
         let held = LeafSession { wanted: kept, ..begin };
         linked.sessions.insert(session, held);
+        self.changes += 1;
         if let Some(account) = reports_of(&held) {
             *linked.accounts.entry(account).or_default() += 1;
         }
@@ -185,7 +201,7 @@ impl Leaves {
     /// A leaf serves a session no more.
     pub(crate) fn leave(&mut self, leaf: ReplicaId, session: SessionId) {
         if let Some(linked) = self.linked.get_mut(&leaf) {
-            linked.forget(session);
+            self.changes += u64::from(linked.forget(session).is_some());
         }
     }
 
@@ -224,7 +240,7 @@ impl Leaves {
             send(effects, leaf, &LeafMessage::NotBegun { session, logon_seq: held.logon_seq, reason });
         });
         for linked in self.linked.values_mut() {
-            linked.forget(session);
+            self.changes += u64::from(linked.forget(session).is_some());
         }
     }
 

@@ -289,6 +289,18 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.host.leaves.set_known(leaves);
     }
 
+    /// Counts up whenever [`Replica::leaves_below`] changes.
+    #[must_use]
+    pub fn leaf_changes(&self) -> u64 {
+        self.host.leaves.changes()
+    }
+
+    /// The gateways that stand below this replica, with how many sessions each has.
+    #[must_use]
+    pub fn leaves_below(&self) -> BTreeMap<ReplicaId, usize> {
+        self.host.leaves.below()
+    }
+
     /// Whether this is a gateway, and no replica.
     #[must_use]
     pub fn is_leaf(&self, id: ReplicaId) -> bool {

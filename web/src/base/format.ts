@@ -82,7 +82,7 @@ export function showTime(timeNs: string, fine = false): string {
 
 /** The same with the day before it: "2026-11-22 23:57:16". */
 export function showDayTime(timeNs: string): string {
-  return `${inZone(timeNs).toISOString().slice(0, 10)}${SPACE}${showTime(timeNs)}`;
+  return `${inZone(timeNs).toISOString().slice(0, 10)} ${showTime(timeNs)}`;
 }
 
 /** What to write next to times: "UTC", or this computer's distance from it, such as "UTC+2". */

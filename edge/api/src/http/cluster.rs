@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{LinkFaults, PathFaults};
-use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, PeerView};
+use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, LeafView, PeerView, TreeView};
 use walras_sequencer::SignedBy;
 use walras_types::{EngineVersion, RejectReason};
 use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
@@ -83,7 +83,33 @@ fn view(view: &ClusterView) -> Value {
         "engine_version": view.engine_version.0,
         "engine_newest": view.engine_newest.0,
         "is_changing": view.members.is_joint(),
+        "gateways": view.leaves.iter().map(|(id, leaf)| gateway(*id, leaf)).collect::<Vec<_>>(),
+        "tree": view.tree.as_ref().map(tree),
         "replicas": peers.iter().map(|(id, peer)| replica(*id, peer, view)).collect::<Vec<_>>(),
+    })
+}
+
+fn gateway(id: ReplicaId, LeafView { software, stands_below, sessions, trouble }: &LeafView) -> Value {
+    json!({
+        "gateway": id.get(),
+        "is_linked": software.is_some(),
+        "version": software,
+        "stands_below": stands_below,
+        "sessions": sessions,
+        "trouble": trouble,
+    })
+}
+
+/// Without the addresses, which only machines of the tree need to know.
+fn tree(TreeView { number, hedge, layers, packets, not_taken, asked, asked_too_often }: &TreeView) -> Value {
+    json!({
+        "tree": number,
+        "hedge": hedge,
+        "layers": layers,
+        "packets": packets,
+        "not_taken": not_taken,
+        "asked": asked,
+        "asked_too_often": asked_too_often,
     })
 }
 

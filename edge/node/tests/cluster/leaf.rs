@@ -41,6 +41,16 @@ fn wait_above(cluster: &Cluster, gateway: usize, but: &BTreeSet<u64>) -> u64 {
     found.unwrap()
 }
 
+/// What a replica says of the gateways: those that are linked and stand below it with sessions.
+fn shown_below(cluster: &Cluster, replica: u64) -> Vec<u64> {
+    let view = Client::new(&cluster.local.replicas[replica as usize - 1].url(), None).get("/v1/cluster").unwrap();
+    let is_below = |gateway: &&Value| {
+        let has_sessions = gateway["sessions"].as_u64() >= Some(1);
+        gateway["is_linked"] == true && gateway["stands_below"] == true && has_sessions
+    };
+    view["gateways"].as_array().unwrap().iter().filter(is_below).filter_map(|gateway| gateway["gateway"].as_u64()).collect()
+}
+
 /// Two gateways, and a participant at each.
 fn started(more: Vec<(&'static str, &'static str, toml::Value)>) -> (Cluster, Vec<Participant>) {
     let mut cluster = Cluster::of(Shape { gateways: 2, more, ..Shape::default() });
@@ -91,6 +101,7 @@ fn without_fair_access_a_gateway_follows_the_leader() {
     for _ in 0..2 {
         let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
         assert_eq!([0, 1].map(|gateway| wait_above(&cluster, gateway, &BTreeSet::new())), [leader; 2]);
+        until("the leader shows both", || shown_below(&cluster, leader) == [FIRST_GATEWAY, FIRST_GATEWAY + 1]);
         cluster.kill(leader);
         progress(&participants, 200);
         cluster.local.start(leader).unwrap();
@@ -190,6 +201,9 @@ fn participants_of_gateways_see_the_venues_books_at_their_time_whichever_relay_d
         let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
         listeners.iter().all(|listener| Side::BOTH.map(|side| listener.levels(side)) == expected)
     });
+    let tree = venue.get("/v1/cluster").unwrap()["tree"].clone();
+    assert_eq!(tree["layers"], serde_json::json!([3, 3]));
+    assert!(tree["packets"].as_u64() > Some(400), "it is the leader that sends: {tree}");
     for listener in listeners {
         assert!(listener.finish() > 400, "it heard of every entry");
     }

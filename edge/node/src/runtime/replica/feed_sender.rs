@@ -1,7 +1,7 @@
 //! The binary feed's way out: the replica's thread gives what it publishes to a thread that makes packets and sends them to the first
 //! layer of a relay tree; another one answers readers that missed messages. The market waits for neither.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +12,7 @@ use walras_config::FeedOptions;
 use walras_feed::publisher::Publisher;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
+use walras_ports::TreeView;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{AskRate, Layout, RewindNode, SenderNode};
 use walras_replica::FeedPiece;
@@ -42,6 +43,17 @@ pub(super) struct FeedSender {
     is_behind: bool,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
+    shape: TreeView,
+    counts: Arc<Counts>,
+}
+
+/// What the threads did.
+#[derive(Debug, Default)]
+struct Counts {
+    packets: AtomicU64,
+    not_taken: AtomicU64,
+    asked: AtomicU64,
+    asked_too_often: AtomicU64,
 }
 
 impl FeedSender {
@@ -68,23 +80,43 @@ impl FeedSender {
             &layout.layers[0],
         );
         let (queue, jobs) = bounded(QUEUE_MAX);
-        let is_over = Arc::new(AtomicBool::new(false));
+        let (is_over, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Counts::default()));
         let mut threads = Vec::new();
         if let Some(address) = options.requests {
             let socket = bind("feed.requests", address, Offload::None)?;
             let rate = AskRate { per_s: options.requests_per_s, burst: options.requests_per_s, sources_max: SOURCES_MAX };
             let node = RewindNode::new(socket, layout.key.clone(), layout.tree_number, rate);
-            let (station, is_over) = (Arc::clone(&station), Arc::clone(&is_over));
-            threads.push(spawn("feed-requests", move || answer_requests(node, &station, &is_over))?);
+            let (station, is_over, counts) = (Arc::clone(&station), Arc::clone(&is_over), Arc::clone(&counts));
+            threads.push(spawn("feed-requests", move || answer_requests(node, &station, &is_over, &counts))?);
         }
-        threads.push(spawn("feed", move || send(&jobs, &station, node))?);
+        let shape = TreeView {
+            number: layout.tree_number,
+            hedge: layout.hedge,
+            layers: layout.layers.iter().map(Vec::len).collect(),
+            ..TreeView::default()
+        };
+        let counted = Arc::clone(&counts);
+        threads.push(spawn("feed", move || send(&jobs, &station, node, &counted))?);
         info!(
             "the binary feed goes to {} nodes of tree {} ({})",
             layout.layers[0].len(),
             layout.tree_number,
             options.tree.display()
         );
-        Ok(Self { queue: Some(queue), is_behind: false, is_over, threads })
+        Ok(Self { queue: Some(queue), is_behind: false, is_over, threads, shape, counts })
+    }
+
+    /// The tree, and what was sent so far.
+    pub(super) fn view(&self) -> TreeView {
+        let Counts { packets, not_taken, asked, asked_too_often } = &*self.counts;
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        TreeView {
+            packets: of(packets),
+            not_taken: of(not_taken),
+            asked: of(asked),
+            asked_too_often: of(asked_too_often),
+            ..self.shape.clone()
+        }
     }
 
     /// Later entries follow this state.
@@ -130,7 +162,7 @@ fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
 }
 
 /// Makes packets of what comes, and sends them, until the venue ends.
-fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode) {
+fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, counts: &Counts) {
     let (mut packets, mut is_failing) = (Packets::default(), false);
     loop {
         let wake_ns = lock(station).wake_ns();
@@ -148,6 +180,8 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode) {
         guard.on_timer(now_ns(), &mut packets);
         drop(guard);
         let sent = node.send(&packets);
+        counts.packets.fetch_add(packets.count() as u64, Ordering::Relaxed);
+        counts.not_taken.store(node.lost(), Ordering::Relaxed);
         if let (Err(error), false) = (&sent, is_failing) {
             warn!("the binary feed could not be sent: {error}");
         }
@@ -168,11 +202,13 @@ fn take(station: &mut Station, job: Job, packets: &mut Packets) {
 }
 
 /// Answers readers, until the venue ends.
-fn answer_requests(mut node: RewindNode, station: &Mutex<Station>, is_over: &AtomicBool) {
+fn answer_requests(mut node: RewindNode, station: &Mutex<Station>, is_over: &AtomicBool, counts: &Counts) {
     while !is_over.load(Ordering::Relaxed) {
         if let Err(error) = node.step(now_ns, |request, answer| lock(station).answer(request, answer)) {
             warn!("requests for messages of the binary feed are not answered any more: {error}");
             return;
         }
+        counts.asked.store(node.counts().answered, Ordering::Relaxed);
+        counts.asked_too_often.store(node.counts().too_often, Ordering::Relaxed);
     }
 }

@@ -150,6 +150,8 @@ pub(super) struct ReplicaThread<D: Disk> {
     keys: keys::KeyShare,
     /// Sends the binary feed, where it is published.
     feed_sender: Option<FeedSender>,
+    /// Those below that the cluster's view shows.
+    leaf_changes: u64,
 }
 
 impl<D: Disk> ReplicaThread<D> {
@@ -565,12 +567,14 @@ impl<D: Disk> ReplicaThread<D> {
             }
             LinkEvent::Connected { id, versions } if self.replica.is_leaf(id) => {
                 info!("gateway {id} is linked, software {}", versions.software);
+                self.cluster.with_leaf(id, |leaf| (leaf.software, leaf.trouble) = (Some(versions.software.clone()), None));
                 let at = self.at();
                 self.replica.on_linked(at, id);
                 self.keys.on_connected(id);
             }
             LinkEvent::Lost { id, why } if self.replica.is_leaf(id) => {
                 warn!("the link to gateway {id} is lost: {why}");
+                self.cluster.with_leaf(id, |leaf| (leaf.software, leaf.trouble) = (None, Some(why.to_string())));
                 self.keys.on_lost(id);
                 let at = self.at();
                 self.replica.on_link_lost(at, id)?;
@@ -759,7 +763,7 @@ impl<D: Disk> ReplicaThread<D> {
     }
 
     fn publish(&mut self) {
-        let Self { replica, times, links, sockets, waiters, status, cluster, keys, feed_sender, now_ns, .. } = self;
+        let Self { replica, times, links, sockets, waiters, status, cluster, keys, feed_sender, leaf_changes, now_ns, .. } = self;
         if replica.sequencer().is_settled() {
             keys.share(links);
         }
@@ -770,6 +774,9 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(sockets) = sockets {
             sockets.on_timer(*now_ns, replica.entry_mut());
         }
+        if std::mem::replace(leaf_changes, replica.leaf_changes()) != replica.leaf_changes() {
+            cluster.set_below(&replica.leaves_below());
+        }
         let sequencer = replica.sequencer();
         cluster.set_progress(&sequencer.status(), sequencer.waiting());
         cluster.set_engine_version(sequencer.engine().version());
@@ -778,6 +785,7 @@ impl<D: Disk> ReplicaThread<D> {
             cluster.set_fair_access(fair::view(access, clock, arrivals));
         }
         cluster.set_release(sequencer.release_counts());
+        cluster.set_tree(feed_sender.as_ref().map(FeedSender::view));
         cluster.set_clock_trouble(replica.clock_error_ns().map(clock_trouble));
         let leader_bound_ns = sequencer.leader_clock_bound_ns();
         let (feeds, engine, derived) = replica.observe();

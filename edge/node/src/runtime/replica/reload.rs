@@ -125,6 +125,7 @@ impl<D: Disk> ReplicaThread<D> {
         let others = addresses.into_keys().filter(|id| *id != me).collect();
         let at = self.at();
         self.replica.set_peers(at, others, order_entries);
+        self.cluster.set_leaves(&gateways);
         self.replica.set_leaves(gateways);
         Ok(())
     }

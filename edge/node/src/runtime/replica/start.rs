@@ -253,6 +253,7 @@ impl ReplicaVenue {
         let (entry_address, fix_address) = (sockets.address(PortKind::Binary), sockets.address(PortKind::Fix));
 
         let cluster = ClusterStatus::new(cluster_id, me, recovered.snapshot.members.clone(), peers, engine_newest());
+        cluster.set_leaves(&leaves);
         let shared_catalog = SharedCatalog::default();
         shared_catalog.set(listeners.catalog.clone());
         let flush_every = Duration::from_micros(1_000_000 / config.websocket.updates_per_second);
@@ -400,6 +401,7 @@ impl ReplicaVenue {
             is_unlooked: true,
             keys: KeyShare::new(Arc::clone(&access), news_in),
             feed_sender,
+            leaf_changes: 0,
         };
         let (alive, ended) = watch::channel(());
         let run = move || {
