@@ -162,8 +162,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
     }
 
-    /// As [`Self::uncross`], in at most `turns` trades, and takes off how many they were. What is left of the volume. Once that is
-    /// nothing, the price is that of the last trade.
+    /// As [`Self::uncross`], in at most `turns` trades, and takes off how many they were. What is left of the volume.
     pub fn uncross_some(
         &mut self,
         price: PriceTicks,
@@ -176,6 +175,7 @@ impl<I: PriceIndex> OrderBook<I> {
                 return left;
             }
             *turns -= 1;
+            self.last_price = Some(price);
             let (buy, sell) = (self.head(Side::Buy), self.head(Side::Sell));
             let size = self.arena[buy].slice.min(self.arena[sell].slice).min(left);
             left -= size;
@@ -194,7 +194,6 @@ impl<I: PriceIndex> OrderBook<I> {
                 self.consume_head(slot, size, events);
             }
         }
-        self.last_price = Some(price);
         left
     }
 

@@ -10,8 +10,8 @@ use walras_fair_access::delay::DelaySettings;
 use walras_gateway::session::{ClientEvent, ClientSettings, ReportSettings, ServerSettings, SessionClient, VenueKeys};
 use walras_gateway::{Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Rate, SourceId};
 use walras_replica::{
-    Effect, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, Storage, StreamId,
-    WaiterAnswer, WaiterId,
+    Effect, EntryProtocol, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, Storage,
+    StreamId, WaiterAnswer, WaiterId,
 };
 use walras_sequencer::{ForwardSettings, GatewayTime, IntakeSettings, ReplicatedSettings, SignedBy};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
@@ -213,7 +213,7 @@ impl Connection {
         let client = SessionClient::new(settings, key(), START + venue.now_ns).expect("it has an address");
         let id = StreamId { place, serial };
         let mut connection = Self { id, client, events: Vec::new(), is_over: false };
-        venue.replica.on_connected(at(venue.now_ns), id);
+        venue.replica.on_connected(at(venue.now_ns), id, EntryProtocol::Binary);
         connection.client.on_connecting();
         connection.client.on_connected(START + venue.now_ns, &[serial as u8; 32]);
         connection

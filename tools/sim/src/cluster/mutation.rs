@@ -2,7 +2,7 @@
 //! that are wrong everywhere alike, so that no comparison of replicas finds it.
 
 use walras_types::{AccountId, Amount, LogIndex, PriceTicks, RejectReason, Side, SizeLots, TransactionSeq};
-use walras_wire::{BatchEvent, Command, Event, OrderCommand, OrderEvent, Rejected, TransactionCollected};
+use walras_wire::{BatchEvent, Command, Event, InstrumentEvent, OrderCommand, OrderEvent, Rejected, TransactionCollected};
 
 use crate::common::batches::MARKET;
 use crate::common::planted::mutations;
@@ -81,6 +81,8 @@ mutations! {
     ShareUnevenly,
     /// Every engine: the trigger of a stop is amended to another one than its owner asked.
     TriggerMisread,
+    /// Every engine: the trades of the entry that ends an uncross are a tick off.
+    LastStepAtAnotherPrice,
     /// Every engine: transactions on pools are taken under rules that do not know them.
     PoolsTooEarly,
     /// What a block does depends on how many threads share it.
@@ -216,6 +218,14 @@ impl Mutation {
                         (first.maker.open, first.taker.open) = (first.maker.open - lot, first.taker.open - lot);
                         second.maker.open = SizeLots::new(second.maker.open.get() + 1);
                         return;
+                    }
+                }
+            }
+            Self::LastStepAtAnotherPrice => {
+                let ended = events.iter().position(|event| matches!(event, Event::Instrument(InstrumentEvent::Uncrossed(_))));
+                for event in &mut events[..ended.unwrap_or(0)] {
+                    if let Event::Order(OrderEvent::Traded(e)) = event {
+                        e.price = PriceTicks::saturating(e.price.get() + 1);
                     }
                 }
             }

@@ -158,6 +158,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::ShareUnevenly => (&["priority"], 21..=60),
         Mutation::TriggerMisread => (&["stops"], 1..=20),
         Mutation::PoolsTooEarly => (&["versions"], 1..=5),
+        Mutation::LastStepAtAnotherPrice => (&["auctions"], 1..=20),
         Mutation::CutAtDamage => (&["durable first", "halt", "linearizable", "log equality", "recovery"], 1..=40),
         Mutation::KeepOnDisconnect => (&["disconnect"], 1..=20),
         Mutation::CommitNotPersisted => (&["commit"], 1..=20),

@@ -148,6 +148,10 @@ report! {
     upgrades,
     /// Triggers of stops that wait, amended.
     amended_triggers,
+    /// Uncrosses that took several entries.
+    stepped_uncrosses,
+    /// Ends of a day that took several entries.
+    stepped_day_ends,
     /// Cancels on disconnect that were looked for.
     cancels_on_disconnect,
     /// Transactions on pools that were refused since the rules in force do not know them.

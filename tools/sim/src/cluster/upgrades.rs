@@ -42,6 +42,9 @@ pub(super) fn first_rules(c: &mut Choices<'_>, has_upgrade: bool, mutation: Opti
             EngineVersion(u16::try_from(version).expect("it is between two versions"))
         }
         Some(Mutation::PoolsTooEarly) => OLDEST,
+        Some(Mutation::LastStepAtAnotherPrice) => REHEARSAL,
+        // Changes of phase take several entries then.
+        None if !has_upgrade && c.one_in(3) => REHEARSAL,
         _ => NEWEST,
     }
 }

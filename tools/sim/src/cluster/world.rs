@@ -191,7 +191,7 @@ impl World {
         let drawn = of_sockets.one_in(2) && may_draw;
         let has_late_reads = is_fair && settings.late_reads.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
-        let machines: Vec<Machine> = (0..=replicas + unused)
+        let mut machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
                 let config = SimDiskConfig { page_bytes: 512, ..SimDiskConfig::default() };
                 let device = SimDisk::new(random.fork(50 + at as u64).next_u64(), config);
@@ -287,6 +287,7 @@ impl World {
         let drawn = of_upgrade.one_in(3) && may_draw || mutation.is_some_and(Mutation::is_of_upgrade);
         let has_upgrade = settings.upgrades.unwrap_or(drawn) && !has_forks;
         let first_rules = upgrades::first_rules(&mut Choices::of_random(random.fork(18)), has_upgrade, mutation);
+        machines.iter_mut().for_each(|machine| machine.engine_newest = machine.engine_newest.max(first_rules));
         let upgrade = has_upgrade.then(|| Upgrade::new(of_upgrade, first_rules));
         Self {
             settings: *settings,
@@ -552,6 +553,7 @@ impl World {
         self.report.publications = checks.publication_count();
         let report = &mut self.report;
         [report.amended_triggers, report.pools_refused, report.pools_taken, report.cancels_on_disconnect] = checks.drawn_counts();
+        [report.stepped_uncrosses, report.stepped_day_ends] = checks.stepped_counts();
         self.report.feed_messages = checks.feed_messages();
         self.report.timed_releases = checks.timed_release_count();
         if let Some(leaves) = &self.leaves {

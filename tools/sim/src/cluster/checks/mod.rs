@@ -12,6 +12,7 @@
 //! | `reports.rs` | each account gets the execution reports of a replay of the log, without a gap but for those that are no longer kept, which it learns are missing |
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
 //! | `priority.rs` | orders trade in the order of the queue, or share what a price shows as the instrument's rule says |
+//! | `auctions.rs` | an uncross is told of once, with the price and the volume of its trades, however many entries it takes; nothing else happens in its instrument before that, and nothing enters a book while a day ends |
 //! | `stops.rs` | a stop waits until a trade touches its trigger, as its owner amended it last, and then enters |
 //! | `versions.rs` | transactions on pools are taken under the rules that know them, and refused under those before |
 //! | `disconnects.rs` | a client that wants its orders cancelled with its connection has them cancelled before it is back (without fair access, where the leader goes on leading) |
@@ -28,6 +29,7 @@
 //! Of `common`: conservation, depth, log time, replay. The first thing that does not hold is kept.
 
 mod answers;
+mod auctions;
 mod disconnects;
 mod durable;
 mod feed;
@@ -89,6 +91,7 @@ pub(crate) struct Checks {
     stops: stops::Stops,
     disconnects: disconnects::Disconnects,
     versions: versions::Versions,
+    auctions: auctions::Auctions,
     funds: funds::Funds,
     /// Where every stamp counts.
     holds: Option<hold::Holds>,
@@ -142,6 +145,7 @@ impl Checks {
             stops: stops::Stops::default(),
             disconnects: disconnects::Disconnects::default(),
             versions: versions::Versions::default(),
+            auctions: auctions::Auctions::default(),
             funds: funds::Funds::default(),
             holds: (!has_outliers).then(hold::Holds::default),
             releases: releases::Releases::default(),
@@ -244,6 +248,11 @@ impl Checks {
         [self.stops.amended_count(), refused, taken, self.disconnects.count()]
     }
 
+    /// Uncrosses, and ends of a day, that took several entries.
+    pub(crate) fn stepped_counts(&self) -> [u64; 2] {
+        self.auctions.stepped_counts()
+    }
+
     /// Whether a client got all reports of its account.
     pub(crate) fn has_heard_all(&self, client: usize) -> bool {
         self.reports.has_heard_all(client)
@@ -300,6 +309,7 @@ impl Checks {
                 }
                 self.history.spoil_last(applied.entry.log_index);
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it is there still");
+                self.auctions.on_entry(replayed)?;
                 self.limits.on_entry(replayed)?;
                 self.priority.on_entry(replayed)?;
                 let command = replayed.entry.content.command().copied();
