@@ -30,7 +30,7 @@ def options(account: Account) -> dict[str, Any]:
         "apiKey": account.api_key,
         "secret": account.secret,
         "enableRateLimit": False,
-        "options": {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "adjustForTimeDifference": False},
+        "options": {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "fetchMargins": False, "adjustForTimeDifference": False},
     }
 
 

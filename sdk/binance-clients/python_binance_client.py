@@ -64,7 +64,7 @@ def book(c: Context) -> None:
 def fill(c: Context) -> None:
     order = c.taker.order_market_buy(symbol=SYMBOL, quantity="0.2")
     assert order["status"] == "FILLED" and order["executedQty"] == "0.2000", order
-    assert order["fills"][0]["price"] == "30100.00" and order["cummulativeQuoteQty"] == "6020.0000", order
+    assert order["fills"][0]["price"] == "30100.00" and order["cummulativeQuoteQty"] == "6020.000000", order
 
 
 @steps.step
@@ -74,7 +74,7 @@ def trades_and_klines(c: Context) -> None:
     assert c.taker.get_historical_trades(symbol=SYMBOL)[-1]["isBuyerMaker"] is False
     kline = c.taker.get_klines(symbol=SYMBOL, interval="1m")[-1]
     assert kline[4] == "30100.00", kline
-    assert c.taker.get_klines(symbol=SYMBOL, interval="1h")[-1][7] == "6020.0000"
+    assert c.taker.get_klines(symbol=SYMBOL, interval="1h")[-1][7] == "6020.000000"
     assert c.taker.get_ticker(symbol=SYMBOL)["volume"] == "0.2000"
     assert c.taker.get_avg_price(symbol=SYMBOL)["mins"] == 5
     assert c.taker.get_symbol_ticker(symbol=SYMBOL)["price"] == "30100.00"

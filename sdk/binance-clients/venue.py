@@ -160,7 +160,7 @@ class Venue:
 
     def open_market(self) -> None:
         operator = self.operator()
-        for symbol, decimals in [("BTC", 8), ("USD", 4)]:
+        for symbol, decimals in [("BTC", 8), ("USD", 6)]:
             operator.post("/v1/admin/assets", {"symbol": symbol, "decimals": decimals})
         instrument: dict[str, object] = {
             "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.01", "lot_size": "0.0001",

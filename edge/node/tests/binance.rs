@@ -35,7 +35,7 @@ impl Venue {
         let url = format!("http://{}", node.address());
         let operator = Client::new(&url, Some(read_key(&operator_key_file(folder.path())).unwrap()));
         let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
-        for (symbol, decimals) in [("BTC", 8), ("USD", 4)] {
+        for (symbol, decimals) in [("BTC", 8), ("USD", 6)] {
             post("/v1/admin/assets", json!({"symbol": symbol, "decimals": decimals}));
         }
         let instrument = json!({
