@@ -102,7 +102,7 @@ bot-test: python web ## the bot of docs/first-bot.md and the clients of the Pyth
 	$(CARGO) test --workspace --no-run
 	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py tests/test_client.py
 
-bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|replay|replay_files|fair-access|replication|venue|promises|siege|simulation|overlay|cold|all
+bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|standing|replay|replay_files|fair-access|replication|venue|promises|siege|simulation|overlay|cold|all
 	./bench/run.sh $(NAME)
 
 siege: ## attack a venue and a cluster, and measure a well-behaved client meanwhile: make siege SIEGE="--only deaf"
