@@ -24,6 +24,7 @@ use walras_wire::{AccountStatus, BatchEvent, BatchMarketEvent, BatchMarketSpec, 
 
 use crate::recovery::{self, Size};
 use crate::report::{Figure, PeerFigure, Report, Unit};
+use crate::standing;
 
 /// How to run.
 #[derive(Debug)]
@@ -45,13 +46,18 @@ const THREADS: [usize; 2] = [1, 2];
 const WARM_UP: usize = 3;
 const SEED: u64 = 1;
 
+/// Offers that stand where blocks are measured among many.
+const STANDING: usize = 3_000_000;
+
 /// Metrics that the file of results has to hold.
-pub const REQUIRED: [&str; 8] = [
+pub const REQUIRED: [&str; 10] = [
     "propose_ktps",
     "validate_ktps",
     "propose_1m_accounts_ktps",
     "propose_signed_ktps",
     "validate_signed_ktps",
+    "propose_ktps_3m_standing",
+    "validate_ktps_3m_standing",
     "bytes_per_offer",
     "bytes_per_account",
     "recovery_s",
@@ -107,6 +113,16 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let how = "measured apart on a machine like this one, 2 threads, blocks of 200,000, no signatures, no disk";
     let peer = PeerFigure::new("SPEEDEX's own implementation", 58.0, Unit::Ktps, how);
     blocks.tell(report, "_1m_accounts_ktps", (Some(peer), None), Some((290.0, f64::NAN)));
+    let standing = standing::Config {
+        rounds: config.rounds,
+        transactions,
+        sizes: vec![(STANDING / scale, "3m_standing".to_owned())],
+        accounts: 100_000 / scale as u32,
+        log: Some(config.scratch.clone()),
+        suffix: String::new(),
+        bars: Some((430.0, 760.0)),
+    };
+    standing::run(&standing, report)?;
     let sizes = if config.is_full { &RECOVERED[..] } else { &RECOVERED[..1] };
     recovery::run(sizes, &config.scratch, report)?;
     report.check("every block that was proposed was validated on another state, all roots equal; nothing valid was dropped");

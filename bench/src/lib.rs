@@ -41,6 +41,7 @@ pub mod report;
 pub mod sharing;
 pub mod siege;
 pub mod simulation;
+pub mod standing;
 pub mod statistics;
 pub mod streams;
 pub mod venue;

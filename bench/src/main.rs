@@ -10,7 +10,7 @@ use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
     batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises, recovery,
-    replay, replay_files, replication, siege, simulation,
+    replay, replay_files, replication, siege, simulation, standing,
 };
 
 #[global_allocator]
@@ -24,12 +24,13 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 16] = [
+const BENCHES: [Bench; 17] = [
     Bench { name: "order-book", about: "the book alone, compared with exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, compared with exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, compared with GLPK", run: run_clearing },
     Bench { name: "batch", about: "prices of hard batch markets: whales, tails, thin and dense ones", run: run_batch },
     Bench { name: "blocks", about: "blocks of a batch market on the ledger, proposed and validated", run: run_blocks },
+    Bench { name: "standing", about: "such blocks from 100,000 to millions of standing offers and accounts", run: run_standing },
     Bench { name: "replay", about: "real history as an oracle", run: run_replay },
     Bench { name: "replay_files", about: "recorded files of every shape, each in a process", run: run_replay_files },
     Bench { name: "instructions", about: "machine instructions per command, counted by valgrind", run: run_instructions },
@@ -69,6 +70,8 @@ options
   --no-peer       without peers
   --only-peer P   of replication's peers only this one: etcd or aeron
   --seconds N     of each of replication's loads, after as many of warming up; of each kind that simulation runs [5]
+  --standing N    standing offers at most that standing measures with [10000000]
+  --accounts N    accounts at most that standing measures with [1000000]
   --before FILE   an older program walras, which venue compares with
   --small         a thousandth of the commands or a second, two rounds at most, nothing written: does it run?
   --streams DIR   where streams and logs are put; replication measures its disk [target/bench-data]
@@ -91,6 +94,9 @@ struct Options {
     only_peer: Option<String>,
     /// Seconds of each load.
     seconds: u32,
+    /// Most standing offers and accounts.
+    standing: usize,
+    accounts: u32,
     /// An older program `walras`.
     before: Option<PathBuf>,
     small: bool,
@@ -107,6 +113,8 @@ impl Options {
             peer: true,
             only_peer: None,
             seconds: 5,
+            standing: 10_000_000,
+            accounts: 1_000_000,
             before: None,
             small: false,
             streams: "target/bench-data".into(),
@@ -120,6 +128,12 @@ impl Options {
                 "--only-peer" => options.only_peer = Some(value()?),
                 "--seconds" => {
                     options.seconds = value()?.parse().with_context(|| format!("--seconds takes a number\n{}", usage()))?
+                }
+                "--standing" => {
+                    options.standing = value()?.parse().with_context(|| format!("--standing takes a number\n{}", usage()))?
+                }
+                "--accounts" => {
+                    options.accounts = value()?.parse().with_context(|| format!("--accounts takes a number\n{}", usage()))?
                 }
                 "--before" => options.before = Some(value()?.into()),
                 "--small" => options.small = true,
@@ -214,6 +228,11 @@ fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
     std::fs::create_dir_all(&options.streams).context("making the folder of logs; name another with --streams")?;
     blocks::run(&blocks::Config { rounds, is_full: !options.small, scratch: options.streams.clone() }, report)
+}
+
+fn run_standing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (scale, rounds) = if options.small { (100, 2) } else { (1, options.rounds) };
+    standing::run_all(rounds, options.standing / scale, options.accounts / scale as u32, 100_000 / scale, report)
 }
 
 fn run_victim(folder: &str, accounts: &str, blocks: &str) -> anyhow::Result<()> {

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use crate::digest::{Content, DIGEST_BYTES, Digest, Domain};
+use crate::many::Many;
 
 type Hash = [u8; DIGEST_BYTES];
 
@@ -150,18 +151,24 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn hash(self, dirty: &[u32], content: &impl Fn(u32, &mut Content<'_>)) {
-        let mut bytes = Vec::new();
-        for siblings in dirty.chunk_by(|a, b| a / FAN_OUT as u32 == b / FAN_OUT as u32) {
-            for &account in siblings {
-                bytes.clear();
-                content(account, &mut Content(&mut bytes));
-                self.leaves[account as usize - self.first] = leaf_hash(&bytes);
-            }
-            let parent = (siblings[0] as usize - self.first) / FAN_OUT;
-            if let Some(place) = self.parents.get_mut(parent) {
-                *place = node_hash(self.leaves, parent);
-            }
+        let Self { first, leaves, parents } = self;
+        let mut many = Many::new(Domain::AccountLeaf);
+        let mut give = |account: u32, hash| leaves[account as usize - first] = hash;
+        for &account in dirty {
+            many.push(account, |bytes| content(account, &mut Content(bytes)), &mut give);
         }
+        many.finish(&mut give);
+        let mut many = Many::new(Domain::AccountNode);
+        let mut give = |parent: u32, hash| {
+            if let Some(place) = parents.get_mut(parent as usize) {
+                *place = hash;
+            }
+        };
+        for siblings in dirty.chunk_by(|a, b| a / FAN_OUT as u32 == b / FAN_OUT as u32) {
+            let parent = (siblings[0] as usize - first) / FAN_OUT;
+            many.push(parent as u32, |bytes| bytes.extend_from_slice(children(leaves, parent).as_flattened()), &mut give);
+        }
+        many.finish(&mut give);
     }
 }
 
@@ -173,6 +180,12 @@ fn resize(level: &mut Vec<Hash>, length: usize) {
     level.resize(length, [0; DIGEST_BYTES]);
 }
 
+/// The children in the level `below` of node `parent` of the level above.
+fn children(below: &[Hash], parent: usize) -> &[Hash] {
+    let start = parent * FAN_OUT;
+    &below[start..below.len().min(start + FAN_OUT)]
+}
+
 /// The hash of a leaf.
 pub(crate) fn leaf_hash(content: &[u8]) -> Hash {
     Domain::AccountLeaf.hash(content)
@@ -180,8 +193,7 @@ pub(crate) fn leaf_hash(content: &[u8]) -> Hash {
 
 /// The hash of node `parent` of the level above `below`.
 fn node_hash(below: &[Hash], parent: usize) -> Hash {
-    let start = parent * FAN_OUT;
-    node_hash_of(&below[start..below.len().min(start + FAN_OUT)])
+    node_hash_of(children(below, parent))
 }
 
 /// The hash of the node that has these children.

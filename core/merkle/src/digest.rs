@@ -33,7 +33,7 @@ pub(crate) enum Domain {
 }
 
 impl Domain {
-    const fn key(self) -> &'static [u8; 32] {
+    pub(crate) const fn key(self) -> &'static [u8; 32] {
         match self {
             Self::AccountLeaf => b"walras merkle 1 account leaf    ",
             Self::AccountNode => b"walras merkle 1 account node    ",

@@ -22,6 +22,7 @@ mod account_proof;
 mod account_tree;
 mod arena;
 mod digest;
+mod many;
 mod nibble;
 mod proof;
 mod state;

@@ -14,12 +14,12 @@ use crate::index;
 
 /// The index of the last market that a search looked at as a whole, so that the next search is spared most of the work. What is found does
 /// not depend on it: it answers as one that was made anew.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct KeptIndex {
     kept: Option<Kept>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kept {
     /// What limits are divided by.
     divisor: f64,

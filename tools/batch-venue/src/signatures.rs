@@ -26,6 +26,14 @@ pub struct SignedBlock {
     ends: Vec<usize>,
 }
 
+impl SignedBlock {
+    /// The transactions, one after the other.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Signatures {
     /// A key for each of so many accounts.
     ///

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::time::Instant;
 
 use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Cleared, Closed, Intake, ProposedClearing, threads_worth};
-use walras_batch_solver::{Budget, ClosedBatch};
+use walras_batch_solver::{Budget, ClosedBatch, KeptIndex};
 use walras_batch_workload::Model;
 use walras_clearing::{LowerBounds, Rules};
 use walras_ledger::Ledger;
@@ -23,6 +23,8 @@ pub struct Venue {
     pub threads: NonZero<usize>,
     /// Which transactions a batch keeps.
     pub intake: Intake,
+    /// The solver's, from block to block.
+    pub index: KeptIndex,
 }
 
 /// A block, and the cost of proposing it.
@@ -103,7 +105,7 @@ impl Venue {
             quality: QualityMax::USUAL,
             account_fee: None,
         })?;
-        Ok(Self { ledger, accounts, batch, threads, intake: Intake::Filter })
+        Ok(Self { ledger, accounts, batch, threads, intake: Intake::Filter, index: KeptIndex::default() })
     }
 
     /// How many offers stand.
@@ -117,7 +119,7 @@ impl Venue {
     /// # Errors
     /// When there is no clearing, or it is not accepted: a defect.
     pub fn propose(&mut self, transactions: &[BatchTransaction], start: Option<&[Option<BatchPrice>]>) -> anyhow::Result<Proposed> {
-        let Self { ledger, accounts, batch, threads, intake } = self;
+        let Self { ledger, accounts, batch, threads, intake, index } = self;
         let mut times = Times::default();
         let closed = timed(&mut times.close_ms, || {
             let threads = threads_worth(*threads, transactions);
@@ -126,7 +128,7 @@ impl Venue {
         let place = BlockPlace { number: batch.number(), parent: *batch.parent(), batch_hash: closed.batch_hash };
         let (market, offers) = (batch.settings().market, batch.market());
         let closed_batch = ClosedBatch { market, place, offers, rules: rules(), quality: QualityMax::USUAL };
-        let found = timed(&mut times.solve_ms, || closed_batch.propose(start, Budget::queries(QUERIES_MAX)))?;
+        let found = timed(&mut times.solve_ms, || closed_batch.propose_with(index, start, Budget::queries(QUERIES_MAX)))?;
         let mut block = ProposedClearing::from(&found);
         let cleared = timed(&mut times.clear_ms, || {
             let threads = batch.threads_worth_clearing(*threads);
@@ -141,7 +143,7 @@ impl Venue {
     /// # Errors
     /// When it is not accepted.
     pub fn validate(&mut self, transactions: &[BatchTransaction], block: &ProposedClearing) -> anyhow::Result<f64> {
-        let Self { ledger, accounts, batch, threads, intake } = self;
+        let Self { ledger, accounts, batch, threads, intake, index: _ } = self;
         let mut validate_ms = 0.0;
         // What comes of it is dropped later, as the proposer's is.
         let _results = timed(&mut validate_ms, || {

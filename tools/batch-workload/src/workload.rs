@@ -1,5 +1,7 @@
 //! The workload itself.
 
+use std::collections::HashSet;
+
 use walras_clearing::{AssetIndex, BatchMarket, Offer as StandingOffer, OfferId, OfferKey, Pair, TieBreak};
 use walras_price_solver::random::Random;
 use walras_price_solver::synthetic::{MadeBatch, Model as OfferModel, Offer};
@@ -106,6 +108,11 @@ impl Workload {
         self.block.clear();
         self.ahead.fill(0);
         self.push_cancels(stands);
+        self.fill_block()
+    }
+
+    /// Adds to the cancels what else is in a block.
+    fn fill_block(&mut self) -> &[BatchTransaction] {
         let cancels = self.block.clone();
         let made_count = self.model.transaction_count.saturating_sub(self.block.len());
         for operation in self.operations(made_count) {
@@ -114,6 +121,16 @@ impl Workload {
         self.push_faults(&cancels);
         shuffle(&mut self.random, &mut self.block);
         &self.block
+    }
+
+    /// The next block, of which so large a share cancels offers that stand in this market as the last block left it: any of them, all as
+    /// often, whenever they were made. What [`Model::cancel_share`] plans comes in addition.
+    pub fn block_cancelling(&mut self, share: f64, market: &BatchMarket) -> &[BatchTransaction] {
+        self.block.clear();
+        self.ahead.fill(0);
+        self.push_cancels(stands_in(market));
+        self.push_drawn_cancels(share, market);
+        self.fill_block()
     }
 
     /// Says what became of the block: the hash of its batch, which decides ties, and the places of the transactions that were
@@ -179,6 +196,43 @@ impl Workload {
             };
             let operation = BatchOperation::CancelOffer(cancel);
             self.block.push(BatchTransaction { account: planned.account, sequence: number, operation });
+        }
+    }
+
+    /// Cancels of offers that are drawn among all that stand, each once.
+    fn push_drawn_cancels(&mut self, share: f64, market: &BatchMarket) {
+        let mut ends = Vec::with_capacity(market.books().len());
+        let mut standing = 0;
+        for book in market.books() {
+            standing += book.sells().as_slice().len();
+            ends.push(standing);
+        }
+        let count = ((self.model.transaction_count as f64 * share) as usize).min(standing / 2);
+        let mut drawn: HashSet<usize> = HashSet::with_capacity(count);
+        // Offers of accounts whose numbers are used up are passed over, so a draw may come to nothing.
+        for _ in 0..4 * count {
+            if drawn.len() == count || self.block.len() >= self.model.transaction_count {
+                break;
+            }
+            let place = self.random.below(standing);
+            if drawn.contains(&place) {
+                continue;
+            }
+            let at = ends.partition_point(|end| *end <= place);
+            let (pair, sells) = (market.books()[at].pair(), market.books()[at].sells().as_slice());
+            let key = sells[place + sells.len() - ends[at]].key();
+            let OfferName { account, sequence } = OfferName::of_number(key.id.0);
+            let Some(number) = self.next_number(account) else { continue };
+            drawn.insert(place);
+            let cancel = CancelOffer {
+                market: self.model.market,
+                sell: self.model.assets[pair.sell.index()],
+                buy: self.model.assets[pair.buy.index()],
+                limit: key.limit,
+                tie: key.tie,
+                sequence,
+            };
+            self.block.push(BatchTransaction { account, sequence: number, operation: BatchOperation::CancelOffer(cancel) });
         }
     }
 

@@ -155,10 +155,10 @@ pub(crate) fn send_one(
     one: &One,
     charge: impl FnOnce(Allowance) -> Result<(), Refusal>,
     signed: impl FnOnce() -> walras_sequencer::SignedBy,
-) -> Result<Sent, (Refusal, Option<Sent>)> {
+) -> Result<Sent, Box<(Refusal, Option<Sent>)>> {
     let is_cancel = one.asked.as_ref().is_ok_and(crate::json::commands::CommandRequest::is_cancel);
     // It keeps its number: the same may be sent under it later. What follows it in the session is refused for the gap.
-    charge(if is_cancel { Allowance::Cancels } else { Allowance::Requests }).map_err(|refusal| (refusal, None))?;
+    charge(if is_cancel { Allowance::Cancels } else { Allowance::Requests }).map_err(|refusal| Box::new((refusal, None)))?;
     let command = one.asked.clone().and_then(|asked| {
         let catalog = app.venue.catalog_for_commands()?;
         asked.command(account, &catalog, || fresh_or_numbered(ordinal))
@@ -166,20 +166,20 @@ pub(crate) fn send_one(
     match (command, ordinal) {
         (Ok(command), None) => Ok(send(app, account, signed(), None, command)),
         (Ok(command), Some(_)) => Ok(send(app, account, walras_sequencer::SignedBy::NOBODY, ordinal, command)),
-        (Err(refusal), None) => Err((refusal, None)),
+        (Err(refusal), None) => Err(Box::new((refusal, None))),
         (Err(refusal), Some(_)) => {
             let invalid = one.invalid(account, refusal.reason);
             let takes_number = send(app, account, walras_sequencer::SignedBy::NOBODY, ordinal, (invalid, None));
-            Err((refusal, Some(takes_number)))
+            Err(Box::new((refusal, Some(takes_number))))
         }
     }
 }
 
 /// What came of several commands, in their order.
-pub(crate) async fn results(app: &App, sent: Vec<Result<Sent, (Refusal, Option<Sent>)>>) -> Vec<Value> {
+pub(crate) async fn results(app: &App, sent: Vec<Result<Sent, Box<(Refusal, Option<Sent>)>>>) -> Vec<Value> {
     let mut results = Vec::with_capacity(sent.len());
     for sent in sent {
-        results.push(match sent {
+        results.push(match sent.map_err(|refused| *refused) {
             Ok(sent) => sent.came_of(app).await.of_many(),
             Err((refusal, None)) => CameOf::Refused(refusal.into()).of_many(),
             Err((refusal, Some(takes_number))) => {
