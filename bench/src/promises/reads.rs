@@ -38,11 +38,13 @@ fn bid(id: u64) -> Command {
 
 /// Microseconds of the longest visit among those that read all of an account's orders, in a book that is as large again.
 pub(super) fn longest_visit_us(orders: u64) -> anyhow::Result<f64> {
-    let (mut engine, mut histories, mut events) = (offered(orders)?, OrderHistories::default(), Vec::new());
+    let (mut engine, mut histories) = (offered(orders)?, OrderHistories::default());
+    let (mut events, mut records) = (Vec::new(), Vec::new());
     for id in 0..orders {
         apply(&mut engine, &bid(id), &mut events);
         ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "an order was refused: {events:?}");
-        events.iter().for_each(|event| histories.on_event(engine.time(), event));
+        records.clear();
+        histories.on_entry(engine.last_applied(), engine.time(), None, &events, &mut records);
     }
     let (mut longest, mut count, mut next) = (0.0_f64, 0, Some(OrderCursor::begin(INSTRUMENT)));
     while let Some(at) = next {

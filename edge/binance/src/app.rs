@@ -11,6 +11,7 @@ use crate::client_ids::ClientIds;
 use crate::listen_keys::ListenKeys;
 use crate::names::{Names, SharedNames};
 use crate::streams::HubHandle;
+use crate::values::ms;
 use crate::weights::Weights;
 
 /// What every request needs. Clones share it.
@@ -87,9 +88,4 @@ impl App {
     pub(crate) fn now_ms(&self) -> u64 {
         ms(self.now())
     }
-}
-
-/// Milliseconds since the Unix epoch, as the dialect writes times.
-pub(crate) fn ms(time: TimeNs) -> u64 {
-    time.0 / 1_000_000
 }

@@ -28,6 +28,7 @@ mod report;
 mod rest;
 mod streams;
 mod trades;
+mod values;
 mod weights;
 mod windows;
 mod ws_api;

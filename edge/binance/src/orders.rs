@@ -10,13 +10,14 @@ use walras_types::{
 };
 use walras_wire::{CancelOrder, CancelReason, Command, Event, MassCancel, NewOrder, OrderCommand, OrderEvent};
 
-use crate::app::{App, ms};
+use crate::app::App;
 use crate::error::{Asked, Error, without_outcome};
 use crate::kinds;
 use crate::limits::QUOTE_LEVELS_MAX;
 use crate::names::Names;
 use crate::params::{Params, quantity};
 use crate::report::{self, Order, Status};
+use crate::values::{merge, ms};
 
 /// How much an answer to an order says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,12 +277,6 @@ fn sized(
     let most = if side == Side::Buy { tick_lots / u128::from(reached.get().unsigned_abs()) } else { lots };
     let lots = u64::try_from(lots.min(most)).ok().and_then(SizeLots::order_size).ok_or_else(|| Error::filter("LOT_SIZE"))?;
     Ok((reached, lots))
-}
-
-pub(crate) fn merge(into: &mut Value, from: Value) {
-    if let (Value::Object(into), Value::Object(from)) = (into, from) {
-        into.extend(from);
-    }
 }
 
 /// What came of an order within its own entry of the log.

@@ -5,8 +5,8 @@ use walras_gateway::Decimal;
 use walras_ports::{InstrumentScale, ListedOrder};
 use walras_types::{ClientOrderId, Display, OrderId, OrderTerms, OrderType, PriceTicks, SizeLots, TimeNs};
 
-use crate::app::ms;
 use crate::kinds;
+use crate::values::ms;
 
 /// How an order is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use walras_market_data::PublicTrade;
 use walras_ports::InstrumentScale;
 use walras_types::{PriceTicks, Side, SizeLots, TimeNs, TradeId};
 
-use crate::app::ms;
 use crate::report::{quote, tick_lots};
+use crate::values::ms;
 
 /// Whether the order that came in sold. In an auction none came in, and this says no.
 pub(crate) fn is_buyer_maker(taker_side: Option<Side>) -> bool {

@@ -138,7 +138,7 @@ pub(crate) fn day_ticker(symbol: &str, scale: &InstrumentScale, seen: &DaySide, 
             "askPrice": ask.0,
             "askQty": ask.1,
         });
-        crate::orders::merge(&mut ticker, rest);
+        crate::values::merge(&mut ticker, rest);
     }
     ticker
 }

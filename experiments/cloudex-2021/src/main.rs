@@ -27,7 +27,7 @@ fn main() -> anyhow::Result<()> {
         _ => bail!(USAGE),
     };
     let names = match name {
-        "simulated" => &SIMULATED[..],
+        "simulated" => SIMULATED,
         "all" => &ALL[..],
         _ => &[name],
     };

@@ -173,7 +173,7 @@ mod tests {
     fn trade(candles: &mut Candles, time_s: u64, price: i64, size: u64) {
         let (time, price) = (TimeNs(time_s * 1_000_000_000 + 999_999_999), PriceTicks::new(price).unwrap());
         // Even sizes are bought.
-        let side = if size % 2 == 0 { Side::Buy } else { Side::Sell };
+        let side = if size.is_multiple_of(2) { Side::Buy } else { Side::Sell };
         candles.trade(time, price, SizeLots::new(size), Some(side));
     }
 

@@ -146,6 +146,19 @@ pub(super) async fn cancel_time(State(app): State<App>, signed: Signed) -> Answe
     switch(&app, account).await
 }
 
+/// One of several commands that was not sent.
+pub(crate) struct NotSent {
+    refusal: Refusal,
+    /// What was sent in its place, which takes its number.
+    takes_number: Option<Sent>,
+}
+
+impl NotSent {
+    fn without_number(refusal: Refusal) -> Box<Self> {
+        Box::new(Self { refusal, takes_number: None })
+    }
+}
+
 /// Queues one of several commands, unless it cannot be read or its key has no allowance left. Where it has a number, what cannot be read
 /// takes it all the same, so that those after it keep theirs.
 pub(crate) fn send_one(
@@ -155,10 +168,10 @@ pub(crate) fn send_one(
     one: &One,
     charge: impl FnOnce(Allowance) -> Result<(), Refusal>,
     signed: impl FnOnce() -> walras_sequencer::SignedBy,
-) -> Result<Sent, Box<(Refusal, Option<Sent>)>> {
+) -> Result<Sent, Box<NotSent>> {
     let is_cancel = one.asked.as_ref().is_ok_and(crate::json::commands::CommandRequest::is_cancel);
     // It keeps its number: the same may be sent under it later. What follows it in the session is refused for the gap.
-    charge(if is_cancel { Allowance::Cancels } else { Allowance::Requests }).map_err(|refusal| Box::new((refusal, None)))?;
+    charge(if is_cancel { Allowance::Cancels } else { Allowance::Requests }).map_err(NotSent::without_number)?;
     let command = one.asked.clone().and_then(|asked| {
         let catalog = app.venue.catalog_for_commands()?;
         asked.command(account, &catalog, || fresh_or_numbered(ordinal))
@@ -166,23 +179,23 @@ pub(crate) fn send_one(
     match (command, ordinal) {
         (Ok(command), None) => Ok(send(app, account, signed(), None, command)),
         (Ok(command), Some(_)) => Ok(send(app, account, walras_sequencer::SignedBy::NOBODY, ordinal, command)),
-        (Err(refusal), None) => Err(Box::new((refusal, None))),
+        (Err(refusal), None) => Err(NotSent::without_number(refusal)),
         (Err(refusal), Some(_)) => {
             let invalid = one.invalid(account, refusal.reason);
             let takes_number = send(app, account, walras_sequencer::SignedBy::NOBODY, ordinal, (invalid, None));
-            Err(Box::new((refusal, Some(takes_number))))
+            Err(Box::new(NotSent { refusal, takes_number: Some(takes_number) }))
         }
     }
 }
 
 /// What came of several commands, in their order.
-pub(crate) async fn results(app: &App, sent: Vec<Result<Sent, Box<(Refusal, Option<Sent>)>>>) -> Vec<Value> {
+pub(crate) async fn results(app: &App, sent: Vec<Result<Sent, Box<NotSent>>>) -> Vec<Value> {
     let mut results = Vec::with_capacity(sent.len());
     for sent in sent {
-        results.push(match sent.map_err(|refused| *refused) {
+        results.push(match sent.map_err(|not_sent| *not_sent) {
             Ok(sent) => sent.came_of(app).await.of_many(),
-            Err((refusal, None)) => CameOf::Refused(refusal.into()).of_many(),
-            Err((refusal, Some(takes_number))) => {
+            Err(NotSent { refusal, takes_number: None }) => CameOf::Refused(refusal.into()).of_many(),
+            Err(NotSent { refusal, takes_number: Some(takes_number) }) => {
                 let mut result = takes_number.came_of(app).await.of_many();
                 // The log has the reason alone.
                 if result.get("log_index").is_some() {

@@ -8,8 +8,8 @@ use walras_ports::InstrumentScale;
 use walras_types::{AccountId, Side};
 use walras_wire::AccountStatus;
 
-use super::{Answer, ok};
-use crate::app::{App, ms};
+use super::answer::{Answer, ok};
+use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;
 use crate::limits::TRADES_MAX;
@@ -17,6 +17,7 @@ use crate::names::Names;
 use crate::orders::instrument;
 use crate::params::Params;
 use crate::report::{quote, tick_lots};
+use crate::values::ms;
 
 fn rate(ppm: i32) -> String {
     Decimal::signed(i128::from(ppm), 6).to_string()

@@ -9,7 +9,7 @@ use walras_ports::{InstrumentScale, View};
 use walras_types::limits::{ICEBERG_SLICES_MAX, SIZE_LOTS_MAX};
 use walras_types::{PriceTicks, SizeLots, TradingPhase};
 
-use super::{Answer, ok};
+use super::answer::{Answer, ok};
 use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;

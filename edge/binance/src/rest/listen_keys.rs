@@ -8,7 +8,7 @@ use serde_json::json;
 use walras_gateway::{Algorithm, Permission};
 use walras_types::AccountId;
 
-use super::{Answer, ok};
+use super::answer::{Answer, ok};
 use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;

@@ -7,8 +7,8 @@ use walras_market_data::{Interval, PublicTrade};
 use walras_ports::{InstrumentScale, View};
 use walras_types::{InstrumentId, Side, TradeId};
 
+use super::answer::{Answer, ok};
 use super::general::wanted;
-use super::{Answer, ok};
 use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;
@@ -95,7 +95,7 @@ pub(super) async fn aggregate_trades(State(app): State<App>, call: Call) -> Answ
     let read = app.venue.read(move |v| {
         let Some(tape) = v.market.instrument(id).map(walras_market_data::InstrumentFeed::tape) else { return Vec::new() };
         let is_in = |trade: &&PublicTrade| {
-            let at_ms = crate::app::ms(trade.time);
+            let at_ms = crate::values::ms(trade.time);
             start_ms.is_none_or(|start| at_ms >= start) && end_ms.is_none_or(|end| at_ms <= end)
         };
         match (from, start_ms) {
@@ -156,7 +156,7 @@ pub(super) async fn average_price(State(app): State<App>, call: Call) -> Answer 
         (None, Some(last)) => scale.price(last.price),
         (None, None) => scale.price(scale.spec.reference_price),
     };
-    Ok(ok(&json!({"mins": MINUTES, "price": price, "closeTime": last.map_or(0, |last| crate::app::ms(last.time))})))
+    Ok(ok(&json!({"mins": MINUTES, "price": price, "closeTime": last.map_or(0, |last| crate::values::ms(last.time))})))
 }
 
 /// Answers for each symbol: an object where one was asked for, else a list.

@@ -1,6 +1,7 @@
 //! `/api/v3`: routes, and what every request goes through.
 
 pub(crate) mod account;
+mod answer;
 pub(crate) mod general;
 mod listen_keys;
 pub(crate) mod market;
@@ -10,11 +11,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use serde_json::Value;
 use walras_gateway::Allowance;
 use walras_http_port::place_of;
 use walras_types::RejectReason;
@@ -22,13 +22,6 @@ use walras_types::RejectReason;
 use crate::app::App;
 use crate::error::{Error, put_number};
 use crate::{streams, ws_api};
-
-/// An answer in JSON.
-pub(crate) type Answer = Result<Response, Error>;
-
-fn ok(body: &Value) -> Response {
-    (StatusCode::OK, [(header::CONTENT_TYPE, "application/json;charset=UTF-8")], body.to_string()).into_response()
-}
 
 /// The whole facade.
 pub fn router(app: App) -> Router {

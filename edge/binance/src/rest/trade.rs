@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 
-use super::{Answer, ok};
+use super::answer::{Answer, ok};
 use crate::app::App;
 use crate::call::Call;
 use crate::error::{Error, put_number};
@@ -102,7 +102,7 @@ pub(super) async fn all_orders(State(app): State<App>, call: Call) -> Answer {
     call.params.finish()?;
     let listed = orders::open_orders(&app, signer.account, Some(scale.spec.instrument)).await?;
     let is_in = |order: &&report::Order| {
-        let at_ms = order.entered.map_or(0, crate::app::ms);
+        let at_ms = order.entered.map_or(0, crate::values::ms);
         from.is_none_or(|from| order.order_id.0 >= from)
             && start_ms.is_none_or(|start| at_ms >= start)
             && end_ms.is_none_or(|end| at_ms <= end)

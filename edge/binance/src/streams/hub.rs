@@ -19,10 +19,11 @@ use walras_types::{InstrumentId, TradeId};
 
 use super::book::Book;
 use super::names::{Kind, Pace, Stream};
-use crate::app::{App, ms};
+use crate::app::App;
 use crate::klines::{self, Kline, KlineInterval};
 use crate::report;
 use crate::trades::{aggregate, aggregated, is_buyer_maker};
+use crate::values::ms;
 use crate::windows::{DaySide, Figures, window};
 
 /// Requests of connections that wait.
@@ -350,7 +351,7 @@ impl Hub {
         if self.is_wanted(Stream::One(instrument, Kind::AggTrade)) {
             for trade in aggregate(fresh.iter(), fresh.len()) {
                 let mut message = json!({"e": "aggTrade", "E": now_ms, "s": symbol});
-                crate::orders::merge(&mut message, aggregated(scale, &trade));
+                crate::values::merge(&mut message, aggregated(scale, &trade));
                 self.send(Stream::One(instrument, Kind::AggTrade), &message);
             }
         }

@@ -14,10 +14,11 @@ use walras_ports::{AccountPart, AccountPush, ConnectionId, InstrumentScale, Orde
 use walras_types::{AccountId, AssetId, OrderId, Side, SizeLots};
 
 use super::hub::Out;
-use crate::app::{App, ms};
+use crate::app::App;
 use crate::kinds;
 use crate::orders::cancel_status;
 use crate::report::{self, Order, Status};
+use crate::values::ms;
 
 /// How often it is looked whether the stream may go on.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
