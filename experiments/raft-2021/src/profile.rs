@@ -147,11 +147,7 @@ fn sample<B: Book>(contender: Contender, setup: &Setup, iterations: &[Vec<LimitO
         traded += trades.len();
         trades.clear();
     }
-    let guard = ProfilerGuardBuilder::default()
-        .frequency(SAMPLES_PER_S)
-        .blocklist(&["libc", "libgcc", "vdso"])
-        .build()
-        .context("starting the timer of the samples")?;
+    let guard = ProfilerGuardBuilder::default().frequency(SAMPLES_PER_S).build().context("starting the timer of the samples")?;
     let (begun, mut spent, mut count) = (Instant::now(), Duration::ZERO, 0_u64);
     while begun.elapsed() < setup.sampled {
         for orders in iterations {
