@@ -181,7 +181,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),
         // Few are under way when a disk fails for long.
-        Mutation::RefuseInDoubt => (&["signed once"], 1..=400),
+        Mutation::RefuseInDoubt => (&["signed once"], 521..=620),
         Mutation::ReplayTwice | Mutation::SubmitTwice | Mutation::ForgetNonces | Mutation::TakeStampsFromStart => {
             (&["signed once"], 1..=40)
         }
