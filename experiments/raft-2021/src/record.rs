@@ -180,7 +180,7 @@ pub fn profile(setup: &profile::Setup, profiles: &[Profile]) -> anyhow::Result<R
         let share = |name| percent(profile.order.samples_in(name) as f64 / all);
         let parts = match profile.contender {
             Contender::Baseline => json!({
-                "adding_percent": share("Baseline::apply"),
+                "adding_percent": share("apply"),
                 "adding_percent_by_the_clock": profile.adding_share.map(percent),
                 "published_adding_percent": 65,
             }),
