@@ -2,7 +2,7 @@
 //!
 //! Bounded work: how long the longest single entry of the log takes, where an order meets 200,000 others, a trade touches 100,000
 //! stops, an order that must fill whole can not, an auction trades 200,000 times, a day with 200,000 orders ends, or an account is
-//! suspended that has as many orders as it may have by default. Each is applied entry by entry as a leader logs it, and every entry is
+//! suspended that has 100,000 orders, or as many as it may have by default, and where a book grows to a million orders. Each is applied entry by entry as a leader logs it, and every entry is
 //! timed. What is left out: the log, the network, and what readers of the events do.
 //!
 //! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`. An upgrade under load:
@@ -74,10 +74,19 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.require(REQUIRED);
     planted(config, report)?;
     let (makers, stops) = if config.is_full { (200_000, 100_000) } else { (2_000, 1_000) };
-    let mut worst = [const { Vec::new() }; 6];
+    let (many, grown_to) = if config.is_full { (100_000, 1_000_000) } else { (1_500, 10_000) };
+    let mut worst = [const { Vec::new() }; 8];
     for round in 1..=config.rounds {
-        let found =
-            [unfillable(makers)?, fills(makers)?, triggered(stops)?, uncrossed(makers)?, day_ended(makers)?, suspended(makers)?];
+        let found = [
+            unfillable(makers)?,
+            fills(makers)?,
+            triggered(stops)?,
+            uncrossed(makers)?,
+            day_ended(makers)?,
+            suspended(makers, makers.min(u64::from(OPEN_ORDERS_DEFAULT)))?,
+            suspended(makers, many)?,
+            grown(grown_to)?,
+        ];
         eprintln!("  round {round}: {found:?} us");
         worst.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
     }
@@ -96,8 +105,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.figure(Figure::new("orders_all_100k_ms", all_ms, Unit::Ms));
     report.figure(Figure::new("good_p50_ratio_under_reads", p50_ratio, Unit::Ratio));
     report.check(format!(
-        "{makers} orders filled, {stops} stops triggered, {makers} trades of an auction and {makers} orders of a day cancelled, each once, in \
-         entries of the log"
+        "{makers} orders filled, {stops} stops triggered, {makers} trades of an auction and {makers} orders of a day cancelled, {many} of an \
+         account that is suspended, each once, in entries of the log; a book grown to {grown_to} orders"
     ));
     let names = [
         "fok_worst_us_at_200k",
@@ -106,6 +115,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         "uncross_200k_longest_hold_us",
         "day_end_200k_longest_hold_us",
         "suspend_10k_longest_hold_us",
+        "suspend_100k_longest_hold_us",
+        "grow_1m_longest_hold_us",
     ];
     for (name, samples) in names.into_iter().zip(worst) {
         report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
@@ -347,16 +358,30 @@ fn day_ended(makers: u64) -> anyhow::Result<f64> {
     Ok(longest)
 }
 
-/// The suspension of an account with as many orders as it may have by default, among those of others.
-fn suspended(makers: u64) -> anyhow::Result<f64> {
+/// The suspension of an account with so many orders, among those of others.
+fn suspended(makers: u64, own: u64) -> anyhow::Result<f64> {
     let (mut engine, mut events) = (offered(makers)?, Vec::new());
-    let own = makers.min(u64::from(OPEN_ORDERS_DEFAULT));
     for id in 0..own {
         apply(&mut engine, &order(STOPS, id, OrderTerms::limit(Side::Sell, price(id % PRICES), lots(1))), &mut events);
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "an offer was refused: {events:?}");
     }
     let suspend = SetAccountStatus { account: STOPS, status: AccountStatus::Suspended };
     let suspend = Command::Account(AccountCommand::SetStatus(suspend));
     let (longest, left) = carry_out(&mut engine, &suspend, |event| matches!(event, OrderEvent::Cancelled(_)));
     ensure!(left as u64 == own, "{left} orders of {own} left");
+    Ok(longest)
+}
+
+/// A book that grows from nothing to so many orders: the longest of the entries that do so.
+fn grown(count: u64) -> anyhow::Result<f64> {
+    let (mut engine, mut events, mut longest) = (open(USERS), Vec::with_capacity(16), 0.0_f64);
+    apply(&mut engine, &Command::Venue(VenueCommand::SetEngineVersion(NEWEST)), &mut events);
+    for id in 0..count {
+        let account = AccountId(u32::try_from(id % u64::from(MAKERS))?);
+        let offer = order(account, id, OrderTerms::limit(Side::Sell, price(id % PRICES), lots(1)));
+        longest = longest.max(apply(&mut engine, &offer, &mut events));
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "an offer was refused: {events:?}");
+    }
+    ensure!(engine.open_order_count(INSTRUMENT) as u64 == count, "the book has not grown to {count} orders");
     Ok(longest)
 }

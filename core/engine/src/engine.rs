@@ -18,7 +18,6 @@ use walras_wire::{
 use crate::batches::Batches;
 use crate::cancelling::Cancelling;
 use crate::market::{Market, MarketState};
-use crate::names::Names;
 use crate::nonces::Nonces;
 use crate::sessions::Sessions;
 use crate::shards::Shards;
@@ -43,7 +42,7 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) next_work: TimeNs,
     /// Of the orders that one entry lets an incoming order meet: the same on all replicas, and no part of the state.
     pub(crate) meetings_max: u32,
-    /// Orders that mass cancels have still to take out, the first to come first.
+    /// What is left of mass cancels, the first to go on first.
     pub(crate) cancelling: VecDeque<Cancelling>,
     /// Keys the books' id indices; no part of the state.
     pub(crate) hash_seed: u64,
@@ -259,7 +258,7 @@ impl<I: PriceIndex> Engine<I> {
         state.tells_levels = self.tells_levels;
         state.meetings_max = self.meetings_max;
         state.follow(self.version);
-        self.markets.push(Market { book, names: Names::default(), state });
+        self.markets.push(Market { book, state });
     }
 
     /// The market of an instrument.

@@ -50,6 +50,7 @@
 mod batch_queries;
 mod batch_snapshot;
 mod batches;
+mod cancel_steps;
 mod cancelling;
 mod changing;
 mod engine;

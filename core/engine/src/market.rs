@@ -18,7 +18,6 @@ pub(crate) const POSITION_LOTS_MAX: i64 = 1 << 62;
 /// An instrument's book, and beside it everything that changes while the book is matching.
 pub(crate) struct Market<I: PriceIndex> {
     pub(crate) book: OrderBook<I>,
-    pub(crate) names: Names,
     pub(crate) state: MarketState,
 }
 
@@ -38,6 +37,8 @@ pub(crate) struct MarketState {
     /// Limits of accounts that have their own, in no order; [`Exposure::limits_index`] points here.
     pub(crate) own_limits: Vec<RiskLimits>,
     exposures: Vec<Exposure>,
+    /// The open orders by account: follows from the book.
+    pub(crate) names: Names,
     /// The collar last asked for, and the price around which it lies.
     collar: Band,
     collar_center: PriceTicks,
@@ -164,6 +165,7 @@ impl MarketState {
             ],
             own_limits: Vec::new(),
             exposures: Vec::new(),
+            names: Names::default(),
             collar: around(center, spec.collar_ppm),
             collar_center: center,
             changed: Vec::new(),
@@ -271,13 +273,16 @@ impl MarketState {
 
     /// Accounts for an order that shrinks without a trade, or whose limit improves; it is gone when nothing stays open.
     #[inline]
-    pub(crate) fn shrink(&mut self, ledger: &mut Ledger, owner: OwnerId, side: Side, from: Stake, to: Stake) {
+    pub(crate) fn shrink(&mut self, ledger: &mut Ledger, order_id: OrderId, owner: OwnerId, side: Side, from: Stake, to: Stake) {
         let had = self.reserved(side, from.limit, from.open);
         let keeps = self.reserved(side, to.limit, to.open);
         let account = AccountId(owner.0);
         ledger.adjust_reserve(account, self.reserve_asset(side), had, keeps).expect("an order reserved what its stake says");
         if from.open != to.open {
             self.exposure_of(owner).shrunk(side, from.open - to.open, to.open);
+            if to.open.is_zero() {
+                self.names.remove(account, order_id);
+            }
         }
     }
 

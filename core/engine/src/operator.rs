@@ -106,9 +106,9 @@ impl<I: PriceIndex> Engine<I> {
         events.push(Event::Account(AccountEvent::StatusChanged(AccountStatusChanged { account, status })));
         if status == AccountStatus::Suspended {
             let all = self.enter_all_markets();
-            // A list that goes on has the same orders.
+            // A mass cancel that goes on has some of the same orders.
             self.cancelling.retain(|list| list.account != account);
-            self.cancel_listed(all, account, None, CancelReason::AccountSuspended, events);
+            self.begin_cancelling(all, account, None, CancelReason::AccountSuspended, events);
         }
         Ok(())
     }

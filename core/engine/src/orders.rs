@@ -68,7 +68,7 @@ impl<I: PriceIndex> Engine<I> {
         if self.cancelling.iter().any(|list| list.account == cancel.account) {
             return Err(RejectReason::BookBusy);
         }
-        self.cancel_listed(markets, cancel.account, cancel.side, CancelReason::MassCancelled, events);
+        self.begin_cancelling(markets, cancel.account, cancel.side, CancelReason::MassCancelled, events);
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl<I: PriceIndex> Market<I> {
                     accepted.resting = resting;
                 }
                 if !resting.open.is_zero() {
-                    self.names.add(&self.book, account, entry.order_id, entry.client_order_id);
+                    self.state.names.add(account, entry.order_id, entry.client_order_id);
                 }
                 self.after_matching(ledger, trades_before, &placed, events);
                 Ok(())
@@ -228,7 +228,7 @@ impl<I: PriceIndex> Market<I> {
     #[inline(never)]
     fn repriced(&mut self, ledger: &mut Ledger, order: &Incoming, price: PriceTicks, open: SizeLots) {
         let from = Stake { limit: order.limit, open };
-        self.state.shrink(ledger, order.owner, order.side, from, Stake { limit: price, open });
+        self.state.shrink(ledger, order.order_id, order.owner, order.side, from, Stake { limit: price, open });
     }
 
     /// Accounts for and tells of an incoming order of which `open` is left, none of it in the book. `open` is zero for an order that
@@ -244,7 +244,7 @@ impl<I: PriceIndex> Market<I> {
     ) -> Resting {
         if !open.is_zero() {
             let left = Stake { limit: order.limit, open };
-            self.state.shrink(ledger, order.owner, order.side, left, Stake { open: SizeLots::ZERO, ..left });
+            self.state.shrink(ledger, order.order_id, order.owner, order.side, left, Stake { open: SizeLots::ZERO, ..left });
         }
         events.push(Event::Order(OrderEvent::Cancelled(OrderCancelled {
             instrument: self.state.spec.instrument,
@@ -323,8 +323,8 @@ impl<I: PriceIndex> Market<I> {
         }
         let (mut orders, mut looks) = (Vec::new(), usize::MAX);
         let is_wanted = |order: &OpenOrder| side.is_none_or(|side| side == order.side);
-        self.names
-            .open_orders(&self.book, account, OrderId(0), &mut looks, |order| orders.extend(is_wanted(order).then_some(*order)));
+        let names = &self.state.names;
+        names.open_orders(&self.book, account, OrderId(0), &mut looks, |order| orders.extend(is_wanted(order).then_some(*order)));
         orders
     }
 

@@ -1,6 +1,6 @@
 //! Looking at the state, and checking it. Nothing here changes anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use walras_ledger::Balance;
 use walras_order_book::{Becomes, DepthLevel, OwnerId, PriceIndex, Rank, Trigger, Uncross};
@@ -198,15 +198,15 @@ impl<I: PriceIndex> Engine<I> {
         Some((band.low, band.high))
     }
 
-    /// Appends an account's open orders in an instrument, in the order in which they were entered. Costs O(those and as many that
-    /// are gone): who serves others reads [`Self::open_orders_after`] instead.
+    /// Appends an account's open orders in an instrument, in the order in which they were entered. Costs O(those):
+    /// who serves others reads [`Self::open_orders_after`] instead.
     pub fn open_orders(&self, account: AccountId, instrument: InstrumentId, orders: &mut Vec<OpenOrder>) {
         let mut looks = usize::MAX;
         self.open_orders_after(account, instrument, OrderId(0), &mut looks, orders);
     }
 
     /// Appends an account's open orders in an instrument whose ids are above `after`, by id. Looks at `looks` orders at most, and at one
-    /// at least, of which some may be gone, and takes off how many that were. Where it goes on, if there may be more. Costs O(looks).
+    /// at least, and takes off how many that were. Where it goes on, if there are more. Costs O(looks).
     ///
     /// An order that is open from the first of such calls to the last is found once. One that comes or goes between them may be.
     pub fn open_orders_after(
@@ -221,7 +221,7 @@ impl<I: PriceIndex> Engine<I> {
         if market.state.exposure(account).open_orders == 0 {
             return None;
         }
-        market.names.open_orders(&market.book, account, after, looks, |order| orders.push(open_order(order)))
+        market.state.names.open_orders(&market.book, account, after, looks, |order| orders.push(open_order(order)))
     }
 
     /// An account's open order of that name.
@@ -293,14 +293,17 @@ impl<I: PriceIndex> Market<I> {
         let state = &self.state;
         self.book.check_invariants();
         let mut expected: BTreeMap<AccountId, ([u64; 2], u32)> = BTreeMap::new();
+        let mut ids = BTreeSet::new();
         self.book.for_each_order(|order| {
             let account = AccountId(order.owner.0);
             let (lots, count) = expected.entry(account).or_default();
             lots[order.side as usize] += order.open.get();
             *count += 1;
+            ids.insert((account, order.order_id));
             let amount = state.reserved(order.side, order.price, order.open);
             *reserved.entry((account, state.reserve_asset(order.side))).or_default() += amount.get();
         });
+        assert!(state.names.ids().eq(ids), "the accounts' lists and the book have other orders");
         let mut net_lots: i128 = 0;
         for (account, exposure) in state.exposures() {
             let (lots, count) = expected.remove(&account).unwrap_or_default();

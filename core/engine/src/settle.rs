@@ -63,6 +63,12 @@ impl<'a> Settler<'a> {
         self.ledger.settle(&trade).expect("both orders reserved what the trade moves");
         self.market.exposure_of(bought.owner).traded(Side::Buy, size, bought.open);
         self.market.exposure_of(sold.owner).traded(Side::Sell, size, sold.open);
+        if bought.open.is_zero() {
+            self.market.names.remove(buyer, bought.order_id);
+        }
+        if sold.open.is_zero() {
+            self.market.names.remove(seller, sold.order_id);
+        }
         [buyer_fee, seller_fee]
     }
 
@@ -81,7 +87,7 @@ impl<'a> Settler<'a> {
     #[inline]
     pub(crate) fn gone(&mut self, order: &OpenOrder, reason: CancelReason) {
         let stood = Stake { limit: order.price, open: order.open };
-        self.market.shrink(self.ledger, order.owner, order.side, stood, Stake { open: SizeLots::ZERO, ..stood });
+        self.market.shrink(self.ledger, order.order_id, order.owner, order.side, stood, Stake { open: SizeLots::ZERO, ..stood });
         self.market.shows(order.side, order.price, order.shown);
         self.cancelled(order, reason);
     }
@@ -144,7 +150,8 @@ impl BookEvents for Settler<'_> {
 
     fn reduced(&mut self, order: &OpenOrder, by: SizeLots) {
         let stands = Stake { limit: order.price, open: order.open };
-        self.market.shrink(self.ledger, order.owner, order.side, Stake { open: order.open + by, ..stands }, stands);
+        let stood = Stake { open: order.open + by, ..stands };
+        self.market.shrink(self.ledger, order.order_id, order.owner, order.side, stood, stands);
         self.events.push(Event::Order(OrderEvent::Reduced(OrderReduced {
             instrument: self.market.spec.instrument,
             account: AccountId(order.owner.0),
@@ -159,7 +166,7 @@ impl BookEvents for Settler<'_> {
     fn taker_reduced(&mut self, by: SizeLots, open: SizeLots) {
         let taker = self.taker.expect("only an order that comes in is a taker");
         let left = Stake { limit: taker.limit, open };
-        self.market.shrink(self.ledger, taker.owner, taker.side, Stake { open: open + by, ..left }, left);
+        self.market.shrink(self.ledger, taker.order_id, taker.owner, taker.side, Stake { open: open + by, ..left }, left);
     }
 
     fn replenished(&mut self, order_id: OrderId, shown: SizeLots) {

@@ -3,8 +3,8 @@
 //!
 //! Little endian, in this order: magic, engine version, wire version; log index and time; the delays of fair access; assets;
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
-//! count, from version 13 on what is left of a change of phase, the accounts that have a position or limits of their own, and the open orders in the book's order; the orders that mass
-//! cancels have still to take out; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next place
+//! count, from version 13 on what is left of a change of phase, the accounts that have a position or limits of their own, and the open orders in the book's order; what is left
+//! of mass cancels; shards (`shards.rs`); the open sessions by id, each with account, token, last use, next place
 //! and the answers it remembers, oldest first; the nonces of signed commands by their last moments; batch markets
 //! (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
@@ -19,7 +19,6 @@ use crate::batches::Batches;
 use crate::changing::Saved;
 use crate::engine::Engine;
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
-use crate::names::Names;
 use crate::nonces::Nonces;
 use crate::operator::{are_possible, is_consistent};
 use crate::sessions::Sessions;
@@ -330,11 +329,10 @@ impl<I: PriceIndex> Engine<I> {
         let book =
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
         let book = book.with_step_max(self.meetings_max);
-        let mut names = Names::default();
         for (order_id, account, name) in named {
-            names.add(&book, account, order_id, name);
+            state.names.add(account, order_id, name);
         }
-        let mut market = Market { book, names, state };
+        let mut market = Market { book, state };
         if market.book.has_paused() && !market.is_continuous() {
             return Err(RestoreError::Contradiction("the rest of an order where nothing matches"));
         }

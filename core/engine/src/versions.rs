@@ -8,8 +8,9 @@
 //!
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
-//! - 13: what is left of an auction and of a day's end goes on with later entries.
-//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase go on in very small steps. No release goes to it.
+//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders.
+//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase and mass cancels go on in very small steps. No release
+//!   goes to it.
 
 use walras_types::EngineVersion;
 
@@ -19,8 +20,8 @@ pub const OLDEST: EngineVersion = EngineVersion(11);
 /// The newest version that this program knows: that of new venues.
 pub const NEWEST: EngineVersion = EngineVersion(13);
 
-/// A version that differs in what a trade costs and in how much of a change of phase one entry does, so that upgrades can be tested before there is a release to upgrade to. Only a program
-/// made for such a test says that it knows it.
+/// A version that differs in what a trade costs and in how much of a change of phase or of a mass cancel one entry does, so that upgrades
+/// can be tested before there is a release to upgrade to. Only a program made for such a test says that it knows it.
 pub const REHEARSAL: EngineVersion = EngineVersion(u16::MAX);
 
 /// Whether the engine can apply entries under this version.
@@ -37,7 +38,9 @@ pub(crate) trait Rules {
     fn has_names(self) -> bool;
     /// Whether an uncross and the end of a day go on with later entries.
     fn has_phase_steps(self) -> bool;
-    /// How much of an uncross or of a day's end one entry does, in orders met.
+    /// Whether a mass cancel keeps its place in the account's orders, instead of a list of them.
+    fn cancels_what_stands(self) -> bool;
+    /// How much of an uncross, a day's end or a mass cancel one entry does, in orders met.
     fn change_meetings_max(self) -> u32;
     /// Whether fees and rebates are whole multiples of two units.
     fn has_even_fees(self) -> bool;
@@ -53,6 +56,10 @@ impl Rules for EngineVersion {
     }
 
     fn has_phase_steps(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn cancels_what_stands(self) -> bool {
         self >= EngineVersion(13)
     }
 

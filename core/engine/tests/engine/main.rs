@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub)] // Test code, helpers included; nothing of it is exported.
 
 mod against_model;
+mod cancelling;
 mod document;
 mod generate;
 mod model;
