@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use walras_ledger::Parts;
 use walras_merkle::AccountTree;
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
 use walras_types::{AccountId, AssetId, PublicKey, TransactionSeq};
@@ -13,7 +14,7 @@ use crate::keys::Keys;
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     /// The highest number that each used.
-    pub(crate) last: Vec<u64>,
+    pub(crate) last: Parts<u64>,
     pub(crate) keys: Keys,
     pub(crate) suspended: BTreeSet<AccountId>,
     pub(crate) issuers: BTreeMap<AssetId, AccountId>,
@@ -129,25 +130,22 @@ impl Accounts {
     /// Bytes of memory that they take, as far as can be counted: but for suspended accounts, issuers and accounts that are to be created.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.last.capacity() * 8 + self.keys.bytes() + self.tree.heap_bytes()
+        self.last.bytes() + self.keys.bytes() + self.tree.heap_bytes()
     }
 
-    /// A copy for a snapshot, without what follows from the rest: it may be asked for [`Self::snapshot`] only.
+    /// A copy for a snapshot, without what follows from the rest: it may be asked for [`Self::snapshot`] only. Numbers and keys are
+    /// shared until they change.
     #[must_use]
-    pub fn for_snapshot(&self) -> Self {
+    pub fn for_snapshot(&mut self) -> Self {
         let Self { last, keys, suspended, issuers, tree: _ } = self;
         let (suspended, issuers) = (suspended.clone(), issuers.clone());
-        Self { last: last.clone(), keys: keys.without_index(), suspended, issuers, tree: AccountTree::default() }
+        Self { last: last.share(), keys: keys.without_index(), suspended, issuers, tree: AccountTree::default() }
     }
 
     /// Makes place for accounts that the ledger has.
     pub(crate) fn follow(&mut self, account_count: u32) {
         let more = (account_count as usize).saturating_sub(self.last.len());
         if more > 0 {
-            if more > self.last.capacity() - self.last.len() {
-                // An eighth beyond: doubling would waste half of the memory.
-                self.last.reserve_exact(more + account_count as usize / 8);
-            }
             self.last.resize(account_count as usize, 0);
             self.keys.resize(account_count as usize);
         }

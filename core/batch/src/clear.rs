@@ -170,7 +170,7 @@ impl Batch {
         for _ in 0..created_count {
             ledger.uncreate_account();
         }
-        accounts.last.truncate(known_count);
+        accounts.last.resize(known_count, 0);
         accounts.keys.resize(known_count);
         accounts.keys.expect_all(&closed.keys);
         let pool_moves = PoolMoves { traded: &pools_traded, changes: &closed.pool_changes };

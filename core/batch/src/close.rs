@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use walras_clearing::fork_join::fork_join;
 use walras_clearing::{Offer, OfferKey, SellChange, TieBreak};
-use walras_ledger::{AccountSet, AccountsPart, Ledger};
+use walras_ledger::{AccountSet, AccountsPart, Ledger, Parts, PartsRange};
 use walras_types::limits::{BATCH_TRANSACTIONS_MAX, POOL_RESERVE_MIN, POOLS_MAX, TRANSACTION_SEQ_END};
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
 
@@ -148,10 +148,10 @@ impl Batch {
             Intake::Filter => view.keys_refused = &keys_twice,
             Intake::Reserve => refused = untangle(&view, transactions, &look.keys, &keys_twice, ledger, &accounts.last),
         }
-        let (mut last, mut first) = (&mut accounts.last[..], 0);
+        let (mut last, mut first) = (accounts.last.as_range(), 0);
         let mut work = Vec::with_capacity(look.ends.len());
         for (&end, part) in look.ends.iter().zip(ledger.parts_by_account(&look.ends)) {
-            let last = last.split_off_mut(..(end - first) as usize).expect("as many as there are accounts");
+            let last = last.split_off((end - first) as usize);
             work.push(PartWork { first, end, part, last });
             first = end;
         }
@@ -254,10 +254,15 @@ struct PartWork<'l> {
     first: u32,
     end: u32,
     part: AccountsPart<'l>,
-    last: &'l mut [u64],
+    last: PartsRange<'l, u64>,
 }
 
 impl PartWork<'_> {
+    /// The highest number that an account used.
+    fn last_of(&self, account: AccountId) -> u64 {
+        *self.last.get((account.0 - self.first) as usize).expect("an account of this part")
+    }
+
     fn judge(
         mut self,
         view: &View<'_>,
@@ -322,7 +327,7 @@ impl PartWork<'_> {
     ) -> Result<(), DropReason> {
         kept.clear();
         let Some(account) = group.first().map(sender) else { return Ok(()) };
-        let last = self.last[(account.0 - self.first) as usize];
+        let last = self.last_of(account);
         let transaction = |entry: &Entry| &transactions[entry.1 as usize];
         // Before anything else, so that nothing depends on the order of two transactions with one number.
         let mut numbers = 0_u64;
@@ -357,7 +362,7 @@ impl PartWork<'_> {
     ) {
         kept.clear();
         let account = sender(&group[0]);
-        let last = self.last[(account.0 - self.first) as usize];
+        let last = self.last_of(account);
         let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
         for entry in group {
             let before = refused.binary_search_by_key(&entry.1, |(index, _)| *index).map_or(Ok(()), |at| Err(refused[at].1));
@@ -379,7 +384,8 @@ impl PartWork<'_> {
         outcome: &mut Outcome,
     ) {
         let Some((highest, _)) = group.last() else { return };
-        self.last[(account.0 - self.first) as usize] = OfferName::of_number(*highest).sequence.0;
+        let last = self.last.get_mut((account.0 - self.first) as usize);
+        *last.expect("an account of this part") = OfferName::of_number(*highest).sequence.0;
         for debit in taken.debits() {
             self.part.reserve(account, debit.asset, debit.total).expect("it was found to be available");
         }
@@ -397,7 +403,7 @@ fn untangle(
     keys: &[(PublicKey, u32)],
     keys_twice: &[PublicKey],
     ledger: &Ledger,
-    last: &[u64],
+    last: &Parts<u64>,
 ) -> Vec<(u32, DropReason)> {
     let asks = keys.iter().filter(|(key, _)| keys_twice.binary_search(key).is_ok());
     let mut states: BTreeMap<AccountId, Taken> =

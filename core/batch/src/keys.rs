@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
+use walras_ledger::Parts;
 use walras_types::limits::ACCOUNTS_MAX;
 use walras_types::{AccountId, PublicKey};
 
 /// Keys by account and accounts by key, and the keys that accounts are going to have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
-    of: Vec<Option<PublicKey>>,
+    of: Parts<Option<PublicKey>>,
     /// Inner nodes: one fewer than there are keys, and those that are free.
     nodes: Vec<Node>,
     root: Option<Link>,
@@ -79,8 +80,8 @@ impl Keys {
     }
 
     /// By account.
-    pub(crate) fn all(&self) -> &[Option<PublicKey>] {
-        &self.of
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Option<PublicKey>> {
+        self.of.iter()
     }
 
     /// Whose a key is.
@@ -128,20 +129,18 @@ impl Keys {
         for place in (account_count..self.of.len()).rev() {
             self.unset(place);
         }
-        let more = account_count.saturating_sub(self.of.len());
-        reserve(&mut self.of, more);
         self.of.resize(account_count, None);
     }
 
     /// A copy for a snapshot, which needs no index.
-    pub(crate) fn without_index(&self) -> Self {
+    pub(crate) fn without_index(&mut self) -> Self {
         let Self { of, pending, .. } = self;
-        Self { of: of.clone(), pending: pending.clone(), nodes: Vec::new(), root: None, free: None }
+        Self { of: of.share(), pending: pending.clone(), nodes: Vec::new(), root: None, free: None }
     }
 
     /// Bytes of memory that they take, but for those of accounts that are to be created.
     pub(crate) fn bytes(&self) -> usize {
-        self.of.capacity() * size_of::<Option<PublicKey>>() + self.nodes.capacity() * size_of::<Node>()
+        self.of.bytes() + self.nodes.capacity() * size_of::<Node>()
     }
 
     /// The only account that may have the key.
@@ -303,7 +302,7 @@ mod tests {
                         keys.resize(count);
                     }
                 }
-                prop_assert_eq!(keys.all(), &of[..]);
+                prop_assert!(keys.all().eq(&of));
                 prop_assert_eq!(keys.pending(), &expected);
                 for number in 0..300 {
                     let owner = owners.get(&key(number)).copied();

@@ -1,7 +1,7 @@
 //! A state that is kept while the engine goes on, so that its bytes can be made elsewhere.
 //!
-//! What is large and flat is copied (open orders, balances, numbers and keys of accounts, what is collected), what stands in batch markets is shared
-//! until it changes, and the rest is encoded at once. Hash trees and indices follow from these and are not kept.
+//! What there is of each account (balances, numbers, keys) and what stands in batch markets is shared in parts until it changes, open orders and
+//! what is collected are copied, and the rest is encoded at once. Hash trees and indices follow from these and are not kept.
 
 use walras_ledger::Ledger;
 use walras_order_book::{FrozenOrders, PriceIndex};
@@ -50,7 +50,7 @@ impl Frozen {
 impl<I: PriceIndex> Engine<I> {
     /// Keeps the state as it is: in a small part of the time that [`Self::snapshot`] takes, where there are many accounts and offers.
     #[must_use]
-    pub fn freeze(&self) -> Frozen {
+    pub fn freeze(&mut self) -> Frozen {
         let encoded = |encode: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = Vec::new();
             encode(&mut bytes);
@@ -61,12 +61,12 @@ impl<I: PriceIndex> Engine<I> {
         let markets = self.markets.iter().map(of_market).collect();
         let back = encoded(&|bytes| self.encode_back(bytes, &mut |_| ()));
         let (has_pools, batches) = (self.version.has_pools(), self.batches.for_snapshot());
-        Frozen { front, markets, back, has_pools, batches, ledger: self.ledger.clone() }
+        Frozen { front, markets, back, has_pools, batches, ledger: self.ledger.share() }
     }
 }
 
 impl Batches {
-    fn for_snapshot(&self) -> Self {
+    fn for_snapshot(&mut self) -> Self {
         let Self { accounts, markets, threads } = self;
         let markets = markets.iter().map(BatchMarketState::for_snapshot).collect();
         Self { accounts: accounts.for_snapshot(), markets, threads: *threads }

@@ -161,7 +161,7 @@ mod tests {
         Command::Account(AccountCommand::Create(AccountId(account)))
     }
 
-    fn restored(engine: &Engine) -> Engine {
+    fn restored(engine: &mut Engine) -> Engine {
         let mut bytes = Vec::new();
         engine.snapshot(&mut bytes);
         let mut frozen = Vec::new();
@@ -181,7 +181,7 @@ mod tests {
             (events.len(), engine.account_count(), engine.check_nonce(TimeNs(100), &once)),
             (1, 1, Err(RejectReason::NonceReused))
         );
-        let mut again = restored(&engine);
+        let mut again = restored(&mut engine);
         for engine in [&mut engine, &mut again] {
             let replayed = engine.apply_signed(LogIndex(2), TimeNs(101), &once, &create(1), &mut events);
             assert_eq!((replayed, engine.account_count()), (Err(RejectReason::NonceReused), 1));

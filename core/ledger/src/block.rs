@@ -9,6 +9,7 @@
 use walras_types::{AccountId, Amount, AssetId};
 
 use crate::ledger::{Balance, Column, Ledger, LedgerError, add, minus, plus};
+use crate::parts::{PART_ACCOUNTS, PartsRange};
 
 /// A set of accounts, one bit for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,12 +76,9 @@ impl AccountSet {
 #[derive(Debug)]
 pub struct AccountsPart<'l> {
     first: u32,
-    columns: Vec<&'l mut [Balance]>,
+    columns: Vec<PartsRange<'l, Balance>>,
     dirty: &'l mut [u64],
 }
-
-/// Accounts of a part begin at multiples of this.
-pub const PART_ACCOUNTS: u32 = 64;
 
 impl AccountsPart<'_> {
     /// The balance of an account of this part; `None` if the asset does not exist or the account is not in this part.
@@ -253,19 +251,19 @@ impl Ledger {
     /// Unless the ends ascend and all but the last are multiples of [`PART_ACCOUNTS`].
     pub fn parts_by_account(&mut self, ends: &[u32]) -> Vec<AccountsPart<'_>> {
         assert_eq!(ends.last(), Some(&self.account_count), "the last part ends with the accounts");
-        let mut columns: Vec<&mut [Balance]> = self.columns.iter_mut().map(|column| &mut column.balances[..]).collect();
+        let mut columns: Vec<_> = self.columns.iter_mut().map(|column| column.balances.as_range()).collect();
         let mut dirty = &mut self.dirty[..];
         let mut first = 0;
         let mut parts = Vec::with_capacity(ends.len());
         for &end in ends {
             assert!(
                 end == self.account_count || end.is_multiple_of(PART_ACCOUNTS),
-                "a part begins with a word of the set of accounts"
+                "accounts are cut where parts of balances and words of the set of accounts begin"
             );
             let rows = (end - first) as usize;
-            let columns = columns.iter_mut().map(|column| split_off(column, rows)).collect();
+            let columns = columns.iter_mut().map(|column| column.split_off(rows)).collect();
             let words = ((end - first).div_ceil(64) as usize).min(dirty.len());
-            parts.push(AccountsPart { first, columns, dirty: split_off(&mut dirty, words) });
+            parts.push(AccountsPart { first, columns, dirty: dirty.split_off_mut(..words).expect("no more than there are") });
             first = end;
         }
         parts
@@ -344,8 +342,7 @@ impl Ledger {
     /// Bytes of memory that the balances take, room to grow included.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.columns.iter().map(|column| column.balances.capacity() * size_of::<Balance>()).sum::<usize>()
-            + self.dirty.capacity() * 8
+        self.columns.iter().map(|column| column.balances.bytes()).sum::<usize>() + self.dirty.capacity() * 8
     }
 
     fn mask(&self, set: &mut AccountSet) {
@@ -354,8 +351,4 @@ impl Ledger {
             *word &= if at == whole { (1 << rest) - 1 } else { 0 };
         }
     }
-}
-
-fn split_off<'b, T>(rest: &mut &'b mut [T], count: usize) -> &'b mut [T] {
-    rest.split_off_mut(..count).expect("no more than there are")
 }

@@ -3,6 +3,8 @@
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
 use walras_types::{AccountId, Amount, AssetId};
 
+use crate::parts::Parts;
+
 /// What an account has of one asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
@@ -82,7 +84,7 @@ pub struct Settlement {
 /// One asset's balances, dense by account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
-    pub(crate) balances: Vec<Balance>,
+    pub(crate) balances: Parts<Balance>,
     pub(crate) supply: Amount,
     pub(crate) fees: Amount,
     /// Left accounts for another ledger, which was not yet seen to take it; a part of the supply.
@@ -117,6 +119,14 @@ impl Ledger {
         Self::default()
     }
 
+    /// A copy for a snapshot: it has balances in common with this one until they change, and tracks no changes. O(assets * accounts /
+    /// [`crate::PART_ACCOUNTS`]).
+    #[must_use]
+    pub fn share(&mut self) -> Self {
+        let share = |column: &mut Column| Column { balances: column.balances.share(), ..*column };
+        Self { columns: self.columns.iter_mut().map(share).collect(), account_count: self.account_count, dirty: Vec::new() }
+    }
+
     /// How many accounts there are; their ids are below.
     #[must_use]
     #[inline]
@@ -137,10 +147,6 @@ impl Ledger {
             return Err(LedgerError::Full);
         }
         for column in &mut self.columns {
-            if column.balances.len() == column.balances.capacity() {
-                // An eighth beyond: doubling would waste half of the memory.
-                column.balances.reserve_exact(column.balances.len() / 8 + 64);
-            }
             column.balances.push(Balance::default());
         }
         self.account_count += 1;
@@ -158,7 +164,7 @@ impl Ledger {
         if asset == ASSETS_MAX {
             return Err(LedgerError::Full);
         }
-        let balances = vec![Balance::default(); self.account_count as usize];
+        let balances = Parts::filled(Balance::default(), self.account_count as usize);
         self.columns.push(Column { balances, ..Column::default() });
         Ok(AssetId(asset))
     }

@@ -14,8 +14,10 @@
 
 mod block;
 mod ledger;
+mod parts;
 mod snapshot;
 
-pub use block::{AccountSet, AccountsPart, AssetMoves, AssetsPart, PART_ACCOUNTS};
+pub use block::{AccountSet, AccountsPart, AssetMoves, AssetsPart};
 pub use ledger::{Balance, Ledger, LedgerError, Settlement};
+pub use parts::{PART_ACCOUNTS, Parts, PartsRange};
 pub use snapshot::RestoreError;

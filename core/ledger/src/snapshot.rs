@@ -8,6 +8,7 @@ use walras_types::Amount;
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX};
 
 use crate::ledger::{Balance, Column, Ledger};
+use crate::parts::Parts;
 
 /// Why bytes are not a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Ledger {
             if head_len == HEAD_LEN {
                 sink(&column.pooled.get().to_le_bytes());
             }
-            for balance in &column.balances {
+            for balance in column.balances.iter() {
                 sink(&pair(balance.available, balance.reserved));
             }
         }
@@ -123,7 +124,7 @@ fn restore_column(bytes: &[u8], head_len: usize) -> Result<Column, RestoreError>
         return Err(RestoreError::OutOfRange);
     }
     let mut held = [fees, in_transit, pooled].iter().map(|part| u128::from(part.get())).sum::<u128>();
-    let mut balances = Vec::with_capacity(rows.len() / 16);
+    let mut balances = Parts::default();
     for row in rows.chunks_exact(16) {
         let (available, reserved) = unpair(row)?;
         held += u128::from(available.get()) + u128::from(reserved.get());

@@ -24,12 +24,12 @@ fn ledger(accounts: u32, units: u64) -> Ledger {
 
 proptest! {
     #[test]
-    fn reserving_by_parts_is_reserving(calls in prop::collection::vec((0..200_u32, 0..4_u32, 0..150_u64), 0..60), cut in 0..4_u32) {
-        let (mut serial, mut cut_up) = (ledger(180, 100), ledger(180, 100));
+    fn reserving_by_parts_is_reserving(calls in prop::collection::vec((0..1_900_u32, 0..4_u32, 0..150_u64), 0..60), cut in 0..4_u32) {
+        let (mut serial, mut cut_up) = (ledger(1_700, 100), ledger(1_700, 100));
         cut_up.track_changes();
         let _ = cut_up.take_changed();
-        let ends = if cut == 0 { vec![180] } else { vec![(cut - 1) * 64, 128, 180] };
-        let mut changed = AccountSet::with_room(180);
+        let ends = if cut == 0 { vec![1_700] } else { vec![(cut - 1) * 512, 1_024, 1_700] };
+        let mut changed = AccountSet::with_room(1_700);
         let mut parts = cut_up.parts_by_account(&ends);
         for (account, asset, units) in calls {
             let (account, asset) = (AccountId(account), AssetId(asset));

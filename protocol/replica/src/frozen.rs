@@ -15,7 +15,7 @@ pub type WritePart = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 
 impl FrozenState {
     /// Keeps what is large by copying or sharing it.
-    pub fn new(engine: &Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
+    pub fn new(engine: &mut Engine, market: &MarketData, others: Vec<WritePart>) -> Self {
         Self { engine: engine.freeze(), market: market.clone(), others }
     }
 

@@ -313,7 +313,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         }
     }
 
-    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
+    fn snapshot(&mut self, engine: &mut Engine, meta: SnapshotMeta) {
         if self.writing >= SNAPSHOTS_MAX {
             return;
         }

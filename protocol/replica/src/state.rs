@@ -134,7 +134,7 @@ impl State {
 
     /// As it is now, to be made into a snapshot's bytes.
     #[must_use]
-    pub fn freeze(engine: &Engine, derived: &Derived, reports: &Reports) -> FrozenState {
+    pub fn freeze(engine: &mut Engine, derived: &Derived, reports: &Reports) -> FrozenState {
         let (fills, histories, reports) = (derived.fills.clone(), derived.histories.clone(), reports.clone());
         let (ended, feed, timers) = (derived.ended.clone(), derived.feed.clone(), derived.timers.clone());
         let others: Vec<crate::frozen::WritePart> = vec![
@@ -276,11 +276,11 @@ mod tests {
     #[test]
     fn snapshots_of_the_versions_before_hold_less() {
         let settings = ReportSettings::default();
-        let State { engine, mut derived, reports } = State::genesis(settings);
-        let none = State::freeze(&engine, &derived, &reports).encode();
+        let State { mut engine, mut derived, reports } = State::genesis(settings);
+        let none = State::freeze(&mut engine, &derived, &reports).encode();
         enter(&mut derived, 9, None);
         enter(&mut derived, 10, Some(9));
-        let bytes = State::freeze(&engine, &derived, &reports).encode();
+        let bytes = State::freeze(&mut engine, &derived, &reports).encode();
         let with = State::decode(&bytes, settings).unwrap().derived;
         assert_eq!(with.histories.get(OrderId(10)).map(|history| history.entered), Some(TimeNs(10)));
         assert_eq!((with.ended.newest_first(AccountId(0)).count(), &with.ended), (1, &derived.ended));
@@ -302,14 +302,14 @@ mod tests {
     #[test]
     fn the_feed_is_a_part_of_snapshots_where_it_is_published() {
         let settings = ReportSettings::default();
-        let State { engine, mut derived, reports } = State::genesis(settings);
+        let State { mut engine, mut derived, reports } = State::genesis(settings);
         derived.feed = Some(Publisher::new(walras_feed::publisher::Views::ALL));
-        let with = State::freeze(&engine, &derived, &reports).encode();
+        let with = State::freeze(&mut engine, &derived, &reports).encode();
         assert!(State::decode(&with, settings).unwrap().derived.feed.is_some());
         let before = joined(&parts(&with)[..6]);
         assert!(State::decode(&before, settings).unwrap().derived.feed.is_some(), "in the version before too");
         derived.feed = None;
-        let without = State::freeze(&engine, &derived, &reports).encode();
+        let without = State::freeze(&mut engine, &derived, &reports).encode();
         assert!(State::decode(&without, settings).unwrap().derived.feed.is_none());
         let mut cut = parts(&with);
         cut[5] = &cut[5][..cut[5].len() - 1];

@@ -111,7 +111,7 @@ impl Host<Option<Ordinal>> for Around {
         self.unresolved += 1;
     }
 
-    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta) {
+    fn snapshot(&mut self, engine: &mut Engine, meta: SnapshotMeta) {
         let mut bytes = Vec::new();
         engine.snapshot(&mut bytes);
         self.writing.push((meta, bytes));

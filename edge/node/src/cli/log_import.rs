@@ -57,12 +57,12 @@ pub(super) fn run(dir: &Path, config: Option<&Path>) -> Result<Output, CliError>
     if made.exists() {
         std::fs::remove_dir_all(&made).map_err(system("remove what an earlier attempt left in", &made))?;
     }
-    let (state, replayed) = old_state(&log, &snapshots)?;
+    let (mut state, replayed) = old_state(&log, &snapshots)?;
     let (log_index, hash) = (state.engine.last_applied(), state.engine.state_hash());
     let identity =
         Identity { cluster_id: consensus.cluster_id, replica: consensus.id, genesis: Members::of_voters([consensus.id]) };
     let options = Options { log: log_options(&config), ..Options::default() };
-    while_waiting("writing the snapshot", || write(&made, &state, identity, options))?;
+    while_waiting("writing the snapshot", || write(&made, &mut state, identity, options))?;
     let old: Vec<&Path> = [log.as_path(), &snapshots].into_iter().filter(|path| path.exists()).collect();
     put_in_place(&RealDisk, dir, &made, &old)?;
     let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -140,13 +140,13 @@ fn old_snapshot(bytes: &[u8]) -> Result<State, String> {
 }
 
 /// A replica's folder whose log goes on from this state.
-pub(super) fn write(dir: &Path, state: &State, identity: Identity, options: Options) -> Result<(), CliError> {
+pub(super) fn write(dir: &Path, state: &mut State, identity: Identity, options: Options) -> Result<(), CliError> {
     let failed = |e: &dyn std::fmt::Display| CliError::Wrong(format!("the new folder {} was not made: {e}", dir.display()));
     let (members, term) = (identity.genesis.clone(), Term(1));
     let mut opened = ReplicaLog::open(RealDisk, dir, identity, options).map_err(|e| failed(&e))?;
     let LogIndex(last) = state.engine.last_applied();
     let meta = SnapshotMeta { slot: Slot(last.max(1)), term, log_index: LogIndex(last), members };
-    let bytes = State::freeze(&state.engine, &state.derived, &state.reports).encode();
+    let bytes = State::freeze(&mut state.engine, &state.derived, &state.reports).encode();
     let written = opened.snapshots.begin(meta.clone()).and_then(|mut writer| {
         writer.append(&bytes)?;
         writer.finish()

@@ -58,7 +58,7 @@ pub(super) fn run(config: &Path) -> Result<Output, CliError> {
     let (log_index, hash) = (state.engine.last_applied(), state.engine.state_hash());
     let identity = Identity { cluster_id, replica: me, genesis: options.genesis };
     let options = Options { log: log_options(&config), ..Options::default() };
-    while_waiting("writing the snapshot", || write(&made, &state, identity, options))?;
+    while_waiting("writing the snapshot", || write(&made, &mut state, identity, options))?;
     // At no moment is there no folder of that name: a start would begin an empty venue.
     renameat_with(CWD, &made, CWD, &folder, RenameFlags::EXCHANGE)
         .map_err(|e| system("put the new folder in the place of", &folder)(e.into()))?;

@@ -64,7 +64,7 @@ impl Host<()> for Around {
     }
 
     fn unresolved(&mut self, (): (), _: Unresolved) {}
-    fn snapshot(&mut self, _: &Engine, _: SnapshotMeta) {}
+    fn snapshot(&mut self, _: &mut Engine, _: SnapshotMeta) {}
     fn let_go(&mut self, _: SnapshotMeta) {}
     fn send_snapshot(&mut self, _: ReplicaId, _: SnapshotMeta, _: Vec<u8>) {}
 

@@ -33,7 +33,7 @@ pub trait Host<O> {
 
     /// Take the state as it is now. In the background, make its bytes and say `on_state_hashed`; then make it durable under this
     /// name and say `on_snapshot_durable`. Where earlier ones are still being written it may be left out.
-    fn snapshot(&mut self, engine: &Engine, meta: SnapshotMeta);
+    fn snapshot(&mut self, engine: &mut Engine, meta: SnapshotMeta);
 
     /// The log before this snapshot, which is durable, is needed no more.
     fn let_go(&mut self, meta: SnapshotMeta);

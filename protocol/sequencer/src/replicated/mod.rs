@@ -969,7 +969,7 @@ impl<O> ReplicatedSequencer<O> {
 
     fn snapshot(&mut self, slot: walras_consensus::Slot, host: &mut impl Host<O>) {
         if let Some(meta) = self.replica.snapshot_meta(slot) {
-            host.snapshot(&self.engine, meta);
+            host.snapshot(&mut self.engine, meta);
         }
     }
 }
