@@ -71,14 +71,20 @@ impl<T: Clone> Part<T> {
 
     #[inline]
     fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        if place >= self.own.len() {
-            self.take_back();
+        if place < self.own.len() {
+            return self.own.get_mut(place);
         }
+        self.taken_back(place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn taken_back(&mut self, place: usize) -> Option<&mut T> {
+        self.take_back();
         self.own.get_mut(place)
     }
 
     /// Owns the part again: without copying it, when nobody else has it any more.
-    #[cold]
     fn take_back(&mut self) {
         if let Some(shared) = self.shared.take() {
             self.own = Arc::try_unwrap(shared).unwrap_or_else(|shared| Vec::clone(&shared));
