@@ -2,15 +2,16 @@
 
 use std::num::NonZero;
 
-use walras_clearing::fork_join::{cuts, fork_join};
+use walras_clearing::fork_join::take_turns;
 use walras_clearing::{BatchMarket, Offer, OfferKey, PairTraded, PoolTraded};
-use walras_ledger::{AccountSet, Ledger};
-use walras_merkle::{ACCOUNT_KEY_BYTES, Content, Digest, Entries, OFFER_KEY_BYTES, PAIR_KEY_BYTES, PairRoot, Trie, offer_key};
+use walras_ledger::{AccountSet, Balance, Ledger};
+use walras_merkle::{
+    ACCOUNT_KEY_BYTES, Content, Digest, Entries, OFFER_KEY_BYTES, PAIR_KEY_BYTES, PairRoot, Trie, Update, offer_key, update_all,
+};
 use walras_types::{AccountId, AssetId, OfferName};
 
 use crate::accounts::Accounts;
 use crate::batch::ClosedBatch;
-use crate::gather::ByPair;
 use crate::outcomes::Outcomes;
 use crate::pool_entries::{self, POOLS_NUMBER, PoolEntries};
 use crate::pools::Pools;
@@ -72,6 +73,24 @@ pub(crate) struct Followed {
     pub(crate) outcomes: Outcomes,
 }
 
+/// Work of which each thread takes the next piece.
+enum Piece<'t, 'b> {
+    Outcomes,
+    Touched,
+    /// Some pairs that changed, in ascending order, with their tries.
+    Pairs(Vec<(ChangedPair<'b>, &'t mut Trie<OFFER_KEY_BYTES>)>),
+}
+
+/// What came of a piece.
+enum Made {
+    Outcomes(Box<Outcomes>),
+    Touched(Digest),
+    Pairs,
+}
+
+/// Pairs whose tries are hashed together: so many that nodes fill the lanes of a processor, and so few that their tries stay in its cache.
+const PAIRS_TOGETHER: usize = 32;
+
 impl OfferTrees {
     /// Follows a block that was cleared, and hashes whom it touched.
     ///
@@ -117,31 +136,21 @@ impl OfferTrees {
         self.tries.resize_with(pair_count as usize, Trie::new);
         let changed = changed_pairs(change);
         let follows_closed = self.follows_closed;
-        // Work in the order of the pairs; the block's accounts are one piece more, before them.
         let mut tries = self.tries.iter_mut().enumerate();
-        let pieces = changed.iter().map(|pair| (*pair, tries.find(|(number, _)| *number == pair.number as usize)));
-        let mut pieces = pieces.map(|(pair, trie)| (pair, trie.expect("a trie for each pair").1)).collect::<Vec<_>>().into_iter();
-        let traded: usize = change.traded.iter().map(|pair| pair.offers.len()).sum();
-        let weight = touched.len() / 4 + (traded + change.closed.kept_count as usize) / 3;
-        let weights = [weight as u64].into_iter().chain(changed.iter().map(|pair| pair.weight)).collect::<Vec<_>>();
-        let mut from = 0;
-        let work = cuts(weights.into_iter(), threads.get()).into_iter().map(|end| {
-            let has_touched = from == 0 && end > 0;
-            let count = end - from - usize::from(has_touched);
-            from = end;
-            (has_touched, pieces.by_ref().take(count).collect::<Vec<_>>())
-        });
-        let done = fork_join(work.collect(), |(has_touched, pieces)| {
-            for (pair, trie) in pieces {
-                let entries =
-                    OfferEntries(change.market.book(change.table.pair(pair.number)).map_or(&[], |b| b.sells().as_slice()));
-                if is_new {
-                    *trie = Trie::build(&entries);
-                } else {
-                    trie.update(&entries, &changed_keys(&pair, change, follows_closed));
-                }
+        let pairs = changed.iter().map(|pair| (*pair, tries.find(|(number, _)| *number == pair.number as usize)));
+        let mut pairs = pairs.map(|(pair, trie)| (pair, trie.expect("a trie for each pair").1)).peekable();
+        // The longest first.
+        let mut pieces = vec![Piece::Outcomes, Piece::Touched];
+        while pairs.peek().is_some() {
+            pieces.push(Piece::Pairs(pairs.by_ref().take(PAIRS_TOGETHER).collect()));
+        }
+        let done = take_turns(pieces, threads, |piece| match piece {
+            Piece::Outcomes => Made::Outcomes(Box::new(outcomes())),
+            Piece::Touched => Made::Touched(Trie::<ACCOUNT_KEY_BYTES>::build(touched).root()),
+            Piece::Pairs(pairs) => {
+                follow_pairs(pairs, change, is_new, follows_closed);
+                Made::Pairs
             }
-            has_touched.then(|| (Trie::<ACCOUNT_KEY_BYTES>::build(touched).root(), outcomes()))
         });
         if is_new {
             self.build_others(change.table, change.market, &changed);
@@ -163,8 +172,15 @@ impl OfferTrees {
             let keys: Vec<_> = numbers.map(u32::to_be_bytes).collect();
             self.pairs.update(&roots[..], &keys);
         }
-        let (touched, outcomes) = done.into_iter().flatten().next().expect("one piece has the accounts");
-        Followed { offers: self.pairs.root(), touched, outcomes }
+        let mut followed = Followed { offers: self.pairs.root(), touched: Digest::default(), outcomes: Outcomes::default() };
+        for made in done {
+            match made {
+                Made::Outcomes(outcomes) => followed.outcomes = *outcomes,
+                Made::Touched(root) => followed.touched = root,
+                Made::Pairs => {}
+            }
+        }
+        followed
     }
 
     /// Builds the tries of pairs that did not change.
@@ -205,6 +221,26 @@ impl OfferTrees {
     }
 }
 
+/// Lets the tries of some pairs follow a block.
+fn follow_pairs(
+    mut pairs: Vec<(ChangedPair<'_>, &mut Trie<OFFER_KEY_BYTES>)>,
+    change: &MarketChange<'_>,
+    is_new: bool,
+    follows_closed: bool,
+) {
+    let offers =
+        |pair: &ChangedPair<'_>| change.market.book(change.table.pair(pair.number)).map_or(&[][..], |book| book.sells().as_slice());
+    let entries: Vec<_> = pairs.iter().map(|(pair, _)| OfferEntries(offers(pair))).collect();
+    if is_new {
+        pairs.iter_mut().zip(&entries).for_each(|((_, trie), entries)| **trie = Trie::build(entries));
+        return;
+    }
+    let keys: Vec<_> = pairs.iter().map(|(pair, _)| changed_keys(pair, change, follows_closed)).collect();
+    let parts = pairs.iter_mut().zip(&entries).zip(&keys);
+    let mut updates: Vec<_> = parts.map(|(((_, trie), entries), changed)| Update { trie, entries, changed }).collect();
+    update_all(&mut updates);
+}
+
 fn changed_keys_of_pools(closed: &ClosedBatch, traded: &[(OfferName, PoolTraded)]) -> Vec<[u8; OFFER_KEY_BYTES]> {
     pool_entries::changed_keys(&closed.pool_changes, traded.iter().map(|(name, _)| *name))
 }
@@ -213,7 +249,6 @@ fn changed_keys_of_pools(closed: &ClosedBatch, traded: &[(OfferName, PoolTraded)
 #[derive(Clone, Copy)]
 struct ChangedPair<'b> {
     number: u32,
-    weight: u64,
     traded: Option<&'b PairTraded>,
 }
 
@@ -222,15 +257,10 @@ fn changed_pairs<'b>(change: &MarketChange<'b>) -> Vec<ChangedPair<'b>> {
     let mut traded = change.traded.iter().peekable();
     let pair = |number: u32| {
         let traded = traded.next_if(|traded| change.table.number(traded.pair) == number);
-        let changes = count(added, number) + count(removed, number);
-        let weight = (changes + traded.map_or(0, |traded| traded.offers.len())) as u64;
-        (weight > 0).then_some(ChangedPair { number, weight: weight + 8, traded })
+        let changes = added.of_pair(number).len() + removed.of_pair(number).len();
+        (changes + traded.map_or(0, |traded| traded.offers.len()) > 0).then_some(ChangedPair { number, traded })
     };
     (0..change.table.pair_count()).filter_map(pair).collect()
-}
-
-fn count<T: Copy + Send + Sync>(records: &ByPair<T>, pair: u32) -> usize {
-    records.of_pair(pair).len()
 }
 
 /// The keys under which a pair's trie changes, in ascending order: those that went, came or became others. An offer that came and traded in
@@ -261,8 +291,18 @@ pub(crate) fn hash_accounts(ledger: &Ledger, accounts: &mut Accounts, changed: &
     let mut tree = std::mem::take(&mut accounts.tree);
     let changed: Vec<u32> = changed.iter().map(|account| account.0).filter(|account| *account < ledger.account_count()).collect();
     let state = &*accounts;
-    let content = |account, content: &mut Content<'_>| put_account(ledger, state, AccountId(account), |bytes| content.put(bytes));
-    tree.update(ledger.account_count(), &changed, content, threads);
+    let contents = |group: &[u32], give: &mut dyn FnMut(&[u8])| {
+        let (mut balances, mut bytes) = (Vec::new(), Vec::with_capacity(1_024));
+        ledger.balances_of_all(group.iter().copied().map(AccountId), &mut balances);
+        let assets = ledger.asset_count() as usize;
+        for (row, account) in group.iter().enumerate() {
+            bytes.clear();
+            let balances = (0..).map(AssetId).zip(balances[row * assets..][..assets].iter().copied());
+            put_balances(state, AccountId(*account), balances, |more| bytes.extend_from_slice(more));
+            give(&bytes);
+        }
+    };
+    tree.update_in_groups(ledger.account_count(), &changed, contents, threads);
     let root = tree.root();
     accounts.tree = tree;
     root
@@ -272,7 +312,16 @@ pub(crate) fn hash_accounts(ledger: &Ledger, accounts: &mut Accounts, changed: &
 ///
 /// `id u32 | 1 and its key, or 0 | highest number used u64`, then for each asset of which it has something `asset u16 | u8: how many bytes
 /// available takes, and in the high half reserved | available | reserved`, little endian without leading zeros.
-pub(crate) fn put_account(ledger: &Ledger, accounts: &Accounts, account: AccountId, mut put: impl FnMut(&[u8])) {
+pub(crate) fn put_account(ledger: &Ledger, accounts: &Accounts, account: AccountId, put: impl FnMut(&[u8])) {
+    put_balances(accounts, account, ledger.balances_of(account), put);
+}
+
+fn put_balances(
+    accounts: &Accounts,
+    account: AccountId,
+    balances: impl Iterator<Item = (AssetId, Balance)>,
+    mut put: impl FnMut(&[u8]),
+) {
     // In one piece as long as there is room: pieces of a few bytes would cost more than the bytes.
     let mut bytes = [0; 1_024];
     bytes[..4].copy_from_slice(&account.0.to_le_bytes());
@@ -284,7 +333,7 @@ pub(crate) fn put_account(ledger: &Ledger, accounts: &Accounts, account: Account
     }
     bytes[len..len + 8].copy_from_slice(&accounts.last(account).0.to_le_bytes());
     len += 8;
-    for (asset, balance) in ledger.balances_of(account) {
+    for (asset, balance) in balances {
         let (available, reserved) = (balance.available.get(), balance.reserved.get());
         if available | reserved == 0 {
             continue;

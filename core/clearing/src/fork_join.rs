@@ -1,5 +1,7 @@
 //! The fork and join of a batch block: the one use of threads in the core. What is computed never depends on their number.
 
+use std::num::NonZero;
+
 /// Does each piece of work on a thread of its own, the first on this one, and gives the results in the order of the work.
 ///
 /// Callers cut their work so that each result depends on its piece alone and results join to the same whole however it was cut.
@@ -17,6 +19,28 @@ pub fn fork_join<W: Send, R: Send>(work: Vec<W>, act: impl Fn(W) -> R + Sync) ->
         }
         results
     })
+}
+
+/// Does pieces of work on at most so many threads, each of which takes the next piece when it is done with one, and gives the results in the
+/// order of the work: for pieces of which nobody knows how long they take. What is longest comes first.
+#[expect(clippy::disallowed_types, reason = "threads of a fork take turns; which of them did a piece shows nowhere")]
+pub fn take_turns<W: Send, R: Send>(work: Vec<W>, threads: NonZero<usize>, act: impl Fn(W) -> R + Sync) -> Vec<R> {
+    let (count, workers) = (work.len(), threads.get().min(work.len()));
+    if workers < 2 {
+        return work.into_iter().map(act).collect();
+    }
+    let next = std::sync::Mutex::new(work.into_iter().enumerate());
+    let take = || next.lock().expect("taking a piece does not panic").next();
+    let done = fork_join(vec![(); workers], |()| {
+        let mut done = Vec::with_capacity(count / workers + 1);
+        while let Some((place, piece)) = take() {
+            done.push((place, act(piece)));
+        }
+        done
+    });
+    let mut all: Vec<(usize, R)> = done.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Where to cut a row of weighted things into at most so many consecutive parts of about one weight: the ends of the parts, the last being
@@ -59,6 +83,14 @@ mod tests {
         assert_eq!(cuts([0_u64, 5, 0, 5, 0].into_iter(), 3), [2, 5]);
         assert_eq!(cuts([0_u64; 3].into_iter(), 2), [3]);
         assert_eq!(cuts(Vec::<u64>::new().into_iter(), 3), [0]);
+    }
+
+    #[test]
+    fn turns_give_results_in_order() {
+        for threads in (1..5).filter_map(NonZero::new) {
+            assert_eq!(take_turns((0..40).collect(), threads, |n: u32| n * n), (0..40).map(|n| n * n).collect::<Vec<_>>());
+            assert_eq!(take_turns(Vec::<u32>::new(), threads, |n| n), []);
+        }
     }
 
     #[test]

@@ -10,6 +10,9 @@ type Hash = [u8; DIGEST_BYTES];
 /// Children of a node.
 pub(crate) const FAN_OUT: usize = 16;
 
+/// Accounts that are read together at most.
+pub const GROUP_ACCOUNTS: usize = 32;
+
 /// Below so many leaves to hash, threads cost more than they save.
 const LEAVES_PER_THREAD_MIN: usize = 64;
 
@@ -40,6 +43,29 @@ impl AccountTree {
     /// # Panics
     /// When `changed` does not ascend or has an account that there is not.
     pub fn update(&mut self, count: u32, changed: &[u32], content: impl Fn(u32, &mut Content<'_>) + Sync, threads: NonZeroUsize) {
+        let contents = |accounts: &[u32], give: &mut dyn FnMut(&[u8])| {
+            let mut bytes = Vec::new();
+            for &account in accounts {
+                bytes.clear();
+                content(account, &mut Content(&mut bytes));
+                give(&bytes);
+            }
+        };
+        self.update_in_groups(count, changed, contents, threads);
+    }
+
+    /// As [`Self::update`], for whoever reads some accounts together sooner than one after the other: `contents` gives what stands for each of
+    /// at most [`GROUP_ACCOUNTS`] accounts, in their order.
+    ///
+    /// # Panics
+    /// As [`Self::update`]; and when not as much is given as there are accounts.
+    pub fn update_in_groups(
+        &mut self,
+        count: u32,
+        changed: &[u32],
+        contents: impl Fn(&[u32], &mut dyn FnMut(&[u8])) + Sync,
+        threads: NonZeroUsize,
+    ) {
         assert!(changed.is_sorted_by(|a, b| a < b), "changed accounts ascend");
         assert!(changed.last().is_none_or(|&last| last < count), "changed accounts are below the count");
         let old_count = self.count();
@@ -49,7 +75,7 @@ impl AccountTree {
         if count == 0 {
             return;
         }
-        self.hash_leaves(&dirty, &content, threads);
+        self.hash_leaves(&dirty, &contents, threads);
         let mut dirty = dirty;
         for level in 1..self.levels.len() {
             let last = (self.levels[level].len() - 1) as u32;
@@ -84,7 +110,7 @@ impl AccountTree {
     }
 
     /// Hashes leaves and the nodes just above them.
-    fn hash_leaves(&mut self, dirty: &[u32], content: &(impl Fn(u32, &mut Content<'_>) + Sync), threads: NonZeroUsize) {
+    fn hash_leaves(&mut self, dirty: &[u32], contents: &(impl Fn(&[u32], &mut dyn FnMut(&[u8])) + Sync), threads: NonZeroUsize) {
         let (leaves, above) = self.levels.split_at_mut(1);
         let mut leaves = leaves[0].as_mut_slice();
         let mut parents = above.first_mut().map(Vec::as_mut_slice).unwrap_or_default();
@@ -109,9 +135,9 @@ impl AccountTree {
                 let (my_parents, rest_parents) = parents.split_at_mut(parents.len().min(groups));
                 let part = Part { first, leaves: my_leaves, parents: my_parents };
                 if left == 1 {
-                    part.hash(mine, content);
+                    part.hash(mine, contents);
                 } else {
-                    scope.spawn(move || part.hash(mine, content));
+                    scope.spawn(move || part.hash(mine, contents));
                 }
                 (dirty, leaves, parents) = (rest, rest_leaves, rest_parents);
                 first += groups * FAN_OUT;
@@ -150,12 +176,17 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn hash(self, dirty: &[u32], content: &impl Fn(u32, &mut Content<'_>)) {
+    fn hash(self, dirty: &[u32], contents: &impl Fn(&[u32], &mut dyn FnMut(&[u8]))) {
         let Self { first, leaves, parents } = self;
         let mut many = Many::new(Domain::AccountLeaf);
         let mut give = |account: u32, hash| leaves[account as usize - first] = hash;
-        for &account in dirty {
-            many.push(account, |bytes| content(account, &mut Content(bytes)), &mut give);
+        for group in dirty.chunks(GROUP_ACCOUNTS) {
+            let mut accounts = group.iter();
+            contents(group, &mut |bytes| {
+                let account = *accounts.next().expect("no more is given than there are accounts");
+                many.push(account, |input| input.extend_from_slice(bytes), &mut give);
+            });
+            assert!(accounts.as_slice().is_empty(), "as much is given as there are accounts");
         }
         many.finish(&mut give);
         let mut many = Many::new(Domain::AccountNode);

@@ -17,6 +17,8 @@ pub(crate) struct Node {
     pub(crate) children: u16,
     pub(crate) inner: u16,
     pub(crate) depth: u8,
+    /// Whether the hash is still to be computed: until then its first bytes are the number of its input.
+    pub(crate) pending: bool,
 }
 
 const _: () = assert!(size_of::<Node>() == 48);
@@ -67,6 +69,11 @@ impl Arena {
         self.nodes.shrink_to_fit();
     }
 
+    /// The node at a place.
+    pub(crate) fn node_mut(&mut self, place: u32) -> &mut Node {
+        &mut self.nodes[place as usize]
+    }
+
     /// The children of a node that are inner nodes, by digit.
     pub(crate) fn inner_children(&self, node: &Node) -> &[Node] {
         let start = node.block as usize;
@@ -100,8 +107,7 @@ impl Arena {
         }
         for (digit, child) in new {
             if let Some(Subtree::Inner(child)) = child {
-                let place = node.block as usize + (node.inner & ((1 << digit) - 1)).count_ones() as usize;
-                self.nodes[place] = *child;
+                self.nodes[node.place_of(*digit) as usize] = *child;
             }
         }
         node
@@ -195,7 +201,7 @@ impl Arena {
     }
 }
 
-const EMPTY: Node = Node { hash: [0; DIGEST_BYTES], leaf_count: 0, block: 0, children: 0, inner: 0, depth: 0 };
+const EMPTY: Node = Node { hash: [0; DIGEST_BYTES], leaf_count: 0, block: 0, children: 0, inner: 0, depth: 0, pending: false };
 
 impl Node {
     /// A node without children, for a moment.
@@ -208,9 +214,27 @@ impl Node {
         ChildSlots { next: self.block as usize, left: self.children, inner: self.inner, block: self.block as usize }
     }
 
-    /// A node that is not kept yet.
-    pub(crate) const fn new(hash: [u8; DIGEST_BYTES], leaf_count: u32, children: u16, inner: u16, depth: u8) -> Self {
-        Self { hash, leaf_count, block: 0, children, inner, depth }
+    /// A node that is not kept yet, and whose hash waits for that of this input.
+    pub(crate) fn pending(input: u32, leaf_count: u32, children: u16, inner: u16, depth: u8) -> Self {
+        let mut hash = [0; DIGEST_BYTES];
+        hash[..4].copy_from_slice(&input.to_le_bytes());
+        Self { hash, leaf_count, block: 0, children, inner, depth, pending: true }
+    }
+
+    /// The number of the input that its hash waits for.
+    pub(crate) fn awaits(&self) -> Option<u32> {
+        let [a, b, c, d, ..] = self.hash;
+        self.pending.then(|| u32::from_le_bytes([a, b, c, d]))
+    }
+
+    /// Gives it the hash that it waited for.
+    pub(crate) fn set_hash(&mut self, hash: [u8; DIGEST_BYTES]) {
+        (self.hash, self.pending) = (hash, false);
+    }
+
+    /// Where its inner child of a digit is in the arena.
+    pub(crate) fn place_of(&self, digit: u8) -> u32 {
+        self.block + (self.inner & ((1 << digit) - 1)).count_ones()
     }
 }
 

@@ -22,6 +22,7 @@ mod account_proof;
 mod account_tree;
 mod arena;
 mod digest;
+mod later;
 mod many;
 mod nibble;
 mod proof;
@@ -30,12 +31,12 @@ mod trie;
 mod trie_proof;
 
 pub use account_proof::{AccountProof, verify_account};
-pub use account_tree::AccountTree;
+pub use account_tree::{AccountTree, GROUP_ACCOUNTS};
 pub use digest::{Content, DIGEST_BYTES, Digest};
 pub use proof::{Claim, ProofError};
 pub use state::{
     ACCOUNT_KEY_BYTES, ASSET_KEY_BYTES, OFFER_KEY_BYTES, OUTCOME_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, PairRoot, StateRoots,
     offer_key, verify_offer,
 };
-pub use trie::{Entries, Trie, VALUE_BYTES_MAX};
+pub use trie::{Entries, Trie, Update, VALUE_BYTES_MAX, update_all};
 pub use trie_proof::{TrieProof, trie_proof_bytes_max, verify_entry};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::arena::{Arena, Node, Subtree};
 use crate::digest::{Content, DIGEST_BYTES, Digest, Domain};
+use crate::later::{BYTES_MAX, Later, TOP};
 use crate::nibble::{common, digit, digits};
 
 /// Most bytes that the value of an entry may have.
@@ -66,7 +67,10 @@ impl<const KEY: usize> Trie<KEY> {
     pub fn build<E: Entries<KEY> + ?Sized>(entries: &E) -> Self {
         let mut trie = Self::new();
         trie.arena.reserve(entries.count() * 2 / 5);
-        trie.pass(entries, &[], |pass| pass.build(0..entries.count()));
+        let mut later = Later::new(BYTES_MAX);
+        trie.pass(entries, &[], 0, &mut later, |pass| pass.build(0..entries.count()));
+        hash_all(&mut later, &mut [Update { trie: &mut trie, entries, changed: &[] }]);
+        trie.set_root(entries);
         trie.arena.shrink_to_fit();
         trie
     }
@@ -78,28 +82,30 @@ impl<const KEY: usize> Trie<KEY> {
     /// # Panics
     /// When `changed` does not ascend, or where it shows that a changed key is missing in it, which it need not; see also [`Self::build`].
     pub fn update<E: Entries<KEY> + ?Sized>(&mut self, entries: &E, changed: &[[u8; KEY]]) {
-        assert!(changed.is_sorted_by(|a, b| a < b), "changed keys ascend");
-        let old = self.top;
-        if changed.is_empty() {
-            assert_eq!(self.entry_count(), entries.count(), "no entry comes or goes but those named as changed");
-            return;
-        }
-        self.pass(entries, changed, |pass| pass.merge(old, 0..entries.count(), 0..changed.len()));
-        if let Some(Subtree::Inner(top)) = &mut self.top {
-            self.arena.close_gaps(top);
-        }
+        update_all(&mut [Update { trie: self, entries, changed }]);
     }
 
+    /// Makes nodes anew, but for their hashes.
     fn pass<E: Entries<KEY> + ?Sized>(
         &mut self,
         entries: &E,
         changed: &[[u8; KEY]],
+        number: u32,
+        later: &mut Later,
         run: impl FnOnce(&mut Pass<'_, KEY, E>) -> Option<Subtree>,
     ) {
-        let mut pass =
-            Pass { entries, changed, arena: &mut self.arena, done: Vec::with_capacity(32), input: Vec::with_capacity(1024) };
+        let mut pass = Pass { entries, changed, arena: &mut self.arena, number, done: Vec::with_capacity(32), later };
         self.top = run(&mut pass);
-        let mut input = std::mem::take(&mut pass.input);
+        if let Some(Subtree::Inner(top)) = &self.top
+            && let Some(input) = top.awaits()
+        {
+            later.set_place(input, TOP);
+        }
+    }
+
+    /// Hashes what stands for the whole, once the nodes are.
+    fn set_root<E: Entries<KEY> + ?Sized>(&mut self, entries: &E) {
+        let mut input = Vec::with_capacity(128);
         self.root = Some(match &self.top {
             None => root(&mut input, KEY, 0, |_| {}),
             Some(Subtree::Leaf) => root(&mut input, KEY, 1, |input| put_entry(entries, 0, input)),
@@ -146,6 +152,62 @@ impl<const KEY: usize> Trie<KEY> {
     }
 }
 
+/// A trie that follows a change: see [`Trie::update`].
+#[derive(Debug)]
+pub struct Update<'t, const KEY: usize, E: ?Sized> {
+    /// The trie.
+    pub trie: &'t mut Trie<KEY>,
+    /// Its entries now.
+    pub entries: &'t E,
+    /// The keys of those that changed.
+    pub changed: &'t [[u8; KEY]],
+}
+
+/// Lets many tries follow their changes, as [`Trie::update`] does with each. Their nodes are hashed together, which takes a part of the time.
+///
+/// # Panics
+/// As [`Trie::update`].
+pub fn update_all<const KEY: usize, E: Entries<KEY> + ?Sized>(updates: &mut [Update<'_, KEY, E>]) {
+    update_with(&mut Later::new(BYTES_MAX), updates);
+}
+
+fn update_with<const KEY: usize, E: Entries<KEY> + ?Sized>(later: &mut Later, updates: &mut [Update<'_, KEY, E>]) {
+    for number in 0..updates.len() {
+        let Update { trie, entries, changed } = &mut updates[number];
+        assert!(changed.is_sorted_by(|a, b| a < b), "changed keys ascend");
+        if changed.is_empty() {
+            assert_eq!(trie.entry_count(), entries.count(), "no entry comes or goes but those named as changed");
+            continue;
+        }
+        let old = trie.top;
+        // Fewer than there are pairs of assets.
+        trie.pass(*entries, changed, number as u32, later, |pass| pass.merge(old, 0..entries.count(), 0..changed.len()));
+        if later.is_full() {
+            hash_all(later, updates);
+        }
+    }
+    hash_all(later, updates);
+    for Update { trie, entries, .. } in updates.iter_mut().filter(|update| !update.changed.is_empty()) {
+        if let Some(Subtree::Inner(top)) = &mut trie.top {
+            trie.arena.close_gaps(top);
+        }
+        trie.set_root(*entries);
+    }
+}
+
+/// Hashes all nodes that wait for it. Between two tries each of them has its place.
+fn hash_all<const KEY: usize, E: ?Sized>(later: &mut Later, updates: &mut [Update<'_, KEY, E>]) {
+    later.hash_all(|_| {});
+    for (number, place, hash) in later.done.drain(..) {
+        let trie = &mut updates[number as usize].trie;
+        match (place, &mut trie.top) {
+            (TOP, Some(Subtree::Inner(top))) => top.set_hash(hash),
+            (TOP, Some(Subtree::Leaf) | None) => unreachable!("what is hashed for a top node is an inner node's"),
+            _ => trie.arena.node_mut(place).set_hash(hash),
+        }
+    }
+}
+
 /// Hashes what stands for a whole trie.
 pub(crate) fn root(input: &mut Vec<u8>, key_bytes: usize, count: u32, put_rest: impl FnOnce(&mut Vec<u8>)) -> Digest {
     input.clear();
@@ -157,7 +219,6 @@ pub(crate) fn root(input: &mut Vec<u8>, key_bytes: usize, count: u32, put_rest: 
 
 /// Begins what is hashed for a node.
 pub(crate) fn put_head(input: &mut Vec<u8>, key_bytes: usize, depth: u8, children: u16, inner: u16) {
-    input.clear();
     let ([c0, c1], [i0, i1]) = (children.to_le_bytes(), inner.to_le_bytes());
     input.extend_from_slice(&[key_bytes as u8, depth, c0, c1, i0, i1]);
 }
@@ -177,9 +238,11 @@ struct Pass<'a, const KEY: usize, E: ?Sized> {
     entries: &'a E,
     changed: &'a [[u8; KEY]],
     arena: &'a mut Arena,
+    /// Which trie it is, of those that are hashed together.
+    number: u32,
     /// The finished children of the nodes on the path, those of each side by side.
     done: Vec<(u8, Option<Subtree>)>,
-    input: Vec<u8>,
+    later: &'a mut Later,
 }
 
 impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
@@ -196,7 +259,7 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
             let digit = digit(&self.entries.key(start), depth);
             let end = self.end_of_digit(start..range.end, depth, digit, start + 1);
             let child = self.build(start..end);
-            self.done.push((digit, child));
+            self.push(digit, child);
             start = end;
         }
         self.close(&Node::childless(depth as u8), base, range)
@@ -240,12 +303,28 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
             let expected = place + child.as_ref().map_or(0, Subtree::leaf_count);
             let end = self.end_of_digit(place..range.end, depth, digit, expected);
             let child = self.merge(child, place..end, change..change_end);
-            self.done.push((digit, child));
+            self.push(digit, child);
             (place, change) = (end, change_end);
         }
         place += children.skip_below(16, self.arena);
         assert_eq!(place, range.end, "no entry comes or goes but those named as changed");
         self.close(old, base, range)
+    }
+
+    /// Finishes a child. All nodes that wait for a hash and have no place yet are among the finished ones then.
+    fn push(&mut self, digit: u8, child: Option<Subtree>) {
+        self.done.push((digit, child));
+        if self.later.is_full() {
+            self.later.hash_all(|hash_of| {
+                for (_, child) in &mut self.done {
+                    if let Some(Subtree::Inner(node)) = child
+                        && let Some(input) = node.awaits()
+                    {
+                        node.set_hash(hash_of(input));
+                    }
+                }
+            });
+        }
     }
 
     /// What stands for entries: the children of `old`, with those from `base` on in place of the ones of the same digits. A node, unless only
@@ -264,35 +343,44 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
             self.done.truncate(base);
             return if inner == 0 { (children != 0).then_some(Subtree::Leaf) } else { lone };
         }
-        put_head(&mut self.input, KEY, old.depth, children, inner);
+        let input_start = self.later.bytes.len();
+        put_head(&mut self.later.bytes, KEY, old.depth, children, inner);
         let (mut place, mut new, slots) = (range.start, new.iter().peekable(), old.child_slots());
+        let mut height = 0;
         for at in digits(children) {
             while new.next_if(|(digit, _)| *digit < at).is_some() {}
-            match new.peek() {
+            let node = match new.peek() {
                 _ if inner >> at & 1 == 0 => {
                     debug_assert_eq!(
                         digit(&self.entries.key(place), usize::from(old.depth)),
                         at,
                         "no entry comes or goes but those named as changed"
                     );
-                    put_entry(self.entries, place, &mut self.input);
+                    put_entry(self.entries, place, &mut self.later.bytes);
                     place += 1;
+                    continue;
                 }
-                Some((digit, Some(Subtree::Inner(node)))) if *digit == at => {
-                    self.input.extend_from_slice(&node.hash);
-                    place += node.leaf_count as usize;
-                }
-                _ => {
-                    let node = slots.inner(at, self.arena);
-                    self.input.extend_from_slice(&node.hash);
-                    place += node.leaf_count as usize;
-                }
+                Some((digit, Some(Subtree::Inner(node)))) if *digit == at => node,
+                _ => slots.inner(at, self.arena),
+            };
+            match node.awaits() {
+                Some(input) => height = height.max(self.later.leave_hole(input)),
+                None => self.later.bytes.extend_from_slice(&node.hash),
             }
+            place += node.leaf_count as usize;
         }
         assert_eq!(place, range.end, "the children of a node stand for all its entries");
         let leaf_count = u32::try_from(range.len()).expect("a trie has fewer than 2^32 entries");
-        let node = Node::new(Domain::TrieNode.hash(&self.input), leaf_count, children, inner, old.depth);
+        let input = self.later.push(input_start, self.number, height);
+        let node = Node::pending(input, leaf_count, children, inner, old.depth);
         let node = self.arena.keep(node, old, &self.done[base..]);
+        for (digit, child) in &self.done[base..] {
+            if let Some(Subtree::Inner(child)) = child
+                && let Some(input) = child.awaits()
+            {
+                self.later.set_place(input, node.place_of(*digit));
+            }
+        }
         self.done.truncate(base);
         Some(Subtree::Inner(node))
     }
@@ -362,4 +450,55 @@ impl<const KEY: usize, E: Entries<KEY> + ?Sized> Pass<'_, KEY, E> {
 /// The hash of a node, as in [`Trie`].
 pub(crate) fn node_hash(input: &[u8]) -> [u8; DIGEST_BYTES] {
     Domain::TrieNode.hash(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Held = Vec<([u8; 2], [u8; 1])>;
+
+    fn held(keys: &BTreeSet<u16>, value: u8) -> Held {
+        keys.iter().map(|key| (key.to_be_bytes(), [value])).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// However many nodes are hashed together, of one trie or of several.
+        #[test]
+        fn tries_hashed_together_are_what_each_is_alone(
+            sets in prop::collection::vec(prop::collection::vec(prop::collection::btree_set(0_u16..600, 0..60), 4), 1..4),
+            bytes_max in prop_oneof![Just(0_usize), 0..4_000_usize, Just(BYTES_MAX)],
+        ) {
+            let mut tries = vec![Trie::<2>::new(); 4];
+            let mut before = vec![BTreeSet::new(); 4];
+            for (round, sets) in (0..).zip(sets) {
+                let states: Vec<Held> = sets.iter().map(|set| held(set, round)).collect();
+                let changed: Vec<Vec<[u8; 2]>> =
+                    before.iter().zip(&sets).map(|(old, new)| old.union(new).map(|key| key.to_be_bytes()).collect()).collect();
+                let parts = tries.iter_mut().zip(&states).zip(&changed);
+                let mut updates: Vec<_> =
+                    parts.map(|((trie, state), changed)| Update { trie, entries: &state[..], changed }).collect();
+                update_with(&mut Later::new(bytes_max), &mut updates);
+                for (trie, state) in tries.iter().zip(&states) {
+                    let alone = Trie::build(&state[..]);
+                    prop_assert_eq!((trie.root(), trie.node_count()), (alone.root(), alone.node_count()));
+                    prop_assert!(trie.top.is_none_or(|top| !waits(&top, &trie.arena)), "a node without its hash");
+                }
+                before = sets;
+            }
+        }
+    }
+
+    fn waits(subtree: &Subtree, arena: &Arena) -> bool {
+        match subtree {
+            Subtree::Leaf => false,
+            Subtree::Inner(node) => node.pending || arena.children(node).any(|(_, child)| waits(&child, arena)),
+        }
+    }
 }

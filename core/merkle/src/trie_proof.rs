@@ -105,6 +105,7 @@ impl<const KEY: usize> TrieProof<KEY> {
             if digit(key, usize::from(step.depth)) != step.digit {
                 return Err(ProofError::Mismatch);
             }
+            input.clear();
             put_head(&mut input, KEY, step.depth, step.children, step.inner);
             for part in [&step.before, &below, &step.after] {
                 input.extend_from_slice(part);
