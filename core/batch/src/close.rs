@@ -249,6 +249,32 @@ fn creatable_count(
     keys.chunk_by(|a, b| a.0 == b.0).filter(is_creatable).count()
 }
 
+/// What the offers have that transactions cancel, looked up together.
+struct Standing {
+    /// By transaction: units, or zero where no such offer stands. Nothing when nobody cancels.
+    units: Vec<u64>,
+}
+
+impl Standing {
+    fn of(view: &View<'_>, transactions: &[BatchTransaction], entries: &[Entry]) -> Self {
+        let cancels = |entry: &Entry| Some((entry.1, view.cancels(&transactions[entry.1 as usize])?));
+        let (indexes, asked): (Vec<u32>, Vec<_>) = entries.iter().filter_map(cancels).unzip();
+        let mut units = if asked.is_empty() { Vec::new() } else { vec![0; transactions.len()] };
+        for (index, offer) in indexes.iter().zip(view.market.find_sells(&asked)) {
+            units[*index as usize] = offer.map_or(0, |offer| offer.amount().get());
+        }
+        Self { units }
+    }
+
+    fn of_transaction(&self, index: u32) -> Option<Amount> {
+        // An offer has a unit at least.
+        self.units.get(index as usize).copied().and_then(Amount::new).filter(|amount| !amount.is_zero())
+    }
+}
+
+/// Entries whose transactions and balances are fetched together: few enough that they stay in a processor's own cache.
+const EXPECTED: usize = 128;
+
 /// One thread's accounts.
 struct PartWork<'l> {
     first: u32,
@@ -261,6 +287,21 @@ impl PartWork<'_> {
     /// The highest number that an account used.
     fn last_of(&self, account: AccountId) -> u64 {
         *self.last.get((account.0 - self.first) as usize).expect("an account of this part")
+    }
+
+    /// Fetches what entries look at that are judged next. It lies anywhere in memory, and judging waits for each: here a processor waits for
+    /// many at once. A hint.
+    fn expect(&self, transactions: &[BatchTransaction], entries: &[Entry]) {
+        let spent = |entry: &Entry| {
+            let transaction = &transactions[entry.1 as usize];
+            let asset = match &transaction.operation {
+                BatchOperation::CreateOffer(create) => create.sell,
+                BatchOperation::Payment(payment) => payment.asset,
+                _ => return 0,
+            };
+            self.part.balance(transaction.account, asset).map_or(0, |balance| balance.available.get())
+        };
+        std::hint::black_box(entries.iter().fold(0, |seen, entry| seen ^ spent(entry)));
     }
 
     fn judge(
@@ -276,13 +317,22 @@ impl PartWork<'_> {
             Intake::Filter => entries.sort_unstable(),
             Intake::Reserve => entries.sort_unstable_by_key(|entry| (sender(entry), entry.1)),
         }
+        let standing = Standing::of(view, transactions, &entries);
         let (mut taken, mut outcome) = (Taken::default(), Outcome::default());
         outcome.bytes.reserve(entries.len() * 48);
         outcome.offers.reserve(entries.len());
         outcome.offer_pairs.reserve(entries.len());
         let (mut chosen, mut kept) = (Vec::new(), Vec::new());
+        let mut left = &entries[..];
+        let mut expected = 0;
         for group in entries.chunk_by(|a, b| sender(a) == sender(b)) {
             let account = sender(&group[0]);
+            if expected == 0 {
+                expected = EXPECTED.min(left.len());
+                self.expect(transactions, &left[..expected]);
+            }
+            left = &left[group.len()..];
+            expected = expected.saturating_sub(group.len());
             if view.suspended.contains(&account) {
                 outcome.dropped.extend(group.iter().map(|entry| (entry.1, DropReason::Suspended)));
                 continue;
@@ -292,7 +342,7 @@ impl PartWork<'_> {
             match intake {
                 Intake::Filter => {
                     let told = outcome.dropped.len();
-                    match self.filter(view, transactions, group, &mut taken, &mut outcome, &mut kept) {
+                    match self.filter(view, transactions, group, &standing, &mut taken, &mut outcome, &mut kept) {
                         Ok(()) => self.keep(account, transactions, &kept, &taken, &mut outcome),
                         Err(reason) => {
                             outcome.rewind(mark);
@@ -302,11 +352,11 @@ impl PartWork<'_> {
                     }
                 }
                 Intake::Reserve => {
-                    self.choose(view, transactions, group, refused, &mut taken, &mut outcome, &mut chosen);
+                    self.choose(view, transactions, group, &standing, refused, &mut taken, &mut outcome, &mut chosen);
                     outcome.rewind(mark);
                     taken.clear();
                     chosen.sort_unstable();
-                    let filtered = self.filter(view, transactions, &chosen, &mut taken, &mut outcome, &mut kept);
+                    let filtered = self.filter(view, transactions, &chosen, &standing, &mut taken, &mut outcome, &mut kept);
                     assert_eq!((filtered, kept.len()), (Ok(()), chosen.len()), "what is kept singly is kept together");
                     self.keep(account, transactions, &kept, &taken, &mut outcome);
                 }
@@ -316,11 +366,13 @@ impl PartWork<'_> {
     }
 
     /// The transactions of an account that are good by themselves, in the order of their numbers; or why they can not be together.
+    #[expect(clippy::too_many_arguments, reason = "scratch space that is used again for every account")]
     fn filter(
         &self,
         view: &View<'_>,
         transactions: &[BatchTransaction],
         group: &[Entry],
+        standing: &Standing,
         taken: &mut Taken,
         outcome: &mut Outcome,
         kept: &mut Vec<Entry>,
@@ -339,7 +391,7 @@ impl PartWork<'_> {
         }
         let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
         for entry in group {
-            match view.take(transaction(entry), last, taken, available, outcome) {
+            match view.take(transaction(entry), last, taken, available, || standing.of_transaction(entry.1), outcome) {
                 Ok(()) => kept.push(*entry),
                 Err(reason) if reason.is_of_one() => outcome.dropped.push((entry.1, reason)),
                 Err(reason) => return Err(reason),
@@ -355,6 +407,7 @@ impl PartWork<'_> {
         view: &View<'_>,
         transactions: &[BatchTransaction],
         group: &[Entry],
+        standing: &Standing,
         refused: &[(u32, DropReason)],
         taken: &mut Taken,
         outcome: &mut Outcome,
@@ -366,7 +419,8 @@ impl PartWork<'_> {
         let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
         for entry in group {
             let before = refused.binary_search_by_key(&entry.1, |(index, _)| *index).map_or(Ok(()), |at| Err(refused[at].1));
-            let taken = before.and_then(|()| view.take(&transactions[entry.1 as usize], last, taken, available, outcome));
+            let (transaction, standing) = (&transactions[entry.1 as usize], || standing.of_transaction(entry.1));
+            let taken = before.and_then(|()| view.take(transaction, last, taken, available, standing, outcome));
             match taken {
                 Ok(()) => kept.push(*entry),
                 Err(reason) => outcome.dropped.push((entry.1, reason)),
@@ -425,7 +479,14 @@ fn untangle(
             refused.push((index, DropReason::KeyTwice));
             continue;
         }
-        match view.take(transaction, last[transaction.account.0 as usize], taken, available, &mut outcome) {
+        match view.take(
+            transaction,
+            last[transaction.account.0 as usize],
+            taken,
+            available,
+            || view.standing(transaction),
+            &mut outcome,
+        ) {
             Ok(()) => given.extend(key),
             Err(reason) => refused.push((index, reason)),
         }

@@ -191,8 +191,14 @@ pub(crate) fn window_place(last: u64, sequence: TransactionSeq) -> Option<u32> {
     (place < TRANSACTIONS_PER_ACCOUNT_MAX && sequence.0 < TRANSACTION_SEQ_END).then_some(place as u32)
 }
 
+fn cancelled_key(account: AccountId, cancel: &CancelOffer) -> OfferKey {
+    let id = OfferId(OfferName { account, sequence: cancel.sequence }.number());
+    OfferKey { limit: cancel.limit, tie: cancel.tie, id }
+}
+
 impl View<'_> {
-    /// Takes one more transaction of an account, or says why not and changes nothing.
+    /// Takes one more transaction of an account, or says why not and changes nothing. `standing` is what the offer has that it cancels: see
+    /// [`Self::cancels`].
     #[inline]
     pub(crate) fn take(
         &self,
@@ -200,6 +206,7 @@ impl View<'_> {
         last: u64,
         taken: &mut Taken,
         available: impl Fn(AssetId) -> Option<Amount>,
+        standing: impl FnOnce() -> Option<Amount>,
         outcome: &mut Outcome,
     ) -> Result<(), DropReason> {
         let BatchTransaction { account, sequence, operation } = transaction;
@@ -229,7 +236,7 @@ impl View<'_> {
                 outcome.offers.push(offer);
                 outcome.offer_pairs.push(self.table.number(pair));
             }
-            BatchOperation::CancelOffer(cancel) => self.cancel(*account, cancel, taken, outcome)?,
+            BatchOperation::CancelOffer(cancel) => self.cancel(*account, cancel, standing, taken, outcome)?,
             BatchOperation::Payment(Payment { to, asset, amount }) => {
                 self.check_amount(*asset, *amount)?;
                 if to == account {
@@ -335,14 +342,35 @@ impl View<'_> {
         if self.has_room { Ok(()) } else { Err(DropReason::TooManyAccounts) }
     }
 
-    fn cancel(&self, account: AccountId, cancel: &CancelOffer, taken: &mut Taken, outcome: &mut Outcome) -> Result<(), DropReason> {
-        let pair = self.pair(cancel.market, cancel.sell, cancel.buy)?;
-        if cancel.sequence.0 >= TRANSACTION_SEQ_END {
-            return Err(DropReason::UnknownOffer);
+    /// The offer that a transaction cancels, if it may stand.
+    pub(crate) fn cancels(&self, transaction: &BatchTransaction) -> Option<(Pair, OfferKey)> {
+        match transaction.operation {
+            BatchOperation::CancelOffer(cancel) if cancel.sequence.0 < TRANSACTION_SEQ_END => {
+                let pair = self.pair(cancel.market, cancel.sell, cancel.buy).ok()?;
+                Some((pair, cancelled_key(transaction.account, &cancel)))
+            }
+            _ => None,
         }
-        let id = OfferId(OfferName { account, sequence: cancel.sequence }.number());
-        let key = OfferKey { limit: cancel.limit, tie: cancel.tie, id };
-        let offer = self.market.book(pair).and_then(|book| book.sells().get(&key)).ok_or(DropReason::UnknownOffer)?;
+    }
+
+    /// What the offer has that a transaction cancels.
+    pub(crate) fn standing(&self, transaction: &BatchTransaction) -> Option<Amount> {
+        let (pair, key) = self.cancels(transaction)?;
+        Some(self.market.book(pair)?.sells().get(&key)?.amount())
+    }
+
+    fn cancel(
+        &self,
+        account: AccountId,
+        cancel: &CancelOffer,
+        standing: impl FnOnce() -> Option<Amount>,
+        taken: &mut Taken,
+        outcome: &mut Outcome,
+    ) -> Result<(), DropReason> {
+        let pair = self.pair(cancel.market, cancel.sell, cancel.buy)?;
+        let key = cancelled_key(account, cancel);
+        let id = key.id;
+        let amount = standing().ok_or(DropReason::UnknownOffer)?;
         if taken.cancelled.contains(&id) {
             return Err(DropReason::CancelledTwice);
         }
@@ -350,7 +378,7 @@ impl View<'_> {
         outcome.cancelled.push(key);
         outcome.cancelled_pairs.push(self.table.number(pair));
         let then = Then::Cancelled { buy: cancel.buy, sequence: cancel.sequence };
-        outcome.effects.push(Effect { asset: cancel.sell, account, amount: offer.amount(), then });
+        outcome.effects.push(Effect { asset: cancel.sell, account, amount, then });
         Ok(())
     }
 

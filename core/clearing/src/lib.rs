@@ -22,6 +22,7 @@
 
 pub mod fork_join;
 mod honour;
+mod lookup;
 mod many_pairs;
 mod market;
 mod offer;

@@ -67,6 +67,45 @@ fn sooner<T: Stands>(offers: &[T], key: &OfferKey) -> usize {
     low + offers[low..high].partition_point(|offer| offer.key() < *key)
 }
 
+/// Searches that go on together: about as many as a processor can wait for.
+pub(crate) const TOGETHER: usize = 16;
+
+/// How many of these have a lower key, for each of some keys in ascending order. Of few keys in a large book the binary searches go on side by
+/// side, a step of each at a time: a search waits for memory at each step, and so a processor waits for all of them together.
+fn places_below<T: Stands>(offers: &[T], keys: impl ExactSizeIterator<Item = OfferKey>) -> Vec<usize> {
+    let mut places = Vec::with_capacity(keys.len());
+    if keys.len() > offers.len() / 8 {
+        let mut from = 0;
+        for key in keys {
+            from += sooner(&offers[from..], &key);
+            places.push(from);
+        }
+        return places;
+    }
+    let keys: Vec<OfferKey> = keys.collect();
+    for keys in keys.chunks(TOGETHER) {
+        let (mut at, mut left) = ([0; TOGETHER], offers.len());
+        while left > 1 {
+            let half = left / 2;
+            for (at, key) in at.iter_mut().zip(keys) {
+                *at += if is_at_most(key, &offers[*at + half - 1].key()) { 0 } else { half };
+            }
+            left -= half;
+        }
+        places
+            .extend(at.iter().zip(keys).map(|(at, key)| at + usize::from(offers.get(*at).is_some_and(|offer| offer.key() < *key))));
+    }
+    places
+}
+
+/// Whether a key comes before another or is the same: without a branch, since which way one goes is a coin toss to the processor.
+#[inline]
+pub(crate) fn is_at_most(a: &OfferKey, b: &OfferKey) -> bool {
+    let high = |key: &OfferKey| u128::from(key.limit.bits()) << 64 | u128::from(key.tie);
+    let (high_a, high_b) = (high(a), high(b));
+    (high_a < high_b) | ((high_a == high_b) & (a.id <= b.id))
+}
+
 /// Where a change of a pair goes: places before it, in ascending order.
 #[derive(Debug)]
 pub(crate) struct Places {
@@ -149,26 +188,24 @@ impl<T: Stands> PairOffers<T> {
     pub(crate) fn locate(&self, removed: &mut [OfferKey], added: &mut [T]) -> Result<Places, MarketError> {
         removed.sort_unstable();
         added.sort_unstable_by_key(T::key);
-        let mut places = Places { removed: Vec::with_capacity(removed.len()), added: Vec::with_capacity(added.len()) };
-        let mut from = 0;
         let offers = self.as_slice();
-        for key in &*removed {
-            from += sooner(&offers[from..], key);
-            if offers.get(from).is_none_or(|offer| offer.key() != *key) {
+        let places = Places {
+            removed: places_below(offers, removed.iter().copied()),
+            added: places_below(offers, added.iter().map(T::key)),
+        };
+        let mut last = None;
+        for (key, place) in removed.iter().zip(&places.removed) {
+            // Named once more it is not found.
+            if offers.get(*place).is_none_or(|offer| offer.key() != *key) || last.replace(*place) == Some(*place) {
                 return Err(MarketError::UnknownOffer(*key));
             }
-            places.removed.push(from);
-            // Named once more it is not found.
-            from += 1;
         }
-        let (mut from, mut last) = (0, None);
-        for key in added.iter().map(T::key) {
-            from += sooner(&offers[from..], &key);
-            let stands = offers.get(from).is_some_and(|offer| offer.key() == key);
-            if last.replace(key) == Some(key) || (stands && places.removed.binary_search(&from).is_err()) {
+        let mut last = None;
+        for (key, place) in added.iter().map(T::key).zip(&places.added) {
+            let stands = offers.get(*place).is_some_and(|offer| offer.key() == key);
+            if last.replace(key) == Some(key) || (stands && places.removed.binary_search(place).is_err()) {
                 return Err(MarketError::DuplicateOffer(key));
             }
-            places.added.push(from);
         }
         Ok(places)
     }
@@ -408,6 +445,38 @@ impl<T: Stands> PairOffers<T> {
             Some(Split { full_count: reaching + 1, part: Amount::ZERO })
         } else {
             Some(Split { full_count: reaching, part })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::offer::OfferId;
+
+    fn offer((limit, id): (u64, u64)) -> Offer {
+        let limit = BatchPrice::from_bits(BatchPrice::ONE.bits() + (limit << 50)).unwrap();
+        Offer::new(limit, id % 3, OfferId(id), Amount::new(1_000_000).unwrap()).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn places_are_those_of_a_search_for_each(
+            stands in prop::collection::vec((0_u64..5, 0_u64..900), 0..400),
+            keys in prop::collection::vec((0_u64..5, 0_u64..900), 0..50),
+        ) {
+            let sorted = |all: Vec<(u64, u64)>| {
+                let mut offers: Vec<Offer> = all.into_iter().map(offer).collect();
+                offers.sort_unstable_by_key(Offer::key);
+                offers
+            };
+            let (offers, keys) = (sorted(stands), sorted(keys));
+            let alone = keys.iter().map(|key| offers.partition_point(|offer| offer.key() < key.key()));
+            prop_assert_eq!(places_below(&offers, keys.iter().map(Offer::key)), alone.collect::<Vec<_>>());
         }
     }
 }
