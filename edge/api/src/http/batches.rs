@@ -10,7 +10,7 @@ use walras_access::Refusal;
 use walras_batch_signatures::check_key;
 use walras_gateway::Allowance;
 use walras_market_data::limits::OUTCOMES_MAX;
-use walras_ports::{Catalog, batch_look, check_transaction, demand_curve, transaction_outcomes};
+use walras_ports::{Catalog, batch_look, demand_curve, transaction_outcomes};
 use walras_types::{AssetId, BatchMarketId, BatchOperation, DropReason, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
@@ -153,31 +153,7 @@ fn read(place: usize, text: &str) -> Result<SignedTransaction, Refusal> {
 
 /// Why a transaction is not collected that its batch would leave out in any case.
 fn of_drop(place: usize, reason: DropReason) -> Refusal {
-    let of = match reason {
-        DropReason::ZeroAmount | DropReason::Unfillable => RejectReason::AmountOutOfRange,
-        DropReason::UnknownAsset => RejectReason::UnknownAsset,
-        DropReason::UnknownRecipient => RejectReason::UnknownAccount,
-        DropReason::NotIssuer => RejectReason::Forbidden,
-        DropReason::PoolTooSmall | DropReason::DepositTooSmall => RejectReason::AmountOutOfRange,
-        DropReason::UnknownPool | DropReason::PoolTerms | DropReason::SharesOverdrawn | DropReason::TooManyPools => {
-            RejectReason::Malformed
-        }
-        DropReason::UnknownAccount
-        | DropReason::Suspended
-        | DropReason::SequenceTwice
-        | DropReason::SequenceOutOfWindow
-        | DropReason::UnknownMarket
-        | DropReason::EqualAssets
-        | DropReason::UnknownOffer
-        | DropReason::CancelledTwice
-        | DropReason::PaysItself
-        | DropReason::SupplyOverflow
-        | DropReason::KeyTaken
-        | DropReason::KeyTwice
-        | DropReason::Overdraft
-        | DropReason::TooManyAccounts => RejectReason::Malformed,
-    };
-    Refusal::new(of, format!("transactions[{place}]: {}", reason.advice()))
+    Refusal::new(reason.refusal(), format!("transactions[{place}]: {}", reason.advice()))
 }
 
 fn result_of(result: Result<Value, Refusal>) -> Value {
@@ -196,7 +172,7 @@ async fn checked(
         let check = move |v: &walras_ports::View<'_>| {
             let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
                 let signed = one?;
-                check_transaction(v.engine, market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
+                v.engine.check_transaction(market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
                 Ok(signed)
             };
             (first..).zip(some).map(check).collect::<Vec<_>>()
