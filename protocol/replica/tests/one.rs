@@ -563,13 +563,17 @@ fn a_leader_goes_on_with_an_order_that_is_carried_out_in_steps() {
 /// A batch market of two assets, with a key and funds for the account, in which so many transactions fit a batch.
 fn open_batch_market(venue: &mut Venue, transactions_max: u32) {
     let asset = |id, name| {
-        Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals: 2 }))
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset: AssetId(id),
+            symbol: Symbol::new(name).expect("a letter"),
+            decimals: 2,
+        }))
     };
     let spec = BatchMarketSpec {
         market: MARKET,
-        symbol: Symbol::new("MAIN").unwrap(),
-        commission: Commission::new(15).unwrap(),
-        mu: Mu::new(10).unwrap(),
+        symbol: Symbol::new("MAIN").expect("four letters"),
+        commission: Commission::new(15).expect("an exponent"),
+        mu: Mu::new(10).expect("an exponent"),
         lower_bounds: LowerBounds::BestEffort,
         quality: QualityMax::NONE,
         intake: Intake::Filter,
@@ -592,13 +596,13 @@ fn open_batch_market(venue: &mut Venue, transactions_max: u32) {
     for command in commands {
         let waiter = venue.submit(command);
         venue.pass(5 * MS);
-        assert!(venue.command_answer(waiter).unwrap().is_ok());
+        assert!(venue.command_answer(waiter).is_some_and(|answer| answer.is_ok()));
     }
 }
 
 /// A frame's item: a payment to account `to`, under a signature.
 fn payment(sequence: u64, to: u32, units: u64, signature: [u8; SIGNATURE_BYTES]) -> Vec<u8> {
-    let payment = Payment { to: AccountId(to), asset: AssetId(0), amount: Amount::new(units).unwrap() };
+    let payment = Payment { to: AccountId(to), asset: AssetId(0), amount: Amount::new(units).expect("an amount") };
     let operation = BatchOperation::Payment(payment);
     let transaction = BatchTransaction { account: ACCOUNT, sequence: TransactionSeq(sequence), operation };
     let (mut bytes, mut item) = (Vec::new(), Vec::new());
