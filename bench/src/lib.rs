@@ -40,6 +40,7 @@ pub mod replication;
 pub mod report;
 pub mod sharing;
 pub mod siege;
+pub mod signed_flow;
 pub mod simulation;
 pub mod standing;
 pub mod statistics;

@@ -10,7 +10,7 @@ use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
     batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises, recovery,
-    replay, replay_files, replication, siege, simulation, standing,
+    replay, replay_files, replication, siege, signed_flow, simulation, standing,
 };
 
 #[global_allocator]
@@ -221,7 +221,9 @@ fn run_clearing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_batch(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
-    batch::run(&batch::Config { rounds, is_full: !options.small }, report)
+    batch::run(&batch::Config { rounds, is_full: !options.small }, report)?;
+    let (walras, scratch) = (walras()?, options.streams.clone());
+    signed_flow::run(&signed_flow::Config { walras, scratch, rounds, is_full: !options.small }, report)
 }
 
 fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {

@@ -47,6 +47,7 @@
 //! [`SESSION_WINDOW`]: walras_types::limits::SESSION_WINDOW
 #![deny(clippy::float_arithmetic)]
 
+mod batch_checks;
 mod batch_queries;
 mod batch_snapshot;
 mod batches;

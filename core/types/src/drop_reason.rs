@@ -1,5 +1,7 @@
 //! Why a transaction is not in a block. Numbers are stable: they are on the wire and in clients' programs.
 
+use crate::RejectReason;
+
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $advice:literal;)*) => {
         /// Why a transaction was left out of its block.
@@ -90,6 +92,35 @@ drop_reasons! {
 }
 
 impl DropReason {
+    /// As what a transaction is refused that no batch would keep, for this reason.
+    #[must_use]
+    pub const fn refusal(self) -> RejectReason {
+        match self {
+            Self::ZeroAmount | Self::Unfillable | Self::PoolTooSmall | Self::DepositTooSmall => RejectReason::AmountOutOfRange,
+            Self::UnknownAsset => RejectReason::UnknownAsset,
+            Self::UnknownRecipient => RejectReason::UnknownAccount,
+            Self::NotIssuer => RejectReason::Forbidden,
+            Self::UnknownAccount
+            | Self::Suspended
+            | Self::SequenceTwice
+            | Self::SequenceOutOfWindow
+            | Self::UnknownMarket
+            | Self::EqualAssets
+            | Self::UnknownOffer
+            | Self::CancelledTwice
+            | Self::PaysItself
+            | Self::SupplyOverflow
+            | Self::KeyTaken
+            | Self::KeyTwice
+            | Self::Overdraft
+            | Self::TooManyAccounts
+            | Self::UnknownPool
+            | Self::PoolTerms
+            | Self::SharesOverdrawn
+            | Self::TooManyPools => RejectReason::Malformed,
+        }
+    }
+
     /// True if this reason drops only the offending transaction: it is invalid by itself, or another account asks for the same key.
     /// Any other reason drops all of the account's transactions in the batch, because of what they add up to. So what others send
     /// costs an account one transaction at most.

@@ -12,10 +12,14 @@ use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 use crate::event::{Event, OrderEvent};
 use crate::event_codec::{decode_event, encode_event};
 
+mod transactions;
+
+pub use transactions::*;
+
 /// The version of this protocol. A logon with another one is refused.
 pub const ORDER_ENTRY_VERSION: u16 = 3;
 
-/// Most bytes that follow a frame's length.
+/// Most bytes that follow a frame's length; a frame of transactions may have [`TRANSACTIONS_FRAME_LEN_MAX`].
 pub const FRAME_LEN_MAX: usize = 1_024;
 
 /// Bytes of a frame's length.
@@ -154,6 +158,8 @@ pub enum ClientMessage<'a> {
     Logout,
     /// Nobody but who logged on has written the frames since the last seal.
     Seal([u8; SEAL_BYTES]),
+    /// Signed transactions of a batch market.
+    Transactions(SignedTransactions<'a>),
 }
 
 /// The session is there.
@@ -241,6 +247,8 @@ pub enum VenueMessage<'a> {
     Late(Late),
     /// The answer to a ping, with its number.
     Pong(u64),
+    /// What came of the transactions of a frame.
+    Transactions(TransactionResults<'a>),
     /// The connection ends.
     Bye {
         /// Why.
@@ -454,18 +462,41 @@ pub fn decode_report_event(bytes: &[u8]) -> Result<ReportEvent, DecodeError> {
 /// A frame without its length, and the bytes that follow it.
 pub type FrameAndRest<'a> = (&'a [u8], &'a [u8]);
 
+/// Which frames may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameSizes {
+    /// Up to [`FRAME_LEN_MAX`]: those of the venue, and those of a client that has not logged on.
+    Short,
+    /// Up to [`TRANSACTIONS_FRAME_LEN_MAX`]: those of a client that has.
+    Transactions,
+}
+
 /// The first frame of a stream; `None` when its end has not come yet.
 pub fn split_frame(bytes: &[u8]) -> Result<Option<FrameAndRest<'_>>, DecodeError> {
+    split_frame_of(bytes, FrameSizes::Short)
+}
+
+/// The same where other frames may come.
+pub fn split_frame_of(bytes: &[u8], sizes: FrameSizes) -> Result<Option<FrameAndRest<'_>>, DecodeError> {
     let Some((len, rest)) = bytes.split_first_chunk::<FRAME_HEADER_BYTES>() else { return Ok(None) };
-    let len = frame_len(*len)?;
+    let len = frame_len_of(*len, sizes)?;
     Ok(rest.split_at_checked(len))
 }
 
 /// How many bytes follow a frame's length.
 pub fn frame_len(header: [u8; FRAME_HEADER_BYTES]) -> Result<usize, DecodeError> {
+    frame_len_of(header, FrameSizes::Short)
+}
+
+/// The same where other frames may come.
+pub fn frame_len_of(header: [u8; FRAME_HEADER_BYTES], sizes: FrameSizes) -> Result<usize, DecodeError> {
+    let (len_max, expected) = match sizes {
+        FrameSizes::Short => (FRAME_LEN_MAX, "a frame's length from 1 to 1,024"),
+        FrameSizes::Transactions => (TRANSACTIONS_FRAME_LEN_MAX, "a frame's length from 1 to 28,941"),
+    };
     match usize::try_from(u32::from_le_bytes(header)) {
-        Ok(len) if (1..=FRAME_LEN_MAX).contains(&len) => Ok(len),
-        _ => Err(DecodeError::layout(0, "a frame's length from 1 to 1,024")),
+        Ok(len) if (1..=len_max).contains(&len) => Ok(len),
+        _ => Err(DecodeError::layout(0, expected)),
     }
 }
 
@@ -474,7 +505,11 @@ pub fn seal_of(frame: &[u8]) -> Result<Option<[u8; SEAL_BYTES]>, DecodeError> {
     match frame.first() {
         Some(&SEAL_KIND) => match decode_client(frame)? {
             ClientMessage::Seal(seal) => Ok(Some(seal)),
-            ClientMessage::Logon(_) | ClientMessage::Submit { .. } | ClientMessage::Ping(_) | ClientMessage::Logout => Ok(None),
+            ClientMessage::Logon(_)
+            | ClientMessage::Submit { .. }
+            | ClientMessage::Ping(_)
+            | ClientMessage::Logout
+            | ClientMessage::Transactions(_) => Ok(None),
         },
         Some(_) | None => Ok(None),
     }
@@ -494,7 +529,8 @@ pub fn decode_client(frame: &[u8]) -> Result<ClientMessage<'_>, DecodeError> {
         3 => ClientMessage::Ping(r.u64()?),
         4 => ClientMessage::Logout,
         SEAL_KIND => ClientMessage::Seal(r.array("a seal of 16 bytes")?),
-        _ => return Err(DecodeError::layout(0, "a client's message 1 to 5")),
+        6 => ClientMessage::Transactions(SignedTransactions::get(r)?),
+        _ => return Err(DecodeError::layout(0, "a client's message 1 to 6")),
     };
     r.clone().finish()?;
     Ok(message)
@@ -537,7 +573,8 @@ pub fn decode_venue(frame: &[u8]) -> Result<VenueMessage<'_>, DecodeError> {
             venue_key: r.array("a public key of 32 bytes")?,
             sealing: Wire::get(r)?,
         }),
-        _ => return Err(DecodeError::layout(0, "a message of the venue, 129 to 137")),
+        138 => VenueMessage::Transactions(TransactionResults::get(r)?),
+        _ => return Err(DecodeError::layout(0, "a message of the venue, 129 to 138")),
     };
     r.clone().finish()?;
     Ok(message)
@@ -545,7 +582,7 @@ pub fn decode_venue(frame: &[u8]) -> Result<VenueMessage<'_>, DecodeError> {
 
 /// Appends a frame with what a client says. A text longer than its bound is cut.
 pub fn encode_client(message: &ClientMessage<'_>, buffer: &mut Vec<u8>) {
-    frame(buffer, |w| match message {
+    frame(buffer, TRANSACTIONS_FRAME_LEN_MAX, |w| match message {
         ClientMessage::Logon(logon) => {
             w.u8(1);
             logon.terms.put(w);
@@ -567,13 +604,17 @@ pub fn encode_client(message: &ClientMessage<'_>, buffer: &mut Vec<u8>) {
             w.u8(SEAL_KIND);
             w.0.extend_from_slice(seal);
         }
+        ClientMessage::Transactions(m) => {
+            w.u8(6);
+            m.put(w);
+        }
     });
 }
 
 /// Appends a frame with what the venue says. A text longer than its bound is cut; an address longer than its bound is left out.
 #[inline]
 pub fn encode_venue(message: &VenueMessage<'_>, buffer: &mut Vec<u8>) {
-    frame(buffer, |w| match message {
+    frame(buffer, FRAME_LEN_MAX, |w| match message {
         VenueMessage::Welcome(m) => {
             w.u8(137);
             w.u16(m.versions.0);
@@ -624,6 +665,10 @@ pub fn encode_venue(message: &VenueMessage<'_>, buffer: &mut Vec<u8>) {
             w.u8(134);
             w.u64(*number);
         }
+        VenueMessage::Transactions(m) => {
+            w.u8(138);
+            m.put(w);
+        }
         VenueMessage::Bye { reason, text } => {
             w.u8(135);
             w.u16(reason.number());
@@ -635,14 +680,14 @@ pub fn encode_venue(message: &VenueMessage<'_>, buffer: &mut Vec<u8>) {
 }
 
 #[inline]
-fn frame(buffer: &mut Vec<u8>, put: impl FnOnce(&mut Writer<'_>)) {
+fn frame(buffer: &mut Vec<u8>, len_max: usize, put: impl FnOnce(&mut Writer<'_>)) {
     let start = buffer.len();
     let w = &mut Writer(buffer);
     w.u32(0);
     put(w);
     let len = buffer.len() - start - FRAME_HEADER_BYTES;
-    assert!(len <= FRAME_LEN_MAX, "a command or event longer than MESSAGE_BYTES_MAX was given to the encoder");
-    let len = u32::try_from(len).expect("a frame has at most 1,024 bytes");
+    assert!(len <= len_max, "a command or event longer than MESSAGE_BYTES_MAX was given to the encoder");
+    let len = u32::try_from(len).expect("a frame has far fewer than 2^32 bytes");
     buffer[start..start + FRAME_HEADER_BYTES].copy_from_slice(&len.to_le_bytes());
 }
 

@@ -2,6 +2,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use walras_types::BatchMarketId;
+
 use super::*;
 
 fn logon_terms() -> impl Strategy<Value = LogonTerms> {
@@ -41,8 +43,9 @@ fn check_client(message: &ClientMessage<'_>) {
         bytes
     };
     let bytes = again(message);
-    let (frame, rest) = split_frame(&bytes).unwrap().unwrap();
-    assert!(rest.is_empty() && split_frame(&bytes[..bytes.len() - 1]).unwrap().is_none());
+    let split = |bytes| split_frame_of(bytes, FrameSizes::Transactions);
+    let (frame, rest) = split(&bytes).unwrap().unwrap();
+    assert!(rest.is_empty() && split(&bytes[..bytes.len() - 1]).unwrap().is_none());
     check(&bytes, message, decode_client(frame).ok(), again);
 }
 
@@ -71,6 +74,15 @@ proptest! {
         check_client(&ClientMessage::Ping(number));
         check_client(&ClientMessage::Logout);
         check_client(&ClientMessage::Seal(seal));
+        let mut items = Vec::new();
+        let count = 1 + number as usize % TRANSACTIONS_PER_FRAME_MAX;
+        for signed in command.chunks(SIGNED_TRANSACTION_BYTES_MAX).cycle().take(count) {
+            assert!(push_signed_bytes(signed, &mut items));
+        }
+        let transactions = SignedTransactions::new(number, BatchMarketId(3), &items).unwrap();
+        prop_assert_eq!(transactions.count(), count);
+        prop_assert!(transactions.iter().eq(command.chunks(SIGNED_TRANSACTION_BYTES_MAX).cycle().take(count)));
+        check_client(&ClientMessage::Transactions(transactions));
     }
 
     #[test]
@@ -91,10 +103,17 @@ proptest! {
         check_venue(&VenueMessage::Late(Late { session_seq, late_ns: a }));
         check_venue(&VenueMessage::Pong(a));
         check_venue(&VenueMessage::Bye { reason: bye, text: &text });
+        let mut results = Vec::new();
+        let each = [rejected, Some(reason), None];
+        let count = 1 + a as usize % TRANSACTIONS_PER_FRAME_MAX;
+        each.iter().cycle().take(count).for_each(|result| push_result(*result, &mut results));
+        let told = TransactionResults::new(a, wait.map(|first| (first, b)), wait, &results).unwrap();
+        prop_assert!(told.count() == count && told.iter().eq(each.into_iter().cycle().take(count)));
+        check_venue(&VenueMessage::Transactions(told));
     }
 
     #[test]
-    fn bytes_that_are_read_are_written_the_same_and_the_others_say_where(kind in select(&[1u8, 2, 3, 4, 5, 129, 130, 131, 132, 133, 134, 135, 136, 137, 9]), body in vec(prop_oneof![0u8..4, any::<u8>()], 0..120)) {
+    fn bytes_that_are_read_are_written_the_same_and_the_others_say_where(kind in select(&[1u8, 2, 3, 4, 5, 6, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 9]), body in vec(prop_oneof![0u8..4, any::<u8>()], 0..120)) {
         let frame: Vec<u8> = std::iter::once(kind).chain(body).collect();
         let mut again = Vec::new();
         match decode_client(&frame) {
@@ -178,4 +197,32 @@ fn a_report_never_names_the_other_party() {
     let mut bytes = Vec::new();
     encode_event(&Event::Order(OrderEvent::Traded(traded)), &mut bytes);
     assert!(decode_report_event(&bytes).is_err());
+}
+
+#[test]
+fn a_frame_of_transactions_has_the_shape_that_it_announces() {
+    let mut items = Vec::new();
+    assert!(!push_signed_bytes(&[], &mut items) && !push_signed_bytes(&[0; SIGNED_TRANSACTION_BYTES_MAX + 1], &mut items));
+    assert!(SignedTransactions::new(1, BatchMarketId(0), &items).is_err(), "none");
+    for _ in 0..TRANSACTIONS_PER_FRAME_MAX {
+        assert!(push_signed_bytes(&[7; SIGNED_TRANSACTION_BYTES_MAX], &mut items));
+    }
+    let full = SignedTransactions::new(1, BatchMarketId(0), &items).unwrap();
+    let mut bytes = Vec::new();
+    encode_client(&ClientMessage::Transactions(full), &mut bytes);
+    assert_eq!(bytes.len(), FRAME_HEADER_BYTES + TRANSACTIONS_FRAME_LEN_MAX);
+    assert!(split_frame(&bytes).is_err(), "too long for any other frame");
+    assert!(push_signed_bytes(&[7], &mut items));
+    assert!(SignedTransactions::new(1, BatchMarketId(0), &items).is_err(), "one too many");
+
+    let frame = &bytes[FRAME_HEADER_BYTES..];
+    for cut in [0, 1, 12, 13, 14, 125, frame.len() - 1] {
+        assert!(decode_client(&frame[..cut]).is_err(), "cut at {cut}");
+    }
+    for (at, wrong) in [(11, 1), (11, 255), (12, 0), (12, 2), (13, 0), (13, 113), (13, 255), (126, 1)] {
+        let mut other = frame.to_vec();
+        other[at] = wrong;
+        assert!(decode_client(&other).is_err(), "byte {at} is {wrong}");
+    }
+    assert!(decode_client(&[frame, &[0]].concat()).is_err(), "one byte more");
 }

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use walras_clearing::{BatchMarket, Offer, OfferId, Pair, PairOffers};
+use walras_clearing::{BatchMarket, Offer, Pair, PairOffers};
 use walras_engine::{BatchMarketView, Engine, FeeInForce};
 use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers, TransactionOutcome};
-use walras_types::limits::{POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
-use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, DropReason, IssuedAmount,
-    OfferName,
-};
+use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason};
 use walras_wire::BatchMarketSpec;
 
 /// A batch market as it stands, copied out of the state.
@@ -129,80 +125,6 @@ pub fn transaction_outcomes(
         (None, _) => TransactionStage::Cleared,
     };
     market.offers().outcomes_newest_first(account).map(|outcome| (stage(&outcome), outcome)).collect()
-}
-
-/// Whether a transaction is no good whatever else its batch holds, and why: so its sender hears it at once and not when the batch is
-/// closed. It may be dropped all the same.
-///
-/// # Errors
-/// The reason for which it would be dropped.
-pub fn check_transaction(engine: &Engine, market: BatchMarketId, transaction: &BatchTransaction) -> Result<(), DropReason> {
-    let Some(view) = engine.batch_market(market) else { return Ok(()) };
-    let traded = |sell: AssetId, buy: AssetId| match (view.assets.contains(&sell), view.assets.contains(&buy)) {
-        (true, true) if sell == buy => Err(DropReason::EqualAssets),
-        (true, true) => Ok(()),
-        (false, _) | (_, false) => Err(DropReason::UnknownAsset),
-    };
-    let of_some = |asset: AssetId, amount: Amount| {
-        if asset.0 as usize >= engine.assets().len() {
-            return Err(DropReason::UnknownAsset);
-        }
-        if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
-    };
-    match &transaction.operation {
-        BatchOperation::CreateAccount(_) => Ok(()),
-        BatchOperation::CreateOffer(create) => {
-            traded(create.sell, create.buy)?;
-            of_some(create.sell, create.amount)?;
-            Offer::new(create.limit, 0, OfferId(0), create.amount).map(|_| ()).map_err(|_| DropReason::Unfillable)
-        }
-        BatchOperation::CancelOffer(cancel) => traded(cancel.sell, cancel.buy),
-        BatchOperation::Payment(payment) => {
-            of_some(payment.asset, payment.amount)?;
-            if payment.to == transaction.account {
-                return Err(DropReason::PaysItself);
-            }
-            if payment.to.0 >= accounts_soon(engine) { Err(DropReason::UnknownRecipient) } else { Ok(()) }
-        }
-        BatchOperation::CreatePool(create) => {
-            traded(create.assets[0], create.assets[1])?;
-            if !create.rule.is_possible() || create.fee_ppm > POOL_FEE_PPM_MAX {
-                return Err(DropReason::PoolTerms);
-            }
-            let is_enough = create.amounts.iter().all(|amount| amount.get() >= POOL_RESERVE_MIN);
-            if is_enough { Ok(()) } else { Err(DropReason::PoolTooSmall) }
-        }
-        BatchOperation::DepositToPool(deposit) => {
-            if deposit.amounts.iter().any(|amount| amount.is_zero()) {
-                return Err(DropReason::DepositTooSmall);
-            }
-            known_pool(engine, market, deposit.pool)
-        }
-        BatchOperation::WithdrawFromPool(withdraw) => {
-            if withdraw.shares.is_zero() {
-                return Err(DropReason::ZeroAmount);
-            }
-            known_pool(engine, market, withdraw.pool)
-        }
-        BatchOperation::Issue(IssuedAmount { asset, amount }) | BatchOperation::Burn(IssuedAmount { asset, amount }) => {
-            of_some(*asset, *amount)?;
-            if engine.issuer(*asset) == Some(transaction.account) { Ok(()) } else { Err(DropReason::NotIssuer) }
-        }
-    }
-}
-
-/// Whether a pool stands: one that the batch that collects creates does not yet, and takes nothing in that batch.
-fn known_pool(engine: &Engine, market: BatchMarketId, pool: OfferName) -> Result<(), DropReason> {
-    if engine.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
-}
-
-/// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.
-fn accounts_soon(engine: &Engine) -> u32 {
-    let may_open = |view: BatchMarketView<'_>| {
-        let closed = view.closed.map_or(0, |_| view.spec.transactions_max);
-        u32::try_from(view.collected).unwrap_or(u32::MAX).saturating_add(closed)
-    };
-    engine.batch_markets().map(may_open).fold(engine.account_count(), u32::saturating_add)
 }
 
 /// Supply and demand of a pair, in the batch that is closed or else in the last block: what stands, and what traded there. `None`

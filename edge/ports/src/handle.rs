@@ -18,7 +18,7 @@ use crate::feed::{ConnectionId, HoldStatus, HoldView, Shared, Subscription};
 use crate::numbered::Asker;
 use crate::outcome::Answer;
 use crate::request::{ClusterRequest, Inbound, Request, View};
-use crate::signatures::Signatures;
+use crate::signatures::{Signatures, Verdicts};
 use crate::stages::{Stage, Stages};
 use crate::status::Status;
 use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome};
@@ -175,10 +175,7 @@ impl VenueHandle {
         market: BatchMarketId,
         transactions: Vec<SignedTransaction>,
     ) -> Vec<Result<Outcome, NoOutcome>> {
-        let judged = match self.0.signatures.check(market, transactions.clone()) {
-            Ok(answer) => answer.await.map_err(|_| RejectReason::VenueNotReady),
-            Err(reason) => Err(reason),
-        };
+        let judged = self.0.signatures.check(market, transactions.clone()).await.map_err(|_| RejectReason::VenueNotReady);
         let mut outcomes = Vec::with_capacity(transactions.len());
         for submitted in self.submit_judged(market, &transactions, judged) {
             outcomes.push(match submitted {
@@ -195,10 +192,7 @@ impl VenueHandle {
         market: BatchMarketId,
         transactions: Vec<SignedTransaction>,
     ) -> Vec<Result<Outcome, NoOutcome>> {
-        let judged = match self.0.signatures.check(market, transactions.clone()) {
-            Ok(answer) => answer.blocking_recv().map_err(|_| RejectReason::VenueNotReady),
-            Err(reason) => Err(reason),
-        };
+        let judged = self.0.signatures.check(market, transactions.clone()).blocking_recv().map_err(|_| RejectReason::VenueNotReady);
         let submitted = self.submit_judged(market, &transactions, judged).into_iter();
         let outcome = |submitted: Result<Answer, RejectReason>| match submitted {
             Ok(answer) => answer.blocking_recv().unwrap_or(Err(NoOutcome::GONE)),
@@ -211,7 +205,7 @@ impl VenueHandle {
         &self,
         market: BatchMarketId,
         transactions: &[SignedTransaction],
-        judged: Result<Vec<Result<(), RejectReason>>, RejectReason>,
+        judged: Result<Verdicts, RejectReason>,
     ) -> Vec<Result<Answer, RejectReason>> {
         let submit = |(place, signed): (usize, &SignedTransaction)| {
             match &judged {

@@ -37,9 +37,7 @@ mod visits;
 
 pub use account::{AccountPart, AccountPush, AccountWatch, OrderUpdate, balances};
 pub use account_fee::fee_in_units;
-pub use batches::{
-    BatchLook, BatchPush, DemandCurve, TransactionStage, batch_look, check_transaction, demand_curve, transaction_outcomes,
-};
+pub use batches::{BatchLook, BatchPush, DemandCurve, TransactionStage, batch_look, demand_curve, transaction_outcomes};
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
 pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, PeerView, TreeView};
 pub use doorbell::Doorbell;
@@ -53,7 +51,7 @@ pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, Inbound, Queues, Request, View};
 pub use rounds::{RoundOfVisits, VISITS_PER_ROUND};
 pub use shards::{RelayHandle, RelayReport, Shards, TRANSFERS_AT_ONCE};
-pub use signatures::{Changes, KeyRing, Signatures};
+pub use signatures::{Changes, KeyRing, Signatures, Verdicts};
 pub use stages::{QUANTILES, RECENT, Stage, StageView, Stages, TIMED_ONE_OF};
 pub use status::{DemoStatus, Progress, Status};
 pub use visits::{

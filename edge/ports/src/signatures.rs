@@ -7,8 +7,8 @@ use std::num::NonZero;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, never, select, unbounded};
 use tokio::sync::oneshot;
 use tracing::error;
-use walras_batch_signatures::{CHUNK_MAX, KeyCache, SignedItem, Verifier};
-use walras_types::{AccountId, BatchMarketId, PublicKey, RejectReason};
+use walras_batch_signatures::{CHUNK_MAX, KeyCache, SignedItem, Verifier, check_key};
+use walras_types::{AccountId, BatchMarketId, BatchOperation, PublicKey, RejectReason};
 use walras_wire::batch::{SignedTransaction, SigningDomain, encode_signed_transaction};
 
 /// Requests that wait for the thread.
@@ -81,11 +81,26 @@ impl Known {
     }
 }
 
+/// Of each transaction, that it is signed as it must be, or why not.
+pub type Verdicts = Vec<Result<(), RejectReason>>;
+
 /// Signed transactions for one market, and who wants to know.
 struct Job {
     market: BatchMarketId,
     transactions: Vec<SignedTransaction>,
-    reply: oneshot::Sender<Vec<Result<(), RejectReason>>>,
+    reply: Box<dyn FnOnce(Vec<SignedTransaction>, Verdicts) + Send>,
+}
+
+impl Job {
+    fn answer(self, verdicts: Verdicts) {
+        (self.reply)(self.transactions, verdicts);
+    }
+
+    /// The same of all.
+    fn refuse(self, reason: RejectReason) {
+        let verdicts = vec![Err(reason); self.transactions.len()];
+        self.answer(verdicts);
+    }
 }
 
 /// Checks signatures; clone it freely. The thread ends when the last clone is gone.
@@ -103,16 +118,27 @@ impl Signatures {
     }
 
     /// Whether each transaction is signed for this market by its account.
-    pub fn check(
+    pub fn check(&self, market: BatchMarketId, transactions: Vec<SignedTransaction>) -> oneshot::Receiver<Verdicts> {
+        let (reply, answer) = oneshot::channel();
+        self.check_then(market, transactions, move |_, verdicts| {
+            // The waiter may have gone away.
+            let _ = reply.send(verdicts);
+        });
+        answer
+    }
+
+    /// The same for who does not wait: `reply` is called with the transactions, by the thread that checks signatures, or at once where that
+    /// has too much to do.
+    pub fn check_then(
         &self,
         market: BatchMarketId,
         transactions: Vec<SignedTransaction>,
-    ) -> Result<oneshot::Receiver<Vec<Result<(), RejectReason>>>, RejectReason> {
-        let (reply, answer) = oneshot::channel();
-        match self.jobs.try_send(Job { market, transactions, reply }) {
-            Ok(()) => Ok(answer),
-            Err(TrySendError::Full(_)) => Err(RejectReason::Overloaded),
-            Err(TrySendError::Disconnected(_)) => Err(RejectReason::VenueNotReady),
+        reply: impl FnOnce(Vec<SignedTransaction>, Verdicts) + Send + 'static,
+    ) {
+        match self.jobs.try_send(Job { market, transactions, reply: Box::new(reply) }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => job.refuse(RejectReason::Overloaded),
+            Err(TrySendError::Disconnected(job)) => job.refuse(RejectReason::VenueNotReady),
         }
     }
 }
@@ -169,11 +195,7 @@ fn run(Changes(changes): &Changes, jobs: &Receiver<Job>, threads: NonZero<usize>
 /// Answers all jobs of one market.
 fn judge(verifier: Option<&Verifier>, known: &Known, jobs: Vec<Job>, threads: NonZero<usize>) {
     let Some(verifier) = verifier else {
-        for Job { transactions, reply, .. } in jobs {
-            // The waiter may have gone away.
-            let _ = reply.send(vec![Err(RejectReason::UnknownBatchMarket); transactions.len()]);
-        }
-        return;
+        return jobs.into_iter().for_each(|job| job.refuse(RejectReason::UnknownBatchMarket));
     };
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     for signed in jobs.iter().flat_map(|job| &job.transactions) {
@@ -186,22 +208,26 @@ fn judge(verifier: Option<&Verifier>, known: &Known, jobs: Vec<Job>, threads: No
         .map(|(begin, end)| SignedItem::decode(&bytes[begin..*end]).expect("it was read from such bytes").1)
         .collect();
     let mut holds = verifier.verify(&known.keys, &items, threads).into_iter();
-    for Job { transactions, reply, .. } in jobs {
-        let judged = transactions.iter().map(|signed| {
-            let has_key = known.keys.key(signed.transaction.account).is_some();
-            match holds.next() {
-                Some(true) => Ok(()),
-                Some(false) | None => Err(if has_key { RejectReason::SignatureInvalid } else { RejectReason::NoTransactionKey }),
+    for job in jobs {
+        let judged = job.transactions.iter().map(|SignedTransaction { transaction, .. }| {
+            let has_key = known.keys.key(transaction.account).is_some();
+            match (holds.next(), &transaction.operation) {
+                // An account with such a key could never do anything.
+                (Some(true), BatchOperation::CreateAccount(key)) if check_key(key).is_err() => Err(RejectReason::Malformed),
+                (Some(true), _) => Ok(()),
+                (Some(false) | None, _) if has_key => Err(RejectReason::SignatureInvalid),
+                (Some(false) | None, _) => Err(RejectReason::NoTransactionKey),
             }
         });
-        let _ = reply.send(judged.collect());
+        let judged = judged.collect();
+        job.answer(judged);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use walras_batch_signatures::SigningKey;
-    use walras_types::{Amount, AssetId, BatchOperation, BatchTransaction, Payment, TransactionSeq};
+    use walras_types::{Amount, AssetId, BatchTransaction, Payment, TransactionSeq};
 
     use super::*;
 
@@ -228,13 +254,13 @@ mod tests {
         let mut asked = Vec::new();
         for _ in 0..3 {
             asked.push((
-                signatures.check(main, vec![signed([1; 32], 0, 0), signed([1; 32], 1, 0), signed([2; 32], 2, 2)]).unwrap(),
+                signatures.check(main, vec![signed([1; 32], 0, 0), signed([1; 32], 1, 0), signed([2; 32], 2, 2)]),
                 vec![Ok(()), Err(RejectReason::SignatureInvalid), Err(RejectReason::SignatureInvalid)],
             ));
             let of_other = vec![signed([2; 32], 3, 3), signed([2; 32], 4, 3)];
-            asked.push((signatures.check(other, of_other).unwrap(), vec![Ok(()), Err(RejectReason::NoTransactionKey)]));
+            asked.push((signatures.check(other, of_other), vec![Ok(()), Err(RejectReason::NoTransactionKey)]));
             let of_none = vec![signed([1; 32], 0, 0)];
-            asked.push((signatures.check(BatchMarketId(2), of_none).unwrap(), vec![Err(RejectReason::UnknownBatchMarket)]));
+            asked.push((signatures.check(BatchMarketId(2), of_none), vec![Err(RejectReason::UnknownBatchMarket)]));
         }
         for (answer, expected) in asked {
             assert_eq!(answer.blocking_recv().unwrap(), expected);

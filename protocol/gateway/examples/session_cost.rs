@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use walras_gateway::session::{
     ClientAgreement, Host, LogonHash, LogonRequest, ReportSettings, Reports, Seals, ServerSettings, SessionServer, SessionStart,
-    VenueKeys, signed_logon,
+    TransactionFrame, VenueKeys, signed_logon,
 };
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
@@ -48,6 +48,9 @@ impl Host for Venue {
     fn submit(&mut self, ordinal: Ordinal, command: &Command, _bytes: &[u8]) {
         assert!(matches!(command, Command::Order(OrderCommand::New(_))));
         self.ordinals.push(ordinal);
+    }
+    fn transactions(&mut self, _frame: TransactionFrame) {
+        unreachable!("orders are sent");
     }
 }
 

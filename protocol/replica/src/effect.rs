@@ -9,6 +9,7 @@ use crate::WaiterId;
 use crate::feed::FeedPiece;
 use crate::frozen::FrozenState;
 use crate::outcome::{NoOutcome, NumberedOutcome, Outcome};
+use crate::transactions::VerifyJob;
 
 /// Something for the driver to do, in this order. Where it has an end that the replica must know, the input that reports it is
 /// named.
@@ -44,6 +45,8 @@ pub enum Effect {
     },
     /// Find prices and amounts for a closed batch: [`crate::Replica::on_solved`].
     Solve(SolveJob),
+    /// Check the signatures of these transactions: [`crate::Replica::on_verified`].
+    Verify(VerifyJob),
     /// Give this to the binary feed: it is sent, or kept, and released at its time.
     Publish(FeedPiece),
     /// A local request has its answer.
@@ -109,6 +112,7 @@ impl std::fmt::Debug for Effect {
             Self::LetGo(meta) => write!(f, "LetGo({meta:?})"),
             Self::SendSnapshot { to, meta, .. } => write!(f, "SendSnapshot({to}, {meta:?})"),
             Self::Solve(_) => write!(f, "Solve"),
+            Self::Verify(job) => write!(f, "Verify({}, {} transactions)", job.frame, job.transactions.len()),
             Self::Publish(piece) => write!(f, "Publish({}, {:?})", piece.log_index, piece.part),
             Self::Answer { waiter, answer } => write!(f, "Answer({waiter:?}, {answer:?})"),
             Self::Role(change) => write!(f, "Role({change:?})"),

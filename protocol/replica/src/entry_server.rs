@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use walras_fix_orders::{Catalog, FixServer, Memory};
-use walras_gateway::session::{Ended, Host, SessionServer, SessionStart};
+use walras_gateway::session::{Ended, FrameOutcome, Host, SessionServer, SessionStart};
 use walras_gateway::{Principal, Refusal};
 use walras_sequencer::GatewayTime;
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, TimeNs};
@@ -45,6 +45,13 @@ impl EntryServer {
         match self {
             Self::Binary(server) => server.answer(ordinal, answer, time),
             Self::Fix(server) => server.answer(ordinal, answer, time),
+        }
+    }
+
+    pub(crate) fn transactions_done(&mut self, outcome: &FrameOutcome) {
+        match self {
+            Self::Binary(server) => server.transactions_done(outcome),
+            Self::Fix(_) => unreachable!("FIX has no message for transactions"),
         }
     }
 

@@ -29,6 +29,7 @@ use crate::reads::{ReadBarriers, Reader};
 use crate::replica::ReplicaDisk;
 use crate::state::{Derived, State};
 use crate::timers::Firing;
+use crate::transactions::{TransactionFrames, collected};
 use crate::{Origin, StreamId};
 
 /// Snapshots that may wait to be written.
@@ -60,6 +61,8 @@ pub(crate) struct ReplicaHost<P, D> {
     pub(crate) addresses: BTreeMap<ReplicaId, Arc<str>>,
     /// Where the leader does, as far as it is known.
     pub(crate) leader_address: Arc<str>,
+    /// Frames of transactions without their results.
+    pub(crate) transactions: TransactionFrames,
     /// When the input came.
     pub(crate) at: GatewayTime,
     /// Snapshots that are being written.
@@ -123,6 +126,7 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
                 self.answer(waiter, answer);
             }
             Origin::Opens(stream) => self.opened(stream, engine, applied.events),
+            Origin::Transaction { frame, place } => self.settle_transaction(frame, place, collected(applied.events)),
             Origin::OpensElsewhere(opening) => {
                 let session = open_outcome(engine, applied.events).map(|(session, _)| session);
                 match &mut self.fair {
@@ -130,6 +134,13 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
                     None => self.opened_for_leaf(opening, session),
                 }
             }
+        }
+    }
+
+    /// What came of a transaction of a frame.
+    pub(crate) fn settle_transaction(&mut self, frame: u64, place: u16, result: Result<u64, RejectReason>) {
+        if let Some((stream, outcome)) = self.transactions.settle(frame, place, result) {
+            self.entry.transactions_done(stream, &outcome);
         }
     }
 
@@ -308,6 +319,13 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
             (Origin::Opens(stream), Unresolved::Lost { .. } | Unresolved::InDoubt) => {
                 self.entry.sent_away(stream, &self.leader_address)
             }
+            // It may be sent again, whatever became of it.
+            (Origin::Transaction { frame, place }, Unresolved::Lost { .. } | Unresolved::InDoubt) => {
+                self.settle_transaction(frame, place, Err(RejectReason::NotLeader));
+            }
+            (Origin::Transaction { frame, place }, Unresolved::Unwritten(reason)) => {
+                self.settle_transaction(frame, place, Err(reason));
+            }
             // Its gateway asks again.
             (Origin::OpensElsewhere(_), _) => {}
         }
@@ -406,8 +424,8 @@ pub(crate) fn refuse(origin: Origin, reason: RejectReason, effects: &mut Vec<Eff
             let answer = WaiterAnswer::Command(Err(NoOutcome::Refused(reason)));
             effects.push(Effect::Answer { waiter, answer });
         }
-        // Its gateway asks again.
-        Origin::Opens(_) | Origin::OpensElsewhere(_) => {}
+        // Its gateway asks again. A transaction never waits here: it goes to the sequencer at once.
+        Origin::Opens(_) | Origin::OpensElsewhere(_) | Origin::Transaction { .. } => {}
     }
 }
 

@@ -36,6 +36,7 @@ mod replica;
 mod state;
 mod storage;
 mod timers;
+mod transactions;
 
 use walras_sequencer::RemoteOpening;
 
@@ -52,6 +53,7 @@ pub use replica::{KeptState, PublishSettings, Replica, ReplicaDisk, ReplicaSetti
 pub use state::{Derived, State};
 pub use storage::Storage;
 pub use timers::CancelTimers;
+pub use transactions::VerifyJob;
 
 /// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again;
 /// `serial` never is.
@@ -76,4 +78,11 @@ pub enum Origin {
     Opens(StreamId),
     /// A connection of a gateway, this one perhaps, that waits for its session.
     OpensElsewhere(RemoteOpening),
+    /// A frame of transactions waits for what comes of one of them.
+    Transaction {
+        /// The frame's number at this replica.
+        frame: u64,
+        /// The transaction's place in it.
+        place: u16,
+    },
 }

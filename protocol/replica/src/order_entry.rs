@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use walras_engine::Engine;
 use walras_fix_orders::{Catalog, FixServer, FixSettings, Memory, Secrecy};
-use walras_gateway::session::{Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, VenueKeys};
+use walras_gateway::session::{
+    FrameOutcome, Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, TransactionFrame, VenueKeys,
+};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_sequencer::{GatewayTime, NotTaken};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
@@ -116,6 +118,8 @@ pub struct OrderEntry {
     /// Connections that have something to write, or are over.
     dirty: VecDeque<StreamId>,
     logons: VecDeque<(StreamId, LogonRequest)>,
+    /// Frames of transactions that came.
+    transactions: VecDeque<(StreamId, TransactionFrame)>,
     ends: VecDeque<ConnectionEnd>,
     /// Empty.
     immediate: Vec<Immediate>,
@@ -162,6 +166,7 @@ impl OrderEntry {
             waiting: BTreeMap::new(),
             dirty: VecDeque::new(),
             logons: VecDeque::new(),
+            transactions: VecDeque::new(),
             ends: VecDeque::new(),
             immediate: Vec::new(),
             fix: None,
@@ -231,6 +236,19 @@ impl OrderEntry {
         self.logons.pop_front()
     }
 
+    /// A frame of transactions that came; then say [`Self::transactions_done`].
+    pub(crate) fn next_transactions(&mut self) -> Option<(StreamId, TransactionFrame)> {
+        self.transactions.pop_front()
+    }
+
+    /// What came of a frame of transactions.
+    pub(crate) fn transactions_done(&mut self, stream: StreamId, outcome: &FrameOutcome) {
+        if let Some(connection) = connection_at(&mut self.connections, stream) {
+            connection.server.transactions_done(outcome);
+            self.mark_dirty(stream);
+        }
+    }
+
     /// The verdict on a logon.
     pub(crate) fn on_authenticated(
         &mut self,
@@ -249,11 +267,11 @@ impl OrderEntry {
         backend: &mut B,
         act: impl FnOnce(&mut EntryServer, &mut Serving<'_, '_, B>),
     ) {
-        let Self { connections, waiting, logons, immediate, .. } = self;
+        let Self { connections, waiting, logons, transactions, immediate, .. } = self;
         let Some(connection) = connection_at(connections, stream) else { return };
         let Connection { server, account, wanted, logon_seq, has_copies, opening, .. } = connection;
         let notes = Notes { account, wanted, logon_seq, has_copies, opening };
-        let mut host = Serving { backend, charge, stream, notes, waiting, logons, immediate };
+        let mut host = Serving { backend, charge, stream, notes, waiting, logons, transactions, immediate };
         act(server, &mut host);
         for one in host.immediate.drain(..) {
             match one {
@@ -711,6 +729,7 @@ struct Serving<'s, 'c, B> {
     notes: Notes<'s>,
     waiting: &'s mut Waiting,
     logons: &'s mut VecDeque<(StreamId, LogonRequest)>,
+    transactions: &'s mut VecDeque<(StreamId, TransactionFrame)>,
     immediate: &'s mut Vec<Immediate>,
 }
 
@@ -743,5 +762,9 @@ impl<B: EntryBackend> Host for Serving<'_, '_, B> {
         if let Err(why) = self.backend.submit(ordinal, command, content, *self.notes.has_copies) {
             self.immediate.push(Immediate::Command(ordinal, why));
         }
+    }
+
+    fn transactions(&mut self, frame: TransactionFrame) {
+        self.transactions.push_back((self.stream, frame));
     }
 }

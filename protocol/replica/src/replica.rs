@@ -16,8 +16,9 @@ use walras_sequencer::{
     FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, LeaderTime, NotTaken, ReplicatedSequencer,
     ReplicatedSettings, SignedBy, Solved, StartHalt,
 };
-use walras_types::{AccountId, EngineVersion, LogIndex, RejectReason, SessionId, TimeNs};
-use walras_wire::{Command, VenueCommand, encode_command};
+use walras_types::{AccountId, BatchMarketId, DropReason, EngineVersion, LogIndex, RejectReason, SessionId, TimeNs};
+use walras_wire::batch::SignedTransaction;
+use walras_wire::{BatchCommand, Command, SubmitTransaction, VenueCommand, encode_command};
 
 use crate::effect::{Effect, HandoverReason, WaiterAnswer};
 use crate::entry_backend::Backend;
@@ -34,6 +35,7 @@ use crate::reads::{ReadBarriers, Reader};
 use crate::state::{Derived, State};
 use crate::storage::{Storage, StorageWatch};
 use crate::timers::Firing;
+use crate::transactions::{Begun, TransactionFrames, VerifyJob};
 use crate::{Origin, StreamId, WaiterId};
 
 /// Connections that are silent are looked for no more often than this.
@@ -188,6 +190,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             publishing,
             feed,
             leader: None,
+            transactions: TransactionFrames::default(),
             addresses,
             leader_address: Arc::from(""),
             at,
@@ -729,6 +732,44 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     /// send one more command. Afterwards ask order entry for logons ([`OrderEntry::next_logon`]).
     pub fn on_bytes(&mut self, at: GatewayTime, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>) {
         self.with_entry(at, |entry, backend| entry.on_bytes(stream, bytes, charge, backend));
+        let Self { sequencer, host, .. } = self;
+        while let Some((stream, frame)) = host.entry.next_transactions() {
+            let refusal = (!sequencer.is_leading()).then_some(RejectReason::NotLeader);
+            match host.transactions.begin(stream, frame, refusal) {
+                Begun::Verify(job) => host.effects.push(Effect::Verify(job)),
+                Begun::Done(outcome) => host.entry.transactions_done(stream, &outcome),
+            }
+        }
+    }
+
+    /// Which of these transactions are signed as they must be, and why the others are not.
+    pub fn on_verified(&mut self, at: GatewayTime, job: VerifyJob, verdicts: &[Result<(), RejectReason>]) {
+        self.host.at = at;
+        let VerifyJob { frame, market, transactions, places } = job;
+        for (index, (place, signed)) in places.into_iter().zip(&transactions).enumerate() {
+            let verdict = verdicts.get(index).copied().unwrap_or(Err(RejectReason::VenueNotReady));
+            let taken = verdict.and_then(|()| self.submit_transaction(at, market, signed, Origin::Transaction { frame, place }));
+            if let Err(reason) = taken {
+                self.host.settle_transaction(frame, place, Err(reason));
+            }
+        }
+    }
+
+    fn submit_transaction(
+        &mut self,
+        at: GatewayTime,
+        market: BatchMarketId,
+        signed: &SignedTransaction,
+        origin: Origin,
+    ) -> Result<(), RejectReason> {
+        self.sequencer.engine().check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
+        let submit = SubmitTransaction::new(market, signed).map_err(|_| RejectReason::Malformed)?;
+        let command = Command::Batch(BatchCommand::Submit(submit));
+        let taken = self.sequencer.submit(at.now, None, &command, Some(origin));
+        taken.map_err(|(why, _)| match why {
+            NotTaken::Refused(reason) => reason,
+            NotTaken::NotLeader { .. } | NotTaken::Repeated(_) | NotTaken::OnItsWay => RejectReason::NotLeader,
+        })
     }
 
     /// The verdict on a logon.

@@ -16,18 +16,24 @@ use walras_replica::{
 use walras_sequencer::{ForwardSettings, GatewayTime, IntakeSettings, ReplicatedSettings, SignedBy};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms,
-    Ordinal, PriceTicks, RejectReason, RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId, Commission,
+    FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, LowerBounds, Mu, OrderTerms, Ordinal, Payment, PriceTicks,
+    PublicKey, QualityMax, RejectReason, RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase,
+    TransactionSeq, TransferId,
 };
-use walras_wire::order_entry::{Copies, OnDisconnect};
+use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, encode_signed_transaction};
+use walras_wire::order_entry::{Copies, OnDisconnect, push_signed_bytes};
 use walras_wire::{
-    AccountCommand, AssetSpec, Command, InstrumentCommand, MassCancel, NewOrder, OrderCommand, SetTradingPhase, Transfer,
-    VenueCommand, content_digest,
+    AccountCommand, AddBatchAsset, AssetSpec, BatchMarketCommand, BatchMarketSpec, Command, InstrumentCommand, MassCancel,
+    NewOrder, OrderCommand, SetAccountKey, SetBatchPhase, SetTradingPhase, Transfer, VenueCommand, content_digest,
 };
 
 const START: u64 = 1_700_000_000_000_000_000;
 const MS: u64 = 1_000_000;
 const ACCOUNT: AccountId = AccountId(0);
+const MARKET: BatchMarketId = BatchMarketId(0);
+/// A signature that holds here.
+const SOUND: [u8; SIGNATURE_BYTES] = [7; SIGNATURE_BYTES];
 
 struct Nothing;
 
@@ -146,6 +152,17 @@ impl Venue {
                     Effect::Answer { waiter, answer } => {
                         assert_eq!(self.answers.insert(waiter.0, answer), None, "a request is answered once");
                     }
+                    // What is not [`SOUND`] is a bad signature here.
+                    Effect::Verify(job) => {
+                        let verdict = |signed: &SignedTransaction| match signed.signature {
+                            SOUND => Ok(()),
+                            _ => Err(RejectReason::SignatureInvalid),
+                        };
+                        let verdicts: Vec<_> = job.transactions.iter().map(verdict).collect();
+                        self.replica.on_verified(at(self.now_ns), job, &verdicts);
+                    }
+                    // The batches of these tests are not cleared.
+                    Effect::Solve(_) => {}
                     Effect::Role(_) | Effect::Leading(_) | Effect::Members(_) => {}
                     other => panic!("a cluster of one does not want {other:?}"),
                 }
@@ -541,4 +558,124 @@ fn a_leader_goes_on_with_an_order_that_is_carried_out_in_steps() {
     let after = engine.last_applied();
     venue.pass(MS);
     assert_eq!(venue.replica.sequencer().engine().last_applied(), after);
+}
+
+/// A batch market of two assets, with a key and funds for the account, in which so many transactions fit a batch.
+fn open_batch_market(venue: &mut Venue, transactions_max: u32) {
+    let asset = |id, name| {
+        Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+            asset: AssetId(id),
+            symbol: Symbol::new(name).expect("a letter"),
+            decimals: 2,
+        }))
+    };
+    let spec = BatchMarketSpec {
+        market: MARKET,
+        symbol: Symbol::new("MAIN").expect("four letters"),
+        commission: Commission::new(15).expect("an exponent"),
+        mu: Mu::new(10).expect("an exponent"),
+        lower_bounds: LowerBounds::BestEffort,
+        quality: QualityMax::NONE,
+        intake: Intake::Filter,
+        interval_ns: 3_600_000 * MS,
+        transactions_max,
+        domain: [3; 32],
+    };
+    let add = |id| Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market: MARKET, asset: AssetId(id) }));
+    let phase = SetBatchPhase { market: MARKET, phase: BatchPhase::Open };
+    let commands = [
+        asset(0, "A"),
+        asset(1, "B"),
+        Command::Account(AccountCommand::SetKey(SetAccountKey { account: ACCOUNT, key: PublicKey([1; 32]) })),
+        Command::Account(AccountCommand::Create(AccountId(1))),
+        Command::BatchMarket(BatchMarketCommand::Create(spec)),
+        add(0),
+        add(1),
+        Command::BatchMarket(BatchMarketCommand::SetPhase(phase)),
+    ];
+    for command in commands {
+        let waiter = venue.submit(command);
+        venue.pass(5 * MS);
+        assert!(venue.command_answer(waiter).is_some_and(|answer| answer.is_ok()));
+    }
+}
+
+/// A frame's item: a payment to account `to`, under a signature.
+fn payment(sequence: u64, to: u32, units: u64, signature: [u8; SIGNATURE_BYTES]) -> Vec<u8> {
+    let payment = Payment { to: AccountId(to), asset: AssetId(0), amount: Amount::new(units).expect("an amount") };
+    let operation = BatchOperation::Payment(payment);
+    let transaction = BatchTransaction { account: ACCOUNT, sequence: TransactionSeq(sequence), operation };
+    let (mut bytes, mut item) = (Vec::new(), Vec::new());
+    encode_signed_transaction(&SignedTransaction { transaction, signature }, &mut bytes);
+    assert!(push_signed_bytes(&bytes, &mut item));
+    item
+}
+
+#[test]
+fn transactions_of_a_frame_are_collected_once_and_each_has_its_result() {
+    for access in [Access::AtOnce, Access::Fair] {
+        let mut venue = Venue::new(access);
+        open_batch_market(&mut venue, 3);
+        let mut connection = Connection::open(&mut venue, 0, 1, Copies::One);
+        exchange(&mut venue, &mut [&mut connection]);
+        let mut send = |venue: &mut Venue, market: BatchMarketId, items: &[Vec<u8>]| {
+            connection.client.submit_transactions(START + venue.now_ns, market, items.concat()).unwrap();
+            exchange(venue, &mut [&mut connection]);
+            connection.client.next_transactions().expect("the frame has its results")
+        };
+        let first = [
+            payment(1, 1, 5, SOUND),
+            payment(2, 1, 5, [8; SIGNATURE_BYTES]),
+            payment(3, 1, 0, SOUND),
+            payment(4, 9_999, 5, SOUND),
+            payment(5, 0, 5, SOUND),
+            vec![1, 0],
+            payment(100, 1, 5, SOUND),
+            payment(6, 1, 5, SOUND),
+        ];
+        let outcome = send(&mut venue, MARKET, &first);
+        let expected = [
+            None,
+            Some(RejectReason::SignatureInvalid),
+            Some(RejectReason::AmountOutOfRange),
+            Some(RejectReason::UnknownAccount),
+            Some(RejectReason::Malformed),
+            Some(RejectReason::Malformed),
+            Some(RejectReason::TransactionSeqOutOfWindow),
+            None,
+        ];
+        assert_eq!((&outcome.results[..], outcome.blocks), (&expected[..], Some((1, 1))));
+        // All of it once more, and what no longer fits.
+        let again =
+            send(&mut venue, MARKET, &[first[0].clone(), first[7].clone(), payment(7, 1, 5, SOUND), payment(8, 1, 5, SOUND)]);
+        let twice = Some(RejectReason::DuplicateTransaction);
+        assert_eq!(again.results, [twice, twice, None, Some(RejectReason::BatchFull)]);
+        let elsewhere = send(&mut venue, BatchMarketId(4), &[payment(8, 1, 5, SOUND)]);
+        assert_eq!((elsewhere.results, elsewhere.blocks), (vec![Some(RejectReason::UnknownBatchMarket)], None));
+        let collected = venue.replica.engine().batch_market(MARKET).unwrap().collected;
+        assert_eq!(collected, 3, "each is collected once");
+    }
+}
+
+#[test]
+fn transactions_whose_entries_are_not_written_have_a_result_all_the_same() {
+    let mut venue = Venue::new(Access::AtOnce);
+    open_batch_market(&mut venue, 100);
+    let mut connection = Connection::open(&mut venue, 0, 1, Copies::One);
+    exchange(&mut venue, &mut [&mut connection]);
+    venue.fail_disk(Storage::Full);
+    let items: Vec<u8> = (1..=3).flat_map(|sequence| payment(sequence, 1, 5, SOUND)).collect();
+    connection.client.submit_transactions(START + venue.now_ns, MARKET, items.clone()).unwrap();
+    exchange(&mut venue, &mut [&mut connection]);
+    venue.pass(5_000 * MS);
+    exchange(&mut venue, &mut [&mut connection]);
+    let outcome = connection.client.next_transactions().expect("nobody waits for ever");
+    assert_eq!(outcome.results, [Some(RejectReason::StorageFull); 3]);
+    // They may be in the log or not: sent again they are collected once.
+    venue.mend_disk();
+    venue.pass(50 * MS);
+    connection.client.submit_transactions(START + venue.now_ns, MARKET, items).unwrap();
+    exchange(&mut venue, &mut [&mut connection]);
+    assert!(connection.client.next_transactions().is_some());
+    assert_eq!(venue.replica.engine().batch_market(MARKET).unwrap().collected, 3);
 }

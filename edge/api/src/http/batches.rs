@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_batch_signatures::check_key;
 use walras_gateway::Allowance;
+use walras_market_data::BatchBlock;
 use walras_market_data::limits::OUTCOMES_MAX;
-use walras_ports::{Catalog, batch_look, check_transaction, demand_curve, transaction_outcomes};
+use walras_ports::{BatchLook, Catalog, batch_look, batch_name, demand_curve, transaction_outcomes};
 use walras_types::{AssetId, BatchMarketId, BatchOperation, DropReason, RejectReason, TransactionSeq};
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_signed_transaction};
 
 use super::account::cursor;
+use super::exposition::{Exposition, Kind};
 use super::market::{at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok, visits};
@@ -50,8 +52,7 @@ pub(super) fn asset(catalog: &Catalog, field: &str, symbol: &str) -> Result<Asse
     Ok(catalog.asset_by_symbol(symbol).ok_or_else(unknown)?.spec.asset)
 }
 
-pub(super) async fn list(State(app): State<App>) -> Answer {
-    let catalog = app.venue.catalog();
+async fn looks(app: &App) -> Result<Vec<BatchLook>, RejectReason> {
     let mut looks = Vec::new();
     // A look goes through a market's blocks.
     for market in (0..).map(BatchMarketId) {
@@ -59,6 +60,28 @@ pub(super) async fn list(State(app): State<App>) -> Answer {
         let Some(look) = look else { break };
         looks.push(look);
     }
+    Ok(looks)
+}
+
+/// Figures of batch markets for Prometheus; none while the state cannot be read.
+pub(super) async fn metrics(app: &App, text: &mut Exposition) {
+    let looks = looks(app).await.unwrap_or_default();
+    let mut all = |name, help, value: &dyn Fn(&BatchLook) -> u64| {
+        let mut family = text.family(name, Kind::Gauge, help);
+        looks.iter().for_each(|look| family.sample([("market", &batch_name(&look.spec))], value(look)));
+    };
+    let of_last = |look: &BatchLook, value: fn(&BatchBlock) -> u64| look.last.as_deref().map_or(0, value);
+    all("walras_batch_block", "last block cleared", &|look| of_last(look, |block| block.block));
+    all("walras_batch_collected", "transactions of the batch that collects", &|look| look.collected as u64);
+    all("walras_batch_set_aside_assets", "assets without a price in the last block that could have had one", &|look| {
+        of_last(look, |block| block.set_aside.into())
+    });
+    all("walras_batch_idle_blocks", "last blocks in a row in which nothing traded of what could", &|look| look.idle_blocks as u64);
+}
+
+pub(super) async fn list(State(app): State<App>) -> Answer {
+    let catalog = app.venue.catalog();
+    let looks = looks(&app).await?;
     Ok(ok(&json!({"batches": looks.iter().map(|look| batches::batch(&catalog, look)).collect::<Vec<_>>()})))
 }
 
@@ -153,31 +176,7 @@ fn read(place: usize, text: &str) -> Result<SignedTransaction, Refusal> {
 
 /// Why a transaction is not collected that its batch would leave out in any case.
 fn of_drop(place: usize, reason: DropReason) -> Refusal {
-    let of = match reason {
-        DropReason::ZeroAmount | DropReason::Unfillable => RejectReason::AmountOutOfRange,
-        DropReason::UnknownAsset => RejectReason::UnknownAsset,
-        DropReason::UnknownRecipient => RejectReason::UnknownAccount,
-        DropReason::NotIssuer => RejectReason::Forbidden,
-        DropReason::PoolTooSmall | DropReason::DepositTooSmall => RejectReason::AmountOutOfRange,
-        DropReason::UnknownPool | DropReason::PoolTerms | DropReason::SharesOverdrawn | DropReason::TooManyPools => {
-            RejectReason::Malformed
-        }
-        DropReason::UnknownAccount
-        | DropReason::Suspended
-        | DropReason::SequenceTwice
-        | DropReason::SequenceOutOfWindow
-        | DropReason::UnknownMarket
-        | DropReason::EqualAssets
-        | DropReason::UnknownOffer
-        | DropReason::CancelledTwice
-        | DropReason::PaysItself
-        | DropReason::SupplyOverflow
-        | DropReason::KeyTaken
-        | DropReason::KeyTwice
-        | DropReason::Overdraft
-        | DropReason::TooManyAccounts => RejectReason::Malformed,
-    };
-    Refusal::new(of, format!("transactions[{place}]: {}", reason.advice()))
+    Refusal::new(reason.refusal(), format!("transactions[{place}]: {}", reason.advice()))
 }
 
 fn result_of(result: Result<Value, Refusal>) -> Value {
@@ -196,7 +195,7 @@ async fn checked(
         let check = move |v: &walras_ports::View<'_>| {
             let check = |(place, one): (usize, Result<SignedTransaction, Refusal>)| {
                 let signed = one?;
-                check_transaction(v.engine, market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
+                v.engine.check_transaction(market, &signed.transaction).map_err(|reason| of_drop(place, reason))?;
                 Ok(signed)
             };
             (first..).zip(some).map(check).collect::<Vec<_>>()

@@ -204,6 +204,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
     super::fair_access::metrics(&app, &mut text);
     super::latency::metrics(&app, &mut text);
     super::shards::metrics(&app, &mut text).await;
+    super::batches::metrics(&app, &mut text).await;
     super::history::metrics(&app, &mut text);
     if let Some(clock) = &app.clock {
         super::clock::metrics(&clock.view(), &mut text);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-use walras_gateway::session::{AnyClient, ClientEvent, SubmitError, Wish};
+use walras_gateway::session::{AnyClient, ClientEvent, Wish};
 use walras_types::LogIndex;
 use walras_wire::Command;
 
@@ -66,7 +66,7 @@ impl Line {
         while let Some((due_ns, command)) = self.waiting.front() {
             match self.client.submit(now_ns, command) {
                 Ok(_) => self.progress.due.push_back(*due_ns),
-                Err(SubmitError::WindowFull(_) | SubmitError::NotLoggedOnYet | SubmitError::Ended) => return,
+                Err(_) => return,
             }
             self.waiting.pop_front();
         }

@@ -15,6 +15,7 @@ mod fair;
 mod line;
 mod market;
 mod reached;
+mod transactions;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -41,6 +42,7 @@ use line::{Line, Tally};
 pub use market::account_key;
 use market::{is_market, options, rename, settings};
 pub use reached::{Reached, ReplicaAddress, replicas};
+pub use transactions::{TransactionLoad, TransactionReport, measure_transactions};
 
 /// Number of prepared commands; then they start again.
 const FLOW_COMMANDS: u64 = 400_000;
@@ -203,18 +205,7 @@ impl ClusterLoad {
         let loaded = (0..markets).map(|market| flow.load(market, markets)).collect::<Result<Vec<_>, _>>()?;
 
         let orders: Vec<String> = replicas.iter().map(|replica| replica.orders.clone()).collect();
-        let mut load = Self {
-            lines: Vec::new(),
-            flow: Vec::new(),
-            next: 0,
-            round: 0,
-            begun: Instant::now(),
-            epoch_ns: now().0,
-            buffer: vec![0; 256 << 10],
-            tally: Tally::default(),
-            timers_ns: 0,
-            trust: replicas.iter().find_map(|replica| replica.trust.clone()),
-        };
+        let mut load = Self::idle(replicas);
         let operator = ClientSettings { role: Role::Operator, ..settings(&orders) };
         load.log_on(vec![client(operator, key.clone(), load.now_ns())])?;
         for (market, (loaded, options)) in loaded.iter().zip(&options).enumerate() {
@@ -236,6 +227,22 @@ impl ClusterLoad {
         load.log_on_by(ways, &orders, &keys)?;
         load.flow = mixed(&loaded, &options)?;
         Ok(load)
+    }
+
+    /// Without sessions and without a flow.
+    fn idle(replicas: &[ReplicaAddress]) -> Self {
+        Self {
+            lines: Vec::new(),
+            flow: Vec::new(),
+            next: 0,
+            round: 0,
+            begun: Instant::now(),
+            epoch_ns: now().0,
+            buffer: vec![0; 256 << 10],
+            tally: Tally::default(),
+            timers_ns: 0,
+            trust: replicas.iter().find_map(|replica| replica.trust.clone()),
+        }
     }
 
     fn now_ns(&self) -> u64 {

@@ -49,6 +49,7 @@ pub(super) fn batch(
                 ("interval ms", "interval_ms"),
                 ("collected", "collected"),
                 ("standing", "standing_offers"),
+                ("idle blocks", "idle_blocks"),
                 ("account fee", "account_fee"),
                 ("assets", "assets"),
             ];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use walras_client::cluster::{FairOptions, Offered, Reached};
+use walras_client::cluster::{FairOptions, Offered, Reached, TransactionLoad};
 use walras_client::load::LoadOptions;
 use walras_client::{ClientError, EntryTrust, Trust, cluster, load, read_key};
 use walras_gateway::ClientKey;
@@ -30,6 +30,12 @@ pub(super) fn run(cli: &Cli, args: &BenchArgs) -> Result<Output, CliError> {
         if args.fair {
             let options = FairOptions { offered: args.offered, time: time(LOAD_SECONDS) };
             return Ok(output(&cluster::measure_fairness(&replicas, &key(cli)?, options)?));
+        }
+        if let Some(transactions) = args.transactions {
+            let signing_threads = std::thread::available_parallelism().map_or(1, usize::from);
+            let (connections, interval) = (args.sessions, Duration::from_millis(u64::from(args.interval_ms)));
+            let load = TransactionLoad { transactions, connections, interval, signing_threads };
+            return Ok(output(&cluster::measure_transactions(&replicas, &key(cli)?, &load)?));
         }
         let mut load = cluster::ClusterLoad::prepare(&replicas, &key(cli)?, args.sessions, 1)?;
         let offered = args.offered.map_or(Offered::Outstanding(args.outstanding), Offered::PerSecond);

@@ -4,7 +4,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use walras_api::json::batches::{hex, unhex};
 use walras_batch_signatures::SigningKey;
-use walras_client::{Client, ClientError};
+use walras_client::cluster::{ReplicaAddress, TransactionLoad, measure_transactions};
+use walras_client::local_cluster::LocalReplica;
+use walras_client::{Client, ClientError, read_key};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, RejectReason, Rounding,
     TransactionSeq,
@@ -107,4 +109,19 @@ fn every_batch_is_cleared_though_its_leader_is_killed() {
     assert_eq!(count, sent);
     let traded: u64 = blocks.as_array().unwrap().iter().map(|block| block["offers_traded"].as_u64().unwrap()).sum();
     assert!(traded >= sent / 2, "{traded} of {sent} offers traded");
+}
+
+#[test]
+fn signed_transactions_by_order_entry_are_each_cleared_once() {
+    let cluster = Cluster::start(0);
+    cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let address = |replica: &LocalReplica| ReplicaAddress { url: replica.url(), orders: replica.orders.clone(), trust: None };
+    let replicas: Vec<ReplicaAddress> = cluster.local.replicas.iter().map(address).collect();
+    let key = read_key(&cluster.local.operator_key()).unwrap();
+    let interval = std::time::Duration::from_millis(20);
+    let load = TransactionLoad { transactions: 3_000, connections: 2, interval, signing_threads: 1 };
+    let report = measure_transactions(&replicas, &key, &load).unwrap();
+    assert_eq!((report.collected, report.refused, report.dropped), (3_000, 0, 0), "{report}");
+    assert_eq!(report.cleared, 3_000, "each is in one block: {report}");
+    assert!(report.offers_traded > 0, "{report}");
 }

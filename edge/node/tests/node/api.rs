@@ -430,6 +430,10 @@ fn batches(walk: &mut Walk) {
     let client = Client::new(&walk.url, None);
     wait_for_transactions(&client, "main", 3);
     assert_eq!(walk.get(200, "/v1/batches")["batches"][0]["name"], "main");
+    let metrics = walk.get(200, "/metrics").as_str().unwrap().to_owned();
+    for figure in ["walras_batch_idle_blocks{market=\"main\"} 0\n", "walras_batch_collected{market=\"main\"} 0\n"] {
+        assert!(metrics.contains(figure), "{figure}: {metrics}");
+    }
     walk.get(200, "/v1/batches/main/blocks?limit=5");
     walk.get(400, "/v1/batches/main/blocks?limit=many");
     walk.get(404, "/v1/batches/none/blocks");

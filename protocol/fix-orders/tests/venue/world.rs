@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use walras_engine::{Engine, Numbered};
 use walras_fix_orders::{Catalog, FixServer, FixSettings, Memory, Secrecy};
-use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, Resend, SessionStart};
+use walras_gateway::session::{Host, LogonRequest, ReportSettings, Reports, Resend, SessionStart, TransactionFrame};
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
 };
@@ -86,6 +86,10 @@ impl Host for Notes<'_> {
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
         assert_eq!(walras_wire::decode_command(bytes).as_ref(), Ok(command));
         self.pipeline.push_back(Asked::Submit { ordinal, command: *command });
+    }
+
+    fn transactions(&mut self, _: TransactionFrame) {
+        unreachable!("FIX has no message for it");
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::collections::VecDeque;
 
-use walras_types::{RejectReason, SessionId, SessionSeq};
+use walras_types::{BatchMarketId, RejectReason, SessionId, SessionSeq};
 use walras_wire::order_entry::{
-    Answer, ByeReason, ClientMessage, FRAME_HEADER_BYTES, LoggedOn, Logon, LogonTerms, ORDER_ENTRY_VERSION, Refused, Report,
-    ReportsWanted, Role, Sealing, VenueMessage, Welcome, decode_report_event, decode_venue, encode_client,
+    Answer, ByeReason, ClientMessage, FRAME_HEADER_BYTES, FrameSizes, LoggedOn, Logon, LogonTerms, ORDER_ENTRY_VERSION, Refused,
+    Report, ReportsWanted, Role, Sealing, VenueMessage, Welcome, decode_report_event, decode_venue, encode_client,
 };
 use walras_wire::{Command, DecodeError, encode_command};
 
 use super::UNANSWERED_MAX;
 use super::client_settings::{ClientError, ClientEvent, ClientSettings, SubmitError, Wish};
 use super::seal::{ClientAgreement, LogonHash, Outbox, Seals, signed_logon};
+use super::sent_transactions::SentTransactions;
 use super::stream::Partial;
+use super::transactions::FrameOutcome;
 use crate::ClientKey;
 
 /// A replica that fell silent is tried only after all others for this many times the timeout by which it was left.
@@ -38,6 +40,9 @@ pub struct SessionClient {
     /// Addresses that fell silent lately, and until when each is tried only if no other is left.
     silent: Vec<(String, u64)>,
     session: Option<Numbers>,
+    transactions: SentTransactions,
+    /// Results that the user has not taken yet.
+    transactions_done: VecDeque<FrameOutcome>,
     /// For a stream of a session with copies: commands before this number were answered by another stream. They are dropped if the
     /// venue expects a later number.
     answered_before: Option<SessionSeq>,
@@ -131,6 +136,8 @@ impl SessionClient {
             is_named: false,
             silent: Vec::new(),
             session: None,
+            transactions: SentTransactions::default(),
+            transactions_done: VecDeque::new(),
             answered_before: None,
             last_report,
             heard_ns: now_ns,
@@ -152,6 +159,47 @@ impl SessionClient {
         let session_seq = numbers.next();
         self.push(now_ns, command);
         Ok(session_seq)
+    }
+
+    /// Sends a frame of signed transactions as soon as possible, repeatedly if connections are lost. `items` is made by
+    /// [`walras_wire::order_entry::push_signed_bytes`]. Returns the frame's number, which its results repeat
+    /// ([`SessionClient::next_transactions`]).
+    ///
+    /// # Errors
+    /// These are no items, too many transactions are unanswered, or the session has ended.
+    pub fn submit_transactions(&mut self, now_ns: u64, market: BatchMarketId, items: Vec<u8>) -> Result<u64, SubmitError> {
+        if matches!(self.link, Link::Ended { .. }) {
+            return Err(SubmitError::Ended);
+        }
+        let is_first = self.transactions.count() == 0;
+        let number = self.transactions.push(market, items)?;
+        if is_first && self.unanswered_count() == 0 {
+            self.progress_ns = now_ns;
+        }
+        self.send_transactions(now_ns);
+        Ok(number)
+    }
+
+    /// What came of a frame of transactions: of each frame once, in any order. A frame that was sent by two connections may have been taken
+    /// by the first: then its transactions were collected once, and come back as duplicates (12), or as out of the window (32).
+    pub fn next_transactions(&mut self) -> Option<FrameOutcome> {
+        self.transactions_done.pop_front()
+    }
+
+    /// Number of transactions without results.
+    #[must_use]
+    pub fn unanswered_transactions(&self) -> usize {
+        self.transactions.count()
+    }
+
+    fn send_transactions(&mut self, now_ns: u64) {
+        if !self.is_logged_on() {
+            return;
+        }
+        while let Some(frame) = self.transactions.next_unsent() {
+            self.output.put(&ClientMessage::Transactions(frame));
+            self.sent_ns = now_ns;
+        }
     }
 
     fn push(&mut self, now_ns: u64, command: &Command) {
@@ -277,6 +325,7 @@ impl SessionClient {
     pub fn on_disconnected(&mut self, now_ns: u64) {
         self.partial.clear();
         self.output.clear();
+        self.transactions.resend();
         if let Some(numbers) = &mut self.session {
             numbers.sent = 0;
             numbers.hold_until_ns = 0;
@@ -322,7 +371,7 @@ impl SessionClient {
         let mut joined = std::mem::take(&mut self.joined);
         let mut rest = bytes;
         while matches!(self.link, Link::LoggingOn { .. } | Link::Up { .. }) {
-            let done = match self.partial.next_frame(rest, &mut joined) {
+            let done = match self.partial.next_frame(rest, FrameSizes::Short, &mut joined) {
                 Ok((Some(frame), after)) => {
                     rest = after;
                     decode_venue(frame).and_then(|message| self.on_message(now_ns, &message, emit))
@@ -358,6 +407,14 @@ impl SessionClient {
             VenueMessage::Refused(m) => self.on_refused(now_ns, m),
             VenueMessage::Late(m) => emit(ClientEvent::Late { session_seq: m.session_seq, late_ns: m.late_ns }),
             VenueMessage::Pong(_) => {}
+            VenueMessage::Transactions(m) => match self.transactions.take(m) {
+                Some(outcome) => {
+                    self.progress_ns = now_ns;
+                    self.transactions_done.push_back(outcome);
+                }
+                // Results of a frame that was not sent here.
+                None => self.break_off(None, emit),
+            },
             VenueMessage::Bye { reason, .. } => self.on_bye(*reason, emit),
         }
         Ok(())
@@ -405,6 +462,7 @@ impl SessionClient {
             self.begin_reports(m, emit);
         }
         self.send_unsent(now_ns);
+        self.send_transactions(now_ns);
     }
 
     fn begin_reports(&mut self, m: &LoggedOn, emit: &mut impl FnMut(ClientEvent)) {
@@ -549,7 +607,7 @@ impl SessionClient {
     }
 
     fn answer_deadline_ns(&self) -> Option<u64> {
-        let waits = self.session.as_ref().is_some_and(|numbers| !numbers.unanswered.is_empty());
+        let waits = self.unanswered_count() > 0 || self.transactions.count() > 0;
         waits.then(|| self.progress_ns.saturating_add(self.settings.answer_timeout_ns))
     }
 

@@ -177,12 +177,15 @@ pub enum ClientError {
 /// Why a command was not accepted for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// The maximum number of commands is unanswered.
-    #[error("{0} commands are unanswered, which is the limit: wait for an answer")]
+    /// The maximum number of commands, or of transactions, is unanswered.
+    #[error("{0} are unanswered, which is the limit: wait for an answer")]
     WindowFull(u32),
     /// There was no logon yet, so the next number is not known.
     #[error("the session is not logged on yet: wait for the logon")]
     NotLoggedOnYet,
+    /// A frame that has no transactions, too many, or one of a length that none has.
+    #[error("this is no frame of transactions: {0}")]
+    NoTransactions(DecodeError),
     /// The session has ended.
     #[error("the session has ended: start another one")]
     Ended,

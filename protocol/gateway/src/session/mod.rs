@@ -14,6 +14,7 @@
 //! - On a connection answers come in the order of `session_seq` and reports in that of `report_seq`, each without gaps.
 //! - A logon is good for the connection whose challenge it signs. With seals, nothing of a run of frames takes effect before its seal
 //!   was checked.
+//! - Each frame of transactions is answered once; they have no numbers of the session, their own make a retry harmless.
 //! - At most a window of commands is unanswered on a connection. Input buffers hold one frame, or one run where frames are sealed. Output is bounded: a client that
 //!   does not read gets Bye.
 //! - A client numbers a command once, keeps it until its answer, and reports that answer to its user once.
@@ -31,8 +32,10 @@ mod copied_client;
 mod reports;
 mod reports_snapshot;
 mod seal;
+mod sent_transactions;
 mod server;
 mod stream;
+mod transactions;
 
 pub use any_client::AnyClient;
 pub use client::SessionClient;
@@ -42,6 +45,7 @@ pub use reports::{ReportSettings, Reports, Resend};
 pub use reports_snapshot::ReportsError;
 pub use seal::{ClientAgreement, Greeting, LogonHash, Seals, VenueKeys, signed_logon};
 pub use server::{Ended, Host, LogonRequest, ReportGap, ServerSettings, SessionServer, SessionStart};
+pub use transactions::{FrameOutcome, TransactionFrame};
 
 /// Maximum number of unanswered commands: as many as the replicated state remembers answers of a session.
 pub const UNANSWERED_MAX: u32 = SESSION_WINDOW as u32;

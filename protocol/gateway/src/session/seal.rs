@@ -194,7 +194,7 @@ pub(super) struct Outbox {
 
 /// A run is sealed before its next frame might make it too long.
 const RUN_BYTES_FULL: usize =
-    RUN_BYTES_MAX - walras_wire::order_entry::FRAME_LEN_MAX - walras_wire::order_entry::FRAME_HEADER_BYTES;
+    RUN_BYTES_MAX - walras_wire::order_entry::TRANSACTIONS_FRAME_LEN_MAX - walras_wire::order_entry::FRAME_HEADER_BYTES;
 
 impl Outbox {
     pub(super) fn put(&mut self, message: &ClientMessage<'_>) {

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use walras_types::{AccountId, ContentDigest, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    AGREEMENT_KEY_BYTES, Answer, ByeReason, ClientMessage, Late, LoggedOn, Logon, LogonTerms, OnDisconnect, RUN_BYTES_MAX, Refused,
-    Report, ReportsWanted, Role, Sealing, VenueMessage, Welcome, decode_client, encode_venue, seal_of, split_frame,
+    AGREEMENT_KEY_BYTES, Answer, ByeReason, ClientMessage, FrameSizes, Late, LoggedOn, Logon, LogonTerms, OnDisconnect,
+    RUN_BYTES_MAX, Refused, Report, ReportsWanted, Role, Sealing, SignedTransactions, TRANSACTIONS_UNANSWERED_MAX, VenueMessage,
+    Welcome, decode_client, encode_venue, seal_of, split_frame_of,
 };
 use walras_wire::{Command, InvalidCommand, decode_submitted, encode_command};
 
@@ -13,6 +14,7 @@ use super::UNANSWERED_MAX;
 use super::reports::Reports;
 use super::seal::{Greeting, LogonHash, Seals, signed_logon};
 use super::stream::{Output, Partial};
+use super::transactions::{FrameOutcome, TransactionFrame};
 use crate::{Allowance, Gateway, Permission, Principal, Refusal, SourceId};
 
 /// Limits of a connection.
@@ -55,6 +57,9 @@ pub trait Host {
     /// [`SessionServer::not_leader`]. `bytes` is the encoded command. The result must go to the connection that serves the session
     /// by then: the sequencer does not submit a command again while it is in flight, even if another connection waits for it.
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]);
+    /// Has the signatures of transactions checked and submits those that hold, then calls [`SessionServer::transactions_done`] of this
+    /// connection.
+    fn transactions(&mut self, frame: TransactionFrame);
 }
 
 /// A logon whose signature must be checked.
@@ -200,6 +205,8 @@ struct Open {
     report_next: u64,
     /// What comes is sealed with these; `None` where it is not sealed.
     seals: Option<Seals>,
+    /// Transactions of this connection without results.
+    transactions_unanswered: usize,
 }
 
 #[derive(Debug)]
@@ -260,7 +267,9 @@ impl SessionServer {
         let mut joined = std::mem::take(&mut self.joined);
         let mut rest = bytes;
         while !self.is_over() {
-            match self.partial.next_frame(rest, &mut joined) {
+            // Who has not logged on is lent no room for a long one.
+            let sizes = if matches!(self.state, State::Open(_)) { FrameSizes::Transactions } else { FrameSizes::Short };
+            match self.partial.next_frame(rest, sizes, &mut joined) {
                 Ok((Some(frame), after)) => {
                     rest = after;
                     self.on_frame(now_ns, frame, host);
@@ -292,7 +301,7 @@ impl SessionServer {
     fn take_runs(&mut self, now_ns: u64, bytes: &[u8], host: &mut impl Host) -> usize {
         let (mut start, mut end) = (0, self.runs.scanned);
         while let State::Open(open) = &mut self.state {
-            let (frame, rest) = match split_frame(&bytes[end..]) {
+            let (frame, rest) = match split_frame_of(&bytes[end..], FrameSizes::Transactions) {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
                 Err(error) => {
@@ -322,7 +331,7 @@ impl SessionServer {
 
     /// Carries out frames whose seal was checked.
     fn on_run(&mut self, now_ns: u64, mut run: &[u8], host: &mut impl Host) {
-        while let Ok(Some((frame, rest))) = split_frame(run) {
+        while let Ok(Some((frame, rest))) = split_frame_of(run, FrameSizes::Transactions) {
             if self.is_over() {
                 return;
             }
@@ -351,13 +360,14 @@ impl SessionServer {
                 self.bye(ByeReason::Malformed, "A connection logs on once: open another one.");
             }
             (ClientMessage::Submit { session_seq, command }, State::Open(_)) => self.on_submit(now_ns, session_seq, command, host),
+            (ClientMessage::Transactions(frame), State::Open(_)) => self.on_transactions(now_ns, &frame, host),
             (ClientMessage::Ping(number), State::Open(_)) => self.put(&VenueMessage::Pong(number)),
             (ClientMessage::Seal(_), State::Open(_)) => {
                 self.bye(ByeReason::Malformed, "A seal on a connection that TLS protects.");
             }
             (ClientMessage::Logout, _) => self.bye(ByeReason::LoggedOut, ""),
             (
-                ClientMessage::Submit { .. } | ClientMessage::Ping(_) | ClientMessage::Seal(_),
+                ClientMessage::Submit { .. } | ClientMessage::Ping(_) | ClientMessage::Seal(_) | ClientMessage::Transactions(_),
                 State::Fresh | State::Authenticating(_) | State::Opening(..),
             ) => self.bye(ByeReason::LogonExpected, ""),
         }
@@ -427,6 +437,31 @@ impl SessionServer {
         host.submit(Ordinal { session: open.session, session_seq }, &command, bytes);
     }
 
+    fn on_transactions(&mut self, now_ns: u64, frame: &SignedTransactions<'_>, host: &mut impl Host) {
+        let State::Open(open) = &mut self.state else { return };
+        let unanswered = open.transactions_unanswered + frame.count();
+        if unanswered > TRANSACTIONS_UNANSWERED_MAX {
+            return self.bye(ByeReason::WindowExceeded, "More than 8,192 transactions wait for their results.");
+        }
+        let Client { principal, terms, .. } = &open.client;
+        let permission = permission_of(terms.role);
+        match TransactionFrame::read(frame, || host.charge(now_ns, principal, permission, Allowance::Requests)) {
+            Ok(frame) => {
+                open.transactions_unanswered = unanswered;
+                host.transactions(frame);
+            }
+            Err(refusal) => self.bye(ByeReason::Rejected(refusal.reason), refusal.detail.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// What came of a frame of transactions of this connection.
+    pub fn transactions_done(&mut self, outcome: &FrameOutcome) {
+        let State::Open(open) = &mut self.state else { return };
+        open.transactions_unanswered = open.transactions_unanswered.saturating_sub(outcome.results.len());
+        outcome.encode(self.output.end());
+        self.check_output();
+    }
+
     /// Ends the connection because one number was used for two commands: the venue cannot know which of them the client means.
     fn reused(&mut self, session_seq: SessionSeq) {
         let text = format!("Command {session_seq} differs from the one that had this number before, which counts.");
@@ -477,6 +512,7 @@ impl SessionServer {
             asked: None,
             report_next: start.reports_from,
             seals,
+            transactions_unanswered: 0,
         }));
         self.put(&VenueMessage::LoggedOn(LoggedOn {
             session: start.session,

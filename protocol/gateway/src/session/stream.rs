@@ -1,7 +1,7 @@
 //! Input and output buffers of a connection.
 
 use walras_wire::DecodeError;
-use walras_wire::order_entry::{FRAME_HEADER_BYTES, frame_len, split_frame};
+use walras_wire::order_entry::{FRAME_HEADER_BYTES, FrameSizes, frame_len_of, split_frame_of};
 
 /// The received part of an incomplete frame.
 #[derive(Clone, Debug, Default)]
@@ -13,10 +13,11 @@ impl Partial {
     pub(super) fn next_frame<'f, 'a: 'f>(
         &mut self,
         bytes: &'a [u8],
+        sizes: FrameSizes,
         joined: &'f mut Vec<u8>,
     ) -> Result<(Option<&'f [u8]>, &'a [u8]), DecodeError> {
         if self.0.is_empty() {
-            if let Some((frame, rest)) = split_frame(bytes)? {
+            if let Some((frame, rest)) = split_frame_of(bytes, sizes)? {
                 return Ok((Some(frame), rest));
             }
             self.0.extend_from_slice(bytes);
@@ -24,7 +25,7 @@ impl Partial {
         }
         let rest = self.fill(FRAME_HEADER_BYTES, bytes);
         let Some(header) = self.0.first_chunk::<FRAME_HEADER_BYTES>() else { return Ok((None, rest)) };
-        let whole = FRAME_HEADER_BYTES + frame_len(*header)?;
+        let whole = FRAME_HEADER_BYTES + frame_len_of(*header, sizes)?;
         let rest = self.fill(whole, rest);
         if self.0.len() < whole {
             return Ok((None, rest));

@@ -128,6 +128,7 @@ impl World {
                         server.answer(ordinal, answer, None);
                     }
                     Asked::Submit(ordinal, command) => log.take(ordinal.session_seq, &command),
+                    Asked::Transactions(_) => unreachable!("none are sent"),
                 }
             }
         }

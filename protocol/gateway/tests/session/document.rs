@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientAgreement, LogonHash, VenueKeys, signed_logon};
-use walras_types::{AccountId, LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, BatchMarketId, LogIndex, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::encode_command;
 use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, Copies, FRAME_HEADER_BYTES, LoggedOn, Logon, LogonTerms, OnDisconnect, ReportsWanted, Role,
-    Sealing, VenueMessage, encode_client, encode_venue,
+    Sealing, SignedTransactions, TransactionResults, VenueMessage, encode_client, encode_venue, push_result, push_signed_bytes,
 };
 
 use crate::setup::order;
@@ -77,6 +77,22 @@ fn the_examples_are_what_the_code_writes() {
     let (session_seq, time) = (SessionSeq(1), Some(TimeNs(stamp_ns)));
     encode_venue(&VenueMessage::Answer(Answer { session_seq, log_index: LogIndex(43), time, rejected: None }), &mut bytes);
     assert_eq!(bytes_of("answer"), hex(&bytes));
+
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/batch-transactions.md")).unwrap();
+    let field = |name: &str| page.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    let signed = data_encoding::HEXLOWER.decode((field("transaction ") + &field("signature ")).as_bytes()).unwrap();
+    let mut items = Vec::new();
+    assert!(push_signed_bytes(&signed, &mut items));
+    bytes.clear();
+    let frame = SignedTransactions::new(1, BatchMarketId(0), &items).unwrap();
+    encode_client(&ClientMessage::Transactions(frame), &mut bytes);
+    assert_eq!(bytes_of("transactions"), hex(&bytes));
+    let mut results = Vec::new();
+    push_result(None, &mut results);
+    bytes.clear();
+    let results = TransactionResults::new(1, Some((17, 17)), None, &results).unwrap();
+    encode_venue(&VenueMessage::Transactions(results), &mut bytes);
+    assert_eq!(bytes_of("transaction-results"), hex(&bytes));
 }
 
 #[test]

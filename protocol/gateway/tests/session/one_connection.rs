@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 
 use walras_gateway::Gateway;
 use walras_gateway::session::{
-    ClientError, ClientEvent, ClientSettings, Ended, Greeting, ServerSettings, SessionClient, SessionServer, SessionStart,
-    SubmitError, Wish, signed_logon,
+    ClientError, ClientEvent, ClientSettings, Ended, FrameOutcome, Greeting, ServerSettings, SessionClient, SessionServer,
+    SessionStart, SubmitError, Wish, signed_logon,
 };
 use walras_types::{
-    AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, ContentDigest, Display, InstrumentId, LogIndex,
-    OrderType, Ordinal, PriceTicks, RejectReason, SessionId, SessionSeq, ShardId, Side, SizeLots, TimeInForce, TimeNs,
+    AccountId, Amendment, Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, ClientOrderId, ClientTransferId,
+    ContentDigest, Display, InstrumentId, LogIndex, OrderType, Ordinal, Payment, PriceTicks, RejectReason, SessionId, SessionSeq,
+    ShardId, Side, SizeLots, TimeInForce, TimeNs, TransactionSeq,
 };
+use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, encode_signed_transaction};
 use walras_wire::order_entry::{
     Answer, ByeReason, ClientMessage, Copies, LoggedOn, Logon, LogonTerms, OnDisconnect, Refused, Report, ReportsWanted, Role,
-    Sealing, VenueMessage, decode_venue, encode_client, encode_venue, split_frame,
+    SIGNED_TRANSACTION_BYTES_MAX, Sealing, SignedTransactions, TRANSACTIONS_PER_FRAME_MAX, TransactionResults, VenueMessage,
+    decode_venue, encode_client, encode_venue, push_result, push_signed_bytes, split_frame,
 };
 use walras_wire::{
     AccountCommand, AccountEvent, AmendOrder, CancelOrder, Command, Event, MassCancel, OrderCommand, ShardCommand, TransferOut,
@@ -121,6 +124,7 @@ impl Line {
                 VenueMessage::Refused(m) => format!("Refused {} {:?}", m.session_seq, m.reason),
                 VenueMessage::Late(m) => format!("Late {} {}", m.session_seq, m.late_ns),
                 VenueMessage::Pong(number) => format!("Pong {number}"),
+                VenueMessage::Transactions(m) => format!("Transactions {} {:?}", m.number, m.iter().collect::<Vec<_>>()),
                 VenueMessage::Bye { reason, .. } => format!("Bye {reason:?}"),
             });
         }
@@ -588,6 +592,129 @@ fn reports_go_out_without_gaps() {
     line.server.report(&report(4, &event)).unwrap();
     line.server.report(&report(5, &event)).unwrap();
     assert_eq!(line.hear(), ["Report 4", "Report 5"]);
+}
+
+fn signed_bytes(sequence: u64) -> Vec<u8> {
+    let payment = Payment { to: AccountId(1), asset: AssetId(0), amount: Amount::new(5).unwrap() };
+    let operation = BatchOperation::Payment(payment);
+    let transaction = BatchTransaction { account: AccountId(0), sequence: TransactionSeq(sequence), operation };
+    let mut bytes = Vec::new();
+    encode_signed_transaction(&SignedTransaction { transaction, signature: [9; SIGNATURE_BYTES] }, &mut bytes);
+    bytes
+}
+
+fn items(signed: &[&[u8]]) -> Vec<u8> {
+    let mut items = Vec::new();
+    assert!(signed.iter().all(|bytes| push_signed_bytes(bytes, &mut items)));
+    items
+}
+
+fn transactions_bytes(number: u64, items: &[u8]) -> Vec<u8> {
+    client_bytes(&ClientMessage::Transactions(SignedTransactions::new(number, BatchMarketId(2), items).unwrap()))
+}
+
+#[test]
+fn a_frame_of_transactions_is_read_and_answered_with_a_result_for_each() {
+    let mut line = Line::open(PLAIN, 1);
+    let (good, mut long) = (signed_bytes(8), signed_bytes(9));
+    long.push(0);
+    line.send(&transactions_bytes(3, &items(&[&good, &good[..good.len() - 1], &long, &[7], &signed_bytes(u64::MAX)])));
+    let Some(Asked::Transactions(frame)) = line.asked.pop() else { panic!("no transactions came") };
+    assert_eq!((frame.number, frame.market, frame.retry_after_ns), (3, BatchMarketId(2), None));
+    assert_eq!(frame.transactions[0].unwrap().transaction.sequence, TransactionSeq(8));
+    assert_eq!(frame.transactions[1..], [Err(RejectReason::Malformed); 4], "each spoils itself only");
+    let outcome =
+        FrameOutcome { number: 3, results: vec![None, Some(RejectReason::Malformed)], blocks: None, retry_after_ns: None };
+    line.server.transactions_done(&outcome);
+    assert_eq!(line.hear(), ["Transactions 3 [None, Some(Malformed)]"]);
+    // What is throttled is not looked at.
+    line.throttled = true;
+    line.send(&transactions_bytes(4, &items(&[&good, &[7]])));
+    let Some(Asked::Transactions(frame)) = line.asked.pop() else { panic!("no transactions came") };
+    assert_eq!(frame.transactions, [Err(RejectReason::Throttled); 2]);
+    assert_eq!(frame.retry_after_ns, Some(1_000_000));
+    // The orders of the same connection go on.
+    line.throttled = false;
+    line.submit(1);
+    assert_eq!(line.submitted(), [1]);
+    assert_eq!(line.hear(), [""; 0]);
+}
+
+#[test]
+fn a_frame_that_is_none_ends_the_connection_and_takes_nothing() {
+    let good = transactions_bytes(3, &items(&[&signed_bytes(8), &signed_bytes(9)]));
+    // The count, then the length of the first transaction.
+    for (at, wrong) in [(15, 0), (15, 1), (15, 3), (16, 1), (16, 255), (17, 0), (17, 255), (17, good[17] - 1)] {
+        let mut line = Line::open(PLAIN, 1);
+        let mut bytes = good.clone();
+        bytes[at] = wrong;
+        line.send(&bytes);
+        assert_eq!((line.hear(), line.asked.len()), (vec!["Bye Malformed".to_owned()], 0), "byte {at} is {wrong}");
+    }
+    for longer in [28_942_u32, 1 << 20, u32::MAX] {
+        let mut line = Line::open(PLAIN, 1);
+        line.send(&longer.to_le_bytes());
+        assert_eq!(line.hear(), ["Bye Malformed"], "{longer}");
+    }
+    // A part of a frame waits for the rest.
+    let mut line = Line::open(PLAIN, 1);
+    line.send(&good[..good.len() - 1]);
+    assert_eq!((line.hear(), line.asked.len()), (vec![], 0));
+    line.send(&good[good.len() - 1..]);
+    assert!(matches!(line.asked.pop(), Some(Asked::Transactions(_))));
+    // Who has not logged on is lent no room for a long one.
+    let mut line = Line::new(PLAIN);
+    line.send(&1_025_u32.to_le_bytes());
+    assert_eq!(line.hear(), ["Bye Malformed"]);
+    let mut line = Line::new(PLAIN);
+    line.send(&good);
+    assert_eq!(line.hear(), ["Bye LogonExpected"]);
+}
+
+#[test]
+fn a_connection_has_so_many_transactions_without_results() {
+    let mut line = Line::open(PLAIN, 1);
+    let full = items(&[&[7; SIGNED_TRANSACTION_BYTES_MAX][..]; TRANSACTIONS_PER_FRAME_MAX]);
+    for number in 0..32 {
+        line.send(&transactions_bytes(number, &full));
+    }
+    assert_eq!((line.hear(), line.asked.len()), (vec![], 32));
+    let results = vec![Some(RejectReason::Malformed); TRANSACTIONS_PER_FRAME_MAX];
+    line.server.transactions_done(&FrameOutcome { number: 0, results, blocks: None, retry_after_ns: None });
+    assert_eq!(line.hear().len(), 1);
+    line.send(&transactions_bytes(32, &full));
+    assert_eq!((line.hear(), line.asked.len()), (vec![], 33));
+    line.send(&transactions_bytes(33, &items(&[&[7]])));
+    assert_eq!(line.hear(), ["Bye WindowExceeded"]);
+}
+
+#[test]
+fn a_client_sends_frames_again_until_it_has_their_results() {
+    let mut user = User::new();
+    let (one, two) = (items(&[&signed_bytes(8)]), items(&[&signed_bytes(9), &signed_bytes(10)]));
+    assert!(matches!(user.end.submit_transactions(START, BatchMarketId(2), Vec::new()), Err(SubmitError::NoTransactions(_))));
+    // It may be given some before its logon.
+    assert_eq!(user.end.submit_transactions(START, BatchMarketId(2), one.clone()), Ok(1));
+    user.log_on(4, 11, 0);
+    assert_eq!(user.end.submit_transactions(START, BatchMarketId(2), two.clone()), Ok(2));
+    assert!(user.end.output().ends_with(&[transactions_bytes(1, &one), transactions_bytes(2, &two)].concat()));
+    let mut results = Vec::new();
+    push_result(None, &mut results);
+    push_result(Some(RejectReason::BatchFull), &mut results);
+    let told = TransactionResults::new(2, Some((5, 5)), None, &results).unwrap();
+    user.hear(&VenueMessage::Transactions(told));
+    let outcome = user.end.next_transactions().unwrap();
+    assert_eq!((outcome.number, outcome.blocks), (2, Some((5, 5))));
+    assert_eq!((outcome.results, user.end.unanswered_transactions()), (vec![None, Some(RejectReason::BatchFull)], 1));
+    user.lose(START);
+    user.log_on(4, 11, 0);
+    assert!(user.end.output().ends_with(&transactions_bytes(1, &one)), "what has no result");
+    assert_eq!(user.end.next_transactions(), None);
+    // A silent venue is left.
+    let deadline_ns = user.end.deadline_ns().unwrap();
+    assert!(deadline_ns <= START + 10 * SECOND, "{deadline_ns}");
+    user.hear(&VenueMessage::Transactions(told));
+    assert_eq!(user.end.wish(START), Wish::Close, "results of what was answered before");
 }
 
 struct User {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use walras_gateway::Gateway;
 use walras_gateway::session::{ClientEvent, ClientSettings, Ended, ServerSettings, SessionClient, SessionServer, SessionStart};
-use walras_types::{AccountId, SessionId, SessionSeq};
+use walras_types::{AccountId, BatchMarketId, SessionId, SessionSeq};
 use walras_wire::encode_command;
 use walras_wire::order_entry::{
-    ByeReason, ClientMessage, OnDisconnect, RUN_BYTES_MAX, Sealing, VenueMessage, decode_client, decode_venue, encode_client,
-    encode_venue, split_frame,
+    ByeReason, ClientMessage, OnDisconnect, RUN_BYTES_MAX, SIGNED_TRANSACTION_BYTES_MAX, Sealing, TRANSACTIONS_PER_FRAME_MAX,
+    VenueMessage, decode_client, decode_venue, encode_client, encode_venue, push_signed_bytes, split_frame,
 };
 
 use crate::setup::{Asked, Notes, Random, START, entropy, gate, greeting, key, order, source};
@@ -18,6 +18,8 @@ struct Pair {
     server: SessionServer,
     gateway: Gateway,
     submitted: Vec<u64>,
+    /// Numbers of frames of transactions, and how many each has.
+    frames: Vec<(u64, usize)>,
     /// All that the client has sent.
     sent: Vec<u8>,
     bye: Option<(ByeReason, String)>,
@@ -33,6 +35,7 @@ impl Pair {
             server: SessionServer::new(ServerSettings::default(), greeting(number), START),
             gateway: gate(1),
             submitted: Vec::new(),
+            frames: Vec::new(),
             sent: Vec::new(),
             bye: None,
         };
@@ -74,6 +77,7 @@ impl Pair {
                     self.server.opened(START, start);
                 }
                 Asked::Submit(ordinal, _) => self.submitted.push(ordinal.session_seq.0),
+                Asked::Transactions(frame) => self.frames.push((frame.number, frame.transactions.len())),
             }
         }
     }
@@ -123,6 +127,7 @@ fn kinds(mut bytes: &[u8]) -> Vec<&'static str> {
             ClientMessage::Ping(_) => "Ping",
             ClientMessage::Logout => "Logout",
             ClientMessage::Seal(_) => "Seal",
+            ClientMessage::Transactions(_) => "Transactions",
         });
     }
     kinds
@@ -145,6 +150,25 @@ fn one_seal_covers_all_that_is_written_together() {
     run.iter().for_each(|&byte| pair.deliver(&[byte]));
     assert_eq!(pair.submitted, [1, 2, 3, 4]);
     assert_eq!(pair.ended_with(), None);
+}
+
+#[test]
+fn frames_of_transactions_are_sealed_however_many_are_written_together() {
+    let mut pair = Pair::logged_on(1);
+    let mut items = Vec::new();
+    for _ in 0..TRANSACTIONS_PER_FRAME_MAX {
+        assert!(push_signed_bytes(&[7; SIGNED_TRANSACTION_BYTES_MAX], &mut items));
+    }
+    for len in [items.len(), 9 * 113, items.len(), items.len(), 113, items.len(), items.len()] {
+        pair.client.submit_transactions(START, BatchMarketId(0), items[..len].to_vec()).unwrap();
+        pair.submit(1);
+    }
+    let run = pair.take_output();
+    assert!(run.len() > 2 * RUN_BYTES_MAX);
+    run.chunks(1_000).for_each(|piece| pair.deliver(piece));
+    assert_eq!(pair.ended_with(), None);
+    assert_eq!(pair.frames, [(1, 256), (2, 9), (3, 256), (4, 256), (5, 1), (6, 256), (7, 256)]);
+    assert_eq!(pair.submitted, [1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use walras_gateway::session::{Greeting, Host, LogonRequest, VenueKeys};
+use walras_gateway::session::{Greeting, Host, LogonRequest, TransactionFrame, VenueKeys};
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Rate, Refusal, SourceId,
 };
@@ -89,6 +89,7 @@ pub(crate) enum Asked {
     Authenticate(LogonRequest),
     Open(Option<AccountId>, u64, ReportsWanted),
     Submit(Ordinal, Command),
+    Transactions(TransactionFrame),
 }
 
 /// A host that records its requests.
@@ -117,5 +118,9 @@ impl Host for Notes<'_> {
     fn submit(&mut self, ordinal: Ordinal, command: &Command, bytes: &[u8]) {
         assert_eq!(walras_wire::decode_command(bytes).as_ref(), Ok(command));
         self.asked.push(Asked::Submit(ordinal, *command));
+    }
+
+    fn transactions(&mut self, frame: TransactionFrame) {
+        self.asked.push(Asked::Transactions(frame));
     }
 }

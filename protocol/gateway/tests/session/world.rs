@@ -369,7 +369,7 @@ impl World {
                     self.pipeline.push_back(Item::Submit { ordinal, command });
                 }
             }
-            Asked::Open(..) | Asked::Submit(..) => connection.server.not_leader(&leader),
+            Asked::Open(..) | Asked::Submit(..) | Asked::Transactions(_) => connection.server.not_leader(&leader),
         }
     }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term};
-use walras_gateway::session::{ServerSettings, SessionStart, VenueKeys};
+use walras_gateway::session::{FrameOutcome, ServerSettings, SessionStart, VenueKeys};
 use walras_gateway::{Principal, Refusal};
 use walras_sequencer::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, GatewayTime};
 use walras_types::{AccountId, RejectReason, SessionId};
@@ -355,6 +355,13 @@ impl Leaf {
     /// send one more command. Afterwards ask order entry for logons ([`OrderEntry::next_logon`]).
     pub fn on_bytes(&mut self, at: GatewayTime, stream: StreamId, bytes: &[u8], charge: &mut Charge<'_>) {
         self.with_entry(at, |entry, backend| entry.on_bytes(stream, bytes, charge, backend));
+        while let Some((stream, frame)) = self.entry.next_transactions() {
+            // They gain nothing by a stamp, so a leaf does not pass them on.
+            let refused = |one: Result<_, RejectReason>| Some(one.err().unwrap_or(RejectReason::NotLeader));
+            let results = frame.transactions.into_iter().map(refused).collect();
+            let (number, retry_after_ns) = (frame.number, frame.retry_after_ns);
+            self.entry.transactions_done(stream, &FrameOutcome { number, results, blocks: None, retry_after_ns });
+        }
     }
 
     /// The verdict on a logon.

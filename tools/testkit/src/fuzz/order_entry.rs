@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use walras_engine::Engine;
 use walras_gateway::session::{
-    ClientSettings, Host, LogonRequest, ReportSettings, Reports, Resend, ServerSettings, SessionClient, SessionServer,
-    SessionStart, VenueKeys, signed_logon,
+    ClientSettings, FrameOutcome, Host, LogonRequest, ReportSettings, Reports, Resend, ServerSettings, SessionClient,
+    SessionServer, SessionStart, TransactionFrame, VenueKeys, signed_logon,
 };
 use walras_gateway::{
     Algorithm, Allowance, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Principal, Refusal, SourceId,
@@ -14,8 +14,8 @@ use walras_gateway::{
 use walras_market_data::PublicBooks;
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
-    ClientMessage, Copies, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, Sealing, VenueMessage, decode_client,
-    decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame,
+    ClientMessage, Copies, FrameSizes, LoggedOn, LogonTerms, OnDisconnect, ReportsWanted, Role, Sealing, VenueMessage,
+    decode_client, decode_report_event, decode_venue, encode_client, encode_report_event, encode_venue, split_frame_of,
 };
 use walras_wire::{
     AccountCommand, AccountEvent, Command, Event, OrderEvent, SessionEvent, content_digest, decode_command, decode_submitted,
@@ -33,7 +33,7 @@ const COMMANDS_MAX: usize = 200;
 pub fn stream(bytes: &[u8]) {
     let Some((&cut, stream)) = bytes.split_first() else { return };
     let mut rest = stream;
-    while let Ok(Some((frame, after))) = split_frame(rest) {
+    while let Ok(Some((frame, after))) = split_frame_of(rest, FrameSizes::Transactions) {
         let whole = &rest[..rest.len() - after.len()];
         let mut again = Vec::new();
         if let Ok(message) = decode_client(frame) {
@@ -77,7 +77,7 @@ fn submitted(bytes: &[u8]) {
 }
 
 #[derive(Default)]
-struct Notes(Vec<(Ordinal, Command)>, Option<LogonRequest>);
+struct Notes(Vec<(Ordinal, Command)>, Option<LogonRequest>, Vec<TransactionFrame>);
 
 impl Host for Notes {
     fn authenticate(&mut self, logon: LogonRequest) {
@@ -89,6 +89,9 @@ impl Host for Notes {
     }
     fn submit(&mut self, ordinal: Ordinal, command: &Command, _bytes: &[u8]) {
         self.0.push((ordinal, *command));
+    }
+    fn transactions(&mut self, frame: TransactionFrame) {
+        self.2.push(frame);
     }
 }
 
@@ -119,6 +122,11 @@ fn venue_hears(stream: &[u8], cut: usize, sealing: Sealing) -> (Vec<(Ordinal, Co
     for piece in stream.chunks(cut) {
         server.on_bytes(NOW_NS, piece, &mut host);
         assert!(server.unanswered_count() <= 8);
+    }
+    for frame in &host.2 {
+        let results = frame.transactions.iter().map(|one| one.as_ref().err().copied()).collect();
+        let retry_after_ns = frame.retry_after_ns;
+        server.transactions_done(&FrameOutcome { number: frame.number, results, blocks: None, retry_after_ns });
     }
     for (ordinal, command) in &host.0 {
         let content = content_digest(command, &mut Vec::new());

@@ -50,12 +50,12 @@ export function batchHeadView(venue: Venue): void {
     const market = desk.market.value;
     if (!market) return;
     const { last } = market;
-    const { numeraire, assets, standing_offers } = market.info.value;
+    const { numeraire, assets, standing_offers, idle_blocks } = market.info.value;
     if (select.options.length !== desk.list.value.length) select.replaceChildren(...desk.list.value.map(({ name }) => h("option", { value: name }, name)));
     select.value = market.name;
     select.disabled = desk.list.value.length < 2;
     setText(block, last ? `№ ${group(last.block)}` : "No block yet");
-    setText(under, last ? `${group(String(last.transactions))} ${last.transactions === 1 ? "transaction" : "transactions"}, ${assets.length} assets, one set of prices` : "");
+    setText(under, idle_blocks > 2 ? `Nothing could be cleared in the last ${group(String(idle_blocks))} blocks: offers stand as before, ask the operator` : last ? `${group(String(last.transactions))} ${last.transactions === 1 ? "transaction" : "transactions"}, ${assets.length} assets, one set of prices` : "");
     setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire}` : "–");
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
     setText(facts.pairs, last ? `${group(String(last.pairs_traded))} of ${group(String(assets.length * (assets.length - 1)))}` : "–");

@@ -26,6 +26,7 @@ mod snapshots;
 mod start;
 mod times;
 mod traces;
+mod verifying;
 mod waiters;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,7 @@ use snapshot_transfer::{ReplicaFiles, Source, announce, announced};
 use snapshots::{SnapshotDone, SnapshotJob};
 pub use start::{AcceptedLoss, ReplicaVenue, accept_loss};
 pub(in crate::runtime) use times::Times;
+use verifying::Verifying;
 use waiters::{Waiter, Waiters};
 
 const LINK_TOKENS: std::ops::Range<usize> = 1..1_000;
@@ -123,6 +125,7 @@ pub(super) struct ReplicaThread<D: Disk> {
     status: Status,
     cluster: ClusterStatus,
     solver: Solver,
+    verifying: Verifying,
     poll: Poll,
     alarm: Alarm,
     doorbell: Doorbell,
@@ -201,6 +204,7 @@ impl<D: Disk> ReplicaThread<D> {
             self.hear_snapshots()?;
             self.take_commands();
             self.take_requests()?;
+            self.take_verified();
             self.carry_out()?;
             if self.has_finished() {
                 self.flush();
@@ -343,6 +347,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             Effect::SendSnapshot { to, meta, message } => self.send_snapshot(to, &meta, &message)?,
             Effect::Solve(job) => self.solver.solve(job),
+            Effect::Verify(job) => self.verifying.start(job),
             Effect::Answer { waiter, answer } => self.waiters.answer(waiter, answer),
             Effect::Role(change) => {
                 match change.role {
@@ -430,6 +435,14 @@ impl<D: Disk> ReplicaThread<D> {
             // Where it is not taken, the state is looked at again.
             let at = self.at();
             self.replica.submit(at, command, SignedBy::NOBODY, None);
+        }
+    }
+
+    /// Transactions whose signatures were checked.
+    fn take_verified(&mut self) {
+        for (job, verdicts) in self.verifying.take() {
+            let at = self.at();
+            self.replica.on_verified(at, job, &verdicts);
         }
     }
 

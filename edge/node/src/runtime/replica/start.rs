@@ -43,6 +43,7 @@ use super::snapshot_transfer::ReplicaFiles;
 use super::snapshots::SnapshotThread;
 use super::times::Times;
 use super::traces::Traces;
+use super::verifying::Verifying;
 use super::waiters::Waiters;
 use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread, Stopping};
 use crate::program::engine_newest;
@@ -364,6 +365,7 @@ impl ReplicaVenue {
                 recovered.entries_replayed
             );
         }
+        let signatures = Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?;
         let (leads_in, leads) = bounded(1);
         let is_sole_voter = replica.members().voters.iter().eq([&me]);
         let thread = ReplicaThread {
@@ -381,6 +383,7 @@ impl ReplicaVenue {
             status: status.clone(),
             cluster: cluster.clone(),
             solver: Solver::start(data, doorbell.clone()).map_err(RecoveryError::Thread)?,
+            verifying: Verifying::new(signatures.clone(), doorbell.clone()),
             poll,
             alarm,
             doorbell: doorbell.clone(),
@@ -420,7 +423,7 @@ impl ReplicaVenue {
             held: release.map(|_| held),
             stages,
             archive: archive.status,
-            signatures: Signatures::start(key_changes, threads).map_err(RecoveryError::Thread)?,
+            signatures,
         });
         if is_sole_voter {
             // It elects itself, which takes two writes. Where the disk takes none it starts all the same, and says so when asked.

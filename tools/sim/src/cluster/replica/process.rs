@@ -589,6 +589,11 @@ impl Process {
                     _ => self.replica.on_snapshot_sent(at.time(), to, Err(()))?,
                 }
             }
+            // Signatures are no part of the simulation.
+            Effect::Verify(job) => {
+                let verdicts = vec![Ok(()); job.transactions.len()];
+                self.replica.on_verified(at.time(), job, &verdicts);
+            }
             Effect::Solve(job) => {
                 self.solving.push_back(job);
                 self.out.push(Out::Timer { after_ns: SOLVE_NS * at.slow, timer: ReplicaTimer::Solved });

@@ -1,0 +1,85 @@
+//! What of a transaction is known to be wrong before its batch is closed.
+
+use walras_clearing::{Offer, OfferId};
+use walras_order_book::PriceIndex;
+use walras_types::limits::{POOL_FEE_PPM_MAX, POOL_RESERVE_MIN};
+use walras_types::{Amount, AssetId, BatchMarketId, BatchOperation, BatchTransaction, DropReason, IssuedAmount, OfferName};
+
+use crate::batch_queries::BatchMarketView;
+use crate::engine::Engine;
+
+impl<I: PriceIndex> Engine<I> {
+    /// Whether a transaction is no good whatever else its batch holds, and why: so its sender hears it at once and not when the batch is
+    /// closed. It may be dropped all the same.
+    ///
+    /// # Errors
+    /// The reason for which it would be dropped.
+    pub fn check_transaction(&self, market: BatchMarketId, transaction: &BatchTransaction) -> Result<(), DropReason> {
+        let Some(view) = self.batch_market(market) else { return Ok(()) };
+        let traded = |sell: AssetId, buy: AssetId| match (view.assets.contains(&sell), view.assets.contains(&buy)) {
+            (true, true) if sell == buy => Err(DropReason::EqualAssets),
+            (true, true) => Ok(()),
+            (false, _) | (_, false) => Err(DropReason::UnknownAsset),
+        };
+        let of_some = |asset: AssetId, amount: Amount| {
+            if asset.0 as usize >= self.assets().len() {
+                return Err(DropReason::UnknownAsset);
+            }
+            if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
+        };
+        match &transaction.operation {
+            BatchOperation::CreateAccount(_) => Ok(()),
+            BatchOperation::CreateOffer(create) => {
+                traded(create.sell, create.buy)?;
+                of_some(create.sell, create.amount)?;
+                Offer::new(create.limit, 0, OfferId(0), create.amount).map(|_| ()).map_err(|_| DropReason::Unfillable)
+            }
+            BatchOperation::CancelOffer(cancel) => traded(cancel.sell, cancel.buy),
+            BatchOperation::Payment(payment) => {
+                of_some(payment.asset, payment.amount)?;
+                if payment.to == transaction.account {
+                    return Err(DropReason::PaysItself);
+                }
+                if payment.to.0 >= self.accounts_soon() { Err(DropReason::UnknownRecipient) } else { Ok(()) }
+            }
+            BatchOperation::CreatePool(create) => {
+                traded(create.assets[0], create.assets[1])?;
+                if !create.rule.is_possible() || create.fee_ppm > POOL_FEE_PPM_MAX {
+                    return Err(DropReason::PoolTerms);
+                }
+                let is_enough = create.amounts.iter().all(|amount| amount.get() >= POOL_RESERVE_MIN);
+                if is_enough { Ok(()) } else { Err(DropReason::PoolTooSmall) }
+            }
+            BatchOperation::DepositToPool(deposit) => {
+                if deposit.amounts.iter().any(|amount| amount.is_zero()) {
+                    return Err(DropReason::DepositTooSmall);
+                }
+                self.known_pool(market, deposit.pool)
+            }
+            BatchOperation::WithdrawFromPool(withdraw) => {
+                if withdraw.shares.is_zero() {
+                    return Err(DropReason::ZeroAmount);
+                }
+                self.known_pool(market, withdraw.pool)
+            }
+            BatchOperation::Issue(IssuedAmount { asset, amount }) | BatchOperation::Burn(IssuedAmount { asset, amount }) => {
+                of_some(*asset, *amount)?;
+                if self.issuer(*asset) == Some(transaction.account) { Ok(()) } else { Err(DropReason::NotIssuer) }
+            }
+        }
+    }
+
+    /// Whether a pool stands: one that the batch that collects creates does not yet, and takes nothing in that batch.
+    fn known_pool(&self, market: BatchMarketId, pool: OfferName) -> Result<(), DropReason> {
+        if self.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
+    }
+
+    /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.
+    fn accounts_soon(&self) -> u32 {
+        let may_open = |view: BatchMarketView<'_>| {
+            let closed = view.closed.map_or(0, |_| view.spec.transactions_max);
+            u32::try_from(view.collected).unwrap_or(u32::MAX).saturating_add(closed)
+        };
+        self.batch_markets().map(may_open).fold(self.account_count(), u32::saturating_add)
+    }
+}
