@@ -110,7 +110,7 @@ facade-test: ## all pinned clients of Binance's Spot API against a venue, some o
 	$(CARGO) build -p walras-node
 	WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" PYTHON=$(PYTHON) sdk/binance-clients/run.sh all
 
-bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|standing|replay|replay_files|fair-access|replication|venue|promises|siege|simulation|overlay|cold|all
+bench: ## measure: make bench NAME=order-book|engine|clearing|batch|blocks|standing|replay|replay_files|fair-access|replication|venue|promises|access|siege|simulation|overlay|cold|all
 	./bench/run.sh $(NAME)
 
 siege: ## attack a venue and a cluster, and measure a well-behaved client meanwhile: make siege SIEGE="--only deaf"

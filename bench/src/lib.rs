@@ -14,6 +14,7 @@
 //!
 //! *Sources*: the streams follow exchange-core's own test generator, see [`walras_market_history::workload`].
 
+pub mod access;
 pub mod batch;
 pub mod blocks;
 pub mod clearing;

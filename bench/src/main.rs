@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises, recovery,
-    replay, replay_files, replication, siege, signed_flow, simulation, standing,
+    access, batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises,
+    recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
 };
 
 #[global_allocator]
@@ -24,7 +24,7 @@ struct Bench {
 }
 
 /// In the order in which `all` runs them.
-const BENCHES: [Bench; 17] = [
+const BENCHES: [Bench; 18] = [
     Bench { name: "order-book", about: "the book alone, compared with exchange-core", run: run_order_book },
     Bench { name: "engine", about: "the engine with ledger, risk and journal, compared with exchange-core", run: run_engine },
     Bench { name: "clearing", about: "prices and amounts of a batch, compared with GLPK", run: run_clearing },
@@ -46,6 +46,7 @@ const BENCHES: [Bench; 17] = [
         about: "the longest entry of the log, orders beside large reads, fair access from outside, replays, planted faults",
         run: run_promises,
     },
+    Bench { name: "access", about: "FIX, Binance's dialect and Python: what programs written for others find", run: run_access },
     Bench { name: "siege", about: "a hostile campaign, with a well-behaved client's waiting", run: run_siege },
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
     Bench {
@@ -305,6 +306,23 @@ fn run_promises(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 fn run_siege(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let (rounds, seconds, percent) = if options.small { (1, 1, 5) } else { (options.rounds, options.seconds, 100) };
     siege::run(&siege::Config { rounds, seconds, percent, walras: walras()?, scratch: options.streams.join("siege") }, report)
+}
+
+fn run_access(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, seconds, idle_sessions, python_orders) =
+        if options.small { (1, 1, 64, 10_000) } else { (options.rounds, options.seconds, 10_000, 1_000_000) };
+    let config = access::Config {
+        rounds,
+        seconds,
+        idle_sessions,
+        python_orders,
+        walras: walras()?,
+        peers: options.peer.then(|| "bench/peers".into()),
+        data: data_folder(),
+        scratch: options.streams.join("access"),
+        results: RESULTS.into(),
+    };
+    access::run(&config, report)
 }
 
 fn run_venue(options: &Options, report: &mut Report) -> anyhow::Result<()> {

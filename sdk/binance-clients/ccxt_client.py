@@ -12,7 +12,7 @@ import ccxt.pro
 from steps import Steps, raises
 from venue import Account, Venue
 
-steps = Steps("ccxt")
+steps = Steps("ccxt", "ccxt")
 MARKET = "BTC/USD"
 
 
@@ -141,6 +141,10 @@ def cancel(c: Context) -> None:
     gone = c.taker.cancel_order(order["id"], MARKET)
     assert gone["status"] == "canceled" and gone["id"] == order["id"], gone
     raises(ccxt.OrderNotFound, lambda: c.taker.cancel_order(order["id"], MARKET), "-2011")
+    ended = c.taker.fetch_order(order["id"], MARKET)
+    assert ended["status"] == "canceled" and ended["remaining"] == 0.1, ended
+    closed = c.taker.fetch_closed_orders(MARKET)
+    assert [o["amount"] for o in closed if o["status"] == "closed"] == [0.2, 0.01], closed
 
 
 @steps.step
@@ -179,7 +183,8 @@ def oco_refused(c: Context) -> None:
 
 @steps.step
 def error_codes(c: Context) -> None:
-    raises(ccxt.InsufficientFunds, lambda: c.taker.create_order(MARKET, "limit", "sell", 900, 30200), "-2010")
+    # ccxt knows this one by its text, and shows no number.
+    raises(ccxt.InsufficientFunds, lambda: c.taker.create_order(MARKET, "limit", "sell", 900, 30200), "insufficient balance")
     raises(ccxt.BadSymbol, lambda: c.taker.public_get_depth({"symbol": "NOPE"}), "-1121")
     raises(ccxt.OrderNotFound, lambda: c.taker.fetch_order("999999999", MARKET), "-2013")
     raises(ccxt.InvalidOrder, lambda: c.taker.private_post_order(order(price="30000.001")), "-1013", "PRICE_FILTER")
@@ -246,7 +251,9 @@ async def websocket_api(c: Context) -> None:
     assert (await c.pro.fetch_order_ws(order["id"], MARKET))["id"] == order["id"]
     assert [o["id"] for o in await c.pro.fetch_open_orders_ws(MARKET)] == [order["id"]]
     await c.pro.cancel_order_ws(order["id"], MARKET)
-    assert (await c.pro.fetch_balance_ws())["BTC"]["free"] > 0
+    # ccxt 4.5.90 makes balances of this answer for other accounts than spot's alone; what it was sent is there.
+    balances = {b["asset"]: float(b["free"]) for b in (await c.pro.fetch_balance_ws())["info"]["balances"]}
+    assert balances["BTC"] > 0, balances
 
 
 @steps.step

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import queue
+from decimal import Decimal
 from typing import Any
 
 from binance.error import ClientError
@@ -15,7 +16,7 @@ from binance.websocket.spot.websocket_stream import SpotWebsocketStreamClient
 from steps import Steps, raises
 from venue import Venue
 
-steps = Steps("binance-connector")
+steps = Steps("binance-connector", "binance-connector")
 SYMBOL = "BTCUSD"
 
 
@@ -81,7 +82,7 @@ def trades_and_klines(c: Context) -> None:
     assert c.taker.klines(SYMBOL, "1m")[-1][4] == "30100.00"
     assert c.taker.ticker_24hr(SYMBOL)["lastPrice"] == "30100.00"
     assert c.taker.ticker_price(SYMBOL)["price"] == "30100.00"
-    assert c.taker.avg_price(SYMBOL)["price"] == "30100.00000000", c.taker.avg_price(SYMBOL)
+    assert Decimal(c.taker.avg_price(SYMBOL)["price"]) == 30100, c.taker.avg_price(SYMBOL)
     assert c.taker.my_trades(SYMBOL)[-1]["qty"] == "0.2000"
 
 

@@ -19,7 +19,7 @@ from nautilus_trader.common.component import LiveClock
 from steps import Steps
 from venue import Venue
 
-steps = Steps("nautilus_trader")
+steps = Steps("nautilus_trader", "nautilus_trader")
 SYMBOL = "BTCUSD"
 
 
@@ -116,7 +116,8 @@ async def streams(c: Context) -> None:
     await client.subscribe_diff_book_depth(SYMBOL, 100)
     await asyncio.sleep(1)
     await limit(c.maker, BinanceOrderSide.SELL, "0.1", "30050.00")
-    assert (await until(seen, lambda m: m.get("data", {}).get("e") == "depthUpdate"))["data"]["a"] == [["30050.00", "0.1000"]]
+    placed = ["30050.00", "0.1000"]
+    await until(seen, lambda m: m.get("data", {}).get("e") == "depthUpdate" and placed in m["data"]["a"])
     await c.taker.new_order(symbol=SYMBOL, side=BinanceOrderSide.BUY, order_type=BinanceOrderType.MARKET, quantity="0.1")
     assert (await until(seen, lambda m: m.get("data", {}).get("e") == "aggTrade"))["data"]["p"] == "30050.00"
     await client.disconnect()

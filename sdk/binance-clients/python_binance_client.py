@@ -11,7 +11,7 @@ from binance.exceptions import BinanceAPIException
 from steps import Steps, raises
 from venue import Account, Venue
 
-steps = Steps("python-binance")
+steps = Steps("python-binance", "python-binance")
 SYMBOL = "BTCUSD"
 
 
@@ -94,6 +94,9 @@ def cancel(c: Context) -> None:
     gone = c.taker.cancel_order(symbol=SYMBOL, orderId=order["orderId"])
     assert gone["status"] == "CANCELED" and gone["origClientOrderId"] == order["clientOrderId"], gone
     raises(BinanceAPIException, lambda: c.taker.cancel_order(symbol=SYMBOL, orderId=order["orderId"]), "-2011")
+    assert c.taker.get_order(symbol=SYMBOL, origClientOrderId=order["clientOrderId"])["status"] == "CANCELED"
+    known = {o["orderId"]: o["status"] for o in c.taker.get_all_orders(symbol=SYMBOL)}
+    assert known[order["orderId"]] == "CANCELED" and "FILLED" in known.values(), known
 
 
 @steps.step
@@ -125,7 +128,9 @@ def error_codes(c: Context) -> None:
     raises(BinanceAPIException, lambda: c.taker.get_order(symbol=SYMBOL, orderId=999999), "-2013")
     raises(BinanceAPIException, lambda: c.taker.get_order_book(symbol="NOPE"), "-1121")
     raises(BinanceAPIException, lambda: c.taker.get_klines(symbol=SYMBOL, interval="7m"), "-1120")
-    raises(BinanceAPIException, lambda: c.taker.get_account(recvWindow=70000), "-1131")
+    hasty = Client(c.venue.taker.api_key, c.venue.taker.secret)
+    hasty.REQUEST_RECVWINDOW = 70_000
+    raises(BinanceAPIException, hasty.get_account, "-1131")
     raises(BinanceAPIException, lambda: Client("hm_nobody", "x").get_account(), "-2015")
     raises(BinanceAPIException, lambda: Client(c.venue.taker.api_key, "x").get_account(), "-1022")
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the clients of the Binance dialect against a venue of this machine, each in an environment of its own, and prints a line of JSON for
-# each: run.sh small (those of `make test`), or run.sh all. WALRAS_PROGRAM is the program.
+# each: run.sh small (those of `make test`), or run.sh all. WALRAS_PROGRAM is the program. What came of them goes to results.json and into
+# docs/binance.md.
 set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-python3}
@@ -28,4 +29,5 @@ if [ "${1:-all}" = all ]; then
   client large cryptofeed_client.py
   client large nautilus_client.py
 fi
+$PYTHON results.py
 exit $failed

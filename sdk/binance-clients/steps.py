@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import results
 from venue import Venue, venue
 
 Step = Callable[..., Any]
@@ -18,8 +19,9 @@ Step = Callable[..., Any]
 class Steps:
     """Steps in the order in which they are written. One that fails does not keep the others from running."""
 
-    def __init__(self, client: str) -> None:
-        self.client = client
+    def __init__(self, client: str, package: str | None = None) -> None:
+        """`package` is its name at its registry, if it comes from one."""
+        self.client, self.package = client, package
         self.steps: list[tuple[str, Step]] = []
 
     def step(self, function: Step) -> Step:
@@ -33,6 +35,7 @@ class Steps:
         name, total = self.client.replace("-", "_"), len(self.steps)
         result = {f"{name}_passed": total - len(failed), f"{name}_total": total, "failed": failed}
         print(json.dumps(result))
+        results.record(self.client, self.package, total, failed)
         sys.exit(1 if failed else 0)
 
     async def _run(self, running: Venue, make: Callable[[Venue], Any]) -> list[str]:

@@ -14,7 +14,7 @@
 //!
 //! *Start reading* at [`run`].
 
-mod processes;
+pub(crate) mod processes;
 mod rest;
 
 use std::path::{Path, PathBuf};

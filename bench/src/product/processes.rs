@@ -10,6 +10,7 @@ use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use walras_access::now;
+use walras_client::{Client, read_key};
 
 use super::{json_of, rest};
 
@@ -17,35 +18,35 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where commands are before they are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Durability {
+pub(crate) enum Durability {
     Disk,
     Memory,
 }
 
 /// A venue that runs.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     program: PathBuf,
     dir: PathBuf,
     child: Child,
     /// `host:port` of the first replica.
-    pub(super) http: String,
+    pub(crate) http: String,
     operator: PathBuf,
 }
 
 /// What an API's load needs.
 #[derive(Debug)]
-pub(super) struct Market {
-    pub(super) instrument: String,
+pub(crate) struct Market {
+    pub(crate) instrument: String,
     /// Of a trading key with funds.
-    pub(super) key_file: PathBuf,
+    pub(crate) key_file: PathBuf,
     /// More of the same account's: a key has so many nonces in the window of acceptable stamps.
-    pub(super) more_keys: Vec<PathBuf>,
+    pub(crate) more_keys: Vec<PathBuf>,
 }
 
 impl Running {
     /// So many replicas, with an empty folder.
-    pub(super) fn cluster(program: &Path, dir: &Path, replicas: u16, durability: Durability) -> anyhow::Result<Self> {
+    pub(crate) fn cluster(program: &Path, dir: &Path, replicas: u16, durability: Durability) -> anyhow::Result<Self> {
         fresh(dir)?;
         let mut command = Command::new(program);
         command.args(["cluster", "local", "--unthrottled", "--replicas", &replicas.to_string(), "--dir"]).arg(dir);
@@ -57,12 +58,17 @@ impl Running {
     }
 
     /// The host without a replicated log.
-    pub(super) fn single(program: &Path, dir: &Path) -> anyhow::Result<Self> {
-        fresh(dir)?;
-        let config = dir.join("walras.toml");
+    pub(crate) fn single(program: &Path, dir: &Path) -> anyhow::Result<Self> {
         let limits = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
         let throttle: String = limits.iter().map(|limit| format!("{limit} = 1000000000\n")).collect();
-        std::fs::write(&config, format!("[throttle]\n{throttle}"))?;
+        Self::served(program, dir, &format!("[throttle]\n{throttle}"))
+    }
+
+    /// One replica of this configuration.
+    pub(crate) fn served(program: &Path, dir: &Path, config_text: &str) -> anyhow::Result<Self> {
+        fresh(dir)?;
+        let config = dir.join("walras.toml");
+        std::fs::write(&config, config_text)?;
         let mut command = Command::new(program);
         let data = dir.join("data");
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data).arg("--config").arg(&config);
@@ -97,19 +103,33 @@ impl Running {
         Ok(Self { program: program.to_path_buf(), dir: dir.to_path_buf(), child, http, operator })
     }
 
+    /// A client with the operator's key.
+    pub(crate) fn operator(&self) -> anyhow::Result<Client> {
+        Ok(Client::new(&format!("http://{}", self.http), Some(read_key(&self.operator)?)))
+    }
+
+    /// Memory that it holds, in bytes.
+    pub(crate) fn memory_bytes(&self) -> anyhow::Result<u64> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the process says no VmRSS")?;
+        let kib = line.trim().strip_suffix(" kB").and_then(|kib| kib.parse::<u64>().ok()).context("VmRSS has another form")?;
+        Ok(kib << 10)
+    }
+
     /// Runs a command of the program as the operator; its answer.
-    pub(super) fn walras(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+    pub(crate) fn walras(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         self.walras_as(&self.operator, arguments)
     }
 
     /// The same with another key.
-    pub(super) fn walras_as(&self, key: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
+    pub(crate) fn walras_as(&self, key: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
         let (url, key) = (format!("http://{}", self.http), key.display().to_string());
         json_of(&self.program, &[&["--url", &url, "--key-file", &key], arguments].concat())
     }
 
     /// An instrument, and a participant with funds.
-    pub(super) fn open_market(&self) -> anyhow::Result<Market> {
+    pub(crate) fn open_market(&self) -> anyhow::Result<Market> {
         let instrument = "BTC/USD".to_owned();
         self.walras(&["admin", "asset", "BTC", "8"])?;
         self.walras(&["admin", "asset", "USD", "6"])?;
@@ -150,7 +170,7 @@ impl Running {
     }
 
     /// Processor time of its processes since they began, in microseconds.
-    pub(super) fn cpu_us(&self) -> anyhow::Result<f64> {
+    pub(crate) fn cpu_us(&self) -> anyhow::Result<f64> {
         let id = self.child.id();
         let mut all = children(id)?;
         all.push(id);
@@ -158,7 +178,7 @@ impl Running {
     }
 
     /// Ends it, and removes its data.
-    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process without a number")?;
         kill_process(pid, Signal::TERM).context("stopping the venue")?;
         let status = self.child.wait()?;
@@ -194,7 +214,7 @@ fn children(id: u32) -> anyhow::Result<Vec<u32>> {
 }
 
 /// User and system time of all threads, those that have ended included. The kernel counts it in hundredths of a second.
-fn cpu_us_of(id: u32) -> anyhow::Result<f64> {
+pub(crate) fn cpu_us_of(id: u32) -> anyhow::Result<f64> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).with_context(|| format!("process {id} has ended"))?;
     let fields = text.rsplit(") ").next().unwrap_or_default();
     let ticks: Vec<f64> = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse().ok()).collect();

@@ -7,7 +7,6 @@ use walras_config::Config;
 use walras_ports::VenueHandle;
 use walras_types::TimeNs;
 
-use crate::client_ids::ClientIds;
 use crate::listen_keys::ListenKeys;
 use crate::names::{Names, SharedNames};
 use crate::streams::HubHandle;
@@ -35,7 +34,6 @@ pub struct App {
 struct Own {
     names: SharedNames,
     weights: Weights,
-    client_ids: ClientIds,
     listen_keys: ListenKeys,
     hub: HubHandle,
 }
@@ -53,7 +51,6 @@ impl App {
         let own = Own {
             names: SharedNames::default(),
             weights: Weights::new(config.throttle.rates()),
-            client_ids: ClientIds::default(),
             listen_keys: ListenKeys::default(),
             hub: HubHandle::default(),
         };
@@ -67,10 +64,6 @@ impl App {
 
     pub(crate) fn weights(&self) -> &Weights {
         &self.own.weights
-    }
-
-    pub(crate) fn client_ids(&self) -> &ClientIds {
-        &self.own.client_ids
     }
 
     pub(crate) fn listen_keys(&self) -> &ListenKeys {

@@ -140,7 +140,7 @@ fn of_reason(asked: Asked, reason: RejectReason) -> Error {
         }
         R::TooLarge => Error::new(-1013, R::TooLarge.advice()).with_status(StatusCode::PAYLOAD_TOO_LARGE),
         R::Overloaded | R::BookBusy => unavailable(-1008, reason),
-        R::VenueNotReady | R::StorageFull | R::NotLeader => unavailable(-1001, reason),
+        R::VenueNotReady | R::StorageFull | R::NotLeader | R::NeedsLaterVersion => unavailable(-1001, reason),
         R::NotFound => Error::new(-1020, "This operation is not supported.").with_status(StatusCode::NOT_FOUND),
         _ => said(reason.advice()),
     }

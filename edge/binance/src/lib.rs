@@ -24,6 +24,7 @@ mod listen_keys;
 mod names;
 mod orders;
 mod params;
+mod past;
 mod report;
 mod rest;
 mod streams;

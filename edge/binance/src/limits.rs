@@ -1,5 +1,7 @@
 //! Every bound of this crate in one place.
 
+use std::time::Duration;
+
 /// Parameters of a request.
 pub const PARAMS_MAX: usize = 64;
 /// Longest form body in bytes, and longest query.
@@ -28,3 +30,12 @@ pub const REFUSALS_MAX: u32 = 500;
 pub const BAN_S: u64 = 120;
 /// Longest client order id, in characters.
 pub const CLIENT_ORDER_ID_LEN_MAX: usize = 36;
+/// Records of an account's past in a visit to the venue's memory, or to its archive.
+pub const PAST_PAGE: usize = 1_000;
+/// Such visits for one request.
+pub const PAGES_MAX: usize = 20;
+/// Longest time between the beginning and the end of what is asked of the past, in milliseconds.
+pub const SPAN_MS_MAX: u64 = 86_400_000;
+/// What a timestamp counts in. A signed request that may be asked again in the same words is answered no sooner than this after it came:
+/// so a program that waits for each answer never has one text twice.
+pub const STAMP_UNIT: Duration = Duration::from_millis(1);

@@ -1,22 +1,27 @@
 //! What a participant does with orders: parameters into commands, and what came of these.
 
 use serde_json::{Value, json};
+use walras_archive::RecordKind;
 use walras_engine::DepthLevel;
-use walras_ports::{InstrumentScale, ListedOrder, OrderCursor, Outcome, View, orders_from};
+use walras_gateway::ClientOrder;
+use walras_market_data::AccountRecord;
+use walras_ports::{InstrumentScale, OrderCursor, OrderKey, Outcome, RecordFilter};
 use walras_sequencer::SignedBy;
 use walras_types::{
-    AccountId, Amount, ClientOrderId, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade,
-    Side, SizeLots, TimeInForce,
+    AccountId, Amount, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side, SizeLots,
+    TimeInForce,
 };
-use walras_wire::{CancelOrder, CancelReason, Command, Event, MassCancel, NewOrder, OrderCommand, OrderEvent};
+use walras_wire::{CancelOrder, Command, Event, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
 
 use crate::app::App;
+use crate::client_ids;
 use crate::error::{Asked, Error, without_outcome};
 use crate::kinds;
 use crate::limits::QUOTE_LEVELS_MAX;
 use crate::names::Names;
 use crate::params::{Params, quantity};
-use crate::report::{self, Order, Status};
+use crate::past::{self, Look};
+use crate::report::{self, Order, Status, cancel_status};
 use crate::values::{merge, ms};
 
 /// How much an answer to an order says.
@@ -35,8 +40,7 @@ pub(crate) struct Wanted {
     pub(crate) terms: OrderTerms,
     /// A market order for so much quote: its terms are made when the book is known.
     quote: Option<Amount>,
-    client_order_id: ClientOrderId,
-    client_text: String,
+    called: ClientOrder,
     detail: Detail,
 }
 
@@ -70,7 +74,7 @@ fn not_required(params: &Params, name: &str) -> Result<(), Error> {
 
 impl Wanted {
     /// Reads the parameters of a new order.
-    pub(crate) fn read(app: &App, names: &Names, params: &Params) -> Result<Self, Error> {
+    pub(crate) fn read(names: &Names, params: &Params) -> Result<Self, Error> {
         let (symbol, scale) = instrument(names, params)?;
         let side = match params.required("side")? {
             "BUY" => Side::Buy,
@@ -151,13 +155,9 @@ impl Wanted {
             Some("FULL") => Detail::Full,
             Some(_) => return Err(Error::invalid("newOrderRespType")),
         };
-        let client_order_id = match params.client_order_id("newClientOrderId")? {
-            Some(text) => app.client_ids().id(text),
-            None => app.client_ids().fresh(),
-        };
-        let client_text = app.client_ids().text(client_order_id);
+        let called = params.client_order_id("newClientOrderId")?.unwrap_or_else(client_ids::fresh);
         let terms = OrderTerms { side, size, order_type, time_in_force, display, min_size: None, self_trade };
-        Ok(Self { symbol, scale: *scale, terms, quote, client_order_id, client_text, detail })
+        Ok(Self { symbol, scale: *scale, terms, quote, called, detail })
     }
 
     /// What a market order for an amount of quote says, by the book as it is: all that the amount buys or brings at a price which
@@ -180,13 +180,13 @@ impl Wanted {
     pub(crate) async fn place(self, app: &App, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
         app.venue.catalog_for_commands()?;
         let wanted = self.with_size(app).await?;
-        let new = NewOrder {
-            account,
-            instrument: wanted.scale.spec.instrument,
-            client_order_id: wanted.client_order_id,
-            terms: wanted.terms,
+        let new =
+            NewOrder { account, instrument: wanted.scale.spec.instrument, client_order_id: wanted.called.id, terms: wanted.terms };
+        let command = match wanted.called.name {
+            Some(name) => OrderCommand::NewNamed(NamedOrder::new(&new, name)),
+            None => OrderCommand::New(new),
         };
-        let outcome = app.venue.command_by(signed, Command::Order(OrderCommand::New(new))).await;
+        let outcome = app.venue.command_by(signed, Command::Order(command)).await;
         let outcome = outcome.map_err(|why| without_outcome(Asked::Order, why))?;
         wanted.answer(account, &outcome)
     }
@@ -208,7 +208,7 @@ impl Wanted {
             "symbol": self.symbol,
             "orderId": placed.order_id.0,
             "orderListId": -1,
-            "clientOrderId": self.client_text,
+            "clientOrderId": self.called.to_string(),
             "transactTime": ms(outcome.time),
         });
         if self.detail == Detail::Ack {
@@ -317,64 +317,58 @@ impl Placed {
     }
 }
 
-/// What an order is after it was cancelled for a reason.
-pub(crate) fn cancel_status(reason: CancelReason) -> Status {
-    match reason {
-        CancelReason::Requested | CancelReason::MassCancelled => Status::Canceled,
-        CancelReason::SelfTrade => Status::ExpiredInMatch,
-        CancelReason::Unfilled
-        | CancelReason::Expired
-        | CancelReason::DayEnded
-        | CancelReason::AccountSuspended
-        | CancelReason::TriggerRefused
-        | CancelReason::PriceBand => Status::Expired,
-    }
-}
-
 /// Which order is meant, by one of two parameters. Both may be sent: then the order of that id must have that name.
-pub(crate) type Which = (Option<OrderId>, Option<ClientOrderId>);
+pub(crate) type Which = (OrderKey, Option<ClientOrder>);
 
 /// Reads it.
-pub(crate) fn which(app: &App, params: &Params, (id, name): (&str, &str)) -> Result<Which, Error> {
-    let id_of = params.number(id)?.map(OrderId);
-    let name_of = params.client_order_id(name)?.map(|text| app.client_ids().id(text));
-    if id_of.is_none() && name_of.is_none() {
-        return Err(Error::new(-1102, format!("Param '{name}' or '{id}' must be sent, but both were empty/null!")));
+pub(crate) fn which(params: &Params, (id, name): (&str, &str)) -> Result<Which, Error> {
+    let (of_id, of_name) = (params.number(id)?.map(OrderId), params.client_order_id(name)?);
+    match (of_id, of_name) {
+        (Some(id), name) => Ok((OrderKey::Venue(id), name)),
+        (None, Some(name)) => Ok((OrderKey::Client(name.id), None)),
+        (None, None) => Err(Error::new(-1102, format!("Param '{name}' or '{id}' must be sent, but both were empty/null!"))),
     }
-    Ok((id_of, name_of))
 }
 
-fn by_name(v: &View<'_>, account: AccountId, instrument: InstrumentId, name: ClientOrderId) -> Option<ListedOrder> {
-    let order = v.engine.open_order(account, instrument, name)?;
-    Some(ListedOrder { instrument, order, history: v.histories.get(order.order_id).copied() })
-}
-
-fn by_id(v: &View<'_>, account: AccountId, instrument: InstrumentId, id: OrderId) -> Option<ListedOrder> {
-    let from = OrderCursor { instrument, after: OrderId(id.0.checked_sub(1)?) };
-    // One look for the instrument, and one for the order.
-    let (listed, _) = orders_from(v.engine, v.histories, account, Some(instrument), from, 2);
-    listed.into_iter().find(|listed| listed.order.order_id == id)
+fn with_name(order: Order, name: Option<ClientOrder>) -> Result<Order, Error> {
+    match name {
+        Some(name) if name.id != order.called.id => Err(Error::new(-2039, "Client order ID is not correct for this order ID.")),
+        _ => Ok(order),
+    }
 }
 
 /// An open order.
+async fn find_open(app: &App, account: AccountId, instrument: InstrumentId, (key, name): Which) -> Result<Option<Order>, Error> {
+    let found = app.venue.read(move |v| walras_ports::open_order(v, account, instrument, key)).await?;
+    found.map(|listed| with_name(Order::listed(&listed), name)).transpose()
+}
+
+/// An order: an open one, or else the last one of that name that has ended.
 pub(crate) async fn find(
     app: &App,
     account: AccountId,
     instrument: InstrumentId,
-    (id, name): Which,
+    (key, name): Which,
 ) -> Result<Option<Order>, Error> {
-    let found = app.venue.read(move |v| match (id, name) {
-        (Some(id), _) => by_id(v, account, instrument, id),
-        (None, Some(name)) => by_name(v, account, instrument, name),
-        (None, None) => None,
-    });
-    let found = found.await?.map(|listed| Order::listed(&listed));
-    if let (Some(order), Some(_), Some(name)) = (&found, id, name)
-        && order.client_order_id != name
-    {
-        return Err(Error::new(-2039, "Client order ID is not correct for this order ID."));
+    let known = app.venue.read(move |v| walras_ports::known_order(v, account, instrument, key)).await?;
+    if let Some(known) = known {
+        return with_name(Order::known(&known), name).map(Some);
     }
-    Ok(found)
+    let (order_id, client_order_id) = match key {
+        OrderKey::Client(id) => (None, Some(id)),
+        OrderKey::Venue(id) => (Some(id), None),
+    };
+    let filter = RecordFilter { instrument: Some(instrument), order_id, client_order_id };
+    let mut found = None;
+    past::newest_first(app, past::asked(account, RecordKind::Ended, None), filter, |recorded| {
+        found = match &recorded.record {
+            AccountRecord::Ended(order) => Some(Order::ended(order)),
+            AccountRecord::Fill(_) => None,
+        };
+        Look::Enough
+    })
+    .await?;
+    found.map(|order| with_name(order, name)).transpose()
 }
 
 /// A cancel that was asked for.
@@ -396,13 +390,10 @@ enum Restriction {
 
 impl Cancel {
     /// Reads the parameters of a cancel; `id` and `name` are those that say which order.
-    pub(crate) fn read(app: &App, names: &Names, params: &Params, of: (&str, &str), own_name: &str) -> Result<Self, Error> {
+    pub(crate) fn read(names: &Names, params: &Params, of: (&str, &str), own_name: &str) -> Result<Self, Error> {
         let (symbol, scale) = instrument(names, params)?;
-        let which = which(app, params, of)?;
-        let name = match params.client_order_id(own_name)? {
-            Some(text) => text.to_owned(),
-            None => app.client_ids().fresh().0.to_string(),
-        };
+        let which = which(params, of)?;
+        let name = params.client_order_id(own_name)?.unwrap_or_else(client_ids::fresh).to_string();
         let restriction = match params.text("cancelRestrictions")? {
             None => None,
             Some("ONLY_NEW") => Some(Restriction::OnlyNew),
@@ -420,12 +411,12 @@ impl Cancel {
         app.venue.catalog_for_commands()?;
         let instrument = self.scale.spec.instrument;
         let unknown = || Error::of(Asked::Cancel, RejectReason::UnknownOrder);
-        let mut order = find(app, account, instrument, self.which).await?.ok_or_else(unknown)?;
+        let mut order = find_open(app, account, instrument, self.which).await?.ok_or_else(unknown)?;
         let is_new = order.filled.is_zero();
         if self.restriction.is_some_and(|only| (only == Restriction::OnlyNew) != is_new) {
             return Err(Error::new(-2011, "Order was not canceled due to cancel restrictions."));
         }
-        let cancel = CancelOrder { account, instrument, client_order_id: order.client_order_id };
+        let cancel = CancelOrder { account, instrument, client_order_id: order.called.id };
         let signed = signed.take().unwrap_or(SignedBy::NOBODY);
         let outcome = app.venue.command_by(signed, Command::Order(OrderCommand::Cancel(cancel))).await;
         let outcome = outcome.map_err(|why| without_outcome(Asked::Cancel, why))?;
@@ -433,8 +424,7 @@ impl Cancel {
             return Err(Error::of(Asked::Cancel, reason));
         }
         close(&mut order, &outcome);
-        let text = app.client_ids().text(order.client_order_id);
-        Ok(report::cancelled(outcome.time, &order, &self.symbol, &self.scale, (&text, &self.name)))
+        Ok(report::cancelled(outcome.time, &order, &self.symbol, &self.scale, &self.name))
     }
 }
 
@@ -476,8 +466,7 @@ pub(crate) async fn cancel_all(
     };
     let one = |(_, mut order): (InstrumentId, Order)| {
         close(&mut order, &outcome);
-        let text = app.client_ids().text(order.client_order_id);
-        report::cancelled(outcome.time, &order, symbol, scale, (&text, &text))
+        report::cancelled(outcome.time, &order, symbol, scale, &order.called.to_string())
     };
     Ok(open.into_iter().filter(|(_, order)| ended(order.order_id)).map(one).collect::<Vec<_>>().into())
 }

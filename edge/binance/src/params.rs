@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use walras_gateway::QuantityError;
+use walras_gateway::{ClientOrder, QuantityError};
 use walras_types::RejectReason;
 
+use crate::client_ids::called;
 use crate::error::Error;
 use crate::limits::PARAMS_MAX;
 
@@ -165,13 +166,16 @@ impl Params {
         Ok(Some(list))
     }
 
-    pub(crate) fn client_order_id(&self, name: &str) -> Result<Option<&str>, Error> {
+    pub(crate) fn client_order_id(&self, name: &str) -> Result<Option<ClientOrder>, Error> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let is_legal = |b: u8| b.is_ascii_alphanumeric() || b".:/_-".contains(&b);
         if text.len() > crate::limits::CLIENT_ORDER_ID_LEN_MAX || !text.bytes().all(is_legal) {
             return Err(Error::illegal(name, CLIENT_ORDER_ID));
         }
-        Ok(Some(text))
+        let digits = "of digits alone it must be a number below 2^64 without zeros in front; add a letter.";
+        let called =
+            called(text).ok_or_else(|| Error::new(-1130, format!("Data sent for parameter '{name}' is not valid: {digits}")))?;
+        Ok(Some(called))
     }
 }
 
@@ -268,6 +272,7 @@ mod tests {
         assert_eq!(code("limit=99999999999999999999", |p| p.limit(1, 2).map(|_| ())), -1108);
         assert_eq!(code("symbols=[\"A\",\"A\"]", |p| p.symbols().map(|_| ())), -1151);
         assert_eq!(code("newClientOrderId=a%20b", |p| p.client_order_id("newClientOrderId").map(|_| ())), -1100);
+        assert_eq!(code("newClientOrderId=007", |p| p.client_order_id("newClientOrderId").map(|_| ())), -1130);
     }
 
     #[test]

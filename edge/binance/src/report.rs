@@ -1,9 +1,11 @@
 //! Orders and trades as JSON of the dialect.
 
 use serde_json::{Value, json};
-use walras_gateway::Decimal;
-use walras_ports::{InstrumentScale, ListedOrder};
-use walras_types::{ClientOrderId, Display, OrderId, OrderTerms, OrderType, PriceTicks, SizeLots, TimeNs};
+use walras_gateway::{ClientOrder, Decimal};
+use walras_market_data::{EndedOrder, OrderEnd};
+use walras_ports::{InstrumentScale, KnownOrder, ListedOrder};
+use walras_types::{Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, SizeLots, TimeInForce, TimeNs};
+use walras_wire::CancelReason;
 
 use crate::kinds;
 use crate::values::ms;
@@ -37,11 +39,25 @@ impl Status {
     }
 }
 
+/// What an order is after it was cancelled for a reason.
+pub(crate) fn cancel_status(reason: CancelReason) -> Status {
+    match reason {
+        CancelReason::Requested | CancelReason::MassCancelled => Status::Canceled,
+        CancelReason::SelfTrade => Status::ExpiredInMatch,
+        CancelReason::Unfilled
+        | CancelReason::Expired
+        | CancelReason::DayEnded
+        | CancelReason::AccountSuspended
+        | CancelReason::TriggerRefused
+        | CancelReason::PriceBand => Status::Expired,
+    }
+}
+
 /// An order, open or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) order_id: OrderId,
-    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) called: ClientOrder,
     pub(crate) terms: OrderTerms,
     /// Whether it stands in the book, or did: a stop that waits does not.
     pub(crate) is_working: bool,
@@ -61,9 +77,11 @@ impl Order {
         let ListedOrder { order, history, .. } = listed;
         let filled = history.map_or(SizeLots::ZERO, |history| history.filled);
         let entered = history.map(|history| history.entered);
+        let about = history.and_then(|history| history.about);
+        let name = about.and_then(|about| about.name);
         Self {
             order_id: order.order_id,
-            client_order_id: order.client_order_id,
+            called: ClientOrder::of(order.client_order_id, name),
             terms: order.terms,
             is_working: order.price.is_some(),
             size: SizeLots::new(order.open.get().saturating_add(filled.get())),
@@ -71,7 +89,48 @@ impl Order {
             filled_tick_lots: history.map_or(0, |history| history.filled_tick_lots),
             status: Status::open(filled),
             entered,
-            updated: entered,
+            updated: about.map(|about| about.changed).or(entered),
+        }
+    }
+
+    /// One that has ended.
+    pub(crate) fn ended(order: &EndedOrder) -> Self {
+        let EndedOrder { order_id, client_order_id, name, side, price, terms, size, open, filled, filled_tick_lots, .. } = *order;
+        let (status, size) = match order.end {
+            OrderEnd::Filled => (Status::Filled, filled),
+            // Of what was left when it met an order of its own account the record says nothing.
+            OrderEnd::Cancelled(reason) if open.is_zero() => (cancel_status(reason), size),
+            OrderEnd::Cancelled(reason) => (cancel_status(reason), SizeLots::new(filled.get().saturating_add(open.get()))),
+        };
+        // One that the venue made itself said nothing: it stood at its price.
+        let made = || OrderTerms {
+            side,
+            size,
+            order_type: price.map_or(OrderType::Market, |price| OrderType::Limit { price, post_only: PostOnly::Off }),
+            time_in_force: TimeInForce::GoodTillCancel,
+            display: Display::Full,
+            min_size: None,
+            self_trade: SelfTrade::CancelNewest,
+        };
+        Self {
+            order_id,
+            called: ClientOrder::of(client_order_id, name),
+            terms: terms.unwrap_or_else(made),
+            is_working: price.is_some(),
+            size,
+            filled,
+            filled_tick_lots,
+            status,
+            entered: Some(order.entered),
+            updated: Some(order.ended),
+        }
+    }
+
+    /// One or the other.
+    pub(crate) fn known(order: &KnownOrder) -> Self {
+        match order {
+            KnownOrder::Open(listed) => Self::listed(listed),
+            KnownOrder::Ended(ended) => Self::ended(ended),
         }
     }
 }
@@ -119,14 +178,14 @@ pub(crate) fn iceberg_size(scale: &InstrumentScale, terms: &OrderTerms) -> Strin
 }
 
 /// An order as a query answers it.
-pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale, client_order_id: &str) -> Value {
+pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale) -> Value {
     let terms = &order.terms;
     let time = |time: Option<TimeNs>| time.map_or(0, ms);
     json!({
         "symbol": symbol,
         "orderId": order.order_id.0,
         "orderListId": -1,
-        "clientOrderId": client_order_id,
+        "clientOrderId": order.called.to_string(),
         "price": limit_price(scale, terms),
         "origQty": size(scale, order.size),
         "executedQty": size(scale, order.filled),
@@ -147,17 +206,11 @@ pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale, client
 }
 
 /// An order as the answer to a cancel has it. `name` is the cancel's own.
-pub(crate) fn cancelled(
-    at: TimeNs,
-    order: &Order,
-    symbol: &str,
-    scale: &InstrumentScale,
-    (client_order_id, name): (&str, &str),
-) -> Value {
+pub(crate) fn cancelled(at: TimeNs, order: &Order, symbol: &str, scale: &InstrumentScale, name: &str) -> Value {
     let terms = &order.terms;
     json!({
         "symbol": symbol,
-        "origClientOrderId": client_order_id,
+        "origClientOrderId": order.called.to_string(),
         "orderId": order.order_id.0,
         "orderListId": -1,
         "clientOrderId": name,

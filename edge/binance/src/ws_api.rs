@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use walras_access::Caller;
 use walras_gateway::{Algorithm, Allowance, KeyId, Permission};
 use walras_http_port::{Place, place_of};
@@ -20,7 +21,7 @@ use walras_types::AccountId;
 use crate::app::App;
 use crate::call::signer;
 use crate::error::Error;
-use crate::limits::RECV_WINDOW_MS_MAX;
+use crate::limits::{RECV_WINDOW_MS_MAX, STAMP_UNIT};
 use crate::orders::{self, Cancel, Wanted};
 use crate::params::Params;
 use crate::rest::{account, general, market, trade};
@@ -128,9 +129,11 @@ impl Session {
     }
 
     async fn on_text(&mut self, text: &str) -> Result<(), End> {
+        let mut with_rates = true;
         let (id, answered) = match serde_json::from_str::<Message<'_>>(text) {
             Err(_) => ("null".to_owned(), Err(Error::new(-1135, "Invalid JSON Request"))),
             Ok(message) => {
+                with_rates = message.params.get("returnRateLimits").is_none_or(|with_rates| with_rates.get() != "false");
                 let id = message.id.map_or("null", |id| id.get()).to_owned();
                 let answered = match &message.method {
                     None => Err(Error::missing("method")),
@@ -145,9 +148,12 @@ impl Session {
             "rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": limit, "count": used.unwrap_or(0),
         }]);
         let mut answer = match answered {
-            Ok(result) => json!({"status": 200, "result": result, "rateLimits": rates}),
-            Err(error) => json!({"status": error.status.as_u16(), "error": error.body(), "rateLimits": rates}),
+            Ok(result) => json!({"status": 200, "result": result}),
+            Err(error) => json!({"status": error.status.as_u16(), "error": error.body()}),
         };
+        if with_rates {
+            answer["rateLimits"] = rates;
+        }
         answer["id"] = serde_json::from_str(&id).unwrap_or(Value::Null);
         self.line.send(answer.to_string()).await
     }
@@ -157,11 +163,19 @@ impl Session {
         let from = if is_cancel { Allowance::Cancels } else { Allowance::Requests };
         self.line.admit(from, weight(method))?;
         let params = params(raw)?;
+        params.flag("returnRateLimits")?;
+        let later = Instant::now() + STAMP_UNIT;
+        let is_alike = params.has("signature") && !matches!(method, "order.place" | "order.cancelReplace");
         let patience = Duration::from_millis(self.line.app.config.http.request_timeout_ms);
-        match tokio::time::timeout(patience, self.answer(method, &params)).await {
+        let answered = match tokio::time::timeout(patience, self.answer(method, &params)).await {
             Ok(answered) => answered,
             Err(_) => Err(Error::in_doubt()),
+        };
+        if is_alike {
+            // pause: the next request has another timestamp, and so another text
+            tokio::time::sleep_until(later).await;
         }
+        answered
     }
 
     async fn answer(&mut self, method: &str, params: &Params) -> Result<Value, Error> {
@@ -193,9 +207,17 @@ impl Session {
                 let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
                 trade::open_orders_of(&app, params, asker.account).await
             }
+            "allOrders" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                trade::all_orders_of(&app, params, asker.account).await
+            }
+            "myTrades" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                account::trades_of(&app, params, asker.account).await
+            }
             "order.place" | "order.test" => {
                 let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
-                let wanted = Wanted::read(&app, &app.names(), params)?;
+                let wanted = Wanted::read(&app.names(), params)?;
                 params.finish()?;
                 if method == "order.test" {
                     return Ok(json!({}));
@@ -207,7 +229,7 @@ impl Session {
             "order.cancel" => {
                 let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
                 let names = ("orderId", "origClientOrderId");
-                let cancel = Cancel::read(&app, &app.names(), params, names, "newClientOrderId")?;
+                let cancel = Cancel::read(&app.names(), params, names, "newClientOrderId")?;
                 params.finish()?;
                 cancel.carry_out(&app, asker.account, &mut Some(asker.signed)).await
             }
@@ -345,7 +367,7 @@ fn number(name: &str) -> u64 {
 
 fn weight(method: &str) -> u32 {
     match method {
-        "exchangeInfo" | "account.status" => 20,
+        "exchangeInfo" | "account.status" | "allOrders" | "myTrades" => 20,
         "depth" => 5,
         "klines" | "uiKlines" | "userDataStream.subscribe" | "userDataStream.subscribe.signature" | "session.logon" => 2,
         "order.status" => 4,

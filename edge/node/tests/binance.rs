@@ -50,6 +50,19 @@ impl Venue {
         Self { node: Some(node), config, _folder: folder, key }
     }
 
+    /// Stops it, and starts it again on its data.
+    fn restart(&mut self) {
+        self.node.take().unwrap().stop();
+        let node = Node::start(self._folder.path(), &self.config).unwrap();
+        // No stamp of the time before is taken.
+        let from = until_some("the venue says from when on it takes stamps", || {
+            let status = Client::new(&format!("http://{}", node.address()), None).get("/v1/status").ok()?;
+            status["accepts_timestamps_from_ns"].as_str()?.parse::<u64>().ok()
+        });
+        walras_wait::until("stamps of now are taken", || now().0 > from + 1_000_000);
+        self.node = Some(node);
+    }
+
     fn node(&self) -> &Node {
         self.node.as_ref().unwrap()
     }
@@ -206,5 +219,72 @@ fn a_stream_answers_what_is_wrong_and_goes_on() {
     let mut best = next();
     while best["b"] != "29000.00" {
         best = next();
+    }
+}
+
+/// What an order is called and how it ended is known of an ended one, too, and after a restart.
+#[test]
+fn an_order_that_ended_keeps_its_name_and_its_end() {
+    let mut venue = Venue::start();
+    let long = "x-HNA2TXFJ:bot/a.b_c-0123456789abcde";
+    assert_eq!(long.len(), 36);
+    let get = |venue: &Venue, path: &str, text: &str| {
+        let (status, answer) = venue.send(&venue.url(), "GET", path, &venue.signed(text));
+        assert_eq!(status, 200, "{answer}");
+        answer
+    };
+    let (status, placed) =
+        venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(&format!("{ORDER}&newClientOrderId={long}")));
+    assert_eq!((status, placed["clientOrderId"].as_str()), (200, Some(long)), "{placed}");
+    let id = placed["orderId"].as_u64().unwrap();
+    let of_name = format!("symbol=BTCUSD&origClientOrderId={long}");
+    assert_eq!(get(&venue, "/api/v3/order", &of_name)["status"], "NEW");
+    let (status, gone) = venue.send(&venue.url(), "DELETE", "/api/v3/order", &venue.signed(&of_name));
+    assert_eq!((status, gone["origClientOrderId"].as_str()), (200, Some(long)), "{gone}");
+    let (_, open) = venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(&format!("{ORDER}&newClientOrderId=second")));
+    let check = |venue: &Venue| {
+        for asked in [of_name.clone(), format!("symbol=BTCUSD&orderId={id}")] {
+            let order = get(venue, "/api/v3/order", &asked);
+            let seen = (order["status"].as_str(), order["clientOrderId"].as_str(), order["origQty"].as_str());
+            assert_eq!(seen, (Some("CANCELED"), Some(long), Some("0.1000")), "{order}");
+        }
+        let all = get(venue, "/api/v3/allOrders", "symbol=BTCUSD");
+        let all: Vec<_> =
+            all.as_array().unwrap().iter().map(|order| (order["orderId"].as_u64(), order["status"].clone())).collect();
+        assert_eq!(all, [(Some(id), json!("CANCELED")), (open["orderId"].as_u64(), json!("NEW"))]);
+        let from = get(venue, "/api/v3/allOrders", &format!("symbol=BTCUSD&limit=1&orderId={}", id + 1));
+        assert_eq!(from[0]["clientOrderId"], "second", "{from}");
+        assert_eq!(get(venue, "/api/v3/myTrades", "symbol=BTCUSD"), json!([]));
+    };
+    check(&venue);
+    // The name of one that ended is free again, and means the newer one.
+    let (status, again) =
+        venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(&format!("{ORDER}&newClientOrderId={long}")));
+    assert_eq!(status, 200, "{again}");
+    assert_eq!(get(&venue, "/api/v3/order", &of_name)["orderId"], again["orderId"]);
+    let (status, answer) = venue.send(&venue.url(), "DELETE", "/api/v3/order", &venue.signed(&of_name));
+    assert_eq!(status, 200, "{answer}");
+    venue.restart();
+    let order = get(&venue, "/api/v3/order", &of_name);
+    assert_eq!((&order["status"], &order["orderId"]), (&json!("CANCELED"), &again["orderId"]), "{order}");
+    let order = get(&venue, "/api/v3/order", &format!("symbol=BTCUSD&orderId={id}"));
+    assert_eq!((&order["status"], &order["clientOrderId"]), (&json!("CANCELED"), &json!(long)), "{order}");
+    // What is not there has its number.
+    let code = |text: &str| venue.code("GET", "/api/v3/order", &venue.signed(text)).1;
+    assert_eq!(code("symbol=BTCUSD&origClientOrderId=nobody"), -2013);
+    assert_eq!(code(&format!("symbol=BTCUSD&orderId={id}&origClientOrderId=second")), -2039);
+    assert_eq!(code("symbol=BTCUSD&origClientOrderId=007"), -1130);
+    let (status, wide) =
+        venue.send(&venue.url(), "GET", "/api/v3/allOrders", &venue.signed("symbol=BTCUSD&startTime=1&endTime=86400002"));
+    assert_eq!((status, wide["code"].as_i64()), (400, Some(-1127)), "{wide}");
+}
+
+/// A program that waits for each answer never signs one text twice, however fast it asks.
+#[test]
+fn equal_questions_one_after_the_other_are_answered() {
+    let venue = Venue::start();
+    for _ in 0..20 {
+        let (status, answer) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
+        assert_eq!(status, 200, "{answer}");
     }
 }

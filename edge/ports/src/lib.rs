@@ -26,6 +26,7 @@ mod handle;
 mod numbered;
 mod outcome;
 mod pages;
+mod records;
 mod release_source;
 mod request;
 mod rounds;
@@ -47,6 +48,7 @@ pub use feed::{
 pub use handle::{VenueHandle, VenueParts};
 pub use numbered::{Asker, NumberedReply};
 pub use outcome::{Answer, Reply};
+pub use records::{KnownOrder, OrderKey, RecordFilter, RecordsPage, known_order, open_order};
 pub use release_source::ReleaseSource;
 pub use request::{ClusterRequest, Inbound, Queues, Request, View};
 pub use rounds::{RoundOfVisits, VISITS_PER_ROUND};

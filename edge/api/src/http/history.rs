@@ -10,7 +10,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tracing::error;
 use walras_access::Refusal;
 use walras_archive::{ArchiveError, Book, Cursor, DayView, History, Level, Manifest, Status, Trade, TradesQuery};
 use walras_engine::DepthLevel;
@@ -33,24 +32,12 @@ fn of(app: &App) -> Result<&Status, ApiError> {
     app.venue.archive().ok_or_else(|| Refusal::new(RejectReason::NotFound, none).into())
 }
 
-/// Asks the archive's files on a thread that may wait for the disk.
+/// Asks the archive's files.
 pub(super) async fn ask<R: Send + 'static>(
     app: &App,
     question: impl FnOnce(&History) -> Result<R, ArchiveError> + Send + 'static,
 ) -> Result<R, ApiError> {
-    let history = of(app)?.history();
-    let answer = tokio::task::spawn_blocking(move || question(&history)).await.map_err(|_| RejectReason::VenueNotReady)?;
-    answer.map_err(|e| match e {
-        ArchiveError::NotFound(_) => Refusal::new(RejectReason::NotFound, e.to_string()).into(),
-        ArchiveError::TooFar { .. } => Refusal::new(RejectReason::Malformed, e.to_string()).into(),
-        // Its paths are nobody's business.
-        other => {
-            error!("the archive could not answer: {other}");
-            let detail = "the archive cannot be read: the operator finds the reason in the venue's messages; try again, or ask \
-            another replica";
-            Refusal::new(RejectReason::VenueNotReady, detail).into()
-        }
-    })
+    Ok(app.venue.ask_archive(question).await?)
 }
 
 #[derive(Deserialize)]

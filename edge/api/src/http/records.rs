@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_archive::{AccountCursor, AccountQuery, RecordKind};
 use walras_gateway::session::Resend;
-use walras_market_data::{AccountRecord, EndedOrder, RecordId, Recorded};
-use walras_ports::{ListedOrder, View};
-use walras_types::{AccountId, ClientOrderId, ClientOrderName, InstrumentId, LogIndex, OrderId, RejectReason, TimeNs};
+use walras_market_data::{AccountRecord, Recorded};
+use walras_ports::{KnownOrder, OrderKey, RecordFilter, RecordsPage, View, known_order};
+use walras_types::{AccountId, ClientOrderName, OrderId, RejectReason, TimeNs};
 use walras_wire::order_entry::{ReportEvent, decode_report_event};
 use walras_wire::{Event, OrderEvent};
 
 use super::account::cursor;
-use super::history::ask;
 use super::market::{at_most, of_path, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
@@ -29,26 +28,6 @@ use crate::json::views;
 const RECORDS_MAX: usize = 1_000;
 /// Reports in one answer, and in one visit to the state.
 const REPORTS_MAX: usize = 256;
-
-/// Which of an account's records are asked for.
-#[derive(Clone, Copy, Debug, Default)]
-struct Filter {
-    instrument: Option<InstrumentId>,
-    order_id: Option<OrderId>,
-    client_order_id: Option<ClientOrderId>,
-}
-
-impl Filter {
-    fn wants(&self, record: &AccountRecord) -> bool {
-        let (instrument, order_id, client_order_id) = match record {
-            AccountRecord::Fill(fill) => (fill.instrument, fill.order_id, fill.client_order_id),
-            AccountRecord::Ended(order) => (order.instrument, order.order_id, order.client_order_id),
-        };
-        self.instrument.is_none_or(|only| only == instrument)
-            && self.order_id.is_none_or(|only| only == order_id)
-            && self.client_order_id.is_none_or(|only| only == client_order_id)
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,14 +42,14 @@ pub(super) struct RecordsOf {
 }
 
 impl RecordsOf {
-    fn parse(&self, app: &App, account: AccountId, kind: RecordKind) -> Result<(AccountQuery, Filter), ApiError> {
+    fn parse(&self, app: &App, account: AccountId, kind: RecordKind) -> Result<(AccountQuery, RecordFilter), ApiError> {
         let catalog = app.venue.catalog();
         let only = |symbol: &String| instrument(&catalog, symbol).map(|scale| scale.spec.instrument);
         let time = |name, text: &Option<String>, otherwise| match text {
             Some(text) => number(name, text).map(TimeNs),
             None => Ok(TimeNs(otherwise)),
         };
-        let filter = Filter {
+        let filter = RecordFilter {
             instrument: self.instrument.as_ref().map(only).transpose()?,
             order_id: self.order_id.as_ref().map(|text| number("order_id", text).map(OrderId)).transpose()?,
             client_order_id: self.client_order_id.as_ref().map(|text| client_order(text).map(|called| called.id)).transpose()?,
@@ -87,89 +66,10 @@ impl RecordsOf {
     }
 }
 
-/// A page of records, newest first.
-struct Page {
-    records: Vec<Recorded>,
-    next: Option<AccountCursor>,
-    /// Whether nothing that the account ever had is beyond reach.
-    complete: bool,
-}
-
-/// What the venue's memory has of a page.
-struct Remembered {
-    records: Vec<Recorded>,
-    /// The oldest that it looked at.
-    oldest: Option<RecordId>,
-    /// There are more in memory.
-    has_more: bool,
-    /// Older ones are not asked for, or there are none.
-    is_over: bool,
-    is_whole: bool,
-}
-
-fn remembered(view: &View<'_>, asked: &AccountQuery, filter: &Filter) -> Remembered {
-    let account = asked.account;
-    let (fills, ended) = match asked.kind {
-        RecordKind::Fill => (Some(view.fills.newest_first(account)), None),
-        RecordKind::Ended => (None, Some(view.ended.newest_first(account))),
-    };
-    let fills = fills.into_iter().flatten().map(|(id, fill)| (*id, fill.time, AccountRecord::Fill(*fill)));
-    let ended = ended.into_iter().flatten().map(|(id, order)| (*id, order.ended, AccountRecord::Ended(*order)));
-    let is_whole = match asked.kind {
-        RecordKind::Fill => view.fills.is_whole(account),
-        RecordKind::Ended => view.ended.is_whole(account),
-    };
-    let mut found = Remembered { records: Vec::new(), oldest: None, has_more: false, is_over: is_whole, is_whole };
-    for (id, time, record) in fills.chain(ended) {
-        found.oldest = Some(id);
-        if time < asked.since {
-            found.is_over = true;
-            break;
-        }
-        if id < asked.before.id && time < asked.until && filter.wants(&record) {
-            if found.records.len() >= asked.limit {
-                found.has_more = true;
-                break;
-            }
-            found.records.push(Recorded { id, account, record });
-        }
-    }
-    found
-}
-
-async fn page(app: &App, asked: AccountQuery, filter: Filter) -> Result<Page, ApiError> {
-    let Remembered { mut records, oldest, has_more, is_over, is_whole } =
-        app.venue.read(move |v| remembered(v, &asked, &filter)).await?;
-    let last = |records: &[Recorded]| records.last().map(|last| AccountCursor { id: last.id, number: None });
-    let archive = app.venue.archive();
-    let complete = is_whole || archive.is_some();
-    if has_more {
-        return Ok(Page { next: last(&records), records, complete });
-    }
-    let Some(archive) = archive.filter(|_| !is_over) else { return Ok(Page { records, next: None, complete }) };
-    if records.len() >= asked.limit {
-        return Ok(Page { next: last(&records), records, complete });
-    }
-    // What is before the oldest that is in memory, or before the page's own place, if that is older.
-    let before = match oldest {
-        Some(oldest) if oldest < asked.before.id => AccountCursor { id: oldest, number: None },
-        _ => asked.before,
-    };
-    let durable = archive.view().durable;
-    if before.id < RecordId::MAX && durable < LogIndex(before.id.log_index.0.saturating_sub(1)) {
-        let detail = "the archive is a moment behind what was asked for: ask again";
-        return Err(Refusal::new(RejectReason::VenueNotReady, detail).into());
-    }
-    let rest = AccountQuery { before, limit: asked.limit - records.len(), ..asked };
-    let found = ask(app, move |history| history.account_records(&rest, |record| filter.wants(record))).await?;
-    records.extend(found.records);
-    Ok(Page { records, next: found.next, complete })
-}
-
 pub(super) async fn fills(State(app): State<App>, asked: Result<Query<RecordsOf>, QueryRejection>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Fill)?;
-    let Page { records, next, complete } = page(&app, asked, filter).await?;
+    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
     let fills = records.iter().filter_map(|recorded| match &recorded.record {
         AccountRecord::Fill(fill) => Some(fill),
         AccountRecord::Ended(_) => None,
@@ -185,7 +85,7 @@ pub(super) async fn closed_orders(
 ) -> Answer {
     let account = signed.reader()?;
     let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Ended)?;
-    let Page { records, next, complete } = page(&app, asked, filter).await?;
+    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
     let catalog = app.venue.catalog();
     let orders: Vec<Value> = records
         .iter()
@@ -197,44 +97,10 @@ pub(super) async fn closed_orders(
     Ok(ok(&json!({"orders": orders, "next": next.map(|next| next.to_string()), "complete": complete})))
 }
 
-/// By which name an order is asked for.
-#[derive(Clone, Copy)]
-enum By {
-    Client(ClientOrderId),
-    Venue(OrderId),
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OrderBy {
     by: Option<String>,
-}
-
-enum Found {
-    Open(ListedOrder),
-    Ended(EndedOrder),
-}
-
-fn state_of(view: &View<'_>, account: AccountId, instrument: InstrumentId, by: By) -> Option<Found> {
-    let history = |order_id| view.histories.get(order_id).copied();
-    let open = match by {
-        By::Client(id) => view.engine.open_order(account, instrument, id),
-        By::Venue(id) => {
-            let about = history(id).and_then(|history| history.about);
-            about
-                .filter(|about| (about.account, about.instrument) == (account, instrument))
-                .and_then(|about| view.engine.open_order(account, instrument, about.client_order_id))
-                .filter(|order| order.order_id == id)
-        }
-    };
-    if let Some(order) = open {
-        return Some(Found::Open(ListedOrder { instrument, order, history: history(order.order_id) }));
-    }
-    let ended = match by {
-        By::Client(id) => view.ended.by_client_order_id(account, instrument, id),
-        By::Venue(id) => view.ended.by_order_id(account, instrument, id),
-    };
-    ended.copied().map(Found::Ended)
 }
 
 /// `GET /v1/orders/{instrument}/{client_order_id}`: open or ended.
@@ -246,8 +112,8 @@ pub(super) async fn order(
 ) -> Answer {
     let account = signed.reader()?;
     let by = match query(asked)?.by.as_deref() {
-        None | Some("client_order_id") => By::Client(client_order(&id)?.id),
-        Some("order_id") => By::Venue(OrderId(number("order_id", &id)?)),
+        None | Some("client_order_id") => OrderKey::Client(client_order(&id)?.id),
+        Some("order_id") => OrderKey::Venue(OrderId(number("order_id", &id)?)),
         Some(other) => {
             return Err(Refusal::malformed(format!("by: {other:?} is none of client_order_id, order_id")).into());
         }
@@ -255,19 +121,19 @@ pub(super) async fn order(
     let catalog = app.venue.catalog();
     let scale = *of_path(&catalog, &symbol)?;
     let instrument = scale.spec.instrument;
-    match app.venue.read(move |v| state_of(v, account, instrument, by)).await? {
-        Some(Found::Open(listed)) => return Ok(ok(&views::order_state(&scale, &listed))),
-        Some(Found::Ended(order)) => return Ok(ok(&views::ended_order(&scale, &order))),
+    match app.venue.read(move |v| known_order(v, account, instrument, by)).await? {
+        Some(KnownOrder::Open(listed)) => return Ok(ok(&views::order_state(&scale, &listed))),
+        Some(KnownOrder::Ended(order)) => return Ok(ok(&views::ended_order(&scale, &order))),
         None => {}
     }
     let (order_id, client_order_id) = match by {
-        By::Client(id) => (None, Some(id)),
-        By::Venue(id) => (Some(id), None),
+        OrderKey::Client(id) => (None, Some(id)),
+        OrderKey::Venue(id) => (Some(id), None),
     };
-    let filter = Filter { instrument: Some(instrument), order_id, client_order_id };
+    let filter = RecordFilter { instrument: Some(instrument), order_id, client_order_id };
     let (since, until) = (TimeNs(0), TimeNs(u64::MAX));
     let asked = AccountQuery { account, kind: RecordKind::Ended, since, until, before: AccountCursor::MAX, limit: 1 };
-    let Page { records, next, complete } = page(&app, asked, filter).await?;
+    let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
     if let Some(Recorded { record: AccountRecord::Ended(order), .. }) = records.first() {
         return Ok(ok(&views::ended_order(&scale, order)));
     }

@@ -2,10 +2,11 @@
 
 use axum::extract::State;
 use serde_json::{Value, json};
+use walras_archive::RecordKind;
 use walras_gateway::Decimal;
-use walras_market_data::{Fill, FillRole};
-use walras_ports::InstrumentScale;
-use walras_types::{AccountId, Side};
+use walras_market_data::{AccountRecord, Fill, FillRole};
+use walras_ports::{InstrumentScale, RecordFilter};
+use walras_types::{AccountId, OrderId, Side};
 use walras_wire::AccountStatus;
 
 use super::answer::{Answer, ok};
@@ -16,6 +17,7 @@ use crate::limits::TRADES_MAX;
 use crate::names::Names;
 use crate::orders::instrument;
 use crate::params::Params;
+use crate::past::{self, Look};
 use crate::report::{quote, tick_lots};
 use crate::values::ms;
 
@@ -126,31 +128,36 @@ fn own_trade(symbol: &str, scale: &InstrumentScale, fill: &Fill) -> Value {
 
 pub(super) async fn trades(State(app): State<App>, call: Call) -> Answer {
     let signer = call.reader()?;
-    let (names, params) = (app.names(), &call.params);
+    Ok(ok(&trades_of(&app, &call.params, signer.account).await?))
+}
+
+/// An account's trades of an instrument, by id.
+pub(crate) async fn trades_of(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
+    let names = app.names();
     let (symbol, scale) = instrument(&names, params)?;
     let limit = params.limit(500, TRADES_MAX)?;
-    let (from, order, start_ms, end_ms) =
-        (params.number("fromId")?, params.number("orderId")?, params.number("startTime")?, params.number("endTime")?);
+    let (from, order) = (params.number("fromId")?, params.number("orderId")?);
+    let (start_ms, end_ms) = past::span(params)?;
     params.finish()?;
     if from.is_some() && (start_ms.is_some() || end_ms.is_some()) {
         return Err(Error::new(-1128, "Combination of optional parameters invalid."));
     }
-    let (account, id) = (signer.account, scale.spec.instrument);
-    let read = app.venue.read(move |v| {
-        let is_in = |fill: &&Fill| {
-            let at_ms = ms(fill.time);
-            fill.instrument == id
-                && from.is_none_or(|from| fill.trade_id.0 >= from)
-                && order.is_none_or(|order| fill.order_id.0 == order)
-                && start_ms.is_none_or(|start| at_ms >= start)
-                && end_ms.is_none_or(|end| at_ms <= end)
-        };
-        v.fills.newest_first(account).map(|(_, fill)| fill).filter(is_in).copied().collect::<Vec<_>>()
-    });
-    let mut fills: Vec<Fill> = read.await?;
+    let (instrument, order_id) = (Some(scale.spec.instrument), order.map(OrderId));
+    let filter = RecordFilter { instrument, order_id, client_order_id: None };
+    let has_begin = from.is_some() || start_ms.is_some();
+    let mut fills = Vec::new();
+    past::newest_first(app, past::asked(account, RecordKind::Fill, start_ms), filter, |recorded| {
+        let AccountRecord::Fill(fill) = &recorded.record else { return Look::Further };
+        // Later trades of an instrument have larger ids.
+        if from.is_some_and(|from| fill.trade_id.0 < from) {
+            return Look::Enough;
+        }
+        if end_ms.is_none_or(|end| ms(fill.time) <= end) {
+            fills.push(*fill);
+        }
+        if has_begin || fills.len() < limit { Look::Further } else { Look::Enough }
+    })
+    .await?;
     fills.reverse();
-    // From an id or a time on the first ones, else the last.
-    let skip = if from.is_some() || start_ms.is_some() { 0 } else { fills.len().saturating_sub(limit) };
-    let one = |fill: &Fill| own_trade(&symbol, scale, fill);
-    Ok(ok(&fills.iter().skip(skip).take(limit).map(one).collect::<Vec<_>>().into()))
+    Ok(past::cut(fills, limit, has_begin).iter().map(|fill| own_trade(&symbol, scale, fill)).collect::<Vec<_>>().into())
 }

@@ -15,12 +15,14 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use tokio::time::Instant;
 use walras_gateway::Allowance;
 use walras_http_port::place_of;
 use walras_types::RejectReason;
 
 use crate::app::App;
 use crate::error::{Error, put_number};
+use crate::limits::STAMP_UNIT;
 use crate::{streams, ws_api};
 
 /// The whole facade.
@@ -145,11 +147,18 @@ async fn go_through(State(app): State<App>, request: Request, next: Next) -> Res
     if let Err(error) = check_time_unit(request.headers()) {
         return error.into_response();
     }
+    // Signed in the query are reads and cancels. Orders have names of their own, and their signature mostly in the body.
+    let is_alike = request.uri().query().is_some_and(|query| query.contains("signature=")) && method != Method::POST;
+    let later = Instant::now() + STAMP_UNIT;
     let patience = Duration::from_millis(app.config.http.request_timeout_ms);
     let mut response = match tokio::time::timeout(patience, next.run(request)).await {
         Ok(response) => response,
         Err(_) => Error::in_doubt().into_response(),
     };
+    if is_alike {
+        // pause: the next request has another timestamp, and so another text
+        tokio::time::sleep_until(later).await;
+    }
     let wait = app.venue.public_in();
     if is_public(&path) && !wait.is_zero() {
         // pause: nobody may know it sooner

@@ -1,9 +1,14 @@
 //! What a participant may do.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
+use walras_archive::RecordKind;
+use walras_market_data::AccountRecord;
+use walras_ports::RecordFilter;
 use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 
@@ -12,6 +17,7 @@ use crate::app::App;
 use crate::call::Call;
 use crate::error::{Error, put_number};
 use crate::orders::{self, Cancel, Wanted};
+use crate::past::{self, Look};
 use crate::report;
 
 /// Puts into an answer how many orders the account has placed, this one included.
@@ -25,7 +31,7 @@ fn counted(app: &App, account: AccountId, mut response: Response) -> Response {
 pub(super) async fn place(State(app): State<App>, call: Call) -> Answer {
     let signer = call.trader()?;
     let names = app.names();
-    let wanted = Wanted::read(&app, &names, &call.params)?;
+    let wanted = Wanted::read(&names, &call.params)?;
     call.params.finish()?;
     let answer = wanted.place(&app, signer.account, signer.signed()).await?;
     Ok(counted(&app, signer.account, ok(&answer)))
@@ -34,7 +40,7 @@ pub(super) async fn place(State(app): State<App>, call: Call) -> Answer {
 pub(super) async fn test(State(app): State<App>, call: Call) -> Answer {
     let signer = call.trader()?;
     let names = app.names();
-    Wanted::read(&app, &names, &call.params)?;
+    Wanted::read(&names, &call.params)?;
     let with_rates = call.params.flag("computeCommissionRates")?;
     call.params.finish()?;
     let _ = signer;
@@ -50,16 +56,16 @@ pub(super) async fn query(State(app): State<App>, call: Call) -> Answer {
 pub(crate) async fn query_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
     let names = app.names();
     let (symbol, scale) = orders::instrument(&names, params)?;
-    let which = orders::which(app, params, ("orderId", "origClientOrderId"))?;
+    let which = orders::which(params, ("orderId", "origClientOrderId"))?;
     params.finish()?;
     let order = orders::find(app, account, scale.spec.instrument, which).await?.ok_or_else(Error::no_such_order)?;
-    Ok(report::order(&order, &symbol, scale, &app.client_ids().text(order.client_order_id)))
+    Ok(report::order(&order, &symbol, scale))
 }
 
 pub(super) async fn cancel(State(app): State<App>, call: Call) -> Answer {
     let signer = call.canceller()?;
     let names = app.names();
-    let cancel = Cancel::read(&app, &names, &call.params, ("orderId", "origClientOrderId"), "newClientOrderId")?;
+    let cancel = Cancel::read(&names, &call.params, ("orderId", "origClientOrderId"), "newClientOrderId")?;
     call.params.finish()?;
     Ok(ok(&cancel.carry_out(&app, signer.account, &mut Some(signer.signed())).await?))
 }
@@ -79,7 +85,7 @@ pub(crate) async fn open_orders_of(app: &App, params: &crate::params::Params, ac
     let listed = orders::open_orders(app, account, only).await?;
     let one = |(instrument, order): &(_, report::Order)| {
         let (symbol, scale) = (names.name(*instrument)?, names.catalog().instrument(*instrument)?);
-        Some(report::order(order, symbol, scale, &app.client_ids().text(order.client_order_id)))
+        Some(report::order(order, symbol, scale))
     };
     Ok(listed.iter().filter_map(one).collect::<Vec<_>>().into())
 }
@@ -92,26 +98,50 @@ pub(super) async fn cancel_all(State(app): State<App>, call: Call) -> Answer {
     Ok(ok(&orders::cancel_all(&app, signer.account, (&symbol, scale), signer.signed()).await?))
 }
 
-/// All orders of an instrument that are open, by id.
+/// All orders of an instrument, by id: those that are open, and those that have ended.
 pub(super) async fn all_orders(State(app): State<App>, call: Call) -> Answer {
     let signer = call.reader()?;
+    Ok(ok(&all_orders_of(&app, &call.params, signer.account).await?))
+}
+
+pub(crate) async fn all_orders_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
     let names = app.names();
-    let (symbol, scale) = orders::instrument(&names, &call.params)?;
-    let (from, limit) = (call.params.number("orderId")?, call.params.limit(500, crate::limits::ORDERS_MAX)?);
-    let (start_ms, end_ms) = (call.params.number("startTime")?, call.params.number("endTime")?);
-    call.params.finish()?;
-    let listed = orders::open_orders(&app, signer.account, Some(scale.spec.instrument)).await?;
-    let is_in = |order: &&report::Order| {
+    let (symbol, scale) = orders::instrument(&names, params)?;
+    let (from, limit) = (params.number("orderId")?, params.limit(500, crate::limits::ORDERS_MAX)?);
+    let (start_ms, end_ms) = past::span(params)?;
+    params.finish()?;
+    let instrument = scale.spec.instrument;
+    let is_in = |order: &report::Order| {
         let at_ms = order.entered.map_or(0, crate::values::ms);
         from.is_none_or(|from| order.order_id.0 >= from)
             && start_ms.is_none_or(|start| at_ms >= start)
             && end_ms.is_none_or(|end| at_ms <= end)
     };
-    let wanted: Vec<_> = listed.iter().map(|(_, order)| order).filter(is_in).collect();
-    // From an id or a time on the first ones, else the last.
-    let skip = if from.is_some() || start_ms.is_some() { 0 } else { wanted.len().saturating_sub(limit) };
-    let one = |order: &&report::Order| report::order(order, &symbol, scale, &app.client_ids().text(order.client_order_id));
-    Ok(ok(&wanted.iter().skip(skip).take(limit).map(one).collect::<Vec<_>>().into()))
+    // The open ones first: one that ends meanwhile is then in the second list, and counts once.
+    let open = orders::open_orders(app, account, Some(instrument)).await?;
+    let mut all: BTreeMap<_, _> = open.into_iter().map(|(_, order)| (order.order_id, order)).collect();
+    all.retain(|_, order| is_in(order));
+    let has_begin = from.is_some() || start_ms.is_some();
+    let filter = RecordFilter { instrument: Some(instrument), ..RecordFilter::default() };
+    let mut newest = 0;
+    past::newest_first(app, past::asked(account, RecordKind::Ended, start_ms), filter, |recorded| {
+        // An order's id is the entry by which it came, so none that ended before `from` has such an id.
+        if from.is_some_and(|from| recorded.id.log_index.0 < from) {
+            return Look::Enough;
+        }
+        if let AccountRecord::Ended(ended) = &recorded.record {
+            let order = report::Order::ended(ended);
+            if is_in(&order) {
+                newest += 1;
+                all.insert(order.order_id, order);
+            }
+        }
+        // Without a beginning the last ones by id are asked for. Those that ended last are not always these, but nearly.
+        if has_begin || newest < limit.saturating_mul(2) { Look::Further } else { Look::Enough }
+    })
+    .await?;
+    let listed = past::cut(all.into_values().collect(), limit, has_begin);
+    Ok(listed.iter().map(|order| report::order(order, &symbol, scale)).collect::<Vec<_>>().into())
 }
 
 /// Ends an order and enters another one: two commands, each with an answer of its own.
@@ -132,8 +162,8 @@ pub(crate) async fn cancel_replace_of(
         "ALLOW_FAILURE" => true,
         _ => return Err(Error::invalid("cancelReplaceMode")),
     };
-    let cancel = Cancel::read(app, &names, params, ("cancelOrderId", "cancelOrigClientOrderId"), "cancelNewClientOrderId")?;
-    let wanted = Wanted::read(app, &names, params)?;
+    let cancel = Cancel::read(&names, params, ("cancelOrderId", "cancelOrigClientOrderId"), "cancelNewClientOrderId")?;
+    let wanted = Wanted::read(&names, params)?;
     params.finish()?;
     // The signature goes into the log with whichever command goes there first, and the other one follows only then.
     let mut signed = Some(signed);

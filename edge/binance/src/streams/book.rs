@@ -9,6 +9,9 @@ use walras_types::{PriceTicks, SizeLots};
 
 use super::names::Pace;
 
+/// The size of a level that is gone, in the dialect's eight decimals: python-binance compares the text.
+const GONE: &str = "0.00000000";
+
 /// Bids and asks.
 type Sides = [BTreeMap<PriceTicks, SizeLots>; 2];
 
@@ -95,8 +98,9 @@ impl Book {
             return None;
         }
         let Pending { sent, levels } = std::mem::replace(pending, Pending { sent: update, levels: Sides::default() });
+        let size = |size: SizeLots| if size.is_zero() { GONE.to_owned() } else { scale.size(size) };
         let written = |levels: &BTreeMap<PriceTicks, SizeLots>| -> Vec<[String; 2]> {
-            levels.iter().map(|(price, size)| [scale.price(*price), crate::report::size(scale, *size)]).collect()
+            levels.iter().map(|(price, shown)| [scale.price(*price), size(*shown)]).collect()
         };
         let [bids, asks] = levels;
         Some(json!({

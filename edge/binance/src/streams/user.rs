@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use walras_engine::Balance;
-use walras_gateway::Permission;
+use walras_gateway::{ClientOrder, Permission};
 use walras_market_data::{Fill, FillRole, OrderStatus};
 use walras_ports::{AccountPart, AccountPush, ConnectionId, InstrumentScale, OrderUpdate, Push, Subscription, VenueHandle};
 use walras_types::{AccountId, AssetId, OrderId, Side, SizeLots};
@@ -16,8 +16,7 @@ use walras_types::{AccountId, AssetId, OrderId, Side, SizeLots};
 use super::hub::Out;
 use crate::app::App;
 use crate::kinds;
-use crate::orders::cancel_status;
-use crate::report::{self, Order, Status};
+use crate::report::{self, Order, Status, cancel_status};
 use crate::values::ms;
 
 /// How often it is looked whether the stream may go on.
@@ -148,7 +147,7 @@ impl Teller {
     }
 
     fn order(&mut self, update: &OrderUpdate, fills: &[Fill], events: &mut Vec<Value>) {
-        let OrderUpdate { order: view, terms, name: _, cancelled } = update;
+        let OrderUpdate { order: view, terms, name, cancelled } = update;
         let (names, now) = (self.app.names(), self.app.now());
         let (Some(symbol), Some(scale)) = (names.name(view.instrument), names.catalog().instrument(view.instrument)) else {
             return;
@@ -170,7 +169,7 @@ impl Teller {
                 let Some(terms) = terms else { return };
                 let order = Order {
                     order_id: view.order_id,
-                    client_order_id: view.client_order_id,
+                    called: ClientOrder::of(view.client_order_id, *name),
                     terms: *terms,
                     is_working: view.price.is_some(),
                     size: terms.size,
@@ -215,7 +214,7 @@ impl Teller {
         at_ms: u64,
     ) -> Value {
         self.execution += 1;
-        let (terms, text) = (&order.terms, self.app.client_ids().text(order.client_order_id));
+        let (terms, text) = (&order.terms, order.called.to_string());
         let zero = || report::size(scale, SizeLots::ZERO);
         let original = if kind == "CANCELED" { text.as_str() } else { "" };
         let mut event = json!({

@@ -1,0 +1,157 @@
+//! The ways in that programs written for others take: `make bench NAME=access`.
+//!
+//! - `fix44_wire_percent` and its like: acceptance definitions that FIX engines share, by what is on the wire; `fix44_j_percent` by
+//!   QuickFIX/J's rule, which compares the begin of texts, too. Only where the definitions are (`fix-at` in the folder of data).
+//! - `fix_*`: orders and cancels over FIX 4.4 into a process of the program whose log is on disk, next to an acceptor on quickfix-go
+//!   (`bench/peers/quickfix-go`) that answers the same messages at once and keeps nothing.
+//! - `facade_orders_per_s`: signed orders and cancels in the dialect of Binance's Spot API (`docs/binance.md`).
+//! - `ccxt_passed` and its like: what unmodified clients came to in `make facade-test`, read from its result file.
+//! - `python_venue_orders_per_s`, `asyncio_orders_per_s`: the Python package, where `make python` has built it.
+//! - `good_p99_under_attack_ratio`: the worst of `make bench NAME=siege`, read from its result file.
+//!
+//! *Start reading* at [`run`].
+
+mod clients;
+mod definitions;
+mod facade;
+mod fix;
+mod idle;
+mod python;
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::product::processes::Running;
+use crate::report::{Figure, PeerFigure, Report, Unit};
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Times each load is measured; figures are medians.
+    pub rounds: usize,
+    /// Seconds of each load.
+    pub seconds: u32,
+    /// FIX sessions that stand idle.
+    pub idle_sessions: usize,
+    /// Orders of each round of the Python package.
+    pub python_orders: usize,
+    /// The program.
+    pub walras: PathBuf,
+    /// The folder of peers; `None` without them.
+    pub peers: Option<PathBuf>,
+    /// The folder of recorded data.
+    pub data: PathBuf,
+    /// Where data lies while it is measured.
+    pub scratch: PathBuf,
+    /// Where the results of other benches are.
+    pub results: PathBuf,
+}
+
+/// Measures, and reports. What cannot be measured here is a note.
+pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    report.rounds(config.rounds);
+    report.require(&["fix_cpu_us_per_order", "fix_orders_per_s", "facade_orders_per_s"]);
+    std::fs::create_dir_all(&config.scratch)
+        .with_context(|| format!("making {}; name a folder that you may write to with --streams", config.scratch.display()))?;
+    definitions::run(&config.data, report)?;
+    clients::run(&config.results, report);
+    orders(config, report)?;
+    idle::run(config, report)?;
+    python::run(config, report);
+    Ok(())
+}
+
+/// Of quickfix-go, by round.
+#[derive(Default)]
+struct Theirs {
+    per_second: Vec<f64>,
+    cpu_us: Vec<f64>,
+}
+
+fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let peer = config.peers.as_deref().map(fix::Peer::build);
+    let peer = match peer {
+        Some(Ok(peer)) => Some(peer),
+        Some(Err(why)) => {
+            report.note(format!("quickfix-go was NOT RUN, so our FIX figures stand alone: {why}"));
+            None
+        }
+        None => {
+            report.note("quickfix-go was NOT RUN, so our FIX figures stand alone: --no-peer was given");
+            None
+        }
+    };
+    report.note("quickfix-rs is not compared: it is a binding of QuickFIX in C++, which has to be installed first");
+    let (mut per_second, mut cpu_us, mut facade, mut theirs) = (Vec::new(), Vec::new(), Vec::new(), Theirs::default());
+    for round in 1..=config.rounds {
+        eprintln!("round {round} of {}", config.rounds);
+        let venue = Open::start(config, "access", "")?;
+        let seen = fix::of_venue(&venue, config.seconds)?;
+        per_second.push(seen.per_second);
+        cpu_us.push(seen.cpu_us);
+        facade.push(facade::most_per_second(&venue.facade, &venue.market, config.seconds)?);
+        venue.running.stop()?;
+        if let Some(peer) = &peer {
+            let seen = peer.measure(config.seconds)?;
+            theirs.per_second.push(seen.per_second);
+            theirs.cpu_us.push(seen.cpu_us);
+        }
+    }
+    report.check("every order over FIX was answered by its report, and none was rejected");
+    report.check("every order and cancel in Binance's dialect was answered with 200");
+    let (per_second, cpu_us) = (report.samples("fix_orders_per_s", per_second), report.samples("fix_cpu_us_per_order", cpu_us));
+    let peer = if theirs.cpu_us.is_empty() {
+        None
+    } else {
+        let medians =
+            (report.samples("quickfix_go_orders_per_s", theirs.per_second), report.samples("quickfix_go_cpu_us", theirs.cpu_us));
+        Some(medians)
+    };
+    let named = |value: f64, unit: Unit| PeerFigure::new(fix::PEER, value, unit, fix::HOW);
+    let figure = Figure::new("fix_orders_per_s", per_second, Unit::PerS);
+    report.figure(figure.against_any(peer.map(|(per_second, _)| named(per_second, Unit::PerS))));
+    let figure = Figure::new("fix_cpu_us_per_order", cpu_us, Unit::Us);
+    report.figure(figure.against_any(peer.map(|(_, cpu_us)| named(cpu_us, Unit::Us))));
+    if let Some((_, theirs_us)) = peer {
+        report.note("fix_vs_best_engine compares processor time of an order: ours checks, logs, matches and reports it");
+        report.figure(Figure::new("fix_vs_best_engine", theirs_us / cpu_us, Unit::TimesFaster).bar(1.0));
+    }
+    let facade = report.samples("facade_orders_per_s", facade);
+    report.figure(Figure::new("facade_orders_per_s", facade, Unit::PerS));
+    Ok(())
+}
+
+/// A venue that speaks FIX and the dialect, with an open market.
+struct Open {
+    running: Running,
+    market: crate::product::processes::Market,
+    /// `host:port` of FIX and of the dialect.
+    fix: String,
+    facade: String,
+}
+
+impl Open {
+    /// Starts one, with more of its configuration in `more`.
+    fn start(config: &Config, name: &str, more: &str) -> anyhow::Result<Self> {
+        let (fix, facade) = (free_address()?, free_address()?);
+        let limits = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
+        let throttle: String = limits.iter().map(|limit| format!("{limit} = 1000000000\n")).collect();
+        let text = format!("[fix]\nlisten = \"{fix}\"\n[binance]\nlisten = \"{facade}\"\n[throttle]\n{throttle}{more}");
+        let running = Running::served(&config.walras, &config.scratch.join(name), &text)?;
+        let market = running.open_market()?;
+        Ok(Self { running, market, fix, facade })
+    }
+}
+
+/// An address of this machine that nobody listens at.
+fn free_address() -> anyhow::Result<String> {
+    Ok(TcpListener::bind("127.0.0.1:0").context("looking for a free port")?.local_addr()?.to_string())
+}
+
+/// A JSON file, or why there is none.
+fn read_json(path: &Path) -> Result<serde_json::Value, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))
+}

@@ -1,0 +1,67 @@
+//! The Python package, measured by its own programs in the environment that `make python` made.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Config;
+use crate::report::{Figure, PeerFigure, Report, Unit};
+
+const PYTHON: &str = "sdk/python/.venv/bin/python";
+const ONE_CALL_EACH: &str = "walras, a call each, ids and ticks";
+const THEIRS: &str = "hftbacktest, orders of a strategy, not matched with each other";
+
+/// Runs a program of `sdk/python/bench`; the JSON that it prints last, or why there is none.
+fn answer_of(program: &str, arguments: &[String]) -> Result<Value, String> {
+    if !Path::new(PYTHON).exists() {
+        return Err(format!("{PYTHON} is not here; run make python"));
+    }
+    let ran = Command::new(PYTHON).arg(format!("sdk/python/bench/{program}")).args(arguments).output();
+    let ran = ran.map_err(|e| format!("{PYTHON} does not start: {e}"))?;
+    let said = String::from_utf8_lossy(&ran.stderr);
+    if !ran.status.success() {
+        return Err(format!("{program} failed: {}", said.lines().last().unwrap_or("it said nothing")));
+    }
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    serde_json::from_str(text.lines().last().unwrap_or_default()).map_err(|e| format!("{program} printed no JSON: {e}"))
+}
+
+/// Measures what is installed; the rest is a note.
+pub(super) fn run(config: &Config, report: &mut Report) {
+    let (orders, rounds) = (config.python_orders.to_string(), config.rounds.to_string());
+    let asked = ["--orders".to_owned(), orders.clone(), "--rounds".to_owned(), rounds.clone()];
+    match answer_of("venue_rates.py", &asked) {
+        Err(why) => report.note(format!("the venue in a Python process was NOT MEASURED: {why}")),
+        Ok(answer) => {
+            let rate = |name: &str| answer["figures"][name]["orders_per_s"].as_f64();
+            if let Some(rate) = rate("walras, one array") {
+                report.figure(Figure::new("python_venue_orders_per_s", rate, Unit::PerS));
+            }
+            match (rate(ONE_CALL_EACH), rate(THEIRS)) {
+                (Some(ours), Some(theirs)) => {
+                    let how = "orders of a strategy, one call each, which it does not match with each other; the same flow in the same run";
+                    let peer = PeerFigure::new("hftbacktest", theirs, Unit::PerS, how);
+                    report.figure(Figure::new("python_venue_calls_per_s", ours, Unit::PerS).against(peer));
+                    report.figure(Figure::new("python_venue_vs_hftbacktest", ours / theirs, Unit::TimesFaster).bar(1.0));
+                }
+                _ => report
+                    .note(format!("hftbacktest was NOT RUN: install it beside the package: {PYTHON} -m pip install hftbacktest")),
+            }
+        }
+    }
+    let program = config.walras.display().to_string();
+    let asked = [
+        "--program".to_owned(),
+        program,
+        "--orders".to_owned(),
+        (config.python_orders / 10).to_string(),
+        "--rounds".to_owned(),
+        rounds,
+    ];
+    match answer_of("entry_rate.py", &asked).map(|answer| answer["orders_per_s"].as_f64()) {
+        Ok(Some(rate)) => report.figure(Figure::new("asyncio_orders_per_s", rate, Unit::PerS)),
+        Ok(None) => report.note("orders of an asyncio program were NOT MEASURED: entry_rate.py gave no rate"),
+        Err(why) => report.note(format!("orders of an asyncio program were NOT MEASURED: {why}")),
+    }
+}
