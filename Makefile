@@ -17,7 +17,7 @@ export CARGO_INCREMENTAL ?= 0
 # Where cargo puts the debug build.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test python python-test python-wheel-full bot-test facade-test facade-small bench break cases fuzz site fix-clients clean
+.PHONY: help setup setup-build demo test fmt clippy rust-test drawn-test golden-test doc guards sim torture siege web web-test page-test strategies python python-test python-wheel-full bot-test facade-test facade-small bench break cases fuzz site fix-clients clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -90,7 +90,7 @@ python: $(PYTHON_VENV)/installed ## build the Python package's wheel into sdk/py
 
 # Not part of the tests: the program takes many minutes to build in release.
 python-wheel-full: $(PYTHON_VENV)/installed web ## the Python package's wheel with the venue's program in it: sdk/python/dist-full
-	$(CARGO) build --release -p walras-node
+	$(CARGO) build --release -p walras-node --features strategies
 	mkdir -p sdk/python/walras/_bin
 	install -m 755 $(TARGET)/release/walras sdk/python/walras/_bin/walras
 	cd sdk/python && trap 'rm -rf walras/_bin' EXIT && PATH="$$PWD/.venv/bin:$$PATH" maturin build --quiet --release --locked --out dist-full
@@ -119,6 +119,16 @@ siege: ## attack a venue and a cluster, and measure a well-behaved client meanwh
 
 break: ## look for batch markets that cannot be priced: make break FOR=600
 	$(CARGO) run --release -p walras-price-solver --example break -- $${FOR:-60} $${SEED:-0}
+
+# Not part of the tests: the compiler of WebAssembly alone takes minutes to build.
+strategies: ## build and test strategies as WebAssembly: the host, a cluster that runs one, the examples; needs Rust's target wasm32-unknown-unknown
+	$(CARGO) clippy -p walras-strategies -p walras-node --features walras-node/strategies --all-targets -- -D warnings
+	$(CARGO) test -p walras-strategies --features strategies
+	$(CARGO) test -p walras-node --features strategies --test cluster strategies::
+	cd sdk/strategies/rust && $(CARGO) fmt --check && $(CARGO) build --release --target wasm32-unknown-unknown
+	cd sdk/strategies/assemblyscript && npm install --no-audit --no-fund --loglevel=error && npm run --silent build
+	$(TARGET)/debug/walras strategy check sdk/strategies/rust/target/wasm32-unknown-unknown/release/quoter.wasm
+	$(TARGET)/debug/walras strategy check sdk/strategies/assemblyscript/build/follower.wasm
 
 fix-clients: ## unmodified FIX engines (QuickFIX/J, quickfix-go) trade over a restart of the venue; needs Maven, a JDK of 17 and Go
 	$(CARGO) build -p walras-node

@@ -33,7 +33,9 @@ in_own_session() {
     wait "$child"
 }
 
-cargo build --release -p walras-bench -p walras-node
+features=()
+case "$names" in overlay | all) features=(--features walras-bench/strategies) ;; esac
+cargo build --release -p walras-bench -p walras-node "${features[@]}"
 case "$names" in promises | all) cargo build --release -p walras-node --example rehearsal ;; esac
 case "$names" in overlay | all) cargo build --release -p walras-experiments-jasper-2024 ;; esac
 [ "$names" = all ] && names=$(target/release/walras-bench list)

@@ -54,6 +54,7 @@ async function seesTree(page: Page): Promise<void> {
   assert.equal(await text(page, "#network-gateways"), "19 / 20");
   assert.equal(await text(page, "#network-copies"), "2");
   assert.match(await text(page, "#network-unfair"), /% of 1/u);
+  assert.match(await text(page, "#network-matching"), /^0\.21\s?%$/u);
   assert.equal(await page.locator("#leaves-table tbody tr").count(), 23);
   const lost = page.locator("#leaves-table tbody tr").filter({ has: page.locator("td:first-child", { hasText: /^47$/ }) });
   assert.match((await lost.textContent()) ?? "", /Not linked/);

@@ -1,10 +1,12 @@
 //! The overlay tree: what a relay passes on, next to a plain one of batched system calls; what the binary feed costs; what a leaf gateway
-//! costs an order; and the figures of a simulated cloud with a thousand receivers.
+//! costs an order; what it costs to call a strategy with a message; and the figures of a simulated cloud with a thousand receivers.
 
 mod feed;
 mod leaf;
 mod relay;
 mod simulated;
+#[cfg(feature = "strategies")]
+mod strategies;
 
 use std::path::PathBuf;
 
@@ -51,5 +53,9 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     feed::run(config, report)?;
     relay::run(config, report)?;
     leaf::run(config, report)?;
+    #[cfg(feature = "strategies")]
+    strategies::run(config, report)?;
+    #[cfg(not(feature = "strategies"))]
+    report.note("without strategies: bench/run.sh builds them in");
     simulated::run(&config.jasper, config.is_full, report)
 }

@@ -8,6 +8,7 @@ use walras_access::connections::Doors;
 use walras_consensus::ReplicaId;
 
 use super::cluster::{EntryOptions, LinkOptions, gateway_peers, order_entry};
+use super::strategies::{self, StrategyOptions};
 use super::{Config, ConfigError, FairClockOptions};
 
 /// Options of a leaf gateway.
@@ -29,6 +30,8 @@ pub struct GatewayOptions {
     pub doors: Doors,
     /// Market data for participants; `None`: none.
     pub market_data: Option<OutletOptions>,
+    /// Programs of participants in its process.
+    pub strategies: Vec<StrategyOptions>,
 }
 
 /// How a gateway gets market data, and gives it to its participants.
@@ -38,8 +41,8 @@ pub struct OutletOptions {
     pub tree: PathBuf,
     /// The gateway's place in the last layer.
     pub place: u32,
-    /// The file of the tree of one layer that its participants are.
-    pub participants: PathBuf,
+    /// The file of the tree of one layer that its participants are; `None`: strategies alone get market data.
+    pub participants: Option<PathBuf>,
     /// From where packets are sent to them.
     pub source: SocketAddr,
     /// Where they ask for what they missed.
@@ -102,6 +105,7 @@ impl Config {
             clock: self.fair_clock()?,
             doors: Doors::new(self.places()),
             market_data: self.outlet_options()?,
+            strategies: strategies::options(self)?,
         })
     }
 
@@ -111,6 +115,7 @@ impl Config {
             (true, true) => return Ok(None),
             (false, false) => {}
             (true, false) => return Err(wrong("gateway.tree", "participants get market data of a tree: name its file")),
+            (false, true) if !self.strategies.is_empty() => {}
             (false, true) => return Err(wrong("gateway.participants", "name the file of the tree whose receivers they are")),
         }
         let address = |key: &'static str, text: &str| {
@@ -120,7 +125,7 @@ impl Config {
         Ok(Some(OutletOptions {
             tree: gateway.tree.clone().into(),
             place: gateway.place,
-            participants: gateway.participants.clone().into(),
+            participants: (!gateway.participants.is_empty()).then(|| gateway.participants.clone().into()),
             source: address("gateway.source", &gateway.source)?,
             requests,
             requests_per_s: self.feed.requests_per_second,

@@ -330,6 +330,27 @@ sections! {
         /// Address and UDP port at which participants ask for messages that they missed, as `[feed]` limits it. Empty for none.
         requests: String = "";
     }
+    strategies: Each /// A participant's program in the process of a leaf gateway, as WebAssembly (`docs/strategies.md`). The gateway needs a `tree`.
+    Strategy {
+        /// Its name in the log of the process.
+        name: String = "";
+        /// The file of its module, binary or text.
+        file: String = "";
+        /// The file of the API key with which it trades.
+        key: String = "";
+        /// The account of that key.
+        account: u32 = 0_u32;
+        /// Numbers of the channels whose messages it gets (`docs/market-data-feed.md`), such as `0x01000005`; empty for all.
+        channels: Vec<u32> = [];
+        /// Released packets that may wait for it, 1 to 65536. Beyond it the strategy misses some, as the numbers of messages show.
+        queue_packets: u32 = 4096_u16;
+        /// Fuel of one call, about one for each instruction. A call that needs more ends the strategy.
+        fuel_per_call: u64 = 1000000_u32;
+        /// Most memory that it may have, in KiB, 64 to 1048576. Asking for more ends the strategy.
+        memory_kib: u32 = 16384_u16;
+        /// The file of the certificate that order entry shows, where it has TLS (`order-entry.crt` of the gateway's data folder).
+        trust: String = "";
+    }
     order_entry: Once /// The binary order-entry port (`docs/order-entry.md`).
     OrderEntry {
         /// Address and port to listen on; empty for none. Port 0 takes a free one and prints it; so does the default where `http.listen` has port 0.

@@ -22,6 +22,7 @@ mod keys;
 mod release;
 mod shards;
 mod speed;
+mod strategies;
 
 use std::path::{Path, PathBuf};
 
@@ -35,10 +36,11 @@ pub use feed::FeedOptions;
 pub use gateway::{GatewayOptions, OutletOptions};
 pub use keys::{
     Archive, Batch, Binance, BinaryFeed, Clock, Cluster, Config, Demo, Engine, FairAccess, Fix, Gateway, Http, Key, Log,
-    OrderEntry, Shard, Shards, Throttle, Times, Venue, WebSocket,
+    OrderEntry, Shard, Shards, Strategy, Throttle, Times, Venue, WebSocket,
 };
 pub use shards::{ShardPlan, ShardSite};
 pub use speed::Speed;
+pub use strategies::StrategyOptions;
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +122,14 @@ pub enum ConfigError {
     Shards {
         /// The key, with its section.
         key: &'static str,
+        /// What is wrong, and what would do.
+        detail: String,
+    },
+    /// A strategy's settings are invalid.
+    #[error("[[strategies]] {name:?}: {detail}")]
+    Strategy {
+        /// Its name.
+        name: String,
         /// What is wrong, and what would do.
         detail: String,
     },
@@ -218,6 +228,7 @@ impl Config {
         fair_access::check(self)?;
         feed::check(self)?;
         release::check(self)?;
+        strategies::check(self)?;
         shards::check(self)
     }
 }
@@ -351,8 +362,9 @@ mod tests {
             }
             text += &format!("{} = {}\n", key.name, key.default());
         }
-        // A market needs a name and assets, and a shard has addresses: those have no default that would do.
+        // A market needs a name and assets, a shard has addresses and a strategy files: those have no default that would do.
         let config: Config = toml::from_str(&text).unwrap();
-        assert_eq!(config, Config { batch: vec![Batch::default()], shard: vec![Shard::default()], ..Config::default() });
+        let (batch, shard, strategies) = (vec![Batch::default()], vec![Shard::default()], vec![Strategy::default()]);
+        assert_eq!(config, Config { batch, shard, strategies, ..Config::default() });
     }
 }

@@ -28,6 +28,6 @@ pub mod socket;
 pub use layout::{Layout, LayoutError};
 pub use leaf::Leaf;
 pub use outlet_node::OutletNode;
-pub use relay_node::{NodeCounts, RelayNode};
+pub use relay_node::{NodeCounts, RelayNode, ask_relay};
 pub use rewind::{AskRate, RewindCounts, RewindNode};
 pub use sender_node::SenderNode;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use walras_feed::book::{Book, Content};
 use walras_feed::channel::{ChannelId, View};
-use walras_feed::control::Control;
+use walras_feed::control::{Control, RelayFigures};
 use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::{Packets, Sender, SenderSettings};
@@ -18,7 +18,7 @@ use walras_relay::reader::ReaderSettings;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::Tree;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, Leaf, NodeCounts, RelayNode, RewindNode, SenderNode};
+use walras_relay_link::{AskRate, Leaf, NodeCounts, RelayNode, RewindNode, SenderNode, ask_relay};
 use walras_types::{
     AccountId, Allocation, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks,
     RiskLimits, Side, SizeLots, Symbol, TimeNs,
@@ -167,7 +167,8 @@ impl World {
                 let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 1 << 12, channels_max: 8 };
                 let address = socket.address().unwrap();
                 let relay = Relay::new(tree.clone(), settings);
-                RunningRelay::start(RelayNode::new(socket, relay, key(), &addresses[layer + 1]), address)
+                let above = layer.checked_sub(1).map_or(&[][..], |above| &addresses[above]);
+                RunningRelay::start(RelayNode::new(socket, relay, key(), &addresses[layer + 1]).below(above), address)
             });
             relays.push(of_layer.collect());
         }
@@ -209,6 +210,19 @@ fn everybody_reads_everything_over_two_levels_of_relays() {
             world.send(15);
         }
         world.assert_all_read_without_asking();
+        let asks = socket(Offload::None);
+        for (layer, relays) in world.relays.iter().enumerate() {
+            for (question, relay) in (7..).zip(relays) {
+                assert!(
+                    ask_relay(&asks, TREE, &TreeKey::new([1; 32]), relay.address, question).unwrap().is_none(),
+                    "without its key"
+                );
+                let said = ask_until(&asks, relay.address, question);
+                assert_eq!((said.first, said.lost, said.others), (world.venue.orders, 0, 0), "layer {layer}: {said:?}");
+                assert!(said.transit_ns_p50 > 0 && said.transit_ns_p50 <= said.transit_ns_p99, "{said:?}");
+                assert!(layer == 1 && hedge == 1 || said.hedged == 0, "who has one parent has no hedge: {said:?}");
+            }
+        }
         // The definition travels in the packet of the first order.
         let packets = world.venue.orders;
         let counts = world.stop();
@@ -222,6 +236,17 @@ fn everybody_reads_everything_over_two_levels_of_relays() {
                 assert!(layer == 0 || copies > 0, "layer {layer}: {counts:?}");
             }
         }
+    }
+}
+
+/// What a relay says, which is asked again until the machine has time for its thread.
+fn ask_until(asks: &Socket, relay: SocketAddr, question: u64) -> RelayFigures {
+    let began = Instant::now();
+    loop {
+        if let Some(figures) = ask_relay(asks, TREE, &key(), relay, question).unwrap() {
+            return figures;
+        }
+        assert!(began.elapsed() < PATIENCE, "{relay} does not answer");
     }
 }
 
@@ -240,6 +265,10 @@ fn relays_that_are_killed_leave_no_gap() {
             world.send(15);
         }
     }
+    // What the relay that is gone would have sent to the second layer came by its hedges, and nothing was lost.
+    let asks = socket(Offload::None);
+    let said: Vec<RelayFigures> = world.relays[1].iter().map(|relay| ask_until(&asks, relay.address, 1)).collect();
+    assert!(said.iter().all(|said| said.hedged > 0 && said.lost == 0), "{said:?}");
     world.assert_all_read_without_asking();
     world.stop();
 }

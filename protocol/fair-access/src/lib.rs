@@ -9,6 +9,7 @@
 //! - [`publications`]: which log entries publish market data, and when it may be released.
 //! - [`release`]: a gateway's hold. Market data made at t is released at t + d_h.
 //! - [`delay`]: the delays d_s and d_h: fixed, or steered to a share of unfairness that the operator sets.
+//! - [`matching`]: whose orders matched before an earlier one of their price came: the share of orders treated unfairly.
 //! - [`margins`]: turns the gateways' reports about the arrival of market data into samples for d_h.
 //! - [`outliers`]: gateways whose stamps differ from the others' and must not steer the delay.
 //!
@@ -40,6 +41,7 @@ pub mod delay;
 pub mod duplicates;
 mod ids;
 pub mod margins;
+pub mod matching;
 pub mod mesh;
 pub mod outliers;
 pub mod publications;

@@ -1,5 +1,6 @@
 //! What readers and those who keep the latest messages say to each other: requests for messages that are missing, and that they are
-//! kept no more. Each is a packet of its own in channel 0, with the seal of the tree, which no relay passes on.
+//! kept no more; and what relays are asked of themselves. Each is a packet of its own in channel 0, with the seal of the tree, which no
+//! relay passes on.
 
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::Request;
@@ -8,6 +9,47 @@ use walras_relay::reader::Request;
 const CHANNEL: u32 = 0;
 const ASK: u8 = 1;
 const GONE: u8 = 2;
+const LOOK: u8 = 3;
+const FIGURES: u8 = 4;
+/// Numbers of [`RelayFigures`].
+const FIGURES_COUNT: usize = 10;
+
+/// What came to a relay since it began, and how long its packets were under way lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayFigures {
+    /// First copies of packets, which were passed on.
+    pub first: u64,
+    /// Of these, those that came by a hedge: the copy of the relay's own parent came later, or never.
+    pub hedged: u64,
+    /// Further copies.
+    pub copies: u64,
+    /// Packets of which no copy came, as far as later ones show.
+    pub lost: u64,
+    /// Packets of other trees, and such as no relay passes on.
+    pub others: u64,
+    /// Datagrams without the tree's seal.
+    pub forged: u64,
+    /// Datagrams that are no packet.
+    pub malformed: u64,
+    /// Datagrams that the system did not take when they were to go on.
+    pub not_taken: u64,
+    /// From the sender to here, by the clocks of both machines: the median of the last first copies.
+    pub transit_ns_p50: u64,
+    /// The same, percentile 99.
+    pub transit_ns_p99: u64,
+}
+
+impl RelayFigures {
+    fn as_array(&self) -> [u64; FIGURES_COUNT] {
+        let Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99 } = *self;
+        [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99]
+    }
+
+    fn of(numbers: [u64; FIGURES_COUNT]) -> Self {
+        let [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99] = numbers;
+        Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99 }
+    }
+}
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +63,24 @@ pub enum Control {
         /// The first number that is kept.
         number: u64,
     },
+    /// A relay is to say what came to it.
+    Look {
+        /// Comes back with the answer.
+        question: u64,
+    },
+    /// What came to a relay.
+    Figures {
+        /// As it was asked.
+        question: u64,
+        /// The figures.
+        figures: RelayFigures,
+    },
 }
 
 impl Control {
     /// Appends its packet.
     pub fn encode(&self, tree: u32, sent_ns: u64, key: &TreeKey, out: &mut Vec<u8>) {
-        let mut message = [0_u8; 15];
+        let mut message = [0_u8; 13 + 8 * FIGURES_COUNT];
         let length = match *self {
             Self::Ask(Request { channel, first, count }) => {
                 message[0] = ASK;
@@ -40,6 +94,19 @@ impl Control {
                 message[1..5].copy_from_slice(&channel.to_le_bytes());
                 message[5..13].copy_from_slice(&number.to_le_bytes());
                 13
+            }
+            Self::Look { question } => {
+                message[0] = LOOK;
+                message[5..13].copy_from_slice(&question.to_le_bytes());
+                13
+            }
+            Self::Figures { question, figures } => {
+                message[0] = FIGURES;
+                message[5..13].copy_from_slice(&question.to_le_bytes());
+                for (place, number) in message[13..].chunks_exact_mut(8).zip(figures.as_array()) {
+                    place.copy_from_slice(&number.to_le_bytes());
+                }
+                13 + 8 * FIGURES_COUNT
             }
         };
         let mut writer = PacketWriter::default();
@@ -65,6 +132,14 @@ impl Control {
         match (kind, rest) {
             (ASK, &[low, high]) => Some(Self::Ask(Request { channel, first: number, count: u16::from_le_bytes([low, high]) })),
             (GONE, []) => Some(Self::GoneBefore { channel, number }),
+            (LOOK, []) if channel == 0 => Some(Self::Look { question: number }),
+            (FIGURES, numbers) if channel == 0 && numbers.len() == 8 * FIGURES_COUNT => {
+                let mut figures = [0; FIGURES_COUNT];
+                for (figure, bytes) in figures.iter_mut().zip(numbers.chunks_exact(8)) {
+                    *figure = u64::from_le_bytes(*bytes.first_chunk()?);
+                }
+                Some(Self::Figures { question: number, figures: RelayFigures::of(figures) })
+            }
             _ => None,
         }
     }
@@ -80,6 +155,8 @@ mod tests {
         let said = [
             Control::Ask(Request { channel: 0x0100_0005, first: u64::MAX - 1, count: 300 }),
             Control::GoneBefore { channel: 7, number: 12 },
+            Control::Look { question: u64::MAX },
+            Control::Figures { question: 5, figures: RelayFigures::of(std::array::from_fn(|at| at as u64 + 1)) },
         ];
         for control in said {
             let mut bytes = Vec::new();
@@ -108,6 +185,8 @@ mod tests {
         assert_eq!(decode(header, &[&gone[..12]]), None);
         assert_eq!(decode(header, &[&[gone, &[0]].concat()]), None);
         assert_eq!(decode(header, &[&[3, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]]), None);
+        assert_eq!(decode(header, &[&[5, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]]), None);
+        assert_eq!(decode(header, &[&[4, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]]), None, "no figures");
         assert_eq!(decode(header, &[&[]]), None);
     }
 }

@@ -302,7 +302,8 @@ impl Sent {
 }
 
 impl Packets {
-    pub(crate) fn push(&mut self, header: &Header, writer: &mut PacketWriter, key: &TreeKey) {
+    /// Appends a packet of the messages that the writer has, sealed with this key. The count in the header is the writer's.
+    pub fn push(&mut self, header: &Header, writer: &mut PacketWriter, key: &TreeKey) {
         let header = Header { count: writer.count(), ..*header };
         writer.finish(&header, key, &mut self.bytes);
         self.ends.push((header, self.bytes.len()));

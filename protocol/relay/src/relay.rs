@@ -24,17 +24,24 @@ pub enum Arrival {
 #[derive(Clone, Debug)]
 struct Seen {
     last: Box<[u64]>,
+    /// Packets that did not come before later ones took their places.
+    lost: u64,
 }
 
 impl Seen {
     fn of(packets: usize) -> Self {
-        Self { last: vec![0; packets].into() }
+        Self { last: vec![0; packets].into(), lost: 0 }
     }
 
     fn arrives(&mut self, packet: u64) -> Arrival {
-        let at = (packet % self.last.len() as u64) as usize;
+        let size = self.last.len() as u64;
+        let at = (packet % size) as usize;
         let last = self.last[at];
         self.last[at] = packet.max(last);
+        if last > 0 && packet > last && packet - last > size {
+            // Those between had this place.
+            self.lost += (packet - last) / size - 1;
+        }
         match packet.cmp(&last) {
             std::cmp::Ordering::Greater => Arrival::First,
             std::cmp::Ordering::Equal => Arrival::Copy,
@@ -79,6 +86,26 @@ impl Relay {
         assert!(settings.layer + 1 < tree.depth() && settings.place < tree.layers()[settings.layer], "a place in the tree");
         assert!(settings.packets_remembered > 0, "something to remember");
         Self { tree, settings, seen: BTreeMap::new() }
+    }
+
+    /// The number of its tree.
+    #[must_use]
+    pub fn tree_number(&self) -> u32 {
+        self.settings.tree
+    }
+
+    /// Packets of which no copy came, in all channels: each is known once a packet came that is by so many later as are remembered.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.seen.values().map(|seen| seen.lost).sum()
+    }
+
+    /// The node of the layer above whose copy of a packet this relay has where nothing fails; `None` in the first layer, whose parent
+    /// is the sender.
+    #[must_use]
+    pub fn own_parent(&self, packet: u64) -> Option<u32> {
+        let RelaySettings { layer, place, hedge, .. } = self.settings;
+        if layer == 0 { None } else { self.tree.parents(layer, place, packet, hedge).next() }
     }
 
     /// A packet arrives. Where it is the first copy, `children` are the nodes of the next layer to send it to, in order; else
@@ -157,7 +184,9 @@ mod tests {
         for size in [1_usize, 4, 64] {
             let (mut seen, mut first, mut newest) = (Seen::of(size), BTreeSet::new(), 0_u64);
             for _ in 0..20_000 {
-                let packet = (newest + 2).saturating_sub(draw.below(2 * size as u64 + 2)).max(1);
+                let back = (newest + 2).saturating_sub(draw.below(2 * size as u64 + 2)).max(1);
+                // Now and then so many are lost that their places are another's.
+                let packet = if draw.below(200) == 0 { newest + 3 * size as u64 } else { back };
                 newest = newest.max(packet);
                 match seen.arrives(packet) {
                     Arrival::First => assert!(first.insert(packet), "{packet} twice"),
@@ -165,6 +194,12 @@ mod tests {
                     _ => assert!(newest - packet >= size as u64, "{packet} is not so old"),
                 }
             }
+            // Of the numbers that share a place, those between two that came first.
+            let size = size as u64;
+            let of_place = |place: u64| first.iter().copied().filter(move |packet| packet % size == place);
+            let between = |place: u64| of_place(place).zip(of_place(place).skip(1)).map(|(one, next)| (next - one) / size - 1);
+            let lost: u64 = (0..size).flat_map(between).sum();
+            assert!(lost > 0 && seen.lost == lost, "{} lost, not {lost}", seen.lost);
         }
     }
 }

@@ -18,6 +18,10 @@ export interface SequencerFigures {
   judged: number;
   unfair: number;
   unfair_recent_ppm: number;
+  /** Orders that came when a later one of their price had matched, as a share of those matched. Older venues do not say. */
+  matched?: number;
+  unfairly_matched?: number;
+  unfairly_matched_recent_ppm?: number;
   worst_gateway: number | null;
   held: number;
   gateways: GatewayFigures[];

@@ -59,6 +59,7 @@ export const en = {
     packets: "Packets sent", packetsTitle: "By this replica since its process began; only the leader sends",
     lost: "Asked again", lostTitle: "Requests of receivers for messages that no copy brought, answered by this replica",
     unfair: "Unfair orders", unfairTitle: "Share of recent orders that left the hold after one with a later stamp",
+    matching: "Unfair matches", matchingTitle: "Orders that came when a later one of their price had matched, as a share of the orders matched recently",
     lateData: "Late data", lateDataTitle: "Share of the last publications that came after their release time",
     leafGateways: "Leaf gateways", replicasHead: "Replicas", relays: (layer: string) => `Relays ${layer}`, relaysOne: "Relays", receivers: "Receivers",
     count: (many: string) => `${many} more`,

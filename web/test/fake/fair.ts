@@ -55,7 +55,7 @@ export class FakeFair {
       clock: { status: "good", bound_ns: 18_400, source: this.hasMesh ? "mesh" : "system" },
       gateway: { leader: this.leader, unanswered: 3, orders: 61_000 + this.steps * 400, unstamped: 0, resent: 0, differing: 0, overloaded: 0, refused: 0, late: 412, stamped_by_kernel: 58_000, stamped_when_read: 0, stamps_raised: 0 },
       sequencer: {
-        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, worst_gateway: 3, held: leads ? 7 : 0,
+        delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, matched: Math.round(orders * 0.4), unfairly_matched: Math.round(orders * 0.0008), unfairly_matched_recent_ppm: 2_100, worst_gateway: 3, held: leads ? 7 : 0,
         gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
       },
       release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, publications: this.#publications, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? this.#judged() : null } : null,

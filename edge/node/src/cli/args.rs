@@ -84,6 +84,9 @@ pub enum Command {
     Gateway(super::gateway::GatewayArgs),
     /// Runs a relay of market data until it is stopped.
     Relay(super::relay::RelayArgs),
+    /// Looks at participants' programs that run in a gateway's process.
+    #[command(subcommand)]
+    Strategy(super::strategy::StrategyCommand),
     /// Runs recorded history through a book, or through a venue.
     Replay(ReplayArgs),
     /// Clears a batch of offers from a CSV, JSON or Parquet file.

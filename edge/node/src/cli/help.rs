@@ -9,7 +9,7 @@ use super::Cli;
 
 /// All commands, by what they are for.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Run a venue", &["demo", "serve", "cluster", "gateway", "relay", "config"]),
+    ("Run a venue", &["demo", "serve", "cluster", "gateway", "relay", "strategy", "config"]),
     ("Look at one", &["status", "instruments", "book", "trades", "shards"]),
     ("Trade", &["order", "cancel", "amend", "account", "session"]),
     ("Batch markets", &["batch", "offer", "pool", "pay"]),
@@ -24,6 +24,7 @@ const WITHOUT_VENUE: &[&[&str]] = &[
     &["config"],
     &["gateway"],
     &["relay"],
+    &["strategy"],
     &["keys"],
     &["log"],
     &["archive"],

@@ -21,6 +21,7 @@ mod relay;
 mod replay;
 mod serve;
 mod session;
+mod strategy;
 mod survivor;
 pub(crate) mod trade;
 
@@ -226,6 +227,7 @@ fn choose_address(cli: &mut Cli) -> Result<(), CliError> {
         | Command::Keys(_)
         | Command::Gateway(_)
         | Command::Relay(_)
+        | Command::Strategy(_)
         | Command::Replay(_)
         | Command::Clear(_)
         | Command::Log(_)
@@ -273,7 +275,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             }
         },
         Command::Gateway(args) => return gateway::run(args),
-        Command::Relay(args) => return relay::run(args).map(|never| match never {}),
+        Command::Relay(args) => return relay::run(args),
         Command::Replay(args) => {
             let options = replay::options(args)?;
             let (mut human, json) = if args.instruments {
@@ -295,6 +297,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Clear(args) => clear::run(args, cli.json)?,
         Command::Bench(args) => bench::run(cli, args)?,
         Command::Keys(command) => keys::run(command)?,
+        Command::Strategy(command) => strategy::run(command)?,
         Command::Order(args) => trade::order(&client(cli)?, args)?,
         Command::Cancel(args) => trade::cancel(&client(cli)?, args)?,
         Command::Amend(args) => trade::amend(&client(cli)?, args)?,

@@ -1,6 +1,6 @@
 //! A leaf gateway: the thread that runs one ([`walras_replica::Leaf`]) on the sockets of order entry and the links with the replicas.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -15,13 +15,14 @@ use tracing::{info, warn};
 use walras_access::connections::log_shortage;
 use walras_access::{Access, Clock, Rates, Start};
 use walras_clock_sync::Source;
-use walras_config::{FairClockOptions, GatewayOptions};
+use walras_config::{EntryTlsOptions, FairClockOptions, GatewayOptions};
 use walras_entry_port::{EntryClock, EntryPort, EntrySockets, PortKind, SharedAccess};
 use walras_gateway::session::{ServerSettings, VenueKeys};
 use walras_peer_link::{LinkConfig, LinkEvent, Links, Versions};
 use walras_ports::Doorbell;
 use walras_replica::{Leaf, LeafEffect, LeafSettings};
 use walras_sequencer::ForwardSettings;
+use walras_strategies::{EntryAddress, Strategies};
 use walras_wire::WIRE_VERSION;
 
 use super::entry_ports::{self, EntryPorts};
@@ -53,6 +54,8 @@ pub struct LeafGateway {
     threads: Vec<JoinHandle<()>>,
     /// Until it is dropped.
     _market_data: Option<MarketDataOutlet>,
+    /// Likewise, before the threads end that serve their orders.
+    strategies: Strategies,
 }
 
 impl LeafGateway {
@@ -67,7 +70,8 @@ impl LeafGateway {
         rates: Rates,
     ) -> Result<Self, RecoveryError> {
         let refused = |error: &dyn std::fmt::Display| RecoveryError::Replica(error.to_string());
-        let GatewayOptions { id, cluster_id, links, order_entry, stamps, clock: stamp_clock, doors, market_data } = options;
+        let GatewayOptions { id, cluster_id, links, order_entry, stamps, clock: stamp_clock, doors, market_data, strategies } =
+            options;
         std::fs::create_dir_all(data).map_err(|error| refused(&format!("could not make {}: {error}", data.display())))?;
         let now = clock.now();
         let access = Access::open(data, rates, clock.clone(), Start { started: now, log_time: now }).map_err(|e| refused(&e))?;
@@ -88,7 +92,9 @@ impl LeafGateway {
             (Some(source), FairClockOptions::Configured) => ReleaseClock::Venue(source.clone()),
             _ => ReleaseClock::System(clock.clone()),
         };
-        let market_data = market_data.map(|options| MarketDataOutlet::start(&options, release_clock)).transpose()?;
+        let entry = EntryAddress { address: reachable(address), has_tls: order_entry.tls != EntryTlsOptions::Off };
+        let (strategies, inboxes) = Strategies::start(&strategies, entry).map_err(|error| refused(&error))?;
+        let market_data = market_data.map(|options| MarketDataOutlet::start(&options, release_clock, inboxes)).transpose()?;
         let (news_in, news) = unbounded();
         let is_over = Arc::new(AtomicBool::new(false));
         // Which replica a gateway prefers differs, so that they do not all stand below one.
@@ -116,7 +122,7 @@ impl LeafGateway {
             effects: Vec::new(),
         };
         let threads = vec![spawn("keys", move || learn(&access, &open, &news))?, spawn("gateway", move || thread.run())?];
-        Ok(Self { order_entry: address, is_over, doorbell, threads, _market_data: market_data })
+        Ok(Self { order_entry: address, is_over, doorbell, threads, _market_data: market_data, strategies })
     }
 
     /// Where it takes orders.
@@ -127,6 +133,7 @@ impl LeafGateway {
 
     /// Ends the threads.
     pub fn stop(self) {
+        drop(self.strategies);
         self.is_over.store(true, Ordering::Relaxed);
         self.doorbell.ring();
         for thread in self.threads.into_iter().rev() {
@@ -135,6 +142,16 @@ impl LeafGateway {
             }
         }
     }
+}
+
+/// Where the process itself connects to what it listens on.
+fn reachable(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listen.port())
 }
 
 /// Learns the venue's keys. Participants are let in once a replica has sent what it knows: before that, keys that the venue knows would

@@ -13,8 +13,10 @@ use walras_config::OutletOptions;
 use walras_fair_access::release::HoldSettings;
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::sender::Packets;
+use walras_relay::packet::TreeKey;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{AskRate, Layout, Leaf, OutletNode, RewindNode};
+use walras_strategies::inbox::{self, Inbox};
 
 use super::recovery::{RecoveryError, spawn};
 
@@ -77,11 +79,12 @@ impl std::fmt::Debug for MarketDataOutlet {
 
 impl MarketDataOutlet {
     /// Reads both trees' files and starts the threads.
-    pub(super) fn start(options: &OutletOptions, clock: ReleaseClock) -> Result<Self, RecoveryError> {
+    pub(super) fn start(options: &OutletOptions, clock: ReleaseClock, inboxes: Vec<Inbox>) -> Result<Self, RecoveryError> {
         let refused = |key: &str, error: &dyn std::fmt::Display| RecoveryError::Replica(format!("{key}: {error}"));
         let layout = Layout::read(&options.tree).map_err(|error| refused("gateway.tree", &error))?;
-        let own = Layout::read(&options.participants).map_err(|error| refused("gateway.participants", &error))?;
-        if own.tree_number == layout.tree_number {
+        let own = options.participants.as_deref().map(Layout::read).transpose();
+        let own = own.map_err(|error| refused("gateway.participants", &error))?;
+        if own.as_ref().is_some_and(|own| own.tree_number == layout.tree_number) {
             let why = "its tree has the number of the venue's: give it another one, and a key of its own";
             return Err(refused("gateway.participants", &why));
         }
@@ -95,11 +98,15 @@ impl MarketDataOutlet {
         };
         let from = bind("gateway.tree", *address, Offload::Segments)?;
         let to = bind("gateway.source", options.source, Offload::Segments)?;
+        // Without participants what is released goes to strategies alone, and nobody checks its seal.
+        let alone = || (layout.tree_number.wrapping_add(1), TreeKey::new(walras_access::random_bytes()), Vec::new());
+        let (own_tree, key, participants) =
+            own.map_or_else(alone, |own| (own.tree_number, own.key, own.layers.into_iter().next().unwrap_or_default()));
         let shared = Arc::new(Shared {
             outlet: Mutex::new(Outlet::new(OutletSettings {
                 tree: layout.tree_number,
-                own_tree: own.tree_number,
-                key: own.key.clone(),
+                own_tree,
+                key: key.clone(),
                 packets_remembered: PACKETS_REMEMBERED,
                 channels_max: CHANNELS_MAX,
                 hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: options.wait_max_ns },
@@ -109,21 +116,24 @@ impl MarketDataOutlet {
             clock,
             is_over: AtomicBool::new(false),
         });
-        let participants = own.layers.first().cloned().unwrap_or_default();
-        info!("market data comes to {address}, and goes to {} participants when its time has come", participants.len());
+        info!(
+            "market data comes to {address}, and goes to {} participants and {} strategies when its time has come",
+            participants.len(),
+            inboxes.len()
+        );
         let leaf = Leaf::new(from, layout.key.clone());
         let node = OutletNode::new(to, &participants);
         let mut threads = Vec::new();
         if let Some(requests) = options.requests {
             let socket = bind("gateway.requests", requests, Offload::None)?;
             let rate = AskRate { per_s: options.requests_per_s, burst: options.requests_per_s, sources_max: SOURCES_MAX };
-            let node = RewindNode::new(socket, own.key.clone(), own.tree_number, rate);
+            let node = RewindNode::new(socket, key, own_tree, rate);
             let shared = Arc::clone(&shared);
             threads.push(spawn("feed-requests", move || answer_requests(node, &shared))?);
         }
         let (receiving, releasing) = (Arc::clone(&shared), Arc::clone(&shared));
         threads.push(spawn("feed-in", move || receive(leaf, &receiving))?);
-        threads.push(spawn("feed-out", move || release(node, &releasing))?);
+        threads.push(spawn("feed-out", move || release(node, inboxes, &releasing))?);
         Ok(Self { shared, threads })
     }
 }
@@ -163,7 +173,7 @@ fn receive(mut leaf: Leaf, shared: &Shared) {
 }
 
 /// Sends what is due, until the gateway ends.
-fn release(mut node: OutletNode, shared: &Shared) {
+fn release(mut node: OutletNode, mut inboxes: Vec<Inbox>, shared: &Shared) {
     let (mut packets, mut is_failing) = (Packets::default(), false);
     while !shared.is_over.load(Ordering::Relaxed) {
         packets.clear();
@@ -185,6 +195,8 @@ fn release(mut node: OutletNode, shared: &Shared) {
             continue;
         }
         drop(outlet);
+        // Those in the process hear of it as the others do: once it may leave.
+        inbox::give(&mut inboxes, &packets);
         let sent = node.send(&packets);
         if let (Err(error), false) = (&sent, is_failing) {
             warn!("market data could not be sent to participants: {error}");

@@ -22,6 +22,8 @@ mod proxy;
 mod release;
 mod signed;
 mod stops;
+#[cfg(feature = "strategies")]
+mod strategies;
 mod survivor;
 mod tls;
 mod upgrade;

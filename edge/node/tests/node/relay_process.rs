@@ -150,6 +150,12 @@ fn a_relay_that_dies_under_load_leaves_no_gap() {
     let book = market.alice.get("/v1/instruments/BTC-USD/book?depth=100").unwrap();
     let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
     assert!(expected.iter().any(|levels| levels.len() > 2), "{book}");
+    let said = Command::new(env!("CARGO_BIN_EXE_walras")).args(["relay", "status", "--tree"]).arg(&tree).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.lines().count() == 4 && said.contains("by a hedge") && !said.contains("no answer"), "{said}");
+    relays[2].kill();
+    let said = Command::new(env!("CARGO_BIN_EXE_walras")).args(["relay", "status", "--tree"]).arg(&tree).output().unwrap();
+    assert_eq!(String::from_utf8(said.stdout).unwrap().matches("no answer").count(), 1, "one that does not run");
     for participant in &participants {
         for view in [View::Orders, View::Levels] {
             until("a participant's book is the venue's", || Side::BOTH.map(|side| participant.levels(view, side)) == expected);

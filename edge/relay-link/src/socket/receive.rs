@@ -1,6 +1,7 @@
 //! Receiving: as many datagrams as are there, in one call.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
@@ -14,6 +15,7 @@ const SLOTS: usize = 64;
 const JOINED_BYTES_MAX: usize = 1 << 16;
 /// One byte more than a packet, so that a longer one is seen to be longer.
 const SINGLE_BYTES_MAX: usize = PACKET_BYTES_MAX + 1;
+const NAME_BYTES: libc::socklen_t = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
 
 /// What one call received, and the room for it.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Received {
     buffer: Box<[u8]>,
     slot_bytes: usize,
     packets: Vec<Range<usize>>,
+    /// Who sent what lies in each slot.
+    names: Box<[libc::sockaddr_storage]>,
     /// Datagrams that were longer than any packet.
     cut: u64,
 }
@@ -33,7 +37,9 @@ impl Received {
             Offload::Segments => JOINED_BYTES_MAX,
             Offload::None => SINGLE_BYTES_MAX,
         };
-        Self { buffer: vec![0; slot_bytes * SLOTS].into(), slot_bytes, packets: Vec::with_capacity(SLOTS), cut: 0 }
+        // SAFETY: a plain C structure of integers, for which all zeros are a value.
+        let names = vec![unsafe { std::mem::zeroed() }; SLOTS].into();
+        Self { buffer: vec![0; slot_bytes * SLOTS].into(), slot_bytes, packets: Vec::with_capacity(SLOTS), names, cut: 0 }
     }
 
     /// The packets that the last call received, in order.
@@ -45,6 +51,12 @@ impl Received {
     #[must_use]
     pub fn packet(&self, at: usize) -> &[u8] {
         &self.buffer[self.packets[at].clone()]
+    }
+
+    /// Who sent one of them.
+    #[must_use]
+    pub fn source(&self, at: usize) -> Option<SocketAddr> {
+        address_of(&self.names[self.packets[at].start / self.slot_bytes])
     }
 
     /// Datagrams so far that were longer than any packet.
@@ -59,15 +71,16 @@ impl Received {
         let mut controls = [EMPTY; SLOTS];
         // SAFETY: both are plain C structures of integers and pointers, for which all zeros are a value.
         let (mut parts, mut headers): ([libc::iovec; SLOTS], [libc::mmsghdr; SLOTS]) = unsafe { std::mem::zeroed() };
-        let slots = self.buffer.chunks_exact_mut(self.slot_bytes);
-        for (((slot, part), header), control) in slots.zip(&mut parts).zip(&mut headers).zip(&mut controls) {
+        let slots = self.buffer.chunks_exact_mut(self.slot_bytes).zip(&mut self.names);
+        for ((((slot, name), part), header), control) in slots.zip(&mut parts).zip(&mut headers).zip(&mut controls) {
             (part.iov_base, part.iov_len) = (slot.as_mut_ptr().cast(), slot.len());
             let message = &mut header.msg_hdr;
+            (message.msg_name, message.msg_namelen) = ((&raw mut *name).cast(), NAME_BYTES);
             (message.msg_iov, message.msg_iovlen) = (&raw mut *part, 1);
             (message.msg_control, message.msg_controllen) = ((&raw mut control.0).cast(), size_of::<Control>());
         }
-        // SAFETY: each header points to one part and one control, which live on this stack; each part to its own slot of the buffer,
-        // which nothing else uses meanwhile.
+        // SAFETY: each header points to one part and one control, which live on this stack, and to its own name; each part to its own
+        // slot of the buffer, which nothing else uses meanwhile.
         let count = unsafe {
             libc::recvmmsg(
                 socket.socket.as_raw_fd(),
@@ -96,6 +109,24 @@ impl Received {
             }
         }
         Ok(self.packets.len())
+    }
+}
+
+/// An address as the kernel writes it.
+fn address_of(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    match libc::c_int::from(name.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says which structure it is, and the storage has room and alignment for each.
+            let name: &libc::sockaddr_in = unsafe { &*(&raw const *name).cast() };
+            let ip = Ipv4Addr::from(u32::from_be(name.sin_addr.s_addr));
+            Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(name.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let name: &libc::sockaddr_in6 = unsafe { &*(&raw const *name).cast() };
+            Some(SocketAddr::new(IpAddr::V6(Ipv6Addr::from(name.sin6_addr.s6_addr)), u16::from_be(name.sin6_port)))
+        }
+        _ => None,
     }
 }
 

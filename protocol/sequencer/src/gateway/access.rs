@@ -5,6 +5,7 @@ use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term};
 use walras_engine::{Engine, Standing};
 use walras_fair_access::clock::ClockStatus;
+use walras_fair_access::matching::MatchingCounts;
 use walras_fair_access::resequence::Stamp;
 use walras_fair_access::{GATEWAYS_MAX, GatewayId};
 use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
@@ -455,6 +456,7 @@ impl<O> FairAccess<O> {
         if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
             self.forwards.on_applied(ordinal);
         }
+        self.intake.on_applied(applied.entry.ordinal, applied.events);
         let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
         match applied.entry.content.command().filter(|_| !is_refused) {
             Some(Command::Order(OrderCommand::MassCancel(cancel))) if applied.entry.ordinal.is_none() => {
@@ -538,6 +540,12 @@ impl<O> FairAccess<O> {
     #[must_use]
     pub fn forwarded(&self) -> ForwardCounts {
         self.forwards.counts()
+    }
+
+    /// Orders matched of those that were sequenced here, and those treated unfairly.
+    #[must_use]
+    pub fn matching(&self) -> MatchingCounts {
+        self.intake.matching()
     }
 
     /// What was sequenced, now or when this replica led last.

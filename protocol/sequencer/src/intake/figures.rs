@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{Judged, Ppm};
+use walras_fair_access::matching::MatchingCounts;
 use walras_fair_access::outliers::Standing;
 use walras_fair_access::resequence::GatewayCounts;
 
@@ -53,6 +54,8 @@ pub struct IntakeFigures {
     pub unfair_recent: Ppm,
     /// The gateway whose share is the greatest: d_s follows it. `None` until one has had enough orders.
     pub worst: Option<GatewayId>,
+    /// Orders of which a later one of the same price had matched before they came, next to those that matched.
+    pub matching: MatchingCounts,
     /// In the hold.
     pub held: usize,
     /// Waiting for an order before them.

@@ -23,6 +23,7 @@
 
 mod figures;
 mod line;
+mod matching;
 mod settings;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -30,16 +31,18 @@ use std::collections::{BTreeMap, VecDeque};
 use walras_fair_access::GatewayId;
 use walras_fair_access::delay::{Fairness, GatewayDelays};
 use walras_fair_access::duplicates::{self, Duplicates};
+use walras_fair_access::matching::MatchingCounts;
 use walras_fair_access::outliers::{Outliers, Standing};
 use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Sequence, Stamp};
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
-use walras_wire::Command;
+use walras_wire::{Command, Event};
 
 use crate::entry::SignedBy;
 use crate::replicated::NotTaken;
 use figures::Queueing;
 pub use figures::{GatewayFigures, IntakeCounts, IntakeFigures};
 use line::{Line, Lined};
+use matching::Matching;
 pub use settings::IntakeSettings;
 
 /// Which command it is.
@@ -159,6 +162,7 @@ pub struct Intake<O> {
     queueing: Queueing,
     /// Of those that left since the last call.
     timed: Vec<Timed>,
+    matching: Matching,
 }
 
 impl<O> Intake<O> {
@@ -180,6 +184,7 @@ impl<O> Intake<O> {
             counts: vec![IntakeCounts::default(); usize::from(settings.gateways)],
             queueing: Queueing::new(),
             timed: Vec::new(),
+            matching: Matching::new(&settings),
         }
     }
 
@@ -385,6 +390,9 @@ impl<O> Intake<O> {
             }
         }
         let taken = submit(Some(ordinal), &SignedBy::NOBODY, &order.command, None);
+        if taken.is_ok() {
+            self.matching.sequenced(ordinal, stamp_ns);
+        }
         if taken.is_ok() && is_timed(ordinal) && self.timed.len() < TIMED_MAX {
             let transit_ns = order.steers.then(|| arrived_ns.saturating_sub(stamp_ns));
             self.timed.push(Timed { ordinal, transit_ns, held_ns: now_ns.saturating_sub(arrived_ns) });
@@ -460,6 +468,12 @@ impl<O> Intake<O> {
             self.duplicates.close(session);
         }
         self.early.clear();
+        self.matching.clear();
+    }
+
+    /// An entry was applied: a command of a session, or another one, and what happened.
+    pub fn on_applied(&mut self, ordinal: Option<Ordinal>, events: &[Event]) {
+        self.matching.on_applied(ordinal, events);
     }
 
     /// How long a message to a gateway and its answer take, at the least: no honest transit is longer. A gateway that is far away is
@@ -473,6 +487,12 @@ impl<O> Intake<O> {
         if let Some(counts) = self.counts.get_mut(gateway.index()) {
             counts.malformed += 1;
         }
+    }
+
+    /// Orders matched, and those treated unfairly.
+    #[must_use]
+    pub fn matching(&self) -> MatchingCounts {
+        self.matching.counts()
     }
 
     /// d_s.
@@ -500,6 +520,7 @@ impl<O> Intake<O> {
             worst: self.delay.worst(),
             held: self.hold.len(),
             early: self.lines.values().map(|line| line.early.len()).sum(),
+            matching: self.matching.counts(),
             queueing_p50_ns,
             queueing_p99_ns,
             queueing_ns_max,

@@ -170,6 +170,8 @@ report! {
     ties,
     /// Left after one with a later stamp, as orders do that come too late.
     out_of_sequence,
+    /// Of these, came when one of their price with a later stamp had matched.
+    unfairly_matched,
     /// Publications of market data that were held at a replica until their time.
     publications,
     /// Messages of the binary feed, in all channels.

@@ -549,6 +549,7 @@ impl World {
         (self.report.held, self.report.reordered, self.report.out_of_sequence) =
             (held.judged, held.reordered, held.out_of_sequence);
         self.report.ties = held.ties;
+        self.report.unfairly_matched = held.unfairly_matched;
         self.report.late_reads = self.network.late_reads;
         self.report.publications = checks.publication_count();
         let report = &mut self.report;

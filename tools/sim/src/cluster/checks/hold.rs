@@ -51,6 +51,8 @@ pub(crate) struct HoldCounts {
     pub(crate) ties: u64,
     /// Left after one with a later stamp.
     pub(crate) out_of_sequence: u64,
+    /// Of these, came when one of their price with a later stamp had matched, as leaders say.
+    pub(crate) unfairly_matched: u64,
 }
 
 /// The holds of all that lead or led.
@@ -80,6 +82,8 @@ struct Leader {
     /// Orders that left out of sequence since the process began, and those of them whose count was looked at.
     out_of_sequence: u64,
     looked_at: u64,
+    /// Of them, how many it said last were matched unfairly.
+    unfairly_matched: u64,
 }
 
 /// What is known of a session.
@@ -238,11 +242,19 @@ impl Holds {
         self.leaders.get(&replica).is_some_and(|leader| leader.out_of_sequence > leader.looked_at)
     }
 
-    /// A leader says how many of its orders left out of sequence since it began.
-    pub(super) fn on_counted(&mut self, replica: ReplicaId, counted: u64) -> Checked {
+    /// A leader says how many of its orders left out of sequence since it began, and how many came when a later one of their price had
+    /// matched: only what leaves out of sequence can.
+    pub(super) fn on_counted(&mut self, replica: ReplicaId, counted: u64, unfairly_matched: u64) -> Checked {
         let leader = self.leaders.entry(replica).or_default();
         let seen = leader.out_of_sequence;
         leader.looked_at = seen;
+        self.counts.unfairly_matched += unfairly_matched.saturating_sub(leader.unfairly_matched);
+        leader.unfairly_matched = unfairly_matched;
+        if unfairly_matched > counted {
+            let detail =
+                format!("replica {replica} counts {unfairly_matched} orders matched unfairly, and {counted} out of sequence");
+            return Err(Violation::new(CHECK, detail));
+        }
         if counted >= seen {
             return Ok(());
         }
@@ -409,11 +421,13 @@ mod tests {
         leaves(&mut holds, 14..=14);
         holds.on_applied(leader(), LogIndex(13), order(1, 2)).unwrap();
         holds.on_applied(leader(), LogIndex(14), order(2, 2)).unwrap();
-        assert_eq!(holds.counts(), HoldCounts { judged: 2, reordered: 0, ties: 0, out_of_sequence: 1 });
+        assert_eq!(holds.counts(), HoldCounts { judged: 2, reordered: 0, ties: 0, out_of_sequence: 1, unfairly_matched: 0 });
         assert!(holds.wants_count(leader()));
-        holds.on_counted(leader(), 1).unwrap();
+        holds.on_counted(leader(), 1, 1).unwrap();
         assert!(!holds.wants_count(leader()));
-        assert!(holds.on_counted(leader(), 0).is_err());
+        assert_eq!(holds.counts().unfairly_matched, 1);
+        assert!(holds.on_counted(leader(), 0, 0).is_err());
+        assert!(holds.on_counted(leader(), 1, 2).is_err(), "none is matched unfairly that left in sequence");
     }
 
     #[test]

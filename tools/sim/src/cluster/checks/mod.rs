@@ -420,9 +420,9 @@ impl Checks {
         self.holds.as_ref().is_some_and(|holds| holds.wants_count(replica))
     }
 
-    /// A leader's count of orders that left out of sequence.
-    pub(crate) fn on_counted(&mut self, replica: ReplicaId, counted: u64) {
-        let checked = self.holds.as_mut().map_or(Ok(()), |holds| holds.on_counted(replica, counted));
+    /// A leader's counts of orders that left out of sequence, and that were matched unfairly.
+    pub(crate) fn on_counted(&mut self, replica: ReplicaId, counted: u64, unfairly_matched: u64) {
+        let checked = self.holds.as_mut().map_or(Ok(()), |holds| holds.on_counted(replica, counted, unfairly_matched));
         self.note(checked);
     }
 

@@ -165,7 +165,7 @@ impl Probe for Watch {
         if let Some(fair) = fair
             && checks.wants_count(self.me)
         {
-            checks.on_counted(self.me, fair::out_of_sequence(fair, self.mutation));
+            checks.on_counted(self.me, fair::out_of_sequence(fair, self.mutation), fair.matching().unfair);
         }
         if let Some(releases) = &mut self.releases {
             releases.on_applied(engine, time, self.at, &mut checks);

@@ -1,0 +1,75 @@
+//! What it costs to call a strategy with a released message: the copy into its memory, the fuel, the call and the return.
+
+use std::time::Instant;
+
+use anyhow::ensure;
+use walras_strategies::StrategyLimits;
+use walras_strategies::host::{Host, Strategy};
+use walras_strategies::interface::LimitOrder;
+use walras_types::AccountId;
+
+use super::Config;
+use crate::report::{Figure, Report, Unit};
+
+/// As long as the paper's.
+const MESSAGE_BYTES: usize = 466;
+/// Calls of one sample.
+const CALLS: u64 = 1_000;
+const SAMPLES: u64 = 1_000;
+/// Nanoseconds that the house aims at.
+const GOAL_NS: f64 = 150.0;
+
+/// Counts calls and adds the first bytes of the messages; a message whose first byte is 255 makes it say both in an order.
+const COUNTER: &str = r#"(module
+    (import "walras" "limit_order" (func $order (param i64 i32 i32 i64 i64 i32) (result i32)))
+    (memory (export "memory") 1)
+    (global $calls (mut i64) (i64.const 0))
+    (global $sum (mut i64) (i64.const 0))
+    (func (export "walras_abi") (result i32) i32.const 1)
+    (func (export "walras_buffer") (result i32) i32.const 0)
+    (func (export "walras_market_data") (param i32 i64 i32)
+        (global.set $calls (i64.add (global.get $calls) (i64.const 1)))
+        (global.set $sum (i64.add (global.get $sum) (i64.load8_u (i32.const 0))))
+        (if (i32.ne (i32.load8_u (i32.const 0)) (i32.const 255)) (then return))
+        (drop (call $order (global.get $calls) (i32.const 0) (i32.const 0) (global.get $sum) (i64.const 1) (i32.const 0)))))"#;
+
+/// Nanoseconds of one call in each sample, which is the mean of many.
+fn samples(strategy: &mut Strategy, count: u64) -> anyhow::Result<Vec<f64>> {
+    let mut message = [0; MESSAGE_BYTES];
+    let mut samples = Vec::new();
+    for sample in 0..count {
+        let began = Instant::now();
+        for call in 0..CALLS {
+            message[0] = (call & 127) as u8;
+            strategy.market_data(0x0100_0000, sample * CALLS + call, &message, 64)?;
+        }
+        samples.push(began.elapsed().as_nanos() as f64 / CALLS as f64);
+    }
+    Ok(samples)
+}
+
+pub(super) fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let host = Host::new()?;
+    let mut strategy = host.load(COUNTER.as_bytes(), StrategyLimits::default(), AccountId(0))?;
+    let count = if config.is_full { SAMPLES } else { 10 };
+    let warm = samples(&mut strategy, count / 10 + 1)?.len() as u64;
+    let mut all = samples(&mut strategy, count)?;
+    let calls = (warm + count) * CALLS;
+    let sum: u64 = (0..CALLS).map(|call| call & 127).sum::<u64>() * (warm + count);
+    strategy.market_data(0, 0, &[255], 1)?;
+    let (client_order_id, price) = ((calls + 1).cast_signed(), (sum + 255).cast_signed());
+    let expected = LimitOrder { client_order_id, instrument: 0, side: 0, price, size: 1, time_in_force: 0 }.command(AccountId(0));
+    let said = strategy.commands().next();
+    ensure!(said.is_some() && said == expected, "the strategy says {said:?} of {calls} calls, and not {expected:?}");
+    report.check(format!("a strategy saw every one of {calls} messages of {MESSAGE_BYTES} bytes"));
+    all.sort_by(f64::total_cmp);
+    let p99 = all[(all.len() * 99 / 100).min(all.len() - 1)];
+    let median = report.samples("wasm_delivery_ns", all);
+    report.figure(Figure::new("wasm_delivery_ns", median, Unit::Ns).bar(GOAL_NS));
+    report.figure(Figure::new("wasm_delivery_ns_p99_of_means", p99, Unit::Ns));
+    report.note(
+        "wasm_delivery: a released message of 466 bytes is copied into a strategy's memory, its fuel is filled up, and it is called and \
+         returns; means of 1,000 calls each. The wake-up of its thread is not in it",
+    );
+    Ok(())
+}
