@@ -215,7 +215,7 @@ mod tests {
         (1..=2_000).for_each(|id| names.add(ACCOUNT, OrderId(2 * id), ClientOrderId(id)));
         for after in [0, 1, 2, 511, 512, 513, 3_999, 4_000] {
             let first = names.after(ACCOUNT, OrderId(after)).next();
-            let expected = (after / 2 + 1 <= 2_000).then_some((OrderId(after / 2 * 2 + 2), ClientOrderId(after / 2 + 1)));
+            let expected = (after / 2 < 2_000).then_some((OrderId(after / 2 * 2 + 2), ClientOrderId(after / 2 + 1)));
             assert_eq!(first, expected, "after {after}");
         }
     }

@@ -68,6 +68,13 @@ impl Strategies {
     }
 }
 
+impl Strategies {
+    /// Ends their threads, and waits for them.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
 impl Drop for Strategies {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);

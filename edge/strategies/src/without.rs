@@ -17,4 +17,7 @@ impl Strategies {
     pub fn start(options: &[StrategyOptions], _: EntryAddress) -> Result<(Self, Vec<Inbox>), StartError> {
         if options.is_empty() { Ok((Self {}, Vec::new())) } else { Err(StartError::NotBuiltIn) }
     }
+
+    /// Ends them.
+    pub fn stop(self) {}
 }

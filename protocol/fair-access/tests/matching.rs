@@ -33,7 +33,7 @@ impl Model {
 }
 
 fn price(ticks: i64) -> PriceTicks {
-    PriceTicks::new(ticks).unwrap()
+    PriceTicks::new(ticks).expect("a price of the test")
 }
 
 #[test]

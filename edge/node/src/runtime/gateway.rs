@@ -133,7 +133,7 @@ impl LeafGateway {
 
     /// Ends the threads.
     pub fn stop(self) {
-        drop(self.strategies);
+        self.strategies.stop();
         self.is_over.store(true, Ordering::Relaxed);
         self.doorbell.ring();
         for thread in self.threads.into_iter().rev() {

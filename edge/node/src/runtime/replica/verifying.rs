@@ -4,11 +4,13 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use walras_ports::{Doorbell, Signatures, Verdicts};
 use walras_replica::VerifyJob;
 
+type Done = (VerifyJob, Verdicts);
+
 /// What is being checked, and what was.
 pub(super) struct Verifying {
     signatures: Signatures,
     /// The replica bounds how many transactions wait for their results.
-    done: (Sender<(VerifyJob, Verdicts)>, Receiver<(VerifyJob, Verdicts)>),
+    done: (Sender<Done>, Receiver<Done>),
     doorbell: Doorbell,
 }
 
