@@ -26,7 +26,7 @@ use crate::unanswered::{Numbered, Turn, Unanswered};
 /// The modulus of [`Lasting`] numbers. A client that lacks more reports than half of it does not learn which.
 pub const REPORT_MODULUS: u64 = 1 << 14;
 
-/// A signed logon is good for so long.
+/// A signed logon is good for so long, and once.
 const SIGNED_LOGON_NS_MAX: u64 = 5_000_000_000;
 
 /// Requests that may wait behind those on their way.
@@ -255,7 +255,7 @@ impl FixServer {
         let reset = if logon.resets { Reset::Wanted } else { Reset::Done };
         let client = Client { logon, role, token, logon_ns, principal: None, account: None, reset };
         self.state = State::Authenticating(Box::new(client), now_ns);
-        host.authenticate(EntryLogon { terms, permission, key_id, signed, signature });
+        host.authenticate(EntryLogon { terms, permission, key_id, signed, signature, is_once: is_signed });
     }
 
     /// The result of the authorization of the logon.

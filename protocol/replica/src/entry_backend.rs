@@ -1,9 +1,9 @@
 //! Where a replica's own order entry hands commands: its sequencer, or fair access, which passes them on.
 
 use walras_fair_access::resequence::Stamp;
-use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer};
-use walras_types::{AccountId, Ordinal, SessionId};
-use walras_wire::{Command, OpenSession, SessionCommand};
+use walras_sequencer::{FairAccess, GatewayTime, NotTaken, ReplicatedSequencer, SessionUse, open_session};
+use walras_types::{AccountId, EngineVersion, Ordinal, SessionId};
+use walras_wire::{Command, OpenSession};
 
 use crate::Origin;
 use crate::order_entry::{AskedSession, EntryBackend, Opens};
@@ -38,17 +38,19 @@ impl<P: Probe> EntryBackend for Backend<'_, P> {
     }
 
     fn open(&mut self, asked: AskedSession) -> Opens {
-        let AskedSession { stream, open, logon_seq, has_copies } = asked;
+        let AskedSession { stream, open, logon_seq, usage } = asked;
         let Self { sequencer, fair, at, .. } = self;
+        // Programs that know no later version than 12 do not know such a logon.
+        let is_before = sequencer.engine().version() < EngineVersion(13);
+        let usage = if is_before && usage == SessionUse::AloneOnce { SessionUse::Alone } else { usage };
         if let Some(fair) = fair {
             if let Some(reason) = fair.refusal() {
                 return Opens::Not(NotTaken::Refused(reason));
             }
-            fair.open(*at, open, logon_seq, has_copies);
+            fair.open(*at, open, logon_seq, usage);
             return Opens::Together;
         }
-        let origin = Some(Origin::Opens(stream));
-        match sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), origin) {
+        match open_session(sequencer, at.now, (open, logon_seq, usage), Origin::Opens(stream)) {
             Ok(()) => Opens::Direct,
             Err((why, _)) => Opens::Not(why),
         }

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use walras_consensus::ReplicaId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::resequence::Stamp;
-use walras_sequencer::{GatewayMessage, GatewayTime, NotTaken, RemoteOpening, behind_fingerprint};
+use walras_sequencer::{GatewayMessage, GatewayTime, NotTaken, RemoteOpening, SessionUse, behind_fingerprint, open_session};
 use walras_types::{Ordinal, RejectReason, SessionId};
 use walras_wire::order_entry::Role;
-use walras_wire::{Command, OrderCommand, SessionCommand, decode_command};
+use walras_wire::{Command, OrderCommand, decode_command};
 
 use crate::Origin;
 use crate::effect::Effect;
@@ -32,8 +32,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             return;
         }
         match message {
-            LeafMessage::Gateway(GatewayMessage::Open { open, logon_seq, has_copies }) => {
-                self.open_for_leaf(at, RemoteOpening { gateway: leaf, open, logon_seq, has_copies });
+            LeafMessage::Gateway(GatewayMessage::Open { open, logon_seq, usage }) => {
+                let has_copies = usage.has_copies();
+                self.open_for_leaf(at, (RemoteOpening { gateway: leaf, open, logon_seq, has_copies }, usage));
             }
             LeafMessage::Gateway(GatewayMessage::Order { stamp, ordinal, content }) => {
                 self.on_leaf_order((at, stamped(at, stamp)), leaf, ordinal, &content);
@@ -65,10 +66,10 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         }
     }
 
-    fn open_for_leaf(&mut self, at: GatewayTime, opening: RemoteOpening) {
+    fn open_for_leaf(&mut self, at: GatewayTime, (opening, usage): (RemoteOpening, SessionUse)) {
         let Self { sequencer, host, .. } = self;
         let ReplicaHost { leaves, fair, effects, leader, .. } = host;
-        let RemoteOpening { gateway: leaf, open, logon_seq, has_copies } = opening;
+        let RemoteOpening { gateway: leaf, open, logon_seq, .. } = opening;
         let refuse = |effects: &mut Vec<Effect>, reason| {
             let message = LeafMessage::Gateway(GatewayMessage::NotOpened { open, reason });
             effects.push(Effect::Send { to: leaf, bytes: message.encode() });
@@ -78,10 +79,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
                 return refuse(effects, reason);
             }
             leaves.wait(leaf, &open, logon_seq);
-            return fair.open(at, open, logon_seq, has_copies);
+            return fair.open(at, open, logon_seq, usage);
         }
-        let command = Command::Session(SessionCommand::Open(open));
-        match sequencer.submit(at.now, None, &command, Some(Origin::OpensElsewhere(opening))) {
+        match open_session(sequencer, at.now, (open, logon_seq, usage), Origin::OpensElsewhere(opening)) {
             Ok(()) => leaves.wait(leaf, &open, logon_seq),
             Err((NotTaken::Refused(reason), _)) => refuse(effects, reason),
             Err((NotTaken::NotLeader { .. }, _)) => leaves.detach(leaf, *leader, effects),

@@ -125,10 +125,10 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
                 };
                 self.answer(waiter, answer);
             }
-            Origin::Opens(stream) => self.opened(stream, engine, applied.events),
+            Origin::Opens(stream) => self.opened(stream, engine, applied),
             Origin::Transaction { frame, place } => self.settle_transaction(frame, place, collected(applied.events)),
             Origin::OpensElsewhere(opening) => {
-                let session = open_outcome(engine, applied.events).map(|(session, _)| session);
+                let session = open_outcome(engine, applied).map(|(session, _)| session);
                 match &mut self.fair {
                     Some(fair) => fair.on_opened(opening, applied.entry.log_index, session),
                     None => self.opened_for_leaf(opening, session),
@@ -144,9 +144,9 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
         }
     }
 
-    fn opened(&mut self, stream: StreamId, engine: &Engine, events: &[Event]) {
+    fn opened(&mut self, stream: StreamId, engine: &Engine, applied: &AppliedEntry<'_, Origin>) {
         let Self { entry, leaves, reports, effects, at, .. } = self;
-        match open_outcome(engine, events) {
+        match open_outcome(engine, applied) {
             Ok((session, next)) => {
                 if let Some(claim) = entry.terms(stream, session).filter(|terms| !terms.has_copies) {
                     leaves.replaced_before(session, claim.logon_seq, effects);
@@ -255,7 +255,11 @@ fn outcome(applied: &AppliedEntry<'_, Origin>, derived: &Derived) -> Outcome {
 }
 
 /// Which session was opened, and what it begins with; or why none was.
-fn open_outcome(engine: &Engine, events: &[Event]) -> Result<(SessionId, SessionSeq), RejectReason> {
+fn open_outcome(engine: &Engine, applied: &AppliedEntry<'_, Origin>) -> Result<(SessionId, SessionSeq), RejectReason> {
+    if let Some(Numbered::Refused(reason)) = applied.numbered {
+        return Err(reason);
+    }
+    let events = applied.events;
     let opened =
         events.iter().find_map(|event| if let Event::Session(SessionEvent::Opened(opened)) = event { Some(opened) } else { None });
     let start = opened.and_then(|opened| engine.session(opened.session).map(|view| (opened.session, view.next)));

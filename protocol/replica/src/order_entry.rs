@@ -9,7 +9,7 @@ use walras_gateway::session::{
     FrameOutcome, Host, LogonRequest, Reports, Resend, ServerSettings, SessionServer, SessionStart, TransactionFrame, VenueKeys,
 };
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
-use walras_sequencer::{GatewayTime, NotTaken};
+use walras_sequencer::{GatewayTime, NotTaken, SessionUse};
 use walras_types::{AccountId, Answer, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ByeReason, Report, ReportsWanted};
 use walras_wire::{Command, OpenSession};
@@ -49,8 +49,8 @@ pub(crate) struct AskedSession {
     pub(crate) open: OpenSession,
     /// The client's number of its logon.
     pub(crate) logon_seq: u64,
-    /// Whether other connections keep the session too.
-    pub(crate) has_copies: bool,
+    /// What the logon asks of it.
+    pub(crate) usage: SessionUse,
 }
 
 /// What becomes of the wish for a session.
@@ -97,6 +97,8 @@ struct Connection {
     logon_seq: u64,
     /// Whether other connections keep its session too.
     has_copies: bool,
+    /// Whether its logon is good once.
+    is_once: bool,
     /// The session that it waits for, where others pass that on.
     opening: Option<OpenSession>,
     is_dirty: bool,
@@ -217,6 +219,7 @@ impl OrderEntry {
             session: None,
             logon_seq: 0,
             has_copies: false,
+            is_once: false,
             opening: None,
             is_dirty: false,
         };
@@ -269,8 +272,8 @@ impl OrderEntry {
     ) {
         let Self { connections, waiting, logons, transactions, immediate, .. } = self;
         let Some(connection) = connection_at(connections, stream) else { return };
-        let Connection { server, account, wanted, logon_seq, has_copies, opening, .. } = connection;
-        let notes = Notes { account, wanted, logon_seq, has_copies, opening };
+        let Connection { server, account, wanted, logon_seq, has_copies, is_once, opening, .. } = connection;
+        let notes = Notes { account, wanted, logon_seq, has_copies, is_once, opening };
         let mut host = Serving { backend, charge, stream, notes, waiting, logons, transactions, immediate };
         act(server, &mut host);
         for one in host.immediate.drain(..) {
@@ -444,7 +447,8 @@ impl OrderEntry {
             }
             // The later logon has the session, not the one that the log opened last: a client gives a connection up before the
             // venue knows.
-            if theirs.logon_seq > ours.logon_seq {
+            // Of a logon that is good once, the first copy has it.
+            if theirs.logon_seq > ours.logon_seq || (ours.is_once && theirs.logon_seq == ours.logon_seq) {
                 self.replace(stream.place);
                 return false;
             }
@@ -677,7 +681,7 @@ impl Connection {
     }
 
     fn claim(&self) -> Claim {
-        Claim { logon_seq: self.logon_seq, has_copies: self.has_copies }
+        Claim { logon_seq: self.logon_seq, has_copies: self.has_copies, is_once: self.is_once }
     }
 }
 
@@ -686,6 +690,7 @@ impl Connection {
 struct Claim {
     logon_seq: u64,
     has_copies: bool,
+    is_once: bool,
 }
 
 fn is_of(place: &Option<Connection>, stream: StreamId) -> bool {
@@ -718,6 +723,7 @@ struct Notes<'a> {
     wanted: &'a mut ReportsWanted,
     logon_seq: &'a mut u64,
     has_copies: &'a mut bool,
+    is_once: &'a mut bool,
     opening: &'a mut Option<OpenSession>,
 }
 
@@ -737,14 +743,21 @@ impl<B: EntryBackend> Host for Serving<'_, '_, B> {
     fn authenticate(&mut self, logon: LogonRequest) {
         *self.notes.logon_seq = logon.terms.logon_seq;
         *self.notes.has_copies = logon.terms.has_copies();
+        *self.notes.is_once = logon.is_once;
         self.logons.push_back((self.stream, logon));
     }
 
     fn open(&mut self, account: Option<AccountId>, token: u64, reports: ReportsWanted) {
+        // A FIX session whose numbers begin again is opened a second time, by the same logon.
+        let is_first = self.notes.account.is_none();
         (*self.notes.account, *self.notes.wanted) = (account, reports);
         let open = OpenSession { account, token };
-        let (logon_seq, has_copies) = (*self.notes.logon_seq, *self.notes.has_copies);
-        match self.backend.open(AskedSession { stream: self.stream, open, logon_seq, has_copies }) {
+        let usage = match (*self.notes.has_copies, *self.notes.is_once && is_first) {
+            (true, _) => SessionUse::Shared,
+            (false, true) => SessionUse::AloneOnce,
+            (false, false) => SessionUse::Alone,
+        };
+        match self.backend.open(AskedSession { stream: self.stream, open, logon_seq: *self.notes.logon_seq, usage }) {
             Opens::Direct => {}
             Opens::Together => {
                 *self.notes.opening = Some(open);

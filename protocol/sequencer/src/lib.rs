@@ -48,7 +48,7 @@ pub use entry::{
 };
 pub use gateway::{
     ArrivalCounts, Arrivals, FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack,
-    RemoteOpening, WAITED_NS_MAX, behind_fingerprint, behind_nonce,
+    RemoteOpening, SessionUse, WAITED_NS_MAX, behind_fingerprint, behind_nonce, logon_nonce, open_session,
 };
 pub use intake::{
     Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Notice, Place, TIMED_ONE_OF, Timed, is_timed,

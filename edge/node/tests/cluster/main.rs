@@ -5,6 +5,7 @@ mod batches;
 mod client;
 mod damage;
 mod fairness;
+mod fix_logons;
 mod folders;
 mod gateways;
 mod growth;

@@ -75,13 +75,22 @@ pub struct LogonRequest {
     pub signed: Vec<u8>,
     /// In base64url without padding.
     pub signature: String,
+    /// Whether no challenge binds the signature to its connection, so that the state must remember the logon by its number.
+    pub is_once: bool,
 }
 
 impl LogonRequest {
     fn new(logon: &Logon<'_>, welcome: &Welcome) -> Self {
         let signed = signed_logon(&welcome.challenge, &welcome.venue_key, &logon.client_key, &logon.terms);
         let permission = permission_of(logon.terms.role);
-        Self { terms: logon.terms, permission, key_id: logon.key_id.to_owned(), signed, signature: logon.signature.to_owned() }
+        Self {
+            terms: logon.terms,
+            permission,
+            key_id: logon.key_id.to_owned(),
+            signed,
+            signature: logon.signature.to_owned(),
+            is_once: false,
+        }
     }
 
     /// Authorizes the logon.

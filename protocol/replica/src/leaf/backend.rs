@@ -27,8 +27,8 @@ impl EntryBackend for LeafBackend<'_> {
     }
 
     fn open(&mut self, asked: AskedSession) -> Opens {
-        let AskedSession { open, logon_seq, has_copies, .. } = asked;
-        self.messages.extend(self.forwards.open(self.at.now_ns, open, logon_seq, has_copies));
+        let AskedSession { open, logon_seq, usage, .. } = asked;
+        self.messages.extend(self.forwards.open(self.at.now_ns, open, logon_seq, usage));
         Opens::Together
     }
 

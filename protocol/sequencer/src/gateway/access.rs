@@ -12,7 +12,7 @@ use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeN
 use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand, decode_command, encode_command};
 
-use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack, behind_nonce};
+use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack, SessionUse, behind_nonce, logon_nonce};
 use crate::entry::SignedBy;
 use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Notice, Place, Timed};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
@@ -169,8 +169,8 @@ impl<O> FairAccess<O> {
     }
 
     /// A participant logs on: [`GatewayHost::opened`] or [`GatewayHost::opening_refused`] say what comes of it.
-    pub fn open(&mut self, at: GatewayTime, open: OpenSession, logon_seq: u64, has_copies: bool) {
-        self.for_leader.extend(self.forwards.open(at.now_ns, open, logon_seq, has_copies));
+    pub fn open(&mut self, at: GatewayTime, open: OpenSession, logon_seq: u64, usage: SessionUse) {
+        self.for_leader.extend(self.forwards.open(at.now_ns, open, logon_seq, usage));
     }
 
     /// Nobody here waits for this session any more.
@@ -231,11 +231,10 @@ impl<O> FairAccess<O> {
             GatewayMessage::Behind { stamp, session, content } => {
                 self.on_order(at, from, (stamp, Place::After(session)), &content, sequencer);
             }
-            GatewayMessage::Open { open, logon_seq, has_copies } => {
+            GatewayMessage::Open { open, logon_seq, usage } => {
+                let has_copies = usage.has_copies();
                 let origin = host.opens_at(RemoteOpening { gateway: from, open, logon_seq, has_copies });
-                if let Err((NotTaken::Refused(reason), _)) =
-                    sequencer.submit(at.now, None, &Command::Session(SessionCommand::Open(open)), Some(origin))
-                {
+                if let Err((NotTaken::Refused(reason), _)) = open_session(sequencer, at.now, (open, logon_seq, usage), origin) {
                     self.for_gateways.push((To::One(from), GatewayMessage::NotOpened { open, reason }));
                 }
             }
@@ -253,6 +252,8 @@ impl<O> FairAccess<O> {
                 }
             }
             // Of one who leads no more it counts for nothing: the one who does is asked again.
+            // Of a logon that came twice, the first one has its session.
+            GatewayMessage::NotOpened { open, reason: RejectReason::NonceReused } if self.has_opened(open) => {}
             GatewayMessage::NotOpened { open, reason } if self.forwards.leader() == Some(from) => {
                 self.forwards.give_up_opening(open);
                 host.opening_refused(&open, reason);
@@ -375,6 +376,11 @@ impl<O> FairAccess<O> {
             send(host, to, pack.take());
         }
         reuse(for_gateways, &mut self.for_gateways);
+    }
+
+    /// Whether the leader has said that a session is open, which is not applied here yet.
+    fn has_opened(&self, open: OpenSession) -> bool {
+        self.opened.iter().any(|(_, opened, _, _)| *opened == open)
     }
 
     /// Sessions whose entries are applied here by now.
@@ -571,6 +577,23 @@ fn gateway_of(replica: ReplicaId) -> GatewayId {
 
 fn replica_of(gateway: GatewayId) -> Option<ReplicaId> {
     ReplicaId::new(gateway.0.into())
+}
+
+/// The first entry of a logon's session. One that is good once is in the log with its nonce.
+///
+/// # Errors
+/// As [`ReplicatedSequencer::submit_signed`].
+pub fn open_session<O>(
+    sequencer: &mut ReplicatedSequencer<O>,
+    now: TimeNs,
+    (open, logon_seq, usage): (OpenSession, u64, SessionUse),
+    origin: O,
+) -> Result<(), (NotTaken, Option<O>)> {
+    let command = Command::Session(SessionCommand::Open(open));
+    match usage {
+        SessionUse::Shared | SessionUse::Alone => sequencer.submit(now, None, &command, Some(origin)),
+        SessionUse::AloneOnce => sequencer.submit_signed(now, &logon_nonce(open, logon_seq), &command, Some(origin)),
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, btree_map};
 use bytes::{Bytes, BytesMut};
 use walras_consensus::{ReplicaId, Term};
 use walras_fair_access::resequence::Stamp;
-use walras_types::{AccountId, KeyTag, NonceFingerprint, NonceUse, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{
+    AccountId, ContentDigest, KeyTag, NonceFingerprint, NonceUse, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs,
+};
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, encode_command};
 
-use super::GatewayMessage;
+use super::{GatewayMessage, SessionUse};
 use crate::entry::SignedBy;
 
 /// Bounds.
@@ -57,7 +59,7 @@ struct Forward {
 #[derive(Clone, Copy, Debug)]
 struct Opening {
     logon_seq: u64,
-    has_copies: bool,
+    usage: SessionUse,
     sent_ns: u64,
 }
 
@@ -119,6 +121,26 @@ pub fn behind_fingerprint(session: SessionId, ended: Stamp) -> Option<NonceFinge
     fingerprint[..8].copy_from_slice(&session.0.to_le_bytes());
     fingerprint[8..].copy_from_slice(&ended_ns.to_le_bytes());
     Some(NonceFingerprint(fingerprint))
+}
+
+/// The API keys of an account's FIX sessions are one, as far as nonces go, and no other key.
+const FIX_KEYS: u64 = 1 << 32;
+
+/// A logon that is good once is remembered for so long after its stamp, by the log's time: gateways take none that is half as old.
+const LOGON_NS: u64 = 10_000_000_000;
+
+/// What makes a logon that is good once known in the log, so that no replica takes it again: its session and its number, which is the time
+/// of its stamp.
+#[must_use]
+pub fn logon_nonce(open: OpenSession, logon_seq: u64) -> SignedBy {
+    let account = open.account.map_or(u64::MAX, |account| FIX_KEYS | u64::from(account.0));
+    let name = ContentDigest::of_bytes(&[b"logon".as_slice(), &account.to_le_bytes(), &open.token.to_le_bytes()].concat());
+    let mut fingerprint = [0; 16];
+    fingerprint[..8].copy_from_slice(&name.0.to_le_bytes());
+    fingerprint[8..].copy_from_slice(&logon_seq.to_le_bytes());
+    let until = TimeNs(logon_seq.saturating_add(LOGON_NS));
+    let nonce = NonceUse { key: KeyTag(account), fingerprint: NonceFingerprint(fingerprint), until };
+    SignedBy { key: None, nonce: Some(Box::new(nonce)) }
 }
 
 /// Contents that share one piece of memory, which lasts until the last of them is answered.
@@ -199,8 +221,8 @@ impl Forwards {
     }
 
     /// A logon asks for a session: what to send now, if anything.
-    pub fn open(&mut self, now_ns: u64, open: OpenSession, logon_seq: u64, has_copies: bool) -> Option<GatewayMessage> {
-        let opening = Opening { logon_seq, has_copies, sent_ns: now_ns };
+    pub fn open(&mut self, now_ns: u64, open: OpenSession, logon_seq: u64, usage: SessionUse) -> Option<GatewayMessage> {
+        let opening = Opening { logon_seq, usage, sent_ns: now_ns };
         self.openings.insert((open.account, open.token), opening);
         self.leader().map(|_| opening.message((open.account, open.token)))
     }
@@ -345,7 +367,9 @@ impl Forwards {
     fn send_again(&mut self, now_ns: u64, sent_until_ns: u64) -> Vec<GatewayMessage> {
         let mut messages = Vec::new();
         for (key, opening) in &mut self.openings {
-            if opening.sent_ns <= sent_until_ns {
+            // A leader takes a logon that is good once no second time.
+            let may_repeat = opening.usage != SessionUse::AloneOnce || sent_until_ns == u64::MAX;
+            if opening.sent_ns <= sent_until_ns && may_repeat {
                 opening.sent_ns = now_ns;
                 messages.push(opening.message(*key));
             }
@@ -414,8 +438,8 @@ impl Behind {
 
 impl Opening {
     fn message(&self, (account, token): OpeningKey) -> GatewayMessage {
-        let Self { logon_seq, has_copies, .. } = *self;
-        GatewayMessage::Open { open: OpenSession { account, token }, logon_seq, has_copies }
+        let Self { logon_seq, usage, .. } = *self;
+        GatewayMessage::Open { open: OpenSession { account, token }, logon_seq, usage }
     }
 }
 
@@ -520,8 +544,8 @@ mod tests {
     fn a_logon_is_sent_until_the_log_has_answered_it() {
         let mut forwards = Forwards::new(ForwardSettings::default());
         let open = OpenSession { account: None, token: 8 };
-        assert_eq!(forwards.open(5, open, 77, true), None);
-        let asked = GatewayMessage::Open { open, logon_seq: 77, has_copies: true };
+        assert_eq!(forwards.open(5, open, 77, SessionUse::Shared), None);
+        let asked = GatewayMessage::Open { open, logon_seq: 77, usage: SessionUse::Shared };
         assert_eq!(forwards.on_leading(6, id(1), Term(1)), vec![asked.clone()]);
         assert_eq!(forwards.on_timer(6 + 2_000_000_000), [asked]);
         forwards.give_up_opening(open);

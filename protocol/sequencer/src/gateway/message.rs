@@ -51,8 +51,8 @@ pub enum GatewayMessage {
         open: OpenSession,
         /// The number that the client gave its logon: the greatest has the session.
         logon_seq: u64,
-        /// Whether other connections keep the session too.
-        has_copies: bool,
+        /// What the logon asks of it.
+        usage: SessionUse,
     },
     /// To gateways: this replica takes orders in this term.
     Leading {
@@ -99,6 +99,26 @@ pub enum GatewayMessage {
         /// Where.
         log_index: LogIndex,
     },
+}
+
+/// What a logon asks of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionUse {
+    /// Other connections keep it too.
+    Shared,
+    /// This connection alone has it.
+    Alone,
+    /// The same, and the logon is good once, at whichever replica: its number is a nonce of the state ([`super::logon_nonce`]). From
+    /// engine version 13 on.
+    AloneOnce,
+}
+
+impl SessionUse {
+    /// Whether other connections keep the session too.
+    #[must_use]
+    pub const fn has_copies(self) -> bool {
+        matches!(self, Self::Shared)
+    }
 }
 
 const ORDER: u8 = 2;
@@ -202,12 +222,13 @@ impl GatewayMessage {
             }
             OPEN => {
                 let (open, logon_seq) = (OpenSession::get(r)?, r.u64()?);
-                let has_copies = match r.u8()? {
-                    0 => false,
-                    1 => true,
-                    _ => return Err(r.expected("0 (no copies) or 1 (copies)")),
+                let usage = match r.u8()? {
+                    0 => SessionUse::Alone,
+                    1 => SessionUse::Shared,
+                    2 => SessionUse::AloneOnce,
+                    _ => return Err(r.expected("0 (alone), 1 (shared) or 2 (alone, by a logon that is good once)")),
                 };
-                Self::Open { open, logon_seq, has_copies }
+                Self::Open { open, logon_seq, usage }
             }
             LEADING => Self::Leading { term: Term(r.u64()?) },
             REFUSED => Self::Refused { ordinal: ordinal(r)?, reason: Wire::get(r)? },
@@ -249,10 +270,14 @@ impl GatewayMessage {
                 w.0.extend_from_slice(content);
                 BEHIND
             }
-            Self::Open { open, logon_seq, has_copies } => {
+            Self::Open { open, logon_seq, usage } => {
                 open.put(w);
                 w.u64(*logon_seq);
-                w.u8(u8::from(*has_copies));
+                w.u8(match usage {
+                    SessionUse::Alone => 0,
+                    SessionUse::Shared => 1,
+                    SessionUse::AloneOnce => 2,
+                });
                 OPEN
             }
             Self::Leading { term } => {
@@ -341,8 +366,9 @@ mod tests {
             GatewayMessage::Order { stamp: Stamp::Gateway(1 << 60), ordinal, content: content.clone() },
             GatewayMessage::Order { stamp: Stamp::OnArrival, ordinal, content: content.clone() },
             GatewayMessage::Behind { stamp: Stamp::Gateway(1), session: SessionId(7), content },
-            GatewayMessage::Open { open, logon_seq: 11, has_copies: true },
-            GatewayMessage::Open { open: OpenSession { account: None, token: 5 }, logon_seq: 11, has_copies: false },
+            GatewayMessage::Open { open, logon_seq: 11, usage: SessionUse::Shared },
+            GatewayMessage::Open { open, logon_seq: 12, usage: SessionUse::AloneOnce },
+            GatewayMessage::Open { open: OpenSession { account: None, token: 5 }, logon_seq: 11, usage: SessionUse::Alone },
             GatewayMessage::Leading { term: Term(6) },
             GatewayMessage::Refused { ordinal, reason: RejectReason::Overloaded },
             GatewayMessage::NotOpened { open, reason: RejectReason::TooManySessions },

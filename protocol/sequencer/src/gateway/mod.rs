@@ -10,7 +10,7 @@ mod arrival;
 mod forwards;
 mod message;
 
-pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening};
+pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening, open_session};
 pub use arrival::{ArrivalCounts, Arrivals, WAITED_NS_MAX};
-pub use forwards::{ForwardCounts, ForwardSettings, Forwards, behind_fingerprint, behind_nonce};
-pub use message::{GatewayMessage, Pack};
+pub use forwards::{ForwardCounts, ForwardSettings, Forwards, behind_fingerprint, behind_nonce, logon_nonce};
+pub use message::{GatewayMessage, Pack, SessionUse};

@@ -5,7 +5,7 @@ use walras_fair_access::GatewayId;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::DelaySettings;
 use walras_sequencer::{
-    FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, RemoteOpening,
+    FairAccess, ForwardSettings, GatewayHost, GatewayMessage, GatewayTime, IntakeSettings, NotTaken, RemoteOpening, SessionUse,
 };
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::OpenSession;
@@ -109,14 +109,14 @@ fn a_gateway_passes_orders_on_to_the_leader_alone_and_hears_nobody_else_about_th
         fair.on_message(at, from, &message.encode().into(), sequencer, people);
         fair.settle(at, sequencer, people);
     };
-    let opening = |token| GatewayMessage::Open { open: open(token), logon_seq: 1, has_copies: false };
+    let opening = |token| GatewayMessage::Open { open: open(token), logon_seq: 1, usage: SessionUse::Alone };
 
-    fair.open(at, open(1), 1, false);
+    fair.open(at, open(1), 1, SessionUse::Alone);
     hear(&mut fair, &mut people, liar, GatewayMessage::Leading { term });
     assert_eq!(people.sent, [], "a term has one leader, and it is known");
     hear(&mut fair, &mut people, id(leader), GatewayMessage::Leading { term });
     assert_eq!(people.sent, [(id(leader), opening(1))]);
-    fair.open(at, open(2), 1, false);
+    fair.open(at, open(2), 1, SessionUse::Alone);
     hear(&mut fair, &mut people, liar, GatewayMessage::Leading { term });
     assert_eq!(people.sent[1..], [(id(leader), opening(2))], "it stays the leader");
 
