@@ -37,6 +37,21 @@ fn every_route_is_documented_and_every_documented_path_is_a_route() {
     assert_eq!(ROUTES.len(), served.len(), "a route twice");
 }
 
+/// What an operation takes is shown by an example, which is what the description says.
+#[test]
+fn every_body_of_a_request_has_an_example_of_its_schema() {
+    let document = document();
+    for (method, path) in operations(&document) {
+        let body = &document["paths"][&path][&method]["requestBody"];
+        if body.is_null() {
+            continue;
+        }
+        let content = &body["content"]["application/json"];
+        assert!(!content["example"].is_null(), "{method} {path} has no example");
+        check(&document, &content["schema"], &content["example"]).unwrap_or_else(|e| panic!("{method} {path}: {e}"));
+    }
+}
+
 struct Walk {
     document: Value,
     url: String,

@@ -59,6 +59,11 @@ fn at(document: &Value, schema: &Value, value: &Value, path: &str) -> Result<(),
                     return wrong(format!("expected at least {says}"));
                 }
             }
+            "maximum" => {
+                if value.as_i64().zip(says.as_i64()).is_some_and(|(value, most)| value > most) {
+                    return wrong(format!("expected at most {says}"));
+                }
+            }
             "minItems" | "maxItems" => {
                 let (count, bound) = (value.as_array().map_or(0, Vec::len) as u64, says.as_u64().unwrap_or(0));
                 if (word == "minItems" && count < bound) || (word == "maxItems" && count > bound) {
