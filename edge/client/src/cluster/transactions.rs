@@ -63,6 +63,8 @@ pub struct TransactionReport {
     pub collected: u64,
     /// Those that were refused for good.
     pub refused: u64,
+    /// Why the first of these was.
+    pub first_refusal: Option<&'static str>,
     /// Those that were sent more than once, since there was no room.
     pub sent_again: u64,
     /// Those that a block has.
@@ -94,6 +96,9 @@ impl std::fmt::Display for TransactionReport {
             "  cleared    {} in {:.2} s, {} dropped, {} blocks, {} offers traded",
             self.cleared, self.cleared_seconds, self.dropped, self.blocks, self.offers_traded
         )?;
+        if let Some(reason) = self.first_refusal {
+            writeln!(f, "  the first refusal: {reason}")?;
+        }
         writeln!(f, "  end to end {:.0}/s", self.cleared_per_second)
     }
 }
@@ -132,7 +137,7 @@ pub fn measure_transactions(
     let items = market.signed(options);
     let sessions = (0..options.connections.max(1)).map(|_| client(settings(&orders), trader.clone(), load.now_ns())).collect();
     load.log_on(sessions)?;
-    let mut sending = Sending::new(&items, load.lines.len(), load.now_ns());
+    let mut sending = Sending::new(&items, market.accounts as usize, load.lines.len(), load.now_ns());
     let begun = Instant::now();
     while sending.answered < u64::from(options.transactions) {
         let now_ns = load.now_ns();
@@ -142,11 +147,11 @@ pub fn measure_transactions(
                 sending.take(flight, now_ns, &outcome);
             }
             while client.unanswered_transactions() + TRANSACTIONS_PER_FRAME_MAX <= TRANSACTIONS_UNANSWERED_MAX
-                && let Some((indexes, frame)) = sending.next_frame(now_ns)
+                && let Some((indexes, frame)) = sending.next_frame(flight, now_ns)
             {
                 let number = client.submit_transactions(now_ns, market.id, frame);
                 let number = number.map_err(|e| LoadError::Cluster(format!("a frame was not taken: {e}")))?;
-                sending.flights[flight].insert(number, indexes);
+                sending.flights[flight].frames.insert(number, indexes);
             }
         }
         load.turn(RETRY_NS)?;
@@ -155,7 +160,7 @@ pub fn measure_transactions(
         }
     }
     let collected_seconds = begun.elapsed().as_secs_f64();
-    let Sending { collected, refused, sent_again, .. } = sending;
+    let Sending { collected, refused, first_refusal, sent_again, .. } = sending;
     let totals = market.wait_until_cleared(http, collected)?;
     let cleared_seconds = begun.elapsed().as_secs_f64();
     Ok(TransactionReport {
@@ -163,6 +168,7 @@ pub fn measure_transactions(
         accounts: market.accounts,
         collected,
         refused,
+        first_refusal: first_refusal.map(RejectReason::name),
         sent_again,
         cleared: totals.cleared,
         dropped: totals.dropped,
@@ -360,35 +366,46 @@ impl Items {
 /// What is sent, and what is known of it.
 struct Sending<'i> {
     items: &'i Items,
-    next: usize,
-    /// To be sent again, from a time on.
-    again: VecDeque<(u64, usize)>,
-    /// The transactions of each connection's frames.
-    flights: Vec<BTreeMap<u64, Vec<usize>>>,
+    accounts: usize,
+    /// Of each connection. An account sends by one of them, in the order of its numbers: one below a number that was taken is refused.
+    flights: Vec<Flight>,
     answered: u64,
     collected: u64,
     refused: u64,
+    first_refusal: Option<RejectReason>,
     sent_again: u64,
     progress_ns: u64,
 }
 
+/// What is sent by one connection.
+#[derive(Clone, Debug, Default)]
+struct Flight {
+    next: usize,
+    /// To be sent again, from a time on.
+    again: VecDeque<(u64, usize)>,
+    /// The transactions of each frame.
+    frames: BTreeMap<u64, Vec<usize>>,
+}
+
 impl<'i> Sending<'i> {
-    fn new(items: &'i Items, connections: usize, progress_ns: u64) -> Self {
-        let flights = vec![BTreeMap::new(); connections];
-        Self { items, next: 0, again: VecDeque::new(), flights, answered: 0, collected: 0, refused: 0, sent_again: 0, progress_ns }
+    fn new(items: &'i Items, accounts: usize, connections: usize, progress_ns: u64) -> Self {
+        let flights = vec![Flight::default(); connections];
+        Self { items, accounts, flights, answered: 0, collected: 0, refused: 0, first_refusal: None, sent_again: 0, progress_ns }
     }
 
     /// The next frame: what waits to be sent again first.
-    fn next_frame(&mut self, now_ns: u64) -> Option<(Vec<usize>, Vec<u8>)> {
+    fn next_frame(&mut self, connection: usize, now_ns: u64) -> Option<(Vec<usize>, Vec<u8>)> {
         let (mut indexes, mut frame) = (Vec::new(), Vec::new());
+        let (connections, accounts) = (self.flights.len(), self.accounts);
+        let flight = &mut self.flights[connection];
         while indexes.len() < TRANSACTIONS_PER_FRAME_MAX {
-            let index = if self.again.front().is_some_and(|(due_ns, _)| *due_ns <= now_ns) {
-                self.again.pop_front().map(|(_, index)| index)
-            } else if self.next < self.items.ends.len() {
-                self.next += 1;
-                Some(self.next - 1)
+            let index = if flight.again.front().is_some_and(|(due_ns, _)| *due_ns <= now_ns) {
+                flight.again.pop_front().map(|(_, index)| index)
             } else {
-                None
+                let is_its = |index: &usize| index % accounts % connections == connection;
+                let found = (flight.next..self.items.ends.len()).find(is_its);
+                flight.next = found.map_or(self.items.ends.len(), |index| index + 1);
+                found
             };
             let Some(index) = index else { break };
             frame.extend_from_slice(self.items.get(index));
@@ -398,17 +415,21 @@ impl<'i> Sending<'i> {
     }
 
     fn take(&mut self, flight: usize, now_ns: u64, outcome: &FrameOutcome) {
-        let indexes = self.flights[flight].remove(&outcome.number).unwrap_or_default();
+        let Flight { again, frames, .. } = &mut self.flights[flight];
+        let indexes = frames.remove(&outcome.number).unwrap_or_default();
         self.progress_ns = now_ns;
         for (index, result) in indexes.into_iter().zip(&outcome.results) {
             match result {
                 None => self.collected += 1,
                 Some(RejectReason::BatchFull | RejectReason::Overloaded | RejectReason::Throttled) => {
                     self.sent_again += 1;
-                    self.again.push_back((now_ns + outcome.retry_after_ns.unwrap_or(RETRY_NS), index));
+                    again.push_back((now_ns + outcome.retry_after_ns.unwrap_or(RETRY_NS), index));
                     continue;
                 }
-                Some(_) => self.refused += 1,
+                Some(reason) => {
+                    self.refused += 1;
+                    self.first_refusal.get_or_insert(*reason);
+                }
             }
             self.answered += 1;
         }
