@@ -229,7 +229,9 @@ impl Runner {
             match client.submit(now().0, &command) {
                 Ok(session_seq) => unanswered.push_back((session_seq, client_order_id(&command))),
                 // There was room for it, as it was said to the module.
-                Err(SubmitError::WindowFull(_) | SubmitError::NotLoggedOnYet | SubmitError::Ended) => {}
+                Err(
+                    SubmitError::WindowFull(_) | SubmitError::NotLoggedOnYet | SubmitError::Ended | SubmitError::NoTransactions(_),
+                ) => {}
             }
         }
     }

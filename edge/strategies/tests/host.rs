@@ -1,4 +1,5 @@
 //! Modules that behave, and modules that do not, in one host.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 #![cfg(feature = "strategies")]
 
 use walras_strategies::StrategyLimits;

@@ -1,4 +1,5 @@
 //! What becomes of a module's arguments, whatever they are.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 use proptest::prelude::*;
 use walras_strategies::interface::{LimitOrder, client_order_id};

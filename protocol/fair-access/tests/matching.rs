@@ -1,4 +1,5 @@
 //! Order-matching fairness, next to a model that forgets nothing.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 use proptest::prelude::*;
 use walras_fair_access::matching::{MatchingFairness, ORDERS_MAX};
