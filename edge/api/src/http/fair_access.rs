@@ -296,15 +296,15 @@ fn order_metrics(view: &FairAccessView, text: &mut Exposition) {
             "of the last window, the share in millionths",
             intake.unfair_recent.0.into(),
         ),
-        ("walras_matching_matched_total", Kind::Counter, "orders that matched, two for each trade", intake.matching.matched),
+        ("walras_sequencing_matched_total", Kind::Counter, "orders that matched, two for each trade", intake.matching.matched),
         (
-            "walras_matching_unfair_total",
+            "walras_sequencing_unfairly_matched_total",
             Kind::Counter,
             "orders that came when one of the same price with a later stamp had matched: order-matching unfairness",
             intake.matching.unfair,
         ),
         (
-            "walras_matching_unfair_recent_ppm",
+            "walras_sequencing_unfairly_matched_recent_ppm",
             Kind::Gauge,
             "of the last 1,000 to 2,000 orders that matched, the share of these in millionths",
             intake.matching.recent_ppm,
