@@ -153,13 +153,16 @@ async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promis
   // The line lies where the pointer becomes a grip.
   const box = await page.locator("#chart-plot").boundingBox();
   assert.ok(box);
-  let y = box.y + 4;
-  const isOn = async (): Promise<boolean> => page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"));
-  for (; y < box.y + box.height; y += 4) {
-    await page.mouse.move(box.x + 200, y);
-    if (await isOn()) break;
-  }
-  assert.ok(await isOn(), "the order's line is found on the chart");
+  let y = box.y;
+  // The scale follows the price, so the line is looked for again each time.
+  const isFound = async (): Promise<boolean> => {
+    for (y = box.y + 4; y < box.y + box.height; y += 4) {
+      await page.mouse.move(box.x + 200, y);
+      if (await page.locator("#chart-plot").evaluate((plot) => plot.classList.contains("grabbable"))) return true;
+    }
+    return false;
+  };
+  await until("the order's line is found on the chart", isFound);
   await page.mouse.down();
   await page.mouse.move(box.x + 200, y + 12, { steps: 3 });
   await shoot("dragging");
@@ -168,8 +171,7 @@ async function dragsOrders({ page, shoot }: Watched, { venue }: Running): Promis
   await page.getByText("Your order was moved").waitFor();
   // Escape lets it be.
   const after = venue.market("BTC-USD").book.ordersOf(1)[0]?.price;
-  await page.mouse.move(box.x + 200, y + 12);
-  await until("the line is there", isOn);
+  await until("the line is there", isFound);
   await page.mouse.down();
   await page.mouse.move(box.x + 200, y - 20, { steps: 3 });
   await page.keyboard.press("Escape");
