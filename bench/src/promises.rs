@@ -2,8 +2,9 @@
 //!
 //! Bounded work: how long the longest single entry of the log takes, where an order meets 200,000 others, a trade touches 100,000
 //! stops, an order that must fill whole can not, an auction trades 200,000 times, a day with 200,000 orders ends, or an account is
-//! suspended that has 100,000 orders, or as many as it may have by default, and where a book grows to a million orders. Each is applied entry by entry as a leader logs it, and every entry is
-//! timed. What is left out: the log, the network, and what readers of the events do.
+//! suspended that has 100,000 orders, or as many as it may have by default, and where a book grows to a million orders. Each is
+//! applied entry by entry as a leader logs it, and every entry is timed. What is left out: the log, the network, and what readers
+//! of the events do.
 //!
 //! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`. An upgrade under load:
 //! `promises/upgrades.rs`. What somebody sends again: `walras_siege::replays`. CloudEx's shard with four gateways:

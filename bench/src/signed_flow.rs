@@ -37,9 +37,9 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let (mut cleared, mut collected) = (Vec::new(), Vec::new());
     for round in 0..config.rounds {
         eprintln!("{transactions} signed transactions, from a client to a block: round {}", round + 1);
-        let told = one_round(config, transactions)?;
-        cleared.push(told.cleared_per_second / 1e3);
-        collected.push(told.collected as f64 / told.collected_seconds / 1e3);
+        let outcome = one_round(config, transactions)?;
+        cleared.push(outcome.cleared_per_second / 1e3);
+        collected.push(outcome.collected as f64 / outcome.collected_seconds / 1e3);
     }
     report.check(
         "what one client sent is in blocks, each transaction once, by the count of these; a refused or dropped one fails the run",
@@ -64,10 +64,10 @@ fn one_round(config: &Config, transactions: u32) -> anyhow::Result<TransactionRe
     let replica = &local.replicas[0];
     let replicas = [ReplicaAddress { url: replica.url(), orders: replica.orders.clone(), trust: None }];
     let load = TransactionLoad { transactions, connections: 2, interval: INTERVAL, signing_threads: 2 };
-    let told = measure_transactions(&replicas, &read_key(&local.operator_key())?, &load)?;
-    ensure!(told.refused == 0 && told.dropped == 0 && told.collected == u64::from(transactions), "{told}");
-    eprint!("{told}");
+    let outcome = measure_transactions(&replicas, &read_key(&local.operator_key())?, &load)?;
+    ensure!(outcome.refused == 0 && outcome.dropped == 0 && outcome.collected == u64::from(transactions), "{outcome}");
+    eprint!("{outcome}");
     local.stop()?;
     std::fs::remove_dir_all(&dir).context("removing the venue's folder")?;
-    Ok(told)
+    Ok(outcome)
 }

@@ -14,6 +14,7 @@
 //!
 //! *Start reading* at [`run`].
 
+pub(crate) mod order_pairs;
 pub(crate) mod processes;
 mod rest;
 

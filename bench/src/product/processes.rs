@@ -12,7 +12,7 @@ use serde_json::Value;
 use walras_access::now;
 use walras_client::{Client, read_key};
 
-use super::{json_of, rest};
+use super::{json_of, order_pairs};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -150,7 +150,8 @@ impl Running {
             anyhow::Ok(file)
         };
         let key_file = new_key("trader.key")?;
-        let more_keys = (0..rest::CONNECTIONS).map(|number| new_key(&format!("trader-{number}.key"))).collect::<Result<_, _>>()?;
+        let more_keys =
+            (0..order_pairs::CONNECTIONS).map(|number| new_key(&format!("trader-{number}.key"))).collect::<Result<_, _>>()?;
         self.wait_for_stamps()?;
         // There has to be a price to be far from.
         let one = |side: &str, price: &str| self.walras_as(&key_file, &["order", side, &instrument, "0.0001", "--price", price]);

@@ -289,8 +289,8 @@ impl PartWork<'_> {
         *self.last.get((account.0 - self.first) as usize).expect("an account of this part")
     }
 
-    /// Fetches what entries look at that are judged next. It lies anywhere in memory, and judging waits for each: here a processor waits for
-    /// many at once. A hint.
+    /// Fetches what entries look at that are judged next. It lies anywhere in memory, and judging waits for each: here a processor
+    /// waits for many at once. A hint.
     fn expect(&self, transactions: &[BatchTransaction], entries: &[Entry]) {
         let spent = |entry: &Entry| {
             let transaction = &transactions[entry.1 as usize];

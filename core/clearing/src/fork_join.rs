@@ -21,8 +21,8 @@ pub fn fork_join<W: Send, R: Send>(work: Vec<W>, act: impl Fn(W) -> R + Sync) ->
     })
 }
 
-/// Does pieces of work on at most so many threads, each of which takes the next piece when it is done with one, and gives the results in the
-/// order of the work: for pieces of which nobody knows how long they take. What is longest comes first.
+/// Does pieces of work on at most so many threads, each of which takes the next piece when it is done with one, and gives the
+/// results in the order of the work: for pieces of which nobody knows how long they take. What is longest comes first.
 #[expect(clippy::disallowed_types, reason = "threads of a fork take turns; which of them did a piece shows nowhere")]
 pub fn take_turns<W: Send, R: Send>(work: Vec<W>, threads: NonZero<usize>, act: impl Fn(W) -> R + Sync) -> Vec<R> {
     let (count, workers) = (work.len(), threads.get().min(work.len()));

@@ -1,7 +1,7 @@
 //! Many offers looked up at once.
 //!
-//! A binary search in a large book waits for memory at each step, and the next step needs what came. So several searches go on side by side,
-//! a step of each at a time: a processor waits for all of them together.
+//! A binary search in a large book waits for memory at each step, and the next step needs what came. So several searches go on side
+//! by side, a step of each at a time: a processor waits for all of them together.
 
 use crate::market::{BatchMarket, PairBook};
 use crate::offer::{Offer, OfferKey, Pair};

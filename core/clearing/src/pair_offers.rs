@@ -70,8 +70,9 @@ fn sooner<T: Stands>(offers: &[T], key: &OfferKey) -> usize {
 /// Searches that go on together: about as many as a processor can wait for.
 pub(crate) const TOGETHER: usize = 16;
 
-/// How many of these have a lower key, for each of some keys in ascending order. Of few keys in a large book the binary searches go on side by
-/// side, a step of each at a time: a search waits for memory at each step, and so a processor waits for all of them together.
+/// How many of these have a lower key, for each of some keys in ascending order. Of few keys in a large book the binary searches go
+/// on side by side, a step of each at a time: a search waits for memory at each step, and so a processor waits for all of them
+/// together.
 fn places_below<T: Stands>(offers: &[T], keys: impl ExactSizeIterator<Item = OfferKey>) -> Vec<usize> {
     let mut places = Vec::with_capacity(keys.len());
     if keys.len() > offers.len() / 8 {

@@ -1,7 +1,8 @@
 //! A state that is kept while the engine goes on, so that its bytes can be made elsewhere.
 //!
-//! What there is of each account (balances, numbers, keys) and what stands in batch markets is shared in parts until it changes, open orders and
-//! what is collected are copied, and the rest is encoded at once. Hash trees and indices follow from these and are not kept.
+//! What there is of each account (balances, numbers, keys) and what stands in batch markets is shared in parts until it changes,
+//! open orders and what is collected are copied, and the rest is encoded at once. Hash trees and indices follow from these and are
+//! not kept.
 
 use walras_ledger::Ledger;
 use walras_order_book::{FrozenOrders, PriceIndex};

@@ -339,8 +339,9 @@ impl Ledger {
         (0..).map(AssetId).zip(self.columns.iter().map(move |column| column.balances.get(row).copied().unwrap_or_default()))
     }
 
-    /// The balances of some accounts, those of each in the order of assets, in place of what `rows` held; zero of accounts that there are not.
-    /// They are read asset by asset, so that a processor waits for many of them at once: O(accounts * assets), nothing for no assets.
+    /// The balances of some accounts, those of each in the order of assets, in place of what `rows` held; zero of accounts that
+    /// there are not. They are read asset by asset, so that a processor waits for many of them at once: O(accounts * assets),
+    /// nothing for no assets.
     pub fn balances_of_all(&self, accounts: impl Iterator<Item = AccountId> + Clone, rows: &mut Vec<Balance>) {
         let assets = self.columns.len();
         rows.clear();

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-/// Values in a part: a power of two. A copy costs some nanoseconds for each part, the first change of a part after it the copying of the part.
+/// Values in a part: a power of two. A copy costs some nanoseconds for each part, the first change of a part after it the copying
+/// of the part.
 pub const PART_ACCOUNTS: u32 = 512;
 
 const PART: usize = PART_ACCOUNTS as usize;
 
 /// A list that grows at its end, in parts of [`PART_ACCOUNTS`] values.
 ///
-/// A part is either owned, and then as near as a plain list's values, or shared with copies ([`Self::share`]). Whoever changes a value
-/// of a shared part copies the part before, unless no copy has it any more.
+/// A part is either owned, and then as near as a plain list's values, or shared with copies ([`Self::share`]). A change of a value
+/// in a shared part copies the part first, unless no copy has it any more.
 #[derive(Debug)]
 pub struct Parts<T> {
     parts: Vec<Part<T>>,

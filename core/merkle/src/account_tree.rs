@@ -54,8 +54,8 @@ impl AccountTree {
         self.update_in_groups(count, changed, contents, threads);
     }
 
-    /// As [`Self::update`], for whoever reads some accounts together sooner than one after the other: `contents` gives what stands for each of
-    /// at most [`GROUP_ACCOUNTS`] accounts, in their order.
+    /// As [`Self::update`], for a caller that reads several accounts faster together than one by one: `contents` gives what stands
+    /// for each of at most [`GROUP_ACCOUNTS`] accounts, in their order.
     ///
     /// # Panics
     /// As [`Self::update`]; and when not as much is given as there are accounts.

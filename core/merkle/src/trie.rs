@@ -85,7 +85,7 @@ impl<const KEY: usize> Trie<KEY> {
         update_all(&mut [Update { trie: self, entries, changed }]);
     }
 
-    /// Makes nodes anew, but for their hashes.
+    /// Builds the nodes again, without their hashes.
     fn pass<E: Entries<KEY> + ?Sized>(
         &mut self,
         entries: &E,
@@ -163,7 +163,8 @@ pub struct Update<'t, const KEY: usize, E: ?Sized> {
     pub changed: &'t [[u8; KEY]],
 }
 
-/// Lets many tries follow their changes, as [`Trie::update`] does with each. Their nodes are hashed together, which takes a part of the time.
+/// Lets many tries follow their changes, as [`Trie::update`] does with each. Their nodes are hashed together, which takes a part of
+/// the time.
 ///
 /// # Panics
 /// As [`Trie::update`].

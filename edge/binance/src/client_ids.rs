@@ -1,6 +1,6 @@
 //! Client order ids: texts in the dialect, and what the venue calls them.
 //!
-//! A text goes with its order into the log, and whoever keeps the order keeps the text: so it is shown everywhere and for good.
+//! A text enters the log with its order and stays with it in every record of that order.
 
 use walras_gateway::ClientOrder;
 use walras_types::ClientOrderId;

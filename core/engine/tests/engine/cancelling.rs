@@ -1,5 +1,5 @@
-//! Mass cancels and suspensions that go on with later entries: what was open when they began leaves, and nothing else does, whatever happens
-//! in between.
+//! Mass cancels and suspensions that go on with later entries: what was open when they began leaves, and nothing else does,
+//! whatever happens in between.
 
 use std::collections::BTreeSet;
 

@@ -710,8 +710,8 @@ pub struct BenchArgs {
     /// With --cluster: sessions, each on a connection of its own.
     #[arg(long, value_name = "NUMBER", default_value_t = 8, requires = "cluster", value_parser = clap::value_parser!(u32).range(2..=64))]
     pub sessions: u32,
-    /// With --cluster: sends so many signed transactions to a batch market of its own, 256 in a frame, until each is cleared; --sessions says
-    /// by how many connections.
+    /// With --cluster: sends so many signed transactions to a batch market of its own, 256 in a frame, until each is cleared;
+    /// --sessions says by how many connections.
     #[arg(long, value_name = "NUMBER", requires = "cluster", conflicts_with_all = ["fair", "offered", "outstanding", "seconds"], value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
     pub transactions: Option<u32>,
     /// With --transactions: milliseconds from one batch to the next.

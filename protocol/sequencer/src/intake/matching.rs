@@ -48,7 +48,7 @@ impl Matching {
             if let Event::Order(OrderEvent::Traded(traded)) = event {
                 self.fairness.trades(traded.instrument, [traded.maker.order_id, traded.taker.order_id]);
             }
-            // What is accepted in this entry precedes its trades. Who amends an order and loses his place comes anew.
+            // What is accepted in this entry precedes its trades. An amended order that loses its place arrives again.
             let enters = match event {
                 Event::Order(OrderEvent::Accepted(order)) => Some((order.instrument, order.order_id, order.side, order.price)),
                 Event::Order(OrderEvent::Amended(order)) if order.priority == Priority::Lost => {
