@@ -121,7 +121,7 @@ break: ## look for batch markets that cannot be priced: make break FOR=600
 	$(CARGO) run --release -p walras-price-solver --example break -- $${FOR:-60} $${SEED:-0}
 
 # Not part of the tests: the compiler of WebAssembly alone takes minutes to build.
-strategies: ## build and test strategies as WebAssembly: the host, a cluster that runs one, the examples; needs Rust's target wasm32-unknown-unknown
+strategies: ## build and test strategies as WebAssembly, and the examples; needs Rust's target wasm32-unknown-unknown
 	$(CARGO) clippy -p walras-strategies -p walras-node --features walras-node/strategies --all-targets -- -D warnings
 	$(CARGO) test -p walras-strategies --features strategies
 	$(CARGO) test -p walras-node --features strategies --test cluster strategies::
