@@ -171,6 +171,10 @@ impl Order {
     }
 }
 
+/// Places from which a book gets address space for all the orders that it may ever have: until then they are copied as they grow, a
+/// mebibyte at most.
+const LARGE_FROM: usize = 1 << 14;
+
 /// All orders of a book.
 pub(crate) struct Arena {
     orders: Vec<Order>,
@@ -210,6 +214,21 @@ impl Arena {
         self.orders.reserve((orders + 1).saturating_sub(self.orders.len()));
     }
 
+    /// Makes room for more. A large book gets all the address space that it will ever need, which takes memory only where it is
+    /// used: the orders that are there never move again, so no command waits for them to be copied. Where the system refuses that
+    /// much, it gets as much as there is.
+    fn make_room(&mut self) {
+        let len = self.orders.len();
+        if len < LARGE_FROM {
+            return self.orders.reserve(len);
+        }
+        let mut more = (ORDERS_PER_BOOK_MAX + 1).saturating_sub(len);
+        while more > len && self.orders.try_reserve_exact(more).is_err() {
+            more /= 2;
+        }
+        self.orders.reserve(1);
+    }
+
     /// Places that there are, a free one more than were ever used at once.
     #[inline]
     pub(crate) fn place_count(&self) -> usize {
@@ -237,6 +256,9 @@ impl Arena {
     #[inline(never)]
     fn grow(&mut self) {
         if self.place_count() < ORDERS_PER_BOOK_MAX {
+            if self.orders.len() == self.orders.capacity() {
+                self.make_room();
+            }
             self.free = Some(u32::try_from(self.orders.len()).ok().and_then(Slot::new).expect("ORDERS_PER_BOOK_MAX fits 32 bits"));
             self.orders.push(Order { next: None, ..self.orders[0] });
         }
@@ -337,5 +359,26 @@ impl std::ops::IndexMut<Slot> for Arena {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut Order {
         &mut self.orders[slot.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A book grows to a million orders, and beyond a small size none of them is copied.
+    #[test]
+    fn the_orders_of_a_large_book_stay_where_they_are() {
+        let mut arena = Arena::new();
+        let (mut address, mut copied_max) = (arena.orders.as_ptr().addr(), 0);
+        for _ in 0..1 << 20 {
+            let before = arena.orders.len();
+            arena.take_place();
+            if arena.orders.as_ptr().addr() != address {
+                address = arena.orders.as_ptr().addr();
+                copied_max = before;
+            }
+        }
+        assert!(copied_max <= LARGE_FROM, "{copied_max} orders were copied at once");
     }
 }

@@ -220,6 +220,7 @@ impl<I: PriceIndex> OrderBook<I> {
         }
         assert_eq!(seen.len(), self.order_count(), "orders in queues and names of live orders differ");
         self.arena.check_invariants();
+        self.ids.check_invariants();
         let mut special = 0;
         let mut expiring = 0;
         let mut reserves = BTreeMap::new();
