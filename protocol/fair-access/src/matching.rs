@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use hashbrown::HashTable;
 use walras_types::{InstrumentId, OrderId, PriceTicks, Side};
 
 /// Orders that are remembered.
@@ -31,15 +32,27 @@ pub struct MatchingCounts {
     pub recent_ppm: u64,
 }
 
+/// An order that entered the book, or lost its place there.
+#[derive(Debug)]
+struct Arrival {
+    order: Order,
+    level: Level,
+    stamp_ns: u64,
+    /// It traded since.
+    has_matched: bool,
+}
+
 /// Judges orders as they enter the book.
 #[derive(Debug)]
 pub struct MatchingFairness {
     horizon_ns: u64,
-    /// Recent orders: their level and stamp.
-    orders: BTreeMap<Order, (Level, u64)>,
-    /// The same, the oldest first.
-    recent: VecDeque<(u64, Order, Level)>,
-    /// The latest stamp of an order that matched at a level.
+    /// Recent arrivals, the oldest first.
+    recent: VecDeque<Arrival>,
+    /// The number of the first of them.
+    first: u64,
+    /// The number of each remembered order's last arrival. The venue numbers orders, no participant does, so the hash has no key.
+    by_order: HashTable<u64>,
+    /// The latest stamp of an order that matched at a level. The arrival that has it is remembered.
     latest: BTreeMap<Level, u64>,
     /// The latest stamp of all.
     latest_ns: u64,
@@ -48,14 +61,26 @@ pub struct MatchingFairness {
     windows: [(u64, u64); 2],
 }
 
+/// Spreads numbers that follow each other: by a multiplication with 2^64 over the golden ratio, and a fold of the wide product.
+fn hash(order: Order) -> u64 {
+    let wide = u128::from(order.1.0) * 0x9E37_79B9_7F4A_7C15;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+/// An arrival by its number.
+fn at(recent: &VecDeque<Arrival>, first: u64, number: u64) -> &Arrival {
+    &recent[(number - first) as usize]
+}
+
 impl MatchingFairness {
     /// Nothing came. No order comes with a stamp that is more than `horizon_ns` before the latest one.
     #[must_use]
     pub fn new(horizon_ns: u64) -> Self {
         Self {
             horizon_ns,
-            orders: BTreeMap::new(),
             recent: VecDeque::new(),
+            first: 0,
+            by_order: HashTable::new(),
             latest: BTreeMap::new(),
             latest_ns: 0,
             counts: MatchingCounts::default(),
@@ -70,8 +95,14 @@ impl MatchingFairness {
         self.counts.unfair += u64::from(is_unfair);
         self.windows[0].1 += u64::from(is_unfair);
         self.latest_ns = self.latest_ns.max(stamp_ns);
-        self.orders.insert(order, (level, stamp_ns));
-        self.recent.push_back((stamp_ns, order, level));
+        let number = self.first + self.recent.len() as u64;
+        self.recent.push_back(Arrival { order, level, stamp_ns, has_matched: false });
+        let (recent, first) = (&self.recent, self.first);
+        let is_it = |other: &u64| at(recent, first, *other).order == order;
+        match self.by_order.find_mut(hash(order), is_it) {
+            Some(before) => *before = number,
+            None => drop(self.by_order.insert_unique(hash(order), number, |other| hash(at(recent, first, *other).order))),
+        }
         self.forget();
         is_unfair
     }
@@ -80,9 +111,13 @@ impl MatchingFairness {
     pub fn trades(&mut self, instrument: InstrumentId, orders: [OrderId; 2]) {
         for order in orders {
             // An order that is not remembered is older than any that comes.
-            if let Some(&(level, stamp_ns)) = self.orders.get(&(instrument, order)) {
-                let latest_ns = self.latest.entry(level).or_insert(stamp_ns);
-                *latest_ns = stamp_ns.max(*latest_ns);
+            let order = (instrument, order);
+            let is_it = |other: &u64| at(&self.recent, self.first, *other).order == order;
+            if let Some(&number) = self.by_order.find(hash(order), is_it) {
+                let arrival = &mut self.recent[(number - self.first) as usize];
+                arrival.has_matched = true;
+                let latest_ns = self.latest.entry(arrival.level).or_insert(arrival.stamp_ns);
+                *latest_ns = arrival.stamp_ns.max(*latest_ns);
             }
         }
         self.counts.matched += 2;
@@ -94,8 +129,8 @@ impl MatchingFairness {
 
     /// Orders of another leader follow: those from before are not compared with them. The counts stay.
     pub fn forget_all(&mut self) {
-        self.orders.clear();
         self.recent.clear();
+        self.by_order.clear();
         self.latest.clear();
         self.latest_ns = 0;
     }
@@ -123,16 +158,18 @@ impl MatchingFairness {
 
     fn forget(&mut self) {
         let oldest_ns = self.latest_ns.saturating_sub(self.horizon_ns);
-        while let Some(&(stamp_ns, order, level)) = self.recent.front()
+        while let Some(&Arrival { order, level, stamp_ns, has_matched }) = self.recent.front()
             && (stamp_ns < oldest_ns || self.recent.len() > ORDERS_MAX)
         {
-            self.recent.pop_front();
-            // It may be there under a later stamp, having lost its place.
-            if self.orders.get(&order).is_some_and(|(_, last_ns)| *last_ns == stamp_ns) {
-                self.orders.remove(&order);
+            // It may have come again since, having lost its place.
+            let number = self.first;
+            if let Ok(entry) = self.by_order.find_entry(hash(order), |other| *other == number) {
+                entry.remove();
             }
+            self.recent.pop_front();
+            self.first += 1;
             // A later one that matched there is remembered itself, and takes the level with it.
-            if self.latest.get(&level).is_some_and(|latest_ns| *latest_ns <= stamp_ns) {
+            if has_matched && self.latest.get(&level).is_some_and(|latest_ns| *latest_ns <= stamp_ns) {
                 self.latest.remove(&level);
             }
         }

@@ -1,7 +1,6 @@
 //! Order-matching fairness of the orders that this leader sequences: their stamps, joined with what the engine makes of them.
 
-use std::collections::BTreeMap;
-
+use hashbrown::HashTable;
 use walras_fair_access::matching::{MatchingCounts, MatchingFairness};
 use walras_types::Ordinal;
 use walras_wire::{Event, OrderEvent, Priority};
@@ -19,22 +18,34 @@ const ON_ITS_WAY_NS: u64 = 1_000_000_000;
 pub(super) struct Matching {
     fairness: MatchingFairness,
     /// Stamps of orders that left the hold.
-    sequenced: BTreeMap<Ordinal, u64>,
+    sequenced: HashTable<(Ordinal, u64)>,
     /// Something was sequenced here since another replica led: before, no order has a stamp here.
     is_leading: bool,
+}
+
+/// Sessions are numbered by the venue, and a session's commands leave the hold by their numbers, so the hash needs no key: nobody
+/// chooses which numbers are here at a time.
+fn hash(ordinal: Ordinal) -> u64 {
+    let wide = u128::from(ordinal.session.0.rotate_left(32) ^ ordinal.session_seq.0) * 0x9E37_79B9_7F4A_7C15;
+    (wide as u64) ^ ((wide >> 64) as u64)
 }
 
 impl Matching {
     pub(super) fn new(settings: &IntakeSettings) -> Self {
         let horizon_ns = settings.past_max_ns.saturating_add(settings.future_max_ns).saturating_add(ON_ITS_WAY_NS);
-        Self { fairness: MatchingFairness::new(horizon_ns), sequenced: BTreeMap::new(), is_leading: false }
+        Self { fairness: MatchingFairness::new(horizon_ns), sequenced: HashTable::new(), is_leading: false }
     }
 
     /// A session's command goes to the log.
     pub(super) fn sequenced(&mut self, ordinal: Ordinal, stamp_ns: u64) {
         self.is_leading = true;
-        if self.sequenced.len() < SEQUENCED_MAX {
-            self.sequenced.insert(ordinal, stamp_ns);
+        let has_room = self.sequenced.len() < SEQUENCED_MAX;
+        match self.sequenced.find_mut(hash(ordinal), |(other, _)| *other == ordinal) {
+            Some((_, before_ns)) => *before_ns = stamp_ns,
+            None if has_room => {
+                self.sequenced.insert_unique(hash(ordinal), (ordinal, stamp_ns), |(other, _)| hash(*other));
+            }
+            None => {}
         }
     }
 
@@ -43,7 +54,7 @@ impl Matching {
         if !self.is_leading {
             return;
         }
-        let stamp_ns = ordinal.and_then(|ordinal| self.sequenced.remove(&ordinal));
+        let stamp_ns = ordinal.and_then(|ordinal| self.take_stamp(ordinal));
         for event in events {
             if let Event::Order(OrderEvent::Traded(traded)) = event {
                 self.fairness.trades(traded.instrument, [traded.maker.order_id, traded.taker.order_id]);
@@ -60,6 +71,11 @@ impl Matching {
                 self.fairness.arrives((instrument, order_id), (side, price), stamp_ns);
             }
         }
+    }
+
+    fn take_stamp(&mut self, ordinal: Ordinal) -> Option<u64> {
+        let entry = self.sequenced.find_entry(hash(ordinal), |(other, _)| *other == ordinal).ok()?;
+        Some(entry.remove().0.1)
     }
 
     /// Another replica leads. The counts stay.
