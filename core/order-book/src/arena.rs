@@ -171,9 +171,9 @@ impl Order {
     }
 }
 
-/// Places from which a book gets address space for all the orders that it may ever have: until then they are copied as they grow, a
+/// Places from which a book gets address space for all the orders that it may ever have: until then they are copied as they grow, half a
 /// mebibyte at most.
-const LARGE_FROM: usize = 1 << 14;
+const LARGE_FROM: usize = 1 << 13;
 
 /// All orders of a book.
 pub(crate) struct Arena {
