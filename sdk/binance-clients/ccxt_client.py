@@ -201,6 +201,14 @@ def order(**changed: str) -> dict[str, str]:
 
 
 @steps.step
+def rsa_key(c: Context) -> None:
+    keyed = {**options(c.venue.taker), "apiKey": c.venue.taker.rsa_key, "secret": c.venue.taker.rsa_pem}
+    exchange = configured(ccxt.binance(keyed), c.venue)
+    order = exchange.create_order(MARKET, "limit", "buy", 0.01, 28000)
+    assert exchange.cancel_order(order["id"], MARKET)["status"] == "canceled"
+
+
+@steps.step
 def rate_limit_headers(c: Context) -> None:
     c.taker.fetch_time()
     assert int(c.taker.last_response_headers["X-Mbx-Used-Weight-1m"]) > 0, c.taker.last_response_headers

@@ -133,6 +133,12 @@ def ed25519_key(c: Context) -> None:
 
 
 @steps.step
+def rsa_key(c: Context) -> None:
+    client = Spot(c.venue.taker.rsa_key, base_url=c.venue.rest, private_key=c.venue.taker.rsa_pem)
+    assert client.account()["uid"] == c.venue.taker.account_id
+
+
+@steps.step
 async def streams(c: Context) -> None:
     heard = Heard()
     client = SpotWebsocketStreamClient(stream_url=c.venue.ws, on_message=heard)

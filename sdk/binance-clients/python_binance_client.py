@@ -150,6 +150,14 @@ def ed25519_key(c: Context) -> None:
 
 
 @steps.step
+def rsa_key(c: Context) -> None:
+    client = Client(c.venue.taker.rsa_key, private_key=c.venue.taker.rsa_pem)
+    assert client.get_account()["uid"] == c.venue.taker.account_id
+    order = limit(client, "BUY", "0.1", "28000.00")
+    assert client.cancel_order(symbol=SYMBOL, orderId=order["orderId"])["status"] == "CANCELED"
+
+
+@steps.step
 async def streams(c: Context) -> None:
     client = await c.client(c.venue.taker)
     manager = BinanceSocketManager(client)

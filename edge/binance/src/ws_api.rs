@@ -310,8 +310,11 @@ impl Session {
     async fn log_on(&mut self, params: &Params) -> Result<Value, Error> {
         let api_key = params.required("apiKey")?.to_owned();
         let app = self.line.app.clone();
-        if app.access.key(&api_key).is_some_and(|(algorithm, ..)| algorithm != Algorithm::Ed25519) {
-            return Err(Error::new(-4056, "HMAC_SHA256 API key is not supported."));
+        // As Binance has it.
+        match app.access.key(&api_key).map(|(algorithm, ..)| algorithm) {
+            Some(Algorithm::HmacSha256) => return Err(Error::new(-4056, "HMAC_SHA256 API key is not supported.")),
+            Some(Algorithm::RsaSha256) => return Err(Error::new(-4056, "RSA API key is not supported.")),
+            Some(Algorithm::Ed25519) | None => {}
         }
         params.required("signature")?;
         let asker = self.asker(params, Permission::Read, Allowance::Requests)?;

@@ -91,8 +91,10 @@ impl Config {
         })?;
         let order_entry =
             order_entry(self)?.ok_or_else(|| wrong("order_entry.listen", "a gateway takes orders there: give an address"))?;
-        if !self.fix.listen.is_empty() {
-            return Err(wrong("fix.listen", "FIX is spoken at replicas: leave it out of a gateway's configuration"));
+        for (key, listen) in [("fix.listen", &self.fix.listen), ("fix.market_data_listen", &self.fix.market_data_listen)] {
+            if !listen.is_empty() {
+                return Err(wrong(key, "FIX is spoken at replicas: leave it out of a gateway's configuration"));
+            }
         }
         // Nobody connects to it: the greater id does.
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

@@ -366,7 +366,9 @@ sections! {
     Fix {
         /// Address and port to listen on, such as `127.0.0.1:7373`; empty for none. Port 0 takes a free one and prints it.
         listen: String = "";
-        /// The venue's name in FIX sessions (CompID). Sessions that only listen to an account's reports use the name with `-DROP`.
+        /// Address and port of market data by FIX, such as `127.0.0.1:7374`; empty for none. Every replica gives out what it releases, whether it leads or not.
+        market_data_listen: String = "";
+        /// The venue's name in FIX sessions (CompID). Sessions that only listen to an account's reports use the name with `-DROP`, those of market data with `-MD`.
         comp_id: String = "WALRAS";
         /// TLS 1.3: `auto` (where `listen` is not on the loopback), `on`, or `off`, which is for networks that nobody else reads. Its certificate is that of `[order_entry]`.
         tls: String = "auto";

@@ -250,7 +250,8 @@ impl Speaker<'_> {
 }
 
 /// BusinessMessageReject, or for versions before it the text of a session reject.
-pub(crate) fn business_reject(seq: u64, msg_type: &[u8], reason: u64, ref_id: Option<&str>, text: &str) -> Body {
+#[must_use]
+pub fn business_reject(seq: u64, msg_type: &[u8], reason: u64, ref_id: Option<&str>, text: &str) -> Body {
     let mut body = Body::new();
     body.number(tags::REF_SEQ_NUM, seq).bytes(tags::REF_MSG_TYPE, msg_type);
     if let Some(ref_id) = ref_id.filter(|ref_id| !ref_id.is_empty()) {

@@ -7,6 +7,7 @@ mod archive;
 mod batches;
 mod entry_ports;
 mod fair_clock;
+mod fix_market_data;
 mod gateway;
 mod listeners;
 mod log_history;

@@ -100,6 +100,33 @@ fn offers_of_both_ways_trade_at_one_price_and_balances_follow() {
     assert_eq!(market.alice.signed("GET", "/v1/account", None).unwrap()["next_sequence"], "2");
 }
 
+/// The program of docs/batch-transactions.md signs an offer that the venue takes.
+#[test]
+fn the_program_of_the_document_sells_in_a_batch_market() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    open(&market.operator);
+    let seed = market.alice_key.ed25519_seed().unwrap();
+    let public = hex(&SigningKey::from_seed(&seed).public_key().0);
+    market.operator.signed("POST", "/v1/admin/account-keys", Some(&json!({"account_id": 0, "key": public}))).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("alice.key");
+    std::fs::write(&key, market.alice_key.to_token().as_str()).unwrap();
+    let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/batch-offer.mjs");
+    assert!(std::fs::read_to_string(&program).unwrap().lines().count() <= 30, "it is short");
+    let mut node = std::process::Command::new("node");
+    node.arg(program).arg(venue.url()).arg(key).args(["0", "1", "main", "BTC", "USD", "0.1", "29000"]);
+    node.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let ended = crate::support::spawn(&mut node).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    let answer: Value = serde_json::from_str(&said).unwrap();
+    check_named(&document(), "BatchResults", &answer);
+    assert_eq!(answer["results"][0]["sequence"], "1", "{answer}");
+    blocks(&market.operator, 1);
+    assert_eq!(balance(&market.alice, "BTC"), ("99.9".to_owned(), "0.1".to_owned()));
+}
+
 #[test]
 fn what_is_not_a_transaction_of_its_account_is_refused_with_its_number() {
     let venue = Venue::with(&with_batch());
