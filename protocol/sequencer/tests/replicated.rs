@@ -19,7 +19,8 @@ use walras_consensus::{
 };
 use walras_engine::{Engine, Numbered, snapshot_hash};
 use walras_sequencer::{
-    AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
+    AppliedEntry, Auditor, BlockJob, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob,
+    Unresolved,
 };
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{AccountCommand, Command, Event, OpenSession, SessionCommand, SessionEvent};
@@ -105,6 +106,10 @@ impl Host<Option<Ordinal>> for Around {
 
     fn solve(&mut self, job: SolveJob) {
         self.jobs.push(job);
+    }
+
+    fn run(&mut self, job: BlockJob) {
+        job.run(NonZero::<usize>::MIN);
     }
 
     fn unresolved(&mut self, _: Option<Ordinal>, _: Unresolved) {

@@ -9,7 +9,7 @@ use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
 };
 use walras_wire::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
+    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, StepBlock,
     SubmitTransaction,
 };
 
@@ -74,6 +74,7 @@ pub(super) fn commands() -> Vec<Command> {
         Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })),
         Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset, account })),
         Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 12 })),
+        Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 12, step: 345 })),
     ];
     all.extend(operations.map(submit));
     all
@@ -131,6 +132,11 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
             ))
         }
         "close_batch" => Command::Batch(BatchCommand::Close(CloseBatch { market: market(f), block: f.number("block") })),
+        "step_block" => Command::Batch(BatchCommand::Step(StepBlock {
+            market: market(f),
+            block: f.number("block"),
+            step: f.number("step").try_into().unwrap(),
+        })),
         _ => return None,
     })
 }
