@@ -1,5 +1,5 @@
 // An acceptor on quickfix-go: answers each NewOrderSingle and OrderCancelRequest with an execution report, at once and without keeping
-// anything. `acceptor PORT SESSIONS` takes sessions from BENCH1 to BENCHn, and prints `listening`.
+// anything. `acceptor PORT SESSIONS FOLDER` takes sessions from BENCH1 to BENCHn, and prints `listening`. It writes nothing into the folder.
 package main
 
 import (
@@ -75,8 +75,8 @@ func fail(err error) {
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fail(fmt.Errorf("give a port and a number of sessions"))
+	if len(os.Args) != 4 {
+		fail(fmt.Errorf("give a port, a number of sessions and a folder"))
 	}
 	sessions, err := strconv.Atoi(os.Args[2])
 	if err != nil {

@@ -1,10 +1,8 @@
-//! Orders and cancels over FIX 4.4, from sessions that each keep some unanswered, into the venue or into an acceptor on quickfix-go.
+//! Orders and cancels over FIX 4.4, from sessions that each keep some unanswered, into the venue or into an acceptor on another engine.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -13,20 +11,13 @@ use anyhow::{Context, bail, ensure};
 use walras_figures::machine::now_utc;
 use walras_wait::pause;
 
-use super::{Open, free_address};
-use crate::product::processes::{self, Running};
-
-/// Who is compared, and how.
-pub(super) const PEER: &str = "quickfix-go 0.9.10";
-pub(super) const HOW: &str = "an acceptor that answers the same messages at once, with sessions in memory and neither checks of fields, book, \
-                              ledger nor log; the best of three loads, one of them the same, in the same run";
+use super::Open;
+use crate::product::processes::Running;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A load: sessions, and what each keeps unanswered.
-type Shape = (usize, u64);
-const OURS: Shape = (4, 256);
-/// Of the peer the best counts, of a quiet session, of a busy one, and of several.
-const THEIRS: [Shape; 3] = [(1, 16), (1, 256), OURS];
+pub(super) type Shape = (usize, u64);
+pub(super) const OURS: Shape = (4, 256);
 /// Of each session's own order numbers.
 const IDS: u64 = 1 << 40;
 
@@ -150,7 +141,7 @@ impl Session {
 }
 
 /// Orders a second, and what they cost a process.
-fn load(
+pub(super) fn load(
     address: &str,
     keys: &[(String, String)],
     (sessions, window): Shape,
@@ -198,59 +189,4 @@ pub(super) fn keys(venue: &Running, count: usize) -> anyhow::Result<Vec<(String,
 /// Into the venue.
 pub(super) fn of_venue(venue: &Open, seconds: u32) -> anyhow::Result<Seen> {
     load(&venue.fix, &keys(&venue.running, OURS.0)?, OURS, seconds, || venue.running.cpu_us())
-}
-
-/// The acceptor on quickfix-go, built.
-pub(super) struct Peer {
-    program: std::path::PathBuf,
-}
-
-/// One that runs, until this is dropped.
-struct Acceptor(Child);
-
-impl Drop for Acceptor {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Peer {
-    /// Builds it. `Err` is a sentence on why it cannot run here.
-    pub(super) fn build(peers: &Path) -> Result<Self, String> {
-        let folder = peers.join("quickfix-go");
-        let built = Command::new("go").args(["build", "-o", "target/acceptor", "."]).current_dir(&folder).output();
-        match built {
-            Ok(output) if output.status.success() => Ok(Self { program: folder.join("target/acceptor") }),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-            Err(error) => Err(format!("go does not start ({error}); install Go 1.24 or newer")),
-        }
-    }
-
-    /// The best of several loads, the venue's among them.
-    pub(super) fn measure(&self, seconds: u32) -> anyhow::Result<Seen> {
-        let mut best = Seen { per_second: 0.0, cpu_us: f64::INFINITY };
-        for shape in THEIRS {
-            let seen = self.measure_one(shape, seconds)?;
-            eprintln!(
-                "  quickfix-go, {} sessions, {} unanswered: {:.0}/s, {:.0} us",
-                shape.0, shape.1, seen.per_second, seen.cpu_us
-            );
-            best = Seen { per_second: best.per_second.max(seen.per_second), cpu_us: best.cpu_us.min(seen.cpu_us) };
-        }
-        Ok(best)
-    }
-
-    fn measure_one(&self, shape: Shape, seconds: u32) -> anyhow::Result<Seen> {
-        let address = free_address()?;
-        let port = address.rsplit(':').next().unwrap_or_default();
-        let mut command = Command::new(&self.program);
-        command.arg(port).arg(shape.0.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = Acceptor(command.spawn().context("starting the acceptor on quickfix-go")?);
-        let mut line = String::new();
-        BufReader::new(child.0.stdout.take().context("the output of the acceptor")?).read_line(&mut line)?;
-        ensure!(line.trim() == "listening", "the acceptor on quickfix-go said {line:?}");
-        let id = child.0.id();
-        load(&address, &[("bench".to_owned(), "bench".to_owned())], shape, seconds, || processes::cpu_us_of(id))
-    }
 }

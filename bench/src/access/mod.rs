@@ -2,8 +2,8 @@
 //!
 //! - `fix44_wire_percent` and its like: acceptance definitions that FIX engines share, by what is on the wire; `fix44_j_percent` by
 //!   QuickFIX/J's rule, which compares the begin of texts, too. Only where the definitions are (`fix-at` in the folder of data).
-//! - `fix_*`: orders and cancels over FIX 4.4 into a process of the program whose log is on disk, next to an acceptor on quickfix-go
-//!   (`bench/peers/quickfix-go`) that answers the same messages at once and keeps nothing.
+//! - `fix_*`: orders and cancels over FIX 4.4 into a process of the program whose log is on disk, next to acceptors on quickfix-rs and
+//!   quickfix-go (`bench/peers`) that answer the same messages at once and keep nothing.
 //! - `facade_orders_per_s`: signed orders and cancels in the dialect of Binance's Spot API (`docs/binance.md`).
 //! - `ccxt_passed` and its like: what unmodified clients came to in `make facade-test`, read from its result file.
 //! - `python_venue_orders_per_s`, `asyncio_orders_per_s`: the Python package, where `make python` has built it.
@@ -13,6 +13,7 @@
 
 mod clients;
 mod definitions;
+mod engines;
 mod facade;
 mod fix;
 mod idle;
@@ -63,63 +64,64 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of quickfix-go, by round.
+/// What was seen of a FIX engine, by round.
 #[derive(Default)]
-struct Theirs {
+struct Rounds {
     per_second: Vec<f64>,
     cpu_us: Vec<f64>,
 }
 
+impl Rounds {
+    fn push(&mut self, seen: &fix::Seen) {
+        self.per_second.push(seen.per_second);
+        self.cpu_us.push(seen.cpu_us);
+    }
+}
+
 fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
-    let peer = config.peers.as_deref().map(fix::Peer::build);
-    let peer = match peer {
-        Some(Ok(peer)) => Some(peer),
-        Some(Err(why)) => {
-            report.note(format!("quickfix-go was NOT RUN, so our FIX figures stand alone: {why}"));
-            None
-        }
-        None => {
-            report.note("quickfix-go was NOT RUN, so our FIX figures stand alone: --no-peer was given");
-            None
-        }
+    let (engines, missing) = match &config.peers {
+        Some(peers) => engines::build(peers),
+        None => (Vec::new(), vec!["no FIX engine was RUN beside ours: --no-peer was given".to_owned()]),
     };
-    report.note("quickfix-rs is not compared: it is a binding of QuickFIX in C++, which has to be installed first");
-    let (mut per_second, mut cpu_us, mut facade, mut theirs) = (Vec::new(), Vec::new(), Vec::new(), Theirs::default());
+    for why in missing {
+        report.note(why);
+    }
+    let (mut ours, mut facade) = (Rounds::default(), Vec::new());
+    let mut theirs: Vec<Rounds> = engines.iter().map(|_| Rounds::default()).collect();
     for round in 1..=config.rounds {
         eprintln!("round {round} of {}", config.rounds);
         let venue = Open::start(config, "access", "")?;
-        let seen = fix::of_venue(&venue, config.seconds)?;
-        per_second.push(seen.per_second);
-        cpu_us.push(seen.cpu_us);
+        ours.push(&fix::of_venue(&venue, config.seconds)?);
         facade.push(facade::most_per_second(&venue.facade, &venue.market, config.seconds)?);
         venue.running.stop()?;
-        if let Some(peer) = &peer {
-            let seen = peer.measure(config.seconds)?;
-            theirs.per_second.push(seen.per_second);
-            theirs.cpu_us.push(seen.cpu_us);
+        for (engine, rounds) in engines.iter().zip(&mut theirs) {
+            rounds.push(&engine.measure(config.seconds, &config.scratch)?);
         }
     }
     report.check("every order over FIX was answered by its report, and none was rejected");
     report.check("every order and cancel in Binance's dialect was answered with 200");
-    let (per_second, cpu_us) = (report.samples("fix_orders_per_s", per_second), report.samples("fix_cpu_us_per_order", cpu_us));
-    let peer = if theirs.cpu_us.is_empty() {
-        None
-    } else {
-        let medians =
-            (report.samples("quickfix_go_orders_per_s", theirs.per_second), report.samples("quickfix_go_cpu_us", theirs.cpu_us));
-        Some(medians)
+    let per_second = report.samples("fix_orders_per_s", ours.per_second);
+    let cpu_us = report.samples("fix_cpu_us_per_order", ours.cpu_us);
+    // The best engine is the one that takes least processor time.
+    let mut best: Option<(&str, f64, f64)> = None;
+    for (engine, rounds) in engines.iter().zip(theirs) {
+        let per_second = report.samples(format!("{}_orders_per_s", engine.metric), rounds.per_second);
+        let cpu_us = report.samples(format!("{}_cpu_us", engine.metric), rounds.cpu_us);
+        if best.is_none_or(|(_, _, least)| cpu_us < least) {
+            best = Some((engine.name, per_second, cpu_us));
+        }
+    }
+    let peer = |unit: Unit, value: fn(f64, f64) -> f64| {
+        best.map(|(name, per_second, cpu_us)| PeerFigure::new(name, value(per_second, cpu_us), unit, engines::HOW))
     };
-    let named = |value: f64, unit: Unit| PeerFigure::new(fix::PEER, value, unit, fix::HOW);
-    let figure = Figure::new("fix_orders_per_s", per_second, Unit::PerS);
-    report.figure(figure.against_any(peer.map(|(per_second, _)| named(per_second, Unit::PerS))));
-    let figure = Figure::new("fix_cpu_us_per_order", cpu_us, Unit::Us);
-    report.figure(figure.against_any(peer.map(|(_, cpu_us)| named(cpu_us, Unit::Us))));
-    if let Some((_, theirs_us)) = peer {
+    report.figure(Figure::new("fix_orders_per_s", per_second, Unit::PerS).against_any(peer(Unit::PerS, |rate, _| rate)));
+    report.figure(Figure::new("fix_cpu_us_per_order", cpu_us, Unit::Us).against_any(peer(Unit::Us, |_, us| us)));
+    if let Some((_, _, theirs_us)) = best {
         report.note("fix_vs_best_engine compares processor time of an order: ours checks, logs, matches and reports it");
         report.figure(Figure::new("fix_vs_best_engine", theirs_us / cpu_us, Unit::TimesFaster).bar(1.0));
     }
     let facade = report.samples("facade_orders_per_s", facade);
-    report.figure(Figure::new("facade_orders_per_s", facade, Unit::PerS));
+    report.figure(Figure::new("facade_orders_per_s", facade, Unit::PerS).bar(20_000.0));
     Ok(())
 }
 
