@@ -7,7 +7,9 @@ use anyhow::{Context, ensure};
 use walras_batch_venue::{Proposed, Venue};
 use walras_batch_workload::{Model, Workload, stands_in};
 use walras_types::limits::{POOL_RESERVE_MIN, POOLS_MAX};
-use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreatePool, PoolRule, TransactionSeq};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreatePool, PoolRule, TransactionSeq,
+};
 
 use crate::beside_blocks::venue;
 use crate::blocks::light_bytes;

@@ -22,13 +22,15 @@ use walras_log_store::{LogOptions, LogWriter, RealDisk};
 use walras_sequencer::{BatchDriver, BatchStep, Entry, SolveJob, Solved, decode_entry, encode_clearing, encode_entry};
 use walras_types::limits::BATCH_VENUE_TRANSACTIONS_MAX;
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, BatchPhase, BatchPrice, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, Intake,
-    LogIndex, OrderTerms, PriceTicks, PublicKey, QualityMax, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amount, AssetId, BatchPhase, BatchPrice, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec,
+    Intake, LogIndex, OrderTerms, PriceTicks, PublicKey, QualityMax, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase,
+    TransferId,
 };
 use walras_wire::batch::{BlockProposal, SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
     AccountCommand, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand, BatchMarketSpec, Command, Event,
-    InstrumentCommand, NewOrder, OrderCommand, SetAccountKey, SetBatchPhase, SetTradingPhase, SubmitTransaction, Transfer, VenueCommand,
+    InstrumentCommand, NewOrder, OrderCommand, SetAccountKey, SetBatchPhase, SetTradingPhase, SubmitTransaction, Transfer,
+    VenueCommand,
 };
 
 use crate::report::{Figure, Report, Unit};
@@ -94,7 +96,9 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         ratios.push(p99[2] / p99[1]);
     }
     let [alone, collecting, clearing] = all;
-    for (metric, samples) in [("order_p99_us_alone", alone), ("order_p99_us_collecting", collecting), ("order_p99_us_clearing", clearing)] {
+    for (metric, samples) in
+        [("order_p99_us_alone", alone), ("order_p99_us_collecting", collecting), ("order_p99_us_clearing", clearing)]
+    {
         let value = report.samples(metric, samples);
         report.figure(Figure::new(metric, value, Unit::Us));
     }

@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    access, batch, batch_state, beside_blocks, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises,
-    recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
+    access, batch, batch_state, beside_blocks, blocks, clearing, cold, document, engine, fair_access, instructions, order_book,
+    overlay, product, promises, recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
 };
 
 #[global_allocator]

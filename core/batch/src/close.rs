@@ -183,7 +183,6 @@ impl Batch {
         }
         changes
     }
-
 }
 
 /// What a part of a batch has to know of the rest.

@@ -7,11 +7,11 @@ use walras_batch::{BlockDone, BlockJob, BlockRejected, Moved, NextStep, Proposed
 use walras_order_book::PriceIndex;
 use walras_types::{BatchMarketId, OfferName, RejectReason};
 use walras_wire::batch::{BlockProposal, encode_block_proposal};
-use walras_wire::{
-    AccountEvent, AccountKeySet, AccountStatus, BatchClosed, BatchEvent, Event, StepBlock, TransactionDropped,
-};
+use walras_wire::{AccountEvent, AccountKeySet, AccountStatus, BatchClosed, BatchEvent, Event, StepBlock, TransactionDropped};
 
-use crate::batches::{BatchMarketState, Batches, LastBlock, assets_of, opened, tell_traded, told, told_of_block, told_of_pool, told_of_trade};
+use crate::batches::{
+    BatchMarketState, Batches, LastBlock, assets_of, opened, tell_traded, told, told_of_block, told_of_pool, told_of_trade,
+};
 use crate::engine::Engine;
 use crate::versions::Rules as _;
 

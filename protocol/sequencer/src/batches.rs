@@ -337,7 +337,15 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn collecting(next_block: u64) -> Look {
-        Look { market: BatchMarketId(0), is_open: true, has_collected: true, is_closed: false, next_block, step: None, interval_ns: 500 * MS }
+        Look {
+            market: BatchMarketId(0),
+            is_open: true,
+            has_collected: true,
+            is_closed: false,
+            next_block,
+            step: None,
+            interval_ns: 500 * MS,
+        }
     }
 
     fn closed(next_block: u64) -> Look {

@@ -25,8 +25,7 @@ use walras_wire::{
     AccountCommand, AccountEvent, AccountStatus, AddBatchAsset, AssetSpec, BatchCommand, BatchEvent, BatchMarketCommand,
     BatchMarketEvent, BatchMarketSpec, CloseBatch, Command, Event, InstrumentCommand, MassCancel, NewOrder, OfferOpened,
     OrderCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchPhase, SetIssuer, SetTradingPhase, StepBlock,
-    SubmitTransaction,
-    Transfer, VenueCommand, decode_command, decode_event, encode_command, encode_event,
+    SubmitTransaction, Transfer, VenueCommand, decode_command, decode_event, encode_command, encode_event,
 };
 
 const SEEDS: u64 = 60;

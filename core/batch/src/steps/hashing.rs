@@ -75,8 +75,7 @@ impl Unhashed {
         let Self { ledger, mut accounts, changed, mut trees, table, assets, market, pools, closed, checked, created } = self;
         let accounts_root = hash_accounts(&ledger, &mut accounts, &changed, threads);
         let Checked { traded, pools_traded, .. } = &*checked;
-        let change =
-            MarketChange { table: &table, market: &checked.market, pools: &pools, closed: &closed, traded, pools_traded };
+        let change = MarketChange { table: &table, market: &checked.market, pools: &pools, closed: &closed, traded, pools_traded };
         let mut touched = checked.touched.clone();
         created.iter().for_each(|account| touched.insert_anew(*account));
         let outcomes = || Outcomes::of(&change, &assets, created.iter().copied());
@@ -84,12 +83,7 @@ impl Unhashed {
         let Followed { offers, touched, outcomes } = trees.follow(&change, &touched, outcomes, threads);
         let mut header = checked.header.clone();
         header.outcomes = outcomes.root();
-        let state = StateRoots {
-            accounts: accounts_root,
-            touched,
-            header: Digest(header.hash()),
-            markets: &[(market.0, offers)],
-        };
+        let state = StateRoots { accounts: accounts_root, touched, header: Digest(header.hash()), markets: &[(market.0, offers)] };
         let roots = Roots { accounts: accounts_root.0, offers: offers.0, state: state.root().0 };
         // A market has fewer than 2^64 offers.
         let offers_traded = checked.fills.len() as u64;

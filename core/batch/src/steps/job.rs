@@ -3,7 +3,10 @@
 use std::num::NonZero;
 use std::sync::{Arc, OnceLock};
 
-#[expect(clippy::disallowed_types, reason = "whoever runs a job takes its inputs; what comes of it does not depend on who that is")]
+#[expect(
+    clippy::disallowed_types,
+    reason = "whoever runs a job takes its inputs; what comes of it does not depend on who that is"
+)]
 use std::sync::Mutex;
 
 type Work<T> = Box<dyn FnOnce(NonZero<usize>) -> T + Send>;

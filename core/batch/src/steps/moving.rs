@@ -242,9 +242,7 @@ impl Batch {
         match *next {
             Move::TakeForPool(at) => {
                 let change = &closed.pool_changes[at];
-                change
-                    .reserved()
-                    .for_each(|(asset, amount)| ledger.hold(change.by.account, asset, amount).expect(RESERVED));
+                change.reserved().for_each(|(asset, amount)| ledger.hold(change.by.account, asset, amount).expect(RESERVED));
             }
             Move::TakeSold(at) => {
                 let fill = &checked.fills[at];

@@ -4,8 +4,8 @@ use std::num::NonZero;
 
 use proptest::prelude::*;
 use walras_batch::{
-    Accounts, Batch, BlockDone, BlockRejected, Collected, DropReason, Intake, MarketForm, Moved, NextStep, ProposedClearing, Stepped,
-    check_restored,
+    Accounts, Batch, BlockDone, BlockRejected, Collected, DropReason, Intake, MarketForm, Moved, NextStep, ProposedClearing,
+    Stepped, check_restored,
 };
 use walras_ledger::{AccountSet, Ledger};
 use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, OfferName};

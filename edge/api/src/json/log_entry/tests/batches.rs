@@ -9,8 +9,8 @@ use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
 };
 use walras_wire::{
-    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, StepBlock,
-    SubmitTransaction,
+    AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
+    StepBlock, SubmitTransaction,
 };
 
 use super::*;
