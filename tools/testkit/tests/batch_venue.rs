@@ -737,7 +737,8 @@ fn judge_venues(seeds: u64, step_units: impl Fn(&mut Choices<'_>) -> Option<NonZ
     for name in
         ["kept at least 16", "paid for an account", "cleared, trades true", "refused 7", "DuplicateTransaction", "AccountSuspended"]
     {
-        assert!(reached.contains_key(name), "no random venue has come to {name}");
+        // Fewer venues do not come to everything.
+        assert!(seeds < SEEDS || reached.contains_key(name), "no random venue has come to {name}");
     }
 }
 

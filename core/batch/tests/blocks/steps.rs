@@ -122,10 +122,11 @@ fn run(world: &mut World, draw: &mut Draw, intake: Intake, mut between: impl FnM
 }
 
 fn begin_to_clear(world: &mut World, block: &ProposedClearing) -> Result<(), BlockRejected> {
-    let block = ProposedClearing { place: world.batch.place_to_clear(), ..block.clone() };
+    let place = world.batch.place_to_clear().ok_or(BlockRejected::NothingClosed)?;
+    let wire = ProposedClearing { place: Some(place), ..block.clone() }.to_wire(MARKET).unwrap();
     let mut bytes = Vec::new();
-    encode_block_proposal(&block.to_wire(MARKET).unwrap(), &mut bytes).unwrap();
-    world.batch.begin_to_clear(block, bytes)
+    encode_block_proposal(&wire, &mut bytes).unwrap();
+    world.batch.begin_to_clear(ProposedClearing::from(&wire), bytes)
 }
 
 fn aged(draw: &mut Draw) -> World {
@@ -171,7 +172,7 @@ proptest! {
             let block = proposed(&once, draw);
             if draw.chance(30) {
                 let mut lie = block.clone();
-                lie.marginal.push((walras_clearing::Pair { sell: walras_clearing::AssetIndex(2), buy: walras_clearing::AssetIndex(1) }, walras_clearing::OfferKey { limit: walras_types::BatchPrice::ONE, tie: 0, id: walras_clearing::OfferId(1) }));
+                lie.certificate.gap_ppb = lie.certificate.gap_ppb.checked_sub(1).unwrap_or(1);
                 begin_to_clear(&mut steps, &lie).unwrap();
                 let said = run(&mut steps, draw, intake, |_, _| ());
                 let refused = once.clear(&lie, 1).unwrap_err();
