@@ -13,6 +13,7 @@ mod liars;
 mod starts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZero;
 
 use walras_consensus::{
     DurableLog, Members, MemoryLog, ReadToken, ReplicaId, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write,
