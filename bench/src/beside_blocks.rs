@@ -61,7 +61,7 @@ const SEED: u64 = 1;
 const INSTRUMENT: InstrumentId = InstrumentId(0);
 /// Blocks before the first order that counts.
 const WARM_UP: usize = 2;
-const QUERIES_MAX: usize = 10_000;
+const QUERIES_MAX: u64 = 10_000;
 
 /// What goes on beside the orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
