@@ -11,6 +11,7 @@ use crate::gather::ByPair;
 use crate::pools::{PoolChange, PoolView, Pools};
 use crate::proposed::BlockPlace;
 use crate::settings::{AssetTable, BatchSettings, SettingsError};
+use crate::steps::Steps;
 use crate::trees::OfferTrees;
 
 /// A batch market on a ledger: what stands in it, and the batch that is closed and waits to be cleared.
@@ -26,7 +27,9 @@ pub struct Batch {
     pub(crate) number: u64,
     /// The hash of the block before; zeros before the first.
     pub(crate) parent: [u8; 32],
-    pub(crate) closed: Option<ClosedBatch>,
+    pub(crate) closed: Option<Arc<ClosedBatch>>,
+    /// How far a block has come that is carried out in steps.
+    pub(crate) steps: Steps,
     /// No part of the state.
     pub(crate) trees: OfferTrees,
 }
@@ -34,7 +37,7 @@ pub struct Batch {
 /// A copy has a market of its own at once, so that its first block takes as long as any other.
 impl Clone for Batch {
     fn clone(&self) -> Self {
-        let Self { settings, table, market, pools, number, parent, closed, trees } = self;
+        let Self { settings, table, market, pools, number, parent, closed, steps, trees } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
@@ -43,6 +46,7 @@ impl Clone for Batch {
             number: *number,
             parent: *parent,
             closed: closed.clone(),
+            steps: steps.unshared(),
             trees: trees.clone(),
         }
     }
@@ -55,7 +59,7 @@ pub(crate) struct ClosedBatch {
     pub(crate) kept_count: u32,
     /// The bytes of those that are kept, one after the other in the order of (account, number): what came of each is hashed when it
     /// is cleared.
-    pub(crate) transactions: Vec<u8>,
+    pub(crate) transactions: Arc<Vec<u8>>,
     /// What each of its accounts costs: what the settings said when it was closed.
     pub(crate) account_fee: Option<AccountFee>,
     /// In the order of assets, then of (account, number).
@@ -76,23 +80,7 @@ impl Batch {
     /// market changes.
     #[must_use]
     pub fn for_snapshot(&self) -> Self {
-        let Self { settings, table, market, pools, number, parent, closed, trees: _ } = self;
-        let closed = closed.as_ref().map(|closed| {
-            let ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, pool_changes, keys, senders, .. } =
-                closed;
-            ClosedBatch {
-                batch_hash: *batch_hash,
-                kept_count: *kept_count,
-                transactions: transactions.clone(),
-                account_fee: *account_fee,
-                effects: effects.clone(),
-                pool_changes: pool_changes.clone(),
-                keys: keys.clone(),
-                senders: senders.clone(),
-                added: ByPair::default(),
-                removed: ByPair::default(),
-            }
-        });
+        let Self { settings, table, market, pools, number, parent, closed, steps, trees: _ } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
@@ -100,7 +88,8 @@ impl Batch {
             pools: Arc::clone(pools),
             number: *number,
             parent: *parent,
-            closed,
+            closed: closed.clone(),
+            steps: steps.clone(),
             trees: OfferTrees::default(),
         }
     }
@@ -123,6 +112,7 @@ impl Batch {
             number: 1,
             parent: [0; 32],
             closed: None,
+            steps: Steps::default(),
             trees: OfferTrees::default(),
         })
     }
@@ -181,10 +171,10 @@ impl Batch {
         self.closed.as_ref().map(|closed| &closed.batch_hash)
     }
 
-    /// The place of the block that the closed batch becomes.
+    /// The place of the block that the closed batch becomes; `None` where a clearing of it is being carried out in steps already.
     #[must_use]
     pub fn place_to_clear(&self) -> Option<BlockPlace> {
-        let batch_hash = *self.closed()?;
+        let batch_hash = *self.closed().filter(|_| self.steps.are_done())?;
         Some(BlockPlace { number: self.number, parent: self.parent, batch_hash })
     }
 
@@ -195,14 +185,12 @@ impl Batch {
         added.flat_map(move |(pair, added)| added.of_pair(pair).iter().map(move |offer| (self.table.pair(pair), offer)))
     }
 
-    /// What must be reserved: by each standing offer what it sells, and by what a closed batch waits to do.
+    /// What must be reserved: by each standing offer what it sells, and by what a batch waits to do that is closed or being closed.
     pub fn for_each_reserved(&self, mut reserved: impl FnMut(AccountId, AssetId, Amount)) {
-        for book in self.market.books() {
-            let asset = self.settings.assets[book.pair().sell.index()];
-            for offer in book.sells().as_slice() {
-                reserved(OfferName::of_number(offer.key().id.0).account, asset, offer.amount());
-            }
+        if self.for_each_reserved_in_steps(&mut reserved) {
+            return;
         }
+        self.for_each_offered(&self.market, &mut reserved);
         for Effect { asset, account, amount, .. } in self.closed.iter().flat_map(|closed| &closed.effects) {
             reserved(*account, *asset, *amount);
         }
@@ -211,11 +199,22 @@ impl Batch {
         }
     }
 
+    /// What the offers of this market's or of another state of it sell.
+    pub(crate) fn for_each_offered(&self, market: &BatchMarket, reserved: &mut impl FnMut(AccountId, AssetId, Amount)) {
+        for book in market.books() {
+            let asset = self.settings.assets[book.pair().sell.index()];
+            for offer in book.sells().as_slice() {
+                reserved(OfferName::of_number(offer.key().id.0).account, asset, offer.amount());
+            }
+        }
+    }
+
     fn pool_changes(&self) -> &[PoolChange] {
         self.closed.as_ref().map_or(&[], |closed| &closed.pool_changes)
     }
 
-    /// What must be pooled: by each pool what it has, but for what a closed batch waits to do.
+    /// What the ledger must hold for batch markets: by each pool what it has, but for what a closed batch waits to do, and what a block that
+    /// moves funds in steps took and has not given yet.
     pub fn for_each_pooled(&self, mut pooled: impl FnMut(AssetId, i128)) {
         for pool in self.market.pools() {
             for (index, reserve) in pool.assets.iter().zip(pool.reserves) {
@@ -225,6 +224,7 @@ impl Batch {
         for change in self.pool_changes() {
             change.assets.iter().for_each(|asset| pooled(*asset, -change.flow(*asset)));
         }
+        self.steps.for_each_held(pooled);
     }
 
     /// The pools, in ascending order of their names, which is that of [`BatchMarket::pools`]; of a closed batch with what it asked.

@@ -11,12 +11,13 @@ use walras_types::{AccountId, OfferName, PublicKey};
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::effects::{Effect, PoolMoves, Way, move_balances};
-use crate::header::BlockHeader;
+use crate::header::{BlockHeader, ChainPlace};
 use crate::outcomes::Outcomes;
 use crate::pools::PoolChange;
 use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 use crate::quality;
 use crate::settings::BatchSettings;
+use crate::steps::Steps;
 use crate::trees::{Followed, MarketChange, Touched, hash_accounts};
 
 /// What a block did.
@@ -69,12 +70,14 @@ impl Batch {
         block: &ProposedClearing,
         threads: NonZero<usize>,
     ) -> Result<Cleared, BlockRejected> {
-        let closed = self.closed.take().ok_or(BlockRejected::NothingClosed)?;
+        let closed = self.closed.take_if(|_| self.steps.are_done()).ok_or(BlockRejected::NothingClosed)?;
         match self.clear_closed(ledger, accounts, &closed, block, threads) {
             Ok(cleared) => {
                 self.number += 1;
                 self.parent = cleared.roots.state;
-                Ok(Cleared { effects: closed.effects, pool_changes: closed.pool_changes, ..cleared })
+                self.steps = Steps::default();
+                let ClosedBatch { effects, pool_changes, .. } = Arc::unwrap_or_clone(closed);
+                Ok(Cleared { effects, pool_changes, ..cleared })
             }
             Err(rejected) => {
                 self.closed = Some(closed);
@@ -98,7 +101,8 @@ impl Batch {
         let quality = quality::check(&block.certificate, &self.market, &block.proposal, rules, most)?;
         let shortfall = verified.shortfall();
         let (plans, pool_fills) = verified.into_plans();
-        let mut header = BlockHeader::new(self, closed, block, quality);
+        let at = ChainPlace { settings: &self.settings, number: self.number, parent: self.parent };
+        let mut header = BlockHeader::new(&at, closed, block, quality);
 
         let market = Arc::make_mut(&mut self.market);
         let pools_before = market.pools().to_vec();
@@ -153,7 +157,7 @@ impl Batch {
         Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall })
     }
 
-    fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
+    pub(crate) fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
         let Some(BlockPlace { number, parent, batch_hash }) = place else { return Ok(()) };
         if *number != self.number {
             return Err(BlockRejected::Number { expected: self.number, found: *number });
@@ -213,7 +217,7 @@ fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicK
     created
 }
 
-fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {
+pub(crate) fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {
     let mut named = marginal.iter();
     for clearing in verified.pairs() {
         let Some(key) = verified.fills(clearing).marginal_sell() else { continue };
@@ -235,7 +239,7 @@ fn check_roots(roots: &Roots, expected: &Roots) -> Result<(), BlockRejected> {
 }
 
 /// Whom a block touched, and how many of their transactions it has.
-fn touched_entries(touched: &AccountSet, senders: &[(AccountId, u32)]) -> Vec<Touched> {
+pub(crate) fn touched_entries(touched: &AccountSet, senders: &[(AccountId, u32)]) -> Vec<Touched> {
     let mut senders = senders.iter().peekable();
     let entry = |account: AccountId| {
         let count = senders.next_if(|(sender, _)| *sender == account).map_or(0, |(_, count)| *count);

@@ -96,7 +96,7 @@ impl Taken {
         all.iter().try_for_each(|(asset, amount)| self.debit(*asset, *amount, || available(*asset)))
     }
 
-    fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
+    pub(crate) fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
         let at = self.given_back.iter().position(|(of, _)| *of == pool);
         let before = at.map_or(Amount::ZERO, |at| self.given_back[at].1);
         let total = before.checked_add(shares).filter(|total| *total <= of_account).ok_or(DropReason::SharesOverdrawn)?;
@@ -284,7 +284,7 @@ impl View<'_> {
         Ok(())
     }
 
-    fn create_pool(
+    pub(crate) fn create_pool(
         &self,
         name: OfferName,
         create: &CreatePool,
@@ -318,7 +318,7 @@ impl View<'_> {
         Ok(())
     }
 
-    fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
+    pub(crate) fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
         if market != self.settings.market {
             return Err(DropReason::UnknownMarket);
         }
@@ -327,7 +327,7 @@ impl View<'_> {
         Ok(self.pools.view(self.market, place))
     }
 
-    fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
+    pub(crate) fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
         pool.pool.assets.map(|index| self.settings.assets[index.index()])
     }
 
@@ -359,7 +359,7 @@ impl View<'_> {
         Some(self.market.book(pair)?.sells().get(&key)?.amount())
     }
 
-    fn cancel(
+    pub(crate) fn cancel(
         &self,
         account: AccountId,
         cancel: &CancelOffer,
@@ -382,7 +382,7 @@ impl View<'_> {
         Ok(())
     }
 
-    fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
+    pub(crate) fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
         if market != self.settings.market {
             return Err(DropReason::UnknownMarket);
         }

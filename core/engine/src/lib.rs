@@ -51,6 +51,7 @@ mod batch_checks;
 mod batch_queries;
 mod batch_snapshot;
 mod batches;
+mod block_steps;
 mod cancel_steps;
 mod cancelling;
 mod changing;

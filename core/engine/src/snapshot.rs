@@ -9,6 +9,7 @@
 //! batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
 use blake3::Hasher;
+use walras_batch::MarketForm;
 use walras_ledger::Ledger;
 use walras_order_book::{Becomes, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
 use walras_types::{AccountId, AssetId, EngineVersion, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
@@ -109,11 +110,11 @@ impl From<walras_batch::RestoreError> for RestoreError {
 }
 
 /// Batch markets and the ledger, the last parts.
-pub(crate) fn encode_funds(has_pools: bool, batches: &Batches, ledger: &Ledger, sink: &mut impl FnMut(&[u8])) {
-    batches.encode(has_pools, sink);
-    match has_pools {
-        true => ledger.snapshot(sink),
-        false => ledger.snapshot_without_pools(sink),
+pub(crate) fn encode_funds(form: MarketForm, batches: &Batches, ledger: &Ledger, sink: &mut impl FnMut(&[u8])) {
+    batches.encode(form, sink);
+    match form {
+        MarketForm::WithoutPools => ledger.snapshot_without_pools(sink),
+        MarketForm::Pools | MarketForm::Steps => ledger.snapshot(sink),
     }
 }
 
@@ -213,7 +214,7 @@ impl<I: PriceIndex> Engine<I> {
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.nonces = Nonces::decode(r)?.map_err(RestoreError::Contradiction)?;
         let has_pools = version.has_pools();
-        engine.batches = Batches::decode(r, has_pools)?;
+        engine.batches = Batches::decode(r, version.market_form())?;
         let restore = if has_pools { Ledger::restore } else { Ledger::restore_without_pools };
         engine.ledger = restore(&content[r.position()..])?;
         engine.check_restored()?;
@@ -226,7 +227,7 @@ impl<I: PriceIndex> Engine<I> {
 
     fn encode(&self, sink: &mut impl FnMut(&[u8])) {
         self.encode_head(sink);
-        encode_funds(self.version.has_pools(), &self.batches, &self.ledger, sink);
+        encode_funds(self.version.market_form(), &self.batches, &self.ledger, sink);
     }
 
     /// What comes before batch markets and the ledger.

@@ -8,10 +8,14 @@
 //!
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
-//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders.
-//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase and mass cancels go on in very small steps. No release
+//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders;
+//!   blocks of batch markets go on in steps.
+//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps. No release
 //!   goes to it.
 
+use std::num::NonZero;
+
+use walras_batch::MarketForm;
 use walras_types::EngineVersion;
 
 /// The oldest version that this program knows: that of a state before its first entry.
@@ -42,6 +46,14 @@ pub(crate) trait Rules {
     fn cancels_what_stands(self) -> bool;
     /// How much of an uncross, a day's end or a mass cancel one entry does, in orders met.
     fn change_meetings_max(self) -> u32;
+    /// How batch markets are written.
+    fn market_form(self) -> MarketForm;
+    /// Whether blocks that would take long are carried out in steps.
+    fn has_block_steps(self) -> bool;
+    /// How large the work of a block may be at most that is carried out in one entry.
+    fn block_at_once_max(self) -> u64;
+    /// How much one entry does of another.
+    fn block_step_units(self, usual: NonZero<usize>) -> NonZero<usize>;
     /// Whether fees and rebates are whole multiples of two units.
     fn has_even_fees(self) -> bool;
 }
@@ -65,6 +77,26 @@ impl Rules for EngineVersion {
 
     fn change_meetings_max(self) -> u32 {
         if self >= REHEARSAL { 3 } else { u32::MAX }
+    }
+
+    fn market_form(self) -> MarketForm {
+        match (self.has_pools(), self.has_block_steps()) {
+            (false, _) => MarketForm::WithoutPools,
+            (true, false) => MarketForm::Pools,
+            (true, true) => MarketForm::Steps,
+        }
+    }
+
+    fn has_block_steps(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn block_at_once_max(self) -> u64 {
+        if self >= REHEARSAL { 0 } else { u64::MAX }
+    }
+
+    fn block_step_units(self, usual: NonZero<usize>) -> NonZero<usize> {
+        if self >= REHEARSAL { NonZero::<usize>::MIN.saturating_add(6).min(usual) } else { usual }
     }
 
     fn has_even_fees(self) -> bool {

@@ -30,6 +30,8 @@ pub enum BatchCommand {
     Submit(SubmitTransaction),
     /// The leader: close a market's batch.
     Close(CloseBatch),
+    /// The leader: go on with a block that is carried out in steps.
+    Step(StepBlock),
 }
 
 /// A batch market's definition. Its assets are added one by one, see [`AddBatchAsset`].
@@ -190,6 +192,17 @@ impl std::fmt::Debug for SubmitTransaction {
     }
 }
 
+/// Takes the next step of a market's block, as much as one entry does of it. The number lets it be submitted twice: it is applied once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepBlock {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Which block: the next one.
+    pub block: u64,
+    /// How many of its steps came before.
+    pub step: u32,
+}
+
 /// Closes a market's batch: from then on its transactions are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CloseBatch {
@@ -220,6 +233,7 @@ wire_struct!(SetAccountFee { market, fee });
 wire_struct!(SetAccountKey { account, key });
 wire_struct!(SetIssuer { asset, account });
 wire_struct!(CloseBatch { market, block });
+wire_struct!(StepBlock { market, block, step });
 
 wire_enum!(BatchPhase, "batch phase 0 (closed) or 1 (open)" { Closed = 0, Open = 1 });
 wire_enum!(Intake, "intake 0 (filter) or 1 (reserve)" { Filter = 0, Reserve = 1 });

@@ -42,7 +42,7 @@ impl Command {
             Self::Session(SessionCommand::Close(c)) => CommandClass::CloseSession(c.session),
             Self::Instrument(_) | Self::Account(_) | Self::BatchMarket(_) => CommandClass::Operator,
             Self::Batch(BatchCommand::Submit(_)) => CommandClass::Transaction,
-            Self::Batch(BatchCommand::Close(_)) => CommandClass::Leader,
+            Self::Batch(BatchCommand::Close(_) | BatchCommand::Step(_)) => CommandClass::Leader,
             Self::Shard(c) => c.class(),
             Self::Venue(c) => c.class(),
             Self::Invalid(_) => CommandClass::Invalid,
@@ -95,7 +95,7 @@ impl Command {
             Self::Batch(BatchCommand::Submit(c)) => Some(c.account()),
             Self::Shard(c) => c.account(),
             Self::Invalid(c) => c.account,
-            Self::Session(SessionCommand::Close(_)) | Self::Batch(BatchCommand::Close(_)) => None,
+            Self::Session(SessionCommand::Close(_)) | Self::Batch(BatchCommand::Close(_) | BatchCommand::Step(_)) => None,
             Self::Instrument(_) | Self::Account(_) | Self::BatchMarket(_) | Self::Venue(_) => None,
         }
     }
@@ -105,7 +105,9 @@ impl Command {
     #[inline]
     pub const fn since(&self) -> EngineVersion {
         match self {
-            Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_)) => EngineVersion(13),
+            Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_)) | Self::Batch(BatchCommand::Step(_)) => {
+                EngineVersion(13)
+            }
             _ => EngineVersion(0),
         }
     }

@@ -169,6 +169,7 @@ fn commands() -> Vec<Row> {
     rows.extend([
         (Command::Batch(BatchCommand::Submit(submit())), 9, Transaction),
         (Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 1 })), 10, Leader),
+        (Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 1, step: 2 })), 39, Leader),
     ]);
     rows.extend(
         [

@@ -62,7 +62,7 @@ pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook 
         assets: view.assets.to_vec(),
         account_fee: view.account_fee,
         collected: view.collected,
-        closed_block: view.closed.map(|place| place.number),
+        closed_block: view.is_under_way.then_some(view.next_block),
         standing_offers: feed.map_or(0, BatchFeed::standing_offers),
         last: feed.and_then(|feed| feed.blocks().next_back().cloned()),
         idle_blocks: feed
@@ -81,7 +81,7 @@ pub(crate) fn batch_push(engine: &Engine, feed: &BatchFeed, after: Option<u64>) 
         market: feed.market(),
         snapshot: after.is_none(),
         collected: view.collected,
-        closed_block: view.closed.map(|place| place.number),
+        closed_block: view.is_under_way.then_some(view.next_block),
         assets: view.assets.to_vec(),
         blocks,
     })
@@ -122,8 +122,8 @@ pub fn transaction_outcomes(
     let stage = |outcome: &TransactionOutcome| match (outcome.dropped, engine.batch_market(outcome.market)) {
         (Some(reason), _) => TransactionStage::Dropped(reason),
         (None, Some(view)) if outcome.block > view.next_block => TransactionStage::Collected,
-        (None, Some(view)) if outcome.block == view.next_block && view.closed.is_none() => TransactionStage::Collected,
-        (None, Some(view)) if outcome.block == view.next_block => TransactionStage::Kept,
+        (None, Some(view)) if outcome.block == view.next_block && view.is_judged => TransactionStage::Kept,
+        (None, Some(view)) if outcome.block == view.next_block => TransactionStage::Collected,
         (None, _) => TransactionStage::Cleared,
     };
     market.offers().outcomes_newest_first(account).map(|outcome| (stage(&outcome), outcome)).collect()

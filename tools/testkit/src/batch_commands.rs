@@ -12,7 +12,7 @@ use walras_types::{
 use walras_wire::batch::{BlockProposal, BlockRoots, PoolSideWire, PoolTradeWire, SignedTransaction};
 use walras_wire::{
     AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command, SetAccountFee,
-    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction, VenueCommand,
+    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, StepBlock, SubmitTransaction, VenueCommand,
 };
 
 use crate::Choices;
@@ -99,6 +99,13 @@ pub fn opening(c: &mut Choices<'_>) -> Vec<Command> {
 /// Any command of batch markets; most take effect.
 pub fn command<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>) -> Command {
     let market = market(c);
+    if let Some(next) = engine.next_block_step(market)
+        && c.below(3) > 0
+    {
+        let block = engine.batch_market(market).map_or(1, |market| market.next_block);
+        let step = if c.one_in(12) { c.any() as u32 } else { next.number };
+        return Command::Batch(BatchCommand::Step(StepBlock { market, block, step }));
+    }
     match c.weighted(&[40, 8, 2, 1, 1, 1, 1, 1, 1]) {
         0 => submit(c, engine, market),
         1 => {

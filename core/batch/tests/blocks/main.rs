@@ -13,4 +13,5 @@ mod light_parts;
 mod pools;
 mod properties;
 mod quality;
+mod steps;
 mod world;

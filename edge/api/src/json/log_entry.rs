@@ -15,7 +15,7 @@ use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
     Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel,
     NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
-    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer, VenueCommand,
 };
 
 use super::batches::hex;
@@ -213,6 +213,11 @@ fn command(command: &Command) -> Value {
         Command::Batch(BatchCommand::Close(c)) => {
             let CloseBatch { market, block } = c;
             ("close_batch", object([("batch_market_id", Some(market.0.into())), ("block", Some(number(*block)))]))
+        }
+        Command::Batch(BatchCommand::Step(c)) => {
+            let StepBlock { market, block, step } = c;
+            let (market, block) = (Some(market.0.into()), Some(number(*block)));
+            ("step_block", object([("batch_market_id", market), ("block", block), ("step", Some((*step).into()))]))
         }
         Command::Shard(c) => shards::command(c),
     };

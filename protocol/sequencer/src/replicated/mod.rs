@@ -367,6 +367,7 @@ impl<O> ReplicatedSequencer<O> {
             match step {
                 // Where it is not taken it is submitted again after a while.
                 BatchStep::Close(close) => drop(self.submit(now, None, &Command::Batch(BatchCommand::Close(close)), None)),
+                BatchStep::Step(step) => drop(self.submit(now, None, &Command::Batch(BatchCommand::Step(step)), None)),
                 BatchStep::Solve(job) => host.solve(job),
             }
         }
@@ -931,9 +932,10 @@ impl<O> ReplicatedSequencer<O> {
         }
         self.events.clear();
         let numbered = entry.apply(&mut self.engine, &mut self.events);
-        if matches!(entry.content, Content::Clearing(_)) {
+        if matches!(entry.content, Content::Clearing(_) | Content::Command(Command::Batch(BatchCommand::Step(_)))) {
             self.driver.on_events(self.driven_ns, &self.events);
         }
+        self.engine.take_block_jobs().into_iter().for_each(|job| host.run(job));
         if let Some(collecting) = &mut self.collecting {
             for event in &self.events {
                 if let Event::Session(SessionEvent::Closed(closed)) = event {

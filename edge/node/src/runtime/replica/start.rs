@@ -48,7 +48,7 @@ use super::waiters::Waiters;
 use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread, Stopping};
 use crate::program::engine_newest;
 use crate::runtime::archive;
-use crate::runtime::batches::{Declared, Solver};
+use crate::runtime::batches::{BlockThread, Declared, Solver};
 use crate::runtime::entry_ports::{self, EntryPorts};
 use crate::runtime::fair_clock::FairClock;
 use crate::runtime::fix_market_data::{self, FixMarketData};
@@ -393,6 +393,7 @@ impl ReplicaVenue {
             status: status.clone(),
             cluster: cluster.clone(),
             solver: Solver::start(data, doorbell.clone()).map_err(RecoveryError::Thread)?,
+            blocks: BlockThread::start(threads, doorbell.clone()).map_err(RecoveryError::Thread)?,
             verifying: Verifying::new(signatures.clone(), doorbell.clone()),
             poll,
             alarm,

@@ -10,7 +10,7 @@ use walras_wire::batch::{
 };
 use walras_wire::{
     AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SubmitTransaction,
+    StepBlock, SubmitTransaction,
 };
 
 use super::*;
@@ -74,6 +74,7 @@ pub(super) fn commands() -> Vec<Command> {
         Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })),
         Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset, account })),
         Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 12 })),
+        Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 12, step: 345 })),
     ];
     all.extend(operations.map(submit));
     all
@@ -131,6 +132,11 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
             ))
         }
         "close_batch" => Command::Batch(BatchCommand::Close(CloseBatch { market: market(f), block: f.number("block") })),
+        "step_block" => Command::Batch(BatchCommand::Step(StepBlock {
+            market: market(f),
+            block: f.number("block"),
+            step: f.number("step").try_into().unwrap(),
+        })),
         _ => return None,
     })
 }
