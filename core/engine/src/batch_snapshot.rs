@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use walras_batch::{Accounts, Batch, BlockHeader, Roots, check_restored};
+use walras_clearing::Edition;
 use walras_ledger::Ledger;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{BATCH_MARKETS_MAX, BATCH_VENUE_ASSETS_MAX};
@@ -30,7 +31,7 @@ impl Batches {
         self.markets.iter().for_each(|state| state.encode(has_pools, sink));
     }
 
-    pub(crate) fn decode(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
+    pub(crate) fn decode(r: &mut Reader<'_>, has_pools: bool, edition: Edition) -> Result<Self, RestoreError> {
         let mut batches = Self::new();
         batches.accounts = Accounts::restore(behind_length(r)?)?;
         let count = r.u32()?;
@@ -38,7 +39,7 @@ impl Batches {
             return Err(RestoreError::Contradiction("how many batch markets there are"));
         }
         for _ in 0..count {
-            batches.markets.push(BatchMarketState::decode(r, has_pools)?);
+            batches.markets.push(BatchMarketState::decode(r, has_pools, edition)?);
         }
         Ok(batches)
     }
@@ -112,8 +113,8 @@ impl<I: PriceIndex> Engine<I> {
 
 impl BatchMarketState {
     fn encode(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
-        // The names follow from what is collected; outcomes are no part of the state.
-        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
+        // The names follow from what is collected, the edition from the engine's version; outcomes are no part of the state.
+        let Self { spec, edition: _, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
         put(sink, |w| {
             spec.put(w);
             phase.put(w);
@@ -142,8 +143,8 @@ impl BatchMarketState {
         });
     }
 
-    fn decode(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
-        let mut state = Self::new(BatchMarketSpec::get(r)?);
+    fn decode(r: &mut Reader<'_>, has_pools: bool, edition: Edition) -> Result<Self, RestoreError> {
+        let mut state = Self::new(BatchMarketSpec::get(r)?, edition);
         state.phase = BatchPhase::get(r)?;
         for _ in 0..r.u32()? {
             state.assets.push(AssetId::get(r)?);
@@ -151,6 +152,9 @@ impl BatchMarketState {
         state.account_fee = FeeInForce { now: Wire::get(r)?, next: Wire::get(r)? };
         let restore = if has_pools { Batch::restore } else { Batch::restore_without_pools };
         state.batch = if flag(r)? { Some(restore(behind_length(r)?)?) } else { None };
+        if let Some(batch) = &mut state.batch {
+            batch.set_edition(edition);
+        }
         for _ in 0..r.u32()? {
             let transaction = BatchTransaction::get(r)?;
             state.names.insert(OfferName { account: transaction.account, sequence: transaction.sequence }.number());

@@ -77,10 +77,10 @@ impl Batches {
 impl BatchMarketState {
     /// The names follow from what is collected.
     fn for_snapshot(&self) -> Self {
-        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
+        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _, edition } = self;
         let batch = batch.as_ref().map(walras_batch::Batch::for_snapshot);
         let (assets, collected, last) = (assets.clone(), collected.clone(), last.clone());
         let (phase, account_fee, dropped) = (*phase, *account_fee, *dropped);
-        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec) }
+        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec, *edition) }
     }
 }

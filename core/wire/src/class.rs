@@ -106,6 +106,7 @@ impl Command {
     pub const fn since(&self) -> EngineVersion {
         match self {
             Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_)) => EngineVersion(13),
+            Self::Batch(BatchCommand::Submit(submit)) if submit.sets_key() => EngineVersion(13),
             _ => EngineVersion(0),
         }
     }
