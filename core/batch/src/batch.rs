@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use walras_clearing::{AssetIndex, BatchMarket, Offer, OfferKey, Pair};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
 use walras_types::{AccountFee, AccountId, Amount, AssetId, OfferName, PublicKey};
 
@@ -68,11 +68,20 @@ pub(crate) struct ClosedBatch {
     pub(crate) pool_changes: Vec<PoolChange>,
     /// Of accounts to be created, in the order of (asking account, number).
     pub(crate) keys: Vec<PublicKey>,
+    /// Accounts that get another key, and which: follows from the transactions.
+    pub(crate) new_keys: Vec<(AccountId, PublicKey)>,
     /// Accounts whose transactions are kept, in ascending order, and how many of each.
     pub(crate) senders: Vec<(AccountId, u32)>,
     /// What came into the market and went out of it. No part of the state: only the tries follow it.
     pub(crate) added: ByPair<Offer>,
     pub(crate) removed: ByPair<OfferKey>,
+}
+
+impl ClosedBatch {
+    /// Keys that accounts are to have: those of accounts to be created, then others.
+    pub(crate) fn all_keys(&self) -> impl Iterator<Item = &PublicKey> {
+        self.keys.iter().chain(self.new_keys.iter().map(|(_, key)| key))
+    }
 }
 
 impl Batch {
@@ -126,6 +135,11 @@ impl Batch {
     /// Sets what each account costs that a transaction of the next batch to be closed opens. A batch that is closed already costs what it did.
     pub const fn set_account_fee(&mut self, fee: Option<AccountFee>) {
         self.settings.account_fee = fee;
+    }
+
+    /// Sets how the market's rules are read. A snapshot does not say it: the engine's version does, to whoever restores one.
+    pub const fn set_edition(&mut self, edition: Edition) {
+        self.settings.rules.edition = edition;
     }
 
     /// What stands: of a closed batch with its new offers and without the cancelled ones. What a solver is to see.

@@ -41,6 +41,8 @@ pub struct Cleared {
     pub effects: Vec<Effect>,
     /// Accounts that were created, with their keys.
     pub created: Vec<(AccountId, PublicKey)>,
+    /// Accounts that set another key, and which, in ascending order of the accounts. Until here the key before signs.
+    pub new_keys: Vec<(AccountId, PublicKey)>,
     /// What should have traded and did not.
     pub shortfall: Shortfall,
 }
@@ -76,8 +78,8 @@ impl Batch {
                 self.number += 1;
                 self.parent = cleared.roots.state;
                 self.steps = Steps::default();
-                let ClosedBatch { effects, pool_changes, .. } = Arc::unwrap_or_clone(closed);
-                Ok(Cleared { effects, pool_changes, ..cleared })
+                let ClosedBatch { effects, pool_changes, new_keys, .. } = Arc::unwrap_or_clone(closed);
+                Ok(Cleared { effects, pool_changes, new_keys, ..cleared })
             }
             Err(rejected) => {
                 self.closed = Some(closed);
@@ -112,6 +114,7 @@ impl Batch {
         let mut touched = move_balances(ledger, assets, &traded, &closed.effects, pool_moves, Way::Forth, threads);
         let known_count = accounts.last.len();
         let created = create_accounts(ledger, accounts, &closed.keys);
+        let keys_before = set_keys(accounts, &closed.new_keys);
         let mut others = AccountSet::with_room(ledger.account_count());
         closed.senders.iter().for_each(|(account, _)| others.insert(*account));
         created.iter().for_each(|(account, _)| others.insert(*account));
@@ -146,15 +149,15 @@ impl Batch {
         if let Some(expected) = &block.expected
             && let Err(rejected) = check_roots(&roots, expected)
         {
-            let done = Done { traded, pools_traded, pools_before, known_count, created_count: created.len() };
+            let done = Done { traded, pools_traded, pools_before, known_count, created_count: created.len(), keys_before };
             self.undo(ledger, accounts, closed, done, threads);
             hash_accounts(ledger, accounts, &changed, threads);
             return Err(rejected);
         }
         let touched = touched_root.0;
-        let (effects, pool_changes) = (Vec::new(), Vec::new());
+        let (effects, pool_changes, new_keys) = (Vec::new(), Vec::new(), Vec::new());
         let pools_traded = names;
-        Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall })
+        Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, new_keys, shortfall })
     }
 
     pub(crate) fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
@@ -170,13 +173,14 @@ impl Batch {
 
     /// Undoes what was done before the roots were known.
     fn undo(&mut self, ledger: &mut Ledger, accounts: &mut Accounts, closed: &ClosedBatch, done: Done, threads: NonZero<usize>) {
-        let Done { traded, pools_traded, pools_before, known_count, created_count } = done;
+        let Done { traded, pools_traded, pools_before, known_count, created_count, keys_before } = done;
+        keys_before.iter().for_each(|(account, key)| accounts.keys.put_back(*account, *key));
         for _ in 0..created_count {
             ledger.uncreate_account();
         }
         accounts.last.resize(known_count, 0);
         accounts.keys.resize(known_count);
-        accounts.keys.expect_all(&closed.keys);
+        accounts.keys.expect_all(closed.all_keys());
         let pool_moves = PoolMoves { traded: &pools_traded, changes: &closed.pool_changes };
         move_balances(ledger, &self.settings.assets, &traded, &closed.effects, pool_moves, Way::Back, threads);
         let market = Arc::make_mut(&mut self.market);
@@ -202,6 +206,8 @@ struct Done {
     pools_before: Vec<Pool>,
     known_count: usize,
     created_count: usize,
+    /// Of accounts that got another key.
+    keys_before: Vec<(AccountId, Option<PublicKey>)>,
 }
 
 /// Creates the accounts of these keys, in their order.
@@ -215,6 +221,16 @@ fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicK
         created.push((account, *key));
     }
     created
+}
+
+/// Gives accounts other keys. Says which they had.
+fn set_keys(accounts: &mut Accounts, keys: &[(AccountId, PublicKey)]) -> Vec<(AccountId, Option<PublicKey>)> {
+    let mut before = Vec::with_capacity(keys.len());
+    for (account, key) in keys {
+        before.push((*account, accounts.keys.get(*account)));
+        accounts.keys.set(*account, *key);
+    }
+    before
 }
 
 pub(crate) fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {

@@ -83,7 +83,8 @@ impl Batch {
             ledger.issue_reserved(issue.account, issue.asset, issue.amount).expect("the supply has room for what is kept");
         }
         let keys: Vec<PublicKey> = outcomes.iter().flat_map(|outcome| &outcome.keys).copied().collect();
-        accounts.keys.expect_all(&keys);
+        let new_keys: Vec<(AccountId, PublicKey)> = outcomes.iter().flat_map(|outcome| &outcome.new_keys).copied().collect();
+        accounts.keys.expect_all(keys.iter().chain(new_keys.iter().map(|(_, key)| key)));
         let senders: Vec<(AccountId, u32)> = outcomes.iter().flat_map(|outcome| &outcome.senders).copied().collect();
         if ledger.tracks_changes() {
             // Another market's block may be cleared before this one, and numbers are hashed with their accounts.
@@ -104,6 +105,7 @@ impl Batch {
             effects,
             pool_changes,
             keys,
+            new_keys,
             senders,
             added,
             removed,
@@ -494,7 +496,7 @@ fn untangle(
         let Some(taken) = states.get_mut(&transaction.account) else { continue };
         let available = |asset: AssetId| Some(ledger.balance(transaction.account, asset)?.available);
         let key = match &transaction.operation {
-            BatchOperation::CreateAccount(key) => Some(*key),
+            BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => Some(*key),
             _ => None,
         };
         if key.is_some_and(|key| given.contains(&key)) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Pool, Rules};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Pool, Rules};
 use walras_ledger::Ledger;
 use walras_types::limits::{
     ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, POOLS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
@@ -172,7 +172,7 @@ impl Batch {
         self.snapshot_as(MarketForm::Pools, sink);
     }
 
-    /// The market that [`Self::snapshot`] gave.
+    /// The market that [`Self::snapshot`] gave, with rules of [`Edition::NEWEST`]: see [`Self::set_edition`].
     ///
     /// # Errors
     /// See [`RestoreError`].
@@ -198,7 +198,7 @@ impl Batch {
             1 => LowerBounds::BestEffort,
             _ => return Err(RestoreError::OutOfRange),
         };
-        let rules = Rules { commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
+        let rules = Rules { edition: Edition::NEWEST, commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
         let quality = QualityMax { gap_ppb: r.u32()?, unserved_ppb: r.u32()? };
         let asset_count = r.count(BATCH_ASSETS_MAX, 4)?;
         let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
@@ -374,19 +374,33 @@ impl ClosedBatch {
         if !effects.is_sorted_by_key(|effect| effect.asset) || !senders.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(RestoreError::Order);
         }
-        check_kept(&transactions, &senders, &keys, &pool_changes)?;
+        let new_keys = check_kept(&transactions, &senders, &keys, &pool_changes)?;
         let (added, removed) = (ByPair::default(), ByPair::default());
-        Ok(Self { batch_hash, kept_count, transactions, account_fee, effects, pool_changes, keys, senders, added, removed })
+        Ok(Self {
+            batch_hash,
+            kept_count,
+            transactions,
+            account_fee,
+            effects,
+            pool_changes,
+            keys,
+            new_keys,
+            senders,
+            added,
+            removed,
+        })
     }
 }
 
-/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys and for what pools get and give.
+/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys and for what pools get and give. Says
+/// which accounts get another key.
 fn check_kept(
     transactions: &[u8],
     senders: &[(AccountId, u32)],
     keys: &[PublicKey],
     pool_changes: &[PoolChange],
-) -> Result<(), RestoreError> {
+) -> Result<Vec<(AccountId, PublicKey)>, RestoreError> {
+    let mut new_keys = Vec::<(AccountId, PublicKey)>::new();
     let mut changes = pool_changes.iter().peekable();
     let (mut rest, mut last, mut sent, mut asked) = (transactions, None, Vec::<(AccountId, u32)>::new(), Vec::new());
     while !rest.is_empty() {
@@ -401,6 +415,10 @@ fn check_kept(
         let name = OfferName { account, sequence };
         match operation {
             BatchOperation::CreateAccount(key) => asked.push(key),
+            BatchOperation::SetKey(key) => {
+                in_order(new_keys.last().is_none_or(|(last, _)| *last < account))?;
+                new_keys.push((account, key));
+            }
             BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
                 let is_of_this = |change: &&PoolChange| change.by == name && change.kind != PoolChangeKind::Closed;
                 changes.next_if(is_of_this).ok_or(RestoreError::Contradiction("what comes into a pool"))?;
@@ -410,7 +428,7 @@ fn check_kept(
     }
     let is_closed = |change: &PoolChange| change.kind == PoolChangeKind::Closed;
     let agrees = sent == senders && asked == keys && changes.all(is_closed);
-    if agrees { Ok(()) } else { Err(RestoreError::Contradiction("the transactions of a closed batch")) }
+    if agrees { Ok(new_keys) } else { Err(RestoreError::Contradiction("the transactions of a closed batch")) }
 }
 
 impl Accounts {

@@ -28,7 +28,7 @@ impl<I: PriceIndex> Engine<I> {
             if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
         };
         match &transaction.operation {
-            BatchOperation::CreateAccount(_) => Ok(()),
+            BatchOperation::CreateAccount(_) | BatchOperation::SetKey(_) => Ok(()),
             BatchOperation::CreateOffer(create) => {
                 traded(create.sell, create.buy)?;
                 of_some(create.sell, create.amount)?;

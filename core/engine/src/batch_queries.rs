@@ -77,7 +77,7 @@ impl<I: PriceIndex> Engine<I> {
     pub fn batch_to_clear(&self, market: BatchMarketId) -> Option<(BlockPlace, Arc<BatchMarket>, Rules, QualityMax)> {
         let state = self.batches.market(market).ok()?;
         let batch = state.batch.as_ref()?;
-        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec), state.spec.quality))
+        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec, state.edition), state.spec.quality))
     }
 
     /// The key that signs an account's transactions.

@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 
 use walras_batch::{Accounts, Batch, BlockHeader, MarketForm, Roots, check_restored};
+use walras_clearing::Edition;
 use walras_ledger::Ledger;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{BATCH_MARKETS_MAX, BATCH_VENUE_ASSETS_MAX};
@@ -30,7 +31,7 @@ impl Batches {
         self.markets.iter().for_each(|state| state.encode(form, sink));
     }
 
-    pub(crate) fn decode(r: &mut Reader<'_>, form: MarketForm) -> Result<Self, RestoreError> {
+    pub(crate) fn decode(r: &mut Reader<'_>, form: MarketForm, edition: Edition) -> Result<Self, RestoreError> {
         let mut batches = Self::new();
         batches.accounts = Accounts::restore(behind_length(r)?)?;
         let count = r.u32()?;
@@ -38,7 +39,7 @@ impl Batches {
             return Err(RestoreError::Contradiction("how many batch markets there are"));
         }
         for _ in 0..count {
-            batches.markets.push(BatchMarketState::decode(r, form)?);
+            batches.markets.push(BatchMarketState::decode(r, form, edition)?);
         }
         let hashing = batches.markets.iter().filter_map(|state| state.batch.as_ref()).filter(|batch| batch.is_hashing());
         match hashing.count() {
@@ -121,7 +122,7 @@ impl<I: PriceIndex> Engine<I> {
 
 impl BatchMarketState {
     fn encode(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
-        // The names follow from what is collected; outcomes are no part of the state.
+        // The names follow from what is collected, the edition from the engine's version; outcomes are no part of the state.
         let Self { spec, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
         let collected = &collected.transactions;
         put(sink, |w| {
@@ -149,14 +150,17 @@ impl BatchMarketState {
         });
     }
 
-    fn decode(r: &mut Reader<'_>, form: MarketForm) -> Result<Self, RestoreError> {
-        let mut state = Self::new(BatchMarketSpec::get(r)?);
+    fn decode(r: &mut Reader<'_>, form: MarketForm, edition: Edition) -> Result<Self, RestoreError> {
+        let mut state = Self::new(BatchMarketSpec::get(r)?, edition);
         state.phase = BatchPhase::get(r)?;
         for _ in 0..r.u32()? {
             state.assets.push(AssetId::get(r)?);
         }
         state.account_fee = FeeInForce { now: Wire::get(r)?, next: Wire::get(r)? };
         state.batch = if flag(r)? { Some(Batch::restore_as(form, behind_length(r)?)?) } else { None };
+        if let Some(batch) = &mut state.batch {
+            batch.set_edition(edition);
+        }
         for _ in 0..r.u32()? {
             if !state.collect(BatchTransaction::get(r)?) {
                 return Err(RestoreError::Contradiction("a transaction's name"));

@@ -8,7 +8,7 @@ use walras_batch::{
     AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Collected, Effect, FillMove, Outcomes,
     PoolChange, PoolChangeKind, ProposedClearing, Quality, Roots, Then, threads_worth,
 };
-use walras_clearing::{Offer, Pair, PoolTraded as TradedByPool, Rules};
+use walras_clearing::{Edition, Offer, Pair, PoolTraded as TradedByPool, Rules};
 use walras_ledger::AccountSet;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{
@@ -53,6 +53,8 @@ pub(crate) struct Batches {
 /// A batch market as it stands.
 pub(crate) struct BatchMarketState {
     pub(crate) spec: BatchMarketSpec,
+    /// How its rules are read. Follows from the engine's version.
+    pub(crate) edition: Edition,
     pub(crate) phase: BatchPhase,
     pub(crate) assets: Vec<AssetId>,
     /// What each account costs that a transaction opens.
@@ -114,15 +116,21 @@ impl Batches {
         self.markets.get(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)
     }
 
+    /// Reads the rules of all markets by this edition.
+    pub(crate) fn follow(&mut self, edition: Edition) {
+        self.markets.iter_mut().for_each(|market| market.follow(edition));
+    }
+
     fn market_mut(&mut self, market: BatchMarketId) -> Result<&mut BatchMarketState, RejectReason> {
         self.markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)
     }
 }
 
 impl BatchMarketState {
-    pub(crate) fn new(spec: BatchMarketSpec) -> Self {
+    pub(crate) fn new(spec: BatchMarketSpec, edition: Edition) -> Self {
         Self {
             spec,
+            edition,
             phase: BatchPhase::Closed,
             assets: Vec::new(),
             account_fee: FeeInForce::default(),
@@ -147,7 +155,7 @@ impl BatchMarketState {
         BatchSettings {
             market: self.spec.market,
             assets: self.assets.clone(),
-            rules: rules(&self.spec),
+            rules: rules(&self.spec, self.edition),
             quality: self.spec.quality,
             account_fee: self.account_fee.now,
         }
@@ -167,7 +175,7 @@ impl BatchMarketState {
         if self.collected.names.contains_key(&name) {
             return false;
         }
-        if let BatchOperation::CreateAccount(key) = operation
+        if let BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) = operation
             && !self.keys_asked.insert(key)
         {
             self.collected.keys_twice.insert(key);
@@ -188,6 +196,14 @@ impl BatchMarketState {
         self.collected.names.contains_key(&name) || self.batch.as_ref().is_some_and(|batch| batch.waits_to_be_judged(name))
     }
 
+    /// Reads the rules by this edition from the next block on.
+    fn follow(&mut self, edition: Edition) {
+        self.edition = edition;
+        if let Some(batch) = &mut self.batch {
+            batch.set_edition(edition);
+        }
+    }
+
     /// Lets what accounts are to cost be what they cost: where nothing is collected yet.
     pub(crate) fn begin_fee(&mut self) {
         self.account_fee.now = self.account_fee.next;
@@ -198,15 +214,15 @@ impl BatchMarketState {
 }
 
 /// By what the proposed clearings of a market are measured.
-pub(crate) fn rules(spec: &BatchMarketSpec) -> Rules {
-    Rules { commission: spec.commission, mu: spec.mu, lower_bounds: spec.lower_bounds }
+pub(crate) fn rules(spec: &BatchMarketSpec, edition: Edition) -> Rules {
+    Rules { edition, commission: spec.commission, mu: spec.mu, lower_bounds: spec.lower_bounds }
 }
 
 /// Whether every field of a definition is in its documented range and they go together.
 pub(crate) fn is_possible(spec: &BatchMarketSpec) -> bool {
     let most = 1..=BATCH_VENUE_TRANSACTIONS_MAX;
     let is_lively = is_interval(spec.interval_ns) && most.contains(&spec.transactions_max);
-    is_lively && rules(spec).leave_freedom() && spec.quality.is_possible()
+    is_lively && rules(spec, Edition::NEWEST).leave_freedom() && spec.quality.is_possible()
 }
 
 fn is_interval(interval_ns: u64) -> bool {
@@ -254,7 +270,7 @@ impl<I: PriceIndex> Engine<I> {
         if !is_possible(spec) {
             return Err(RejectReason::BatchRulesInvalid);
         }
-        self.batches.markets.push(BatchMarketState::new(*spec));
+        self.batches.markets.push(BatchMarketState::new(*spec, self.version.batch_edition()));
         events.push(Event::BatchMarket(BatchMarketEvent::Created(*spec)));
         Ok(())
     }
@@ -378,6 +394,9 @@ impl<I: PriceIndex> Engine<I> {
         if !has_pools && is_of_a_pool(&transaction.operation) {
             return Err(RejectReason::NeedsLaterVersion);
         }
+        if !self.version.has_key_changes() && matches!(transaction.operation, BatchOperation::SetKey(_)) {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
         if has_shards && matches!(transaction.operation, BatchOperation::CreateAccount(_)) {
             return Err(RejectReason::AccountsByOperator);
         }
@@ -474,8 +493,19 @@ impl<I: PriceIndex> Engine<I> {
         let batch = state.batch.as_mut().ok_or(BlockRejected::NothingClosed)?;
         let threads = batch.threads_worth_clearing(*threads);
         let cleared = batch.clear(&mut self.ledger, accounts, &ProposedClearing::from(block), threads)?;
-        let Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall: _ } =
-            cleared;
+        let Cleared {
+            header,
+            roots,
+            touched,
+            outcomes,
+            traded,
+            pools_traded,
+            pool_changes,
+            effects,
+            created,
+            new_keys,
+            shortfall: _,
+        } = cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
         for fill in traded.iter().flat_map(FillMove::all_of) {
             tell_traded(block.market, assets_of(&state.assets, fill.pair), &fill, events);
@@ -489,6 +519,9 @@ impl<I: PriceIndex> Engine<I> {
             self.statuses.push(AccountStatus::Active);
             self.transfers.push(None);
             events.push(Event::Account(AccountEvent::Created(account)));
+            events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
+        }
+        for (account, key) in new_keys {
             events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
         }
         events.push(told_of_block(&header, &roots, offers_traded));
@@ -507,7 +540,11 @@ fn named_market(transaction: &BatchTransaction) -> Option<BatchMarketId> {
         BatchOperation::CreatePool(create) => Some(create.market),
         BatchOperation::DepositToPool(deposit) => Some(deposit.market),
         BatchOperation::WithdrawFromPool(withdraw) => Some(withdraw.market),
-        BatchOperation::CreateAccount(_) | BatchOperation::Payment(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => None,
+        BatchOperation::CreateAccount(_)
+        | BatchOperation::Payment(_)
+        | BatchOperation::Issue(_)
+        | BatchOperation::Burn(_)
+        | BatchOperation::SetKey(_) => None,
     }
 }
 

@@ -117,6 +117,9 @@ impl<I: PriceIndex> Engine<I> {
                     events.push(Event::Account(AccountEvent::Created(*account)));
                     events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account: *account, key: *key })));
                 }
+                Moved::KeySet(account, key) => {
+                    events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account: *account, key: *key })));
+                }
             }
         }
     }

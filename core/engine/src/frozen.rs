@@ -77,11 +77,11 @@ impl Batches {
 impl BatchMarketState {
     /// The names follow from what is collected.
     fn for_snapshot(&self) -> Self {
-        let Self { spec, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
+        let Self { spec, edition, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
         let batch = batch.as_ref().map(walras_batch::Batch::for_snapshot);
         let collected = Collected { transactions: collected.transactions.clone(), ..Collected::default() };
         let (assets, last) = (assets.clone(), last.clone());
         let (phase, account_fee, dropped) = (*phase, *account_fee, *dropped);
-        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec) }
+        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec, *edition) }
     }
 }

@@ -214,7 +214,7 @@ impl<I: PriceIndex> Engine<I> {
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.nonces = Nonces::decode(r)?.map_err(RestoreError::Contradiction)?;
         let has_pools = version.has_pools();
-        engine.batches = Batches::decode(r, version.market_form())?;
+        engine.batches = Batches::decode(r, version.market_form(), version.batch_edition())?;
         let restore = if has_pools { Ledger::restore } else { Ledger::restore_without_pools };
         engine.ledger = restore(&content[r.position()..])?;
         engine.check_restored()?;

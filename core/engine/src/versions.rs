@@ -8,14 +8,16 @@
 //!
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
-//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders;
-//!   blocks of batch markets go on in steps.
+//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders. Blocks of
+//!   batch markets go on in steps; a limit holds in them where whole units keep it ([`Edition::Second`]), and accounts set their own
+//!   keys.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps. No release
 //!   goes to it.
 
 use std::num::NonZero;
 
 use walras_batch::MarketForm;
+use walras_clearing::Edition;
 use walras_types::EngineVersion;
 
 /// The oldest version that this program knows: that of a state before its first entry.
@@ -44,6 +46,10 @@ pub(crate) trait Rules {
     fn has_phase_steps(self) -> bool;
     /// Whether a mass cancel keeps its place in the account's orders, instead of a list of them.
     fn cancels_what_stands(self) -> bool;
+    /// Whether accounts set their own keys by transactions of batch markets.
+    fn has_key_changes(self) -> bool;
+    /// How the rules of batch markets are read.
+    fn batch_edition(self) -> Edition;
     /// How much of an uncross, a day's end or a mass cancel one entry does, in orders met.
     fn change_meetings_max(self) -> u32;
     /// How batch markets are written.
@@ -73,6 +79,14 @@ impl Rules for EngineVersion {
 
     fn cancels_what_stands(self) -> bool {
         self >= EngineVersion(13)
+    }
+
+    fn has_key_changes(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn batch_edition(self) -> Edition {
+        if self >= EngineVersion(13) { Edition::Second } else { Edition::First }
     }
 
     fn change_meetings_max(self) -> u32 {

@@ -5,7 +5,9 @@ use walras_types::{
     QualityMax, Symbol,
 };
 
-use crate::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction};
+use crate::batch::{
+    HEAD_BYTES, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction,
+};
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 
 /// What the operator asks of the rules of batch markets.
@@ -164,6 +166,11 @@ impl SubmitTransaction {
     #[must_use]
     pub fn transaction_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Whether it sets its account's key.
+    pub(crate) const fn sets_key(&self) -> bool {
+        self.bytes[HEAD_BYTES - 1] == SET_KEY
     }
 
     /// What is said to be its account's signature.

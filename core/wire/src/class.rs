@@ -108,6 +108,7 @@ impl Command {
             Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_)) | Self::Batch(BatchCommand::Step(_)) => {
                 EngineVersion(13)
             }
+            Self::Batch(BatchCommand::Submit(submit)) if submit.sets_key() => EngineVersion(13),
             _ => EngineVersion(0),
         }
     }

@@ -142,14 +142,15 @@ fn submit<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>, market: BatchM
     };
     let (sell, buy) = (asset(c), asset(c));
     let named = if c.one_in(20) { BatchMarketId(c.below(3) as u16) } else { market };
-    let operation = match c.weighted(&[20, 6, 4, 2, 2, 2, 6]) {
+    let operation = match c.weighted(&[20, 6, 4, 2, 2, 2, 6, 2]) {
         0 => BatchOperation::CreateOffer(CreateOffer { market: named, sell, buy, amount: amount(c), limit: limit(c) }),
         1 => standing(c, engine, named, account).map_or(BatchOperation::CreateAccount(key(c)), BatchOperation::CancelOffer),
         2 => BatchOperation::Payment(Payment { to: self::account(c), asset: sell, amount: amount(c) }),
         3 => BatchOperation::CreateAccount(PublicKey([c.byte(); 32])),
         4 => BatchOperation::Issue(IssuedAmount { asset: sell, amount: amount(c) }),
         5 => BatchOperation::Burn(IssuedAmount { asset: sell, amount: amount(c) }),
-        _ => of_pools(c, engine, named, account, [sell, buy]),
+        6 => of_pools(c, engine, named, account, [sell, buy]),
+        _ => BatchOperation::SetKey(if c.one_in(4) { PublicKey([c.byte(); 32]) } else { key(c) }),
     };
     let transaction = BatchTransaction { account, sequence: TransactionSeq(sequence), operation };
     let signed = SignedTransaction { transaction, signature: [c.byte(); 64] };

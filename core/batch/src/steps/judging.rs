@@ -122,8 +122,9 @@ impl Batch {
         for issue in outcomes.iter().flat_map(|outcome| &outcome.issues) {
             ledger.issue_reserved(issue.account, issue.asset, issue.amount).expect("the supply has room for what is kept");
         }
-        let keys: Vec<PublicKey> = outcomes.iter().flat_map(|outcome| &outcome.keys).copied().collect();
-        accounts.keys.expect_all(&keys);
+        for outcome in &outcomes {
+            accounts.keys.expect_all(outcome.all_keys());
+        }
         if ledger.tracks_changes() {
             // A block may be cleared before this one, and numbers are hashed with their accounts.
             let mut changed = AccountSet::with_room(ledger.account_count());

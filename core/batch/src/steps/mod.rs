@@ -245,12 +245,14 @@ impl Batch {
         matches!(self.steps.stage, Stage::Hashing(_))
     }
 
-    /// Keys of accounts that are to be created.
+    /// Keys that accounts are to have.
     pub(crate) fn keys_to_come(&self) -> Vec<PublicKey> {
         match (&self.steps.stage, &self.closed) {
-            (Stage::Judging(_) | Stage::Sorting(_), _) => self.kept_in_steps().map_or(Vec::new(), |outcome| outcome.keys),
-            (Stage::Moving(moving), Some(closed)) => closed.keys[moving.created_count().min(closed.keys.len())..].to_vec(),
-            (_, Some(closed)) => closed.keys.clone(),
+            (Stage::Judging(_) | Stage::Sorting(_), _) => {
+                self.kept_in_steps().map_or(Vec::new(), |outcome| outcome.all_keys().copied().collect())
+            }
+            (Stage::Moving(moving), Some(closed)) => closed.all_keys().skip(moving.keys_done(closed)).copied().collect(),
+            (_, Some(closed)) => closed.all_keys().copied().collect(),
             (_, None) => Vec::new(),
         }
     }

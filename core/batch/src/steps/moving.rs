@@ -44,6 +44,8 @@ pub enum Moved {
     Effect(Effect),
     /// An account was created.
     Created(AccountId, PublicKey),
+    /// An account got another key.
+    KeySet(AccountId, PublicKey),
 }
 
 impl FillMove {
@@ -86,6 +88,7 @@ enum Move {
     PoolChange(usize),
     Effect(usize),
     Create(usize),
+    SetKey(usize),
 }
 
 /// The broken guarantee of a block whose moves fail.
@@ -99,8 +102,8 @@ impl Moving {
     /// As after so many moves; `None` where there are not so many, or others created.
     pub(super) fn at(mut self, place: usize, created: Vec<AccountId>, market: &Batch) -> Option<Self> {
         let closed = market.closed.as_ref()?;
-        let before_created = self.move_count(closed) - closed.keys.len();
-        if place > self.move_count(closed) || created.len() != place.saturating_sub(before_created) {
+        let created_count = place.saturating_sub(self.moves_before_keys(closed)).min(closed.keys.len());
+        if place > self.move_count(closed) || created.len() != created_count {
             return None;
         }
         self.created = created;
@@ -113,8 +116,9 @@ impl Moving {
         Some(self)
     }
 
-    pub(super) fn created_count(&self) -> usize {
-        self.created.len()
+    /// How many of a block's keys accounts have by now: of those that were created, then of those that set another.
+    pub(super) fn keys_done(&self, closed: &ClosedBatch) -> usize {
+        self.place.saturating_sub(self.moves_before_keys(closed))
     }
 
     /// The market after the trades.
@@ -126,14 +130,18 @@ impl Moving {
         (0..).map(AssetId).zip(self.held.iter().copied())
     }
 
-    fn move_count(&self, closed: &ClosedBatch) -> usize {
+    fn moves_before_keys(&self, closed: &ClosedBatch) -> usize {
         let Checked { fills, pools_traded, .. } = &*self.checked;
-        2 * closed.pool_changes.len() + 2 * fills.len() + pools_traded.len() + closed.effects.len() + closed.keys.len()
+        2 * closed.pool_changes.len() + 2 * fills.len() + pools_traded.len() + closed.effects.len()
+    }
+
+    fn move_count(&self, closed: &ClosedBatch) -> usize {
+        self.moves_before_keys(closed) + closed.all_keys().count()
     }
 
     fn move_at(&self, place: usize, closed: &ClosedBatch) -> Option<Move> {
         let Checked { fills, pools_traded, .. } = &*self.checked;
-        let lists: [(usize, fn(usize) -> Move); 7] = [
+        let lists: [(usize, fn(usize) -> Move); 8] = [
             (closed.pool_changes.len(), Move::TakeForPool),
             (fills.len(), Move::TakeSold),
             (fills.len(), Move::GiveBought),
@@ -141,6 +149,7 @@ impl Moving {
             (closed.pool_changes.len(), Move::PoolChange),
             (closed.effects.len(), Move::Effect),
             (closed.keys.len(), Move::Create),
+            (closed.new_keys.len(), Move::SetKey),
         ];
         let mut rest = place;
         for (count, of) in lists {
@@ -180,7 +189,7 @@ impl Moving {
                     self.hold(asset, units(amount));
                 }
             }
-            Move::TellPool(_) | Move::Create(_) => {}
+            Move::TellPool(_) | Move::Create(_) | Move::SetKey(_) => {}
         }
     }
 }
@@ -281,6 +290,11 @@ impl Batch {
                 moving.created.push(account);
                 moved.push(Moved::Created(account, key));
             }
+            Move::SetKey(at) => {
+                let (account, key) = closed.new_keys[at];
+                accounts.keys.set(account, key);
+                moved.push(Moved::KeySet(account, key));
+            }
         }
     }
 
@@ -302,7 +316,7 @@ impl Batch {
                     let Effect { asset, account, amount, .. } = closed.effects[at];
                     reserved(account, asset, amount);
                 }
-                Move::GiveBought(_) | Move::TellPool(_) | Move::PoolChange(_) | Move::Create(_) => {}
+                Move::GiveBought(_) | Move::TellPool(_) | Move::PoolChange(_) | Move::Create(_) | Move::SetKey(_) => {}
             }
         }
     }

@@ -139,6 +139,7 @@ impl Before {
             effects: effects::by_asset(ASSETS_MAX, &[&outcome.effects]),
             pool_changes,
             keys: outcome.keys,
+            new_keys: outcome.new_keys,
             senders: outcome.senders,
             added,
             removed,
@@ -161,6 +162,7 @@ impl View<'_> {
                 }
                 outcome.keys.push(*key);
             }
+            BatchOperation::SetKey(key) => outcome.new_keys.push((account, *key)),
             BatchOperation::CreateOffer(create) => {
                 let (pair, offer) = self.offer_of(name, create)?;
                 outcome.offers.push(offer);

@@ -6,6 +6,7 @@ mod corners;
 mod each_lie;
 mod every_bit;
 mod gone;
+mod key_changes;
 mod lies;
 mod light;
 mod light_naive;

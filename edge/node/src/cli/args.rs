@@ -30,6 +30,9 @@ pub struct Cli {
     /// File of the key to sign with: one line, `<key id>.<secret>`.
     #[arg(long, visible_alias = "key", global = true, env = "WALRAS_KEY_FILE", value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+    /// File of the Ed25519 key that signs transactions of batch markets, where it is another than that of --key-file.
+    #[arg(long, global = true, env = "WALRAS_TRANSACTION_KEY_FILE", value_name = "FILE")]
+    pub transaction_key_file: Option<PathBuf>,
 }
 
 /// What to do.
@@ -297,6 +300,8 @@ pub struct TradesArgs {
 pub enum OfferCommand {
     /// Offers an amount of one asset for another.
     Sell(OfferSellArgs),
+    /// Offers what an amount of one asset costs at most, in another: it brings that amount at least, and more at a better price.
+    Buy(OfferBuyArgs),
     /// Takes an offer out of its market.
     Cancel {
         /// The number of the transaction that created it.
@@ -321,6 +326,23 @@ pub struct OfferSellArgs {
     /// Least bought for each one sold; any price without it. The whole amount brings at least what this comes to, in whole units: never less.
     #[arg(long)]
     pub price: Option<String>,
+    /// The batch market.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
+}
+
+/// `walras offer buy`.
+#[derive(Debug, Args)]
+pub struct OfferBuyArgs {
+    /// How much is bought at least, once all of the offer has traded.
+    pub amount: String,
+    /// What is bought.
+    pub buy: String,
+    /// What is sold for it.
+    pub sell: String,
+    /// Most sold for each one bought. The amount times this, rounded up to whole units, is offered.
+    #[arg(long)]
+    pub price: String,
     /// The batch market.
     #[arg(long, default_value = "main")]
     pub batch: String,
@@ -448,6 +470,15 @@ pub enum BatchCommand {
         /// The new account's: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
         key: String,
         /// The market whose next block opens it.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+    /// Replaces the own account's key for transactions, by a transaction that the present one signs. The new one signs from the block on that
+    /// has the transaction; API keys are others.
+    SetKey {
+        /// The new one: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
+        key: String,
+        /// The market whose next block sets it.
         #[arg(long, default_value = "main")]
         batch: String,
     },

@@ -81,8 +81,11 @@ const EXAMPLES: &[(&str, &str)] = &[
 /// The command line.
 pub(super) fn command() -> clap::Command {
     let whole = Cli::command();
-    let globals: Vec<clap::Arg> =
-        whole.get_arguments().filter(|arg| matches!(arg.get_id().as_str(), "url" | "key_file")).cloned().collect();
+    let globals: Vec<clap::Arg> = whole
+        .get_arguments()
+        .filter(|arg| matches!(arg.get_id().as_str(), "url" | "key_file" | "transaction_key_file"))
+        .cloned()
+        .collect();
     let template = format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         groups(&whole)

@@ -433,6 +433,42 @@ fn an_account_is_not_opened_for_a_key_that_is_of_no_use() {
 }
 
 #[test]
+fn the_owner_of_an_account_replaces_its_key_from_the_command_line() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    open(&market.operator);
+    let operator = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
+    let file = |name: &str| venue.dir.join(name).to_str().unwrap().to_owned();
+    let keys = ["old.key", "new.key"].map(|name| operator.json(&["keys", "new", "--out", &file(name)]));
+    let (id, public) = (keys[0]["key_id"].as_str().unwrap(), keys[0]["public_key"].as_str().unwrap());
+    operator.text(&["admin", "key", "--account", "0", "--key-id", id, "--public-key", public]);
+    operator.text(&["admin", "transaction-key", "0", &file("old.key")]);
+    let owner = Cli { url: venue.url(), key_file: venue.dir.join("old.key") };
+    owner.json(&["pay", "1", "0.5", "USD"]);
+    blocks(&market.operator, 1);
+    // A key that anybody could sign for, and one that somebody has.
+    let (status, said) = owner.fails(&["batch", "set-key", &format!("01{}", "00".repeat(31))]);
+    assert!(status != 0 && said.contains("small order"), "{said}");
+    let set = owner.json(&["batch", "set-key", &file("new.key")]);
+    assert_eq!(set["sequence"], "2");
+    blocks(&market.operator, 2);
+    let shown = operator.json(&["admin", "show", "0"]);
+    assert_eq!(shown["transaction_key"], keys[1]["public_key"]);
+    // From here on the new key signs, the old one does not, and the API key is what it was.
+    let (status, said) = owner.fails(&["pay", "1", "0.5", "USD"]);
+    assert!(status != 0 && said.contains("signature"), "{said}");
+    let paid = owner.json(&["pay", "1", "0.5", "USD", "--transaction-key-file", &file("new.key")]);
+    assert_eq!(paid["sequence"], "3", "numbers go on");
+    blocks(&market.operator, 3);
+    let outcome = owner.json(&["batch", "outcome", "2"]);
+    assert_eq!(outcome["status"], "cleared");
+    let proven = owner.json(&["batch", "proof", "transaction", "2"]);
+    assert_eq!(proven["proven"], "another key");
+    // The account's proof is over the new key, and the log audits with both.
+    owner.json(&["batch", "proof", "account"]);
+}
+
+#[test]
 fn kill_9_in_between_keeps_blocks_offers_and_what_was_collected() {
     let dir = tempfile::tempdir().unwrap();
     let more = "[[batch]]\nname = \"main\"\nassets = [\"USD\", \"BTC\"]\ninterval_ms = 5\n";

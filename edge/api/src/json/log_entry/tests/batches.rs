@@ -49,6 +49,7 @@ pub(super) fn commands() -> Vec<Command> {
         create(PoolRule::StableSwap { amplification: 85 }),
         BatchOperation::DepositToPool(DepositToPool { market: MARKET, pool, amounts }),
         BatchOperation::WithdrawFromPool(WithdrawFromPool { market: MARKET, pool, shares: amount }),
+        BatchOperation::SetKey(key),
     ];
     let submit = |operation| {
         let transaction = BatchTransaction { account, sequence: TransactionSeq(77), operation };
@@ -184,6 +185,7 @@ fn read_transaction(mut f: Fields) -> BatchTransaction {
     let f = &mut f;
     let operation = match kind.as_str() {
         "create_account" => BatchOperation::CreateAccount(PublicKey(read_hash(&f.text("key")))),
+        "set_key" => BatchOperation::SetKey(PublicKey(read_hash(&f.text("key")))),
         "create_offer" => BatchOperation::CreateOffer(CreateOffer {
             market: market(f),
             sell: asset(f, "sell_asset_id"),
