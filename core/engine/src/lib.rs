@@ -57,6 +57,7 @@ mod cancelling;
 mod changing;
 mod engine;
 mod frozen;
+mod links;
 mod market;
 mod names;
 mod nonces;

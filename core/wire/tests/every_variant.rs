@@ -197,6 +197,8 @@ fn commands() -> Vec<Row> {
         .map(|(command, tag, class)| (Command::Venue(command), tag, class)),
     );
     rows.push((Command::Invalid(invalid()), 12, Invalid));
+    let linked = LinkedOrder::new(&new_order(), ClientOrderId(9), None);
+    rows.push((Command::Order(OrderCommand::NewLinked(linked)), 15, Order));
     rows
 }
 
@@ -245,6 +247,7 @@ fn place_of_command(command: &Command) -> usize {
         Command::Venue(VenueCommand::NoteClusterRequest(_)) => 38,
         Command::Venue(VenueCommand::SetEngineVersion(_)) => 39,
         Command::Invalid(_) => 40,
+        Command::Order(OrderCommand::NewLinked(_)) => 41,
     }
 }
 
@@ -470,7 +473,7 @@ fn place_of_event(event: &Event) -> usize {
 #[test]
 fn every_variant_is_listed_and_keeps_its_tag() {
     let commands = commands();
-    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..40), "a command is not listed");
+    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..41), "a command is not listed");
     for (command, tag, _) in commands {
         let mut bytes = Vec::new();
         encode_command(&command, &mut bytes);
@@ -517,7 +520,7 @@ fn a_session_closes_itself_and_no_other() {
 fn a_rejection_names_what_its_command_names() {
     for (command, ..) in commands() {
         let (instrument, client_order_id) = match command {
-            Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_)) => (Some(IT), Some(NAME)),
+            Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_)) => (Some(IT), Some(NAME)),
             Command::Order(OrderCommand::Cancel(_) | OrderCommand::Amend(_)) => (Some(IT), Some(NAME)),
             Command::Invalid(_) => (Some(IT), Some(NAME)),
             Command::Order(OrderCommand::MassCancel(_)) | Command::Instrument(_) => (Some(IT), None),

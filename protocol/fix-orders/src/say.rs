@@ -142,12 +142,16 @@ impl Speaker<'_> {
                 OrderType::Limit { .. } => "2",
                 OrderType::Stop { .. } => "3",
                 OrderType::StopLimit { .. } => "4",
+                // The dialect has no type for a take-profit that becomes a limit order; Price(44) says that this one does.
+                OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => "J",
             };
             body.text(tags::ORD_TYPE, code);
         }
         let price = match order.order_type {
-            Some(OrderType::StopLimit { price, .. }) => Some(order.price.unwrap_or(price)),
-            Some(OrderType::Market | OrderType::Stop { .. }) => None,
+            Some(OrderType::StopLimit { price, .. } | OrderType::TakeProfitLimit { price, .. }) => {
+                Some(order.price.unwrap_or(price))
+            }
+            Some(OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. }) => None,
             Some(OrderType::Limit { .. }) | None => order.price,
         };
         if let Some(price) = price {

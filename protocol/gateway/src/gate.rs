@@ -123,7 +123,9 @@ impl Allowance {
     pub const fn of(command: &Command) -> Self {
         match command {
             Command::Order(OrderCommand::Cancel(_) | OrderCommand::MassCancel(_) | OrderCommand::CancelAfter(_)) => Self::Cancels,
-            Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::Amend(_)) => Self::Requests,
+            Command::Order(
+                OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_) | OrderCommand::Amend(_),
+            ) => Self::Requests,
             Command::Instrument(_) | Command::Account(_) | Command::Session(_) | Command::BatchMarket(_) => Self::Requests,
             Command::Batch(_) | Command::Shard(_) | Command::Venue(_) | Command::Invalid(_) => Self::Requests,
         }

@@ -67,6 +67,12 @@ fn command(command: &Command) -> Value {
             fields.insert("client_order_name".to_owned(), c.name().as_str().into());
             ("new_order", fields)
         }
+        Command::Order(OrderCommand::NewLinked(c)) => {
+            let mut fields = new_order(&c.order());
+            fields.extend(c.name().map(|name| ("client_order_name".to_owned(), name.as_str().into())));
+            fields.insert("oco_with".to_owned(), number(c.other().0));
+            ("new_order", fields)
+        }
         Command::Order(OrderCommand::CancelAfter(c)) => {
             let CancelAfter { account, timeout_ms } = c;
             let fields = [("account_id", Some(account.0.into())), ("timeout_ms", Some(number(*timeout_ms)))];
@@ -229,12 +235,8 @@ fn command(command: &Command) -> Value {
 fn new_order(order: &NewOrder) -> Map<String, Value> {
     let NewOrder { account, instrument, client_order_id, terms } = order;
     let OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade } = terms;
-    let (price, trigger, post_only) = match order_type {
-        OrderType::Limit { price, post_only } => (Some(*price), None, *post_only),
-        OrderType::Market => (None, None, PostOnly::Off),
-        OrderType::Stop { trigger } => (None, Some(*trigger), PostOnly::Off),
-        OrderType::StopLimit { trigger, price } => (Some(*price), Some(*trigger), PostOnly::Off),
-    };
+    let (price, trigger) = (order_type.limit(), order_type.trigger());
+    let post_only = if let OrderType::Limit { post_only, .. } = order_type { *post_only } else { PostOnly::Off };
     let expires = match time_in_force {
         TimeInForce::GoodTill(time) => Some(number(time.0)),
         TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,

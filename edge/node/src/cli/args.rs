@@ -42,7 +42,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Runs a venue in which a real or generated order stream is replayed beside market-making bots.
     Demo(DemoArgs),
-    /// Enters an order: limit with --price, else market; --trigger makes it a stop.
+    /// Enters an order: limit with --price, else market; --trigger makes it a stop, --take-profit a take-profit.
     Order(OrderArgs),
     /// Cancels one order, or with --all those of the account.
     Cancel(CancelArgs),
@@ -202,9 +202,12 @@ pub struct OrderArgs {
     /// Limit price; without it the order is a market order.
     #[arg(long)]
     pub price: Option<String>,
-    /// Trigger price: the order waits until a trade touches it.
+    /// Trigger price of a stop: the order waits until a trade touches it, to buy from below and to sell from above.
     #[arg(long)]
     pub trigger: Option<String>,
+    /// Trigger price of a take-profit: as of a stop, to buy from above and to sell from below.
+    #[arg(long, value_name = "TRIGGER", conflicts_with = "trigger")]
+    pub take_profit: Option<String>,
     /// Your name for the order: a number, or a text of 1 to 36 characters; a random number without it.
     #[arg(long, value_name = "NAME")]
     pub id: Option<String>,
@@ -226,6 +229,9 @@ pub struct OrderArgs {
     /// Trades at least so much at once, or is cancelled.
     #[arg(long, value_name = "SIZE")]
     pub min_size: Option<String>,
+    /// Your name for an open order with which it is linked: one cancels the other. Of the same side and size.
+    #[arg(long, value_name = "NAME")]
+    pub oco_with: Option<String>,
     /// What happens when it would trade with an order of the same account.
     #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
     pub self_trade: Option<String>,
@@ -264,7 +270,7 @@ pub struct AmendArgs {
     /// New limit price.
     #[arg(long, required_unless_present_any = ["size", "trigger"])]
     pub price: Option<String>,
-    /// New trigger of a stop that waits.
+    /// New trigger of a stop or take-profit that waits.
     #[arg(long)]
     pub trigger: Option<String>,
     /// New open size.

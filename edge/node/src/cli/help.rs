@@ -51,7 +51,9 @@ const EXAMPLES: &[(&str, &str)] = &[
         "Examples:
   walras --key .walras/demo/trader.key order buy WAL/USD 5 --price 99
   walras order sell BTC/USD 0.5                              at the market, key and address from WALRAS_KEY_FILE and WALRAS_URL
-  walras order sell BTC/USD 1 --trigger 49000 --price 48900  a stop-limit order",
+  walras order sell BTC/USD 1 --trigger 49000 --price 48900  a stop-limit order
+  walras order sell BTC/USD 1 --take-profit 56000            a take-profit, market once the price is there
+  walras order sell BTC/USD 1 --trigger 49000 --oco-with tp  cancels the order tp when it trades, and the other way round",
     ),
     (
         "batch",
