@@ -8,6 +8,7 @@ mod batches;
 mod entry_ports;
 mod fair_clock;
 mod gateway;
+mod gather;
 mod listeners;
 mod log_history;
 mod outlet;
