@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use walras_client::{Client, read_key};
 
 /// A request that got no answer may be sent again under the same number: it takes effect once.
-pub fn run(args: &[String]) -> Result<Value, Box<dyn std::error::Error>> {
+pub(crate) fn run(args: &[String]) -> Result<Value, Box<dyn std::error::Error>> {
     let [url, key, instrument, name, side, size, price] = args else { return Err("give all seven arguments".into()) };
     let client = Client::new(url, Some(read_key(key.as_ref())?));
     let session = client.signed("POST", "/v1/sessions", Some(&json!({"token": "1"})))?;

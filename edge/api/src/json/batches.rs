@@ -11,7 +11,7 @@ use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, OfferOu
 use walras_ports::{
     AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, PRICE_DIGITS, TransactionStage, batch_name, float, significant, whole,
 };
-use walras_types::{AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, Intake, TransactionSeq};
+use walras_types::{AssetId, BatchMarketId, BatchPhase, DropReason, Intake, TransactionSeq};
 
 use super::account_fee;
 

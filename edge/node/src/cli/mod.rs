@@ -275,7 +275,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             }
         },
         Command::Gateway(args) => return gateway::run(args),
-        Command::Relay(args) => return relay::run(args),
+        Command::Relay(args) => return relay::run(cli, args),
         Command::Replay(args) => {
             let options = replay::options(args)?;
             let (mut human, json) = if args.instruments {

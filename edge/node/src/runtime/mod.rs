@@ -9,6 +9,7 @@ mod entry_ports;
 mod fair_clock;
 mod fix_market_data;
 mod gateway;
+mod gather;
 mod listeners;
 mod log_history;
 mod outlet;

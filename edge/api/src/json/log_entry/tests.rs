@@ -296,7 +296,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 41;
+const KINDS: usize = 42;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -328,6 +328,7 @@ fn kind(command: &Command) -> usize {
         Command::Venue(VenueCommand::SetIssuer(_)) => 22,
         Command::Batch(BatchCommand::Submit(_)) => 23,
         Command::Batch(BatchCommand::Close(_)) => 24,
+        Command::Batch(BatchCommand::Step(_)) => 41,
         Command::Venue(VenueCommand::SetAccessDelays(_)) => 25,
         Command::Shard(ShardCommand::Configure(_)) => 26,
         Command::Shard(ShardCommand::AssignInstrument(_)) => 27,

@@ -398,7 +398,7 @@ impl<D: Disk> ReplicaThread<D> {
         if sender.take(piece)
             && let Some(publisher) = &self.replica.observe().2.feed
         {
-            sender.begin(publisher);
+            sender.begin_again(publisher);
         }
     }
 
@@ -800,7 +800,7 @@ impl<D: Disk> ReplicaThread<D> {
             cluster.set_fair_access(fair::view(access, clock, arrivals));
         }
         cluster.set_release(sequencer.release_counts());
-        cluster.set_tree(feed_sender.as_ref().map(FeedSender::view));
+        cluster.set_trees(feed_sender.as_ref().map(FeedSender::views).unwrap_or_default());
         cluster.set_clock_trouble(replica.clock_error_ns().map(clock_trouble));
         let leader_bound_ns = sequencer.leader_clock_bound_ns();
         let (feeds, engine, derived) = replica.observe();
