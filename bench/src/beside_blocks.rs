@@ -275,7 +275,7 @@ impl Run {
                 in_flight = Some(std::mem::take(&mut waiting));
             }
             let Some(written) = (if in_flight.is_some() { self.disk.take()? } else { None }) else {
-                std::thread::yield_now();
+                std::thread::yield_now(); // pause: for the threads that share its processor
                 continue;
             };
             for (due, bytes) in in_flight.take().into_iter().flatten().zip(written) {

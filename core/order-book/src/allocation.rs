@@ -190,7 +190,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Gives an unlinked iceberg its next slice at the back of its queue.
-    fn relink_slice(&mut self, slot: crate::arena::Slot, events: &mut impl BookEvents) {
+    fn relink_slice(&mut self, slot: crate::slot::Slot, events: &mut impl BookEvents) {
         let order = self.arena[slot];
         // Without a slice it hides all of itself until it is replenished.
         self.extras.add_reserve(order.side, order.rank, order.reserve());

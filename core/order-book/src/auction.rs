@@ -7,9 +7,10 @@
 use walras_types::{PriceTicks, Side, SizeLots};
 
 use crate::api::{BookEvents, Party, Uncross};
-use crate::arena::{Place, Slot};
+use crate::arena::Place;
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
+use crate::slot::Slot;
 
 /// A search for the uncrossing price that can pause between two price levels. The book must not change meanwhile.
 ///

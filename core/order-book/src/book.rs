@@ -8,12 +8,13 @@ use crate::api::{
     Amended, Band, Becomes, BookEvents, Condition, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal,
     RemovalCause, Seniority, Trigger,
 };
-use crate::arena::{Arena, Lifetime, Order, Place, Plain, Slot, place_of};
+use crate::arena::{Arena, Lifetime, Order, Place, Plain};
 use crate::extras::{Extras, ExtrasTable};
 use crate::id_index::{Found, IdIndex, Named, Vacancy};
 use crate::ladder::Ladder;
 use crate::matching::{Fillable, Stopped, Taker};
 use crate::price_index::{Level, PriceIndex, Rank};
+use crate::slot::{Slot, place_of};
 use crate::stops::Stops;
 use crate::warm::NameHash;
 

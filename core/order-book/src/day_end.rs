@@ -4,9 +4,10 @@ use walras_types::limits::LOOKS_PER_MEETING;
 use walras_types::{ClientOrderId, Side};
 
 use crate::api::{BookEvents, Handle, OwnerId, RemovalCause};
-use crate::arena::{Lifetime, Place, Slot};
+use crate::arena::{Lifetime, Place};
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
+use crate::slot::Slot;
 
 impl<I: PriceIndex> OrderBook<I> {
     /// Cancels the day's orders, from one on or from the first, in the order of [`Self::for_each_order`]. An order that stays costs one

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use walras_types::{Display, OrderId, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::Trigger;
-use crate::arena::{Lifetime, Slot};
+use crate::arena::Lifetime;
 use crate::price_index::Rank;
+use crate::slot::Slot;
 
 /// The terms of an order that is not plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use crate::api::OpenOrder;
-use crate::arena::{Order, Plain, Slot};
+use crate::arena::{Order, Plain};
 use crate::extras::Extras;
+use crate::slot::Slot;
 
 /// The open orders of a book at one moment: see [`crate::OrderBook::freeze`].
 #[derive(Debug)]

@@ -16,7 +16,8 @@ mod tests;
 use walras_types::{ClientOrderId, prefetch};
 
 use crate::api::OwnerId;
-use crate::arena::{Arena, Slot};
+use crate::arena::Arena;
+use crate::slot::Slot;
 use table::{Entry, Table};
 
 /// Where a search for a name ended. Good until the index next changes.

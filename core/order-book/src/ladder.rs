@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::hint::select_unpredictable;
 
-use crate::arena::Slot;
 use crate::price_index::{Level, PriceIndex, Rank};
+use crate::slot::Slot;
 
 const WINDOW: usize = 4096;
 const MASK: i64 = WINDOW as i64 - 1;

@@ -33,6 +33,7 @@ mod ladder;
 mod matching;
 mod price_index;
 mod query;
+mod slot;
 mod stops;
 mod warm;
 

@@ -4,9 +4,10 @@ use walras_types::limits::{FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, SHARED_
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PriceTicks, SelfTrade, Side, SizeLots, prefetch};
 
 use crate::api::{BookEvents, Fill, OwnerId, Party, RemovalCause, Seniority};
-use crate::arena::{Order, Place, Plain, Slot, place_of};
+use crate::arena::{Order, Place, Plain};
 use crate::book::OrderBook;
 use crate::price_index::{Level, PriceIndex, Rank};
+use crate::slot::{Slot, place_of};
 
 /// An incoming order that is being matched.
 pub(crate) struct Taker {

@@ -4,7 +4,7 @@ use std::hint::select_unpredictable;
 
 use walras_types::{PriceTicks, Side};
 
-use crate::arena::Slot;
+use crate::slot::Slot;
 
 /// A price as its side sees it: the higher the better. Bids rank by price, asks by its negative, so that matching has one code path
 /// and no branch on the side.

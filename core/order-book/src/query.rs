@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use walras_types::{Allocation, Display, PriceTicks, Side, SizeLots, TimeInForce};
 
 use crate::api::{Becomes, DepthLevel, OpenOrder, Seniority};
-use crate::arena::{Place, Slot};
+use crate::arena::Place;
 use crate::book::{OrderBook, entry_of};
 use crate::frozen::FrozenOrders;
 use crate::price_index::{Level, PriceIndex, Rank};
+use crate::slot::Slot;
 
 /// Maximum number of places to copy per open order; with more free places, orders are copied one by one.
 const COPIED_PER_ORDER_MAX: usize = 8;

@@ -6,8 +6,8 @@ use std::ops::Bound;
 use walras_types::{PriceTicks, Side};
 
 use crate::api::{Becomes, Condition, Trigger};
-use crate::arena::Slot;
 use crate::extras::Stop;
+use crate::slot::Slot;
 
 /// The queues in the order in which they are looked at: stops before take-profits, buys before sells.
 const QUEUES: [(Condition, Side); 4] = [

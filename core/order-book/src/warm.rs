@@ -12,9 +12,9 @@
 use walras_types::{ClientOrderId, Side};
 
 use crate::api::OwnerId;
-use crate::arena::Slot;
 use crate::book::OrderBook;
 use crate::price_index::{PriceIndex, Rank};
+use crate::slot::Slot;
 
 /// Orders that a book has held at once from which it is too large for the second-level cache, so that levels and neighbours are worth fetching too.
 const LARGE_FROM: usize = 8_192;

@@ -110,10 +110,13 @@ fn for_at_least((sell, buy): (u16, u16), id: u64, units: u64, bought: u64) -> (P
     (pair(sell, buy), Offer::new(limit, 0, OfferId(id), amount(units)).unwrap())
 }
 
+/// A number of assets, offers, and what is expected of each.
+type Case<'a> = (usize, &'a [(Pair, Offer)], &'a [(u64, u64, u64)]);
+
 #[test]
 fn offers_whose_limits_meet_at_one_rate_trade_without_commission() {
     let without = Settings::new(Commission::NONE, Mu::new(10).unwrap());
-    let cases: &[(usize, &[(Pair, Offer)], &[(u64, u64, u64)])] = &[
+    let cases: &[Case<'_>] = &[
         (
             2,
             &[for_at_least((0, 1), 1, 10_000, 8_000), for_at_least((1, 0), 2, 8_000, 10_000)],

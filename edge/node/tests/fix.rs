@@ -260,12 +260,10 @@ fn raw_session(node: &Node, key: &str, messages: &[(&str, &str)]) -> String {
     let mut stream = TcpStream::connect(node.fix_market_data_address().unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let (id, secret) = key.split_once('.').unwrap();
-    let mut seq = 1;
     let logon = format!("98=0|108=30|141=Y|553={id}|554={secret}|");
-    for (msg_type, body) in [("A", logon.as_str())].iter().chain(messages) {
+    for (seq, (msg_type, body)) in (1..).zip([("A", logon.as_str())].iter().chain(messages)) {
         let bytes = message_to("WALRAS-MD", ("RAW", msg_type, seq), body);
         stream.write_all(&bytes).unwrap();
-        seq += 1;
     }
     let (mut said, mut bytes) = (String::new(), [0; 4_096]);
     while said.matches("\u{1}10=").count() < 2 || !said.ends_with('\u{1}') {

@@ -127,7 +127,7 @@ pub(crate) fn lasting(message: &Message) -> Option<Lasting> {
 }
 
 /// The values of all fields with a tag.
-pub(crate) fn all<'m>(message: &'m Message, tag: i32) -> impl Iterator<Item = &'m str> {
+pub(crate) fn all(message: &Message, tag: i32) -> impl Iterator<Item = &str> {
     message.iter().filter(move |(found, _)| *found == tag).filter_map(|(_, value)| std::str::from_utf8(value).ok())
 }
 

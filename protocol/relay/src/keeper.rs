@@ -255,7 +255,7 @@ impl Relay {
 const TICK_NS: u64 = 250_000_000;
 
 fn tick(now_ns: u64) -> u64 {
-    now_ns / TICK_NS & u64::from(u32::MAX)
+    (now_ns / TICK_NS) & u64::from(u32::MAX)
 }
 
 fn ping(now_ns: u64, node: u32) -> KeeperEffect {

@@ -63,7 +63,7 @@ struct World {
 impl World {
     fn new(tree: &Tree, hedge: u32, planted: Planted, seed: u64) -> Self {
         let relays = (0..tree.relays()).map(|node| (node, relay_node(tree, hedge, node, seed))).collect();
-        let receivers = *tree.layers().last().unwrap() as usize;
+        let receivers = *tree.layers().last().expect("a tree has layers") as usize;
         Self {
             hedge,
             planted,
@@ -132,7 +132,7 @@ impl World {
 
     fn arrives(&mut self, from: To, to: To, bytes: &[u8]) {
         let key = self.key.clone();
-        let packet = Packet::decode(bytes, &key).unwrap();
+        let packet = Packet::decode(bytes, &key).expect("packets of the simulation are whole");
         match to {
             None => self.at_sender(&packet),
             Some(node) if self.dead.contains(&node) => {}
@@ -147,7 +147,7 @@ impl World {
 
     fn at_sender(&mut self, packet: &Packet<'_>) {
         let mut effects = Vec::new();
-        match Keeping::decode(packet).unwrap() {
+        match Keeping::decode(packet).expect("a message of its own") {
             Keeping::Pong { question } => self.keeper.on_pong(self.now_ns, question),
             Keeping::Taken { node, version } => self.keeper.on_taken(node, version),
             Keeping::Silent { node, .. } => self.keeper.on_silent(self.now_ns, node, &mut effects),
@@ -158,7 +158,7 @@ impl World {
 
     fn at_relay(&mut self, node: u32, from: To, packet: &Packet<'_>, bytes: &[u8]) {
         let now_ns = self.now_ns;
-        let RelayNode { relay, views, watch } = self.relays.get_mut(&node).unwrap();
+        let RelayNode { relay, views, watch } = self.relays.get_mut(&node).expect("a relay of the tree");
         let header = packet.header();
         let (number, epoch) = split(header.tree);
         match Keeping::decode(packet) {
@@ -217,7 +217,7 @@ impl World {
                 continue;
             }
             let mut effects = Vec::new();
-            self.relays.get_mut(&node).unwrap().watch.on_timer(self.now_ns, &mut effects);
+            self.relays.get_mut(&node).expect("a relay of the tree").watch.on_timer(self.now_ns, &mut effects);
             for effect in effects {
                 match effect {
                     WatchEffect::Ping { node: sibling, question } => {
@@ -239,7 +239,7 @@ impl World {
     fn missing(&mut self) -> u64 {
         self.run_ms(10);
         let sent = self.packets - 10;
-        self.readers.iter().map(|reader| (sent + 1).saturating_sub(reader.next())).max().unwrap()
+        self.readers.iter().map(|reader| (sent + 1).saturating_sub(reader.next())).max().expect("there are readers")
     }
 }
 
@@ -256,7 +256,7 @@ fn relay_node(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayNode {
 
 /// More than half of the relays die, one after the other, so that in the end two neighbours of each block are gone. Then they come back.
 fn one_after_the_other(planted: Planted, seed: u64) -> (World, u64) {
-    let tree = Tree::of_layers(vec![4, 8, 24]).unwrap();
+    let tree = Tree::of_layers(vec![4, 8, 24]).expect("layers that grow");
     let mut world = World::new(&tree, 1, planted, seed);
     world.run_ms(50);
     let (mut victims, mut missing): (Vec<u32>, u64) = ((0..tree.relays()).collect(), 0);

@@ -91,6 +91,9 @@ enum Move {
     SetKey(usize),
 }
 
+/// The move of a list that has this place in it.
+type MoveOf = fn(usize) -> Move;
+
 /// The broken guarantee of a block whose moves fail.
 const RESERVED: &str = "a block moves what it reserved";
 
@@ -141,7 +144,7 @@ impl Moving {
 
     fn move_at(&self, place: usize, closed: &ClosedBatch) -> Option<Move> {
         let Checked { fills, pools_traded, .. } = &*self.checked;
-        let lists: [(usize, fn(usize) -> Move); 8] = [
+        let lists: [(usize, MoveOf); 8] = [
             (closed.pool_changes.len(), Move::TakeForPool),
             (fills.len(), Move::TakeSold),
             (fills.len(), Move::GiveBought),

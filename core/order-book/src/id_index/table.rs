@@ -1,6 +1,6 @@
 //! The entries of the id index.
 
-use crate::arena::Slot;
+use crate::slot::Slot;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]

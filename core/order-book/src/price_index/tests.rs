@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use walras_types::limits::PRICE_TICKS_MAX;
 
 use super::{Level, PriceIndex, Rank};
-use crate::arena::Slot;
+use crate::slot::Slot;
 use crate::{Art, Ladder};
 
 #[derive(Default)]

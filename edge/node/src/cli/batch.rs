@@ -253,7 +253,7 @@ fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
 }
 
 /// A sell offer of what the amount costs at most: prices are made of sell offers alone, so nobody can promise who buys that the amount is
-/// exact (`docs/adr/0034-buy-offers-in-a-venue.md`).
+/// exact (`docs/adr/0031-buy-offers-in-a-venue.md`).
 fn buy(desk: &Desk<'_>, args: &OfferBuyArgs) -> Result<Output, CliError> {
     let (sell, buy) = (desk.asset(&args.sell)?, desk.asset(&args.buy)?);
     let bought = buy.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
