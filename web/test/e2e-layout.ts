@@ -218,7 +218,7 @@ async function saysWhatItIs({ page }: Watched): Promise<void> {
 
 async function warnsOfStops({ page, shoot }: Watched): Promise<void> {
   const last = Number((await text(page, "#last-price")).replace(/[^\d.]/g, ""));
-  await page.locator("input[name=kind][value=stop]").check({ force: true });
+  await page.locator("#kind").selectOption("stop");
   await page.fill("#ticket-trigger", (last - 100).toFixed(2));
   await page.locator("#ticket-trigger-fault.warning").waitFor();
   assert.match(await text(page, "#ticket-trigger-fault"), /The last trade, .*, is already above it/);
@@ -342,7 +342,7 @@ async function showsAuction({ page, shoot }: Watched, { venue }: Running, { widt
   const bare = async (id: string): Promise<string> => (await text(page, id)).replace(/\s/gu, " ");
   assert.equal(await bare("#auction-volume"), `${Number(now.volume)} BTC`);
   assert.equal(await bare("#auction-imbalance"), left === 0 ? "none" : `${Math.abs(left)} BTC ${left > 0 ? "wanted" : "for sale"}`);
-  assert.equal(await bare("#auction-own"), "You would buy 1 BTC. You would sell 2 BTC.");
+  await until("own orders are counted", async () => (await bare("#auction-own")) === "You would buy 1 BTC. You would sell 2 BTC.");
   assert.ok(((await page.locator(".way").getAttribute("points")) ?? "").split(" ").length >= 3, "the way of the price is drawn");
   await assertNotCut(page, "#auction dd, #auction .own", "#depth");
   await assertNotCut(page, "#indicative", "#depth");

@@ -47,14 +47,14 @@ export class TicketForm {
   readonly submit = h("button.submit", { type: "submit", id: "submit" });
   readonly answer = new Answer("ticket-answer");
   readonly #side = new Choice<Side>("side", "Side", [["buy", "Buy"], ["sell", "Sell"]], "sides");
-  readonly #kind = new Choice<OrderKind>("kind", "Order type", KINDS, "kinds");
+  readonly #kind = select("kind", KINDS);
 
   constructor(takeShare: (percent: bigint) => void, turnUnit: () => void) {
     const { trigger, price, size, minutes, peak, minSize } = this.fields;
     this.unitButton.addEventListener("click", turnUnit);
     size.unit.replaceWith(this.unitButton);
     this.element = h("form.ticket", { novalidate: true, autocomplete: "off", "aria-labelledby": "ticket-title" },
-      this.#side.element, this.#kind.element,
+      this.#side.element, labelled("kind", "Order", this.#kind),
       trigger.row, price.row, size.row, shareButtons("Size as a share of what is available", takeShare),
       labelled("tif", "Stands", this.timeInForce), minutes.row,
       h("details", { id: "more" }, h("summary", {}, "More: post-only, iceberg, minimum, self-trade, one cancels the other"),
@@ -72,7 +72,7 @@ export class TicketForm {
   }
 
   get kind(): OrderKind {
-    return this.#kind.value;
+    return this.#kind.value as OrderKind;
   }
 
   set kind(kind: OrderKind) {
