@@ -429,7 +429,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut report = Report::begin("beside");
         let scratch = folder.path().to_owned();
-        let config = Config { rounds: 1, transactions: 500, accounts: 100, blocks: 3, orders_per_second: 1_000, scratch };
+        let config = Config { rounds: 1, transactions: 500, accounts: 2_000, blocks: 3, orders_per_second: 1_000, scratch };
         run(&config, &mut report).unwrap();
         let figure = report.figures().iter().find(|figure| figure.metric == "order_p99_ratio_while_clearing").unwrap();
         assert!(figure.value > 0.0);

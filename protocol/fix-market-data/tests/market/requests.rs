@@ -47,7 +47,7 @@ fn every_kind_of_entry_is_there_where_its_version_has_it() {
     world.publish(0, false);
     let kinds: Vec<String> = world.hear(&mut client).iter().flat_map(Received::entries).map(|entry| entry[&269].clone()).collect();
     assert_eq!(kinds, ["1", "2", "4", "7", "8", "B"]);
-    world.phase(0, TradingPhase::OpeningAuction);
+    world.phase(0, TradingPhase::ClosingAuction);
     world.order(0, 3, Side::Buy, 110, 7);
     world.publish(0, false);
     let heard = world.hear(&mut client);
