@@ -119,7 +119,7 @@ pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     if !is_in(WITHOUT_VENUE) && !measures_here {
         check_addresses(matches)?;
     }
-    if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) {
+    if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) && path != ["relay", "status"] {
         return refuse(JSON.1, "it belongs to commands that print a result, such as `walras status`; leave it out");
     }
     for (option, part) in [("instrument", "orders"), ("limit", "fills")] {

@@ -6,6 +6,7 @@ use walras_api::json::batches::hex;
 use walras_batch_signatures::SigningKey;
 use walras_client::Client;
 use walras_config::{Batch, Config};
+use walras_gateway::ClientKey;
 use walras_types::{BatchOperation, PublicKey};
 use walras_wait::until_some;
 
@@ -106,12 +107,15 @@ fn the_program_of_the_document_sells_in_a_batch_market() {
     let venue = Venue::with(&with_batch());
     let market = venue.market();
     open(&market.operator);
-    let seed = market.alice_key.ed25519_seed().unwrap();
+    let asked = json!({"account_id": 0, "permissions": ["read", "trade"], "algorithm": "ed25519"});
+    let made = market.operator.signed("POST", "/v1/admin/keys", Some(&asked)).unwrap();
+    let signing = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
+    let seed = signing.ed25519_seed().unwrap();
     let public = hex(&SigningKey::from_seed(&seed).public_key().0);
     market.operator.signed("POST", "/v1/admin/account-keys", Some(&json!({"account_id": 0, "key": public}))).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("alice.key");
-    std::fs::write(&key, market.alice_key.to_token().as_str()).unwrap();
+    std::fs::write(&key, signing.to_token().as_str()).unwrap();
     let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/batch-offer.mjs");
     assert!(std::fs::read_to_string(&program).unwrap().lines().count() <= 30, "it is short");
     let mut node = std::process::Command::new("node");
@@ -453,7 +457,8 @@ fn the_owner_of_an_account_replaces_its_key_from_the_command_line() {
     assert_eq!(set["sequence"], "2");
     blocks(&market.operator, 2);
     let shown = operator.json(&["admin", "show", "0"]);
-    assert_eq!(shown["transaction_key"], keys[1]["public_key"]);
+    let seed = walras_client::read_key(&venue.dir.join("new.key")).unwrap().ed25519_seed().unwrap();
+    assert_eq!(shown["transaction_key"], hex(&SigningKey::from_seed(&seed).public_key().0));
     // From here on the new key signs, the old one does not, and the API key is what it was.
     let (status, said) = owner.fails(&["pay", "1", "0.5", "USD"]);
     assert!(status != 0 && said.contains("signature"), "{said}");

@@ -448,17 +448,17 @@ fn the_program_of_the_websocket_keeps_a_book() {
         while lines.next().expect("the program goes on").unwrap() != best {}
     };
     shows("- -");
-    for (id, side, price) in [(1, "buy", "29999.75"), (2, "buy", "9999.5"), (3, "sell", "30010")] {
+    for (id, side, price) in [(1, "buy", "29999.75"), (2, "buy", "24999.5"), (3, "sell", "30010")] {
         market.order(if side == "buy" { &market.alice } else { &market.bob }, &limit(id, side, "1", price));
     }
     shows("29999.75 30010.00");
     market.alice.signed("DELETE", "/v1/orders/BTC-USD/1", None).unwrap();
-    shows("9999.50 30010.00");
+    shows("24999.50 30010.00");
     venue.stop();
     let mut config = config();
     config.http.listen = address.to_string();
     venue.node = Some(restart(walras_log_store::RealDisk, &venue.dir, &config));
-    shows("9999.50 30010.00");
+    shows("24999.50 30010.00");
     node.kill().unwrap();
     node.wait().unwrap();
 }
