@@ -45,8 +45,6 @@ pub(crate) struct Taken {
     debits: Vec<Debit>,
     issued: Vec<(AssetId, u64)>,
     cancelled: Vec<OfferId>,
-    /// Whether the account's key is set.
-    sets_key: bool,
     /// Shares that are given back of each pool, by its name.
     given_back: Vec<(u64, Amount)>,
 }
@@ -64,7 +62,6 @@ impl Taken {
         self.debits.clear();
         self.issued.clear();
         self.cancelled.clear();
-        self.sets_key = false;
         self.given_back.clear();
     }
 
@@ -99,7 +96,7 @@ impl Taken {
         all.iter().try_for_each(|(asset, amount)| self.debit(*asset, *amount, || available(*asset)))
     }
 
-    pub(crate) fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
+    fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
         let at = self.given_back.iter().position(|(of, _)| *of == pool);
         let before = at.map_or(Amount::ZERO, |at| self.given_back[at].1);
         let total = before.checked_add(shares).filter(|total| *total <= of_account).ok_or(DropReason::SharesOverdrawn)?;
@@ -141,10 +138,7 @@ pub(crate) struct Outcome {
     pub(crate) pool_changes: Vec<PoolChange>,
     /// Those effects for which units have to be made.
     pub(crate) issues: Vec<Effect>,
-    /// Of accounts to be created.
     pub(crate) keys: Vec<PublicKey>,
-    /// Of accounts that get another one.
-    pub(crate) new_keys: Vec<(AccountId, PublicKey)>,
     /// Who sent how many that are kept.
     pub(crate) senders: Vec<(AccountId, u32)>,
     pub(crate) dropped: Vec<(u32, DropReason)>,
@@ -159,15 +153,9 @@ pub(crate) struct Mark {
     pool_changes: usize,
     issues: usize,
     keys: usize,
-    new_keys: usize,
 }
 
 impl Outcome {
-    /// Keys that accounts are to have.
-    pub(crate) fn all_keys(&self) -> impl Iterator<Item = &PublicKey> {
-        self.keys.iter().chain(self.new_keys.iter().map(|(_, key)| key))
-    }
-
     pub(crate) fn mark(&self) -> Mark {
         Mark {
             offers: self.offers.len(),
@@ -176,7 +164,6 @@ impl Outcome {
             pool_changes: self.pool_changes.len(),
             issues: self.issues.len(),
             keys: self.keys.len(),
-            new_keys: self.new_keys.len(),
         }
     }
 
@@ -189,7 +176,6 @@ impl Outcome {
         self.pool_changes.truncate(mark.pool_changes);
         self.issues.truncate(mark.issues);
         self.keys.truncate(mark.keys);
-        self.new_keys.truncate(mark.new_keys);
     }
 
     /// Adds the bytes of a transaction that is kept for good.
@@ -232,9 +218,6 @@ impl View<'_> {
         match operation {
             BatchOperation::CreateAccount(key) => {
                 self.check_key(key)?;
-                if !self.has_room {
-                    return Err(DropReason::TooManyAccounts);
-                }
                 if let Some(AccountFee { asset, amount }) = self.settings.account_fee {
                     taken.debit(asset, amount, || available(asset))?;
                     outcome.effects.push(Effect { asset, account: *account, amount, then: Then::AccountFee });
@@ -296,19 +279,12 @@ impl View<'_> {
                 let (kind, assets, amounts) = (PoolChangeKind::Withdrawn, self.assets_of(&pool), pool.worth(shares));
                 outcome.pool_changes.push(PoolChange { pool: pool.name, kind, by: name(), assets, amounts, shares });
             }
-            BatchOperation::SetKey(key) => {
-                self.check_key(key)?;
-                if std::mem::replace(&mut taken.sets_key, true) {
-                    return Err(DropReason::KeySetTwice);
-                }
-                outcome.new_keys.push((*account, *key));
-            }
         }
         taken.numbers |= number;
         Ok(())
     }
 
-    pub(crate) fn create_pool(
+    fn create_pool(
         &self,
         name: OfferName,
         create: &CreatePool,
@@ -342,7 +318,7 @@ impl View<'_> {
         Ok(())
     }
 
-    pub(crate) fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
+    fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
         if market != self.settings.market {
             return Err(DropReason::UnknownMarket);
         }
@@ -351,11 +327,11 @@ impl View<'_> {
         Ok(self.pools.view(self.market, place))
     }
 
-    pub(crate) fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
+    fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
         pool.pool.assets.map(|index| self.settings.assets[index.index()])
     }
 
-    /// Whether an account can have this key.
+    /// Whether an account of this key can be created, for whoever can pay for it.
     fn check_key(&self, key: &PublicKey) -> Result<(), DropReason> {
         if self.keys.is_taken(key) {
             return Err(DropReason::KeyTaken);
@@ -363,7 +339,7 @@ impl View<'_> {
         if self.keys_refused.binary_search(key).is_ok() {
             return Err(DropReason::KeyTwice);
         }
-        Ok(())
+        if self.has_room { Ok(()) } else { Err(DropReason::TooManyAccounts) }
     }
 
     /// The offer that a transaction cancels, if it may stand.
@@ -383,7 +359,7 @@ impl View<'_> {
         Some(self.market.book(pair)?.sells().get(&key)?.amount())
     }
 
-    pub(crate) fn cancel(
+    fn cancel(
         &self,
         account: AccountId,
         cancel: &CancelOffer,
@@ -406,7 +382,7 @@ impl View<'_> {
         Ok(())
     }
 
-    pub(crate) fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
+    fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
         if market != self.settings.market {
             return Err(DropReason::UnknownMarket);
         }

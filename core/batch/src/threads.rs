@@ -92,8 +92,7 @@ impl Work {
                 | BatchOperation::Burn(_)
                 | BatchOperation::CreatePool(_)
                 | BatchOperation::DepositToPool(_)
-                | BatchOperation::WithdrawFromPool(_)
-                | BatchOperation::SetKey(_) => work.add_others(1),
+                | BatchOperation::WithdrawFromPool(_) => work.add_others(1),
             }
         }
         work

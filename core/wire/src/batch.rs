@@ -20,4 +20,3 @@ mod varint;
 pub use proposal::*;
 pub use signing::*;
 pub use transaction::*;
-pub(crate) use transaction::{HEAD_BYTES, SET_KEY};

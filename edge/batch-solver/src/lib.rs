@@ -47,7 +47,6 @@
 mod block;
 mod clear;
 mod close_up;
-mod exact;
 mod index;
 mod kept;
 mod number;

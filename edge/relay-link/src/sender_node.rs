@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 
 use walras_feed::sender::Packets;
-use walras_relay::live::Live;
 use walras_relay::tree::Tree;
 
 use crate::socket::{Outgoing, Socket};
@@ -13,24 +12,17 @@ use crate::socket::{Outgoing, Socket};
 #[derive(Debug)]
 pub struct SenderNode {
     socket: Socket,
-    live: Live,
+    tree: Tree,
     hedge: u32,
     outgoing: Outgoing,
-    /// Empty.
-    children: Vec<u32>,
 }
 
 impl SenderNode {
-    /// A sender of a tree whose nodes have these addresses, by number. As long as no relay is out, those of the first layer will do.
+    /// A sender whose first layer has these addresses, by place.
     #[must_use]
-    pub fn new(socket: Socket, tree: &Tree, hedge: u32, nodes: &[SocketAddr]) -> Self {
-        let outgoing = Outgoing::to(nodes, &socket);
-        Self { socket, live: Live::all(tree), hedge, outgoing, children: Vec::new() }
-    }
-
-    /// Later packets go by this view, and name it.
-    pub fn set_live(&mut self, live: Live) {
-        self.live = live;
+    pub fn new(socket: Socket, tree: Tree, hedge: u32, first_layer: &[SocketAddr]) -> Self {
+        let outgoing = Outgoing::to(first_layer, &socket);
+        Self { socket, tree, hedge, outgoing }
     }
 
     /// Packets that the system did not take.
@@ -41,10 +33,9 @@ impl SenderNode {
 
     /// Sends packets, each to the nodes of the first layer that its number says.
     pub fn send(&mut self, packets: &Packets) -> io::Result<()> {
-        let Self { socket, live, hedge, outgoing, children } = self;
+        let Self { socket, tree, hedge, outgoing } = self;
         for (number, (header, _)) in (0..).zip(packets.iter()) {
-            live.children(None, header.packet, *hedge, children);
-            children.drain(..).for_each(|child| outgoing.add(child, number));
+            tree.children(0, 0, header.packet, *hedge).for_each(|child| outgoing.add(child, number));
         }
         outgoing.flush(socket, |number| packets.bytes(number as usize))
     }

@@ -65,11 +65,7 @@ impl CancelTimers {
                     self.0.remove(&cancel.account);
                 }
             }
-            OrderCommand::New(_)
-            | OrderCommand::NewNamed(_)
-            | OrderCommand::NewLinked(_)
-            | OrderCommand::Cancel(_)
-            | OrderCommand::Amend(_) => {}
+            OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::Cancel(_) | OrderCommand::Amend(_) => {}
         }
     }
 

@@ -174,7 +174,7 @@ struct Fields {
     text: String,
 }
 
-const CANCELS: [&str; 10] = [
+const CANCELS: [&str; 9] = [
     "requested",
     "mass_cancelled",
     "unfilled",
@@ -184,7 +184,6 @@ const CANCELS: [&str; 10] = [
     "account_suspended",
     "trigger_refused",
     "price_band",
-    "linked",
 ];
 
 /// The name of why an order is gone.

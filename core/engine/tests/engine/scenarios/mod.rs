@@ -2,7 +2,6 @@
 
 mod changes;
 mod funds;
-mod links;
 mod orders;
 mod phases;
 mod stops;

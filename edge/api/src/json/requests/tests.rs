@@ -56,8 +56,6 @@ const EDGY: &[&str] = &[
     "market",
     "stop",
     "stop_limit",
-    "take_profit",
-    "take_profit_limit",
     "gtc",
     "gtt",
     "fok",

@@ -28,13 +28,7 @@ impl Versions {
     }
 
     pub(super) fn on_entry(&mut self, replayed: &Replayed) -> Checked {
-        let command = replayed.entry.content.command();
-        if self.in_force.is_some_and(|version| command.is_some_and(|command| command.since() > version)) {
-            // The leader takes none, so none is in the log.
-            let what = format!("entry {}, under {:?}: {command:?} is of a later version", replayed.entry.log_index, self.in_force);
-            return Err(Violation::new(CHECK, what));
-        }
-        let is_of_pool = match command {
+        let is_of_pool = match replayed.entry.content.command() {
             Some(Command::Batch(BatchCommand::Submit(submitted))) => matches!(
                 submitted.transaction().operation,
                 BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_)
