@@ -81,7 +81,7 @@ impl Rounds {
 fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let (engines, missing) = match &config.peers {
         Some(peers) => engines::build(peers),
-        None => (Vec::new(), vec!["no FIX engine was RUN beside ours: --no-peer was given".to_owned()]),
+        None => (Vec::new(), vec!["no FIX engine was RUN next to ours: --no-peer was given".to_owned()]),
     };
     for why in missing {
         report.note(why);
