@@ -40,6 +40,11 @@ fn first_bytes(mut stream: impl Read + Write) -> Result<usize, ErrorKind> {
     came
 }
 
+/// The length of what the venue says first. Whom it does not trust, a client learns while it connects or with the first read.
+fn greeting(address: &str, trust: &EntryTrust) -> Result<usize, ErrorKind> {
+    EntryStream::connect(address, Some(trust)).map_err(|refused| refused.kind()).and_then(first_bytes)
+}
+
 #[test]
 fn with_tls_only_those_get_in_who_speak_it_with_the_venue_that_they_trust() {
     let tls = ("order_entry", "tls", toml::Value::from("on"));
@@ -57,11 +62,11 @@ fn with_tls_only_those_get_in_who_speak_it_with_the_venue_that_they_trust() {
 
     let trust = |path: &PathBuf| EntryTrust::new(&Trust::read(path).unwrap()).unwrap();
     let address = &cluster.local.replicas[0].orders;
-    let welcome = first_bytes(EntryStream::connect(address, Some(&trust(&all))).unwrap()).unwrap();
+    let welcome = greeting(address, &trust(&all)).unwrap();
     assert!(welcome > 64, "the venue speaks first: {welcome} bytes");
     // The certificate of another replica is not this one's.
     let others = certificates(&cluster, &[2, 3]);
-    let refused = first_bytes(EntryStream::connect(address, Some(&trust(&others))).unwrap()).unwrap_err();
+    let refused = greeting(address, &trust(&others)).unwrap_err();
     assert_eq!(refused, ErrorKind::InvalidData, "the client does not take it");
 
     // In plain the venue says nothing, and hears nothing.
@@ -73,7 +78,7 @@ fn with_tls_only_those_get_in_who_speak_it_with_the_venue_that_they_trust() {
     let ended = first_bytes(plain);
     assert!(!matches!(ended, Ok(len) if len > 16), "an alert at most: {ended:?}");
     // And the others go on.
-    assert!(first_bytes(EntryStream::connect(address, Some(&trust(&all))).unwrap()).unwrap() > 64);
+    assert!(greeting(address, &trust(&all)).unwrap() > 64);
 }
 
 #[test]
@@ -84,8 +89,8 @@ fn a_new_certificate_counts_for_new_connections_without_a_restart() {
     let trust = |ids: &[u64]| EntryTrust::new(&Trust::read(&certificates(&cluster, ids)).unwrap()).unwrap();
     let (before, after) = (trust(&[1]), trust(&[2]));
     let (first, second) = (&cluster.local.replicas[0], &cluster.local.replicas[1]);
-    let connect = |trust: &EntryTrust| EntryStream::connect(&first.orders, Some(trust)).unwrap();
-    let mut open = connect(&before);
+    let greeting = |trust: &EntryTrust| greeting(&first.orders, trust);
+    let mut open = EntryStream::connect(&first.orders, Some(&before)).unwrap();
     assert!(first_bytes(&mut open).unwrap() > 64);
 
     // A file that is no certificate is refused, and the old one stays.
@@ -93,14 +98,14 @@ fn a_new_certificate_counts_for_new_connections_without_a_restart() {
     std::fs::write(&file, "no certificate").unwrap();
     first.signal(Signal::HUP).unwrap();
     until("the replica refuses it", || cluster.said(1).contains("order-entry.crt is no certificate"));
-    assert!(first_bytes(connect(&before)).unwrap() > 64);
+    assert!(greeting(&before).unwrap() > 64);
 
     for name in ["order-entry.key", "order-entry.crt"] {
         std::fs::copy(second.data().join(name), first.data().join(name)).unwrap();
     }
     first.signal(Signal::HUP).unwrap();
-    until("the new certificate is shown", || first_bytes(connect(&after)).is_ok_and(|len| len > 64));
-    assert_eq!(first_bytes(connect(&before)).unwrap_err(), ErrorKind::InvalidData);
+    until("the new certificate is shown", || greeting(&after).is_ok_and(|len| len > 64));
+    assert_eq!(greeting(&before).unwrap_err(), ErrorKind::InvalidData);
     // Who was connected still is: nothing came, and the connection did not end.
     let nothing = open.read(&mut [0; 64]).unwrap_err().kind();
     assert!(matches!(nothing, ErrorKind::WouldBlock | ErrorKind::TimedOut), "{nothing:?}");
