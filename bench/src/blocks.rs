@@ -230,7 +230,7 @@ fn measure(config: &Config, model: &Model, threads: usize, signed: Signed, intak
 
 /// What a light client reads of a block to know what came of a transaction: the light header, the roots, and the longest proof of a
 /// thousand transactions. Each is checked.
-fn light_bytes(proposed: &Proposed, transactions: &[BatchTransaction]) -> anyhow::Result<usize> {
+pub(crate) fn light_bytes(proposed: &Proposed, transactions: &[BatchTransaction]) -> anyhow::Result<usize> {
     let (header, roots) = (proposed.cleared.header.light().bytes(), proposed.cleared.light_roots());
     let block = LightBlock::open(&proposed.cleared.roots.state, &header, &roots)?;
     let mut longest = 0;

@@ -16,6 +16,8 @@
 
 pub mod access;
 pub mod batch;
+pub mod batch_state;
+pub mod beside_blocks;
 pub mod blocks;
 pub mod clearing;
 pub mod clock;

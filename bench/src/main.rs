@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    access, batch, blocks, clearing, cold, document, engine, fair_access, instructions, order_book, overlay, product, promises,
-    recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
+    access, batch, batch_state, beside_blocks, blocks, clearing, cold, document, engine, fair_access, instructions, order_book,
+    overlay, product, promises, recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
 };
 
 #[global_allocator]
@@ -223,8 +223,17 @@ fn run_clearing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 fn run_batch(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
     batch::run(&batch::Config { rounds, is_full: !options.small }, report)?;
+    std::fs::create_dir_all(&options.streams).context("making the folder of logs; name another with --streams")?;
+    let beside = if options.small { (500, 100, 3) } else { (100_000, 100_000, 7) };
+    let (transactions, accounts, blocks) = beside;
+    let scratch = options.streams.clone();
+    let orders_per_second = 10_000;
+    batch_state::run(&batch_state::Config { rounds, accounts, transactions }, report)?;
+    beside_blocks::run(&beside_blocks::Config { rounds, transactions, accounts, blocks, orders_per_second, scratch }, report)?;
     let (walras, scratch) = (walras()?, options.streams.clone());
-    signed_flow::run(&signed_flow::Config { walras, scratch, rounds, is_full: !options.small }, report)
+    signed_flow::run(&signed_flow::Config { walras, scratch, rounds, is_full: !options.small }, report)?;
+    // They take an hour and most of the memory: `standing --standing 70000000` measures them.
+    report.carry(&options.results.join("standing.json"), &["propose_ktps_70m_standing", "offers_held", "accounts_held"])
 }
 
 fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {

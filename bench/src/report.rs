@@ -297,6 +297,31 @@ impl Report {
         self.notes.push(note);
     }
 
+    /// Takes over figures of another bench's results, as far as they are there, and says of which run they are.
+    ///
+    /// # Errors
+    /// When the file is not one of results.
+    pub fn carry(&mut self, file: &Path, metrics: &[&str]) -> anyhow::Result<()> {
+        let Ok(text) = std::fs::read_to_string(file) else {
+            self.note(format!("{} is not there: {} are left out", file.display(), metrics.join(", ")));
+            return Ok(());
+        };
+        let results: serde_json::Value = serde_json::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
+        let figures = results["figures"].as_array().with_context(|| format!("{} has no figures", file.display()))?;
+        let mut carried = Vec::new();
+        for figure in figures.iter().filter(|figure| metrics.iter().any(|metric| figure["metric"] == *metric)) {
+            let unit = [Unit::Ktps, Unit::Count].into_iter().find(|unit| figure["unit"] == unit.name());
+            let (Some(unit), Some(metric), Some(value)) = (unit, figure["metric"].as_str(), figure["value"].as_f64()) else {
+                continue;
+            };
+            carried.push(metric.to_owned());
+            self.figure(Figure::new(metric, value, unit));
+        }
+        let (date, commit) = (&results["date"], &results["commit"]["id"]);
+        self.note(format!("{} are of {}, a run of {date} at {commit}", carried.join(", "), file.display()));
+        Ok(())
+    }
+
     /// The figures so far.
     #[must_use]
     pub fn figures(&self) -> &[Figure] {

@@ -173,12 +173,18 @@ def order_types(c: Context) -> None:
 
 
 @steps.step
-def oco_refused(c: Context) -> None:
+def order_lists(c: Context) -> None:
     request = {
         "symbol": "BTCUSD", "side": "SELL", "quantity": "0.1", "aboveType": "LIMIT_MAKER", "abovePrice": "31000",
         "belowType": "STOP_LOSS", "belowStopPrice": "29000",
     }
-    raises(ccxt.ExchangeError, lambda: c.taker.private_post_orderlist_oco(request), "-2010", "OCO orders are not supported")
+    placed = c.taker.private_post_orderlist_oco(request)
+    assert sorted(order["type"] for order in placed["orderReports"]) == ["LIMIT_MAKER", "STOP_LOSS"], placed
+    [listed] = c.taker.private_get_openorderlist()
+    assert listed["orderListId"] == placed["orderListId"] and len(listed["orders"]) == 2, listed
+    gone = c.taker.cancel_order(placed["orders"][0]["orderId"], MARKET)
+    assert gone["status"] == "canceled" and c.taker.private_get_openorderlist() == [], gone
+    assert c.taker.fetch_open_orders(MARKET) == []
 
 
 @steps.step
@@ -198,6 +204,14 @@ def error_codes(c: Context) -> None:
 
 def order(**changed: str) -> dict[str, str]:
     return {"symbol": "BTCUSD", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "0.1", "price": "29000", **changed}
+
+
+@steps.step
+def rsa_key(c: Context) -> None:
+    keyed = {**options(c.venue.taker), "apiKey": c.venue.taker.rsa_key, "secret": c.venue.taker.rsa_pem}
+    exchange = configured(ccxt.binance(keyed), c.venue)
+    order = exchange.create_order(MARKET, "limit", "buy", 0.01, 28000)
+    assert exchange.cancel_order(order["id"], MARKET)["status"] == "canceled"
 
 
 @steps.step

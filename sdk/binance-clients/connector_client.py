@@ -105,10 +105,16 @@ def cancel_and_replace(c: Context) -> None:
 
 
 @steps.step
-def oco_refused(c: Context) -> None:
-    raises(ClientError, lambda: c.taker.new_oco_order(
+def order_lists(c: Context) -> None:
+    placed = c.taker.new_oco_order(
         SYMBOL, "SELL", "0.1", "LIMIT_MAKER", "STOP_LOSS", abovePrice="31000.00", belowStopPrice="29000.00"
-    ), "-2010", "OCO orders are not supported")
+    )
+    list_id = placed["orderListId"]
+    assert c.taker.get_oco_order(orderListId=list_id)["listOrderStatus"] == "EXECUTING"
+    assert [one["orderListId"] for one in c.taker.get_oco_open_orders()] == [list_id]
+    done = c.taker.cancel_oco_order(SYMBOL, orderListId=list_id)
+    assert [order["status"] for order in done["orderReports"]] == ["CANCELED", "CANCELED"], done
+    assert c.taker.get_open_orders(SYMBOL) == []
 
 
 @steps.step
@@ -129,6 +135,12 @@ def rate_limit_headers(c: Context) -> None:
 @steps.step
 def ed25519_key(c: Context) -> None:
     client = Spot(c.venue.taker.ed25519_key, base_url=c.venue.rest, private_key=c.venue.taker.ed25519_pem)
+    assert client.account()["uid"] == c.venue.taker.account_id
+
+
+@steps.step
+def rsa_key(c: Context) -> None:
+    client = Spot(c.venue.taker.rsa_key, base_url=c.venue.rest, private_key=c.venue.taker.rsa_pem)
     assert client.account()["uid"] == c.venue.taker.account_id
 
 

@@ -112,11 +112,16 @@ def replace(c: Context) -> None:
 
 
 @steps.step
-def oco_refused(c: Context) -> None:
-    raises(BinanceAPIException, lambda: c.taker.create_oco_order(
+def order_lists(c: Context) -> None:
+    placed = c.taker.create_oco_order(
         symbol=SYMBOL, side="SELL", quantity="0.1", aboveType="LIMIT_MAKER", abovePrice="31000.00", belowType="STOP_LOSS",
         belowStopPrice="29000.00",
-    ), "-2010", "OCO orders are not supported")
+    )
+    assert placed["contingencyType"] == "OCO" and len(placed["orderReports"]) == 2, placed
+    assert {order["orderListId"] for order in c.taker.get_open_orders(symbol=SYMBOL)} == {placed["orderListId"]}
+    assert [one["orderListId"] for one in c.taker.get_open_oco_orders()] == [placed["orderListId"]]
+    assert len(c.taker.cancel_all_open_orders(symbol=SYMBOL)) == 2
+    assert c.taker.get_open_orders(symbol=SYMBOL) == [] == c.taker.get_open_oco_orders()
 
 
 @steps.step
@@ -147,6 +152,14 @@ def rate_limit_headers(c: Context) -> None:
 def ed25519_key(c: Context) -> None:
     client = Client(c.venue.taker.ed25519_key, private_key=c.venue.taker.ed25519_pem)
     assert client.get_account()["uid"] == c.venue.taker.account_id
+
+
+@steps.step
+def rsa_key(c: Context) -> None:
+    client = Client(c.venue.taker.rsa_key, private_key=c.venue.taker.rsa_pem)
+    assert client.get_account()["uid"] == c.venue.taker.account_id
+    order = limit(client, "BUY", "0.1", "28000.00")
+    assert client.cancel_order(symbol=SYMBOL, orderId=order["orderId"])["status"] == "CANCELED"
 
 
 @steps.step

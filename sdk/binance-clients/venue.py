@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 PATIENCE_S = 30
@@ -80,6 +81,8 @@ class Account:
     secret: str
     ed25519_key: str
     ed25519_pem: str
+    rsa_key: str
+    rsa_pem: str
 
 
 @dataclass
@@ -156,7 +159,15 @@ class Venue:
         pem = own.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         ).decode()
-        return Account(int(str(account_id)), api_key, secret, named, pem)
+        own_rsa = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        rsa_public = own_rsa.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        rsa_named = f"rs_client{number}"
+        body = {"account_id": account_id, "permissions": permissions, "key_id": rsa_named, "public_key": rsa_public.decode()}
+        operator.post("/v1/admin/keys", body)
+        rsa_pem = own_rsa.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ).decode()
+        return Account(int(str(account_id)), api_key, secret, named, pem, rsa_named, rsa_pem)
 
     def open_market(self) -> None:
         operator = self.operator()

@@ -1,6 +1,6 @@
 """Unmodified FIX engines against a venue of their own: python3 run.py WALRAS NAME COMMAND...
 
-COMMAND is started with the venue's FIX port, a key's id and its secret. It prints STOP when the venue is to be killed, waits for a
+COMMAND is started with the venue's FIX ports of orders and of market data, a key's id and its secret. It prints STOP when the venue is to be killed, waits for a
 line, prints START when it is to run again, and DONE at the end.
 """
 import pathlib
@@ -18,11 +18,12 @@ def free_port():
 
 def main(walras, name, command):
     folder = pathlib.Path(tempfile.mkdtemp())
-    http, fix = free_port(), free_port()
+    http, fix, data = free_port(), free_port(), free_port()
     config = folder / "walras.toml"
     config.write_text(
         f'[venue]\ndata = "{folder}/data"\n[http]\nlisten = "127.0.0.1:{http}"\n'
-        f'[order_entry]\nlisten = ""\n[fix]\nlisten = "127.0.0.1:{fix}"\n[log]\nsegment_bytes = 1048576\n'
+        f'[order_entry]\nlisten = ""\n[fix]\nlisten = "127.0.0.1:{fix}"\n'
+        f'market_data_listen = "127.0.0.1:{data}"\n[log]\nsegment_bytes = 1048576\n'
     )
 
     def serve():
@@ -47,7 +48,7 @@ def main(walras, name, command):
             ask("admin", "key", "--account", account, "--algorithm", "hmac-sha256", "--out", folder / f"{account}.key")
         ask("order", "sell", "BTC/USD", "0.01", "--price", "100", key=folder / "1.key")
         key_id, secret = (folder / "0.key").read_text().strip().split(".")
-        client = subprocess.Popen([*command, str(fix), key_id, secret], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        client = subprocess.Popen([*command, str(fix), str(data), key_id, secret], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         is_done = False
         for line in client.stdout:
             said = line.strip()

@@ -218,7 +218,7 @@ async function saysWhatItIs({ page }: Watched): Promise<void> {
 
 async function warnsOfStops({ page, shoot }: Watched): Promise<void> {
   const last = Number((await text(page, "#last-price")).replace(/[^\d.]/g, ""));
-  await page.locator("input[name=kind][value=stop]").check({ force: true });
+  await page.locator("#kind").selectOption("stop");
   await page.fill("#ticket-trigger", (last - 100).toFixed(2));
   await page.locator("#ticket-trigger-fault.warning").waitFor();
   assert.match(await text(page, "#ticket-trigger-fault"), /The last trade, .*, is already above it/);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Cluster, LeafGateway } from "../src/api/fair-types.ts";
+import type { Cluster, LeafGateway, RelayNode } from "../src/api/fair-types.ts";
 import { pictureOf } from "../src/state/network.ts";
 
 function cluster(gateways: number, layers: number[], lost: number[] = []): Cluster {
@@ -26,6 +26,17 @@ test("a thousand receivers are drawn as some, and none is lost from the count", 
   assert.deepEqual(columns.map((column) => column.reduce((sum, { stands }) => sum + stands, 0)), [300, 3, 10, 100, 1_000]);
   assert.ok(columns[0]?.some(({ id, isUp }) => id === "gateway 339" && !isUp), "one in trouble is never among the hidden");
   assert.ok(edges.length < 1_000, `${edges.length} lines`);
+});
+
+test("a relay that does not answer is drawn as down, with the lines to it; one that was not asked is up", () => {
+  const relay = (place: number, answers: boolean): RelayNode => ({
+    layer: 0, place, answers, packets: answers ? 7 : null, by_hedge: null, copies: null, lost: null, not_taken: null, refused: null, transit_ns_p50: null, transit_ns_p99: null,
+  });
+  const { tree, ...rest } = cluster(1, [2, 3]);
+  const { columns, edges } = pictureOf({ ...rest, tree: tree == null ? null : { ...tree, relays: [relay(0, true), relay(1, false)] } });
+  assert.deepEqual(columns.at(-2)?.map(({ isUp, said }) => [isUp, said?.packets]), [[true, 7], [false, null]]);
+  assert.ok(columns.at(-1)?.every(({ isUp }) => isUp), "receivers are not asked for by place");
+  assert.deepEqual(edges.filter(({ kind, isUp }) => kind === "data" && !isUp).length, 1 + 3);
 });
 
 test("a venue without gateways and tree is its replicas", () => {

@@ -44,6 +44,26 @@ test("stop-limit with good-till time, iceberg and minimum", () => {
   assert.equal(order?.post_only, undefined);
 });
 
+test("a take-profit has a trigger on the other side of the market than a stop", () => {
+  const check = (kind: "take_profit" | "take_profit_limit", side: "buy" | "sell", trigger: string) =>
+    checkTicket({ ...fields, kind, side, trigger }, units, 0n, 3_000_000n);
+  const sell = check("take_profit", "sell", "31000");
+  assert.deepEqual([sell.order?.type, sell.order?.trigger, sell.order?.price, sell.warnings.trigger], ["take_profit", "31000.00", undefined, undefined]);
+  assert.match(check("take_profit", "sell", "29000").warnings.trigger ?? "", /already above it: the venue refuses such a take-profit/);
+  assert.match(check("take_profit_limit", "buy", "31000").warnings.trigger ?? "", /already below it/);
+  const buy = check("take_profit_limit", "buy", "29000");
+  assert.deepEqual([buy.order?.trigger, buy.order?.price !== undefined, buy.warnings.trigger], ["29000.00", true, undefined]);
+});
+
+test("an order that is linked names the other one, and a limit order takes nothing then", () => {
+  assert.deepEqual(checkTicket({ ...fields, ocoWith: "77" }, units, 0n).order, {
+    side: "buy", type: "limit", price: "30711.25", size: "0.500", time_in_force: "gtc", self_trade: "cancel_newest", oco_with: "77", post_only: "reject",
+  });
+  const stop = checkTicket({ ...fields, kind: "stop", trigger: "31000", ocoWith: "77" }, units, 0n).order;
+  assert.deepEqual([stop?.oco_with, stop?.post_only], ["77", undefined]);
+  assert.equal(checkTicket({ ...fields, ocoWith: "" }, units, 0n).order?.oco_with, undefined);
+});
+
 test("each field says what is wrong with it, and nothing is sent", () => {
   const wrong = checkTicket({ ...fields, price: "30711.30", size: "0", timeInForce: "gtt", minutes: "x", display: "iceberg", peak: "", minSize: "0.0001" }, units, 0n);
   assert.equal(wrong.order, null);

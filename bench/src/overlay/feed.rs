@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::ensure;
 use walras_engine::Engine;
 use walras_feed::book::Content;
-use walras_feed::channel::{ChannelId, View};
+use walras_feed::channel::{ChannelId, Trees, View};
 use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
 use walras_feed::sender::{Packets, Sender, SenderSettings};
@@ -138,6 +138,8 @@ fn encode(past: &Past, views: Views) -> anyhow::Result<([f64; 2], Packets)> {
     let (mut publisher, mut packets) = (Publisher::new(views), Packets::default());
     let mut sender = Sender::new(SenderSettings {
         tree: 1,
+        trees: Trees::ONE,
+        epoch: 0,
         first_number: 1,
         key: TreeKey::new(KEY),
         rewind_bytes_max: 1 << 22,

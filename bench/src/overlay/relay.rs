@@ -91,7 +91,10 @@ fn ours(config: &Config, children: &[SocketAddr], hedge: u32) -> anyhow::Result<
     let settings = RelaySettings { layer: 0, place: 0, tree: TREE, hedge, packets_remembered: 1 << 16, channels_max: 4 };
     let socket = socket(Offload::Segments)?;
     let (address, relay) = (socket.address()?, Relay::new(tree, settings));
-    let mut node = RelayNode::new(socket, relay, key(), children);
+    // Its siblings get nothing: it is first in its layer.
+    let siblings = std::iter::repeat_n(address, 1 + hedge as usize);
+    let nodes: Vec<SocketAddr> = siblings.chain(children.iter().copied()).collect();
+    let mut node = RelayNode::new(socket, relay, key(), &nodes, 1);
     let mut forwarded = 0;
     let rate = rate(config, address, || {
         node.step()?;

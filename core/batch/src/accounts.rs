@@ -20,6 +20,8 @@ pub struct Accounts {
     pub(crate) issuers: BTreeMap<AssetId, AccountId>,
     /// Hashes of all accounts. No part of the state.
     pub(crate) tree: AccountTree,
+    /// Whether a market's block is being hashed beside the engine, and no other's may be. It follows from the markets.
+    pub(crate) is_hashing: bool,
 }
 
 impl PartialEq for Accounts {
@@ -137,9 +139,9 @@ impl Accounts {
     /// shared until they change.
     #[must_use]
     pub fn for_snapshot(&mut self) -> Self {
-        let Self { last, keys, suspended, issuers, tree: _ } = self;
-        let (suspended, issuers) = (suspended.clone(), issuers.clone());
-        Self { last: last.share(), keys: keys.without_index(), suspended, issuers, tree: AccountTree::default() }
+        let Self { last, keys, suspended, issuers, tree: _, is_hashing } = self;
+        let (suspended, issuers, is_hashing) = (suspended.clone(), issuers.clone(), *is_hashing);
+        Self { last: last.share(), keys: keys.without_index(), suspended, issuers, tree: AccountTree::default(), is_hashing }
     }
 
     /// Makes place for accounts that the ledger has.

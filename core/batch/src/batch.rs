@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use walras_clearing::{AssetIndex, BatchMarket, Offer, OfferKey, Pair};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, Offer, OfferKey, Pair};
 use walras_ledger::Ledger;
 use walras_types::{AccountFee, AccountId, Amount, AssetId, OfferName, PublicKey};
 
@@ -11,6 +11,7 @@ use crate::gather::ByPair;
 use crate::pools::{PoolChange, PoolView, Pools};
 use crate::proposed::BlockPlace;
 use crate::settings::{AssetTable, BatchSettings, SettingsError};
+use crate::steps::Steps;
 use crate::trees::OfferTrees;
 
 /// A batch market on a ledger: what stands in it, and the batch that is closed and waits to be cleared.
@@ -26,7 +27,9 @@ pub struct Batch {
     pub(crate) number: u64,
     /// The hash of the block before; zeros before the first.
     pub(crate) parent: [u8; 32],
-    pub(crate) closed: Option<ClosedBatch>,
+    pub(crate) closed: Option<Arc<ClosedBatch>>,
+    /// How far a block has come that is carried out in steps.
+    pub(crate) steps: Steps,
     /// No part of the state.
     pub(crate) trees: OfferTrees,
 }
@@ -34,7 +37,7 @@ pub struct Batch {
 /// A copy has a market of its own at once, so that its first block takes as long as any other.
 impl Clone for Batch {
     fn clone(&self) -> Self {
-        let Self { settings, table, market, pools, number, parent, closed, trees } = self;
+        let Self { settings, table, market, pools, number, parent, closed, steps, trees } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
@@ -43,6 +46,7 @@ impl Clone for Batch {
             number: *number,
             parent: *parent,
             closed: closed.clone(),
+            steps: steps.unshared(),
             trees: trees.clone(),
         }
     }
@@ -55,7 +59,7 @@ pub(crate) struct ClosedBatch {
     pub(crate) kept_count: u32,
     /// The bytes of those that are kept, one after the other in the order of (account, number): what came of each is hashed when it
     /// is cleared.
-    pub(crate) transactions: Vec<u8>,
+    pub(crate) transactions: Arc<Vec<u8>>,
     /// What each of its accounts costs: what the settings said when it was closed.
     pub(crate) account_fee: Option<AccountFee>,
     /// In the order of assets, then of (account, number).
@@ -64,6 +68,8 @@ pub(crate) struct ClosedBatch {
     pub(crate) pool_changes: Vec<PoolChange>,
     /// Of accounts to be created, in the order of (asking account, number).
     pub(crate) keys: Vec<PublicKey>,
+    /// Accounts that get another key, and which: follows from the transactions.
+    pub(crate) new_keys: Vec<(AccountId, PublicKey)>,
     /// Accounts whose transactions are kept, in ascending order, and how many of each.
     pub(crate) senders: Vec<(AccountId, u32)>,
     /// What came into the market and went out of it. No part of the state: only the tries follow it.
@@ -71,28 +77,19 @@ pub(crate) struct ClosedBatch {
     pub(crate) removed: ByPair<OfferKey>,
 }
 
+impl ClosedBatch {
+    /// Keys that accounts are to have: those of accounts to be created, then others.
+    pub(crate) fn all_keys(&self) -> impl Iterator<Item = &PublicKey> {
+        self.keys.iter().chain(self.new_keys.iter().map(|(_, key)| key))
+    }
+}
+
 impl Batch {
     /// A copy for a snapshot, without what follows from the rest: it may be asked for [`Self::snapshot`] only. What stands is shared until the
     /// market changes.
     #[must_use]
     pub fn for_snapshot(&self) -> Self {
-        let Self { settings, table, market, pools, number, parent, closed, trees: _ } = self;
-        let closed = closed.as_ref().map(|closed| {
-            let ClosedBatch { batch_hash, kept_count, transactions, account_fee, effects, pool_changes, keys, senders, .. } =
-                closed;
-            ClosedBatch {
-                batch_hash: *batch_hash,
-                kept_count: *kept_count,
-                transactions: transactions.clone(),
-                account_fee: *account_fee,
-                effects: effects.clone(),
-                pool_changes: pool_changes.clone(),
-                keys: keys.clone(),
-                senders: senders.clone(),
-                added: ByPair::default(),
-                removed: ByPair::default(),
-            }
-        });
+        let Self { settings, table, market, pools, number, parent, closed, steps, trees: _ } = self;
         Self {
             settings: settings.clone(),
             table: table.clone(),
@@ -100,7 +97,8 @@ impl Batch {
             pools: Arc::clone(pools),
             number: *number,
             parent: *parent,
-            closed,
+            closed: closed.clone(),
+            steps: steps.clone(),
             trees: OfferTrees::default(),
         }
     }
@@ -123,6 +121,7 @@ impl Batch {
             number: 1,
             parent: [0; 32],
             closed: None,
+            steps: Steps::default(),
             trees: OfferTrees::default(),
         })
     }
@@ -136,6 +135,11 @@ impl Batch {
     /// Sets what each account costs that a transaction of the next batch to be closed opens. A batch that is closed already costs what it did.
     pub const fn set_account_fee(&mut self, fee: Option<AccountFee>) {
         self.settings.account_fee = fee;
+    }
+
+    /// Sets how the market's rules are read. A snapshot does not say it: the engine's version does, to whoever restores one.
+    pub const fn set_edition(&mut self, edition: Edition) {
+        self.settings.rules.edition = edition;
     }
 
     /// What stands: of a closed batch with its new offers and without the cancelled ones. What a solver is to see.
@@ -181,10 +185,10 @@ impl Batch {
         self.closed.as_ref().map(|closed| &closed.batch_hash)
     }
 
-    /// The place of the block that the closed batch becomes.
+    /// The place of the block that the closed batch becomes; `None` where a clearing of it is being carried out in steps already.
     #[must_use]
     pub fn place_to_clear(&self) -> Option<BlockPlace> {
-        let batch_hash = *self.closed()?;
+        let batch_hash = *self.closed().filter(|_| self.steps.are_done())?;
         Some(BlockPlace { number: self.number, parent: self.parent, batch_hash })
     }
 
@@ -195,14 +199,12 @@ impl Batch {
         added.flat_map(move |(pair, added)| added.of_pair(pair).iter().map(move |offer| (self.table.pair(pair), offer)))
     }
 
-    /// What must be reserved: by each standing offer what it sells, and by what a closed batch waits to do.
+    /// What must be reserved: by each standing offer what it sells, and by what a batch waits to do that is closed or being closed.
     pub fn for_each_reserved(&self, mut reserved: impl FnMut(AccountId, AssetId, Amount)) {
-        for book in self.market.books() {
-            let asset = self.settings.assets[book.pair().sell.index()];
-            for offer in book.sells().as_slice() {
-                reserved(OfferName::of_number(offer.key().id.0).account, asset, offer.amount());
-            }
+        if self.for_each_reserved_in_steps(&mut reserved) {
+            return;
         }
+        self.for_each_offered(&self.market, &mut reserved);
         for Effect { asset, account, amount, .. } in self.closed.iter().flat_map(|closed| &closed.effects) {
             reserved(*account, *asset, *amount);
         }
@@ -211,11 +213,22 @@ impl Batch {
         }
     }
 
+    /// What the offers of this market's or of another state of it sell.
+    pub(crate) fn for_each_offered(&self, market: &BatchMarket, reserved: &mut impl FnMut(AccountId, AssetId, Amount)) {
+        for book in market.books() {
+            let asset = self.settings.assets[book.pair().sell.index()];
+            for offer in book.sells().as_slice() {
+                reserved(OfferName::of_number(offer.key().id.0).account, asset, offer.amount());
+            }
+        }
+    }
+
     fn pool_changes(&self) -> &[PoolChange] {
         self.closed.as_ref().map_or(&[], |closed| &closed.pool_changes)
     }
 
-    /// What must be pooled: by each pool what it has, but for what a closed batch waits to do.
+    /// What the ledger must hold for batch markets: by each pool what it has, but for what a closed batch waits to do, and what a block that
+    /// moves funds in steps took and has not given yet.
     pub fn for_each_pooled(&self, mut pooled: impl FnMut(AssetId, i128)) {
         for pool in self.market.pools() {
             for (index, reserve) in pool.assets.iter().zip(pool.reserves) {
@@ -225,6 +238,7 @@ impl Batch {
         for change in self.pool_changes() {
             change.assets.iter().for_each(|asset| pooled(*asset, -change.flow(*asset)));
         }
+        self.steps.for_each_held(pooled);
     }
 
     /// The pools, in ascending order of their names, which is that of [`BatchMarket::pools`]; of a closed batch with what it asked.

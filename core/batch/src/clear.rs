@@ -11,12 +11,13 @@ use walras_types::{AccountId, OfferName, PublicKey};
 use crate::accounts::Accounts;
 use crate::batch::{Batch, ClosedBatch};
 use crate::effects::{Effect, PoolMoves, Way, move_balances};
-use crate::header::BlockHeader;
+use crate::header::{BlockHeader, ChainPlace};
 use crate::outcomes::Outcomes;
 use crate::pools::PoolChange;
 use crate::proposed::{BlockPlace, BlockRejected, ProposedClearing, Roots};
 use crate::quality;
 use crate::settings::BatchSettings;
+use crate::steps::Steps;
 use crate::trees::{Followed, MarketChange, Touched, hash_accounts};
 
 /// What a block did.
@@ -40,6 +41,8 @@ pub struct Cleared {
     pub effects: Vec<Effect>,
     /// Accounts that were created, with their keys.
     pub created: Vec<(AccountId, PublicKey)>,
+    /// Accounts that set another key, and which, in ascending order of the accounts. Until here the key before signs.
+    pub new_keys: Vec<(AccountId, PublicKey)>,
     /// What should have traded and did not.
     pub shortfall: Shortfall,
 }
@@ -69,12 +72,14 @@ impl Batch {
         block: &ProposedClearing,
         threads: NonZero<usize>,
     ) -> Result<Cleared, BlockRejected> {
-        let closed = self.closed.take().ok_or(BlockRejected::NothingClosed)?;
+        let closed = self.closed.take_if(|_| self.steps.are_done()).ok_or(BlockRejected::NothingClosed)?;
         match self.clear_closed(ledger, accounts, &closed, block, threads) {
             Ok(cleared) => {
                 self.number += 1;
                 self.parent = cleared.roots.state;
-                Ok(Cleared { effects: closed.effects, pool_changes: closed.pool_changes, ..cleared })
+                self.steps = Steps::default();
+                let ClosedBatch { effects, pool_changes, new_keys, .. } = Arc::unwrap_or_clone(closed);
+                Ok(Cleared { effects, pool_changes, new_keys, ..cleared })
             }
             Err(rejected) => {
                 self.closed = Some(closed);
@@ -98,7 +103,8 @@ impl Batch {
         let quality = quality::check(&block.certificate, &self.market, &block.proposal, rules, most)?;
         let shortfall = verified.shortfall();
         let (plans, pool_fills) = verified.into_plans();
-        let mut header = BlockHeader::new(self, closed, block, quality);
+        let at = ChainPlace { settings: &self.settings, number: self.number, parent: self.parent };
+        let mut header = BlockHeader::new(&at, closed, block, quality);
 
         let market = Arc::make_mut(&mut self.market);
         let pools_before = market.pools().to_vec();
@@ -108,6 +114,7 @@ impl Batch {
         let mut touched = move_balances(ledger, assets, &traded, &closed.effects, pool_moves, Way::Forth, threads);
         let known_count = accounts.last.len();
         let created = create_accounts(ledger, accounts, &closed.keys);
+        let keys_before = set_keys(accounts, &closed.new_keys);
         let mut others = AccountSet::with_room(ledger.account_count());
         closed.senders.iter().for_each(|(account, _)| others.insert(*account));
         created.iter().for_each(|(account, _)| others.insert(*account));
@@ -142,18 +149,18 @@ impl Batch {
         if let Some(expected) = &block.expected
             && let Err(rejected) = check_roots(&roots, expected)
         {
-            let done = Done { traded, pools_traded, pools_before, known_count, created_count: created.len() };
+            let done = Done { traded, pools_traded, pools_before, known_count, created_count: created.len(), keys_before };
             self.undo(ledger, accounts, closed, done, threads);
             hash_accounts(ledger, accounts, &changed, threads);
             return Err(rejected);
         }
         let touched = touched_root.0;
-        let (effects, pool_changes) = (Vec::new(), Vec::new());
+        let (effects, pool_changes, new_keys) = (Vec::new(), Vec::new(), Vec::new());
         let pools_traded = names;
-        Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall })
+        Ok(Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, new_keys, shortfall })
     }
 
-    fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
+    pub(crate) fn check_place(&self, closed: &ClosedBatch, place: Option<&BlockPlace>) -> Result<(), BlockRejected> {
         let Some(BlockPlace { number, parent, batch_hash }) = place else { return Ok(()) };
         if *number != self.number {
             return Err(BlockRejected::Number { expected: self.number, found: *number });
@@ -166,13 +173,14 @@ impl Batch {
 
     /// Undoes what was done before the roots were known.
     fn undo(&mut self, ledger: &mut Ledger, accounts: &mut Accounts, closed: &ClosedBatch, done: Done, threads: NonZero<usize>) {
-        let Done { traded, pools_traded, pools_before, known_count, created_count } = done;
+        let Done { traded, pools_traded, pools_before, known_count, created_count, keys_before } = done;
+        keys_before.iter().for_each(|(account, key)| accounts.keys.put_back(*account, *key));
         for _ in 0..created_count {
             ledger.uncreate_account();
         }
         accounts.last.resize(known_count, 0);
         accounts.keys.resize(known_count);
-        accounts.keys.expect_all(&closed.keys);
+        accounts.keys.expect_all(closed.all_keys());
         let pool_moves = PoolMoves { traded: &pools_traded, changes: &closed.pool_changes };
         move_balances(ledger, &self.settings.assets, &traded, &closed.effects, pool_moves, Way::Back, threads);
         let market = Arc::make_mut(&mut self.market);
@@ -198,6 +206,8 @@ struct Done {
     pools_before: Vec<Pool>,
     known_count: usize,
     created_count: usize,
+    /// Of accounts that got another key.
+    keys_before: Vec<(AccountId, Option<PublicKey>)>,
 }
 
 /// Creates the accounts of these keys, in their order.
@@ -213,7 +223,17 @@ fn create_accounts(ledger: &mut Ledger, accounts: &mut Accounts, keys: &[PublicK
     created
 }
 
-fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {
+/// Gives accounts other keys. Says which they had.
+fn set_keys(accounts: &mut Accounts, keys: &[(AccountId, PublicKey)]) -> Vec<(AccountId, Option<PublicKey>)> {
+    let mut before = Vec::with_capacity(keys.len());
+    for (account, key) in keys {
+        before.push((*account, accounts.keys.get(*account)));
+        accounts.keys.set(*account, *key);
+    }
+    before
+}
+
+pub(crate) fn check_marginal(verified: &Verified<'_>, marginal: &[(Pair, OfferKey)]) -> Result<(), BlockRejected> {
     let mut named = marginal.iter();
     for clearing in verified.pairs() {
         let Some(key) = verified.fills(clearing).marginal_sell() else { continue };
@@ -235,7 +255,7 @@ fn check_roots(roots: &Roots, expected: &Roots) -> Result<(), BlockRejected> {
 }
 
 /// Whom a block touched, and how many of their transactions it has.
-fn touched_entries(touched: &AccountSet, senders: &[(AccountId, u32)]) -> Vec<Touched> {
+pub(crate) fn touched_entries(touched: &AccountSet, senders: &[(AccountId, u32)]) -> Vec<Touched> {
     let mut senders = senders.iter().peekable();
     let entry = |account: AccountId| {
         let count = senders.next_if(|(sender, _)| *sender == account).map_or(0, |(_, count)| *count);

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use walras_clearing::fork_join::fork_join;
-use walras_clearing::{Offer, OfferKey, SellChange, TieBreak};
+use walras_clearing::{BatchMarket, Offer, OfferKey, SellChange, TieBreak};
 use walras_ledger::{AccountSet, AccountsPart, Ledger, Parts, PartsRange};
 use walras_types::limits::{BATCH_TRANSACTIONS_MAX, POOL_RESERVE_MIN, POOLS_MAX, TRANSACTION_SEQ_END};
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
@@ -16,6 +16,7 @@ use crate::effects;
 use crate::gather::{ByPair, Entry, Look, look, sender};
 use crate::intake::{Outcome, Taken, View, window_place};
 use crate::pools::PoolChange;
+use crate::settings::{AssetTable, BatchSettings};
 use walras_types::DropReason;
 
 /// What came of a closed batch.
@@ -54,14 +55,14 @@ impl Batch {
         intake: Intake,
         threads: NonZero<usize>,
     ) -> Result<Closed, CloseError> {
-        if self.closed.is_some() {
+        if self.is_under_way() {
             return Err(CloseError::NotCleared);
         }
         if transactions.len() > BATCH_TRANSACTIONS_MAX {
             return Err(CloseError::TooMany(transactions.len()));
         }
         accounts.follow(ledger.account_count());
-        let outcomes = self.judge(ledger, accounts, transactions, intake, threads);
+        let outcomes = self.judge(ledger, accounts, &self.settings, transactions, intake, None, threads);
 
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.parent);
@@ -72,7 +73,8 @@ impl Batch {
 
         let mut kept = Vec::with_capacity(outcomes.iter().map(|outcome| outcome.bytes.len()).sum());
         outcomes.iter().for_each(|outcome| kept.extend_from_slice(&outcome.bytes));
-        let (added, removed) = self.change_market(&outcomes, &TieBreak::new(&batch_hash), threads);
+        let market = Arc::make_mut(&mut self.market);
+        let (added, removed) = change_market(&self.table, market, &outcomes, &TieBreak::new(&batch_hash), threads);
         let pool_changes = self.change_pools(&outcomes);
         let effects: Vec<_> = outcomes.iter().map(|outcome| &outcome.effects[..]).collect();
         let effects = effects::by_asset(ledger.asset_count(), &effects);
@@ -81,7 +83,8 @@ impl Batch {
             ledger.issue_reserved(issue.account, issue.asset, issue.amount).expect("the supply has room for what is kept");
         }
         let keys: Vec<PublicKey> = outcomes.iter().flat_map(|outcome| &outcome.keys).copied().collect();
-        accounts.keys.expect_all(&keys);
+        let new_keys: Vec<(AccountId, PublicKey)> = outcomes.iter().flat_map(|outcome| &outcome.new_keys).copied().collect();
+        accounts.keys.expect_all(keys.iter().chain(new_keys.iter().map(|(_, key)| key)));
         let senders: Vec<(AccountId, u32)> = outcomes.iter().flat_map(|outcome| &outcome.senders).copied().collect();
         if ledger.tracks_changes() {
             // Another market's block may be cleared before this one, and numbers are hashed with their accounts.
@@ -93,33 +96,45 @@ impl Batch {
         let mut dropped: Vec<(u32, DropReason)> = outcomes.into_iter().flat_map(|outcome| outcome.dropped).collect();
         dropped.sort_unstable();
         let account_fee = self.settings.account_fee;
-        self.closed = Some(ClosedBatch {
+        let transactions = Arc::new(kept);
+        self.closed = Some(Arc::new(ClosedBatch {
             batch_hash,
             kept_count,
-            transactions: kept,
+            transactions,
             account_fee,
             effects,
             pool_changes,
             keys,
+            new_keys,
             senders,
             added,
             removed,
-        });
+        }));
         Ok(Closed { batch_hash, kept_count, dropped })
     }
 
-    /// What is kept, in parts that follow each other in the order of accounts. Reserves what it spends and counts its numbers as used.
-    fn judge(
+    /// What is kept, in parts that follow each other in the order of accounts. Reserves what it spends and counts its numbers as used. The
+    /// transactions are those of some accounts where the batch is judged in steps.
+    #[expect(clippy::too_many_arguments, reason = "what a whole batch and a part of one have in common")]
+    pub(crate) fn judge(
         &self,
         ledger: &mut Ledger,
         accounts: &mut Accounts,
+        settings: &BatchSettings,
         transactions: &[BatchTransaction],
         intake: Intake,
+        part_of: Option<&PartOf<'_>>,
         threads: NonZero<usize>,
     ) -> Vec<Outcome> {
         let account_count = ledger.account_count();
         let mut look = look(transactions, account_count, threads);
-        let keys_twice = keys_twice(&mut look.keys);
+        let mut keys_twice = keys_twice(&mut look.keys);
+        let mut pools_room = POOLS_MAX - self.pools.heads.len();
+        if let Some(part_of) = part_of {
+            // No two are equal in what is sorted and then looked up.
+            keys_twice = look.keys.iter().map(|(key, _)| *key).filter(|key| part_of.keys_twice.contains(key)).collect();
+            pools_room -= part_of.pools_created;
+        }
         let room = accounts.room(account_count) as usize;
         let may_ask = |index: u32| {
             let account = transactions[index as usize].account;
@@ -130,7 +145,7 @@ impl Batch {
             look.keys.len() <= room || creatable_count(&look.keys, intake, |key| accounts.keys.is_taken(key), may_ask) <= room;
         let supply = (0..ledger.asset_count()).map(|asset| ledger.supply(AssetId(asset)).expect("below the count of assets"));
         let mut view = View {
-            settings: &self.settings,
+            settings,
             table: &self.table,
             market: &self.market,
             keys: &accounts.keys,
@@ -140,7 +155,7 @@ impl Batch {
             account_count,
             has_room,
             pools: &self.pools,
-            pools_refused: pools_refused(&look, transactions, POOLS_MAX - self.pools.heads.len(), accounts, ledger),
+            pools_refused: pools_refused(&look, transactions, pools_room, accounts, ledger),
             keys_refused: &[],
         };
         let mut refused = Vec::new();
@@ -170,32 +185,41 @@ impl Batch {
         }
         changes
     }
+}
 
-    /// Puts new offers into the market and takes cancelled ones out. Says which, by pair and in the order of their keys.
-    fn change_market(
-        &mut self,
-        outcomes: &[Outcome],
-        ties: &TieBreak,
-        threads: NonZero<usize>,
-    ) -> (ByPair<Offer>, ByPair<OfferKey>) {
-        let tied = |offer: Offer| {
-            let id = offer.key().id;
-            offer.with_tie(ties.of(u64::from(OfferName::of_number(id.0).account.0), id))
-        };
-        let pair_count = self.table.pair_count();
-        let offers: Vec<_> = outcomes.iter().map(|outcome| (&outcome.offer_pairs[..], &outcome.offers[..])).collect();
-        let cancelled: Vec<_> = outcomes.iter().map(|outcome| (&outcome.cancelled_pairs[..], &outcome.cancelled[..])).collect();
-        let mut added = ByPair::of(pair_count, &offers, tied, threads);
-        let mut removed = ByPair::of(pair_count, &cancelled, |key| key, threads);
-        let changes = (0..pair_count).zip(added.pairs_mut().zip(removed.pairs_mut()));
-        let changes = changes.filter(|(_, (added, removed))| !added.is_empty() || !removed.is_empty());
-        let changes = changes.map(|(number, (added, removed))| SellChange { pair: self.table.pair(number), removed, added });
-        let changes: Vec<_> = changes.collect();
-        Arc::make_mut(&mut self.market)
-            .change_sells(changes, threads)
-            .expect("ids are new, cancelled offers stand, and what is for sale is reserved");
-        (added, removed)
-    }
+/// What a part of a batch has to know of the rest.
+pub(crate) struct PartOf<'b> {
+    /// Keys that several of the batch's transactions ask for.
+    pub(crate) keys_twice: &'b BTreeSet<PublicKey>,
+    /// How many pools the parts before create.
+    pub(crate) pools_created: usize,
+}
+
+/// An offer with the tie-break that its batch draws for it.
+pub(crate) fn tied(ties: &TieBreak, offer: Offer) -> Offer {
+    let id = offer.key().id;
+    offer.with_tie(ties.of(u64::from(OfferName::of_number(id.0).account.0), id))
+}
+
+/// Puts new offers into the market and takes cancelled ones out. Says which, by pair and in the order of their keys.
+pub(crate) fn change_market(
+    table: &AssetTable,
+    market: &mut BatchMarket,
+    outcomes: &[Outcome],
+    ties: &TieBreak,
+    threads: NonZero<usize>,
+) -> (ByPair<Offer>, ByPair<OfferKey>) {
+    let pair_count = table.pair_count();
+    let offers: Vec<_> = outcomes.iter().map(|outcome| (&outcome.offer_pairs[..], &outcome.offers[..])).collect();
+    let cancelled: Vec<_> = outcomes.iter().map(|outcome| (&outcome.cancelled_pairs[..], &outcome.cancelled[..])).collect();
+    let mut added = ByPair::of(pair_count, &offers, |offer| tied(ties, offer), threads);
+    let mut removed = ByPair::of(pair_count, &cancelled, |key| key, threads);
+    let changes = (0..pair_count).zip(added.pairs_mut().zip(removed.pairs_mut()));
+    let changes = changes.filter(|(_, (added, removed))| !added.is_empty() || !removed.is_empty());
+    let changes = changes.map(|(number, (added, removed))| SellChange { pair: table.pair(number), removed, added });
+    let changes: Vec<_> = changes.collect();
+    market.change_sells(changes, threads).expect("ids are new, cancelled offers stand, and what is for sale is reserved");
+    (added, removed)
 }
 
 /// Names of the transactions that may not create a pool since there is no room for all, in ascending order: of those that could alone, the
@@ -472,7 +496,7 @@ fn untangle(
         let Some(taken) = states.get_mut(&transaction.account) else { continue };
         let available = |asset: AssetId| Some(ledger.balance(transaction.account, asset)?.available);
         let key = match &transaction.operation {
-            BatchOperation::CreateAccount(key) => Some(*key),
+            BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => Some(*key),
             _ => None,
         };
         if key.is_some_and(|key| given.contains(&key)) {

@@ -208,7 +208,7 @@ pub(crate) fn closed_rest(pair: &PairTraded) -> Option<(AccountId, Amount)> {
     Some((owner(offer), offer.amount().checked_sub(part.sold)?))
 }
 
-fn owner(offer: &walras_clearing::Offer) -> AccountId {
+pub(crate) fn owner(offer: &walras_clearing::Offer) -> AccountId {
     OfferName::of_number(offer.key().id.0).account
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Look {
     senders: Vec<u32>,
     /// Ends of the threads' accounts.
     pub(crate) ends: Vec<u32>,
-    /// Keys of accounts to be created, and the transactions that ask for them.
+    /// Keys that accounts are to have, new ones and others, and the transactions that ask for them.
     pub(crate) keys: Vec<(PublicKey, u32)>,
     /// Transactions that create a pool, in ascending order.
     pub(crate) pools: Vec<u32>,
@@ -46,7 +46,7 @@ pub(crate) fn look(transactions: &[BatchTransaction], account_count: u32, thread
                 _ => unknown.push(index),
             }
             match transaction.operation {
-                BatchOperation::CreateAccount(key) => keys.push((key, index)),
+                BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => keys.push((key, index)),
                 BatchOperation::CreatePool(_) => pools.push(index),
                 _ => {}
             }

@@ -7,7 +7,7 @@ use walras_clearing::{OfferKey, Pair, PairTrade};
 use walras_merkle::{ASSET_KEY_BYTES, PAIR_KEY_BYTES, Trie};
 use walras_types::{BatchMarketId, BatchPrice};
 
-use crate::batch::{Batch, ClosedBatch};
+use crate::batch::ClosedBatch;
 use crate::proposed::ProposedClearing;
 use crate::quality::Quality;
 use crate::settings::BatchSettings;
@@ -68,6 +68,13 @@ pub struct LightHeader {
     pub outcomes: [u8; 32],
 }
 
+/// Where a block comes in its market's chain, and by which rules.
+pub(crate) struct ChainPlace<'b> {
+    pub(crate) settings: &'b BatchSettings,
+    pub(crate) number: u64,
+    pub(crate) parent: [u8; 32],
+}
+
 /// Keeps a header's hash apart from all others.
 const DOMAIN: &[u8; 32] = b"walras batch 3 block header     ";
 
@@ -87,19 +94,19 @@ pub(crate) const HEADER_BYTES_LEAST: usize = PLACE_BYTES + 32 + 4 + 4;
 
 impl BlockHeader {
     /// The header of a clearing that was verified, but for the outcomes.
-    pub(crate) fn new(batch: &Batch, closed: &ClosedBatch, block: &ProposedClearing, quality: Quality) -> Self {
+    pub(crate) fn new(at: &ChainPlace<'_>, closed: &ClosedBatch, block: &ProposedClearing, quality: Quality) -> Self {
         let mut marginal = block.marginal.iter().peekable();
         let key_of = |pair: Pair| marginal.next_if(|(of, _)| *of == pair).map(|(_, key)| *key);
         // Pairs that are named and trade nothing are no part of the block.
         let mut key_of = key_of;
         let trades = block.proposal.trades.iter().filter_map(|trade| Some((*trade, key_of(trade.pair)?))).collect();
         Self {
-            market: batch.settings.market,
-            number: batch.number,
-            parent: batch.parent,
+            market: at.settings.market,
+            number: at.number,
+            parent: at.parent,
             batch_hash: closed.batch_hash,
             transaction_count: closed.kept_count,
-            rules: BatchSettings { account_fee: closed.account_fee, ..batch.settings.clone() }.hash(),
+            rules: BatchSettings { account_fee: closed.account_fee, ..at.settings.clone() }.hash(),
             quality,
             certificate: block.certificate.hash(),
             prices: block.proposal.prices.clone(),

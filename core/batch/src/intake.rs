@@ -45,6 +45,8 @@ pub(crate) struct Taken {
     debits: Vec<Debit>,
     issued: Vec<(AssetId, u64)>,
     cancelled: Vec<OfferId>,
+    /// Whether the account's key is set.
+    sets_key: bool,
     /// Shares that are given back of each pool, by its name.
     given_back: Vec<(u64, Amount)>,
 }
@@ -62,6 +64,7 @@ impl Taken {
         self.debits.clear();
         self.issued.clear();
         self.cancelled.clear();
+        self.sets_key = false;
         self.given_back.clear();
     }
 
@@ -96,7 +99,7 @@ impl Taken {
         all.iter().try_for_each(|(asset, amount)| self.debit(*asset, *amount, || available(*asset)))
     }
 
-    fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
+    pub(crate) fn give_back(&mut self, pool: u64, shares: Amount, of_account: Amount) -> Result<(), DropReason> {
         let at = self.given_back.iter().position(|(of, _)| *of == pool);
         let before = at.map_or(Amount::ZERO, |at| self.given_back[at].1);
         let total = before.checked_add(shares).filter(|total| *total <= of_account).ok_or(DropReason::SharesOverdrawn)?;
@@ -138,7 +141,10 @@ pub(crate) struct Outcome {
     pub(crate) pool_changes: Vec<PoolChange>,
     /// Those effects for which units have to be made.
     pub(crate) issues: Vec<Effect>,
+    /// Of accounts to be created.
     pub(crate) keys: Vec<PublicKey>,
+    /// Of accounts that get another one.
+    pub(crate) new_keys: Vec<(AccountId, PublicKey)>,
     /// Who sent how many that are kept.
     pub(crate) senders: Vec<(AccountId, u32)>,
     pub(crate) dropped: Vec<(u32, DropReason)>,
@@ -153,9 +159,15 @@ pub(crate) struct Mark {
     pool_changes: usize,
     issues: usize,
     keys: usize,
+    new_keys: usize,
 }
 
 impl Outcome {
+    /// Keys that accounts are to have.
+    pub(crate) fn all_keys(&self) -> impl Iterator<Item = &PublicKey> {
+        self.keys.iter().chain(self.new_keys.iter().map(|(_, key)| key))
+    }
+
     pub(crate) fn mark(&self) -> Mark {
         Mark {
             offers: self.offers.len(),
@@ -164,6 +176,7 @@ impl Outcome {
             pool_changes: self.pool_changes.len(),
             issues: self.issues.len(),
             keys: self.keys.len(),
+            new_keys: self.new_keys.len(),
         }
     }
 
@@ -176,6 +189,7 @@ impl Outcome {
         self.pool_changes.truncate(mark.pool_changes);
         self.issues.truncate(mark.issues);
         self.keys.truncate(mark.keys);
+        self.new_keys.truncate(mark.new_keys);
     }
 
     /// Adds the bytes of a transaction that is kept for good.
@@ -218,6 +232,9 @@ impl View<'_> {
         match operation {
             BatchOperation::CreateAccount(key) => {
                 self.check_key(key)?;
+                if !self.has_room {
+                    return Err(DropReason::TooManyAccounts);
+                }
                 if let Some(AccountFee { asset, amount }) = self.settings.account_fee {
                     taken.debit(asset, amount, || available(asset))?;
                     outcome.effects.push(Effect { asset, account: *account, amount, then: Then::AccountFee });
@@ -279,12 +296,19 @@ impl View<'_> {
                 let (kind, assets, amounts) = (PoolChangeKind::Withdrawn, self.assets_of(&pool), pool.worth(shares));
                 outcome.pool_changes.push(PoolChange { pool: pool.name, kind, by: name(), assets, amounts, shares });
             }
+            BatchOperation::SetKey(key) => {
+                self.check_key(key)?;
+                if std::mem::replace(&mut taken.sets_key, true) {
+                    return Err(DropReason::KeySetTwice);
+                }
+                outcome.new_keys.push((*account, *key));
+            }
         }
         taken.numbers |= number;
         Ok(())
     }
 
-    fn create_pool(
+    pub(crate) fn create_pool(
         &self,
         name: OfferName,
         create: &CreatePool,
@@ -318,7 +342,7 @@ impl View<'_> {
         Ok(())
     }
 
-    fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
+    pub(crate) fn pool(&self, market: walras_types::BatchMarketId, name: OfferName) -> Result<PoolView, DropReason> {
         if market != self.settings.market {
             return Err(DropReason::UnknownMarket);
         }
@@ -327,11 +351,11 @@ impl View<'_> {
         Ok(self.pools.view(self.market, place))
     }
 
-    fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
+    pub(crate) fn assets_of(&self, pool: &PoolView) -> [AssetId; 2] {
         pool.pool.assets.map(|index| self.settings.assets[index.index()])
     }
 
-    /// Whether an account of this key can be created, for whoever can pay for it.
+    /// Whether an account can have this key.
     fn check_key(&self, key: &PublicKey) -> Result<(), DropReason> {
         if self.keys.is_taken(key) {
             return Err(DropReason::KeyTaken);
@@ -339,7 +363,7 @@ impl View<'_> {
         if self.keys_refused.binary_search(key).is_ok() {
             return Err(DropReason::KeyTwice);
         }
-        if self.has_room { Ok(()) } else { Err(DropReason::TooManyAccounts) }
+        Ok(())
     }
 
     /// The offer that a transaction cancels, if it may stand.
@@ -359,7 +383,7 @@ impl View<'_> {
         Some(self.market.book(pair)?.sells().get(&key)?.amount())
     }
 
-    fn cancel(
+    pub(crate) fn cancel(
         &self,
         account: AccountId,
         cancel: &CancelOffer,
@@ -382,7 +406,7 @@ impl View<'_> {
         Ok(())
     }
 
-    fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
+    pub(crate) fn pair(&self, market: walras_types::BatchMarketId, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
         if market != self.settings.market {
             return Err(DropReason::UnknownMarket);
         }

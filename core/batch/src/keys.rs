@@ -18,7 +18,7 @@ pub(crate) struct Keys {
     root: Option<Link>,
     /// The first node that is free; its first child is the next.
     free: Option<Link>,
-    /// Keys of accounts that closed batches will create.
+    /// Keys that accounts will have when closed batches are cleared.
     pending: BTreeSet<PublicKey>,
 }
 
@@ -95,7 +95,7 @@ impl Keys {
         self.pending.contains(key) || self.owner(key).is_some()
     }
 
-    /// Keys of accounts that are to be created.
+    /// Keys that accounts are to have.
     pub(crate) fn pending(&self) -> &BTreeSet<PublicKey> {
         &self.pending
     }
@@ -106,7 +106,7 @@ impl Keys {
     }
 
     /// Accounts will have these keys, which nobody has.
-    pub(crate) fn expect_all(&mut self, keys: &[PublicKey]) {
+    pub(crate) fn expect_all<'k>(&mut self, keys: impl IntoIterator<Item = &'k PublicKey>) {
         self.pending.extend(keys);
     }
 
@@ -121,6 +121,14 @@ impl Keys {
             self.unset(place);
             self.insert(account, &key);
             self.of[place] = Some(key);
+        }
+    }
+
+    /// Undoes [`Self::set`], after which the key that was set is nobody's.
+    pub(crate) fn put_back(&mut self, account: AccountId, before: Option<PublicKey>) {
+        match before {
+            Some(key) => self.set(account, key),
+            None => self.unset(account.0 as usize),
         }
     }
 

@@ -9,14 +9,14 @@
 //! ```
 //! # use std::num::NonZero;
 //! # use walras_batch::{Accounts, Batch, BatchSettings, Intake, ProposedClearing, QualityMax};
-//! # use walras_clearing::{LowerBounds, Rules};
+//! # use walras_clearing::{Edition, LowerBounds, Rules};
 //! # use walras_ledger::Ledger;
 //! # use walras_types::{AccountId, Amount, AssetId, BatchMarketId, Commission, Mu};
 //! # let (mut ledger, mut accounts, one) = (Ledger::new(), Accounts::new(), NonZero::<usize>::MIN);
 //! # let assets = vec![ledger.create_asset()?, ledger.create_asset()?];
 //! # let (anna, units) = (ledger.create_account()?, Amount::new(70).ok_or("too much")?);
 //! # ledger.deposit(anna, AssetId(1), units)?;
-//! # let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).ok_or("no mu")?, lower_bounds: LowerBounds::BestEffort };
+//! # let rules = Rules { edition: Edition::NEWEST, commission: Commission::NONE, mu: Mu::new(10).ok_or("no mu")?, lower_bounds: LowerBounds::BestEffort };
 //! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules, quality: QualityMax::NONE, account_fee: None })?;
 //! # batch.close(&mut ledger, &mut accounts, &[], Intake::Filter, one)?;
 //! # let block = ProposedClearing::of_nothing(batch.market());

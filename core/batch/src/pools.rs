@@ -81,6 +81,12 @@ impl PoolChange {
         }
     }
 
+    /// What its account gets of it when the block ends.
+    pub(crate) fn given_back(&self) -> impl Iterator<Item = (AssetId, Amount)> {
+        let comes_out = if self.kind == PoolChangeKind::Withdrawn { 2 } else { 0 };
+        self.assets.into_iter().zip(self.amounts).take(comes_out)
+    }
+
     /// What its account has reserved for it until the block ends: what comes into the pool.
     pub(crate) fn reserved(&self) -> impl Iterator<Item = (AssetId, Amount)> {
         let comes_in = match self.kind {

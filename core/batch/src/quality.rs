@@ -211,7 +211,7 @@ impl Looks {
             };
             let highest = rate.highest_limit();
             let clear = NetRate::less_mu(of_sell, of_buy, rules.mu).map_or(BatchPrice::ZERO, |rate| rate.highest_limit());
-            let upper = book.sells().units_at_or_below(highest);
+            let upper = book.sells().units_holding(&rate, rules.edition, Amount::MAX);
             let wanted = book.sells().units_at_or_below(clear.min(highest));
             let offered = Offered { most: upper, clear: wanted, sold };
             pairs.push(offered.look(part, pair, of_sell, dust(&rate, rules.mu)));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Pool, Rules};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Pool, Rules};
 use walras_ledger::Ledger;
 use walras_types::limits::{
     ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, POOLS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
@@ -21,6 +21,23 @@ use crate::gather::ByPair;
 use crate::pool_entries::{POOL_BYTES, pool_content};
 use crate::pools::{PoolChange, PoolChangeKind, PoolHead, Pools, Provider};
 use crate::settings::BatchSettings;
+
+/// How a market is written: what later versions of the engine have is not in the bytes of earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarketForm {
+    /// Without the counts of pools and of pool changes: there may be none.
+    WithoutPools,
+    /// Without steps: none may be under way.
+    Pools,
+    /// All.
+    Steps,
+}
+
+impl MarketForm {
+    const fn has_pools(self) -> bool {
+        matches!(self, Self::Pools | Self::Steps)
+    }
+}
 
 /// Why bytes are no market or no accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,6 +85,7 @@ pub fn check_restored<'b>(
         let names = batch.market.books().iter().flat_map(|book| book.sells().as_slice());
         let mut names = names.map(|offer| OfferName::of_number(offer.key().id.0));
         is(names.all(|name| known(name.account) && name.sequence <= accounts.last(name.account)), "an offer's name")?;
+        is(batch.keys_to_come().into_iter().all(|key| pending.insert(key)), "a key that two accounts are to have")?;
         let Some(closed) = &batch.closed else { continue };
         let effect = |Effect { asset, account, then, .. }: &Effect| {
             asset.0 < ledger.asset_count() && known(*account) && !matches!(then, Then::Paid(to) if !known(*to))
@@ -76,7 +94,6 @@ pub fn check_restored<'b>(
         is(closed.senders.iter().all(|(account, count)| known(*account) && *count > 0), "a sender")?;
         let sent: u64 = closed.senders.iter().map(|(_, count)| u64::from(*count)).sum();
         is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
-        is(closed.keys.iter().all(|key| pending.insert(*key)), "a key that two accounts are to have")?;
         let mut paid = closed.effects.iter().filter(|effect| effect.then == Then::AccountFee);
         let change =
             |change: &PoolChange| known(change.by.account) && change.assets.iter().all(|asset| batch.table.index(*asset).is_some());
@@ -106,17 +123,9 @@ impl Batch {
     /// asset u32, account u32, amount u64, kind u8: 0 paid, 1
     /// cancelled, 2 issued, 3 burnt, 4 account fee, and u64: the recipient, what it would have bought over the offer's number, 0, 0, 0 | pool changes u32, for each: pool u64, by u64, assets u32 each, amounts u64 each, shares u64, kind u8: 0 created and rule u8, its
     /// parameters u32, fee u32; 1 deposited, 2 withdrawn, 3 closed | keys u32, each 32 |
-    /// senders u32, for each: account u32, count u32`.
-    pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
-        self.put(true, sink);
-    }
-
-    /// The same as before there were pools, without the counts of pools and of pool changes: there may be none.
-    pub fn snapshot_without_pools(&self, sink: &mut impl FnMut(&[u8])) {
-        self.put(false, sink);
-    }
-
-    fn put(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
+    /// senders u32, for each: account u32, count u32 | from [`MarketForm::Steps`] on how far a block has come (`steps/snapshot.rs`)`.
+    pub fn snapshot_as(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
+        let has_pools = form.has_pools();
         sink(&self.settings.market.0.to_le_bytes());
         self.settings.put(sink);
         put_fee(self.settings.account_fee, sink);
@@ -139,6 +148,9 @@ impl Batch {
                 closed.snapshot(has_pools, sink);
             }
         }
+        if form == MarketForm::Steps {
+            self.steps.snapshot(sink);
+        }
     }
 
     fn put_pools(&self, sink: &mut impl FnMut(&[u8])) {
@@ -155,23 +167,25 @@ impl Batch {
         }
     }
 
-    /// The market that [`Self::snapshot`] gave.
+    /// [`Self::snapshot_as`] without steps.
+    pub fn snapshot(&self, sink: &mut impl FnMut(&[u8])) {
+        self.snapshot_as(MarketForm::Pools, sink);
+    }
+
+    /// The market that [`Self::snapshot`] gave, with rules of [`Edition::NEWEST`]: see [`Self::set_edition`].
     ///
     /// # Errors
     /// See [`RestoreError`].
     pub fn restore(bytes: &[u8]) -> Result<Self, RestoreError> {
-        Self::read(bytes, true)
+        Self::restore_as(MarketForm::Pools, bytes)
     }
 
-    /// The market that [`Self::snapshot_without_pools`] gave.
+    /// The market that [`Self::snapshot_as`] gave in the same form.
     ///
     /// # Errors
     /// See [`RestoreError`].
-    pub fn restore_without_pools(bytes: &[u8]) -> Result<Self, RestoreError> {
-        Self::read(bytes, false)
-    }
-
-    fn read(bytes: &[u8], has_pools: bool) -> Result<Self, RestoreError> {
+    pub fn restore_as(form: MarketForm, bytes: &[u8]) -> Result<Self, RestoreError> {
+        let has_pools = form.has_pools();
         let r = &mut Reader(bytes);
         let market = BatchMarketId(u16::from_le_bytes(r.take()?));
         let [commission, mu, lower_bounds] = r.take()?;
@@ -184,7 +198,7 @@ impl Batch {
             1 => LowerBounds::BestEffort,
             _ => return Err(RestoreError::OutOfRange),
         };
-        let rules = Rules { commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
+        let rules = Rules { edition: Edition::NEWEST, commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
         let quality = QualityMax { gap_ppb: r.u32()?, unserved_ppb: r.u32()? };
         let asset_count = r.count(BATCH_ASSETS_MAX, 4)?;
         let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
@@ -201,9 +215,12 @@ impl Batch {
         batch.market = Arc::new(market);
         batch.closed = match r.take()? {
             [0] => None,
-            [1] => Some(ClosedBatch::restore(r, has_pools)?),
+            [1] => Some(Arc::new(ClosedBatch::restore(r, has_pools)?)),
             _ => return Err(RestoreError::OutOfRange),
         };
+        if form == MarketForm::Steps {
+            batch.restore_steps(r)?;
+        }
         r.end()?;
         Ok(batch)
     }
@@ -326,7 +343,7 @@ impl ClosedBatch {
     fn restore(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
         let (batch_hash, kept_count) = (r.take()?, r.u32()?);
         let length = r.count(BATCH_TRANSACTIONS_MAX * TRANSACTION_BYTES_MAX, 1)?;
-        let transactions = r.bytes(length)?.to_vec();
+        let transactions = Arc::new(r.bytes(length)?.to_vec());
         let account_fee = r.account_fee()?;
         let effect = |r: &mut Reader<'_>| {
             let (asset, account, amount) = (AssetId(r.u32()?), r.account()?, r.amount()?);
@@ -357,19 +374,33 @@ impl ClosedBatch {
         if !effects.is_sorted_by_key(|effect| effect.asset) || !senders.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(RestoreError::Order);
         }
-        check_kept(&transactions, &senders, &keys, &pool_changes)?;
+        let new_keys = check_kept(&transactions, &senders, &keys, &pool_changes)?;
         let (added, removed) = (ByPair::default(), ByPair::default());
-        Ok(Self { batch_hash, kept_count, transactions, account_fee, effects, pool_changes, keys, senders, added, removed })
+        Ok(Self {
+            batch_hash,
+            kept_count,
+            transactions,
+            account_fee,
+            effects,
+            pool_changes,
+            keys,
+            new_keys,
+            senders,
+            added,
+            removed,
+        })
     }
 }
 
-/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys and for what pools get and give.
+/// Checks that a closed batch's transactions are those of its senders, in order, and ask for its keys and for what pools get and give. Says
+/// which accounts get another key.
 fn check_kept(
     transactions: &[u8],
     senders: &[(AccountId, u32)],
     keys: &[PublicKey],
     pool_changes: &[PoolChange],
-) -> Result<(), RestoreError> {
+) -> Result<Vec<(AccountId, PublicKey)>, RestoreError> {
+    let mut new_keys = Vec::<(AccountId, PublicKey)>::new();
     let mut changes = pool_changes.iter().peekable();
     let (mut rest, mut last, mut sent, mut asked) = (transactions, None, Vec::<(AccountId, u32)>::new(), Vec::new());
     while !rest.is_empty() {
@@ -384,6 +415,10 @@ fn check_kept(
         let name = OfferName { account, sequence };
         match operation {
             BatchOperation::CreateAccount(key) => asked.push(key),
+            BatchOperation::SetKey(key) => {
+                in_order(new_keys.last().is_none_or(|(last, _)| *last < account))?;
+                new_keys.push((account, key));
+            }
             BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
                 let is_of_this = |change: &&PoolChange| change.by == name && change.kind != PoolChangeKind::Closed;
                 changes.next_if(is_of_this).ok_or(RestoreError::Contradiction("what comes into a pool"))?;
@@ -393,7 +428,7 @@ fn check_kept(
     }
     let is_closed = |change: &PoolChange| change.kind == PoolChangeKind::Closed;
     let agrees = sent == senders && asked == keys && changes.all(is_closed);
-    if agrees { Ok(()) } else { Err(RestoreError::Contradiction("the transactions of a closed batch")) }
+    if agrees { Ok(new_keys) } else { Err(RestoreError::Contradiction("the transactions of a closed batch")) }
 }
 
 impl Accounts {
@@ -468,7 +503,7 @@ impl Accounts {
     }
 }
 
-fn in_order(is: bool) -> Result<(), RestoreError> {
+pub(crate) fn in_order(is: bool) -> Result<(), RestoreError> {
     if is { Ok(()) } else { Err(RestoreError::Order) }
 }
 
@@ -476,12 +511,12 @@ fn in_range(is: bool) -> Result<(), RestoreError> {
     if is { Ok(()) } else { Err(RestoreError::OutOfRange) }
 }
 
-fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
+pub(crate) fn put_count(count: usize, sink: &mut impl FnMut(&[u8])) {
     let count = u32::try_from(count).expect("nothing has as many members as there are numbers");
     sink(&count.to_le_bytes());
 }
 
-fn put_fee(fee: Option<AccountFee>, sink: &mut impl FnMut(&[u8])) {
+pub(crate) fn put_fee(fee: Option<AccountFee>, sink: &mut impl FnMut(&[u8])) {
     match fee {
         None => sink(&[0]),
         Some(AccountFee { asset, amount }) => {
@@ -508,20 +543,20 @@ fn put_offers(offers: &[Offer], sink: &mut impl FnMut(&[u8])) {
 }
 
 /// What is left to be read.
-struct Reader<'b>(&'b [u8]);
+pub(crate) struct Reader<'b>(&'b [u8]);
 
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], RestoreError> {
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N], RestoreError> {
         let (bytes, rest) = self.0.split_first_chunk().ok_or(RestoreError::Length)?;
         self.0 = rest;
         Ok(*bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, RestoreError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, RestoreError> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, RestoreError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, RestoreError> {
         self.take().map(u64::from_le_bytes)
     }
 
@@ -529,11 +564,16 @@ impl Reader<'_> {
         Amount::new(self.u64()?).ok_or(RestoreError::OutOfRange)
     }
 
-    fn account(&mut self) -> Result<AccountId, RestoreError> {
+    pub(crate) fn account(&mut self) -> Result<AccountId, RestoreError> {
         Some(self.u32()?).filter(|account| *account < ACCOUNTS_MAX).map(AccountId).ok_or(RestoreError::OutOfRange)
     }
 
-    fn bytes(&mut self, length: usize) -> Result<&[u8], RestoreError> {
+    /// All that is left.
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.0
+    }
+
+    pub(crate) fn bytes(&mut self, length: usize) -> Result<&[u8], RestoreError> {
         let (bytes, rest) = self.0.split_at_checked(length).ok_or(RestoreError::Length)?;
         self.0 = rest;
         Ok(bytes)
@@ -544,7 +584,7 @@ impl Reader<'_> {
         PoolRule::of_parts(number, parameters).ok_or(RestoreError::OutOfRange)
     }
 
-    fn account_fee(&mut self) -> Result<Option<AccountFee>, RestoreError> {
+    pub(crate) fn account_fee(&mut self) -> Result<Option<AccountFee>, RestoreError> {
         match self.take()? {
             [0] => Ok(None),
             [1] => {
@@ -557,7 +597,7 @@ impl Reader<'_> {
     }
 
     /// How many follow, of so many bytes each at least: no damaged count can ask for more memory than its bytes take.
-    fn count(&mut self, most: usize, bytes_each: usize) -> Result<usize, RestoreError> {
+    pub(crate) fn count(&mut self, most: usize, bytes_each: usize) -> Result<usize, RestoreError> {
         let count = self.u32()? as usize;
         if count > most {
             return Err(RestoreError::OutOfRange);

@@ -92,7 +92,8 @@ impl Work {
                 | BatchOperation::Burn(_)
                 | BatchOperation::CreatePool(_)
                 | BatchOperation::DepositToPool(_)
-                | BatchOperation::WithdrawFromPool(_) => work.add_others(1),
+                | BatchOperation::WithdrawFromPool(_)
+                | BatchOperation::SetKey(_) => work.add_others(1),
             }
         }
         work

@@ -6,13 +6,65 @@
 
 use walras_types::{Amount, BatchPrice, NetRate};
 
+use crate::pair_offers::{LeastRatio, Stands};
+use crate::proposal::Edition;
+
 /// Parts that are tried one by one from the top before multiples are taken.
 const TRIES_MAX: u64 = 32;
+
+/// The limit that a part of an offer must keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartLimit {
+    /// That of its key.
+    OfKey(BatchPrice),
+    /// Its effective limit, before it was rounded.
+    Exact(LeastRatio),
+}
+
+impl PartLimit {
+    /// That of an offer.
+    #[must_use]
+    pub fn of(offer: &impl Stands, edition: Edition) -> Self {
+        match edition {
+            Edition::First => Self::OfKey(offer.key().limit),
+            Edition::Second => Self::Exact(offer.least_ratio()),
+        }
+    }
+
+    /// Whether a part that sells and buys so much keeps it, exactly.
+    #[must_use]
+    pub fn is_honoured_by(&self, sold: Amount, bought: Amount) -> bool {
+        match self {
+            Self::OfKey(limit) => limit.is_honoured_by(sold, bought),
+            Self::Exact(ratio) => ratio.is_honoured_by(sold, bought),
+        }
+    }
+
+    /// Whether it holds at this rate: of an exact limit, whether a full fill keeps it in whole units.
+    #[must_use]
+    pub fn holds_at(&self, rate: &NetRate) -> bool {
+        match self {
+            Self::OfKey(limit) => rate.holds(*limit),
+            Self::Exact(LeastRatio { bought, sold }) => rate.pays_at_least(sold.get().into(), bought.get().into()),
+        }
+    }
+
+    /// Whether `bought / sold` is at least the limit, for any two numbers.
+    fn is_at_most_ratio(&self, bought: u64, sold: u64) -> bool {
+        match self {
+            Self::OfKey(limit) => limit.is_at_most_ratio(bought, sold),
+            // 63 + 64 bits.
+            Self::Exact(ratio) => {
+                u128::from(ratio.bought.get()) * u128::from(sold) <= u128::from(bought) * u128::from(ratio.sold.get())
+            }
+        }
+    }
+}
 
 /// A part, at most `part`, that an offer with this limit can sell at this rate and get its limit in whole units; zero when there is none.
 /// The largest, or less than the smallest such part below it. The limit must hold at the rate.
 #[must_use]
-pub fn honourable_sold(limit: BatchPrice, rate: &NetRate, part: Amount) -> Amount {
+pub fn honourable_sold(limit: PartLimit, rate: &NetRate, part: Amount) -> Amount {
     let is_honoured = |&sold: &u64| {
         let sold = Amount::new(sold).expect("at most the part");
         rate.bought_down(sold).is_some_and(|bought| limit.is_honoured_by(sold, bought))
@@ -28,7 +80,7 @@ pub fn honourable_sold(limit: BatchPrice, rate: &NetRate, part: Amount) -> Amoun
 /// A part, at most `part`, that a buy offer with this limit can buy at this rate and sell in whole units no more than its limit allows;
 /// zero when there is none. The largest, or less than the smallest such part below it. The limit must hold at the rate.
 #[must_use]
-pub fn honourable_bought(limit: BatchPrice, rate: &NetRate, part: Amount) -> Amount {
+pub fn honourable_bought(limit: PartLimit, rate: &NetRate, part: Amount) -> Amount {
     let is_honoured = |&bought: &u64| {
         let bought = Amount::new(bought).expect("at most the part");
         rate.sold_up(bought).is_some_and(|sold| limit.is_honoured_by(sold, bought))
@@ -50,7 +102,7 @@ fn multiple(unit: u64, part: Amount) -> Amount {
 ///
 /// Steps of one direction are taken together, by doubling: O(log^2) questions. Numbers that would overflow stop at the maximum,
 /// where they are above every limit and rate that an amount can meet.
-fn simplest_within(limit: BatchPrice, rate: &NetRate, sold_max: u64) -> Option<(u64, u64)> {
+fn simplest_within(limit: PartLimit, rate: &NetRate, sold_max: u64) -> Option<(u64, u64)> {
     let is_low = |&(bought, sold): &(u64, u64)| !limit.is_at_most_ratio(bought, sold);
     let is_high = |&(bought, sold): &(u64, u64)| !rate.pays_at_least(u128::from(sold), u128::from(bought));
     // low < limit and rate < high, neighbours in the tree: everything between is a sum of multiples of them.

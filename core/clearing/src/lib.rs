@@ -35,11 +35,11 @@ mod tie;
 mod verified;
 mod verify;
 
-pub use honour::{honourable_bought, honourable_sold};
+pub use honour::{PartLimit, honourable_bought, honourable_sold};
 pub use many_pairs::{PairTraded, PartTraded, SellChange, TradePlan};
 pub use market::{BatchMarket, Change, MarketError, PairBook};
 pub use offer::*;
-pub use pair_offers::{PairOffers, Split, Stands};
+pub use pair_offers::{LeastRatio, PairOffers, Split, Stands};
 pub use parts::Parts;
 pub use pool::{Curve, MarginalPrice};
 pub use proposal::*;

@@ -129,6 +129,12 @@ impl Offer {
         self
     }
 
+    /// What a full fill must bring, so that it keeps the stated limit: the effective limit is this for [`Self::amount`], exactly.
+    #[must_use]
+    pub fn asked(&self) -> Amount {
+        self.stated.bought_at_least(self.amount).expect("else there was no effective limit")
+    }
+
     /// The offer that stands after a part of this one sold: of the stated limit, under the same tie-break and id, for the rest.
     ///
     /// # Errors
@@ -144,6 +150,7 @@ impl Offer {
 pub struct BuyOffer {
     key: OfferKey,
     bought: Amount,
+    /// The least of what was given and what the stated limit allows: the effective limit is [`Self::bought`] for this, exactly.
     sold_max: Amount,
 }
 
@@ -158,7 +165,7 @@ impl BuyOffer {
             return Err(OfferError::ZeroAmount);
         }
         let limit = effective_buy_limit(stated, bought, sold_max).ok_or(OfferError::Unfillable)?;
-        Ok(Self { key: OfferKey { limit, tie, id }, bought, sold_max })
+        Ok(Self { key: OfferKey { limit, tie, id }, bought, sold_max: sold_max.min(stated.sold_at_most(bought)) })
     }
 
     /// Its place in the pair.

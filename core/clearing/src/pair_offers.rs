@@ -1,9 +1,11 @@
 //! The offers of one pair and one kind, sorted, with sums.
 
-use walras_types::{Amount, BatchPrice, limits::AMOUNT_MAX};
+use walras_types::{Amount, BatchPrice, NetRate, limits::AMOUNT_MAX};
 
+use crate::honour::PartLimit;
 use crate::market::MarketError;
 use crate::offer::{BuyOffer, Offer, OfferKey};
+use crate::proposal::Edition;
 
 /// What stands in a pair: [`Offer`] and [`BuyOffer`].
 pub trait Stands: Copy {
@@ -13,6 +15,27 @@ pub trait Stands: Copy {
     fn units(&self) -> Amount;
     /// The most units that it may sell. At least 1.
     fn sold_max(&self) -> Amount;
+    /// Its effective limit, exactly: at least so many units bought for so many sold.
+    fn least_ratio(&self) -> LeastRatio;
+}
+
+/// A limit as whole units state it: a rate holds if it is at least `bought / sold`. The limit of a key is this, rounded up to 53 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeastRatio {
+    /// Units bought.
+    pub bought: Amount,
+    /// For so many sold, at least 1.
+    pub sold: Amount,
+}
+
+impl LeastRatio {
+    /// Whether a part that sells and buys so much keeps the limit, exactly.
+    #[must_use]
+    pub fn is_honoured_by(&self, sold: Amount, bought: Amount) -> bool {
+        // 63 + 63 bits.
+        let product = |a: Amount, b: Amount| a.get() as u128 * b.get() as u128;
+        product(self.bought, sold) <= product(bought, self.sold)
+    }
 }
 
 impl Stands for Offer {
@@ -25,6 +48,9 @@ impl Stands for Offer {
     fn sold_max(&self) -> Amount {
         self.amount()
     }
+    fn least_ratio(&self) -> LeastRatio {
+        LeastRatio { bought: self.asked(), sold: self.amount() }
+    }
 }
 
 impl Stands for BuyOffer {
@@ -36,6 +62,9 @@ impl Stands for BuyOffer {
     }
     fn sold_max(&self) -> Amount {
         self.sold_max()
+    }
+    fn least_ratio(&self) -> LeastRatio {
+        LeastRatio { bought: self.bought(), sold: self.sold_max() }
     }
 }
 
@@ -427,6 +456,31 @@ impl<T: Stands> PairOffers<T> {
     #[must_use]
     pub fn units_at_or_below(&self, limit: BatchPrice) -> Amount {
         self.units_of_first(self.count_at_or_below(limit))
+    }
+
+    /// Units of the first offers, in the order of their keys, whose limits hold at this rate; of many more than `enough` some may be left out, so
+    /// that the search ends: O(log n), and of [`Edition::Second`] O(log n + those up to `enough` whose limits round to the price above the rate).
+    ///
+    /// Of a limit that rounds to that price, an offer's own amount says on which side of the rate it lies.
+    #[must_use]
+    pub fn units_holding(&self, rate: &NetRate, edition: Edition, enough: Amount) -> Amount {
+        self.units_of_first(self.count_holding(rate, edition, enough))
+    }
+
+    /// How many those are.
+    #[must_use]
+    pub fn count_holding(&self, rate: &NetRate, edition: Edition, enough: Amount) -> usize {
+        let highest = rate.highest_limit();
+        let mut count = self.count_at_or_below(highest);
+        if edition == Edition::Second
+            && let Some(above) = highest.next_above()
+        {
+            let is_open = |offer: &T| offer.key().limit == above && PartLimit::of(offer, edition).holds_at(rate);
+            while self.units_of_first(count) < enough && self.as_slice().get(count).is_some_and(is_open) {
+                count += 1;
+            }
+        }
+        count
     }
 
     /// Where so many units end: O(log n). `None` when there are not so many.

@@ -37,9 +37,25 @@ pub struct Proposal {
     pub pools: Vec<PoolTrade>,
 }
 
+/// How the rules are read. Markets keep theirs until the engine's version says otherwise (`docs/adr/0017-engine-versions.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edition {
+    /// A limit holds where the key's does, which is rounded up to 53 bits: two offers whose decimal limits meet at one rate may not trade.
+    First,
+    /// A limit holds where a full fill keeps it in whole units.
+    Second,
+}
+
+impl Edition {
+    /// That of markets to come.
+    pub const NEWEST: Self = Self::Second;
+}
+
 /// What a proposal is measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
+    /// How the others are read.
+    pub edition: Edition,
     /// What stays with the venue.
     pub commission: Commission,
     /// How far in the money a sell offer clearly is.

@@ -2,10 +2,11 @@
 
 use walras_types::{Amount, BatchPrice, LowerBounds, NetRate};
 
+use crate::honour::PartLimit;
 use crate::market::{BatchMarket, PairBook};
 use crate::offer::{AssetIndex, Pair};
 use crate::pair_offers::Split;
-use crate::proposal::{PairTrade, PoolTrade, Proposal, Rules};
+use crate::proposal::{Edition, PairTrade, PoolTrade, Proposal, Rules};
 use crate::rejected::Rejected;
 use crate::verified::{PairClearing, PoolFill, Shortfall, Verified};
 
@@ -38,7 +39,7 @@ pub fn verify<'m>(market: &'m BatchMarket, proposal: &Proposal, rules: &Rules) -
         };
         // `prices` holds no zero.
         let rate = NetRate::new(sell, buy, rules.commission).ok_or(Rejected::Unpriced(pair))?;
-        let least = check_least(book, &trade, &rate, NetRate::less_mu(sell, buy, rules.mu))?;
+        let least = check_least(book, &trade, &rate, NetRate::less_mu(sell, buy, rules.mu), rules.edition)?;
         if let Some(missing) = least.checked_sub(trade.sold).filter(|missing| !missing.is_zero()) {
             match rules.lower_bounds {
                 LowerBounds::Required => return Err(Rejected::SoldTooLittle { pair, sold: trade.sold, least }),
@@ -46,7 +47,7 @@ pub fn verify<'m>(market: &'m BatchMarket, proposal: &Proposal, rules: &Rules) -
             }
         }
         if !trade.sold.is_zero() || !trade.bought_by_buy_offers.is_zero() {
-            pairs.push(check_trade(place, book, &trade, rate, &mut balance)?);
+            pairs.push(check_trade(place, book, &trade, rate, rules.edition, &mut balance)?);
         }
     }
     trades.rest.iter().try_for_each(check_absent)?;
@@ -157,10 +158,16 @@ impl Balance {
 }
 
 /// The least that a pair must sell; checks that it does not sell more than it may.
-fn check_least(book: &PairBook, trade: &PairTrade, rate: &NetRate, less_mu: Option<NetRate>) -> Result<Amount, Rejected> {
+fn check_least(
+    book: &PairBook,
+    trade: &PairTrade,
+    rate: &NetRate,
+    less_mu: Option<NetRate>,
+    edition: Edition,
+) -> Result<Amount, Rejected> {
     let (sells, pair) = (book.sells(), book.pair());
     let highest = rate.highest_limit();
-    let most = sells.units_at_or_below(highest);
+    let most = sells.units_holding(rate, edition, trade.sold);
     if trade.sold > most {
         return Err(Rejected::SoldTooMuch { pair, sold: trade.sold, most });
     }
@@ -177,6 +184,7 @@ fn check_trade(
     book: &PairBook,
     trade: &PairTrade,
     rate: NetRate,
+    edition: Edition,
     balance: &mut Balance,
 ) -> Result<PairClearing, Rejected> {
     let PairTrade { pair, sold, bought_by_buy_offers: bought } = *trade;
@@ -186,28 +194,28 @@ fn check_trade(
     balance.add(pair, sold, paid);
     let sells = book.sells().split(sold).ok_or(Rejected::SoldTooMuch { pair, sold, most: Amount::ZERO })?;
     if !sells.part.is_zero() {
-        let key = book.sells().as_slice()[sells.full_count].key();
+        let offer = &book.sells().as_slice()[sells.full_count];
         let got = rate.bought_down(sells.part).ok_or(Rejected::AmountOverflow(pair))?;
-        if !key.limit.is_honoured_by(sells.part, got) {
-            return Err(Rejected::PartBreaksLimit { pair, offer: key.id, sold: sells.part, bought: got });
+        if !PartLimit::of(offer, edition).is_honoured_by(sells.part, got) {
+            return Err(Rejected::PartBreaksLimit { pair, offer: offer.key().id, sold: sells.part, bought: got });
         }
     }
-    let buys = check_buys(book, bought, &rate)?;
+    let buys = check_buys(book, bought, &rate, edition)?;
     // Buy offers. Each sells the ceiling of its own quotient, and the ceilings of parts are together at least that of the whole.
     let asked = rate.sold_up(bought).ok_or(Rejected::AmountOverflow(pair))?;
     balance.add(pair, asked, bought);
     Ok(PairClearing { pair, rate, sold, bought_by_buy_offers: bought, place, sells, buys })
 }
 
-fn check_buys(book: &PairBook, bought: Amount, rate: &NetRate) -> Result<Split, Rejected> {
+fn check_buys(book: &PairBook, bought: Amount, rate: &NetRate, edition: Edition) -> Result<Split, Rejected> {
     let pair = book.pair();
-    let most = book.buys().units_at_or_below(rate.highest_limit());
+    let most = book.buys().units_holding(rate, edition, bought);
     let split = book.buys().split(bought).filter(|_| bought <= most).ok_or(Rejected::BoughtTooMuch { pair, bought, most })?;
     if !split.part.is_zero() {
-        let key = book.buys().as_slice()[split.full_count].key();
+        let offer = &book.buys().as_slice()[split.full_count];
         let sold = rate.sold_up(split.part).ok_or(Rejected::AmountOverflow(pair))?;
-        if !key.limit.is_honoured_by(sold, split.part) {
-            return Err(Rejected::BuyPartBreaksLimit { pair, offer: key.id, sold, bought: split.part });
+        if !PartLimit::of(offer, edition).is_honoured_by(sold, split.part) {
+            return Err(Rejected::BuyPartBreaksLimit { pair, offer: offer.key().id, sold, bought: split.part });
         }
     }
     Ok(split)

@@ -28,7 +28,7 @@ impl<I: PriceIndex> Engine<I> {
             if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
         };
         match &transaction.operation {
-            BatchOperation::CreateAccount(_) => Ok(()),
+            BatchOperation::CreateAccount(_) | BatchOperation::SetKey(_) => Ok(()),
             BatchOperation::CreateOffer(create) => {
                 traded(create.sell, create.buy)?;
                 of_some(create.sell, create.amount)?;
@@ -77,7 +77,7 @@ impl<I: PriceIndex> Engine<I> {
     /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.
     fn accounts_soon(&self) -> u32 {
         let may_open = |view: BatchMarketView<'_>| {
-            let closed = view.closed.map_or(0, |_| view.spec.transactions_max);
+            let closed = if view.is_under_way { view.spec.transactions_max } else { 0 };
             u32::try_from(view.collected).unwrap_or(u32::MAX).saturating_add(closed)
         };
         self.batch_markets().map(may_open).fold(self.account_count(), u32::saturating_add)

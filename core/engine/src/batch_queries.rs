@@ -10,7 +10,7 @@ use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, OfferName, PublicKey, QualityMax, TransactionSeq};
 use walras_wire::BatchMarketSpec;
 
-use crate::batches::{BatchMarketState, FeeInForce, LastBlock, rules};
+use crate::batches::{BatchMarketState, Batches, FeeInForce, LastBlock, rules};
 use crate::engine::Engine;
 
 /// A batch market as it stands.
@@ -30,6 +30,12 @@ pub struct BatchMarketView<'e> {
     pub next_block: u64,
     /// The batch that is closed and waits to be cleared: it becomes block [`Self::next_block`].
     pub closed: Option<BlockPlace>,
+    /// Whether a batch is closed or being closed, or its block is being carried out.
+    pub is_under_way: bool,
+    /// Whether it is known which transactions of that batch are kept.
+    pub is_judged: bool,
+    /// Whether steps of a block move funds now: what was taken from those who sell is not with those who buy yet.
+    pub moves_funds: bool,
     /// What stands, of a closed batch with its new offers and without the cancelled ones; `None` before the first opening.
     pub market: Option<&'e BatchMarket>,
     /// The last block.
@@ -46,11 +52,11 @@ impl<I: PriceIndex> Engine<I> {
 
     /// Hashes all that batch markets commit to, which else the first block after a start or a restore does. Changes nothing but that time.
     pub fn prepare_batches(&mut self) {
-        let threads = self.batches.threads;
-        for state in &mut self.batches.markets {
-            if let Some(batch) = &mut state.batch {
-                batch.prepare(&mut self.ledger, &mut self.batches.accounts, threads);
-            }
+        let Batches { accounts, markets, threads, .. } = &mut self.batches;
+        // One market's block may have the tree that all need.
+        markets.iter_mut().filter_map(|state| state.batch.as_mut()).for_each(|batch| batch.settle_trees(accounts, *threads));
+        for batch in markets.iter_mut().filter_map(|state| state.batch.as_mut()) {
+            batch.prepare(&mut self.ledger, accounts, *threads);
         }
     }
 
@@ -71,7 +77,7 @@ impl<I: PriceIndex> Engine<I> {
     pub fn batch_to_clear(&self, market: BatchMarketId) -> Option<(BlockPlace, Arc<BatchMarket>, Rules, QualityMax)> {
         let state = self.batches.market(market).ok()?;
         let batch = state.batch.as_ref()?;
-        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec), state.spec.quality))
+        Some((batch.place_to_clear()?, batch.shared_market(), rules(&state.spec, state.edition), state.spec.quality))
     }
 
     /// The key that signs an account's transactions.
@@ -98,8 +104,12 @@ impl<I: PriceIndex> Engine<I> {
     pub fn next_transaction(&self, account: AccountId) -> TransactionSeq {
         let name = |sequence| OfferName { account, sequence: TransactionSeq(sequence) }.number();
         let all = name(0)..=name(TRANSACTION_SEQ_END - 1);
-        let names = self.batches.markets.iter().filter_map(|state| state.names.range(all.clone()).next_back());
-        let collected = names.map(|name| OfferName::of_number(*name).sequence).max();
+        let of_market = |state: &BatchMarketState| {
+            let collected = state.collected.names.range(all.clone()).next_back().map(|(name, _)| *name);
+            collected.max(state.batch.as_ref().and_then(|batch| batch.last_waiting(all.clone())))
+        };
+        let names = self.batches.markets.iter().filter_map(of_market);
+        let collected = names.map(|name| OfferName::of_number(name).sequence).max();
         TransactionSeq(self.last_transaction(account).max(collected.unwrap_or_default()).0 + 1)
     }
 
@@ -179,9 +189,12 @@ impl BatchMarketState {
             phase: self.phase,
             assets: &self.assets,
             account_fee: self.account_fee,
-            collected: self.collected.len(),
+            collected: self.collected.transactions.len(),
             next_block: batch.map_or(1, walras_batch::Batch::number),
             closed: batch.and_then(walras_batch::Batch::place_to_clear),
+            is_judged: batch.is_some_and(walras_batch::Batch::is_judged),
+            moves_funds: batch.is_some_and(walras_batch::Batch::moves_funds),
+            is_under_way: batch.is_some_and(walras_batch::Batch::is_under_way),
             market: batch.map(walras_batch::Batch::market),
             last: self.last.as_ref(),
             outcomes: self.outcomes.as_ref(),

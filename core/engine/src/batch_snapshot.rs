@@ -8,7 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use walras_batch::{Accounts, Batch, BlockHeader, Roots, check_restored};
+use walras_batch::{Accounts, Batch, BlockHeader, MarketForm, Roots, check_restored};
+use walras_clearing::Edition;
 use walras_ledger::Ledger;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{BATCH_MARKETS_MAX, BATCH_VENUE_ASSETS_MAX};
@@ -24,13 +25,13 @@ use crate::snapshot::RestoreError;
 const PIECE: usize = 1 << 10;
 
 impl Batches {
-    pub(crate) fn encode(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
+    pub(crate) fn encode(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
         with_length(sink, |sink| self.accounts.snapshot(&mut &mut *sink));
         put(sink, |w| w.u32(self.markets.len() as u32));
-        self.markets.iter().for_each(|state| state.encode(has_pools, sink));
+        self.markets.iter().for_each(|state| state.encode(form, sink));
     }
 
-    pub(crate) fn decode(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
+    pub(crate) fn decode(r: &mut Reader<'_>, form: MarketForm, edition: Edition) -> Result<Self, RestoreError> {
         let mut batches = Self::new();
         batches.accounts = Accounts::restore(behind_length(r)?)?;
         let count = r.u32()?;
@@ -38,8 +39,16 @@ impl Batches {
             return Err(RestoreError::Contradiction("how many batch markets there are"));
         }
         for _ in 0..count {
-            batches.markets.push(BatchMarketState::decode(r, has_pools)?);
+            batches.markets.push(BatchMarketState::decode(r, form, edition)?);
         }
+        let hashing = batches.markets.iter().filter_map(|state| state.batch.as_ref()).filter(|batch| batch.is_hashing());
+        match hashing.count() {
+            0 => {}
+            1 => batches.accounts.resume_hashing(),
+            _ => return Err(RestoreError::Contradiction("blocks that are hashed")),
+        }
+        // Work of blocks that were under way is begun again.
+        batches.has_jobs = true;
         Ok(batches)
     }
 
@@ -83,18 +92,19 @@ impl Batches {
             is(known && distinct.len() == assets.len() && assets.len() <= BATCH_VENUE_ASSETS_MAX, "a batch market's assets")?;
             let mut fees = [now, next].into_iter().flatten();
             let is_fee = |fee: &AccountFee| fee.asset.0 < ledger.asset_count() && !fee.amount.is_zero();
+            let collected = &collected.transactions;
             is(fees.all(is_fee) && (now == next || !collected.is_empty()), "what a batch market's accounts cost")?;
             is(collected.len() <= spec.transactions_max as usize, "how many transactions are collected")?;
-            let mut collected = collected.iter().map(|t| OfferName { account: t.account, sequence: t.sequence });
-            is(collected.all(|name| name.account.0 < ledger.account_count() && names.insert(name)), "a transaction's name")?;
+            let mut named = collected.iter().map(|t| OfferName { account: t.account, sequence: t.sequence });
+            is(named.all(|name| name.account.0 < ledger.account_count() && names.insert(name)), "a transaction's name")?;
             let Some(batch) = batch else {
-                is(*phase == BatchPhase::Closed && state.collected.is_empty() && last.is_none(), "a market that was never open")?;
+                is(*phase == BatchPhase::Closed && collected.is_empty() && last.is_none(), "a market that was never open")?;
                 continue;
             };
             is(*batch.settings() == state.settings(), "a batch market's settings")?;
             // Each block took two entries at least.
             is((1..=last_applied.0).contains(&batch.number()), "the number of a block")?;
-            is(*dropped == 0 || batch.closed().is_some(), "transactions left out of no batch")?;
+            is(*dropped == 0 || batch.is_under_way(), "transactions left out of no batch")?;
             let before = last.as_ref().map(|last| (last.header.number + 1, last.roots.state, last.header.market));
             let expected = before.unwrap_or((1, [0; 32], spec.market));
             is((batch.number(), *batch.parent(), spec.market) == expected, "the last block")?;
@@ -111,9 +121,10 @@ impl<I: PriceIndex> Engine<I> {
 }
 
 impl BatchMarketState {
-    fn encode(&self, has_pools: bool, sink: &mut impl FnMut(&[u8])) {
-        // The names follow from what is collected; outcomes are no part of the state.
-        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
+    fn encode(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
+        // The names follow from what is collected, the edition from the engine's version; outcomes are no part of the state.
+        let Self { spec, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
+        let collected = &collected.transactions;
         put(sink, |w| {
             spec.put(w);
             phase.put(w);
@@ -124,10 +135,7 @@ impl BatchMarketState {
             w.u8(u8::from(batch.is_some()));
         });
         if let Some(batch) = batch {
-            with_length(sink, |sink| match has_pools {
-                true => batch.snapshot(&mut &mut *sink),
-                false => batch.snapshot_without_pools(&mut &mut *sink),
-            });
+            with_length(sink, |sink| batch.snapshot_as(form, &mut &mut *sink));
         }
         put(sink, |w| w.u32(collected.len() as u32));
         for piece in collected.chunks(PIECE) {
@@ -142,19 +150,21 @@ impl BatchMarketState {
         });
     }
 
-    fn decode(r: &mut Reader<'_>, has_pools: bool) -> Result<Self, RestoreError> {
-        let mut state = Self::new(BatchMarketSpec::get(r)?);
+    fn decode(r: &mut Reader<'_>, form: MarketForm, edition: Edition) -> Result<Self, RestoreError> {
+        let mut state = Self::new(BatchMarketSpec::get(r)?, edition);
         state.phase = BatchPhase::get(r)?;
         for _ in 0..r.u32()? {
             state.assets.push(AssetId::get(r)?);
         }
         state.account_fee = FeeInForce { now: Wire::get(r)?, next: Wire::get(r)? };
-        let restore = if has_pools { Batch::restore } else { Batch::restore_without_pools };
-        state.batch = if flag(r)? { Some(restore(behind_length(r)?)?) } else { None };
+        state.batch = if flag(r)? { Some(Batch::restore_as(form, behind_length(r)?)?) } else { None };
+        if let Some(batch) = &mut state.batch {
+            batch.set_edition(edition);
+        }
         for _ in 0..r.u32()? {
-            let transaction = BatchTransaction::get(r)?;
-            state.names.insert(OfferName { account: transaction.account, sequence: transaction.sequence }.number());
-            state.collected.push(transaction);
+            if !state.collect(BatchTransaction::get(r)?) {
+                return Err(RestoreError::Contradiction("a transaction's name"));
+            }
         }
         state.dropped = r.u32()?;
         state.last = if flag(r)? { Some(LastBlock::decode(r)?) } else { None };

@@ -5,19 +5,20 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use walras_batch::{
-    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Effect, Outcomes, PoolChange,
-    PoolChangeKind, ProposedClearing, Quality, Roots, Then, threads_worth,
+    AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Collected, Effect, FillMove, Outcomes,
+    PoolChange, PoolChangeKind, ProposedClearing, Quality, Roots, Then, threads_worth,
 };
-use walras_clearing::{Pair, PairTraded, Rules};
+use walras_clearing::{Edition, Offer, Pair, PoolTraded as TradedByPool, Rules};
 use walras_ledger::AccountSet;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{
     BATCH_ASSETS_MAX, BATCH_INTERVAL_NS_MAX, BATCH_INTERVAL_NS_MIN, BATCH_MARKETS_MAX, BATCH_TRANSACTIONS_MAX,
-    BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
+    BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, BLOCK_AT_ONCE_MAX, BLOCK_STEP_UNITS, TRANSACTION_SEQ_END,
+    TRANSACTIONS_PER_ACCOUNT_MAX,
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName,
-    RejectReason, TimeNs, TransactionSeq,
+    PublicKey, RejectReason, TimeNs, TransactionSeq,
 };
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
@@ -41,22 +42,30 @@ pub(crate) struct Batches {
     pub(crate) markets: Vec<BatchMarketState>,
     /// How many share the work of a block; no part of the state.
     pub(crate) threads: NonZero<usize>,
+    /// Whether a block began work that nobody has taken yet; no part of the state.
+    pub(crate) has_jobs: bool,
+    /// Blocks whose work is at most so large are carried out in one entry; and how much one entry does of others. The same on all replicas,
+    /// and no part of the state.
+    pub(crate) at_once_max: u64,
+    pub(crate) step_units: NonZero<usize>,
 }
 
 /// A batch market as it stands.
 pub(crate) struct BatchMarketState {
     pub(crate) spec: BatchMarketSpec,
+    /// How its rules are read. Follows from the engine's version.
+    pub(crate) edition: Edition,
     pub(crate) phase: BatchPhase,
     pub(crate) assets: Vec<AssetId>,
     /// What each account costs that a transaction opens.
     pub(crate) account_fee: FeeInForce,
     /// From the first opening.
     pub(crate) batch: Option<Batch>,
-    /// Of the batch that collects, in the order in which they came.
-    pub(crate) collected: Vec<BatchTransaction>,
-    /// The names of those; follows from them.
-    pub(crate) names: BTreeSet<u64>,
-    /// Of the batch that is closed, how many transactions were left out.
+    /// Of the batch that collects.
+    pub(crate) collected: Collected,
+    /// Keys that it asks for; follows from that.
+    pub(crate) keys_asked: BTreeSet<PublicKey>,
+    /// Of the batch that is closed or being closed, how many transactions were left out.
     pub(crate) dropped: u32,
     pub(crate) last: Option<LastBlock>,
     /// What came of the last block. No part of the state: a caller that proves it later keeps it.
@@ -93,11 +102,23 @@ pub struct LastBlock {
 
 impl Batches {
     pub(crate) fn new() -> Self {
-        Self { accounts: Accounts::new(), markets: Vec::new(), threads: NonZero::<usize>::MIN }
+        Self {
+            accounts: Accounts::new(),
+            markets: Vec::new(),
+            threads: NonZero::<usize>::MIN,
+            has_jobs: false,
+            at_once_max: BLOCK_AT_ONCE_MAX,
+            step_units: NonZero::new(BLOCK_STEP_UNITS).expect("a step does something"),
+        }
     }
 
     pub(crate) fn market(&self, market: BatchMarketId) -> Result<&BatchMarketState, RejectReason> {
         self.markets.get(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)
+    }
+
+    /// Reads the rules of all markets by this edition.
+    pub(crate) fn follow(&mut self, edition: Edition) {
+        self.markets.iter_mut().for_each(|market| market.follow(edition));
     }
 
     fn market_mut(&mut self, market: BatchMarketId) -> Result<&mut BatchMarketState, RejectReason> {
@@ -106,15 +127,16 @@ impl Batches {
 }
 
 impl BatchMarketState {
-    pub(crate) fn new(spec: BatchMarketSpec) -> Self {
+    pub(crate) fn new(spec: BatchMarketSpec, edition: Edition) -> Self {
         Self {
             spec,
+            edition,
             phase: BatchPhase::Closed,
             assets: Vec::new(),
             account_fee: FeeInForce::default(),
             batch: None,
-            collected: Vec::new(),
-            names: BTreeSet::new(),
+            collected: Collected::default(),
+            keys_asked: BTreeSet::new(),
             dropped: 0,
             last: None,
             outcomes: None,
@@ -133,7 +155,7 @@ impl BatchMarketState {
         BatchSettings {
             market: self.spec.market,
             assets: self.assets.clone(),
-            rules: rules(&self.spec),
+            rules: rules(&self.spec, self.edition),
             quality: self.spec.quality,
             account_fee: self.account_fee.now,
         }
@@ -141,11 +163,49 @@ impl BatchMarketState {
 
     /// The block that what is collected now goes into.
     pub(crate) fn collecting_block(&self) -> u64 {
-        self.batch.as_ref().map_or(1, |batch| batch.number() + u64::from(batch.closed().is_some()))
+        self.batch.as_ref().map_or(1, |batch| batch.number() + u64::from(batch.is_under_way()))
+    }
+
+    /// Adds a transaction to those that are collected, unless one of its name is there.
+    pub(crate) fn collect(&mut self, transaction: BatchTransaction) -> bool {
+        let BatchTransaction { account, sequence, operation } = transaction;
+        let name = OfferName { account, sequence }.number();
+        // A batch has fewer than 2^32.
+        let place = self.collected.transactions.len() as u32;
+        if self.collected.names.contains_key(&name) {
+            return false;
+        }
+        if let BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) = operation
+            && !self.keys_asked.insert(key)
+        {
+            self.collected.keys_twice.insert(key);
+        }
+        self.collected.names.insert(name, place);
+        self.collected.transactions.push(transaction);
+        true
+    }
+
+    /// What was collected. Nothing is then.
+    pub(crate) fn take_collected(&mut self) -> Collected {
+        self.keys_asked.clear();
+        std::mem::take(&mut self.collected)
+    }
+
+    /// Whether a transaction of this name is collected, or waits to be judged.
+    fn knows(&self, name: u64) -> bool {
+        self.collected.names.contains_key(&name) || self.batch.as_ref().is_some_and(|batch| batch.waits_to_be_judged(name))
+    }
+
+    /// Reads the rules by this edition from the next block on.
+    fn follow(&mut self, edition: Edition) {
+        self.edition = edition;
+        if let Some(batch) = &mut self.batch {
+            batch.set_edition(edition);
+        }
     }
 
     /// Lets what accounts are to cost be what they cost: where nothing is collected yet.
-    fn begin_fee(&mut self) {
+    pub(crate) fn begin_fee(&mut self) {
         self.account_fee.now = self.account_fee.next;
         if let Some(batch) = &mut self.batch {
             batch.set_account_fee(self.account_fee.now);
@@ -154,15 +214,15 @@ impl BatchMarketState {
 }
 
 /// By what the proposed clearings of a market are measured.
-pub(crate) fn rules(spec: &BatchMarketSpec) -> Rules {
-    Rules { commission: spec.commission, mu: spec.mu, lower_bounds: spec.lower_bounds }
+pub(crate) fn rules(spec: &BatchMarketSpec, edition: Edition) -> Rules {
+    Rules { edition, commission: spec.commission, mu: spec.mu, lower_bounds: spec.lower_bounds }
 }
 
 /// Whether every field of a definition is in its documented range and they go together.
 pub(crate) fn is_possible(spec: &BatchMarketSpec) -> bool {
     let most = 1..=BATCH_VENUE_TRANSACTIONS_MAX;
     let is_lively = is_interval(spec.interval_ns) && most.contains(&spec.transactions_max);
-    is_lively && rules(spec).leave_freedom() && spec.quality.is_possible()
+    is_lively && rules(spec, Edition::NEWEST).leave_freedom() && spec.quality.is_possible()
 }
 
 fn is_interval(interval_ns: u64) -> bool {
@@ -195,6 +255,7 @@ impl<I: PriceIndex> Engine<I> {
         match command {
             BatchCommand::Submit(c) => self.submit_transaction(c, events),
             BatchCommand::Close(c) => self.close_batch(c, events),
+            BatchCommand::Step(c) => self.step_block(c, events),
         }
     }
 
@@ -209,7 +270,7 @@ impl<I: PriceIndex> Engine<I> {
         if !is_possible(spec) {
             return Err(RejectReason::BatchRulesInvalid);
         }
-        self.batches.markets.push(BatchMarketState::new(*spec));
+        self.batches.markets.push(BatchMarketState::new(*spec, self.version.batch_edition()));
         events.push(Event::BatchMarket(BatchMarketEvent::Created(*spec)));
         Ok(())
     }
@@ -269,7 +330,7 @@ impl<I: PriceIndex> Engine<I> {
             }
         }
         state.account_fee.next = fee;
-        let is_begun = !state.collected.is_empty();
+        let is_begun = !state.collected.transactions.is_empty();
         if !is_begun {
             state.begin_fee();
         }
@@ -333,6 +394,9 @@ impl<I: PriceIndex> Engine<I> {
         if !has_pools && is_of_a_pool(&transaction.operation) {
             return Err(RejectReason::NeedsLaterVersion);
         }
+        if !self.version.has_key_changes() && matches!(transaction.operation, BatchOperation::SetKey(_)) {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
         if has_shards && matches!(transaction.operation, BatchOperation::CreateAccount(_)) {
             return Err(RejectReason::AccountsByOperator);
         }
@@ -343,59 +407,55 @@ impl<I: PriceIndex> Engine<I> {
             return Err(RejectReason::TransactionSeqOutOfWindow);
         }
         // What names no market can be sent to any.
-        if markets.iter().any(|other| other.names.contains(&name)) {
+        if markets.iter().any(|other| other.knows(name)) {
             return Err(RejectReason::DuplicateTransaction);
         }
         let state = &mut markets[usize::from(market.0)];
-        if state.collected.len() >= state.spec.transactions_max as usize {
+        if state.collected.transactions.len() >= state.spec.transactions_max as usize {
             return Err(RejectReason::BatchFull);
         }
-        state.collected.push(transaction);
-        state.names.insert(name);
+        state.collect(transaction);
         events.push(Event::Batch(BatchEvent::TransactionCollected(TransactionCollected { market, account, sequence, block })));
         Ok(())
     }
 
     fn close_batch(&mut self, close: &CloseBatch, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let CloseBatch { market, block } = *close;
-        let Batches { accounts, markets, threads } = &mut self.batches;
+        let has_steps = self.version.has_block_steps();
+        let (at_once_max, account_count) = (self.block_at_once_max(), self.ledger.account_count());
+        let Batches { accounts, markets, threads, .. } = &mut self.batches;
         let state = markets.get_mut(usize::from(market.0)).ok_or(RejectReason::UnknownBatchMarket)?;
         let batch = state.open()?;
-        if batch.closed().is_some() {
+        if batch.is_under_way() {
             return Err(RejectReason::BatchNotCleared);
         }
         if block != batch.number() {
             return Err(RejectReason::BatchNotNext);
         }
+        if has_steps && !state.is_for_one_entry(account_count, state.collected.transactions.len(), at_once_max) {
+            state.dropped = 0;
+            let collected = state.take_collected();
+            let batch = state.batch.as_mut().expect("an open market has one");
+            batch.begin_to_close(collected).expect("nothing is under way");
+            state.begin_fee();
+            return Ok(());
+        }
+        let Collected { transactions, .. } = state.take_collected();
         let batch = state.batch.as_mut().expect("an open market has one");
-        let closed =
-            batch.close(&mut self.ledger, accounts, &state.collected, state.spec.intake, threads_worth(*threads, &state.collected));
+        let threads = threads_worth(*threads, &transactions);
+        let closed = batch.close(&mut self.ledger, accounts, &transactions, state.spec.intake, threads);
         let closed = closed.expect("nothing waits, and a batch has at most BATCH_VENUE_TRANSACTIONS_MAX transactions");
         // Fewer than there are transactions.
         state.dropped = closed.dropped.len() as u32;
         let (batch_hash, kept, dropped) = (closed.batch_hash, closed.kept_count, state.dropped);
         events.push(Event::Batch(BatchEvent::Closed(BatchClosed { market, block, batch_hash, kept, dropped })));
         for (place, reason) in closed.dropped {
-            let BatchTransaction { account, sequence, .. } = state.collected[place as usize];
+            let BatchTransaction { account, sequence, .. } = transactions[place as usize];
             events.push(Event::Batch(BatchEvent::TransactionDropped(TransactionDropped { market, account, sequence, reason })));
         }
         for (pair, offer) in batch.opened() {
-            let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
-            let (sell, buy) = assets_of(&state.assets, pair);
-            events.push(Event::Batch(BatchEvent::OfferOpened(OfferOpened {
-                market,
-                account,
-                sequence,
-                sell,
-                buy,
-                amount: offer.amount(),
-                stated: offer.stated(),
-                limit: offer.key().limit,
-                tie: offer.key().tie,
-            })));
+            events.push(opened(market, assets_of(&state.assets, pair), offer));
         }
-        state.collected.clear();
-        state.names.clear();
         state.begin_fee();
         Ok(())
     }
@@ -423,21 +483,35 @@ impl<I: PriceIndex> Engine<I> {
 
     fn clear_batch(&mut self, block: &BlockProposal, events: &mut Vec<Event>) -> Result<(), BlockRejected> {
         let (time, log_index) = (self.time, self.last_applied);
-        let Batches { accounts, markets, threads } = &mut self.batches;
+        if self.is_cleared_in_steps(block) {
+            return self.begin_to_clear(block);
+        }
+        let Batches { accounts, markets, threads, .. } = &mut self.batches;
+        // Another market's block may have the tree.
+        markets.iter_mut().filter_map(|state| state.batch.as_mut()).for_each(|batch| batch.settle_trees(accounts, *threads));
         let state = &mut markets[usize::from(block.market.0)];
         let batch = state.batch.as_mut().ok_or(BlockRejected::NothingClosed)?;
         let threads = batch.threads_worth_clearing(*threads);
         let cleared = batch.clear(&mut self.ledger, accounts, &ProposedClearing::from(block), threads)?;
-        let Cleared { header, roots, touched, outcomes, traded, pools_traded, pool_changes, effects, created, shortfall: _ } =
-            cleared;
+        let Cleared {
+            header,
+            roots,
+            touched,
+            outcomes,
+            traded,
+            pools_traded,
+            pool_changes,
+            effects,
+            created,
+            new_keys,
+            shortfall: _,
+        } = cleared;
         let offers_traded = traded.iter().map(|pair| pair.offers.len() as u64).sum();
-        for pair in &traded {
-            tell_traded(block.market, assets_of(&state.assets, pair.pair), pair, events);
+        for fill in traded.iter().flat_map(FillMove::all_of) {
+            tell_traded(block.market, assets_of(&state.assets, fill.pair), &fill, events);
         }
         for (pool, traded) in &pools_traded {
-            let (sell, buy) = assets_of(&state.assets, traded.pair);
-            let (market, pool, sold, bought) = (block.market, *pool, traded.sold, traded.bought);
-            events.push(Event::Batch(BatchEvent::PoolTraded(PoolTraded { market, pool, sell, buy, sold, bought })));
+            events.push(told_of_trade(block.market, assets_of(&state.assets, traded.pair), *pool, traded));
         }
         pool_changes.iter().for_each(|change| events.push(told_of_pool(block.market, change)));
         effects.iter().for_each(|effect| events.push(told(block.market, effect)));
@@ -447,19 +521,10 @@ impl<I: PriceIndex> Engine<I> {
             events.push(Event::Account(AccountEvent::Created(account)));
             events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
         }
-        let Quality { gap_ppb, unserved_ppb, set_aside } = header.quality;
-        events.push(Event::Batch(BatchEvent::Cleared(BlockCleared {
-            market: block.market,
-            block: header.number,
-            transactions: header.transaction_count,
-            // A market has fewer than 2^32 pairs.
-            pairs: header.trades.len() as u32,
-            offers_traded,
-            gap_ppb,
-            unserved_ppb,
-            set_aside,
-            state_root: roots.state,
-        })));
+        for (account, key) in new_keys {
+            events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
+        }
+        events.push(told_of_block(&header, &roots, offers_traded));
         let dropped = std::mem::take(&mut state.dropped);
         state.outcomes = Some(Arc::new(outcomes));
         state.last = Some(LastBlock { header, roots, touched, time, log_index, dropped, offers_traded });
@@ -475,7 +540,11 @@ fn named_market(transaction: &BatchTransaction) -> Option<BatchMarketId> {
         BatchOperation::CreatePool(create) => Some(create.market),
         BatchOperation::DepositToPool(deposit) => Some(deposit.market),
         BatchOperation::WithdrawFromPool(withdraw) => Some(withdraw.market),
-        BatchOperation::CreateAccount(_) | BatchOperation::Payment(_) | BatchOperation::Issue(_) | BatchOperation::Burn(_) => None,
+        BatchOperation::CreateAccount(_)
+        | BatchOperation::Payment(_)
+        | BatchOperation::Issue(_)
+        | BatchOperation::Burn(_)
+        | BatchOperation::SetKey(_) => None,
     }
 }
 
@@ -483,39 +552,53 @@ fn is_in_window(last: TransactionSeq, sequence: TransactionSeq) -> bool {
     sequence > last && sequence.0 - last.0 <= TRANSACTIONS_PER_ACCOUNT_MAX && sequence.0 < TRANSACTION_SEQ_END
 }
 
-fn assets_of(assets: &[AssetId], pair: Pair) -> (AssetId, AssetId) {
+pub(crate) fn assets_of(assets: &[AssetId], pair: Pair) -> (AssetId, AssetId) {
     (assets[pair.sell.index()], assets[pair.buy.index()])
 }
 
-fn tell_traded(market: BatchMarketId, (sell, buy): (AssetId, AssetId), pair: &PairTraded, events: &mut Vec<Event>) {
-    for (offer, sold, bought) in pair.fills() {
-        let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
-        let left = offer.amount().checked_sub(sold).expect("no offer sells more than it has");
-        events.push(Event::Batch(BatchEvent::OfferTraded(OfferTraded {
-            market,
-            account,
-            sequence,
-            sell,
-            buy,
-            sold,
-            bought,
-            left,
-        })));
-        let is_closed = pair.part.is_some_and(|part| part.left.is_none());
-        if is_closed && left > Amount::ZERO {
-            events.push(Event::Batch(BatchEvent::OfferCancelled(OfferCancelled {
-                market,
-                account,
-                sequence,
-                sell,
-                buy,
-                amount: left,
-            })));
-        }
+/// An offer that stands from now on.
+pub(crate) fn opened(market: BatchMarketId, (sell, buy): (AssetId, AssetId), offer: &Offer) -> Event {
+    let OfferName { account, sequence } = OfferName::of_number(offer.key().id.0);
+    let (amount, stated, limit, tie) = (offer.amount(), offer.stated(), offer.key().limit, offer.key().tie);
+    Event::Batch(BatchEvent::OfferOpened(OfferOpened { market, account, sequence, sell, buy, amount, stated, limit, tie }))
+}
+
+pub(crate) fn tell_traded(market: BatchMarketId, (sell, buy): (AssetId, AssetId), fill: &FillMove, events: &mut Vec<Event>) {
+    let FillMove { offer: OfferName { account, sequence }, sold, bought, left, is_closed, .. } = *fill;
+    events.push(Event::Batch(BatchEvent::OfferTraded(OfferTraded { market, account, sequence, sell, buy, sold, bought, left })));
+    if is_closed && left > Amount::ZERO {
+        let cancelled = OfferCancelled { market, account, sequence, sell, buy, amount: left };
+        events.push(Event::Batch(BatchEvent::OfferCancelled(cancelled)));
     }
 }
 
-fn told(market: BatchMarketId, effect: &Effect) -> Event {
+pub(crate) fn told_of_trade(
+    market: BatchMarketId,
+    (sell, buy): (AssetId, AssetId),
+    pool: OfferName,
+    traded: &TradedByPool,
+) -> Event {
+    let TradedByPool { sold, bought, .. } = *traded;
+    Event::Batch(BatchEvent::PoolTraded(PoolTraded { market, pool, sell, buy, sold, bought }))
+}
+
+pub(crate) fn told_of_block(header: &BlockHeader, roots: &Roots, offers_traded: u64) -> Event {
+    let Quality { gap_ppb, unserved_ppb, set_aside } = header.quality;
+    Event::Batch(BatchEvent::Cleared(BlockCleared {
+        market: header.market,
+        block: header.number,
+        transactions: header.transaction_count,
+        // A market has fewer than 2^32 pairs.
+        pairs: header.trades.len() as u32,
+        offers_traded,
+        gap_ppb,
+        unserved_ppb,
+        set_aside,
+        state_root: roots.state,
+    }))
+}
+
+pub(crate) fn told(market: BatchMarketId, effect: &Effect) -> Event {
     let Effect { asset, account, amount, then } = *effect;
     match then {
         Then::Paid(to) => Event::Batch(BatchEvent::Paid(Paid { market, from: account, to, asset, amount })),
@@ -533,7 +616,7 @@ fn is_of_a_pool(operation: &BatchOperation) -> bool {
     matches!(operation, CreatePool(_) | DepositToPool(_) | WithdrawFromPool(_))
 }
 
-fn told_of_pool(market: BatchMarketId, change: &PoolChange) -> Event {
+pub(crate) fn told_of_pool(market: BatchMarketId, change: &PoolChange) -> Event {
     let PoolChange { pool, kind, by, assets: [first, second], amounts, shares } = *change;
     let moved = PoolMoved { market, pool, account: by.account, sequence: by.sequence, first, second, amounts, shares };
     Event::Batch(match kind {

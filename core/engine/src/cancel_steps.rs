@@ -115,11 +115,13 @@ impl<I: PriceIndex> Engine<I> {
                 is_done = false;
                 break;
             }
-            let handle = market.book.find(OwnerId(account.0), name).expect("an account's list has its open orders");
+            // One that was linked with an order before it is gone.
+            let Some(handle) = market.book.find(OwnerId(account.0), name) else { continue };
             let goes = standing.side.is_none_or(|side| market.book.view(handle).side == side);
             if goes {
                 let order = market.book.cancel(handle);
                 Settler::new(&mut self.ledger, &mut market.state, events).gone(&order, reason);
+                market.settle_last(&mut self.ledger, events);
             }
             *looks = looks.saturating_sub(if goes { LOOKS_PER_MEETING.into() } else { 1 });
             standing.after = order_id;

@@ -6,10 +6,11 @@
 use walras_ledger::Ledger;
 use walras_order_book::{OwnerId, PriceIndex, PriceSearch, Uncross};
 use walras_types::limits::{LEVELS_PER_MEETING, LOOKS_PER_MEETING};
-use walras_types::{ClientOrderId, PriceTicks, SizeLots, TradingPhase};
+use walras_types::{ClientOrderId, OrderId, PriceTicks, SizeLots, TradingPhase};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{Event, PhaseCause};
 
+use crate::links;
 use crate::market::{Market, MarketState};
 use crate::settle::Settler;
 
@@ -23,6 +24,9 @@ pub(crate) enum Changing {
     /// The day's orders are to be cancelled: from that of this name on, or from the first.
     EndingDay { from: Option<(OwnerId, ClientOrderId)> },
 }
+
+/// In the number of what is left of a change of phase: linked orders follow.
+const HAS_LINKS: u8 = 0x80;
 
 /// [`Changing`] as a snapshot has it: what refers to the book is found once that is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +67,12 @@ impl<I: PriceIndex> Market<I> {
                     }
                 }
                 Changing::Uncrossing { to, uncross, left: lots } => {
+                    let from = events.len();
                     let settler = &mut Settler::new(ledger, &mut self.state, events);
                     let lots = self.book.uncross_some(uncross.price, lots, &mut left, settler);
+                    if !self.state.links.is_empty() {
+                        self.settle_links(ledger, from, events);
+                    }
                     if !lots.is_zero() {
                         self.state.changing = Some(Changing::Uncrossing { to, uncross, left: lots });
                         return 0;
@@ -75,11 +83,20 @@ impl<I: PriceIndex> Market<I> {
                 Changing::EndingDay { from } => {
                     let mut looks = u64::from(left) * u64::from(LOOKS_PER_MEETING);
                     let all = looks;
+                    if !self.state.links.is_empty() {
+                        self.state.changing = Some(changing);
+                        self.end_day_linked(ledger, &mut looks, events);
+                        if self.state.changing.is_some() {
+                            return 0;
+                        }
+                        left -= meetings(all - looks, LOOKS_PER_MEETING).min(left);
+                        continue;
+                    }
                     let is_open = "nothing leaves the book while its day ends, but by that";
                     let handle = from.map(|(owner, name)| self.book.find(owner, name).expect(is_open));
                     let from = self.book.end_day_from(handle, &mut looks, &mut Settler::new(ledger, &mut self.state, events));
-                    if from.is_some() {
-                        self.state.changing = Some(Changing::EndingDay { from });
+                    self.state.changing = from.map(|from| Changing::EndingDay { from: Some(from) });
+                    if self.state.changing.is_some() {
                         return 0;
                     }
                     left -= meetings(all - looks, LOOKS_PER_MEETING).min(left);
@@ -120,37 +137,47 @@ impl<I: PriceIndex> Market<I> {
 }
 
 impl MarketState {
-    /// Appends what is left of a change of phase.
+    /// Appends what is left of a change of phase, and the linked orders, if there are any.
     pub(crate) fn encode_changing(&self, w: &mut Writer<'_>) {
+        let links = if self.links.is_empty() { 0 } else { HAS_LINKS };
         match self.changing {
-            None => w.u8(0),
+            None => w.u8(links),
             Some(Changing::Pricing { to, search }) => {
-                w.u8(1);
+                w.u8(1 | links);
                 to.put(w);
                 w.u64(search.looked());
             }
             Some(Changing::Uncrossing { to, uncross: Uncross { price, volume, imbalance_lots }, left }) => {
-                w.u8(2);
+                w.u8(2 | links);
                 to.put(w);
                 price.put(w);
                 volume.put(w);
                 w.i64(imbalance_lots);
                 left.put(w);
             }
-            Some(Changing::EndingDay { from: None }) => w.u8(3),
+            Some(Changing::EndingDay { from: None }) => w.u8(3 | links),
             Some(Changing::EndingDay { from: Some((owner, name)) }) => {
-                w.u8(4);
+                w.u8(4 | links);
                 w.u32(owner.0);
                 name.put(w);
             }
+        }
+        if links != 0 {
+            self.links.encode(w);
         }
     }
 }
 
 impl Saved {
     /// Reads what [`MarketState::encode_changing`] wrote.
-    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
-        Ok(Some(match r.u8()? {
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<(Option<Self>, Vec<[OrderId; 2]>), DecodeError> {
+        let kind = r.u8()?;
+        let changing = Self::decode_kind(kind & !HAS_LINKS, r)?;
+        Ok((changing, if kind & HAS_LINKS == 0 { Vec::new() } else { links::decode(r)? }))
+    }
+
+    fn decode_kind(kind: u8, r: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
+        Ok(Some(match kind {
             0 => return Ok(None),
             1 => Self::Pricing { to: Wire::get(r)?, looked: r.u64()? },
             2 => {

@@ -194,6 +194,7 @@ impl<I: PriceIndex> Engine<I> {
             Command::Order(OrderCommand::MassCancel(c)) => self.mass_cancel(c, events),
             Command::Order(OrderCommand::NewNamed(c)) => self.new_named_order(c, OrderId(log_index.0), events),
             Command::Order(OrderCommand::CancelAfter(c)) => self.cancel_after(c),
+            Command::Order(OrderCommand::NewLinked(c)) => self.new_linked_order(c, OrderId(log_index.0), events),
             Command::Instrument(InstrumentCommand::Create(c)) => self.create_instrument(c, events),
             Command::Instrument(InstrumentCommand::SetPhase(c)) => self.set_trading_phase(c, events),
             Command::Account(c) => self.execute_account(c, events),

@@ -4,6 +4,7 @@
 //! open orders and what is collected are copied, and the rest is encoded at once. Hash trees and indices follow from these and are
 //! not kept.
 
+use walras_batch::{Collected, MarketForm};
 use walras_ledger::Ledger;
 use walras_order_book::{FrozenOrders, PriceIndex};
 use walras_wire::codec::Writer;
@@ -20,7 +21,7 @@ pub struct Frozen {
     /// The bytes before an instrument's open orders, and these.
     markets: Vec<(Vec<u8>, FrozenOrders)>,
     back: Vec<u8>,
-    has_pools: bool,
+    form: MarketForm,
     batches: Batches,
     ledger: Ledger,
 }
@@ -43,7 +44,7 @@ impl Frozen {
         }
         out.extend_from_slice(&self.back);
         let mut sink = |piece: &[u8]| out.extend_from_slice(piece);
-        encode_funds(self.has_pools, &self.batches, &self.ledger, &mut sink);
+        encode_funds(self.form, &self.batches, &self.ledger, &mut sink);
         append_hash(out, start);
     }
 }
@@ -61,26 +62,26 @@ impl<I: PriceIndex> Engine<I> {
         let of_market = |market: &Market<I>| (encoded(&|bytes| market.encode_front(bytes, &mut |_| ())), market.book.freeze());
         let markets = self.markets.iter().map(of_market).collect();
         let back = encoded(&|bytes| self.encode_back(bytes, &mut |_| ()));
-        let (has_pools, batches) = (self.version.has_pools(), self.batches.for_snapshot());
-        Frozen { front, markets, back, has_pools, batches, ledger: self.ledger.share() }
+        let (form, batches) = (self.version.market_form(), self.batches.for_snapshot());
+        Frozen { front, markets, back, form, batches, ledger: self.ledger.share() }
     }
 }
 
 impl Batches {
     fn for_snapshot(&mut self) -> Self {
-        let Self { accounts, markets, threads } = self;
-        let markets = markets.iter().map(BatchMarketState::for_snapshot).collect();
-        Self { accounts: accounts.for_snapshot(), markets, threads: *threads }
+        let markets = self.markets.iter().map(BatchMarketState::for_snapshot).collect();
+        Self { accounts: self.accounts.for_snapshot(), markets, ..Self::new() }
     }
 }
 
 impl BatchMarketState {
     /// The names follow from what is collected.
     fn for_snapshot(&self) -> Self {
-        let Self { spec, phase, assets, account_fee, batch, collected, names: _, dropped, last, outcomes: _ } = self;
+        let Self { spec, edition, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
         let batch = batch.as_ref().map(walras_batch::Batch::for_snapshot);
-        let (assets, collected, last) = (assets.clone(), collected.clone(), last.clone());
+        let collected = Collected { transactions: collected.transactions.clone(), ..Collected::default() };
+        let (assets, last) = (assets.clone(), last.clone());
         let (phase, account_fee, dropped) = (*phase, *account_fee, *dropped);
-        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec) }
+        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec, *edition) }
     }
 }

@@ -9,6 +9,7 @@ use walras_types::{
 };
 
 use crate::changing::Changing;
+use crate::links::Links;
 use crate::names::Names;
 use crate::versions::Rules;
 
@@ -51,9 +52,13 @@ pub(crate) struct MarketState {
     /// Follows from the engine's version ([`crate::versions`]).
     pub(crate) has_even_fees: bool,
     /// Likewise.
+    pub(crate) has_take_profits: bool,
+    /// Likewise.
     pub(crate) has_phase_steps: bool,
     /// Likewise.
     pub(crate) change_meetings_max: u32,
+    /// Orders of which one cancels the other.
+    pub(crate) links: Links,
     /// What is left of a change of phase.
     pub(crate) changing: Option<Changing>,
     /// Whether something goes on here before any command: follows from the book, the phase and the time.
@@ -172,8 +177,10 @@ impl MarketState {
             tells_levels: true,
             meetings_max: MEETINGS_PER_ENTRY_MAX,
             has_even_fees: false,
+            has_take_profits: false,
             has_phase_steps: false,
             change_meetings_max: u32::MAX,
+            links: Links::default(),
             changing: None,
             is_busy: false,
         }
@@ -182,6 +189,7 @@ impl MarketState {
     /// Goes by the rules of a version from now on.
     pub(crate) fn follow(&mut self, version: EngineVersion) {
         self.has_even_fees = version.has_even_fees();
+        self.has_take_profits = version.has_take_profits();
         self.has_phase_steps = version.has_phase_steps();
         self.change_meetings_max = version.change_meetings_max();
     }

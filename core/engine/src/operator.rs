@@ -13,7 +13,7 @@ use walras_wire::{
 
 use crate::batches::follow_status;
 use crate::engine::Engine;
-use crate::versions::is_known;
+use crate::versions::{Rules as _, is_known};
 
 impl<I: PriceIndex> Engine<I> {
     #[cold]
@@ -63,6 +63,7 @@ impl<I: PriceIndex> Engine<I> {
         }
         self.version = version;
         self.markets.iter_mut().for_each(|market| market.state.follow(version));
+        self.batches.follow(version.batch_edition());
         events.push(Event::Venue(VenueEvent::EngineVersionSet(version)));
         Ok(())
     }

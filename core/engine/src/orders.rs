@@ -9,14 +9,15 @@ use walras_types::{
     AccountId, Amendment, Amount, OrderId, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce,
 };
 use walras_wire::{
-    AmendOrder, CancelOrder, CancelReason, Event, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled, OrderEvent,
-    PhaseCause, Priority, Resting, StopTriggered,
+    AmendOrder, CancelOrder, CancelReason, Event, LinkedOrder, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled,
+    OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
 };
 
 use crate::engine::{Engine, NOW};
 use crate::market::{Incoming, Market, MarketState, Stake, far_end};
 use crate::settle::Settler;
 use crate::terms;
+use crate::versions::Rules;
 
 impl<I: PriceIndex> Engine<I> {
     /// Checks in this order: account, instrument, terms, phase, that a stop waits, collar, value, limits, funds; then the book's own (name,
@@ -40,14 +41,48 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
+    /// Enters an order and links it with an open one. Checks in this order: version, account, instrument, that the other one is open and
+    /// the two can be linked; then what [`Self::new_order`] checks, as if the other one were not there.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new_linked_order(
+        &mut self,
+        linked: &LinkedOrder,
+        order_id: OrderId,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
+        if !self.version.has_links() {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        let order = linked.order();
+        self.check_active(order.account)?;
+        let index = self.enter_market(order.instrument)?;
+        let other = self.markets[index].linkable(&order, linked.other())?;
+
+        let state = &mut self.markets[index].state;
+        let (asset, had) = (state.reserve_asset(other.side), state.reserved(other.side, other.price, other.open));
+        let was_reserved = "an open order reserved what its stake says";
+        self.ledger.adjust_reserve(order.account, asset, had, Amount::ZERO).expect(was_reserved);
+        state.exposure_of(other.owner).resized(other.side, other.open, SizeLots::ZERO);
+        if let Err(reason) = self.new_order(&order, order_id, events) {
+            self.ledger.adjust_reserve(order.account, asset, Amount::ZERO, had).expect("it was released above");
+            self.markets[index].state.exposure_of(other.owner).resized(other.side, SizeLots::ZERO, other.open);
+            return Err(reason);
+        }
+        self.markets[index].link(&mut self.ledger, &other, order.client_order_id);
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn cancel_order(&mut self, cancel: &CancelOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.status(cancel.account)?;
         let index = self.enter_market(cancel.instrument)?;
-        let Market { book, state, .. } = &mut self.markets[index];
+        let market = &mut self.markets[index];
+        let Market { book, state, .. } = market;
         let handle = book.find(OwnerId(cancel.account.0), cancel.client_order_id).ok_or(RejectReason::UnknownOrder)?;
         let order = book.cancel(handle);
         Settler::new(&mut self.ledger, state, events).gone(&order, CancelReason::Requested);
+        market.settle_last(&mut self.ledger, events);
         Ok(())
     }
 
@@ -72,7 +107,7 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
-    /// Checks in this order: account, instrument, phase, that the order is open, that the amendment says something, size, that a stop with
+    /// Checks in this order: account, instrument, phase, that the order is open, that it is not linked, that the amendment says something, size, that a stop with
     /// another trigger waits, collar, value, limits (only what grows), funds; then the book's own.
     pub(crate) fn amend_order(&mut self, amend: &AmendOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(amend.account)?;
@@ -158,7 +193,7 @@ impl<I: PriceIndex> Market<I> {
                 if !resting.open.is_zero() {
                     self.state.names.add(account, entry.order_id, entry.client_order_id);
                 }
-                self.after_matching(ledger, trades_before, &placed, events);
+                self.after_matching(ledger, accepted_at, trades_before, &placed, events);
                 Ok(())
             }
             Err(refusal) => {
@@ -257,9 +292,13 @@ impl<I: PriceIndex> Market<I> {
         Resting::default()
     }
 
-    /// Halts when an order would have left the band; else lets in what the trades touched, as far as this entry goes.
+    /// Cancels what is linked with orders that were met, by the events from `from` on. Halts when an order would have left the band; else lets
+    /// in what the trades touched, as far as this entry goes.
     #[inline]
-    fn after_matching(&mut self, ledger: &mut Ledger, trades_before: u64, placed: &Placed, events: &mut Vec<Event>) {
+    fn after_matching(&mut self, ledger: &mut Ledger, from: usize, trades_before: u64, placed: &Placed, events: &mut Vec<Event>) {
+        if !self.state.links.is_empty() {
+            self.settle_links(ledger, from, events);
+        }
         match placed.fate {
             Fate::Banded { .. } => self.halt(PhaseCause::PriceBand, events),
             // As many as may were met: it goes on with the next entry.
@@ -278,6 +317,9 @@ impl<I: PriceIndex> Market<I> {
     pub(crate) fn trigger_stops(&mut self, ledger: &mut Ledger, mut left: u32, events: &mut Vec<Event>) -> u32 {
         while self.is_continuous() && left > 0 {
             let Some(entry) = self.book.take_triggered() else { break };
+            if !self.state.links.is_empty() {
+                self.unlink_triggered(ledger, &entry, events);
+            }
             let (triggered_at, trades_before) = (events.len(), self.state.trade_count);
             events.push(Event::Order(OrderEvent::Triggered(StopTriggered {
                 instrument: self.state.spec.instrument,
@@ -295,6 +337,9 @@ impl<I: PriceIndex> Market<I> {
                     if let Event::Order(OrderEvent::Triggered(triggered)) = &mut events[triggered_at] {
                         triggered.price = placed.price;
                         triggered.resting = standing;
+                    }
+                    if !self.state.links.is_empty() {
+                        self.settle_links(ledger, triggered_at, events);
                     }
                     match placed.fate {
                         Fate::Banded { .. } => self.halt(PhaseCause::PriceBand, events),
@@ -335,6 +380,9 @@ impl<I: PriceIndex> Market<I> {
         }
         let named = self.book.find(OwnerId(amend.account.0), amend.amendment.client_order_id);
         let handle = named.ok_or(RejectReason::UnknownOrder)?;
+        if !self.state.links.is_empty() && self.state.links.of(self.book.order_id(handle)).is_some() {
+            return Err(RejectReason::LinkedOrderFixed);
+        }
         if self.is_continuous()
             && amend.amendment.trigger.is_none()
             && let Some(old) = self.book.plain(handle)
@@ -398,8 +446,8 @@ impl<I: PriceIndex> Market<I> {
         let old = self.book.view(handle);
         let Change { stake: new, trigger } = amended(&self.state, &old, &amend.amendment)?;
         let stood = Stake { limit: old.price, open: old.open };
-        if let Some(trigger) = trigger {
-            terms::check_waits(old.side, trigger, self.book.last_price())?;
+        if let Some((trigger, waits)) = trigger.zip(old.trigger) {
+            terms::check_waits(old.side, waits.condition, trigger, self.book.last_price())?;
         }
         // The collar of a stop lies around its trigger, so that it moves with it.
         let collar = match trigger.or(old.trigger.map(|waits| waits.price)) {
@@ -463,7 +511,7 @@ impl<I: PriceIndex> Market<I> {
             (amended.price, amended.priority, amended.resting) = (price, priority, resting);
         }
         if let Some(placed) = placed {
-            self.after_matching(ledger, trades_before, &placed, events);
+            self.after_matching(ledger, amended_at, trades_before, &placed, events);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, DepthLevel, OwnerId, PriceIndex, Rank, Trigger, Uncross};
+use walras_order_book::{Becomes, Condition, DepthLevel, OwnerId, PriceIndex, Rank, Trigger, Uncross};
 use walras_types::limits::INDICATIVE_LEVELS_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
@@ -13,7 +13,7 @@ use walras_wire::{AccountStatus, AssetSpec};
 
 use crate::changing::Changing;
 use crate::engine::{Engine, NEVER, NOW};
-use crate::market::{Exposure, Market, POSITION_LOTS_MAX};
+use crate::market::{Exposure, Market, MarketState, POSITION_LOTS_MAX};
 
 /// An instrument as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct OpenOrder {
     pub shown: SizeLots,
     /// The limit in force; `None` for a stop that waits.
     pub price: Option<PriceTicks>,
+    /// The order with which it is linked: when one trades, triggers or leaves, the other is cancelled.
+    pub linked: Option<OrderId>,
 }
 
 /// A price of which an entry changed what it shows.
@@ -221,15 +223,15 @@ impl<I: PriceIndex> Engine<I> {
         if market.state.exposure(account).open_orders == 0 {
             return None;
         }
-        market.state.names.open_orders(&market.book, account, after, looks, |order| orders.push(open_order(order)))
+        market.state.names.open_orders(&market.book, account, after, looks, |order| orders.push(open_order(&market.state, order)))
     }
 
     /// An account's open order of that name.
     #[must_use]
     pub fn open_order(&self, account: AccountId, instrument: InstrumentId, name: ClientOrderId) -> Option<OpenOrder> {
-        let book = &self.markets.get(instrument.0 as usize)?.book;
+        let Market { book, state, .. } = self.markets.get(instrument.0 as usize)?;
         let handle = book.find(OwnerId(account.0), name)?;
-        Some(open_order(&book.view(handle)))
+        Some(open_order(state, &book.view(handle)))
     }
 
     /// Checks the whole state.
@@ -297,10 +299,10 @@ impl<I: PriceIndex> Market<I> {
         self.book.for_each_order(|order| {
             let account = AccountId(order.owner.0);
             let (lots, count) = expected.entry(account).or_default();
-            lots[order.side as usize] += order.open.get();
+            let (amount, open) = state.counted(order).expect("an open order's reserve was checked when it entered");
+            lots[order.side as usize] += open.get();
             *count += 1;
             ids.insert((account, order.order_id));
-            let amount = state.reserved(order.side, order.price, order.open);
             *reserved.entry((account, state.reserve_asset(order.side))).or_default() += amount.get();
         });
         assert!(state.names.ids().eq(ids), "the accounts' lists and the book have other orders");
@@ -320,11 +322,15 @@ impl<I: PriceIndex> Market<I> {
     }
 }
 
-fn open_order(order: &walras_order_book::OpenOrder) -> OpenOrder {
+fn open_order(state: &MarketState, order: &walras_order_book::OpenOrder) -> OpenOrder {
     let order_type = match order.trigger {
         None | Some(Trigger { becomes: Becomes::Rest, .. }) => OrderType::Limit { price: order.price, post_only: order.post_only },
-        Some(Trigger { price: trigger, becomes: Becomes::Limit }) => OrderType::StopLimit { trigger, price: order.price },
-        Some(Trigger { price: trigger, becomes: Becomes::Market }) => OrderType::Stop { trigger },
+        Some(Trigger { price: trigger, condition, becomes }) => match (condition, becomes) {
+            (Condition::Stop, Becomes::Limit) => OrderType::StopLimit { trigger, price: order.price },
+            (Condition::Stop, _) => OrderType::Stop { trigger },
+            (Condition::TakeProfit, Becomes::Limit) => OrderType::TakeProfitLimit { trigger, price: order.price },
+            (Condition::TakeProfit, _) => OrderType::TakeProfit { trigger },
+        },
     };
     OpenOrder {
         order_id: order.order_id,
@@ -341,5 +347,6 @@ fn open_order(order: &walras_order_book::OpenOrder) -> OpenOrder {
         open: order.open,
         shown: order.shown,
         price: order.trigger.is_none_or(|trigger| trigger.becomes == Becomes::Rest).then_some(order.price),
+        linked: state.links.of(order.order_id).map(|pair| pair.other(order.order_id).order_id),
     }
 }

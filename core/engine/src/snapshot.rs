@@ -3,14 +3,17 @@
 //!
 //! Little endian, in this order: magic, engine version, wire version; log index and time; the delays of fair access; assets;
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
-//! count, from version 13 on what is left of a change of phase, the accounts that have a position or limits of their own, and the
+//! count, from version 13 on what is left of a change of phase and the linked orders, the accounts that have a position or limits of their own, and the
 //! open orders in the book's order; what is left of mass cancels; shards (`shards.rs`); the open sessions by id, each with account,
 //! token, last use, next place and the answers it remembers, oldest first; the nonces of signed commands by their last moments;
 //! batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
+use std::collections::BTreeMap;
+
 use blake3::Hasher;
+use walras_batch::MarketForm;
 use walras_ledger::Ledger;
-use walras_order_book::{Becomes, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
+use walras_order_book::{Becomes, Condition, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
 use walras_types::{AccountId, AssetId, EngineVersion, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
@@ -109,11 +112,11 @@ impl From<walras_batch::RestoreError> for RestoreError {
 }
 
 /// Batch markets and the ledger, the last parts.
-pub(crate) fn encode_funds(has_pools: bool, batches: &Batches, ledger: &Ledger, sink: &mut impl FnMut(&[u8])) {
-    batches.encode(has_pools, sink);
-    match has_pools {
-        true => ledger.snapshot(sink),
-        false => ledger.snapshot_without_pools(sink),
+pub(crate) fn encode_funds(form: MarketForm, batches: &Batches, ledger: &Ledger, sink: &mut impl FnMut(&[u8])) {
+    batches.encode(form, sink);
+    match form {
+        MarketForm::WithoutPools => ledger.snapshot_without_pools(sink),
+        MarketForm::Pools | MarketForm::Steps => ledger.snapshot(sink),
     }
 }
 
@@ -213,7 +216,7 @@ impl<I: PriceIndex> Engine<I> {
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.nonces = Nonces::decode(r)?.map_err(RestoreError::Contradiction)?;
         let has_pools = version.has_pools();
-        engine.batches = Batches::decode(r, has_pools)?;
+        engine.batches = Batches::decode(r, version.market_form(), version.batch_edition())?;
         let restore = if has_pools { Ledger::restore } else { Ledger::restore_without_pools };
         engine.ledger = restore(&content[r.position()..])?;
         engine.check_restored()?;
@@ -226,7 +229,7 @@ impl<I: PriceIndex> Engine<I> {
 
     fn encode(&self, sink: &mut impl FnMut(&[u8])) {
         self.encode_head(sink);
-        encode_funds(self.version.has_pools(), &self.batches, &self.ledger, sink);
+        encode_funds(self.version.market_form(), &self.batches, &self.ledger, sink);
     }
 
     /// What comes before batch markets and the ledger.
@@ -294,7 +297,7 @@ impl<I: PriceIndex> Engine<I> {
         state.set_reference_price(Wire::get(r)?);
         let last_price = Wire::get(r)?;
         state.trade_count = r.u64()?;
-        let changing = if state.has_phase_steps { Saved::decode(r)? } else { None };
+        let (changing, links) = if state.has_phase_steps { Saved::decode(r)? } else { (None, Vec::new()) };
         let accounts = AccountId(u32::try_from(self.statuses.len()).expect("their count was a u32"));
         let mut next = AccountId(0);
         for _ in 0..r.u32()? {
@@ -326,6 +329,8 @@ impl<I: PriceIndex> Engine<I> {
             }
             state.exposure_mut(account).opened(order.side, order.open);
         }
+        let linked: Option<BTreeMap<_, _>> =
+            (!links.is_empty()).then(|| orders.iter().map(|order| (order.order_id, *order)).collect());
         let book =
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
         let book = book.with_step_max(self.meetings_max);
@@ -335,6 +340,9 @@ impl<I: PriceIndex> Engine<I> {
         let mut market = Market { book, state };
         if market.book.has_paused() && !market.is_continuous() {
             return Err(RestoreError::Contradiction("the rest of an order where nothing matches"));
+        }
+        if linked.is_some_and(|orders| market.restore_links(&orders, &links).is_none()) {
+            return Err(RestoreError::Contradiction("linked orders"));
         }
         if let Some(saved) = changing {
             market.state.changing = Some(market.restore_changing(saved).map_err(RestoreError::Contradiction)?);
@@ -372,8 +380,7 @@ impl<I: PriceIndex> Engine<I> {
             book.for_each_order(|order| {
                 let asset = state.reserve_asset(order.side).0 as usize;
                 let sum = &mut reserved[asset][order.owner.0 as usize];
-                let amount = state.reserve(order.side, order.price, order.open);
-                match amount.and_then(|amount| sum.checked_add(amount.get())) {
+                match state.counted(order).and_then(|(amount, _)| sum.checked_add(amount.get())) {
                     Some(total) => *sum = total,
                     None => fits = false,
                 }
@@ -440,20 +447,28 @@ fn list<T>(r: &mut Reader<'_>, item: impl Fn(&mut Reader<'_>) -> Result<T, Decod
 
 fn put_trigger(trigger: Option<Trigger>, w: &mut Writer<'_>) {
     trigger.map(|trigger| trigger.price).put(w);
-    if let Some(Trigger { becomes, .. }) = trigger {
-        w.u8(becomes as u8);
+    if let Some(Trigger { condition, becomes, .. }) = trigger {
+        w.u8(match (condition, becomes) {
+            (Condition::Stop, Becomes::Market) => 0,
+            (Condition::Stop, Becomes::Limit) => 1,
+            (_, Becomes::Rest) => 2,
+            (Condition::TakeProfit, Becomes::Market) => 3,
+            (Condition::TakeProfit, Becomes::Limit) => 4,
+        });
     }
 }
 
 fn trigger(r: &mut Reader<'_>) -> Result<Option<Trigger>, DecodeError> {
     let Some(price) = Wire::get(r)? else { return Ok(None) };
-    let becomes = match r.u8()? {
-        0 => Becomes::Market,
-        1 => Becomes::Limit,
-        2 => Becomes::Rest,
-        _ => return Err(r.expected("what a stop becomes, 0 (market) or 1 (limit), or 2 for the rest of an order")),
+    let (condition, becomes) = match r.u8()? {
+        0 => (Condition::Stop, Becomes::Market),
+        1 => (Condition::Stop, Becomes::Limit),
+        2 => (Condition::Stop, Becomes::Rest),
+        3 => (Condition::TakeProfit, Becomes::Market),
+        4 => (Condition::TakeProfit, Becomes::Limit),
+        _ => return Err(r.expected("0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise)")),
     };
-    Ok(Some(Trigger { price, becomes }))
+    Ok(Some(Trigger { price, condition, becomes }))
 }
 
 pub(crate) fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {

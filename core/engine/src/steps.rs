@@ -81,7 +81,10 @@ impl<I: PriceIndex> Market<I> {
             left = self.trigger_stops(ledger, left, events);
         }
         if left > 0 && !self.goes_on() && self.is_due(now) {
-            left -= self.book.expire(now, left, &mut Settler::new(ledger, &mut self.state, events));
+            left -= match self.state.links.is_empty() {
+                true => self.book.expire(now, left, &mut Settler::new(ledger, &mut self.state, events)),
+                false => self.expire_linked(ledger, now, left, events),
+            };
         }
         self.look_for_work(now);
         left

@@ -1,6 +1,6 @@
 //! An order's terms, checked and turned into what the book takes. Nothing here depends on funds or on the book's orders.
 
-use walras_order_book::{Band, Becomes, Entry, OwnerId, Trigger};
+use walras_order_book::{Band, Becomes, Condition, Entry, OwnerId, Trigger};
 use walras_types::limits::ICEBERG_SLICES_MAX;
 use walras_types::{
     Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, Side, SizeLots, TimeInForce, TimeNs, TradingPhase,
@@ -22,19 +22,14 @@ pub(crate) fn entry(
     let terms = &order.terms;
     check_terms(terms, time)?;
     check_phase(terms, market.phase)?;
-    if let OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } = terms.order_type {
-        check_waits(terms.side, trigger, last_price)?;
-    }
     let (price, post_only, trigger) = match terms.order_type {
         OrderType::Limit { price, post_only } => (within(market.collar(last_price), price)?, post_only, None),
         OrderType::Market => (far_end(market.collar(last_price), terms.side), PostOnly::Off, None),
-        OrderType::Stop { trigger } => {
-            let waits = Trigger { price: trigger, becomes: Becomes::Market };
-            (far_end(market.trigger_collar(trigger), terms.side), PostOnly::Off, Some(waits))
-        }
-        OrderType::StopLimit { trigger, price } => {
-            let waits = Trigger { price: trigger, becomes: Becomes::Limit };
-            (within(market.trigger_collar(trigger), price)?, PostOnly::Off, Some(waits))
+        OrderType::Stop { trigger } => waiting(market, terms.side, trigger, None, Condition::Stop, last_price)?,
+        OrderType::StopLimit { trigger, price } => waiting(market, terms.side, trigger, Some(price), Condition::Stop, last_price)?,
+        OrderType::TakeProfit { trigger } => waiting(market, terms.side, trigger, None, Condition::TakeProfit, last_price)?,
+        OrderType::TakeProfitLimit { trigger, price } => {
+            waiting(market, terms.side, trigger, Some(price), Condition::TakeProfit, last_price)?
         }
     };
     Ok(Entry {
@@ -51,6 +46,29 @@ pub(crate) fn entry(
         self_trade: terms.self_trade,
         trigger,
     })
+}
+
+/// What is new of an order that waits: its limit, given or at the end of the collar, and its trigger.
+#[cold]
+#[inline(never)]
+fn waiting(
+    market: &MarketState,
+    side: Side,
+    trigger: PriceTicks,
+    price: Option<PriceTicks>,
+    condition: Condition,
+    last_price: Option<PriceTicks>,
+) -> Result<(PriceTicks, PostOnly, Option<Trigger>), RejectReason> {
+    if condition == Condition::TakeProfit && !market.has_take_profits {
+        return Err(RejectReason::NeedsLaterVersion);
+    }
+    check_waits(side, condition, trigger, last_price)?;
+    let collar = market.trigger_collar(trigger);
+    let (price, becomes) = match price {
+        Some(price) => (within(collar, price)?, Becomes::Limit),
+        None => (far_end(collar, side), Becomes::Market),
+    };
+    Ok((price, PostOnly::Off, Some(Trigger { price: trigger, condition, becomes })))
 }
 
 /// Whether an order of this time in force can stand in the book's queue.
@@ -82,7 +100,7 @@ fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
             return Err(RejectReason::DisplayInvalid);
         }
         Display::Iceberg { .. } | Display::Hidden => match terms.order_type {
-            OrderType::Limit { .. } | OrderType::StopLimit { .. } if rests => {}
+            OrderType::Limit { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfitLimit { .. } if rests => {}
             _ => return Err(RejectReason::DisplayInvalid),
         },
     }
@@ -103,7 +121,7 @@ fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
     }
 }
 
-/// Orders that must trade on entry need a phase in which something does; stops wait, so they do not.
+/// Orders that must trade on entry need a phase in which something does; those with a trigger wait, so they do not.
 #[inline]
 fn check_phase(terms: &OrderTerms, phase: TradingPhase) -> Result<(), RejectReason> {
     if phase == TradingPhase::Continuous {
@@ -113,7 +131,9 @@ fn check_phase(terms: &OrderTerms, phase: TradingPhase) -> Result<(), RejectReas
         return Err(RejectReason::PhaseTakesNoOrders);
     }
     match terms.order_type {
-        OrderType::Stop { .. } | OrderType::StopLimit { .. } => Ok(()),
+        OrderType::Stop { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => {
+            Ok(())
+        }
         OrderType::Market => Err(RejectReason::PhaseNoImmediate),
         OrderType::Limit { .. } if !can_rest(terms.time_in_force) || terms.min_size.is_some() => {
             Err(RejectReason::PhaseNoImmediate)
@@ -122,13 +142,15 @@ fn check_phase(terms: &OrderTerms, phase: TradingPhase) -> Result<(), RejectReas
     }
 }
 
-/// Refuses a trigger that the last trade has touched: such a stop would not wait, but take at once whatever price there is. The same in every
-/// phase that takes orders: while an auction collects, the last trade is the one before it. Before the first trade every stop waits.
-pub(crate) fn check_waits(side: Side, trigger: PriceTicks, last_price: Option<PriceTicks>) -> Result<(), RejectReason> {
-    let is_touched = last_price.is_some_and(|last| match side {
-        Side::Buy => last >= trigger,
-        Side::Sell => last <= trigger,
-    });
+/// Refuses a trigger that the last trade has touched: such an order would not wait, but take at once whatever price there is. The same in
+/// every phase that takes orders: while an auction collects, the last trade is the one before it. Before the first trade every one waits.
+pub(crate) fn check_waits(
+    side: Side,
+    condition: Condition,
+    trigger: PriceTicks,
+    last_price: Option<PriceTicks>,
+) -> Result<(), RejectReason> {
+    let is_touched = last_price.is_some_and(|last| condition.is_touched(side, trigger, last));
     if is_touched { Err(RejectReason::StopWouldTrigger) } else { Ok(()) }
 }
 

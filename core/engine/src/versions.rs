@@ -8,10 +8,16 @@
 //!
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
-//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders.
-//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase and mass cancels go on in very small steps. No release
+//! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders; take-profits;
+//!   linked orders. Blocks of batch markets go on in steps; a limit holds in them where whole units keep it ([`Edition::Second`]), and
+//!   accounts set their own keys.
+//! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps. No release
 //!   goes to it.
 
+use std::num::NonZero;
+
+use walras_batch::MarketForm;
+use walras_clearing::Edition;
 use walras_types::EngineVersion;
 
 /// The oldest version that this program knows: that of a state before its first entry.
@@ -34,14 +40,30 @@ pub fn is_known(version: EngineVersion) -> bool {
 pub(crate) trait Rules {
     /// Whether batch markets have pools.
     fn has_pools(self) -> bool;
+    /// Whether there are take-profits.
+    fn has_take_profits(self) -> bool;
+    /// Whether orders may be linked.
+    fn has_links(self) -> bool;
     /// Whether orders may come with a text that their owners call them by, and accounts have a dead man's switch.
     fn has_names(self) -> bool;
     /// Whether an uncross and the end of a day go on with later entries.
     fn has_phase_steps(self) -> bool;
     /// Whether a mass cancel keeps its place in the account's orders, instead of a list of them.
     fn cancels_what_stands(self) -> bool;
+    /// Whether accounts set their own keys by transactions of batch markets.
+    fn has_key_changes(self) -> bool;
+    /// How the rules of batch markets are read.
+    fn batch_edition(self) -> Edition;
     /// How much of an uncross, a day's end or a mass cancel one entry does, in orders met.
     fn change_meetings_max(self) -> u32;
+    /// How batch markets are written.
+    fn market_form(self) -> MarketForm;
+    /// Whether blocks that would take long are carried out in steps.
+    fn has_block_steps(self) -> bool;
+    /// How large the work of a block may be at most that is carried out in one entry.
+    fn block_at_once_max(self) -> u64;
+    /// How much one entry does of another.
+    fn block_step_units(self, usual: NonZero<usize>) -> NonZero<usize>;
     /// Whether fees and rebates are whole multiples of two units.
     fn has_even_fees(self) -> bool;
 }
@@ -49,6 +71,14 @@ pub(crate) trait Rules {
 impl Rules for EngineVersion {
     fn has_pools(self) -> bool {
         self > OLDEST
+    }
+
+    fn has_take_profits(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn has_links(self) -> bool {
+        self >= EngineVersion(13)
     }
 
     fn has_names(self) -> bool {
@@ -63,8 +93,36 @@ impl Rules for EngineVersion {
         self >= EngineVersion(13)
     }
 
+    fn has_key_changes(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn batch_edition(self) -> Edition {
+        if self >= EngineVersion(13) { Edition::Second } else { Edition::First }
+    }
+
     fn change_meetings_max(self) -> u32 {
         if self >= REHEARSAL { 3 } else { u32::MAX }
+    }
+
+    fn market_form(self) -> MarketForm {
+        match (self.has_pools(), self.has_block_steps()) {
+            (false, _) => MarketForm::WithoutPools,
+            (true, false) => MarketForm::Pools,
+            (true, true) => MarketForm::Steps,
+        }
+    }
+
+    fn has_block_steps(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn block_at_once_max(self) -> u64 {
+        if self >= REHEARSAL { 0 } else { u64::MAX }
+    }
+
+    fn block_step_units(self, usual: NonZero<usize>) -> NonZero<usize> {
+        if self >= REHEARSAL { NonZero::<usize>::MIN.saturating_add(6).min(usual) } else { usual }
     }
 
     fn has_even_fees(self) -> bool {

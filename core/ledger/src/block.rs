@@ -31,6 +31,15 @@ impl AccountSet {
         self.0[account.0 as usize / 64] |= 1 << (account.0 % 64);
     }
 
+    /// Adds an account, and room for it.
+    pub fn insert_anew(&mut self, account: AccountId) {
+        let words = account.0 as usize / 64 + 1;
+        if self.0.len() < words {
+            self.0.resize(words, 0);
+        }
+        self.insert(account);
+    }
+
     /// Whether an account is in it.
     #[must_use]
     pub fn contains(&self, account: AccountId) -> bool {
@@ -290,6 +299,57 @@ impl Ledger {
     pub fn issue_reserved(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
         self.deposit(account, asset, amount)?;
         self.reserve(account, asset, amount)
+    }
+
+    /// Takes a reserved amount from an account. Batch markets hold it until [`Self::give_held`] or [`Self::held_to_fees`]: so a block may
+    /// move funds in steps, and what it took and has not given yet is a part of the supply.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub fn hold(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        balance.reserved = balance.reserved.checked_sub(amount).ok_or(LedgerError::InsufficientReserved)?;
+        column.pooled = plus(column.pooled, amount);
+        self.mark(account);
+        Ok(())
+    }
+
+    /// Credits an account with what batch markets hold.
+    ///
+    /// # Errors
+    /// [`LedgerError::InsufficientReserved`] when they hold less.
+    pub fn give_held(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        column.pooled = column.pooled.checked_sub(amount).ok_or(LedgerError::InsufficientReserved)?;
+        balance.available = plus(balance.available, amount);
+        self.mark(account);
+        Ok(())
+    }
+
+    /// Lets the venue's fees have what batch markets hold.
+    ///
+    /// # Errors
+    /// [`LedgerError::InsufficientReserved`] when they hold less.
+    pub fn held_to_fees(&mut self, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        column.pooled = column.pooled.checked_sub(amount).ok_or(LedgerError::InsufficientReserved)?;
+        column.fees = plus(column.fees, amount);
+        Ok(())
+    }
+
+    /// Destroys a reserved amount.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub fn burn_reserved(&mut self, account: AccountId, asset: AssetId, amount: Amount) -> Result<(), LedgerError> {
+        let column = self.columns.get_mut(asset.0 as usize).ok_or(LedgerError::UnknownAsset)?;
+        let balance = column.balances.get_mut(account.0 as usize).ok_or(LedgerError::UnknownAccount)?;
+        balance.reserved = balance.reserved.checked_sub(amount).ok_or(LedgerError::InsufficientReserved)?;
+        column.supply = minus(column.supply, amount);
+        self.mark(account);
+        Ok(())
     }
 
     /// Removes the last account, which must be empty: undoes [`Self::create_account`].

@@ -89,7 +89,7 @@ pub(crate) struct Column {
     pub(crate) fees: Amount,
     /// Left accounts for another ledger, which was not yet seen to take it; a part of the supply.
     pub(crate) in_transit: Amount,
-    /// What pools of batch markets hold; a part of the supply.
+    /// What batch markets hold, in pools and on its way from sellers to buyers while a block's moves go on; a part of the supply.
     pub(crate) pooled: Amount,
     /// Taken from other ledgers less what they were seen to take. What was issued here is the supply less this.
     pub(crate) moved_in: i128,
@@ -194,7 +194,7 @@ impl Ledger {
         Some(self.columns.get(asset.0 as usize)?.in_transit)
     }
 
-    /// How much of `asset` pools of batch markets hold.
+    /// How much of `asset` batch markets hold: in pools, and while a block moves funds in steps what it took and has not given yet.
     #[must_use]
     pub fn pooled(&self, asset: AssetId) -> Option<Amount> {
         Some(self.columns.get(asset.0 as usize)?.pooled)
@@ -372,7 +372,7 @@ impl Ledger {
 
     /// Notes that an account's balances changed, where that is asked for.
     #[inline]
-    fn mark(&mut self, account: AccountId) {
+    pub(crate) fn mark(&mut self, account: AccountId) {
         if let Some(word) = self.dirty.get_mut(account.0 as usize / 64) {
             *word |= 1 << (account.0 % 64);
         }

@@ -33,12 +33,12 @@ pub struct Entry {
     pub min_size: Option<SizeLots>,
     /// Self-trade prevention.
     pub self_trade: SelfTrade,
-    /// The trigger of a stop; `None` for an order that enters now.
+    /// The trigger of a stop or take-profit; `None` for an order that enters now.
     pub trigger: Option<Trigger>,
 }
 
 impl Entry {
-    /// What a stop enters as once it is touched.
+    /// What a stop or take-profit enters as once it is touched.
     #[must_use]
     pub fn once_triggered(self) -> Self {
         let time_in_force = match (self.trigger.map(|trigger| trigger.becomes), self.time_in_force) {
@@ -53,16 +53,40 @@ impl Entry {
     }
 }
 
-/// A stop's trigger price, and the order that it becomes.
+/// The trigger of an order that waits: its price, the side of it from which a trade touches it, and the order that enters then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// A buy is touched by a trade at or above it, a sell at or below it.
+    /// The trigger price itself touches it.
     pub price: PriceTicks,
+    /// Which prices beyond it do.
+    pub condition: Condition,
     /// The order that enters then.
     pub becomes: Becomes,
 }
 
-/// What a stop becomes once it is touched.
+/// Which trades touch a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Condition {
+    /// The market moved against the order: a buy is touched by a trade at or above its trigger, a sell by one at or below it.
+    Stop = 0,
+    /// The market moved in the order's favour: a buy is touched by a trade at or below its trigger, a sell by one at or above it.
+    TakeProfit = 1,
+}
+
+impl Condition {
+    /// Whether a trade at `last` touches the trigger of an order of `side`.
+    #[inline]
+    #[must_use]
+    pub fn is_touched(self, side: Side, trigger: PriceTicks, last: PriceTicks) -> bool {
+        match (self, side) {
+            (Self::Stop, Side::Buy) | (Self::TakeProfit, Side::Sell) => last >= trigger,
+            (Self::Stop, Side::Sell) | (Self::TakeProfit, Side::Buy) => last <= trigger,
+        }
+    }
+}
+
+/// What a stop or take-profit becomes once it is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Becomes {

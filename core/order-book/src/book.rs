@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
 use crate::api::{
-    Amended, Band, Becomes, BookEvents, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal, RemovalCause,
-    Seniority, Trigger,
+    Amended, Band, Becomes, BookEvents, Condition, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal,
+    RemovalCause, Seniority, Trigger,
 };
 use crate::arena::{Arena, Lifetime, Order, Place, Plain};
 use crate::extras::{Extras, ExtrasTable};
@@ -153,7 +153,7 @@ impl<I: PriceIndex> OrderBook<I> {
         band: Band,
         events: &mut impl BookEvents,
     ) -> Result<Placed, Refusal> {
-        if self.last_price.is_some_and(|last| Stops::is_touched(entry.side, trigger.price, last)) {
+        if self.last_price.is_some_and(|last| trigger.condition.is_touched(entry.side, trigger.price, last)) {
             return self.submit_named(NameHash(tag), &entry.once_triggered(), band, events);
         }
         Ok(self.park(&entry, tag, self.ids.vacancy(tag), trigger))
@@ -368,7 +368,7 @@ impl<I: PriceIndex> OrderBook<I> {
             other => other,
         };
         let rest = Entry { size: open, time_in_force, min_size: None, ..entry };
-        let turn = Trigger { price: entry.price, becomes: Becomes::Rest };
+        let turn = Trigger { price: entry.price, condition: Condition::Stop, becomes: Becomes::Rest };
         self.park(&rest, tag, self.ids.vacancy(tag), turn);
         Fate::Paused { open }
     }
@@ -398,8 +398,9 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Removes the rest of a paused order, or one stop that the last trade touches, and returns it as the entry that it becomes.
-    /// The caller enters it and calls again until there is none, because its trades may touch more stops. Buys come before sells;
-    /// within a side, the stop whose trigger a moving price meets first; within a trigger, the stop that has waited longest.
+    /// The caller enters it and calls again until there is none, because its trades may touch more of them. Stops come before
+    /// take-profits and buys before sells; among those, the one whose trigger a moving price meets first; within a trigger, the one
+    /// that has waited longest.
     #[inline]
     pub fn take_triggered(&mut self) -> Option<Entry> {
         let slot = self.stops.first_touched(self.last_price)?;

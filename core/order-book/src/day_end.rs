@@ -38,6 +38,13 @@ impl<I: PriceIndex> OrderBook<I> {
         None
     }
 
+    /// The name of the order that follows one in [`Self::for_each_order`].
+    #[must_use]
+    pub fn next_order(&self, handle: Handle) -> Option<(OwnerId, ClientOrderId)> {
+        let order = &self.arena[self.after(handle.0.slot)?];
+        Some((order.owner, order.client_order_id))
+    }
+
     /// The first order of a side, or what follows it.
     fn first_of(&self, side: Side) -> Option<Slot> {
         let best = self.sides[side as usize].displayed.best();
@@ -56,10 +63,7 @@ impl<I: PriceIndex> OrderBook<I> {
             Place::Hidden => order.next.or_else(|| self.first_hidden(side, order.rank)),
             Place::Parked => {
                 let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
-                self.stops.after(side, stop).or_else(|| match side {
-                    Side::Buy => self.stops.iter(Side::Sell).next(),
-                    Side::Sell => None,
-                })
+                self.stops.after(side, stop)
             }
             Place::Nowhere | Place::Swept => unreachable!("only open orders are gone through"),
         }
@@ -70,7 +74,7 @@ impl<I: PriceIndex> OrderBook<I> {
         let hidden = self.sides[side as usize].hidden.range(..than).next_back();
         hidden.and_then(|(_, level)| level.head).or_else(|| match side {
             Side::Buy => self.first_of(Side::Sell),
-            Side::Sell => Side::BOTH.into_iter().find_map(|side| self.stops.iter(side).next()),
+            Side::Sell => self.stops.iter().next().map(|(_, slot)| slot),
         })
     }
 

@@ -88,7 +88,7 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the
-    /// hidden; asks likewise; then the buy stops and the sell stops, the first to trigger first. [`OrderBook::restore`] takes them
+    /// hidden; asks likewise; then buy stops, sell stops, buy take-profits and sell take-profits, the first to trigger first. [`OrderBook::restore`] takes them
     /// like this.
     pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
         self.for_each_queue(|level| {
@@ -116,7 +116,7 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// The stops likewise.
     fn for_each_stop(&self, mut see: impl FnMut(Slot)) {
-        Side::BOTH.into_iter().for_each(|side| self.stops.iter(side).for_each(&mut see));
+        self.stops.iter().for_each(|(_, slot)| see(slot));
     }
 
     /// Keeps all open orders as they are, to look through elsewhere while the book goes on.
@@ -213,12 +213,13 @@ impl<I: PriceIndex> OrderBook<I> {
             }
             let hidden_best = queues.hidden.last_key_value().map_or(Rank::BOTTOM, |(rank, _)| *rank);
             assert_eq!(queues.hidden_best, hidden_best, "the best hidden rank is wrong");
-            for slot in self.stops.iter(side) {
-                assert_eq!(self.arena[slot].place, Place::Parked);
-                assert_eq!(self.arena[slot].side, side);
-                assert!(seen.insert(slot, ()).is_none(), "a stop is listed twice");
-            }
         }
+        for (side, slot) in self.stops.iter() {
+            assert_eq!(self.arena[slot].place, Place::Parked);
+            assert_eq!(self.arena[slot].side, side);
+            assert!(seen.insert(slot, ()).is_none(), "a stop is listed twice");
+        }
+        self.stops.check_invariants();
         assert_eq!(seen.len(), self.order_count(), "orders in queues and names of live orders differ");
         self.arena.check_invariants();
         self.ids.check_invariants();

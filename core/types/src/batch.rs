@@ -63,6 +63,8 @@ pub enum BatchOperation {
     DepositToPool(DepositToPool),
     /// Gives shares of a pool back.
     WithdrawFromPool(WithdrawFromPool),
+    /// Replaces the account's key by this one, which no other account has, when the block ends. Until then the old key signs.
+    SetKey(PublicKey),
 }
 
 /// An offer to sell.

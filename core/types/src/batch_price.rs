@@ -79,6 +79,12 @@ impl BatchPrice {
         self.0
     }
 
+    /// The next price above; `None` of the limit of a market order, and of [`BatchPrice::MAX`].
+    #[must_use]
+    pub const fn next_above(self) -> Option<Self> {
+        if self.0 == 0 || self.0 >= Self::MAX.0 { None } else { Some(Self(self.0 + 1)) }
+    }
+
     /// Whether this is the limit of a market order.
     #[must_use]
     #[inline]

@@ -72,7 +72,7 @@ drop_reasons! {
     /// An account has the key, or a closed batch will give it to one.
     KeyTaken = 16, "an account has that key already: use another key";
     /// Another transaction asks for the key.
-    KeyTwice = 17, "two transactions create an account of that key: send one";
+    KeyTwice = 17, "two transactions ask for that key: send one";
     /// More is spent than is available.
     Overdraft = 18, "the account's transactions spend more than it had available when the block began: spend less, or deposit before";
     /// As many accounts as there may be.
@@ -89,6 +89,8 @@ drop_reasons! {
     SharesOverdrawn = 24, "the account's transactions give back more shares of the pool than it had when the block began: give back fewer";
     /// As many pools as there may be.
     TooManyPools = 25, "the market has as many pools as it can: add to one that exists";
+    /// Another transaction of the account sets its key.
+    KeySetTwice = 26, "two transactions of the account set its key: send one in a batch";
 }
 
 impl DropReason {
@@ -117,7 +119,8 @@ impl DropReason {
             | Self::UnknownPool
             | Self::PoolTerms
             | Self::SharesOverdrawn
-            | Self::TooManyPools => RejectReason::Malformed,
+            | Self::TooManyPools
+            | Self::KeySetTwice => RejectReason::Malformed,
         }
     }
 
@@ -147,7 +150,12 @@ impl DropReason {
             | Self::PoolTooSmall
             | Self::DepositTooSmall
             | Self::TooManyPools => true,
-            Self::SequenceTwice | Self::CancelledTwice | Self::SupplyOverflow | Self::Overdraft | Self::SharesOverdrawn => false,
+            Self::SequenceTwice
+            | Self::CancelledTwice
+            | Self::SupplyOverflow
+            | Self::Overdraft
+            | Self::SharesOverdrawn
+            | Self::KeySetTwice => false,
         }
     }
 }

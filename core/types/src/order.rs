@@ -85,6 +85,43 @@ pub enum OrderType {
         /// The limit price once triggered.
         price: PriceTicks,
     },
+    /// As [`OrderType::Stop`], on the other side of the market: it waits for a price in its favour.
+    TakeProfit {
+        /// A buy triggers at or below it, a sell at or above it.
+        trigger: PriceTicks,
+    },
+    /// As [`OrderType::StopLimit`], on the other side of the market.
+    TakeProfitLimit {
+        /// A buy triggers at or below it, a sell at or above it.
+        trigger: PriceTicks,
+        /// The limit price once triggered.
+        price: PriceTicks,
+    },
+}
+
+impl OrderType {
+    /// The price that a trade must touch before the order enters; `None` for one that enters at once.
+    #[must_use]
+    #[inline]
+    pub const fn trigger(self) -> Option<PriceTicks> {
+        match self {
+            Self::Limit { .. } | Self::Market => None,
+            Self::Stop { trigger }
+            | Self::StopLimit { trigger, .. }
+            | Self::TakeProfit { trigger }
+            | Self::TakeProfitLimit { trigger, .. } => Some(trigger),
+        }
+    }
+
+    /// The limit price; `None` for what is a market order, or becomes one.
+    #[must_use]
+    #[inline]
+    pub const fn limit(self) -> Option<PriceTicks> {
+        match self {
+            Self::Market | Self::Stop { .. } | Self::TakeProfit { .. } => None,
+            Self::Limit { price, .. } | Self::StopLimit { price, .. } | Self::TakeProfitLimit { price, .. } => Some(price),
+        }
+    }
 }
 
 /// How long an order stays open.
@@ -167,6 +204,10 @@ impl OrderTerms {
             OrderType::Stop { trigger } => OrderType::Stop { trigger: changed(trigger, amendment.trigger) },
             OrderType::StopLimit { trigger, price } => {
                 OrderType::StopLimit { trigger: changed(trigger, amendment.trigger), price: changed(price, amendment.price) }
+            }
+            OrderType::TakeProfit { trigger } => OrderType::TakeProfit { trigger: changed(trigger, amendment.trigger) },
+            OrderType::TakeProfitLimit { trigger, price } => {
+                OrderType::TakeProfitLimit { trigger: changed(trigger, amendment.trigger), price: changed(price, amendment.price) }
             }
         };
         Self { order_type, size: amendment.size.unwrap_or(self.size), ..self }

@@ -116,9 +116,11 @@ reject_reasons! {
     SessionSeqReused = 83, "Another command of this session has this session_seq, and this one changed nothing: give a new command the next number, and repeat a command unchanged.";
 
     // 90-99: the market's state does not allow it, continued: 40 to 59 are given.
-    StopWouldTrigger = 90, "The last trade has touched the stop's trigger: give a buy stop a trigger above the last price and a sell stop one below it, or send a limit or market order to trade at once.";
+    StopWouldTrigger = 90, "The last trade has touched the trigger, so the order would not wait: give a buy stop or a sell take-profit a trigger above the last price and a sell stop or a buy take-profit one below it, or send a limit or market order to trade at once.";
     FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders (or 4096 prices, where its account has no order on the other side) before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";
     BookBusy = 92, "The book still carries out an earlier command, in steps, and takes no other before that: nothing was done; send it again in a moment.";
+    LinkInvalid = 93, "The order cannot be linked with that one: name an open order of the account in the instrument, give this one its side and its open size, link no order twice, and let at least one of them wait for a trigger; a limit order that is linked as it enters is post-only.";
+    LinkedOrderFixed = 94, "An order that is linked with another keeps its terms: cancel it, which cancels both, and send both again.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";

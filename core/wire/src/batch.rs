@@ -20,3 +20,4 @@ mod varint;
 pub use proposal::*;
 pub use signing::*;
 pub use transaction::*;
+pub(crate) use transaction::{HEAD_BYTES, SET_KEY};

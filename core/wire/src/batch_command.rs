@@ -5,7 +5,9 @@ use walras_types::{
     QualityMax, Symbol,
 };
 
-use crate::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction};
+use crate::batch::{
+    HEAD_BYTES, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction,
+};
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 
 /// What the operator asks of the rules of batch markets.
@@ -30,6 +32,8 @@ pub enum BatchCommand {
     Submit(SubmitTransaction),
     /// The leader: close a market's batch.
     Close(CloseBatch),
+    /// The leader: go on with a block that is carried out in steps.
+    Step(StepBlock),
 }
 
 /// A batch market's definition. Its assets are added one by one, see [`AddBatchAsset`].
@@ -164,6 +168,11 @@ impl SubmitTransaction {
         &self.bytes[..usize::from(self.len)]
     }
 
+    /// Whether it sets its account's key.
+    pub(crate) const fn sets_key(&self) -> bool {
+        self.bytes[HEAD_BYTES - 1] == SET_KEY
+    }
+
     /// What is said to be its account's signature.
     #[must_use]
     pub const fn signature(&self) -> &[u8; SIGNATURE_BYTES] {
@@ -188,6 +197,17 @@ impl std::fmt::Debug for SubmitTransaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SubmitTransaction").field("market", &self.market).field("signed", &self.signed()).finish()
     }
+}
+
+/// Takes the next step of a market's block, as much as one entry does of it. The number lets it be submitted twice: it is applied once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepBlock {
+    /// Where.
+    pub market: BatchMarketId,
+    /// Which block: the next one.
+    pub block: u64,
+    /// How many of its steps came before.
+    pub step: u32,
 }
 
 /// Closes a market's batch: from then on its transactions are fixed.
@@ -220,6 +240,7 @@ wire_struct!(SetAccountFee { market, fee });
 wire_struct!(SetAccountKey { account, key });
 wire_struct!(SetIssuer { asset, account });
 wire_struct!(CloseBatch { market, block });
+wire_struct!(StepBlock { market, block, step });
 
 wire_enum!(BatchPhase, "batch phase 0 (closed) or 1 (open)" { Closed = 0, Open = 1 });
 wire_enum!(Intake, "intake 0 (filter) or 1 (reserve)" { Filter = 0, Reserve = 1 });

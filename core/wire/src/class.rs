@@ -1,7 +1,9 @@
 //! Who may ask a command, and which accounts commands and events concern. Each such rule is here, once, over the groups of
 //! [`Command`] and [`Event`].
 
-use walras_types::{AccountId, ClientOrderId, ClientOrderName, EngineVersion, InstrumentId, RejectReason, SessionId};
+use walras_types::{
+    AccountId, ClientOrderId, ClientOrderName, EngineVersion, InstrumentId, OrderTerms, OrderType, RejectReason, SessionId,
+};
 
 use crate::batch_command::BatchCommand;
 use crate::batch_event::BatchEvent;
@@ -42,7 +44,7 @@ impl Command {
             Self::Session(SessionCommand::Close(c)) => CommandClass::CloseSession(c.session),
             Self::Instrument(_) | Self::Account(_) | Self::BatchMarket(_) => CommandClass::Operator,
             Self::Batch(BatchCommand::Submit(_)) => CommandClass::Transaction,
-            Self::Batch(BatchCommand::Close(_)) => CommandClass::Leader,
+            Self::Batch(BatchCommand::Close(_) | BatchCommand::Step(_)) => CommandClass::Leader,
             Self::Shard(c) => c.class(),
             Self::Venue(c) => c.class(),
             Self::Invalid(_) => CommandClass::Invalid,
@@ -95,7 +97,7 @@ impl Command {
             Self::Batch(BatchCommand::Submit(c)) => Some(c.account()),
             Self::Shard(c) => c.account(),
             Self::Invalid(c) => c.account,
-            Self::Session(SessionCommand::Close(_)) | Self::Batch(BatchCommand::Close(_)) => None,
+            Self::Session(SessionCommand::Close(_)) | Self::Batch(BatchCommand::Close(_) | BatchCommand::Step(_)) => None,
             Self::Instrument(_) | Self::Account(_) | Self::BatchMarket(_) | Self::Venue(_) => None,
         }
     }
@@ -105,7 +107,15 @@ impl Command {
     #[inline]
     pub const fn since(&self) -> EngineVersion {
         match self {
-            Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_)) => EngineVersion(13),
+            Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_) | OrderCommand::NewLinked(_))
+            | Self::Batch(BatchCommand::Step(_)) => EngineVersion(13),
+            Self::Batch(BatchCommand::Submit(submit)) if submit.sets_key() => EngineVersion(13),
+            Self::Order(OrderCommand::New(NewOrder { terms: OrderTerms { order_type, .. }, .. })) => match order_type {
+                OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => EngineVersion(13),
+                OrderType::Limit { .. } | OrderType::Market | OrderType::Stop { .. } | OrderType::StopLimit { .. } => {
+                    EngineVersion(0)
+                }
+            },
             _ => EngineVersion(0),
         }
     }
@@ -148,6 +158,7 @@ impl OrderCommand {
             Self::Amend(c) => c.account,
             Self::MassCancel(c) => c.account,
             Self::NewNamed(c) => c.account(),
+            Self::NewLinked(c) => c.account(),
             Self::CancelAfter(c) => c.account,
         }
     }
@@ -161,6 +172,7 @@ impl OrderCommand {
             Self::Amend(c) => Some(c.instrument),
             Self::MassCancel(c) => c.instrument,
             Self::NewNamed(c) => Some(c.instrument()),
+            Self::NewLinked(c) => Some(c.instrument()),
             Self::CancelAfter(_) => None,
         }
     }
@@ -174,6 +186,7 @@ impl OrderCommand {
             Self::Amend(c) => Some(c.amendment.client_order_id),
             Self::MassCancel(_) => None,
             Self::NewNamed(c) => Some(c.client_order_id()),
+            Self::NewLinked(c) => Some(c.client_order_id()),
             Self::CancelAfter(_) => None,
         }
     }
@@ -184,6 +197,7 @@ impl OrderCommand {
         match self {
             Self::New(order) => Some(*order),
             Self::NewNamed(named) => Some(named.order()),
+            Self::NewLinked(linked) => Some(linked.order()),
             Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
         }
     }
@@ -193,6 +207,7 @@ impl OrderCommand {
     pub const fn name(&self) -> Option<ClientOrderName> {
         match self {
             Self::NewNamed(named) => Some(*named.name()),
+            Self::NewLinked(linked) => linked.name(),
             Self::New(_) | Self::Cancel(_) | Self::Amend(_) | Self::MassCancel(_) | Self::CancelAfter(_) => None,
         }
     }

@@ -7,6 +7,7 @@ use walras_types::{
 
 use crate::batch_command::{BatchCommand, BatchMarketCommand, SetAccountKey, SetIssuer};
 use crate::invalid::InvalidCommand;
+use crate::linked_order::LinkedOrder;
 use crate::named_order::NamedOrder;
 use crate::shards::ShardCommand;
 
@@ -51,6 +52,8 @@ pub enum OrderCommand {
     NewNamed(NamedOrder),
     /// Cancel all of an account's orders after a time, unless it says so again before. From version 13 of the engine on.
     CancelAfter(CancelAfter),
+    /// Enter an order that is linked with an open one. From version 13 of the engine on.
+    NewLinked(LinkedOrder),
 }
 
 /// What the operator asks of instruments.

@@ -23,6 +23,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::Order(OrderCommand::MassCancel(c)) => tagged(w, 4, c),
         Command::Order(OrderCommand::NewNamed(c)) => tagged(w, 13, c),
         Command::Order(OrderCommand::CancelAfter(c)) => tagged(w, 14, c),
+        Command::Order(OrderCommand::NewLinked(c)) => tagged(w, 15, c),
         Command::Instrument(c) => encode_instrument_command(c, w),
         Command::Account(c) => encode_account_command(c, w),
         Command::Session(SessionCommand::Open(c)) => tagged(w, 6, c),
@@ -30,6 +31,7 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::BatchMarket(c) => encode_batch_market_command(c, w),
         Command::Batch(BatchCommand::Submit(c)) => tagged(w, 9, c),
         Command::Batch(BatchCommand::Close(c)) => tagged(w, 10, c),
+        Command::Batch(BatchCommand::Step(c)) => tagged(w, 39, c),
         Command::Shard(c) => tagged(w, 11, c),
         Command::Venue(c) => encode_venue_command(c, w),
         Command::Invalid(c) => tagged(w, 12, c),
@@ -116,10 +118,12 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         38 => Command::BatchMarket(BatchMarketCommand::SetAccountFee(Wire::get(r)?)),
         9 => Command::Batch(BatchCommand::Submit(Wire::get(r)?)),
         10 => Command::Batch(BatchCommand::Close(Wire::get(r)?)),
+        39 => Command::Batch(BatchCommand::Step(Wire::get(r)?)),
         11 => Command::Shard(Wire::get(r)?),
         12 => Command::Invalid(Wire::get(r)?),
         13 => Command::Order(OrderCommand::NewNamed(Wire::get(r)?)),
         14 => Command::Order(OrderCommand::CancelAfter(Wire::get(r)?)),
+        15 => Command::Order(OrderCommand::NewLinked(Wire::get(r)?)),
         _ => return Err(DecodeError::layout(0, "a command's tag")),
     };
     r.clone().finish()?;
@@ -194,6 +198,12 @@ impl Wire for OrderType {
                 trigger.put(w);
                 price.put(w);
             }
+            OrderType::TakeProfit { trigger } => tagged(w, 4, trigger),
+            OrderType::TakeProfitLimit { trigger, price } => {
+                w.u8(5);
+                trigger.put(w);
+                price.put(w);
+            }
         }
     }
     #[inline]
@@ -203,7 +213,9 @@ impl Wire for OrderType {
             1 => Ok(OrderType::Market),
             2 => Ok(OrderType::Stop { trigger: Wire::get(r)? }),
             3 => Ok(OrderType::StopLimit { trigger: Wire::get(r)?, price: Wire::get(r)? }),
-            _ => Err(r.expected("order type 0 to 3")),
+            4 => Ok(OrderType::TakeProfit { trigger: Wire::get(r)? }),
+            5 => Ok(OrderType::TakeProfitLimit { trigger: Wire::get(r)?, price: Wire::get(r)? }),
+            _ => Err(r.expected("order type 0 to 5")),
         }
     }
 }

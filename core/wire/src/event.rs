@@ -236,6 +236,8 @@ pub enum CancelReason {
     TriggerRefused = 7,
     /// It would have traded outside the price band: the instrument halted instead.
     PriceBand = 8,
+    /// The order with which it was linked traded, triggered, shrank or is gone.
+    Linked = 9,
 }
 
 /// An order, or what was left of it, is gone.

@@ -124,7 +124,7 @@ wire_struct!(SessionClosed { session, account });
 
 wire_enum!(Priority, "priority 0 (kept) or 1 (lost)" { Kept = 0, Lost = 1 });
 wire_enum!(PhaseCause, "phase cause 0 (operator) or 1 (price band)" { Operator = 0, PriceBand = 1 });
-wire_enum!(CancelReason, "cancel reason 0 to 8" {
+wire_enum!(CancelReason, "cancel reason 0 to 9" {
     Requested = 0,
     MassCancelled = 1,
     Unfilled = 2,
@@ -134,6 +134,7 @@ wire_enum!(CancelReason, "cancel reason 0 to 8" {
     AccountSuspended = 6,
     TriggerRefused = 7,
     PriceBand = 8,
+    Linked = 9,
 });
 
 impl Wire for RejectReason {

@@ -27,6 +27,7 @@ mod content;
 mod event;
 mod event_codec;
 mod invalid;
+mod linked_order;
 mod named_order;
 pub mod order_entry;
 mod shards;
@@ -41,6 +42,7 @@ pub use content::content_digest;
 pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 pub use invalid::{InvalidCommand, decode_submitted};
+pub use linked_order::LinkedOrder;
 pub use named_order::NamedOrder;
 pub use shards::*;
 

@@ -20,26 +20,21 @@ pub struct NamedOrder {
 }
 
 /// The longest terms: a stop-limit iceberg with a time and a minimum.
-const TERMS_MAX: usize = 54;
+pub(crate) const TERMS_MAX: usize = 54;
 
 impl NamedOrder {
     /// This order under this name, of which its `client_order_id` is the number.
     #[must_use]
     pub fn new(order: &NewOrder, name: ClientOrderName) -> Self {
         let NewOrder { account, instrument, client_order_id, terms: says } = *order;
-        let mut bytes = Vec::with_capacity(TERMS_MAX);
-        says.put(&mut Writer(&mut bytes));
-        let mut terms = [0; TERMS_MAX];
-        terms[..bytes.len()].copy_from_slice(&bytes);
-        let terms_len = u8::try_from(bytes.len()).expect("terms are short");
+        let (terms, terms_len) = terms_as_bytes(&says);
         Self { account, instrument, client_order_id, terms, terms_len, name }
     }
 
     /// The order.
     #[must_use]
     pub fn order(&self) -> NewOrder {
-        let terms = &self.terms[..usize::from(self.terms_len)];
-        let terms = OrderTerms::get(&mut Reader::new(terms)).expect("they were written as terms");
+        let terms = terms_of_bytes(&self.terms, self.terms_len);
         NewOrder { account: self.account, instrument: self.instrument, client_order_id: self.client_order_id, terms }
     }
 
@@ -66,6 +61,20 @@ impl NamedOrder {
     pub const fn name(&self) -> &ClientOrderName {
         &self.name
     }
+}
+
+/// Terms as their bytes, and how many these are.
+pub(crate) fn terms_as_bytes(terms: &OrderTerms) -> ([u8; TERMS_MAX], u8) {
+    let mut bytes = Vec::with_capacity(TERMS_MAX);
+    terms.put(&mut Writer(&mut bytes));
+    let mut all = [0; TERMS_MAX];
+    all[..bytes.len()].copy_from_slice(&bytes);
+    (all, u8::try_from(bytes.len()).expect("terms are short"))
+}
+
+/// What [`terms_as_bytes`] wrote.
+pub(crate) fn terms_of_bytes(bytes: &[u8; TERMS_MAX], len: u8) -> OrderTerms {
+    OrderTerms::get(&mut Reader::new(&bytes[..usize::from(len)])).expect("they were written as terms")
 }
 
 impl Wire for NamedOrder {

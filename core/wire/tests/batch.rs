@@ -69,6 +69,7 @@ fn operation() -> impl Strategy<Value = BatchOperation> {
             .prop_map(|(market, pool, x, y)| { BatchOperation::DepositToPool(DepositToPool { market, pool, amounts: [x, y] }) }),
         (market(), name(), amount())
             .prop_map(|(market, pool, shares)| { BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool, shares }) }),
+        any::<[u8; 32]>().prop_map(|key| BatchOperation::SetKey(PublicKey(key))),
     ]
 }
 
@@ -286,6 +287,7 @@ fn transactions_on_pools_byte_for_byte() {
     assert_eq!(sent(BatchOperation::DepositToPool(deposit)), [&head[..], &[8], &[3, 0], &name, &six, &seven].concat());
     let withdraw = WithdrawFromPool { market, pool, shares: amounts[1] };
     assert_eq!(sent(BatchOperation::WithdrawFromPool(withdraw)), [&head[..], &[9], &[3, 0], &name, &seven].concat());
+    assert_eq!(sent(BatchOperation::SetKey(PublicKey([5; 32]))), [&head[..], &[10], &[5; 32]].concat());
 }
 
 /// Three assets, of which the second has no price; two pairs with six possible ones.
@@ -412,7 +414,7 @@ fn what_is_no_transaction_is_refused_where_it_stops() {
         (
             12,
             0,
-            "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit) or 9 (withdraw)",
+            "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit), 9 (withdraw) or 10 (set key)",
         ),
         (16, 4, "an account below ACCOUNTS_MAX (2^26)"),
         (18, 0x10, "an asset below ASSETS_MAX (4096)"),

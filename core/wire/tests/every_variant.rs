@@ -169,6 +169,7 @@ fn commands() -> Vec<Row> {
     rows.extend([
         (Command::Batch(BatchCommand::Submit(submit())), 9, Transaction),
         (Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 1 })), 10, Leader),
+        (Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 1, step: 2 })), 39, Leader),
     ]);
     rows.extend(
         [
@@ -196,6 +197,8 @@ fn commands() -> Vec<Row> {
         .map(|(command, tag, class)| (Command::Venue(command), tag, class)),
     );
     rows.push((Command::Invalid(invalid()), 12, Invalid));
+    let linked = LinkedOrder::new(&new_order(), ClientOrderId(9), None);
+    rows.push((Command::Order(OrderCommand::NewLinked(linked)), 15, Order));
     rows
 }
 
@@ -227,22 +230,24 @@ fn place_of_command(command: &Command) -> usize {
         Command::BatchMarket(BatchMarketCommand::SetAccountFee(_)) => 21,
         Command::Batch(BatchCommand::Submit(_)) => 22,
         Command::Batch(BatchCommand::Close(_)) => 23,
-        Command::Shard(ShardCommand::Configure(_)) => 24,
-        Command::Shard(ShardCommand::AssignInstrument(_)) => 25,
-        Command::Shard(ShardCommand::TransferOut(_)) => 26,
-        Command::Shard(ShardCommand::TransferIn(_)) => 27,
-        Command::Shard(ShardCommand::ConfirmTransfers(_)) => 28,
-        Command::Shard(ShardCommand::ReturnTransfer(_)) => 29,
-        Command::Shard(ShardCommand::DoubtTransfers) => 30,
-        Command::Shard(ShardCommand::CompareTransfers(_)) => 31,
-        Command::Venue(VenueCommand::Tick) => 32,
-        Command::Venue(VenueCommand::Checkpoint(_)) => 33,
-        Command::Venue(VenueCommand::SetAccessDelays(_)) => 34,
-        Command::Venue(VenueCommand::CreateAsset(_)) => 35,
-        Command::Venue(VenueCommand::SetIssuer(_)) => 36,
-        Command::Venue(VenueCommand::NoteClusterRequest(_)) => 37,
-        Command::Venue(VenueCommand::SetEngineVersion(_)) => 38,
-        Command::Invalid(_) => 39,
+        Command::Batch(BatchCommand::Step(_)) => 24,
+        Command::Shard(ShardCommand::Configure(_)) => 25,
+        Command::Shard(ShardCommand::AssignInstrument(_)) => 26,
+        Command::Shard(ShardCommand::TransferOut(_)) => 27,
+        Command::Shard(ShardCommand::TransferIn(_)) => 28,
+        Command::Shard(ShardCommand::ConfirmTransfers(_)) => 29,
+        Command::Shard(ShardCommand::ReturnTransfer(_)) => 30,
+        Command::Shard(ShardCommand::DoubtTransfers) => 31,
+        Command::Shard(ShardCommand::CompareTransfers(_)) => 32,
+        Command::Venue(VenueCommand::Tick) => 33,
+        Command::Venue(VenueCommand::Checkpoint(_)) => 34,
+        Command::Venue(VenueCommand::SetAccessDelays(_)) => 35,
+        Command::Venue(VenueCommand::CreateAsset(_)) => 36,
+        Command::Venue(VenueCommand::SetIssuer(_)) => 37,
+        Command::Venue(VenueCommand::NoteClusterRequest(_)) => 38,
+        Command::Venue(VenueCommand::SetEngineVersion(_)) => 39,
+        Command::Invalid(_) => 40,
+        Command::Order(OrderCommand::NewLinked(_)) => 41,
     }
 }
 
@@ -468,7 +473,7 @@ fn place_of_event(event: &Event) -> usize {
 #[test]
 fn every_variant_is_listed_and_keeps_its_tag() {
     let commands = commands();
-    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..40), "a command is not listed");
+    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..41), "a command is not listed");
     for (command, tag, _) in commands {
         let mut bytes = Vec::new();
         encode_command(&command, &mut bytes);
@@ -515,7 +520,7 @@ fn a_session_closes_itself_and_no_other() {
 fn a_rejection_names_what_its_command_names() {
     for (command, ..) in commands() {
         let (instrument, client_order_id) = match command {
-            Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_)) => (Some(IT), Some(NAME)),
+            Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_)) => (Some(IT), Some(NAME)),
             Command::Order(OrderCommand::Cancel(_) | OrderCommand::Amend(_)) => (Some(IT), Some(NAME)),
             Command::Invalid(_) => (Some(IT), Some(NAME)),
             Command::Order(OrderCommand::MassCancel(_)) | Command::Instrument(_) => (Some(IT), None),

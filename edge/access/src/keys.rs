@@ -118,7 +118,7 @@ struct KeyEntry {
     name: Option<String>,
     account_id: Option<u32>,
     permissions: Vec<String>,
-    /// Public key (Ed25519) or secret (HMAC): the file is readable by its owner alone.
+    /// Public key (Ed25519, RSA) or secret (HMAC): the file is readable by its owner alone.
     material: String,
 }
 
@@ -321,7 +321,14 @@ impl Access {
     pub fn create(&self, by: Option<&str>, algorithm: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
         let Grant { account, permissions, name } = *grant;
         let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
-        let key = generate(Algorithm::from_name(algorithm).ok_or_else(unknown)?);
+        let algorithm = match Algorithm::from_name(algorithm).ok_or_else(unknown)? {
+            Algorithm::RsaSha256 => {
+                let detail = "algorithm: RSA keys are made by their holders: give key_id (rs_...) and public_key (PEM) instead";
+                return Err(Refusal::new(RejectReason::Malformed, detail));
+            }
+            algorithm @ (Algorithm::Ed25519 | Algorithm::HmacSha256) => algorithm,
+        };
+        let key = generate(algorithm);
         self.add_by(by, name, key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
         Ok(json!({
             "key_id": key.key_id().as_str(),
@@ -336,13 +343,13 @@ impl Access {
     pub fn register(&self, by: Option<&str>, key_id: &str, public_key: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
         let Grant { account, permissions, name } = *grant;
         let id = KeyId::new(key_id).ok_or(KeyError::IdInvalid).map_err(refuse)?;
-        if id.algorithm() != Algorithm::Ed25519 {
+        if id.algorithm() == Algorithm::HmacSha256 {
             return Err(Refusal::new(
                 RejectReason::Malformed,
-                "only ed25519 keys have a public part: leave key_id out for an hmac-sha256 key",
+                "only ed25519 and rsa-sha256 keys have a public part: leave key_id out for an hmac-sha256 key",
             ));
         }
-        let credential = Credential::from_text(Algorithm::Ed25519, public_key).map_err(refuse)?;
+        let credential = Credential::from_text(id.algorithm(), public_key).map_err(refuse)?;
         self.add_by(by, name, KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
         Ok(json!({"key_id": key_id, "name": name, "account_id": account.map(|a| a.0), "permissions": permissions}))
     }

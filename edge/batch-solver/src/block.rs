@@ -139,8 +139,8 @@ impl ClosedBatch<'_> {
         budget: Budget<'_>,
         kept: &mut KeptIndex,
     ) -> Result<Proposal, ClearError> {
-        let Rules { commission, mu, lower_bounds } = self.rules;
-        let usual = Settings { start, budget, lower_bounds, ..Settings::new(commission, mu) };
+        let Rules { edition, commission, mu, lower_bounds } = self.rules;
+        let usual = Settings { start, budget, edition, lower_bounds, ..Settings::new(commission, mu) };
         let settings = match way {
             Way::Usual | Way::Cold | Way::WithMargins => usual,
             Way::AllOffers => Settings { sight: Sight::AllOffers, ..usual },

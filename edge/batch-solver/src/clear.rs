@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use walras_batch::Certificate;
-use walras_clearing::{BatchMarket, LowerBounds, Pair, Proposal, Rejected, Rules, Verified, verify};
+use walras_clearing::{BatchMarket, Edition, LowerBounds, Pair, PairTrade, Proposal, Rejected, Rules, Verified, verify};
 use walras_price_solver::demand::{DemandIndex, IndexError, Window};
 use walras_price_solver::solve::{Budget, Newton, Outcome, Portfolio, PriceSolver, Problem, Solution, Tatonnement};
 use walras_trade_amounts::{AmountsFinder, Proposed, propose_until};
 use walras_types::{BatchPrice, Commission, Mu};
 
 use crate::close_up::{CloseUp, Lens};
+use crate::exact;
 use crate::index::{self, Scale};
 use crate::kept::KeptIndex;
 use crate::quality::{self, Report, Times};
@@ -62,6 +63,8 @@ pub struct Settings<'a> {
     pub budget: Budget<'a>,
     /// Prices to start from, one or none per asset, such as the last batch's; without, it starts cold.
     pub start: Option<&'a [Option<BatchPrice>]>,
+    /// How rules are read: [`Edition::NEWEST`], but of a market that says otherwise.
+    pub edition: Edition,
     /// What happens when not all offers that must trade can: [`LowerBounds::BestEffort`] trades what can and reports the rest,
     /// [`LowerBounds::Required`] fails.
     pub lower_bounds: LowerBounds,
@@ -72,13 +75,14 @@ impl Settings<'_> {
     #[must_use]
     pub fn new(commission: Commission, mu: Mu) -> Self {
         let (solver, budget, lower_bounds) = (Solver::Portfolio, Budget::queries(10_000), LowerBounds::BestEffort);
-        Self { commission, mu, solver, sight: Sight::CloseUps, budget, start: None, lower_bounds }
+        let (sight, edition) = (Sight::CloseUps, Edition::NEWEST);
+        Self { commission, mu, solver, sight, budget, start: None, edition, lower_bounds }
     }
 
     /// What the clearing is checked by.
     #[must_use]
     pub fn rules(&self) -> Rules {
-        Rules { commission: self.commission, mu: self.mu, lower_bounds: self.lower_bounds }
+        Rules { edition: self.edition, commission: self.commission, mu: self.mu, lower_bounds: self.lower_bounds }
     }
 }
 
@@ -147,7 +151,7 @@ pub fn clear_with<'m>(kept: &mut KeptIndex, market: &'m BatchMarket, settings: &
     if settings.lower_bounds == LowerBounds::Required && shortfall.pair_count > 0 {
         return Err(ClearError::LowerBounds { pair_count: shortfall.pair_count, first: shortfall.first.map(|(pair, _)| pair) });
     }
-    let mut report = timed(&mut times.report, || quality::report(&priced, &proposed, &verified, settings.commission));
+    let mut report = timed(&mut times.report, || quality::report(&priced, &proposed, &verified, &settings.rules()));
     report.times = times;
     Ok(Cleared { proposal: proposed.proposal, verified, report })
 }
@@ -188,7 +192,36 @@ pub(crate) fn search(
             }
         }
     }
+    if settings.commission == Commission::NONE && settings.edition == Edition::Second {
+        at_limits(market, &rules, &mut best, times, &is_over);
+    }
     Ok(best)
+}
+
+/// Without commission offers may meet at one rate alone: tries prices that give such rates exactly, and takes them where more trades by them
+/// and no more is unserved.
+fn at_limits(
+    market: &BatchMarket,
+    rules: &Rules,
+    (priced, proposed): &mut (Priced, Proposed),
+    times: &mut Times,
+    is_over: &dyn Fn() -> bool,
+) {
+    let Some(prices) = exact::at_limits(market, &priced.prices) else { return };
+    let other = timed(&mut times.amounts, || propose_until(&mut AmountsFinder::new(), market, &prices, rules, is_over));
+    let unserved = |proposed: &Proposed| Certificate::find(market, &proposed.proposal, rules).unserved_ppb;
+    if volume(&other.proposal) > volume(&proposed.proposal) && unserved(&other) <= unserved(proposed) {
+        (priced.prices, *proposed) = (prices, other);
+    }
+}
+
+/// The value of all that is sold.
+fn volume(proposal: &Proposal) -> f64 {
+    let value = |trade: &PairTrade| {
+        let price = proposal.prices[trade.pair.sell.index()].map_or(0.0, index::float);
+        trade.sold.get() as f64 * price
+    };
+    proposal.trades.iter().map(value).sum()
 }
 
 /// The share of the time until the deadline that prices may take: amounts need the rest.

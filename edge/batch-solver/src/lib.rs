@@ -47,6 +47,7 @@
 mod block;
 mod clear;
 mod close_up;
+mod exact;
 mod index;
 mod kept;
 mod number;

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use walras_clearing::{AssetIndex, Pair, PairBook, Stands, Verified};
+use walras_clearing::{AssetIndex, Edition, Pair, PairBook, Rules, Stands, Verified};
 use walras_price_solver::solve::Outcome;
 use walras_trade_amounts::{Proposed, Relaxed};
-use walras_types::{Amount, BatchPrice, Commission, NetRate};
+use walras_types::{Amount, NetRate};
 
 use crate::clear::Priced;
 use crate::index::{self, float};
@@ -117,7 +117,8 @@ impl Report {
     }
 }
 
-pub(crate) fn report(priced: &Priced, proposed: &Proposed, verified: &Verified<'_>, commission: Commission) -> Report {
+pub(crate) fn report(priced: &Priced, proposed: &Proposed, verified: &Verified<'_>, rules: &Rules) -> Report {
+    let Rules { edition, commission, .. } = *rules;
     let (market, prices) = (verified.market(), &priced.prices);
     let mut tally = Tally { kept: index::kept(commission), ..Tally::default() };
     let mut clearings = verified.pairs().iter().peekable();
@@ -127,8 +128,8 @@ pub(crate) fn report(priced: &Priced, proposed: &Proposed, verified: &Verified<'
         let (Some(sell), Some(buy)) = (prices[book.pair().sell.index()], prices[book.pair().buy.index()]) else { continue };
         let Some(rate) = NetRate::new(sell, buy, commission) else { continue };
         let (sold, bought) = clearing.map_or((Amount::ZERO, Amount::ZERO), |trade| (trade.sold, trade.bought_by_buy_offers));
-        tally.sells(book, sold, rate.highest_limit(), (float(sell), float(buy)));
-        tally.buys(book, bought, rate.highest_limit(), (float(sell), float(buy)));
+        tally.sells(book, sold, (&rate, edition), (float(sell), float(buy)));
+        tally.buys(book, bought, (&rate, edition), (float(sell), float(buy)));
         tally.volume += sold.get() as f64 * float(sell);
         if let Some(clearing) = clearing {
             tally.volume += verified.fills(clearing).buys().map(|fill| fill.sold.get() as f64).sum::<f64>() * float(sell);
@@ -210,9 +211,9 @@ struct Tally {
 }
 
 impl Tally {
-    fn sells(&mut self, book: &PairBook, sold: Amount, highest: BatchPrice, (sell, buy): (f64, f64)) {
+    fn sells(&mut self, book: &PairBook, sold: Amount, (rate, edition): (&NetRate, Edition), (sell, buy): (f64, f64)) {
         let sells = book.sells();
-        let in_the_money = &sells.as_slice()[..sells.count_at_or_below(highest)];
+        let in_the_money = &sells.as_slice()[..sells.count_holding(rate, edition, Amount::MAX)];
         let split = sells.split(sold).expect("verified: no more is sold than offered");
         self.count(in_the_money.len(), split);
         for (place, offer) in in_the_money.iter().enumerate() {
@@ -235,9 +236,9 @@ impl Tally {
         }
     }
 
-    fn buys(&mut self, book: &PairBook, bought: Amount, highest: BatchPrice, (sell, buy): (f64, f64)) {
+    fn buys(&mut self, book: &PairBook, bought: Amount, (rate, edition): (&NetRate, Edition), (sell, buy): (f64, f64)) {
         let buys = book.buys();
-        let in_the_money = &buys.as_slice()[..buys.count_at_or_below(highest)];
+        let in_the_money = &buys.as_slice()[..buys.count_holding(rate, edition, Amount::MAX)];
         let split = buys.split(bought).expect("verified: no more is bought than wanted");
         self.count(in_the_money.len(), split);
         for (place, offer) in in_the_money.iter().enumerate() {

@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use walras_batch_solver::{Budget, ClearError, Cleared, Outcome, Settings, Solver, clear};
-use walras_clearing::{AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Rules, verify};
+use walras_clearing::{
+    AssetIndex, BatchMarket, BuyOffer, Edition, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Rules, verify,
+};
 use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding};
 
 #[path = "made/limits.rs"]
@@ -100,6 +102,57 @@ fn three_assets_trade_in_a_circle() {
     let cleared = clear(&market, &with_commission).unwrap();
     assert_eq!(fills(&cleared).len(), 3);
     assert_eq!(cleared.report.bounds.pairs_below, 0, "{:?}", cleared.report.bounds);
+}
+
+/// An offer of so much for at least so much, as somebody types it.
+fn for_at_least((sell, buy): (u16, u16), id: u64, units: u64, bought: u64) -> (Pair, Offer) {
+    let limit = BatchPrice::limit_of_sale(bought.into(), units.into(), amount(units)).unwrap();
+    (pair(sell, buy), Offer::new(limit, 0, OfferId(id), amount(units)).unwrap())
+}
+
+/// A number of assets, offers, and what is expected of each.
+type Case<'a> = (usize, &'a [(Pair, Offer)], &'a [(u64, u64, u64)]);
+
+#[test]
+fn offers_whose_limits_meet_at_one_rate_trade_without_commission() {
+    let without = Settings::new(Commission::NONE, Mu::new(10).unwrap());
+    let cases: &[Case<'_>] = &[
+        (
+            2,
+            &[for_at_least((0, 1), 1, 10_000, 8_000), for_at_least((1, 0), 2, 8_000, 10_000)],
+            &[(1, 10_000, 8_000), (2, 8_000, 10_000)],
+        ),
+        // Of one the other takes a part.
+        (
+            2,
+            &[for_at_least((0, 1), 1, 10_000, 8_000), for_at_least((1, 0), 2, 4_000, 5_000)],
+            &[(1, 5_000, 4_000), (2, 4_000, 5_000)],
+        ),
+        // Around three assets.
+        (
+            3,
+            &[for_at_least((0, 1), 1, 1_000, 700), for_at_least((1, 2), 2, 700, 300), for_at_least((2, 0), 3, 300, 1_000)],
+            &[(1, 1_000, 700), (2, 700, 300), (3, 300, 1_000)],
+        ),
+    ];
+    for (assets, offers, expected) in cases {
+        let market = BatchMarket::build(*assets, offers, &[], vec![]).unwrap();
+        let mut found = fills(&clear(&market, &without).unwrap());
+        found.sort_unstable();
+        assert_eq!(found, *expected, "{offers:?}");
+        // As it was read before.
+        let first = clear(&market, &Settings { edition: Edition::First, ..without }).unwrap();
+        assert!(fills(&first).is_empty(), "{offers:?}");
+        // And nobody gets less with a commission.
+        let with = clear(&market, &Settings::new(Commission::new(15).unwrap(), Mu::new(10).unwrap())).unwrap();
+        assert!(fills(&with).is_empty(), "{offers:?}");
+    }
+    // Beside others that make the prices of two more assets.
+    let others =
+        [for_at_least((2, 3), 3, 90_000, 81_000), for_at_least((3, 2), 4, 90_000, 81_000), for_at_least((3, 0), 5, 700, 500)];
+    let market = BatchMarket::build(4, &[cases[0].1, &others].concat(), &[], vec![]).unwrap();
+    let found = fills(&clear(&market, &without).unwrap());
+    assert!(found.contains(&(1, 10_000, 8_000)) && found.iter().any(|(id, ..)| *id == 3), "{found:?}");
 }
 
 #[test]
@@ -282,7 +335,7 @@ proptest! {
         prop_assert!(cleared.is_ok(), "{:?}", cleared.err());
         let cleared = cleared.unwrap();
         let report = &cleared.report;
-        let rules = |lower_bounds| Rules { commission: settings.commission, mu: settings.mu, lower_bounds };
+        let rules = |lower_bounds| Rules { edition: Edition::NEWEST, commission: settings.commission, mu: settings.mu, lower_bounds };
         prop_assert!(verify(&market, &cleared.proposal, &rules(LowerBounds::BestEffort)).is_ok());
         let is_strict = verify(&market, &cleared.proposal, &rules(LowerBounds::Required)).is_ok();
         prop_assert_eq!(is_strict, report.bounds.pairs_below == 0);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
 use walras_batch_solver::{Budget, ClosedBatch, Deadline, Settings, clear};
-use walras_clearing::{BatchMarket, LowerBounds, Rules, verify};
+use walras_clearing::{BatchMarket, Edition, LowerBounds, Rules, verify};
 use walras_price_solver::families::{self, Family};
 use walras_types::{BatchMarketId, Commission, Mu};
 use walras_wire::batch::BlockProposal;
@@ -17,7 +17,7 @@ use market::market_of;
 
 fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
-    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+    Rules { edition: Edition::NEWEST, commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
 fn closed(offers: &BatchMarket) -> ClosedBatch<'_> {

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
 use walras_batch_solver::{Budget, ClosedBatch};
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Rules, verify};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Rules, verify};
 use walras_price_solver::synthetic::{MadeBatch, Model, Shape, Variant};
 use walras_types::{Amount, BatchMarketId, BatchPrice, Commission, Mu};
 use walras_wire::batch::BlockProposal;
@@ -20,7 +20,7 @@ use market::{market_of, offer_of, pair_of};
 
 fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
-    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+    Rules { edition: Edition::NEWEST, commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
 fn closed(offers: &BatchMarket, quality: QualityMax) -> ClosedBatch<'_> {

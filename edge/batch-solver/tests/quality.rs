@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
 use walras_batch_solver::{Budget, ClosedBatch};
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules, verify};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Rules, verify};
 use walras_price_solver::real_days::RealDays;
 use walras_price_solver::synthetic::{MadeBatch, Model, Offer as Offered, Shape, Variant};
 use walras_types::{Amount, BatchMarketId, BatchPrice, Commission, Mu};
@@ -24,7 +24,7 @@ use market::market_of;
 
 fn usual_rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
-    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+    Rules { edition: Edition::NEWEST, commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
 fn closed(offers: &BatchMarket, rules: Rules, quality: QualityMax) -> ClosedBatch<'_> {
@@ -59,6 +59,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     let commission = prop_oneof![2 => Just(Commission::new(15).unwrap()), 1 => Just(Commission::NONE), 1 => (1..=30_u8).prop_map(|k| Commission::new(k).unwrap())];
     let mu = prop_oneof![2 => Just(10_u8), 1 => 1..=30_u8];
     (commission, mu).prop_map(|(commission, mu)| Rules {
+        edition: Edition::NEWEST,
         commission,
         mu: Mu::new(mu).unwrap(),
         lower_bounds: LowerBounds::BestEffort,

@@ -16,13 +16,15 @@ pub(crate) fn order_type(terms: &OrderTerms) -> &'static str {
         OrderType::Market => "MARKET",
         OrderType::Stop { .. } => "STOP_LOSS",
         OrderType::StopLimit { .. } => "STOP_LOSS_LIMIT",
+        OrderType::TakeProfit { .. } => "TAKE_PROFIT",
+        OrderType::TakeProfitLimit { .. } => "TAKE_PROFIT_LIMIT",
     }
 }
 
 /// The dialect knows three. An order that leaves the book at a time was entered by another way, and rests until then.
 pub(crate) fn time_in_force(terms: &OrderTerms) -> &'static str {
     match (terms.time_in_force, terms.order_type) {
-        (_, OrderType::Market | OrderType::Stop { .. }) => "GTC",
+        (_, OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. }) => "GTC",
         (TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_), _) => "GTC",
         (TimeInForce::ImmediateOrCancel, _) => "IOC",
         (TimeInForce::FillOrKill, _) => "FOK",

@@ -22,6 +22,7 @@ mod klines;
 pub mod limits;
 mod listen_keys;
 mod names;
+mod order_lists;
 mod orders;
 mod params;
 mod past;

@@ -11,7 +11,7 @@ use walras_types::{
     AccountId, Amount, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side, SizeLots,
     TimeInForce,
 };
-use walras_wire::{CancelOrder, Command, Event, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
+use walras_wire::{CancelOrder, Command, Event, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
 
 use crate::app::App;
 use crate::client_ids;
@@ -40,8 +40,10 @@ pub(crate) struct Wanted {
     pub(crate) terms: OrderTerms,
     /// A market order for so much quote: its terms are made when the book is known.
     quote: Option<Amount>,
-    called: ClientOrder,
+    pub(crate) called: ClientOrder,
     detail: Detail,
+    /// The open order with which it is to be linked.
+    other: Option<ClientOrder>,
 }
 
 /// The instrument of the parameter `symbol`.
@@ -100,18 +102,21 @@ impl Wanted {
                 needs_tif()?;
                 (OrderType::StopLimit { trigger: price("stopPrice")?, price: price("price")? }, Detail::Ack)
             }
-            "TAKE_PROFIT" => return Err(Error::new(-2010, "Take profit orders are not supported for this symbol.")),
-            "TAKE_PROFIT_LIMIT" => return Err(Error::new(-2010, "Take profit limit orders are not supported for this symbol.")),
+            "TAKE_PROFIT" => (OrderType::TakeProfit { trigger: price("stopPrice")? }, Detail::Ack),
+            "TAKE_PROFIT_LIMIT" => {
+                needs_tif()?;
+                (OrderType::TakeProfitLimit { trigger: price("stopPrice")?, price: price("price")? }, Detail::Ack)
+            }
             _ => return Err(Error::new(-1116, "Invalid orderType.")),
         };
-        let has_price = matches!(order_type, OrderType::Limit { .. } | OrderType::StopLimit { .. });
+        let has_price = order_type.limit().is_some();
         if !has_price {
             not_required(params, "price")?;
         }
-        if !matches!(order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. }) {
+        if order_type.trigger().is_none() {
             not_required(params, "stopPrice")?;
         }
-        let takes_tif = matches!(order_type, OrderType::Limit { post_only: PostOnly::Off, .. } | OrderType::StopLimit { .. });
+        let takes_tif = has_price && !matches!(order_type, OrderType::Limit { post_only: PostOnly::Reject, .. });
         let time_in_force = if takes_tif {
             match params.required("timeInForce")? {
                 "GTC" => TimeInForce::GoodTillCancel,
@@ -157,7 +162,12 @@ impl Wanted {
         };
         let called = params.client_order_id("newClientOrderId")?.unwrap_or_else(client_ids::fresh);
         let terms = OrderTerms { side, size, order_type, time_in_force, display, min_size: None, self_trade };
-        Ok(Self { symbol, scale: *scale, terms, quote, called, detail })
+        Ok(Self { symbol, scale: *scale, terms, quote, called, detail, other: None })
+    }
+
+    /// The same, linked with an open order.
+    pub(crate) fn linked_with(self, other: ClientOrder) -> Self {
+        Self { other: Some(other), ..self }
     }
 
     /// What a market order for an amount of quote says, by the book as it is: all that the amount buys or brings at a price which
@@ -182,9 +192,10 @@ impl Wanted {
         let wanted = self.with_size(app).await?;
         let new =
             NewOrder { account, instrument: wanted.scale.spec.instrument, client_order_id: wanted.called.id, terms: wanted.terms };
-        let command = match wanted.called.name {
-            Some(name) => OrderCommand::NewNamed(NamedOrder::new(&new, name)),
-            None => OrderCommand::New(new),
+        let command = match (wanted.other, wanted.called.name) {
+            (Some(other), name) => OrderCommand::NewLinked(LinkedOrder::new(&new, other.id, name)),
+            (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&new, name)),
+            (None, None) => OrderCommand::New(new),
         };
         let outcome = app.venue.command_by(signed, Command::Order(command)).await;
         let outcome = outcome.map_err(|why| without_outcome(Asked::Order, why))?;
@@ -230,7 +241,7 @@ impl Wanted {
             "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
         });
         merge(&mut answer, fields);
-        if matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. }) {
+        if terms.order_type.trigger().is_some() {
             answer["stopPrice"] = report::stop_price(scale, terms).into();
             answer["workingTime"] = json!(-1);
         }
@@ -429,7 +440,7 @@ impl Cancel {
 }
 
 /// Notes on an order that was read before how a command ended it.
-fn close(order: &mut Order, outcome: &Outcome) {
+pub(crate) fn close(order: &mut Order, outcome: &Outcome) {
     for event in &outcome.events {
         if let Event::Order(OrderEvent::Cancelled(e)) = event
             && e.order_id == order.order_id

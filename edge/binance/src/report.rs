@@ -49,6 +49,7 @@ pub(crate) fn cancel_status(reason: CancelReason) -> Status {
         | CancelReason::DayEnded
         | CancelReason::AccountSuspended
         | CancelReason::TriggerRefused
+        | CancelReason::Linked
         | CancelReason::PriceBand => Status::Expired,
     }
 }
@@ -57,6 +58,8 @@ pub(crate) fn cancel_status(reason: CancelReason) -> Status {
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) order_id: OrderId,
+    /// The order with which it is linked, while both are open.
+    pub(crate) linked: Option<OrderId>,
     pub(crate) called: ClientOrder,
     pub(crate) terms: OrderTerms,
     /// Whether it stands in the book, or did: a stop that waits does not.
@@ -81,6 +84,7 @@ impl Order {
         let name = about.and_then(|about| about.name);
         Self {
             order_id: order.order_id,
+            linked: order.linked,
             called: ClientOrder::of(order.client_order_id, name),
             terms: order.terms,
             is_working: order.price.is_some(),
@@ -114,6 +118,7 @@ impl Order {
         };
         Self {
             order_id,
+            linked: None,
             called: ClientOrder::of(client_order_id, name),
             terms: terms.unwrap_or_else(made),
             is_working: price.is_some(),
@@ -157,17 +162,11 @@ pub(crate) fn size(scale: &InstrumentScale, size: SizeLots) -> String {
 
 /// The limit price, or zero where there is none.
 pub(crate) fn limit_price(scale: &InstrumentScale, terms: &OrderTerms) -> String {
-    match terms.order_type {
-        OrderType::Limit { price, .. } | OrderType::StopLimit { price, .. } => scale.price(price),
-        OrderType::Market | OrderType::Stop { .. } => no_price(scale),
-    }
+    terms.order_type.limit().map_or_else(|| no_price(scale), |price| scale.price(price))
 }
 
 pub(crate) fn stop_price(scale: &InstrumentScale, terms: &OrderTerms) -> String {
-    match terms.order_type {
-        OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => scale.price(trigger),
-        OrderType::Limit { .. } | OrderType::Market => no_price(scale),
-    }
+    terms.order_type.trigger().map_or_else(|| no_price(scale), |trigger| scale.price(trigger))
 }
 
 pub(crate) fn iceberg_size(scale: &InstrumentScale, terms: &OrderTerms) -> String {
@@ -177,6 +176,17 @@ pub(crate) fn iceberg_size(scale: &InstrumentScale, terms: &OrderTerms) -> Strin
     }
 }
 
+/// The number of the list of two orders: that of the later one.
+pub(crate) fn list_id(one: OrderId, other: OrderId) -> u64 {
+    one.0.max(other.0)
+}
+
+/// The number of an order's list, -1 for none.
+fn list(order: &Order) -> i64 {
+    let id = order.linked.map(|other| list_id(order.order_id, other));
+    id.and_then(|id| i64::try_from(id).ok()).unwrap_or(-1)
+}
+
 /// An order as a query answers it.
 pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale) -> Value {
     let terms = &order.terms;
@@ -184,7 +194,7 @@ pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale) -> Val
     json!({
         "symbol": symbol,
         "orderId": order.order_id.0,
-        "orderListId": -1,
+        "orderListId": list(order),
         "clientOrderId": order.called.to_string(),
         "price": limit_price(scale, terms),
         "origQty": size(scale, order.size),

@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::call::signer;
 use crate::error::Error;
 use crate::limits::{RECV_WINDOW_MS_MAX, STAMP_UNIT};
+use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
 use crate::params::Params;
 use crate::rest::{account, general, market, trade};
@@ -159,13 +160,14 @@ impl Session {
     }
 
     async fn counted(&mut self, method: &str, raw: &BTreeMap<String, &RawValue>) -> Result<Value, Error> {
-        let is_cancel = matches!(method, "order.cancel" | "openOrders.cancelAll");
+        let is_cancel = matches!(method, "order.cancel" | "openOrders.cancelAll" | "orderList.cancel");
         let from = if is_cancel { Allowance::Cancels } else { Allowance::Requests };
         self.line.admit(from, weight(method))?;
         let params = params(raw)?;
         params.flag("returnRateLimits")?;
         let later = Instant::now() + STAMP_UNIT;
-        let is_alike = params.has("signature") && !matches!(method, "order.place" | "order.cancelReplace");
+        let is_alike = params.has("signature")
+            && !matches!(method, "order.place" | "order.cancelReplace" | "orderList.place" | "orderList.place.oco");
         let patience = Duration::from_millis(self.line.app.config.http.request_timeout_ms);
         let answered = match tokio::time::timeout(patience, self.answer(method, &params)).await {
             Ok(answered) => answered,
@@ -244,9 +246,30 @@ impl Session {
                 params.finish()?;
                 orders::cancel_all(&app, asker.account, (&symbol, scale), asker.signed).await
             }
-            "orderList.place" | "orderList.place.oco" | "orderList.place.oto" | "orderList.place.otoco" => {
+            "orderList.place" | "orderList.place.oco" => {
+                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
+                let read = if method == "orderList.place" { WantedList::read_old } else { WantedList::read };
+                let list = read(&app.names(), params)?;
+                params.finish()?;
+                let placed = list.place(&app, asker.account, asker.signed).await;
+                app.weights().orders(app.now_ms(), asker.account, 2 * u64::from(placed.is_ok()));
+                placed
+            }
+            "orderList.cancel" => {
+                let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
+                order_lists::cancel(&app, params, asker.account, asker.signed).await
+            }
+            "orderList.status" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                order_lists::query(&app, params, asker.account).await
+            }
+            "openOrderLists.status" => {
+                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
+                order_lists::open_lists(&app, params, asker.account).await
+            }
+            "orderList.place.oto" | "orderList.place.otoco" => {
                 self.asker(params, Permission::Trade, Allowance::Requests)?;
-                Err(Error::new(-2010, "OCO orders are not supported for this symbol"))
+                Err(Error::new(-2010, "OTO orders are not supported for this symbol"))
             }
             "userDataStream.subscribe" => {
                 let of = self.logged_on.as_ref().map(|on| (on.account, on.api_key.clone())).ok_or_else(Error::key)?;
@@ -310,8 +333,11 @@ impl Session {
     async fn log_on(&mut self, params: &Params) -> Result<Value, Error> {
         let api_key = params.required("apiKey")?.to_owned();
         let app = self.line.app.clone();
-        if app.access.key(&api_key).is_some_and(|(algorithm, ..)| algorithm != Algorithm::Ed25519) {
-            return Err(Error::new(-4056, "HMAC_SHA256 API key is not supported."));
+        // As Binance has it.
+        match app.access.key(&api_key).map(|(algorithm, ..)| algorithm) {
+            Some(Algorithm::HmacSha256) => return Err(Error::new(-4056, "HMAC_SHA256 API key is not supported.")),
+            Some(Algorithm::RsaSha256) => return Err(Error::new(-4056, "RSA API key is not supported.")),
+            Some(Algorithm::Ed25519) | None => {}
         }
         params.required("signature")?;
         let asker = self.asker(params, Permission::Read, Allowance::Requests)?;

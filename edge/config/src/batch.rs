@@ -1,6 +1,6 @@
 //! The `[[batch]]` sections: the venue's batch markets.
 
-use walras_clearing::Rules;
+use walras_clearing::{Edition, Rules};
 use walras_types::limits::{BATCH_INTERVAL_NS_MAX, BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX};
 use walras_types::{BatchMarketId, Commission, Intake, LowerBounds, Mu, PPB_ALL, QualityMax, Symbol};
 use walras_wire::BatchMarketSpec;
@@ -42,7 +42,12 @@ impl Batch {
     #[must_use]
     pub fn rules(&self) -> Option<Rules> {
         let commission = if self.commission == 0 { Some(Commission::NONE) } else { Commission::new(self.commission) };
-        Some(Rules { commission: commission?, mu: Mu::new(self.mu)?, lower_bounds: LowerBounds::BestEffort })
+        Some(Rules {
+            edition: Edition::NEWEST,
+            commission: commission?,
+            mu: Mu::new(self.mu)?,
+            lower_bounds: LowerBounds::BestEffort,
+        })
     }
 
     /// The quality limits of clearings; `None` if the numbers are invalid.
@@ -61,7 +66,7 @@ impl Batch {
     /// The market's definition without its assets and account fee; `None` if the section is invalid.
     #[must_use]
     pub fn spec(&self, market: BatchMarketId, domain: [u8; 32]) -> Option<BatchMarketSpec> {
-        let Rules { commission, mu, lower_bounds } = self.rules()?;
+        let Rules { edition: _, commission, mu, lower_bounds } = self.rules()?;
         Some(BatchMarketSpec {
             market,
             symbol: self.symbol()?,

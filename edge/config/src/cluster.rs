@@ -83,6 +83,8 @@ pub struct ClusterOptions {
     pub order_entry: Option<EntryOptions>,
     /// FIX; `None` for none.
     pub fix: Option<FixOptions>,
+    /// Market data by FIX; `None` for none.
+    pub fix_market_data: Option<FixOptions>,
     /// Options of fair access; `None` if it is off.
     pub fair_access: Option<FairAccessOptions>,
     /// The clock of the section `[clock]`.
@@ -112,6 +114,7 @@ fn wrong(key: &'static str, detail: impl Into<String>) -> ConfigError {
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     order_entry(config)?;
     fix(config)?;
+    fix_market_data(config)?;
     let Parts { addresses, .. } = parts(config)?;
     super::gateway::known(config, &addresses.into_keys().collect()).map(|_| ())
 }
@@ -147,11 +150,19 @@ fn tls_of_port(config: &Config, (key, tls): (&'static str, &str), listen: Socket
 }
 
 pub(super) fn fix(config: &Config) -> Result<Option<FixOptions>, ConfigError> {
-    let Fix { listen, comp_id, tls } = &config.fix;
+    fix_port(config, ("fix.listen", &config.fix.listen, "0.0.0.0:7373"))
+}
+
+pub(super) fn fix_market_data(config: &Config) -> Result<Option<FixOptions>, ConfigError> {
+    fix_port(config, ("fix.market_data_listen", &config.fix.market_data_listen, "0.0.0.0:7374"))
+}
+
+fn fix_port(config: &Config, (key, listen, example): (&'static str, &str, &str)) -> Result<Option<FixOptions>, ConfigError> {
+    let Fix { comp_id, tls, .. } = &config.fix;
     if listen.is_empty() {
         return Ok(None);
     }
-    let advice = || wrong("fix.listen", format!("{listen:?} is no address to listen on: give one like 0.0.0.0:7373"));
+    let advice = || wrong(key, format!("{listen:?} is no address to listen on: give one like {example}"));
     let listen: SocketAddr = listen.parse().map_err(|_| advice())?;
     if comp_id.is_empty() || comp_id.len() > 32 || !comp_id.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(wrong("fix.comp_id", format!("{comp_id:?} is no name: give 1 to 32 visible ASCII characters")));
@@ -355,6 +366,7 @@ impl Config {
             links: links.transpose()?,
             order_entry: order_entry(self)?,
             fix: fix(self)?,
+            fix_market_data: fix_market_data(self)?,
             fair_access: self.fair_access_options()?,
             clock_source: None,
             doors: Doors::new(self.places()),
@@ -455,6 +467,7 @@ mod tests {
         assert_eq!((options.comp_id.as_str(), options.port.tls), ("WALRAS", EntryTlsOptions::Off));
         for (text, key) in [
             ("[fix]\nlisten = \"7373\"\n", "fix.listen"),
+            ("[fix]\nmarket_data_listen = \"7374\"\n", "fix.market_data_listen"),
             ("[fix]\nlisten = \"127.0.0.1:7373\"\ncomp_id = \"a b\"\n", "fix.comp_id"),
             ("[fix]\nlisten = \"127.0.0.1:7373\"\ntls = \"maybe\"\n", "fix.tls"),
         ] {

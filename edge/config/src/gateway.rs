@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use walras_access::connections::Doors;
 use walras_consensus::ReplicaId;
@@ -32,6 +33,8 @@ pub struct GatewayOptions {
     pub market_data: Option<OutletOptions>,
     /// Programs of participants in its process.
     pub strategies: Vec<StrategyOptions>,
+    /// How long orders and answers gather under load.
+    pub gather: Duration,
 }
 
 /// How a gateway gets market data, and gives it to its participants.
@@ -54,6 +57,9 @@ pub struct OutletOptions {
     /// The longest that a packet may have to wait.
     pub wait_max_ns: u64,
 }
+
+/// The longest time for which input gathers.
+const GATHER_US_MAX: u32 = 10_000;
 
 /// How much the clocks of the venue and of a gateway may be apart, beside the longest delay.
 const APART_NS: u64 = 1_000_000_000;
@@ -91,8 +97,14 @@ impl Config {
         })?;
         let order_entry =
             order_entry(self)?.ok_or_else(|| wrong("order_entry.listen", "a gateway takes orders there: give an address"))?;
-        if !self.fix.listen.is_empty() {
-            return Err(wrong("fix.listen", "FIX is spoken at replicas: leave it out of a gateway's configuration"));
+        for (key, listen) in [("fix.listen", &self.fix.listen), ("fix.market_data_listen", &self.fix.market_data_listen)] {
+            if !listen.is_empty() {
+                return Err(wrong(key, "FIX is spoken at replicas: leave it out of a gateway's configuration"));
+            }
+        }
+        if self.gateway.gather_us > GATHER_US_MAX {
+            let value = self.gateway.gather_us.to_string();
+            return Err(ConfigError::Range { key: "gateway.gather_us", value, advice: "give 0 to 10000 (10 ms)" });
         }
         // Nobody connects to it: the greater id does.
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -106,6 +118,7 @@ impl Config {
             doors: Doors::new(self.places()),
             market_data: self.outlet_options()?,
             strategies: strategies::options(self)?,
+            gather: Duration::from_micros(self.gateway.gather_us.into()),
         })
     }
 

@@ -258,7 +258,7 @@ impl BatchBots {
                     .collect(),
             };
             let view = v.engine.batch_market(market)?;
-            let is_quiet = view.collected == 0 && view.closed.is_none();
+            let is_quiet = view.collected == 0 && !view.is_under_way;
             is_quiet.then(|| accounts.iter().map(one).collect())
         })
     }

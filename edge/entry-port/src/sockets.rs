@@ -1,4 +1,4 @@
-//! The sockets of order entry, binary and FIX, on the replica's own thread: bytes in and out. What they mean is [`OrderEntry`]'s.
+//! The sockets of order entry, binary and FIX, on the replica's own thread: bytes in and out. What they mean is its host's.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use walras_fix_orders::Secrecy;
 use walras_gateway::{Refusal, SourceId};
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
-use walras_replica::{ConnectionEnd, EntryHost, EntryProtocol, Loss, OrderEntry, StreamId};
+use walras_replica::{ConnectionEnd, EntryConnections, EntryHost, EntryProtocol, Loss, StreamId};
 use walras_sequencer::{ArrivalCounts, Arrivals, GatewayTime};
 use walras_types::{AccountId, RejectReason};
 use walras_wire::order_entry::ByeReason;
@@ -49,8 +49,10 @@ struct Socket {
 pub enum PortKind {
     /// Binary order entry.
     Binary,
-    /// FIX.
+    /// FIX: orders.
     Fix,
+    /// FIX: market data.
+    FixMarketData,
 }
 
 /// A place to connect to.
@@ -263,8 +265,10 @@ impl EntrySockets {
             let Port { kind, tls, .. } = &self.ports[at];
             let protocol = match kind {
                 PortKind::Binary => EntryProtocol::Binary,
-                PortKind::Fix if tls.is_some() || remote.ip().is_loopback() => EntryProtocol::Fix(Secrecy::Private),
-                PortKind::Fix => EntryProtocol::Fix(Secrecy::Open),
+                PortKind::Fix | PortKind::FixMarketData if tls.is_some() || remote.ip().is_loopback() => {
+                    EntryProtocol::Fix(Secrecy::Private)
+                }
+                PortKind::Fix | PortKind::FixMarketData => EntryProtocol::Fix(Secrecy::Open),
             };
             let tls = match tls.as_ref().map(EntryTls::answer) {
                 None => None,
@@ -413,7 +417,7 @@ impl EntrySockets {
     }
 
     /// Says which connections have ended, and why.
-    fn log_ends(&self, entry: &mut OrderEntry) {
+    fn log_ends(&self, entry: &mut impl EntryConnections) {
         while let Some(end) = entry.next_end() {
             let kind = if end.account.is_some() { Kind::AccountEnded } else { Kind::StrangerEnded };
             self.doors.say(kind, || farewell(end));
@@ -452,7 +456,7 @@ impl EntrySockets {
     }
 
     /// Lets go of connections that are over and not read.
-    pub fn on_timer(&mut self, now_ns: u64, entry: &mut OrderEntry) {
+    pub fn on_timer(&mut self, now_ns: u64, entry: &mut impl EntryConnections) {
         for place in 0..self.sockets.len() {
             let Some(socket) = &mut self.sockets[place] else { continue };
             let id = StreamId { place, serial: socket.serial };
@@ -516,7 +520,7 @@ impl Socket {
         }
     }
 
-    fn write(&mut self, id: StreamId, entry: &mut OrderEntry) -> io::Result<()> {
+    fn write(&mut self, id: StreamId, entry: &mut impl EntryConnections) -> io::Result<()> {
         loop {
             self.send_sealed()?;
             let output = entry.output(id);

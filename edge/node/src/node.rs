@@ -260,6 +260,12 @@ impl Node {
         self.venue.fix_address()
     }
 
+    /// Where FIX market data is read, if it is.
+    #[must_use]
+    pub fn fix_market_data_address(&self) -> Option<SocketAddr> {
+        self.venue.fix_market_data_address()
+    }
+
     /// Runs until SIGINT or SIGTERM, or until the replica stops by itself: [`Node::stop`] then says why. SIGHUP calls `reload`, which may
     /// give a configuration whose cluster section is taken over.
     pub fn wait_for_signal(&self, mut reload: impl FnMut() -> Option<Config>) -> std::io::Result<()> {

@@ -167,7 +167,7 @@ fn what_is_wrong_has_its_number_and_the_next_request_is_served() {
     wrong(&ORDER.replace("=BUY", "=HOLD"), -1117);
     wrong(&ORDER.replace("=LIMIT", "=PEG"), -1116);
     wrong(&ORDER.replace("=GTC", "=GTX"), -1115);
-    wrong(&ORDER.replace("=LIMIT", "=TAKE_PROFIT"), -2010);
+    wrong(&ORDER.replace("=LIMIT", "=TAKE_PROFIT"), -1102);
     wrong(&format!("{ORDER}&quantity=1"), -1101);
     wrong(&format!("{ORDER}&what=1"), -1104);
     wrong(&format!("{ORDER}&newClientOrderId=a%20b"), -1100);

@@ -15,7 +15,8 @@ use walras_node::node::Node;
 
 fn config() -> Config {
     let mut config = Config::default();
-    for listen in [&mut config.http.listen, &mut config.order_entry.listen, &mut config.fix.listen] {
+    let fix = [&mut config.fix.listen, &mut config.fix.market_data_listen];
+    for listen in [&mut config.http.listen, &mut config.order_entry.listen].into_iter().chain(fix) {
         *listen = "127.0.0.1:0".into();
     }
     config.log.segment_bytes = 1 << 20;
@@ -124,9 +125,14 @@ fn message(msg_type: &str, seq: u64, body: &str) -> Vec<u8> {
 }
 
 fn message_of(name: &str, msg_type: &str, seq: u64, body: &str) -> Vec<u8> {
+    message_to("WALRAS", (name, msg_type, seq), body)
+}
+
+fn message_to(target: &str, (name, msg_type, seq): (&str, &str, u64), body: &str) -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     let time = walras_fix_time(u64::try_from(now).unwrap());
-    let rest = format!("35={msg_type}|34={seq}|49={name}|52={time}|56=WALRAS|{}", body.replace("NOW", &time)).replace('|', "\x01");
+    let rest =
+        format!("35={msg_type}|34={seq}|49={name}|52={time}|56={target}|{}", body.replace("NOW", &time)).replace('|', "\x01");
     let text = format!("8=FIX.4.4\x019={}\x01{rest}", rest.len());
     let sum = text.bytes().fold(0_u8, u8::wrapping_add);
     format!("{text}10={sum:03}\x01").into_bytes()
@@ -178,6 +184,131 @@ fn a_session_goes_on_after_a_restart() {
     session.send("F", "11=last|41=before|55=BTC/USD|54=1|60=NOW|38=0.5|");
     let (name, kind, text) = session.hears();
     assert_eq!((name, kind), said("last", "4"), "{text}");
+    node.stop();
+}
+
+/// A program that reads market data, and what it prints.
+struct Reader {
+    process: std::process::Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Reader {
+    /// The program of the document, whole.
+    fn start(address: SocketAddr, key: &Path) -> Self {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fix-book.py");
+        let lines = std::fs::read_to_string(&program).unwrap().lines().filter(|line| !line.is_empty()).count();
+        assert!(lines <= 30, "fix-book.py has {lines} lines");
+        // What never comes is waited for so long.
+        let mut python = Command::new("timeout");
+        python.args(["60", "python3"]).arg(program).arg(address.to_string()).arg(key).arg("BTC/USD");
+        let mut process = python.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(process.stdout.take().unwrap()));
+        Self { process, lines }
+    }
+
+    /// Reads until the best levels are these.
+    fn shows(&mut self, best: &str) {
+        loop {
+            let line = self.lines.next().expect("the program goes on").unwrap();
+            if line == best {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn market_data_is_what_the_venue_publishes_and_begins_again_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let key_file = dir.path().join("reader.key");
+    std::fs::write(&key_file, &key).unwrap();
+    let mut orders = Session::log_on(fix_address(&node), ("TEST", &key), 1, 1);
+    let mut reader = Reader::start(node.fix_market_data_address().unwrap(), &key_file);
+    reader.shows("- -");
+    for (name, price) in [("one", "10"), ("two", "10.25"), ("three", "9")] {
+        orders.send("D", &format!("11={name}|55=BTC/USD|54=1|60=NOW|38=0.5|40=2|44={price}|59=1|"));
+        assert_eq!(orders.hears().1, "0");
+    }
+    reader.shows("10.25 -");
+    orders.send("F", "11=gone|41=two|55=BTC/USD|54=1|60=NOW|38=0.5|");
+    assert_eq!(orders.hears().1, "4");
+    reader.shows("10.0 -");
+    // It takes no orders, and says which instruments there are.
+    let asked = raw_session(&node, &key, &[("D", "11=x|55=BTC/USD|54=1|60=NOW|38=1|40=1|")]);
+    assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, e, g and x"), "{asked}");
+    let listed = raw_session(&node, &key, &[("x", "320=all|559=4|")]);
+    assert!(listed.contains("\u{1}35=y\u{1}") && listed.contains("tick 0.25, lot 0.0001"), "{listed}");
+    node.stop();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let mut reader = Reader::start(node.fix_market_data_address().unwrap(), &key_file);
+    reader.shows("10.0 -");
+    node.stop();
+}
+
+/// What the venue says to one session of market data: the first application message.
+fn raw_session(node: &Node, key: &str, messages: &[(&str, &str)]) -> String {
+    let mut stream = TcpStream::connect(node.fix_market_data_address().unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let (id, secret) = key.split_once('.').unwrap();
+    let logon = format!("98=0|108=30|141=Y|553={id}|554={secret}|");
+    for (seq, (msg_type, body)) in (1..).zip([("A", logon.as_str())].iter().chain(messages)) {
+        let bytes = message_to("WALRAS-MD", ("RAW", msg_type, seq), body);
+        stream.write_all(&bytes).unwrap();
+    }
+    let (mut said, mut bytes) = (String::new(), [0; 4_096]);
+    while said.matches("\u{1}10=").count() < 2 || !said.ends_with('\u{1}') {
+        let len = stream.read(&mut bytes).unwrap();
+        assert!(len > 0, "the venue closed the connection after {said}");
+        said.push_str(std::str::from_utf8(&bytes[..len]).unwrap());
+    }
+    said
+}
+
+#[test]
+fn readers_of_market_data_that_misbehave_end_and_the_others_are_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let address = node.fix_market_data_address().unwrap();
+    for (at, attack) in attacks().into_iter().enumerate() {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let _ = stream.write_all(&attack);
+        let listed = raw_session(&node, &key, &[("x", "320=all|559=4|")]);
+        assert!(listed.contains("\u{1}35=y\u{1}"), "attack {at}: {listed}");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(answer.is_empty() || answer.contains("\u{1}35=5\u{1}"), "attack {at}: {answer}");
+    }
+    // One that subscribes over and over and reads nothing.
+    let mut greedy = TcpStream::connect(address).unwrap();
+    greedy.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let (id, secret) = key.split_once('.').unwrap();
+    let logon = format!("98=0|108=30|141=Y|553={id}|554={secret}|");
+    greedy.write_all(&message_to("WALRAS-MD", ("GREEDY", "A", 1), &logon)).unwrap();
+    for seq in 2..3_000 {
+        let asked = format!("262={seq}|263=1|264=0|265=1|267=1|269=0|146=1|55=BTC/USD|");
+        if greedy.write_all(&message_to("WALRAS-MD", ("GREEDY", "V", seq), &asked)).is_err() {
+            break;
+        }
+    }
+    // It counts against its key's rate, so this one asks with another key.
+    let operator = Client::new(&format!("http://{}", node.address()), Some(read_key(&operator_key_file(dir.path())).unwrap()));
+    let other = json!({"account_id": 0, "permissions": ["read"], "algorithm": "hmac-sha256"});
+    let other = operator.signed("POST", "/v1/admin/keys", Some(&other)).unwrap()["key"].as_str().unwrap().to_owned();
+    let listed = raw_session(&node, &other, &[("x", "320=all|559=4|")]);
+    assert!(listed.contains("\u{1}35=y\u{1}"), "{listed}");
     node.stop();
 }
 

@@ -8,6 +8,8 @@ use walras_market_data::{BatchBlock, BatchFeed, MarketData, TradedOffers, Transa
 use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason};
 use walras_wire::BatchMarketSpec;
 
+use crate::catalog::AssetScale;
+
 /// A batch market as it stands, copied out of the state.
 #[derive(Clone, Debug)]
 pub struct BatchLook {
@@ -60,7 +62,7 @@ pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook 
         assets: view.assets.to_vec(),
         account_fee: view.account_fee,
         collected: view.collected,
-        closed_block: view.closed.map(|place| place.number),
+        closed_block: view.is_under_way.then_some(view.next_block),
         standing_offers: feed.map_or(0, BatchFeed::standing_offers),
         last: feed.and_then(|feed| feed.blocks().next_back().cloned()),
         idle_blocks: feed
@@ -79,7 +81,7 @@ pub(crate) fn batch_push(engine: &Engine, feed: &BatchFeed, after: Option<u64>) 
         market: feed.market(),
         snapshot: after.is_none(),
         collected: view.collected,
-        closed_block: view.closed.map(|place| place.number),
+        closed_block: view.is_under_way.then_some(view.next_block),
         assets: view.assets.to_vec(),
         blocks,
     })
@@ -120,8 +122,8 @@ pub fn transaction_outcomes(
     let stage = |outcome: &TransactionOutcome| match (outcome.dropped, engine.batch_market(outcome.market)) {
         (Some(reason), _) => TransactionStage::Dropped(reason),
         (None, Some(view)) if outcome.block > view.next_block => TransactionStage::Collected,
-        (None, Some(view)) if outcome.block == view.next_block && view.closed.is_none() => TransactionStage::Collected,
-        (None, Some(view)) if outcome.block == view.next_block => TransactionStage::Kept,
+        (None, Some(view)) if outcome.block == view.next_block && view.is_judged => TransactionStage::Kept,
+        (None, Some(view)) if outcome.block == view.next_block => TransactionStage::Collected,
         (None, _) => TransactionStage::Cleared,
     };
     market.offers().outcomes_newest_first(account).map(|outcome| (stage(&outcome), outcome)).collect()
@@ -210,6 +212,30 @@ fn last_rate<'a>(newest_first: impl Iterator<Item = &'a Arc<BatchBlock>>, pair: 
     newest_first.filter_map(rate).next()
 }
 
-fn float(price: BatchPrice) -> f64 {
+/// Significant digits of a price that is shown.
+pub const PRICE_DIGITS: i32 = 8;
+
+/// A positive number with so many significant digits, without an exponent and without zeros that say nothing.
+#[must_use]
+pub fn significant(value: f64, digits: i32) -> String {
+    if !value.is_finite() || value <= 0.0 {
+        return "0".to_owned();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite number is small")]
+    let magnitude = value.log10().floor() as i32;
+    let decimals = usize::try_from((digits - 1 - magnitude).clamp(0, 60)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// What a ratio of smallest units is in whole units: of so many of `per` for each of `of`.
+#[must_use]
+pub fn whole(ratio: f64, of: &AssetScale, per: &AssetScale) -> f64 {
+    ratio * 10_f64.powi(i32::from(of.spec.decimals) - i32::from(per.spec.decimals))
+}
+
+/// A price as a number, to be shown.
+#[must_use]
+pub fn float(price: BatchPrice) -> f64 {
     f64::from_bits(price.bits())
 }

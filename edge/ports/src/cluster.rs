@@ -56,8 +56,8 @@ pub struct ClusterView {
     pub clock_trouble: Option<String>,
     /// The leaf gateways that may link with this replica.
     pub leaves: BTreeMap<ReplicaId, LeafView>,
-    /// The relay tree that the binary feed is sent by, if there is one.
-    pub tree: Option<TreeView>,
+    /// The relay trees that the binary feed is sent by, if there are any.
+    pub trees: Vec<TreeView>,
 }
 
 /// A leaf gateway, from here.
@@ -90,6 +90,34 @@ pub struct TreeView {
     pub asked: u64,
     /// Requests that were not answered because their source asked too often.
     pub asked_too_often: u64,
+    /// The view by which packets go, and relays that are out of it: the relays of all layers are numbered from 0 on.
+    pub epoch: u16,
+    /// Likewise.
+    pub out: Vec<u32>,
+    /// What the nodes said when they were asked last, by layer and place: of the receivers, those that answer such questions. Empty before
+    /// the first round of questions.
+    pub nodes: Arc<Vec<Vec<Option<NodeFigures>>>>,
+}
+
+/// What came to a node of the tree since it began, and how long its packets were under way lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeFigures {
+    /// First copies of packets.
+    pub packets: u64,
+    /// Of these, those that came by a hedge.
+    pub by_hedge: u64,
+    /// Further copies.
+    pub copies: u64,
+    /// Packets of which no copy came.
+    pub lost: u64,
+    /// Datagrams that its system did not take.
+    pub not_taken: u64,
+    /// Datagrams without the seal, of other trees, or that are no packet.
+    pub refused: u64,
+    /// From the sender to there, by the clocks of both machines: the median of the last packets.
+    pub transit_ns_p50: u64,
+    /// The same, percentile 99.
+    pub transit_ns_p99: u64,
 }
 
 /// A look at fair access at a replica.
@@ -166,7 +194,7 @@ impl ClusterStatus {
             release: None,
             clock_trouble: None,
             leaves: BTreeMap::new(),
-            tree: None,
+            trees: Vec::new(),
         };
         Self { me, inner: Arc::new(Mutex::new(view)) }
     }
@@ -277,8 +305,8 @@ impl ClusterStatus {
     }
 
     /// What the sender of the binary feed shows.
-    pub fn set_tree(&self, tree: Option<TreeView>) {
-        self.lock().tree = tree;
+    pub fn set_trees(&self, trees: Vec<TreeView>) {
+        self.lock().trees = trees;
     }
 
     /// Where participants reach this replica, where the configuration does not say.

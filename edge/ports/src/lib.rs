@@ -38,9 +38,12 @@ mod visits;
 
 pub use account::{AccountPart, AccountPush, AccountWatch, OrderUpdate, balances};
 pub use account_fee::fee_in_units;
-pub use batches::{BatchLook, BatchPush, DemandCurve, TransactionStage, batch_look, demand_curve, transaction_outcomes};
+pub use batches::{
+    BatchLook, BatchPush, DemandCurve, PRICE_DIGITS, TransactionStage, batch_look, demand_curve, float, significant,
+    transaction_outcomes, whole,
+};
 pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog, batch_name};
-pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, PeerView, TreeView};
+pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, TreeView};
 pub use doorbell::Doorbell;
 pub use feed::{
     BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, Publication, Push, Shared, Subscription, TickerPush,

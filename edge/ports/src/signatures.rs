@@ -213,7 +213,9 @@ fn judge(verifier: Option<&Verifier>, known: &Known, jobs: Vec<Job>, threads: No
             let has_key = known.keys.key(transaction.account).is_some();
             match (holds.next(), &transaction.operation) {
                 // An account with such a key could never do anything.
-                (Some(true), BatchOperation::CreateAccount(key)) if check_key(key).is_err() => Err(RejectReason::Malformed),
+                (Some(true), BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key)) if check_key(key).is_err() => {
+                    Err(RejectReason::Malformed)
+                }
                 (Some(true), _) => Ok(()),
                 (Some(false) | None, _) if has_key => Err(RejectReason::SignatureInvalid),
                 (Some(false) | None, _) => Err(RejectReason::NoTransactionKey),

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use walras_feed::channel::{TREES_MAX, Trees};
+use walras_relay::live::TREE_NUMBER_MAX;
 use walras_relay::packet::TreeKey;
 use walras_relay::relay::{Relay, RelaySettings};
 use walras_relay::tree::{HEDGE_MAX, Tree, TreeError};
@@ -49,6 +51,32 @@ pub enum LayoutError {
         /// What it says.
         hedge: u32,
     },
+    /// Too many trees.
+    #[error("{path}: {trees} trees are too many: a venue spreads its markets over {TREES_MAX} at most")]
+    Trees {
+        /// The file.
+        path: PathBuf,
+        /// How many it has.
+        trees: usize,
+    },
+    /// There is no number for the last tree.
+    #[error("{path}: tree: numbers of trees go up to {TREE_NUMBER_MAX}, and parallel ones have the next: choose a smaller one")]
+    Number {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Not all receivers are in all trees.
+    #[error(
+        "{path}: one tree has {receivers} receivers, another one {other}: each receiver has an address of its own in every tree, at the same place"
+    )]
+    Receivers {
+        /// The file.
+        path: PathBuf,
+        /// Of the first tree.
+        receivers: usize,
+        /// Of another one.
+        other: usize,
+    },
     /// The key is none.
     #[error("{path}: a tree's key is one line of 64 hexadecimal digits: make one with `openssl rand -hex 32`")]
     Key {
@@ -76,6 +104,16 @@ struct File {
     hedge: u32,
     key_file: PathBuf,
     layers: Vec<Vec<SocketAddr>>,
+    /// Further trees, by which other markets travel.
+    #[serde(default)]
+    parallel: Vec<ParallelFile>,
+}
+
+/// A further tree of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParallelFile {
+    layers: Vec<Vec<SocketAddr>>,
 }
 
 /// A tree with its addresses and its key.
@@ -91,30 +129,57 @@ pub struct Layout {
     pub layers: Vec<Vec<SocketAddr>>,
     /// Its key.
     pub key: TreeKey,
+    /// How many trees the file has: the markets are spread over them.
+    pub trees: Trees,
+    /// Which of them this is, from 0.
+    pub index: u32,
 }
 
 impl Layout {
-    /// Reads a file, and that of the key which it names, relative to it.
+    /// Reads a file, and that of the key which it names, relative to it: the first tree of it.
     pub fn read(path: &Path) -> Result<Self, LayoutError> {
+        Self::read_all(path).map(|mut all| all.swap_remove(0))
+    }
+
+    /// Reads a file likewise: all its trees, one at least. They share the key and have numbers one after the other.
+    pub fn read_all(path: &Path) -> Result<Vec<Self>, LayoutError> {
         let file: File =
             toml::from_str(&read(path)?).map_err(|error| LayoutError::Parse { path: path.into(), detail: error.to_string() })?;
-        let File { tree: tree_number, hedge, key_file, layers } = file;
+        let File { tree: first_number, hedge, key_file, layers, parallel } = file;
+        let layers: Vec<_> = [layers].into_iter().chain(parallel.into_iter().map(|tree| tree.layers)).collect();
+        let trees = u32::try_from(layers.len()).ok().and_then(Trees::new);
+        let trees = trees.ok_or_else(|| LayoutError::Trees { path: path.into(), trees: layers.len() })?;
+        if first_number.checked_add(trees.count() - 1).is_none_or(|last| last > TREE_NUMBER_MAX) {
+            return Err(LayoutError::Number { path: path.into() });
+        }
+        let receivers = layers[0].last().map_or(0, Vec::len);
+        if let Some(other) = layers.iter().map(|layers| layers.last().map_or(0, Vec::len)).find(|count| *count != receivers) {
+            return Err(LayoutError::Receivers { path: path.into(), receivers, other });
+        }
         if hedge > HEDGE_MAX {
             return Err(LayoutError::Hedge { path: path.into(), hedge });
         }
-        let widths = layers.iter().map(|layer| u32::try_from(layer.len()).unwrap_or(u32::MAX)).collect();
-        let tree = Tree::of_layers(widths).map_err(|source| LayoutError::Shape { path: path.into(), source })?;
         let key_file = path.parent().map_or(key_file.clone(), |folder| folder.join(&key_file));
         let key = key_of(&read(&key_file)?).ok_or(LayoutError::Key { path: key_file })?;
-        Ok(Self { tree_number, hedge, tree, layers, key })
+        let one = |(index, layers): (u32, Vec<Vec<SocketAddr>>)| {
+            let widths = layers.iter().map(|layer| u32::try_from(layer.len()).unwrap_or(u32::MAX)).collect();
+            let tree = Tree::of_layers(widths).map_err(|source| LayoutError::Shape { path: path.into(), source })?;
+            Ok(Self { tree_number: first_number + index, hedge, tree, layers, key: key.clone(), trees, index })
+        };
+        (0..).zip(layers).map(one).collect()
     }
 
-    /// The relay at a place, its address, and those of the next layer.
-    pub fn relay(&self, layer: usize, place: u32) -> Result<(Relay, SocketAddr, &[SocketAddr]), LayoutError> {
+    /// The addresses of all nodes, by number.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<SocketAddr> {
+        self.layers.iter().flatten().copied().collect()
+    }
+
+    /// The relay at a place, and its address.
+    pub fn relay(&self, layer: usize, place: u32) -> Result<(Relay, SocketAddr), LayoutError> {
         let listed = self.layers.get(layer).map_or(0, Vec::len);
-        let (Some(address), Some(next)) =
-            (self.layers.get(layer).and_then(|nodes| nodes.get(place as usize)), self.layers.get(layer + 1))
-        else {
+        let is_relay = layer + 1 < self.layers.len();
+        let Some(address) = self.layers.get(layer).filter(|_| is_relay).and_then(|nodes| nodes.get(place as usize)) else {
             return Err(LayoutError::NoRelay { layer, place, listed });
         };
         let settings = RelaySettings {
@@ -125,7 +190,7 @@ impl Layout {
             packets_remembered: PACKETS_REMEMBERED,
             channels_max: CHANNELS_MAX,
         };
-        Ok((Relay::new(self.tree.clone(), settings), *address, next))
+        Ok((Relay::new(self.tree.clone(), settings), *address))
     }
 }
 
@@ -166,12 +231,37 @@ mod tests {
         let (_folder, layout) = written(SOUND, &format!("{}\n", "0a".repeat(32)));
         let layout = layout.unwrap();
         assert_eq!((layout.tree_number, layout.hedge, layout.tree.layers()), (1, 1, &[1, 2][..]));
-        let (_, address, next) = layout.relay(0, 0).unwrap();
-        assert_eq!((address.port(), next.len()), (1, 2));
+        let (relay, address) = layout.relay(0, 0).unwrap();
+        assert_eq!((address.port(), relay.number(), layout.nodes().len()), (1, 0, 3));
         for (layer, place, listed) in [(0, 1, 1), (1, 0, 2), (2, 0, 0)] {
             let error = layout.relay(layer, place).unwrap_err().to_string();
             assert!(error.contains(&format!("lists {listed} there")), "{error}");
         }
+    }
+
+    #[test]
+    fn parallel_trees_have_the_next_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tree.toml");
+        let parallel = "[[parallel]]\nlayers = [[\"127.0.0.1:4\", \"127.0.0.1:5\"]]\n";
+        std::fs::write(&path, format!("{SOUND}{parallel}{parallel}")).unwrap();
+        std::fs::write(folder.path().join("tree.key"), "0a".repeat(32)).unwrap();
+        let all = Layout::read_all(&path).unwrap();
+        let shapes: Vec<_> = all.iter().map(|one| (one.tree_number, one.index, one.trees.count(), one.tree.layers())).collect();
+        assert_eq!(shapes, [(1, 0, 3, &[1, 2][..]), (2, 1, 3, &[2]), (3, 2, 3, &[2])]);
+        assert_eq!(Layout::read(&path).unwrap().layers, all[0].layers);
+        for (more, says) in [
+            ("[[parallel]]\nlayers = [[\"127.0.0.1:4\"]]\n", "one tree has 2 receivers, another one 1"),
+            ("[[parallel]]\nlayers = [[\"127.0.0.1:4\"], []]\n", "2 receivers, another one 0"),
+            ("[[parallel]]\ntree = 4\n", "tree"),
+            (&parallel.repeat(64), "65 trees are too many"),
+        ] {
+            std::fs::write(&path, format!("{SOUND}{more}")).unwrap();
+            let error = Layout::read_all(&path).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        std::fs::write(&path, SOUND.replace("tree = 1", "tree = 65536")).unwrap();
+        assert!(Layout::read_all(&path).unwrap_err().to_string().contains("choose a smaller one"));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //!   kernel can, packets of one size to one child are one datagram that it cuts, and small datagrams come joined.
 //! - [`Layout`]: the file that says who stands where.
 //! - [`RelayNode`], [`SenderNode`], [`Leaf`], [`RewindNode`]: the nodes.
+//! - [`KeeperNode`]: the sender's end of taking relays out and in again.
+//! - [`Lookout`]: asks all of them what came to them.
 //!
 //! *Deliberately absent*: who stands where, and what to do with a packet (`walras-relay`); what packets say (`walras-feed`); holding
 //! packets until their release time.
@@ -17,17 +19,21 @@
 //!
 //! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527; `udp(7)`, `UDP_SEGMENT` and `UDP_GRO`.
 
+mod keeper_node;
 mod layout;
 mod leaf;
+mod look;
 mod outlet_node;
 mod relay_node;
 mod rewind;
 mod sender_node;
 pub mod socket;
 
+pub use keeper_node::KeeperNode;
 pub use layout::{Layout, LayoutError};
 pub use leaf::Leaf;
+pub use look::Lookout;
 pub use outlet_node::OutletNode;
-pub use relay_node::{NodeCounts, RelayNode, ask_relay};
+pub use relay_node::{NodeCounts, RelayNode};
 pub use rewind::{AskRate, RewindCounts, RewindNode};
 pub use sender_node::SenderNode;

@@ -2,12 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use walras_feed::control::{Control, RelayFigures};
-use walras_relay::packet::{Packet, PacketError, TreeKey};
+use walras_relay::keeping::Keeping;
+use walras_relay::live::{Views, split};
+use walras_relay::packet::{Header, Packet, PacketError, TreeKey};
 use walras_relay::relay::{Arrival, Relay};
+use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
 
+use crate::look::{self, Looks, now_ns};
 use crate::socket::{Outgoing, Received, Socket};
 
 /// What came to a node.
@@ -36,79 +40,63 @@ impl NodeCounts {
     }
 }
 
-/// Packets whose time under way is kept.
-const TRANSITS: usize = 1_024;
-/// Answers in a second at most. Who has no key cannot ask, but can send a question again that he has seen.
-const ANSWERS_PER_S: u32 = 100;
-const SECOND_NS: u64 = 1_000_000_000;
-
-/// How long the last packets were under way, and how often somebody asked.
-#[derive(Debug)]
-struct Looks {
-    /// In turn.
-    transits_ns: Box<[u64]>,
-    count: usize,
-    /// The second that is counted, and answers in it.
-    second: u64,
-    answers: u32,
-}
-
-impl Looks {
-    fn new() -> Self {
-        Self { transits_ns: vec![0; TRANSITS].into(), count: 0, second: 0, answers: 0 }
-    }
-
-    fn add(&mut self, transit_ns: u64) {
-        self.transits_ns[self.count % TRANSITS] = transit_ns;
-        self.count += 1;
-    }
-
-    fn may_answer(&mut self, now_ns: u64) -> bool {
-        let second = now_ns / SECOND_NS;
-        if second != self.second {
-            (self.second, self.answers) = (second, 0);
-        }
-        self.answers += 1;
-        self.answers <= ANSWERS_PER_S
-    }
-
-    /// The median and percentile 99.
-    fn percentiles(&self) -> [u64; 2] {
-        let mut sorted = self.transits_ns[..self.count.min(TRANSITS)].to_vec();
-        sorted.sort_unstable();
-        [50, 99].map(|percent| sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0))
-    }
-}
-
 /// One relay of a tree.
 #[derive(Debug)]
 pub struct RelayNode {
     socket: Socket,
     relay: Relay,
-    tree: u32,
+    /// Its number.
+    me: u32,
     key: TreeKey,
-    /// The layer above, by place; empty where it is not known, or is the sender.
-    above: Vec<SocketAddr>,
+    /// All nodes of the tree, by number.
+    nodes: Vec<SocketAddr>,
     received: Received,
     outgoing: Outgoing,
     children: Vec<u32>,
     counts: NodeCounts,
     looks: Looks,
+    views: Views,
+    watch: Watch,
+    /// Who sent the newest view, with its version.
+    sender: Option<(SocketAddr, u64)>,
+    begun: Instant,
+    effects: Vec<WatchEffect>,
 }
 
-impl RelayNode {
-    /// A relay whose next layer has these addresses, by place.
-    #[must_use]
-    pub fn new(socket: Socket, relay: Relay, key: TreeKey, next_layer: &[SocketAddr]) -> Self {
-        let (received, outgoing) = (Received::by(&socket), Outgoing::to(next_layer, &socket));
-        let (above, children, counts, tree) = (Vec::new(), Vec::new(), NodeCounts::default(), relay.tree_number());
-        Self { socket, relay, tree, key, above, received, outgoing, children, counts, looks: Looks::new() }
-    }
+/// What is to be done once the packets of a step are passed on.
+#[derive(Debug, Default)]
+struct Asked {
+    look: Option<(u64, SocketAddr)>,
+    keeping: Vec<(Keeping, SocketAddr)>,
+}
 
-    /// The same, which tells hedges apart by the addresses of the layer above, by place.
+/// Messages about the tree that one step answers, of all that came together.
+const KEEPING_MAX: usize = 64;
+
+impl RelayNode {
+    /// A relay of a tree whose nodes have these addresses, by number. Its socket should wait for some milliseconds at most: between its
+    /// waits the relay watches its sibling. `seed` is random, so that no answer to an earlier process counts.
     #[must_use]
-    pub fn below(self, above: &[SocketAddr]) -> Self {
-        Self { above: above.to_vec(), ..self }
+    pub fn new(socket: Socket, relay: Relay, key: TreeKey, nodes: &[SocketAddr], seed: u64) -> Self {
+        let (received, outgoing) = (Received::by(&socket), Outgoing::to(nodes, &socket));
+        let (me, views) = (relay.number(), Views::new(relay.tree()));
+        Self {
+            socket,
+            relay,
+            me,
+            key,
+            nodes: nodes.to_vec(),
+            received,
+            outgoing,
+            children: Vec::new(),
+            counts: NodeCounts::default(),
+            looks: Looks::new(),
+            views,
+            watch: Watch::new(me, WatchSettings::default(), seed),
+            sender: None,
+            begun: Instant::now(),
+            effects: Vec::new(),
+        }
     }
 
     /// What came so far.
@@ -132,87 +120,103 @@ impl RelayNode {
         RelayFigures { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99 }
     }
 
-    /// Waits until something comes, as long as the socket may wait, and passes it on. How many packets came.
+    /// Waits until something comes, as long as the socket may wait, passes it on, and watches its sibling. How many packets came.
     pub fn step(&mut self) -> io::Result<usize> {
-        let Self { socket, relay, key, above, received, outgoing, children, counts, looks, .. } = self;
-        let count = received.receive(socket)?;
+        let count = self.received.receive(&self.socket)?;
         // One look at the clock for all that came together.
         let now_ns = if count > 0 { now_ns() } else { 0 };
-        let mut asked = None;
-        for (number, bytes) in (0..).zip(received.packets()) {
-            match Packet::decode(bytes, key) {
-                Ok(packet) => match relay.packet(packet.header(), children) {
-                    Arrival::First => {
-                        counts.first += 1;
-                        looks.add(now_ns.saturating_sub(packet.header().sent_ns));
-                        let own = relay.own_parent(packet.header().packet).and_then(|parent| above.get(parent as usize));
-                        counts.hedged += u64::from(own.is_some() && own != received.source(number as usize).as_ref());
-                        children.drain(..).for_each(|child| outgoing.add(child, number));
-                    }
-                    Arrival::Copy | Arrival::TooOld => counts.copies += 1,
-                    Arrival::NotOurs => match Control::decode(&packet) {
-                        Some(Control::Look { question }) => asked = received.source(number as usize).map(|from| (question, from)),
-                        Some(Control::Ask(_) | Control::GoneBefore { .. } | Control::Figures { .. }) | None => counts.others += 1,
-                    },
-                },
-                Err(error) => counts.refused(error),
-            }
-        }
+        let mut asked = Asked::default();
+        self.pass_on(now_ns, &mut asked);
+        let Self { socket, outgoing, received, .. } = self;
         outgoing.flush(socket, |number| received.packet(number as usize))?;
-        if let Some((question, to)) = asked
+        if let Some((question, to)) = asked.look
             && self.looks.may_answer(now_ns)
         {
-            self.answer(question, now_ns, to);
+            look::answer(&self.socket, (self.relay.tree_number(), &self.key), (question, self.figures()), (now_ns, to));
         }
+        self.keep(asked.keeping);
         Ok(count)
     }
 
-    fn answer(&self, question: u64, now_ns: u64, to: SocketAddr) {
-        let mut bytes = Vec::new();
-        Control::Figures { question, figures: self.figures() }.encode(self.tree, now_ns, &self.key, &mut bytes);
-        // Who asked and is gone asks again.
-        let _ = self.socket.send_to(&bytes, to);
-    }
-}
-
-fn now_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// Asks a relay for its figures; `None` where it does not answer in the time that the socket may wait.
-pub fn ask_relay(
-    socket: &Socket,
-    layout_tree: u32,
-    key: &TreeKey,
-    relay: SocketAddr,
-    question: u64,
-) -> io::Result<Option<RelayFigures>> {
-    let mut bytes = Vec::new();
-    Control::Look { question }.encode(layout_tree, now_ns(), key, &mut bytes);
-    socket.send_to(&bytes, relay)?;
-    let mut buffer = [0; walras_relay::packet::PACKET_BYTES_MAX];
-    // What came late to an earlier question is passed over.
-    while let Some((bytes, from)) = socket.receive_from(&mut buffer)? {
-        let said = Packet::decode(bytes, key).ok().and_then(|packet| Control::decode(&packet));
-        if let (Some(Control::Figures { question: of, figures }), true) = (said, from == relay)
-            && of == question
-        {
-            return Ok(Some(figures));
+    /// Gives the first copy of each packet to those below.
+    fn pass_on(&mut self, now_ns: u64, asked: &mut Asked) {
+        let Self { relay, me, key, nodes, received, outgoing, children, counts, looks, views, .. } = self;
+        let hedge = relay.hedge();
+        for (number, bytes) in (0..).zip(received.packets()) {
+            let packet = match Packet::decode(bytes, key) {
+                Ok(packet) => packet,
+                Err(error) => {
+                    counts.refused(error);
+                    continue;
+                }
+            };
+            let header = packet.header();
+            let (tree, epoch) = split(header.tree);
+            match relay.arrives(&Header { tree, ..*header }) {
+                Arrival::First => {
+                    counts.first += 1;
+                    looks.add(now_ns.saturating_sub(header.sent_ns));
+                    let live = views.of(epoch);
+                    let own = live.own_parent(*me, header.packet, hedge).and_then(|parent| nodes.get(parent as usize));
+                    counts.hedged += u64::from(own.is_some() && own != received.source(number as usize).as_ref());
+                    live.children(Some(*me), header.packet, hedge, children);
+                    children.drain(..).for_each(|child| outgoing.add(child, number));
+                }
+                Arrival::Copy | Arrival::TooOld => counts.copies += 1,
+                Arrival::NotOurs => match (received.source(number as usize), Control::decode(&packet), Keeping::decode(&packet)) {
+                    (from, Some(Control::Look { question }), _) => asked.look = from.map(|from| (question, from)),
+                    (Some(from), _, Some(keeping)) if asked.keeping.len() < KEEPING_MAX => asked.keeping.push((keeping, from)),
+                    _ => counts.others += 1,
+                },
+            }
         }
     }
-    Ok(None)
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Answers what concerns the tree, and watches.
+    fn keep(&mut self, came: Vec<(Keeping, SocketAddr)>) {
+        let elapsed_ns = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        for (keeping, from) in came {
+            match keeping {
+                Keeping::Ping { question } => self.say(&Keeping::Pong { question }, from),
+                Keeping::Pong { question } => self.watch.on_pong(elapsed_ns, question),
+                Keeping::View { version, epoch, out } => {
+                    if self.views.take(version, epoch, &out) {
+                        if self.sender.is_none_or(|(_, newest)| version >= newest) {
+                            self.sender = Some((from, version));
+                        }
+                        self.watch.set_view(elapsed_ns, self.views.newest());
+                        self.say(&Keeping::Taken { node: self.me, version }, from);
+                    }
+                }
+                Keeping::Taken { .. } | Keeping::Silent { .. } => self.counts.others += 1,
+            }
+        }
+        if elapsed_ns < self.watch.wake_ns() {
+            return;
+        }
+        let mut effects = std::mem::take(&mut self.effects);
+        self.watch.on_timer(elapsed_ns, &mut effects);
+        for effect in effects.drain(..) {
+            match effect {
+                WatchEffect::Ping { node, question } => {
+                    if let Some(to) = self.nodes.get(node as usize) {
+                        self.say(&Keeping::Ping { question }, *to);
+                    }
+                }
+                WatchEffect::Report { node } => {
+                    if let Some((to, version)) = self.sender {
+                        self.say(&Keeping::Silent { node, version }, to);
+                    }
+                }
+            }
+        }
+        self.effects = effects;
+    }
 
-    #[test]
-    fn who_asks_too_often_is_not_answered() {
-        let mut looks = Looks::new();
-        let answered = |looks: &mut Looks, now_ns| (0..300).filter(|_| looks.may_answer(now_ns)).count();
-        assert_eq!((answered(&mut looks, 5), answered(&mut looks, SECOND_NS)), (100, 100));
-        (1..=2_000).for_each(|ns| looks.add(ns));
-        assert_eq!(looks.percentiles(), [977 + 512, 977 + 1_013], "of the last 1,024");
+    fn say(&self, keeping: &Keeping, to: SocketAddr) {
+        let mut bytes = Vec::new();
+        keeping.encode(self.relay.tree_number(), now_ns(), &self.key, &mut bytes);
+        // Who is gone is not there: that is what is asked.
+        let _ = self.socket.send_to(&bytes, to);
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use walras_feed::sender::Packets;
+use walras_relay::live::Live;
 use walras_relay::tree::Tree;
 
 use crate::socket::{Outgoing, Socket};
@@ -12,17 +13,24 @@ use crate::socket::{Outgoing, Socket};
 #[derive(Debug)]
 pub struct SenderNode {
     socket: Socket,
-    tree: Tree,
+    live: Live,
     hedge: u32,
     outgoing: Outgoing,
+    /// Empty.
+    children: Vec<u32>,
 }
 
 impl SenderNode {
-    /// A sender whose first layer has these addresses, by place.
+    /// A sender of a tree whose nodes have these addresses, by number. As long as no relay is out, those of the first layer will do.
     #[must_use]
-    pub fn new(socket: Socket, tree: Tree, hedge: u32, first_layer: &[SocketAddr]) -> Self {
-        let outgoing = Outgoing::to(first_layer, &socket);
-        Self { socket, tree, hedge, outgoing }
+    pub fn new(socket: Socket, tree: &Tree, hedge: u32, nodes: &[SocketAddr]) -> Self {
+        let outgoing = Outgoing::to(nodes, &socket);
+        Self { socket, live: Live::all(tree), hedge, outgoing, children: Vec::new() }
+    }
+
+    /// Later packets go by this view, and name it.
+    pub fn set_live(&mut self, live: Live) {
+        self.live = live;
     }
 
     /// Packets that the system did not take.
@@ -33,9 +41,10 @@ impl SenderNode {
 
     /// Sends packets, each to the nodes of the first layer that its number says.
     pub fn send(&mut self, packets: &Packets) -> io::Result<()> {
-        let Self { socket, tree, hedge, outgoing } = self;
+        let Self { socket, live, hedge, outgoing, children } = self;
         for (number, (header, _)) in (0..).zip(packets.iter()) {
-            tree.children(0, 0, header.packet, *hedge).for_each(|child| outgoing.add(child, number));
+            live.children(None, header.packet, *hedge, children);
+            children.drain(..).for_each(|child| outgoing.add(child, number));
         }
         outgoing.flush(socket, |number| packets.bytes(number as usize))
     }

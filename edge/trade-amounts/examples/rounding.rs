@@ -4,7 +4,7 @@
 //! lower bounds, how many pairs sell less than they should, how many markets lost an asset, repair steps per market, and the share of the
 //! planned value that was given up at worst and in the mean.
 
-use walras_clearing::{LowerBounds, Rules, verify};
+use walras_clearing::{Edition, LowerBounds, Rules, verify};
 use walras_trade_amounts::synthetic::market_near_equilibrium;
 use walras_trade_amounts::{AmountsFinder, Proposed, Relaxed, propose};
 use walras_types::{Commission, Mu};
@@ -24,6 +24,7 @@ fn main() {
 
 fn row(node_count: u16, offer_count: u64, eps: u8, unit_worth: i32, trials: u64) {
     let rules = Rules {
+        edition: Edition::NEWEST,
         commission: Commission::new(eps).unwrap_or(Commission::NONE),
         mu: Mu::new(10).expect("within 1 and 30"),
         lower_bounds: LowerBounds::BestEffort,

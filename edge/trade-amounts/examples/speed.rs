@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use walras_clearing::{LowerBounds, Rules, verify};
+use walras_clearing::{Edition, LowerBounds, Rules, verify};
 use walras_trade_amounts::synthetic::{bounds_near_equilibrium, market_near_equilibrium};
 use walras_trade_amounts::{
     AmountsFinder, Answer, CirculationSolver, Network, ValueArc, problem_text, propose, solve_linear_program,
@@ -37,7 +37,12 @@ fn main() -> std::io::Result<()> {
 fn whole_amounts(node_count: u16, eps: u8) {
     let (market, prices) = market_near_equilibrium(node_count, 500_000, 10, -5, 1);
     let commission = Commission::new(eps).unwrap_or(Commission::NONE);
-    let rules = Rules { commission, mu: Mu::new(10).expect("within 1 and 30"), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules {
+        edition: Edition::NEWEST,
+        commission,
+        mu: Mu::new(10).expect("within 1 and 30"),
+        lower_bounds: LowerBounds::BestEffort,
+    };
     let mut finder = AmountsFinder::new();
     let (mut propose_us, mut verify_us) = (Vec::new(), Vec::new());
     for _ in 0..31 {

@@ -1,7 +1,8 @@
 //! From a batch market and prices to a proposal that the core accepts.
 
 use walras_clearing::{
-    BatchMarket, PairBook, PairTrade, Pool, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, honourable_bought, honourable_sold,
+    BatchMarket, Edition, PairBook, PairTrade, PartLimit, Pool, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, honourable_bought,
+    honourable_sold,
 };
 use walras_types::{Amount, BatchPrice, NetRate};
 
@@ -64,12 +65,14 @@ enum Trader<'m> {
     Sells {
         book: &'m PairBook,
         rate: NetRate,
+        edition: Edition,
         least: Amount,
         most: Amount,
     },
     Buys {
         book: &'m PairBook,
         rate: NetRate,
+        edition: Edition,
         most: Amount,
     },
     Pool {
@@ -102,11 +105,12 @@ fn traders<'m>(market: &'m BatchMarket, prices: &[Option<BatchPrice>], rules: &R
         let (sell, buy) = (book.pair().sell.index(), book.pair().buy.index());
         let Some((rate, less_mu)) = rates(sell, buy) else { continue };
         let highest = rate.highest_limit();
-        let most = book.sells().units_at_or_below(highest);
+        let edition = rules.edition;
+        let most = book.sells().units_holding(&rate, edition, Amount::MAX);
         let least = book.sells().units_at_or_below(less_mu.highest_limit().min(highest));
-        add(sell, buy, payable(&rate, least), payable(&rate, most), Trader::Sells { book, rate, least, most });
-        let most = book.buys().units_at_or_below(highest);
-        add(sell, buy, Amount::ZERO, sold_for(&rate, most), Trader::Buys { book, rate, most });
+        add(sell, buy, payable(&rate, least), payable(&rate, most), Trader::Sells { book, rate, edition, least, most });
+        let most = book.buys().units_holding(&rate, edition, Amount::MAX);
+        add(sell, buy, Amount::ZERO, sold_for(&rate, most), Trader::Buys { book, rate, edition, most });
     }
     for (index, pool) in (0..).map(PoolIndex).zip(market.pools()) {
         for side in [PoolSide::First, PoolSide::Second] {
@@ -147,30 +151,30 @@ impl Fills for Behind<'_> {
             Trader::Sells { rate, least, most, .. } if sold_max == most || sold_max == least => {
                 rate.bought_down(sold_max).map_or_else(LaneFill::default, |bought| LaneFill { sold: sold_max, bought })
             }
-            Trader::Sells { book, rate, .. } => sells_at_most(book, &rate, sold_max),
-            Trader::Buys { book, rate, most } => buys_at_most(book, &rate, most, sold_max),
+            Trader::Sells { book, rate, edition, .. } => sells_at_most(book, &rate, edition, sold_max),
+            Trader::Buys { book, rate, edition, most } => buys_at_most(book, &rate, edition, most, sold_max),
             Trader::Pool { pool, side, rate, .. } => pool_at_most(pool, side, &rate, sold_max),
         }
     }
 }
 
-fn sells_at_most(book: &PairBook, rate: &NetRate, sold_max: Amount) -> LaneFill {
+fn sells_at_most(book: &PairBook, rate: &NetRate, edition: Edition, sold_max: Amount) -> LaneFill {
     let sells = book.sells();
     let Some(split) = sells.split(sold_max) else { return LaneFill::default() };
     let part = match sells.as_slice().get(split.full_count) {
-        Some(offer) if !split.part.is_zero() => honourable_sold(offer.key().limit, rate, split.part),
+        Some(offer) if !split.part.is_zero() => honourable_sold(PartLimit::of(offer, edition), rate, split.part),
         _ => Amount::ZERO,
     };
     let sold = sells.units_of_first(split.full_count).checked_add(part).unwrap_or(sold_max);
     rate.bought_down(sold).map_or_else(LaneFill::default, |bought| LaneFill { sold, bought })
 }
 
-fn buys_at_most(book: &PairBook, rate: &NetRate, most: Amount, sold_max: Amount) -> LaneFill {
+fn buys_at_most(book: &PairBook, rate: &NetRate, edition: Edition, most: Amount, sold_max: Amount) -> LaneFill {
     let buys = book.buys();
     let wanted = rate.bought_down(sold_max).unwrap_or(Amount::MAX).min(most);
     let Some(split) = buys.split(wanted) else { return LaneFill::default() };
     let part = match buys.as_slice().get(split.full_count) {
-        Some(offer) if !split.part.is_zero() => honourable_bought(offer.key().limit, rate, split.part),
+        Some(offer) if !split.part.is_zero() => honourable_bought(PartLimit::of(offer, edition), rate, split.part),
         _ => Amount::ZERO,
     };
     let bought = buys.units_of_first(split.full_count).checked_add(part).unwrap_or(wanted);

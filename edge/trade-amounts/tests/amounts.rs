@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use proptest::prelude::*;
-use walras_clearing::{LowerBounds, Rules, verify};
+use walras_clearing::{Edition, LowerBounds, Rules, verify};
 use walras_trade_amounts::limits::NODE_COUNT_MAX;
 use walras_trade_amounts::synthetic::{bounds_near_equilibrium, market_near_equilibrium};
 use walras_trade_amounts::{
@@ -109,7 +109,8 @@ fn whole_units_cost_next_to_nothing_near_an_equilibrium() {
             for seed in 0..10 {
                 let (market, prices) = market_near_equilibrium(node_count, offer_count, 10, 0, seed);
                 let commission = Commission::new(eps).unwrap_or(Commission::NONE);
-                let rules = Rules { commission, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::Required };
+                let rules =
+                    Rules { edition: Edition::NEWEST, commission, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::Required };
                 let proposed = propose(&mut AmountsFinder::new(), &market, &prices, &rules);
                 let [part] = &proposed.amounts.parts[..] else { panic!("all pairs trade: one part") };
                 assert!(part.assets_removed.is_empty() && part.given_up as f64 <= 1e-6 * part.planned as f64, "{part:?}");
@@ -125,7 +126,13 @@ fn whole_units_cost_next_to_nothing_near_an_equilibrium() {
 /// Where an offer is one unit and units are worth up to a million times each other, hardly anything balances. It ends, and in order.
 #[test]
 fn coarse_units_end_in_an_accepted_proposal() {
-    let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules {
+        // By exact limits all of these balance.
+        edition: Edition::First,
+        commission: Commission::NONE,
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+    };
     let mut removed_count = 0;
     for seed in 0..60 {
         let (market, prices) = market_near_equilibrium(20, 2_000, 10, 20, seed);
@@ -186,7 +193,12 @@ fn too_many_assets_in_one_part() {
 #[test]
 fn the_search_ends_when_the_clock_says_so() {
     let (market, prices) = market_near_equilibrium(12, 2_000, 10, 0, 1);
-    let rules = Rules { commission: Commission::new(15).unwrap(), mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules {
+        edition: Edition::NEWEST,
+        commission: Commission::new(15).unwrap(),
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+    };
     let looks = Cell::new(0_u32);
     let clock = |strikes_at: u32| {
         looks.set(0);

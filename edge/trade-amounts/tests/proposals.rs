@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Proposal, Rules, Verified, verify,
+    AssetIndex, BatchMarket, BuyOffer, Edition, LowerBounds, Offer, OfferId, Pair, Pool, PoolRule, Proposal, Rules, Verified,
+    verify,
 };
 use walras_trade_amounts::{AmountsFinder, Proposed, Relaxed, propose};
 use walras_types::{Amount, BatchPrice, Commission, Mu};
@@ -42,6 +43,7 @@ fn valuation() -> impl Strategy<Value = Option<BatchPrice>> {
 fn rules() -> impl Strategy<Value = Rules> {
     let commission = prop_oneof![2 => Just(Commission::NONE), 3 => (1..=30_u8).prop_map(|k| Commission::new(k).unwrap())];
     (commission, 1..=30_u8).prop_map(|(commission, mu)| Rules {
+        edition: Edition::NEWEST,
         commission,
         mu: Mu::new(mu).unwrap(),
         lower_bounds: LowerBounds::BestEffort,
@@ -120,7 +122,7 @@ proptest! {
 
 /// Rules with this commission.
 fn with_commission(commission: Commission) -> Rules {
-    Rules { commission, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::Required }
+    Rules { edition: Edition::NEWEST, commission, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::Required }
 }
 
 fn sell(from: u16, to: u16, limit: f64, units: u64, id: u64) -> (Pair, Offer) {

@@ -37,11 +37,44 @@ pub struct ChannelId(u32);
 
 const MARKET_BITS: u32 = 24;
 const MARKET_MASK: u32 = (1 << MARKET_BITS) - 1;
-/// The market whose channel has the snapshots of all others in its view.
+/// The market whose channel has the snapshots of all others in its view that the first tree carries. Those of the next trees are before it.
 const SNAPSHOTS: u32 = MARKET_MASK;
+/// The least number of a channel of snapshots.
+const SNAPSHOTS_MIN: u32 = SNAPSHOTS - (TREES_MAX - 1);
+
+/// Parallel trees of a venue at most.
+pub const TREES_MAX: u32 = 64;
 
 // Every instrument has a channel.
-const _: () = assert!(walras_types::limits::INSTRUMENTS_MAX < SNAPSHOTS);
+const _: () = assert!(walras_types::limits::INSTRUMENTS_MAX < SNAPSHOTS_MIN);
+
+/// Parallel trees, over which the markets of a venue are spread: all packets of a market travel by one of them, so no relay carries all
+/// markets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trees(u32);
+
+impl Trees {
+    /// One tree for all.
+    pub const ONE: Self = Self(1);
+
+    /// So many; `None` for none and for too many.
+    #[must_use]
+    pub const fn new(count: u32) -> Option<Self> {
+        if count >= 1 && count <= TREES_MAX { Some(Self(count)) } else { None }
+    }
+
+    /// How many.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.0
+    }
+
+    /// The tree, from 0, by which a channel's packets travel: that of its market, modulo their number.
+    #[must_use]
+    pub const fn of(self, channel: ChannelId) -> u32 {
+        if channel.is_of_snapshots() { (SNAPSHOTS - channel.market()) % self.0 } else { channel.market() % self.0 }
+    }
+}
 
 impl ChannelId {
     /// An instrument's.
@@ -50,7 +83,7 @@ impl ChannelId {
     /// In the view of batch markets, or for an instrument that no venue has.
     #[must_use]
     pub const fn instrument(view: View, instrument: InstrumentId) -> Self {
-        assert!(!matches!(view, View::Batches) && instrument.0 < SNAPSHOTS, "an instrument's view");
+        assert!(!matches!(view, View::Batches) && instrument.0 < SNAPSHOTS_MIN, "an instrument's view");
         Self(view.number() << MARKET_BITS | instrument.0)
     }
 
@@ -60,10 +93,16 @@ impl ChannelId {
         Self(View::Batches.number() << MARKET_BITS | market.0 as u32)
     }
 
-    /// That of all snapshots in a view.
+    /// That of all snapshots in a view, where there is one tree.
     #[must_use]
     pub const fn snapshots(view: View) -> Self {
         Self(view.number() << MARKET_BITS | SNAPSHOTS)
+    }
+
+    /// That of the snapshots of a channel.
+    #[must_use]
+    pub const fn snapshots_of(self, trees: Trees) -> Self {
+        Self(self.view().number() << MARKET_BITS | (SNAPSHOTS - trees.of(self)))
     }
 
     /// Out of a packet.
@@ -98,7 +137,7 @@ impl ChannelId {
     /// Whether it has snapshots.
     #[must_use]
     pub const fn is_of_snapshots(self) -> bool {
-        self.0 & MARKET_MASK == SNAPSHOTS
+        self.0 & MARKET_MASK >= SNAPSHOTS_MIN
     }
 }
 
@@ -117,5 +156,26 @@ mod tests {
             assert_eq!(ChannelId::new(snapshots.get()), Some(snapshots));
         }
         assert_eq!((ChannelId::new(5), ChannelId::new(0x0500_0000)), (None, None));
+    }
+
+    #[test]
+    fn markets_are_spread_over_trees_and_their_snapshots_travel_with_them() {
+        assert_eq!((Trees::new(0), Trees::new(TREES_MAX + 1)), (None, None));
+        for count in [1, 2, 7, TREES_MAX] {
+            let trees = Trees::new(count).unwrap();
+            let mut markets = vec![0; count as usize];
+            for market in 0..10 * count {
+                for view in View::BOOKS {
+                    let channel = ChannelId::instrument(view, InstrumentId(market));
+                    let snapshots = channel.snapshots_of(trees);
+                    assert!(snapshots.is_of_snapshots() && snapshots.view() == view, "{channel:?}");
+                    assert_eq!(trees.of(snapshots), trees.of(channel));
+                    markets[trees.of(channel) as usize] += 1;
+                }
+            }
+            assert!(markets.iter().all(|markets| *markets == 30), "evenly: {markets:?}");
+        }
+        let channel = ChannelId::instrument(View::Top, InstrumentId(5));
+        assert_eq!(channel.snapshots_of(Trees::ONE), ChannelId::snapshots(View::Top));
     }
 }

@@ -11,19 +11,23 @@
 use std::collections::BTreeMap;
 
 use walras_fair_access::release::{Hold, HoldCounts, HoldSettings, Refused};
+use walras_relay::live::split;
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::{Message, Request};
 use walras_relay::relay::{Arrival, Relay, RelaySettings};
 use walras_relay::rewinder::{Answer, Rewinder};
 use walras_relay::tree::Tree;
 
+use crate::channel::Trees;
 use crate::sender::Packets;
 
 /// What a gateway's outlet is set to.
 #[derive(Clone, Debug)]
 pub struct OutletSettings {
-    /// The venue's tree, by which packets come.
+    /// The first of the venue's trees, by which packets come; the others have the next numbers.
     pub tree: u32,
+    /// How many of them there are.
+    pub trees: Trees,
     /// The gateway's own, by which they go on.
     pub own_tree: u32,
     /// Seals what goes on.
@@ -78,7 +82,11 @@ impl Outlet {
     /// It is not held, and never released: readers have a gap.
     pub fn packet(&mut self, now_ns: u64, packet: &Packet<'_>) -> Result<Arrival, Refused> {
         let header = *packet.header();
-        let arrival = self.seen.packet(&header, &mut self.children);
+        // Each channel travels by one of the trees, so a packet's number says all the same which it is.
+        let (number, _) = split(header.tree);
+        let is_by_ours = number.wrapping_sub(self.settings.tree) < self.settings.trees.count();
+        let tree = if is_by_ours { self.settings.tree } else { number };
+        let arrival = self.seen.packet(&Header { tree, ..header }, &mut self.children);
         if arrival == Arrival::First {
             let messages = packet.messages().map(|(_, bytes)| bytes.into()).collect();
             self.hold.push(now_ns, header.release_ns, Held { header, messages })?;
@@ -152,6 +160,7 @@ mod tests {
     fn outlet() -> Outlet {
         Outlet::new(OutletSettings {
             tree: TREE,
+            trees: Trees::ONE,
             own_tree: OWN,
             key: keys()[1].clone(),
             packets_remembered: 64,

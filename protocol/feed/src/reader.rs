@@ -5,7 +5,7 @@ use walras_relay::packet::Packet;
 use walras_relay::reader::{Message as Numbered, Reader, ReaderCounts, ReaderSettings, Request};
 
 use crate::book::{Book, BookError};
-use crate::channel::ChannelId;
+use crate::channel::{ChannelId, Trees};
 use crate::message::{DecodeError, Head, Message};
 
 /// Why a copy had to be given up: its sender errs, or runs another version. A snapshot follows.
@@ -32,6 +32,8 @@ struct Building {
 #[derive(Debug)]
 pub struct MarketReader {
     channel: ChannelId,
+    /// The channel of its snapshots.
+    snapshot_channel: ChannelId,
     settings: ReaderSettings,
     messages: Reader,
     snapshots: Reader,
@@ -54,8 +56,17 @@ impl MarketReader {
     }
 
     fn over(channel: ChannelId, settings: ReaderSettings, messages: Reader) -> Self {
-        let (snapshots, book) = (snapshot_reader(channel, settings), Book::new(channel));
-        Self { channel, settings, messages, snapshots, building: None, book, error: None }
+        let snapshot_channel = channel.snapshots_of(Trees::ONE);
+        let (snapshots, book) = (snapshot_reader(snapshot_channel, settings), Book::new(channel));
+        Self { channel, snapshot_channel, settings, messages, snapshots, building: None, book, error: None }
+    }
+
+    /// The same, of a venue that has so many parallel trees: the reader is a receiver of the channel's tree.
+    #[must_use]
+    pub fn of_trees(mut self, trees: Trees) -> Self {
+        self.snapshot_channel = self.channel.snapshots_of(trees);
+        self.await_next_snapshot();
+        self
     }
 
     /// The channel.
@@ -98,7 +109,7 @@ impl MarketReader {
             messages.packet(now_ns, packet, |message| taken.take(&message, &mut seen));
             let error = taken.error;
             self.give_up(error);
-        } else if number == ChannelId::snapshots(self.channel.view()).get() && self.messages.needs_snapshot() {
+        } else if number == self.snapshot_channel.get() && self.messages.needs_snapshot() {
             self.snapshot_packet(now_ns, packet, &mut seen);
         }
     }
@@ -164,7 +175,7 @@ impl MarketReader {
     }
 
     fn await_next_snapshot(&mut self) {
-        (self.building, self.snapshots) = (None, snapshot_reader(self.channel, self.settings));
+        (self.building, self.snapshots) = (None, snapshot_reader(self.snapshot_channel, self.settings));
     }
 
     fn give_up(&mut self, error: Option<ReadError>) {
@@ -175,8 +186,8 @@ impl MarketReader {
     }
 }
 
-fn snapshot_reader(channel: ChannelId, settings: ReaderSettings) -> Reader {
-    Reader::joining(ChannelId::snapshots(channel.view()).get(), settings)
+fn snapshot_reader(snapshot_channel: ChannelId, settings: ReaderSettings) -> Reader {
+    Reader::joining(snapshot_channel.get(), settings)
 }
 
 /// A snapshot's next message, or that of another channel's snapshot. The snapshot, once it is whole.

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use walras_relay::live::join;
 use walras_relay::packet::{Header, Kind, MESSAGE_BYTES_MAX, PacketWriter, TreeKey};
 use walras_relay::reader::{Message, Request};
 use walras_relay::rewinder::{Answer, Rewinder};
 
-use crate::channel::ChannelId;
+use crate::channel::{ChannelId, Trees};
 use crate::publisher::{Messages, Publisher, Run};
 
 /// Room of a packet for messages with their lengths.
@@ -21,8 +22,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// A sender's settings.
 #[derive(Clone, Debug)]
 pub struct SenderSettings {
-    /// The tree by which its packets travel.
+    /// The number of the first tree by which its packets travel; the others have the next ones.
     pub tree: u32,
+    /// How many trees there are.
+    pub trees: Trees,
+    /// The view by which its packets go at first; 0 is that of all nodes.
+    pub epoch: u16,
     /// The number of the first packet of each channel, and of the first message of snapshots: at least 1, and greater than those of
     /// any earlier sender of the tree. The time in ns will do.
     pub first_number: u64,
@@ -37,6 +42,13 @@ pub struct SenderSettings {
     /// From the beginning of one rotation through all snapshots to that of the next, at least: a small venue does not send them all the
     /// time.
     pub rotation_ns_min: u64,
+}
+
+impl SenderSettings {
+    /// The number of the tree by which a channel's packets travel.
+    fn tree_of(&self, channel: ChannelId) -> u32 {
+        join(self.tree + self.trees.of(channel), self.epoch)
+    }
 }
 
 /// Packets that are to be sent, one after the other.
@@ -145,6 +157,17 @@ impl Sender {
         Self { settings, channels, writer, heartbeat_at_ns: 0, rotation }
     }
 
+    /// Later packets go by the view of this epoch.
+    pub fn set_epoch(&mut self, epoch: u16) {
+        self.settings.epoch = epoch;
+    }
+
+    /// Its settings.
+    #[must_use]
+    pub fn settings(&self) -> &SenderSettings {
+        &self.settings
+    }
+
     /// Appends the packets that have what the publisher says.
     pub fn publish(&mut self, publisher: &mut Publisher, sent_ns: u64, release_ns: u64, packets: &mut Packets) {
         publisher.take(|run| self.publish_run(run, sent_ns, release_ns, packets));
@@ -224,9 +247,9 @@ impl Sender {
 
     /// Answers a reader: appends packets that have what it asked for to `answer`.
     pub fn answer(&self, request: &Request, answer: &mut Vec<Vec<u8>>) -> Answer {
-        let channel = ChannelId::new(request.channel).and_then(|channel| self.channels.get(&channel));
-        let Some(sent) = channel else { return Answer::Unknown };
-        sent.rewinder.answer(request, self.settings.tree, &self.settings.key, answer)
+        let Some(channel) = ChannelId::new(request.channel) else { return Answer::Unknown };
+        let Some(sent) = self.channels.get(&channel) else { return Answer::Unknown };
+        sent.rewinder.answer(request, self.settings.tree_of(channel), &self.settings.key, answer)
     }
 
     /// Begins the next snapshot, if there is a channel.
@@ -254,7 +277,7 @@ impl Sender {
     fn snapshot_packet(&mut self, now_ns: u64, packets: &mut Packets) -> usize {
         let Self { settings, channels, writer, rotation, .. } = self;
         let Some(channel) = rotation.channel else { return 0 };
-        let own = ChannelId::snapshots(channel.view());
+        let own = channel.snapshots_of(settings.trees);
         let sent = channels.entry(own).or_insert_with(|| Sent::new(own, settings.first_number, settings));
         sent.release_ns = sent.release_ns.max(rotation.release_ns);
         let before = packets.bytes.len();
@@ -297,7 +320,7 @@ impl Sent {
     fn header(&mut self, kind: Kind, channel: ChannelId, sent_ns: u64, release_ns: u64, settings: &SenderSettings) -> Header {
         let (packet, first) = (self.packet, self.next);
         self.packet += 1;
-        Header { kind, count: 0, channel: channel.get(), tree: settings.tree, packet, first, sent_ns, release_ns }
+        Header { kind, count: 0, channel: channel.get(), tree: settings.tree_of(channel), packet, first, sent_ns, release_ns }
     }
 }
 

@@ -7,7 +7,7 @@ use walras_relay::reader::Request;
 use walras_relay::rewinder::Answer;
 
 use crate::book::Book;
-use crate::channel::ChannelId;
+use crate::channel::{ChannelId, Trees};
 use crate::message::Message;
 use crate::publisher::{Messages, Publisher, Run};
 use crate::sender::{Packets, Sender, SenderSettings, SnapshotSource};
@@ -39,31 +39,56 @@ pub struct Station {
     sender: Sender,
     copies: Copies,
     part: Part,
+    /// Of parallel trees, the one that this is for, from 0.
+    tree: (Trees, u32),
 }
 
 impl Station {
     /// One that has taken nothing. A channel that it then hears of from its first message on has a copy.
     #[must_use]
     pub fn new(settings: SenderSettings) -> Self {
-        Self { sender: Sender::new(settings), copies: Copies::default(), part: Part::Keeps }
+        Self { sender: Sender::new(settings), copies: Copies::default(), part: Part::Keeps, tree: (Trees::ONE, 0) }
+    }
+
+    /// The same for one of the trees that the settings name, from 0: it gets the messages of that tree's markets alone.
+    #[must_use]
+    pub fn of_tree(settings: SenderSettings, tree: u32) -> Self {
+        Self { tree: (settings.trees, tree), ..Self::new(settings) }
+    }
+
+    /// Later packets go by the view of this epoch.
+    pub fn set_epoch(&mut self, epoch: u16) {
+        self.sender.set_epoch(epoch);
+    }
+
+    /// Whether a channel's packets travel by the tree of this station.
+    #[must_use]
+    pub fn has(&self, channel: ChannelId) -> bool {
+        let (trees, tree) = self.tree;
+        trees.of(channel) == tree
     }
 
     /// Begins with the state of a publisher, in the place of what it had.
     pub fn begin(&mut self, publisher: &Publisher) {
         self.copies.0.clear();
-        for channel in publisher.channels() {
+        for channel in publisher.channels().into_iter().filter(|channel| self.has(*channel)).collect::<Vec<_>>() {
             let mut bytes = Vec::new();
             let copy = publisher.snapshot(channel, &mut bytes).and_then(|_| copy_of(channel, &bytes));
             self.copies.0.extend(copy.map(|copy| (channel, copy)));
         }
     }
 
+    /// What to do from now on. An entry without messages for this station says it too: whoever leads sends heartbeats.
+    pub fn set_part(&mut self, part: Part, now_ns: u64) {
+        if std::mem::replace(&mut self.part, part) == Part::Keeps && part == Part::Sends {
+            self.sender.take_over(now_ns);
+        }
+    }
+
     /// Takes messages, and appends their packets where they are to be sent.
     pub fn publish(&mut self, run: Run<'_>, part: Part, (sent_ns, release_ns): (u64, u64), packets: &mut Packets) {
         self.copies.take(run);
-        if std::mem::replace(&mut self.part, part) == Part::Keeps && part == Part::Sends {
-            self.sender.take_over(sent_ns);
-        }
+        self.set_part(part, sent_ns);
         match part {
             Part::Sends => self.sender.publish_run(run, sent_ns, release_ns, packets),
             Part::Keeps => self.sender.keep_run(run, sent_ns, release_ns),
@@ -160,6 +185,8 @@ mod tests {
     fn station() -> Station {
         Station::new(SenderSettings {
             tree: 1,
+            trees: Trees::ONE,
+            epoch: 0,
             first_number: 1,
             key: key(),
             rewind_bytes_max: 1 << 16,
@@ -234,5 +261,48 @@ mod tests {
         assert!(station.copies.channels().is_empty());
         let request = Request { channel: channel().get(), first: 2, count: 1 };
         assert_eq!(station.answer(&request, &mut Vec::new()), Answer::GoneBefore(4));
+    }
+
+    /// Each of three trees carries the messages and the snapshots of its own markets, and one reader may be a receiver of all of them.
+    #[test]
+    fn parallel_trees_carry_their_own_markets() {
+        let trees = Trees::new(3).unwrap();
+        let settings = SenderSettings { trees, ..station().sender.settings().clone() };
+        let mut stations = [0, 1, 2].map(|tree| Station::of_tree(settings.clone(), tree));
+        let channels: Vec<ChannelId> = (0..6).map(|at| ChannelId::instrument(View::Orders, InstrumentId(at))).collect();
+        let from_the_start = |channel: &ChannelId| MarketReader::from_the_start(*channel, READER).of_trees(trees);
+        let mut readers: Vec<MarketReader> = channels.iter().map(from_the_start).collect();
+        let mut late: Vec<MarketReader> =
+            channels.iter().map(|channel| MarketReader::joining(*channel, READER).of_trees(trees)).collect();
+        let mut sent = [(); 3].map(|()| Packets::default());
+        for number in 1..=4 {
+            for channel in &channels {
+                let (tree, bytes) = (trees.of(*channel) as usize, added(number));
+                assert!(stations.iter().enumerate().all(|(at, station)| station.has(*channel) == (at == tree)));
+                stations[tree].publish(Run::new(*channel, number, &bytes), Part::Sends, (number * 10, 0), &mut sent[tree]);
+            }
+        }
+        for (tree, packets) in (1..).zip(&sent) {
+            assert!(packets.count() == 8 && packets.iter().all(|(header, _)| header.tree == tree), "two markets a tree");
+        }
+        // One tree is lost as a whole: the markets of the others are not concerned.
+        [0, 2].iter().for_each(|tree| readers.iter_mut().for_each(|reader| read(reader, &sent[*tree], 1)));
+        let next: Vec<u64> = readers.iter().map(MarketReader::next).collect();
+        assert_eq!(next, [5, 1, 5, 5, 1, 5]);
+        let mut snapshots = Packets::default();
+        stations.iter_mut().for_each(|station| station.on_timer(1_000_000, &mut snapshots));
+        for reader in readers.iter_mut().filter(|reader| reader.next() == 1) {
+            reader.await_snapshot();
+            read(reader, &snapshots, 5);
+        }
+        late.iter_mut().for_each(|reader| read(reader, &snapshots, 5));
+        for (reader, late) in readers.iter().zip(&late) {
+            assert_eq!((reader.next(), late.next(), reader.error(), late.error()), (5, 5, None, None));
+            assert_eq!(reader.book().unwrap().levels(), late.book().unwrap().levels());
+        }
+        // A state begins each tree with its own markets.
+        let state = crate::publisher::Publisher::new(crate::publisher::Views::of(&[View::Orders]));
+        stations[1].begin(&state);
+        assert!(stations[1].copies.channels().is_empty());
     }
 }

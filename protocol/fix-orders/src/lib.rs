@@ -30,6 +30,7 @@ mod unanswered;
 
 pub use catalog::{Catalog, Listed};
 pub use ids::{CL_ORD_ID_BYTES_MAX, id_of, text_of};
-pub use logon::{Secrecy, signed_logon};
+pub use logon::{Proof, Secrecy, proof_of, signed_logon};
 pub use reasons::{cxl_rej_reason, ord_rej_reason};
+pub use say::business_reject;
 pub use server::{FixServer, FixSettings, Memory, REPORT_MODULUS};

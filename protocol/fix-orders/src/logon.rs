@@ -16,12 +16,15 @@ pub enum Secrecy {
 
 /// A key and the signature that its holder made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Proof {
-    pub(crate) key_id: String,
-    pub(crate) signed: Vec<u8>,
-    pub(crate) signature: String,
+pub struct Proof {
+    /// The key.
+    pub key_id: String,
+    /// What is signed.
+    pub signed: Vec<u8>,
+    /// In base64url without padding.
+    pub signature: String,
     /// The holder signed it itself: so it proves no more than that, whenever that was.
-    pub(crate) is_signed: bool,
+    pub is_signed: bool,
 }
 
 /// The text that a logon's signature covers: it is bound to one message of one session at one time.
@@ -50,7 +53,7 @@ pub fn signed_logon(logon: &LogonRequest) -> Vec<u8> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn proof_of(logon: &LogonRequest, secrecy: Secrecy) -> Result<Proof, &'static str> {
+pub fn proof_of(logon: &LogonRequest, secrecy: Secrecy) -> Result<Proof, &'static str> {
     let message = &logon.message;
     let raw = message.text(tags::RAW_DATA);
     let signed = signed_logon(logon);
@@ -71,8 +74,10 @@ pub(crate) fn proof_of(logon: &LogonRequest, secrecy: Secrecy) -> Result<Proof, 
     let Some(password) = message.text(tags::PASSWORD) else {
         return Err("Give the key's secret in Password(554), or a signature in RawData(96)");
     };
-    if KeyId::new(key_id).is_some_and(|key_id| key_id.algorithm() == Algorithm::Ed25519) {
-        return Err("The secret of an Ed25519 key stays with its holder: sign the logon, and give the signature in RawData(96)");
+    if KeyId::new(key_id).is_some_and(|key_id| key_id.algorithm() != Algorithm::HmacSha256) {
+        return Err(
+            "The secret of an Ed25519 or RSA key stays with its holder: sign the logon, and give the signature in RawData(96)",
+        );
     }
     if secrecy == Secrecy::Open {
         return Err("Others can read this connection: use TLS, or give a signature in RawData(96) instead of Password(554)");

@@ -75,10 +75,7 @@ impl Order {
     }
 
     fn of(e: &OrderAccepted, cl_ord_id: Box<str>, terms: Option<&OrderTerms>) -> Self {
-        let trigger = terms.and_then(|terms| match terms.order_type {
-            OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger),
-            OrderType::Limit { .. } | OrderType::Market => None,
-        });
+        let trigger = terms.and_then(|terms| terms.order_type.trigger());
         Self {
             order_id: e.order_id,
             client_order_id: e.client_order_id,
@@ -341,6 +338,9 @@ impl Orders {
             CancelReason::TriggerRefused => {
                 (ExecKind::Cancelled, Status::Cancelled, Some("Funds or the market's state did not allow it when it was triggered"))
             }
+            CancelReason::Linked => {
+                (ExecKind::Cancelled, Status::Cancelled, Some("The order with which it was linked traded, triggered or is gone"))
+            }
             CancelReason::PriceBand => {
                 (ExecKind::Cancelled, Status::Cancelled, Some("It would have traded outside the price band: the instrument halted"))
             }
@@ -401,7 +401,7 @@ impl Orders {
             asked => {
                 let id = e.client_order_id?;
                 // Only a change names an order that is not there.
-                if matches!(e.reason, RejectReason::UnknownOrder | RejectReason::AmendInvalid) {
+                if matches!(e.reason, RejectReason::UnknownOrder | RejectReason::AmendInvalid | RejectReason::LinkedOrderFixed) {
                     let name = self.name_of(id);
                     return Some(Said::CancelRejected(Box::new(CancelRejected {
                         cl_ord_id: name.clone(),

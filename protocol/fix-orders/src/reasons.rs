@@ -21,7 +21,12 @@ pub fn ord_rej_reason(reason: RejectReason, version: Version) -> u64 {
         R::AlreadyExpired => 4,
         R::UnknownOrder => 5,
         R::DuplicateClientOrderId => 6,
-        R::DisplayInvalid | R::MinSizeInvalid | R::PostOnlyInvalid | R::TimeInForceInvalid | R::StopWouldTrigger => 11,
+        R::DisplayInvalid
+        | R::MinSizeInvalid
+        | R::PostOnlyInvalid
+        | R::TimeInForceInvalid
+        | R::StopWouldTrigger
+        | R::LinkInvalid => 11,
         R::SizeOutOfRange | R::SizeNotOnLot => 13,
         R::UnknownAccount | R::AccountSuspended => 15,
         R::PriceOutsideCollar | R::PriceOutOfRange | R::PriceNotOnTick => 16,

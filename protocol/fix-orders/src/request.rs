@@ -6,7 +6,7 @@ use walras_types::{
     AccountId, Amendment, ClientOrderId, ContentDigest, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks,
     RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
 };
-use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, MassCancel, NewOrder, OrderCommand};
+use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NewOrder, OrderCommand};
 
 use crate::catalog::{Catalog, Listed};
 use crate::ids::{CL_ORD_ID_BYTES_MAX, id_of};
@@ -141,7 +141,12 @@ impl Requests<'_> {
             (Ok(terms), Some(instrument)) => {
                 asked.terms = Some(terms);
                 let order = NewOrder { account: self.account, instrument, client_order_id: id, terms };
-                Request { command: Command::Order(OrderCommand::New(order)), asked: Asked::New(Box::new(asked)), text: None }
+                // The text of ClOrdID is in the reports of whoever sent it; the log has its number.
+                let command = match message.text(tags::CL_ORD_LINK_ID) {
+                    Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, self.orders.id_of(other, None), None)),
+                    None => OrderCommand::New(order),
+                };
+                Request { command: Command::Order(command), asked: Asked::New(Box::new(asked)), text: None }
             }
             (Err(fault), _) => self.invalid(message, instrument, Some(id), fault, Asked::New(Box::new(asked))),
             (Ok(_), None) => unreachable!("terms are those of an instrument"),
@@ -259,7 +264,11 @@ fn terms_of(message: &Message, listed: &Listed) -> Result<OrderTerms, Fault> {
         "2" => OrderType::Limit { price: price(tags::PRICE, "Price(44)")?, post_only },
         "3" => OrderType::Stop { trigger: price(tags::STOP_PX, "StopPx(99)")? },
         "4" => OrderType::StopLimit { trigger: price(tags::STOP_PX, "StopPx(99)")?, price: price(tags::PRICE, "Price(44)")? },
-        _ => return Err(unsupported("OrdType(40) must be 1 (market), 2 (limit), 3 (stop) or 4 (stop limit)")),
+        "J" => OrderType::TakeProfit { trigger: price(tags::STOP_PX, "StopPx(99)")? },
+        _ => {
+            let types = "1 (market), 2 (limit), 3 (stop), 4 (stop limit) or J (market if touched)";
+            return Err(unsupported(&format!("OrdType(40) must be {types}")));
+        }
     };
     let is_post_only = post_only != PostOnly::Off;
     if is_post_only && !matches!(order_type, OrderType::Limit { .. }) {

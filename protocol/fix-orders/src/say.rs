@@ -142,12 +142,16 @@ impl Speaker<'_> {
                 OrderType::Limit { .. } => "2",
                 OrderType::Stop { .. } => "3",
                 OrderType::StopLimit { .. } => "4",
+                // The dialect has no type for a take-profit that becomes a limit order; Price(44) says that this one does.
+                OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => "J",
             };
             body.text(tags::ORD_TYPE, code);
         }
         let price = match order.order_type {
-            Some(OrderType::StopLimit { price, .. }) => Some(order.price.unwrap_or(price)),
-            Some(OrderType::Market | OrderType::Stop { .. }) => None,
+            Some(OrderType::StopLimit { price, .. } | OrderType::TakeProfitLimit { price, .. }) => {
+                Some(order.price.unwrap_or(price))
+            }
+            Some(OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. }) => None,
             Some(OrderType::Limit { .. }) | None => order.price,
         };
         if let Some(price) = price {
@@ -250,7 +254,8 @@ impl Speaker<'_> {
 }
 
 /// BusinessMessageReject, or for versions before it the text of a session reject.
-pub(crate) fn business_reject(seq: u64, msg_type: &[u8], reason: u64, ref_id: Option<&str>, text: &str) -> Body {
+#[must_use]
+pub fn business_reject(seq: u64, msg_type: &[u8], reason: u64, ref_id: Option<&str>, text: &str) -> Body {
     let mut body = Body::new();
     body.number(tags::REF_SEQ_NUM, seq).bytes(tags::REF_MSG_TYPE, msg_type);
     if let Some(ref_id) = ref_id.filter(|ref_id| !ref_id.is_empty()) {

@@ -53,6 +53,14 @@ impl Body {
         self
     }
 
+    /// Adds a time as a date and a time of day, in two fields.
+    pub fn date_and_time(&mut self, (date, time): (i32, i32), time_ns: u64, version: Version) -> &mut Self {
+        let mut text = Vec::with_capacity(24);
+        write_timestamp(time_ns, version.has_milliseconds(), &mut text);
+        // Eight digits, a hyphen and the time of day.
+        self.bytes(date, &text[..8]).bytes(time, &text[9..])
+    }
+
     /// The fields as they are sent.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

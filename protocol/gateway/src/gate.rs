@@ -8,7 +8,7 @@ use base64ct::{Base64UrlUnpadded, Encoding};
 use walras_types::{AccountId, KeyTag, NonceFingerprint, NonceUse, RejectReason, TimeNs};
 use walras_wire::{Command, OrderCommand};
 
-use crate::key::{Algorithm, KeyError, KeyRecord, Permission, Permissions, sha256};
+use crate::key::{Algorithm, Credential, KeyError, KeyRecord, Permission, Permissions, sha256};
 use crate::key_id::KeyId;
 use crate::limits::{KEYS_MAX, NONCE_LEN_MAX, NONCES_MAX, NONCES_PER_KEY_MAX, SOURCES_MAX};
 use crate::nonce::{Fingerprint, NonceCache, NonceRefusal};
@@ -123,7 +123,9 @@ impl Allowance {
     pub const fn of(command: &Command) -> Self {
         match command {
             Command::Order(OrderCommand::Cancel(_) | OrderCommand::MassCancel(_) | OrderCommand::CancelAfter(_)) => Self::Cancels,
-            Command::Order(OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::Amend(_)) => Self::Requests,
+            Command::Order(
+                OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_) | OrderCommand::Amend(_),
+            ) => Self::Requests,
             Command::Instrument(_) | Command::Account(_) | Command::Session(_) | Command::BatchMarket(_) => Self::Requests,
             Command::Batch(_) | Command::Shard(_) | Command::Venue(_) | Command::Invalid(_) => Self::Requests,
         }
@@ -459,7 +461,7 @@ fn what_was_signed(signed: &[u8]) -> String {
 
 fn check_signature(held: &Held, signed: &[u8], signature: &str, what: fn(&[u8]) -> String) -> Result<(), Refusal> {
     let credential = held.record.credential();
-    let signature = decode_signature(credential.algorithm(), signature)?;
+    let signature = decode_signature(credential, signature)?;
     if credential.verifies(signed, &signature) { Ok(()) } else { Err(Refusal::with(RejectReason::SignatureInvalid, what(signed))) }
 }
 
@@ -498,10 +500,12 @@ fn parse_stamp(text: &str) -> Option<u64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-fn decode_signature(algorithm: Algorithm, text: &str) -> Result<Vec<u8>, Refusal> {
-    let (len, detail) = match algorithm {
-        Algorithm::Ed25519 => (64, "An ed25519 signature is 64 bytes in base64url without padding (86 characters)."),
-        Algorithm::HmacSha256 => (32, "An hmac-sha256 signature is 32 bytes in base64url without padding (43 characters)."),
+fn decode_signature(credential: &Credential, text: &str) -> Result<Vec<u8>, Refusal> {
+    let len = credential.signature_len();
+    let detail = match credential.algorithm() {
+        Algorithm::Ed25519 => "An ed25519 signature is 64 bytes in base64url without padding (86 characters).",
+        Algorithm::HmacSha256 => "An hmac-sha256 signature is 32 bytes in base64url without padding (43 characters).",
+        Algorithm::RsaSha256 => "An rsa-sha256 signature is as many bytes as the key's modulus, in base64url without padding.",
     };
     // The length is checked first, so that an overlong text costs nothing.
     let bytes = (text.len() == (len * 4_usize).div_ceil(3)).then(|| Base64UrlUnpadded::decode_vec(text).ok()).flatten();

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::key_id::KeyId;
 use crate::limits::{HMAC_SECRET_LEN_MAX, HMAC_SECRET_LEN_MIN};
+use crate::rsa::RsaPublicKey;
 use crate::signing::{AuthFields, Request, signed_bytes};
 
 /// The signature algorithm of a key.
@@ -19,15 +20,21 @@ pub enum Algorithm {
     Ed25519,
     /// HMAC-SHA256: the venue and the holder share a secret. Every browser supports it.
     HmacSha256,
+    /// RSA with PKCS#1 v1.5 and SHA-256: the venue holds only the public half, and makes no such keys.
+    RsaSha256,
 }
 
 impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ed25519, Self::HmacSha256, Self::RsaSha256];
+
     /// The prefix of such keys' ids.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Ed25519 => "ed_",
             Self::HmacSha256 => "hm_",
+            Self::RsaSha256 => "rs_",
         }
     }
 
@@ -37,13 +44,14 @@ impl Algorithm {
         match self {
             Self::Ed25519 => "ed25519",
             Self::HmacSha256 => "hmac-sha256",
+            Self::RsaSha256 => "rsa-sha256",
         }
     }
 
     /// The algorithm of a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Ed25519, Self::HmacSha256].into_iter().find(|algorithm| algorithm.name() == name)
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 }
 
@@ -116,11 +124,11 @@ impl FromIterator<Permission> for Permissions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The id is malformed.
-    #[error("a key id is ed_ or hm_ and 1 to 29 of A-Z a-z 0-9 _ -: correct it, or create another key")]
+    #[error("a key id is ed_, hm_ or rs_ and 1 to 29 of A-Z a-z 0-9 _ -: correct it, or create another key")]
     IdInvalid,
     /// The id's prefix belongs to another algorithm.
     #[error(
-        "the key id does not begin with its algorithm's prefix (ed_ for ed25519, hm_ for hmac-sha256): correct the one or the other"
+        "the key id does not begin with its algorithm's prefix (ed_ for ed25519, hm_ for hmac-sha256, rs_ for rsa-sha256): correct the one or the other"
     )]
     WrongAlgorithm,
     /// The secret or public part is not base64url, or has the wrong length.
@@ -132,6 +140,11 @@ pub enum KeyError {
     /// The public part is not a point of the curve, or a weak one.
     #[error("the ed25519 public key is invalid, or weak, so that anybody could forge its signatures: create another key")]
     PublicKeyInvalid,
+    /// The text is no RSA key, or one of another size.
+    #[error(
+        "an rsa-sha256 key is a public key of 2048 to 4096 bits in PEM (-----BEGIN PUBLIC KEY-----), as `openssl rsa -pubout` writes it"
+    )]
+    RsaKeyInvalid,
     /// The key has no permission.
     #[error("the key has no permission: give it read, trade, operator or transfer_relay")]
     NoPermission,
@@ -153,6 +166,8 @@ pub enum Credential {
     Ed25519(VerifyingKey),
     /// The shared secret.
     HmacSha256(HmacSecret),
+    /// The public half.
+    RsaSha256(RsaPublicKey),
 }
 
 impl std::fmt::Debug for Credential {
@@ -160,6 +175,7 @@ impl std::fmt::Debug for Credential {
         match self {
             Self::Ed25519(_) => write!(f, "Ed25519({})", self.to_text().as_str()),
             Self::HmacSha256(_) => f.write_str("HmacSha256(secret)"),
+            Self::RsaSha256(_) => write!(f, "RsaSha256({})", self.to_text().as_str()),
         }
     }
 }
@@ -191,6 +207,9 @@ pub(crate) fn hmac_of(secret: &[u8], message: &[u8]) -> Hmac<Sha256> {
 impl Credential {
     /// Reads what [`Credential::to_text`] wrote.
     pub fn from_text(algorithm: Algorithm, text: &str) -> Result<Self, KeyError> {
+        if algorithm == Algorithm::RsaSha256 {
+            return RsaPublicKey::from_text(text).map(Self::RsaSha256);
+        }
         let bytes = Zeroizing::new(Base64UrlUnpadded::decode_vec(text).map_err(|_| KeyError::MaterialInvalid)?);
         match algorithm {
             Algorithm::Ed25519 => {
@@ -199,6 +218,7 @@ impl Credential {
                 if key.is_weak() { Err(KeyError::PublicKeyInvalid) } else { Ok(Self::Ed25519(key)) }
             }
             Algorithm::HmacSha256 => HmacSecret::new(&bytes).map(Self::HmacSha256),
+            Algorithm::RsaSha256 => Err(KeyError::RsaKeyInvalid),
         }
     }
 
@@ -209,7 +229,17 @@ impl Credential {
         Zeroizing::new(match self {
             Self::Ed25519(key) => Base64UrlUnpadded::encode_string(key.as_bytes()),
             Self::HmacSha256(secret) => Base64UrlUnpadded::encode_string(&secret.0),
+            Self::RsaSha256(key) => key.to_text(),
         })
+    }
+
+    /// Bytes of a signature.
+    pub(crate) const fn signature_len(&self) -> usize {
+        match self {
+            Self::Ed25519(_) => 64,
+            Self::HmacSha256(_) => 32,
+            Self::RsaSha256(key) => key.signature_len(),
+        }
     }
 
     /// Its algorithm.
@@ -218,6 +248,7 @@ impl Credential {
         match self {
             Self::Ed25519(_) => Algorithm::Ed25519,
             Self::HmacSha256(_) => Algorithm::HmacSha256,
+            Self::RsaSha256(_) => Algorithm::RsaSha256,
         }
     }
 
@@ -229,6 +260,7 @@ impl Credential {
             Self::Ed25519(key) => ed25519_dalek::Signature::from_slice(signature)
                 .is_ok_and(|signature| key.verify_strict(message, &signature).is_ok()),
             Self::HmacSha256(secret) => secret.mac(message).verify_slice(signature).is_ok(),
+            Self::RsaSha256(key) => key.verifies(message, signature),
         }
     }
 
@@ -236,9 +268,10 @@ impl Credential {
     #[must_use]
     pub(crate) fn verifies_text(&self, text: &[u8], signature: &str) -> bool {
         match self {
-            // 64 bytes in base64 with padding. The length is checked first, so that an overlong text costs nothing.
-            Self::Ed25519(_) => {
-                signature.len() == 88 && Base64::decode_vec(signature).is_ok_and(|signature| self.verifies(text, &signature))
+            // Base64 with padding. The length is checked first, so that an overlong text costs nothing.
+            Self::Ed25519(_) | Self::RsaSha256(_) => {
+                signature.len() == self.signature_len().div_ceil(3) * 4
+                    && Base64::decode_vec(signature).is_ok_and(|signature| self.verifies(text, &signature))
             }
             // Programs of the dialect take a secret for what its characters are.
             Self::HmacSha256(_) => {
@@ -330,6 +363,9 @@ impl ClientKey {
 
     /// Creates a key. `entropy` must come from a cryptographic source and be used for nothing else: 32 bytes become the secret, 12
     /// the name.
+    ///
+    /// # Panics
+    /// For RSA: such keys are made by their holders.
     #[must_use]
     pub fn generate(algorithm: Algorithm, entropy: &[u8; Self::ENTROPY_LEN]) -> Self {
         let (secret, name) = entropy.split_first_chunk::<32>().expect("44 bytes begin with 32");
@@ -338,6 +374,7 @@ impl ClientKey {
         let secret = match algorithm {
             Algorithm::Ed25519 => Secret::Ed25519(SigningKey::from_bytes(secret)),
             Algorithm::HmacSha256 => Secret::HmacSha256(HmacSecret::new(secret).expect("32 bytes are within 16 and 64")),
+            Algorithm::RsaSha256 => panic!("RSA keys are made by their holders"),
         };
         Self { key_id, secret }
     }
@@ -352,6 +389,8 @@ impl ClientKey {
                 Secret::Ed25519(SigningKey::from_bytes(&seed))
             }
             Algorithm::HmacSha256 => Secret::HmacSha256(HmacSecret::new(&bytes)?),
+            // Their holders sign by programs of their own.
+            Algorithm::RsaSha256 => return Err(KeyError::MaterialInvalid),
         };
         Ok(Self { key_id, secret })
     }

@@ -3,7 +3,7 @@
 use crate::key::Algorithm;
 use crate::limits::KEY_ID_LEN_MAX;
 
-/// The public name of an API key: `ed_` or `hm_` for its algorithm, then 1 to 29 characters of `A-Z a-z 0-9 _ -`.
+/// The public name of an API key: `ed_`, `hm_` or `rs_` for its algorithm, then 1 to 29 characters of `A-Z a-z 0-9 _ -`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId {
     bytes: [u8; KEY_ID_LEN_MAX],
@@ -14,7 +14,7 @@ impl KeyId {
     /// Parses a name; `None` when its prefix, length or characters are not as documented.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let name = text.strip_prefix(Algorithm::Ed25519.prefix()).or_else(|| text.strip_prefix(Algorithm::HmacSha256.prefix()))?;
+        let name = Algorithm::ALL.into_iter().find_map(|algorithm| text.strip_prefix(algorithm.prefix()))?;
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         if name.is_empty() || text.len() > KEY_ID_LEN_MAX || !name.bytes().all(allowed) {
             return None;
@@ -33,7 +33,8 @@ impl KeyId {
     /// The algorithm that its prefix names.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
-        if self.as_str().starts_with(Algorithm::Ed25519.prefix()) { Algorithm::Ed25519 } else { Algorithm::HmacSha256 }
+        let named = Algorithm::ALL.into_iter().find(|algorithm| self.as_str().starts_with(algorithm.prefix()));
+        named.expect("a key id begins with a prefix")
     }
 }
 

@@ -19,7 +19,7 @@
 //!
 //! *Start reading* at [`Gateway::authorize`], then [`InstrumentScale`]; order entry is in [`session`].
 //!
-//! *Sources*: RFC 8032 (Ed25519), RFC 2104 and RFC 4231 (HMAC-SHA256 and its test vectors), RFC 4648 section 5 (base64url).
+//! *Sources*: RFC 8032 (Ed25519), RFC 2104 and RFC 4231 (HMAC-SHA256 and its test vectors), RFC 8017 (RSA), RFC 4648 section 5 (base64url).
 #![deny(clippy::float_arithmetic)]
 
 mod admission;
@@ -31,6 +31,7 @@ mod key_id;
 mod key_sharing;
 pub mod limits;
 mod nonce;
+mod rsa;
 mod scale;
 pub mod session;
 mod signing;

@@ -1,6 +1,6 @@
 //! Every bound of this crate in one place.
 
-/// API keys of a venue (under 400 bytes each).
+/// API keys of a venue (under 1,200 bytes each).
 pub const KEYS_MAX: usize = 1 << 16;
 
 /// Longest key id, in bytes.
@@ -11,6 +11,11 @@ pub const HMAC_SECRET_LEN_MIN: usize = 16;
 
 /// Longest HMAC secret, in bytes: beyond a SHA-256 block it would only be hashed.
 pub const HMAC_SECRET_LEN_MAX: usize = 64;
+
+/// Shortest and longest modulus of an RSA key, in bytes: 2,048 and 4,096 bits.
+pub const RSA_MODULUS_LEN_MIN: usize = 256;
+/// See [`RSA_MODULUS_LEN_MIN`].
+pub const RSA_MODULUS_LEN_MAX: usize = 512;
 
 /// Longest nonce, in bytes.
 pub const NONCE_LEN_MAX: usize = 64;

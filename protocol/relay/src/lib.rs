@@ -8,6 +8,13 @@
 //! - [`rewinder`]: the latest messages of a channel, for readers that missed some.
 //! - [`deadline`]: when a packet may be released, from the delays that receivers report up the tree.
 //!
+//! How it stays whole while relays come and go:
+//!
+//! - [`live`]: the tree without those that are out, in views that packets name.
+//! - [`watch`]: siblings watch each other.
+//! - [`keeper`]: the sender decides who is out, and brings all to the next view while data flows.
+//! - [`keeping`]: what they say to each other.
+//!
 //! And the tree in reverse, orders from many participants to one sequencer:
 //!
 //! - [`merge`]: orders of several children leave in the order of their stamps.
@@ -23,6 +30,7 @@
 //!
 //! *Invariants*
 //! - Every node below the sender gets as many copies of every packet as hedging says, by different parents, where there are so many.
+//! - No packet goes by a view that a relay in it does not know.
 //! - A reader hands out the messages of a channel in order, each once, and says what it misses.
 //! - Among live children no order leaves after one with a later stamp. Commands of one session never overtake each other.
 //! - Nothing that arrives makes anything panic or grow beyond its bound.
@@ -33,6 +41,9 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod deadline;
+pub mod keeper;
+pub mod keeping;
+pub mod live;
 pub mod merge;
 pub mod order_queue;
 pub mod pacing;
@@ -43,3 +54,4 @@ pub mod relay;
 pub mod rewinder;
 mod thinned;
 pub mod tree;
+pub mod watch;

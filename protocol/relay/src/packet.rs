@@ -8,7 +8,7 @@
 //! | 1 | kind: 0 data, 1 heartbeat, 2 end of the channel, 3 data that was asked for again |
 //! | 2 | how many messages |
 //! | 4 | channel |
-//! | 4 | number of the tree, which says how relays pass it on |
+//! | 4 | number of the tree and its view, which say how relays pass it on ([`crate::live`]) |
 //! | 8 | number of the packet in its channel, from 1; 0 where no relay passes it on |
 //! | 8 | number of the first message; of the next one where there is none |
 //! | 8 | when it was sent, in ns since the Unix epoch |

@@ -94,6 +94,24 @@ impl Relay {
         self.settings.tree
     }
 
+    /// Its tree.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Its own number among all nodes.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.tree.layers()[..self.settings.layer].iter().sum::<u32>() + self.settings.place
+    }
+
+    /// Additional copies of each packet.
+    #[must_use]
+    pub fn hedge(&self) -> u32 {
+        self.settings.hedge
+    }
+
     /// Packets of which no copy came, in all channels: each is known once a packet came that is by so many later as are remembered.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -112,7 +130,7 @@ impl Relay {
     /// they are none.
     pub fn packet(&mut self, header: &Header, children: &mut Vec<u32>) -> Arrival {
         children.clear();
-        let arrival = self.arrival(header);
+        let arrival = self.arrives(header);
         if arrival == Arrival::First {
             let RelaySettings { layer, place, hedge, .. } = self.settings;
             children.extend(self.tree.children(layer + 1, place, header.packet, hedge));
@@ -120,7 +138,8 @@ impl Relay {
         arrival
     }
 
-    fn arrival(&mut self, header: &Header) -> Arrival {
+    /// The same, for a host that knows by another view where first copies go.
+    pub fn arrives(&mut self, header: &Header) -> Arrival {
         if header.tree != self.settings.tree || header.kind == Kind::Again || header.packet == 0 {
             return Arrival::NotOurs;
         }

@@ -93,6 +93,12 @@ impl Tree {
         Ok(Self { layers })
     }
 
+    /// A tree of layers that have a node each, whatever their widths. Where a layer is narrower than the one above it, some nodes above have
+    /// no child of their own for a packet.
+    pub(crate) fn of_widths(layers: Vec<u32>) -> Self {
+        Self { layers }
+    }
+
     /// The heuristic of Jasper (section 4.1): about ten children each, so as many layers as the number of receivers has digits,
     /// rounded.
     pub fn by_heuristic(receivers: u32) -> Result<Self, TreeError> {

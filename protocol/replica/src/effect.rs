@@ -2,7 +2,7 @@
 
 use walras_consensus::{Members, ReplicaId, RoleChange, SnapshotMeta, Term, Write};
 use walras_fair_access::GatewayId;
-use walras_sequencer::SolveJob;
+use walras_sequencer::{BlockJob, SolveJob};
 use walras_types::{BatchMarketId, Ordinal};
 
 use crate::WaiterId;
@@ -45,6 +45,8 @@ pub enum Effect {
     },
     /// Find prices and amounts for a closed batch: [`crate::Replica::on_solved`].
     Solve(SolveJob),
+    /// Run this on another thread, then let the replica look at its deadlines: the entry that needs it would have to wait, or to run it itself.
+    Run(BlockJob),
     /// Check the signatures of these transactions: [`crate::Replica::on_verified`].
     Verify(VerifyJob),
     /// Give this to the binary feed: it is sent, or kept, and released at its time.
@@ -112,6 +114,7 @@ impl std::fmt::Debug for Effect {
             Self::LetGo(meta) => write!(f, "LetGo({meta:?})"),
             Self::SendSnapshot { to, meta, .. } => write!(f, "SendSnapshot({to}, {meta:?})"),
             Self::Solve(_) => write!(f, "Solve"),
+            Self::Run(job) => write!(f, "Run({job:?})"),
             Self::Verify(job) => write!(f, "Verify({}, {} transactions)", job.frame, job.transactions.len()),
             Self::Publish(piece) => write!(f, "Publish({}, {:?})", piece.log_index, piece.part),
             Self::Answer { waiter, answer } => write!(f, "Answer({waiter:?}, {answer:?})"),

@@ -12,7 +12,7 @@ use walras_feed::publisher::Views;
 use walras_gateway::session::Reports;
 use walras_market_data::AccountDelta;
 use walras_sequencer::{
-    AppliedEntry, FairAccess, GatewayHost, GatewayTime, Host, NotTaken, RemoteOpening, SolveJob, Timed, Unresolved,
+    AppliedEntry, BlockJob, FairAccess, GatewayHost, GatewayTime, Host, NotTaken, RemoteOpening, SolveJob, Timed, Unresolved,
 };
 use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::{Command, Event, OpenSession, OrderCommand, SessionCommand, SessionEvent};
@@ -308,6 +308,10 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
 
     fn solve(&mut self, job: SolveJob) {
         self.effects.push(Effect::Solve(job));
+    }
+
+    fn run(&mut self, job: BlockJob) {
+        self.effects.push(Effect::Run(job));
     }
 
     fn unresolved(&mut self, origin: Origin, why: Unresolved) {

@@ -41,7 +41,7 @@ mod transactions;
 use walras_sequencer::RemoteOpening;
 
 pub use effect::{Effect, HandoverReason, WaiterAnswer};
-pub use entry_host::EntryHost;
+pub use entry_host::{EntryConnections, EntryHost};
 pub use feed::{FeedPart, FeedPiece, FeedRun};
 pub use frozen::{FrozenState, WritePart, engine_hash, split_part, split_parts};
 pub use leaf::{LEAF, Leaf, LeafEffect, LeafMessage, LeafSession, LeafSettings, OwnedReport};

@@ -65,7 +65,11 @@ impl CancelTimers {
                     self.0.remove(&cancel.account);
                 }
             }
-            OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::Cancel(_) | OrderCommand::Amend(_) => {}
+            OrderCommand::New(_)
+            | OrderCommand::NewNamed(_)
+            | OrderCommand::NewLinked(_)
+            | OrderCommand::Cancel(_)
+            | OrderCommand::Amend(_) => {}
         }
     }
 

@@ -163,6 +163,7 @@ impl Venue {
                     }
                     // The batches of these tests are not cleared.
                     Effect::Solve(_) => {}
+                    Effect::Run(job) => job.run(std::num::NonZero::<usize>::MIN),
                     Effect::Role(_) | Effect::Leading(_) | Effect::Members(_) => {}
                     other => panic!("a cluster of one does not want {other:?}"),
                 }

@@ -5,24 +5,32 @@
 //!                                                           ^------ rejected, unsolved or lost: after a pause ------+
 //! ```
 //!
+//! Where a block goes on in steps, each is a [`StepBlock`]. Some are on their way at a time, as far as none has to wait for work on another
+//! thread: that one is submitted when the work is done here.
+//!
 //! It keeps nothing that must not be lost: it asks again for what it did not see happen, and the next leader begins with the
 //! state alone. Asking twice does no harm, for a close and a clearing say which block they are for.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use walras_batch::BlockPlace;
+use walras_batch::{BlockPlace, NextStep};
 use walras_clearing::{BatchMarket, Rules};
 use walras_engine::{Engine, PriceIndex};
 use walras_types::{BatchMarketId, BatchPhase, QualityMax};
 use walras_wire::batch::BlockProposal;
-use walras_wire::{BatchEvent, BlockCleared, BlockRejected, CloseBatch, Event};
+use walras_wire::{BatchEvent, BlockCleared, BlockRejected, CloseBatch, Event, StepBlock};
 
 /// A command that was submitted and not seen applied is submitted again after this.
 const LOST_AFTER_NS: u64 = 5_000_000_000;
 
 /// A solver that said nothing is asked again after this.
 const SILENT_AFTER_NS: u64 = 60_000_000_000;
+
+/// Steps of a block that are on their way at a time: each is some 100 microseconds on the thread that applies the log, and who sent an order
+/// may wait for all of them.
+const STEPS_AHEAD: u32 = 4;
 
 /// The pause after a clearing that was refused, or not found; twice as long after each further one, ...
 const PAUSE_NS_MIN: u64 = 20_000_000;
@@ -67,6 +75,8 @@ pub struct Solved {
 pub enum BatchStep {
     /// Submit this.
     Close(CloseBatch),
+    /// Submit this.
+    Step(StepBlock),
     /// Hand this to a solver.
     Solve(SolveJob),
 }
@@ -79,6 +89,7 @@ struct Look {
     has_collected: bool,
     is_closed: bool,
     next_block: u64,
+    step: Option<NextStep>,
     interval_ns: u64,
 }
 
@@ -90,6 +101,19 @@ struct Driven {
     /// The close of this block was submitted, and is lost if it is not applied by then.
     closing: Option<(u64, u64)>,
     solving: Option<Solving>,
+    stepping: Option<Stepping>,
+}
+
+/// Steps of a block that were submitted.
+#[derive(Clone, Copy, Debug)]
+struct Stepping {
+    block: u64,
+    /// The number of the first that was not.
+    end: u32,
+    /// The others are lost if none of them is applied by then.
+    lost_ns: u64,
+    /// The number of the first that was not applied then.
+    applied: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +159,10 @@ impl BatchDriver {
             match self.look(now_ns, &look) {
                 None => {}
                 Some(Wanted::Close(close)) => steps.push(BatchStep::Close(close)),
+                Some(Wanted::Steps(numbers)) => {
+                    let (market, block) = (look.market, look.next_block);
+                    steps.extend(numbers.map(|step| BatchStep::Step(StepBlock { market, block, step })));
+                }
                 Some(Wanted::Solve { attempt }) => {
                     let market = look.market;
                     if let Some((place, offers, rules, quality)) = engine.batch_to_clear(market) {
@@ -187,8 +215,13 @@ impl BatchDriver {
     }
 
     fn look(&mut self, now_ns: u64, look: &Look) -> Option<Wanted> {
-        let new = Driven { closed_ns: now_ns, closing: None, solving: None };
+        let new = Driven { closed_ns: now_ns, closing: None, solving: None, stepping: None };
         let driven = self.markets.entry(look.market).or_insert(new);
+        if let Some(step) = look.step {
+            driven.closing = None;
+            return driven.steps(now_ns, look.next_block, step).map(Wanted::Steps);
+        }
+        driven.stepping = None;
         if look.is_closed {
             driven.closing = None;
             let new = Solving { block: look.next_block, attempt: 0, is_out: false, again_ns: now_ns };
@@ -218,6 +251,9 @@ impl BatchDriver {
 
     fn deadline_ns(&self, look: &Look) -> u64 {
         let Some(driven) = self.markets.get(&look.market) else { return 0 };
+        if let Some(step) = look.step {
+            return driven.steps_ns(look.next_block, step);
+        }
         if look.is_closed {
             return driven.solving.filter(|solving| solving.block == look.next_block).map_or(0, |solving| solving.again_ns);
         }
@@ -226,6 +262,38 @@ impl BatchDriver {
 }
 
 impl Driven {
+    /// The steps that are to be submitted now.
+    fn steps(&mut self, now_ns: u64, block: u64, next: NextStep) -> Option<Range<u32>> {
+        let NextStep { number, ready_count } = next;
+        let lost_ns = now_ns.saturating_add(LOST_AFTER_NS);
+        let new = Stepping { block, end: number, lost_ns, applied: number };
+        let stepping = self.stepping.get_or_insert(new);
+        if stepping.block != block || stepping.end < number || (stepping.end > number && now_ns >= stepping.lost_ns) {
+            *stepping = new;
+        }
+        if stepping.applied != number {
+            (stepping.applied, stepping.lost_ns) = (number, lost_ns);
+        }
+        let wanted = stepping.end..number.saturating_add(ready_count.min(STEPS_AHEAD));
+        if wanted.is_empty() {
+            return None;
+        }
+        (stepping.end, stepping.lost_ns) = (wanted.end, lost_ns);
+        Some(wanted)
+    }
+
+    /// When steps are to be submitted, if nothing happens before.
+    fn steps_ns(&self, block: u64, NextStep { number, ready_count }: NextStep) -> u64 {
+        match self.stepping.filter(|stepping| stepping.block == block && stepping.end >= number) {
+            Some(stepping) if stepping.end >= number.saturating_add(ready_count.min(STEPS_AHEAD)) => {
+                // What has to wait is ready when a thread says so.
+                if stepping.end > number { stepping.lost_ns } else { u64::MAX }
+            }
+            _ if ready_count == 0 => u64::MAX,
+            _ => 0,
+        }
+    }
+
     /// When its next batch may be closed.
     fn close_ns(&self, look: &Look) -> u64 {
         match self.closing {
@@ -246,6 +314,7 @@ impl Solving {
 
 enum Wanted {
     Close(CloseBatch),
+    Steps(Range<u32>),
     Solve { attempt: u32 },
 }
 
@@ -256,6 +325,7 @@ fn looks<I: PriceIndex>(engine: &Engine<I>) -> impl Iterator<Item = Look> {
         has_collected: view.collected > 0,
         is_closed: view.closed.is_some(),
         next_block: view.next_block,
+        step: engine.next_block_step(view.spec.market),
         interval_ns: view.spec.interval_ns,
     })
 }
@@ -267,7 +337,15 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn collecting(next_block: u64) -> Look {
-        Look { market: BatchMarketId(0), is_open: true, has_collected: true, is_closed: false, next_block, interval_ns: 500 * MS }
+        Look {
+            market: BatchMarketId(0),
+            is_open: true,
+            has_collected: true,
+            is_closed: false,
+            next_block,
+            step: None,
+            interval_ns: 500 * MS,
+        }
     }
 
     fn closed(next_block: u64) -> Look {
@@ -277,7 +355,7 @@ mod tests {
     fn closes(driver: &mut BatchDriver, now_ns: u64, look: &Look) -> Option<u64> {
         match driver.look(now_ns, look) {
             Some(Wanted::Close(close)) => Some(close.block),
-            Some(Wanted::Solve { .. }) => panic!("nothing is closed"),
+            Some(Wanted::Solve { .. } | Wanted::Steps(_)) => panic!("nothing is closed"),
             None => None,
         }
     }
@@ -285,7 +363,7 @@ mod tests {
     fn solves(driver: &mut BatchDriver, now_ns: u64, look: &Look) -> Option<u32> {
         match driver.look(now_ns, look) {
             Some(Wanted::Solve { attempt }) => Some(attempt),
-            Some(Wanted::Close(_)) => panic!("it is closed"),
+            Some(Wanted::Close(_) | Wanted::Steps(_)) => panic!("it is closed"),
             None => None,
         }
     }
@@ -330,6 +408,30 @@ mod tests {
         assert_eq!(solves(&mut driver, 99_000 * MS, &closed(4)), Some(0), "another block begins anew");
         driver.start_over();
         assert_eq!(solves(&mut driver, 99_000 * MS, &closed(4)), Some(0), "another leads");
+    }
+
+    #[test]
+    fn steps_are_submitted_ahead_up_to_one_that_waits() {
+        let mut driver = BatchDriver::new();
+        let look = |number, ready_count| Look { step: Some(NextStep { number, ready_count }), ..collecting(3) };
+        let steps = |driver: &mut BatchDriver, now_ns, look: &Look| match driver.look(now_ns, look) {
+            Some(Wanted::Steps(steps)) => Some(steps),
+            Some(Wanted::Close(_) | Wanted::Solve { .. }) => panic!("a block goes on"),
+            None => None,
+        };
+        assert_eq!(driver.deadline_ns(&look(0, 9)), 0);
+        assert_eq!(steps(&mut driver, 0, &look(0, 9)), Some(0..STEPS_AHEAD));
+        assert_eq!((steps(&mut driver, 1, &look(0, 9)), driver.deadline_ns(&look(0, 9))), (None, LOST_AFTER_NS));
+        assert_eq!(driver.deadline_ns(&look(1, 8)), 0, "one was applied, so that another may go");
+        assert_eq!(steps(&mut driver, 2 * MS, &look(1, 8)), Some(4..5));
+        assert_eq!(steps(&mut driver, 3 * MS, &look(4, 1)), None, "all that may go are on their way");
+        assert_eq!(steps(&mut driver, 3 * MS + LOST_AFTER_NS, &look(4, 1)), Some(4..5), "they were lost");
+        let waits = look(5, 0);
+        assert_eq!((steps(&mut driver, 20_000 * MS, &waits), driver.deadline_ns(&waits)), (None, u64::MAX), "a thread is at it");
+        assert_eq!((driver.deadline_ns(&look(5, 1)), steps(&mut driver, 20_000 * MS, &look(5, 1))), (0, Some(5..6)));
+        driver.start_over();
+        assert_eq!(steps(&mut driver, 20_000 * MS, &look(5, 1)), Some(5..6), "another leads");
+        assert_eq!(closes(&mut driver, 20_600 * MS, &collecting(4)), Some(4), "its block is done");
     }
 
     #[test]

@@ -42,6 +42,8 @@ mod intake;
 mod replicated;
 
 pub use audit::{AuditError, Auditor};
+pub use walras_batch::BlockJob;
+
 pub use batches::{BatchDriver, BatchStep, SolveJob, Solved};
 pub use entry::{
     Content, Entry, EntryError, KeyName, LogGap, SignedBy, decode_entry, encode_clearing, encode_entry, encode_signed,

@@ -13,13 +13,15 @@ mod liars;
 mod starts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZero;
 
 use walras_consensus::{
     DurableLog, Members, MemoryLog, ReadToken, ReplicaId, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write,
 };
 use walras_engine::{Engine, Numbered, snapshot_hash};
 use walras_sequencer::{
-    AppliedEntry, Auditor, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved,
+    AppliedEntry, Auditor, BlockJob, Entry, Halt, Host, NotTaken, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, SolveJob,
+    Unresolved,
 };
 use walras_types::{AccountId, Answer, LogIndex, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{AccountCommand, Command, Event, OpenSession, SessionCommand, SessionEvent};
@@ -105,6 +107,10 @@ impl Host<Option<Ordinal>> for Around {
 
     fn solve(&mut self, job: SolveJob) {
         self.jobs.push(job);
+    }
+
+    fn run(&mut self, job: BlockJob) {
+        job.run(NonZero::<usize>::MIN);
     }
 
     fn unresolved(&mut self, _: Option<Ordinal>, _: Unresolved) {

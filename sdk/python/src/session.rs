@@ -9,7 +9,7 @@ use walras_types::{AccountId, Amendment, ClientOrderId, InstrumentId, PriceTicks
 use walras_wire::order_entry::{OnDisconnect, ReportEvent, ReportsWanted, Role, TradeRole};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand};
 
-use crate::venue::{PyEvent, terms_of};
+use crate::venue::{PyEvent, entering, terms_of};
 
 /// The holder's half of an API key.
 #[pyclass(frozen, module = "walras._native", name = "Key")]
@@ -191,8 +191,8 @@ impl Session {
 
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
-        now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None,
-        post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, expires_ns = 0
+        now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None, take_profit_ticks = None,
+        post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
     ))]
     fn submit_order(
         &mut self,
@@ -205,17 +205,20 @@ impl Session {
         client_order_id: u64,
         tif: Option<&Bound<'_, PyAny>>,
         trigger_ticks: Option<i64>,
+        take_profit_ticks: Option<i64>,
         post_only: Option<&Bound<'_, PyAny>>,
         peak_lots: Option<u64>,
         hidden: bool,
         min_size_lots: Option<u64>,
         self_trade: Option<&Bound<'_, PyAny>>,
+        oco_with: Option<u64>,
         expires_ns: u64,
     ) -> PyResult<u64> {
         let size = (size_lots, peak_lots, min_size_lots);
-        let terms = terms_of(side, size, (price_ticks, trigger_ticks), [tif, post_only, self_trade], (hidden, expires_ns))?;
+        let prices = [price_ticks, trigger_ticks, take_profit_ticks];
+        let terms = terms_of(side, size, prices, [tif, post_only, self_trade], (hidden, expires_ns))?;
         let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
-        self.submit(now_ns, OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
+        self.submit(now_ns, entering(NewOrder { account, instrument, client_order_id, terms }, oco_with))
     }
 
     fn submit_cancel(&mut self, now_ns: u64, account: u32, instrument: u32, client_order_id: u64) -> PyResult<u64> {

@@ -197,6 +197,21 @@ def test_a_suspended_account_loses_its_orders() -> None:
         v.submit(ALICE, 0, "sell", "1.01", 30_000)
 
 
+def test_a_take_profit_and_a_stop_cancel_each_other() -> None:
+    v = venue(2)
+    with pytest.raises(ValueError, match="not both"):
+        v.submit(ALICE, 0, "sell", 1, trigger=29_000, take_profit=31_000)
+    profit = v.submit(ALICE, 0, "sell", 1, 31_000, client_order_id=1)
+    stop = v.submit(ALICE, 0, "sell", 1, trigger=29_000, client_order_id=2, oco_with=1)
+    assert profit.open == stop.open == 1
+    traded = v.submit(BOB, 0, "buy", "0.5", 31_000)
+    gone = [(event.kind, event.reason, event.client_order_id) for event in traded.events if event.kind == "cancelled"]
+    assert gone == [("cancelled", "linked", 2)]
+    v.submit(ALICE, 0, "sell", 1, 32_000, client_order_id=3, take_profit=31_500)
+    with pytest.raises(walras.Refused, match="LinkInvalid"):
+        v.submit(ALICE, 0, "buy", 1, client_order_id=4, trigger=33_000, oco_with=3)
+
+
 def drawn(count: int, seed: int, accounts: int) -> Any:
     """Rows of every kind, some of which the venue refuses."""
     draw = random.Random(seed)
@@ -204,8 +219,8 @@ def drawn(count: int, seed: int, accounts: int) -> Any:
     for number, row in enumerate(rows):
         row["time_ns"] = number // 3 + 1
         row["account"] = draw.randrange(accounts + 1)
-        row["kind"] = draw.choices(range(8), weights=[20, 3, 6, 5, 1, 1, 1, 1])[0]
-        row["client_order_id"] = number if row["kind"] in (0, 1, 4, 5) else draw.randrange(max(number, 1))
+        row["kind"] = draw.choices(range(10), weights=[20, 3, 6, 5, 1, 1, 1, 1, 1, 1])[0]
+        row["client_order_id"] = number if row["kind"] in (0, 1, 4, 5, 8, 9) else draw.randrange(max(number, 1))
         row["side"] = draw.randrange(2)
         row["price"] = 60_000 + draw.randrange(-30, 30) if draw.random() < 0.98 else draw.choice([0, -5, 2**50])
         row["size"] = draw.randrange(1, 50) if draw.random() < 0.98 else draw.choice([0, 2**50])
@@ -227,16 +242,17 @@ def test_arrays_do_what_calls_do(seed: int) -> None:
         at, account, name, kind = int(row["time_ns"]), int(row["account"]), int(row["client_order_id"]), int(row["kind"])
         price, size, trigger = int(row["price"]), int(row["size"]), int(row["trigger"])
         try:
-            if kind in (0, 1, 4, 5):
+            if kind in (0, 1, 4, 5, 8, 9):
                 outcome = single.submit_lots(
                     account,
                     0,
                     int(row["side"]),
                     size,
-                    price if kind in (0, 5) else None,
+                    price if kind in (0, 5, 9) else None,
                     name,
                     tif=3 if kind == 1 and row["tif"] == 0 else int(row["tif"]),
                     trigger_ticks=trigger if kind in (4, 5) else None,
+                    take_profit_ticks=trigger if kind in (8, 9) else None,
                     post_only=int(row["post_only"]),
                     peak_lots=int(row["peak"]) or None,
                     self_trade=int(row["self_trade"]),
@@ -364,7 +380,7 @@ def test_frames(library: str) -> None:
     [
         ({"colour": [1]}, "'colour' is no column: give some of time_ns"),
         ({"side": ["bid"]}, "column side: 'bid' is none"),
-        ({"kind": [9], "size": [1]}, "row 0, column kind: give 0 to 7"),
+        ({"kind": [10], "size": [1]}, "row 0, column kind: give 0 to 9"),
         ({"side": [0, 3], "size": [1, 1], "price": [9, 9]}, "row 1, column side"),
         ({"time_ns": [5, 4], "kind": [7, 7]}, "row 1, column time_ns: 4 is before 5"),
         ({"price": [1.5]}, "column price: whole numbers"),

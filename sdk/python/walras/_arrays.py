@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: What a row asks, by its number.
-KINDS = ("limit", "market", "cancel", "amend", "stop", "stop_limit", "mass_cancel", "tick")
+KINDS = ("limit", "market", "cancel", "amend", "stop", "stop_limit", "mass_cancel", "tick", "take_profit", "take_profit_limit")
 SIDES = ("buy", "sell")
 #: Times in force: until cancelled, day, until ``expires_ns``, immediate or cancel, fill or kill.
 TIMES = ("gtc", "day", "gtd", "ioc", "fok")

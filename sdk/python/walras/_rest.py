@@ -82,15 +82,20 @@ def order_body(
     client_order_id: int | None,
     tif: str | None,
     trigger: Exact | None,
+    take_profit: Exact | None,
     post_only: str | None,
     peak: Exact | None,
     hidden: bool,
     min_size: Exact | None,
     self_trade: str | None,
+    oco_with: int | None,
     expires_ns: int | None,
 ) -> Json:
     """An order as in ``OrderRequest`` of openapi.yaml, from the arguments of ``Venue.submit``."""
-    kinds = {(True, True): "stop_limit", (True, False): "limit", (False, True): "stop", (False, False): "market"}
+    if trigger is not None and take_profit is not None:
+        raise ValueError("an order is a stop or a take-profit: give trigger or take_profit, not both")
+    waits = "take_profit" if take_profit is not None else "stop" if trigger is not None else None
+    kind = ("market" if price is None else "limit") if waits is None else waits if price is None else f"{waits}_limit"
     if peak is not None and hidden:
         raise ValueError("an order has a peak or is hidden, not both: leave one out")
     # What an order in the process calls gtd is gtt over HTTP.
@@ -98,10 +103,10 @@ def order_body(
     body = {
         "instrument": instrument,
         "side": side,
-        "type": kinds[price is not None, trigger is not None],
+        "type": kind,
         "size": text("size", size),
         "price": text("price", price),
-        "trigger": text("trigger", trigger),
+        "trigger": text("trigger", trigger) if take_profit is None else text("take_profit", take_profit),
         "client_order_id": None if client_order_id is None else str(client_order_id),
         "time_in_force": tif,
         "expire_time_ns": None if expires_ns is None else str(expires_ns),
@@ -110,6 +115,7 @@ def order_body(
         "peak": text("peak", peak),
         "min_size": text("min_size", min_size),
         "self_trade": self_trade,
+        "oco_with": None if oco_with is None else str(oco_with),
     }
     return {name: value for name, value in body.items() if value is not None}
 
@@ -370,16 +376,19 @@ class Client:
         client_order_id: int | None = None,
         tif: str | None = None,
         trigger: Exact | None = None,
+        take_profit: Exact | None = None,
         post_only: str | None = None,
         peak: Exact | None = None,
         hidden: bool = False,
         min_size: Exact | None = None,
         self_trade: str | None = None,
+        oco_with: int | None = None,
         expires_ns: int | None = None,
     ) -> Json:
         """Enters an order; the arguments mean what they mean for ``walras.Venue.submit``. Its answer says what became of it at once."""
         body = order_body(
-            instrument, side, size, price, client_order_id, tif, trigger, post_only, peak, hidden, min_size, self_trade, expires_ns
+            instrument, side, size, price, client_order_id, tif, trigger, take_profit, post_only, peak, hidden, min_size, self_trade,
+            oco_with, expires_ns,
         )
         return self._command("POST", "/v1/orders", body)
 

@@ -243,16 +243,19 @@ class AsyncStream:
         client_order_id: int | None = None,
         tif: str | None = None,
         trigger: Exact | None = None,
+        take_profit: Exact | None = None,
         post_only: str | None = None,
         peak: Exact | None = None,
         hidden: bool = False,
         min_size: Exact | None = None,
         self_trade: str | None = None,
+        oco_with: int | None = None,
         expires_ns: int | None = None,
     ) -> Json:
         """Enters an order, as ``Client.submit``; needs :meth:`sign_in`."""
         body = order_body(
-            instrument, side, size, price, client_order_id, tif, trigger, post_only, peak, hidden, min_size, self_trade, expires_ns
+            instrument, side, size, price, client_order_id, tif, trigger, take_profit, post_only, peak, hidden, min_size, self_trade,
+            oco_with, expires_ns,
         )
         return await self._ask({"op": "order", **body})
 

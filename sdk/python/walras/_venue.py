@@ -292,15 +292,19 @@ class Venue(_native.Venue):
         *,
         tif: str | int | None = None,
         trigger: Exact | None = None,
+        take_profit: Exact | None = None,
         post_only: str | int | None = None,
         peak: Exact | None = None,
         hidden: bool = False,
         min_size: Exact | None = None,
         self_trade: str | int | None = None,
+        oco_with: int | None = None,
         expires_ns: int = 0,
         time_ns: int | None = None,
     ) -> _native.Outcome:
-        """Enters an order: without a ``price`` a market order, with a ``trigger`` a stop, with both a stop limit.
+        """Enters an order: without a ``price`` a market order, with a ``trigger`` a stop, with both a stop limit. ``take_profit`` is the trigger
+        of a take-profit, which waits for a price in its favour. ``oco_with`` is the ``client_order_id`` of an open order of the same side and
+        size: one cancels the other.
 
         ``side`` is ``buy`` or ``sell``. ``tif`` is ``gtc`` (a market order: ``ioc``), ``day``, ``gtd`` (until ``expires_ns``), ``ioc`` or ``fok``.
         ``post_only`` is ``reject`` or ``reprice``. ``peak`` shows that much at a time; ``hidden`` nothing. ``self_trade`` is ``cancel_newest``,
@@ -319,11 +323,13 @@ class Venue(_native.Venue):
                 client_order_id,
                 tif=tif,
                 trigger=trigger,
+                take_profit=take_profit,
                 post_only=post_only,
                 peak=peak,
                 hidden=hidden,
                 min_size=min_size,
                 self_trade=self_trade,
+                oco_with=oco_with,
                 expires_ns=expires_ns,
                 time_ns=time_ns,
             )

@@ -6,7 +6,7 @@ use std::time::Instant;
 use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Cleared, Closed, Intake, ProposedClearing, threads_worth};
 use walras_batch_solver::{Budget, ClosedBatch, KeptIndex};
 use walras_batch_workload::Model;
-use walras_clearing::{LowerBounds, Rules};
+use walras_clearing::{Edition, LowerBounds, Rules};
 use walras_ledger::Ledger;
 use walras_types::{AccountId, Amount, BatchPrice, BatchTransaction, Commission, Mu, PublicKey, QualityMax};
 
@@ -72,7 +72,7 @@ impl Times {
 #[must_use]
 pub fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).expect("a commission"), Mu::new(10).expect("a share"));
-    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+    Rules { edition: Edition::NEWEST, commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
 /// As in the venue.

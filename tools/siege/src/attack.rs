@@ -320,7 +320,32 @@ fn of_entry() -> Vec<Vec<u8>> {
     let logon = logon();
     all.push(logon[..logon.len() / 2].to_vec());
     all.push([logon.clone(), logon].concat());
+    all.extend(of_transactions());
     all
+}
+
+/// Frames of transactions for a batch market, from whoever did not log on: full of noise, one that announces more than it has, one that never
+/// ends, and one of a length that no frame has.
+fn of_transactions() -> Vec<Vec<u8>> {
+    use walras_types::BatchMarketId;
+    use walras_wire::order_entry::{
+        ClientMessage, SIGNED_TRANSACTION_BYTES_MAX, SignedTransactions, TRANSACTIONS_PER_FRAME_MAX, encode_client,
+        push_signed_bytes,
+    };
+    let mut items = Vec::new();
+    for seed in 0..TRANSACTIONS_PER_FRAME_MAX as u64 {
+        push_signed_bytes(&noise(SIGNED_TRANSACTION_BYTES_MAX, seed), &mut items);
+    }
+    let Ok(frame) = SignedTransactions::new(1, BatchMarketId(0), &items) else { return Vec::new() };
+    let mut whole = Vec::new();
+    encode_client(&ClientMessage::Transactions(frame), &mut whole);
+    let cut = whole[..whole.len() / 2].to_vec();
+    // Its length, its kind, its number and its market are before the count.
+    let count_at = 4 + 1 + 8 + 2;
+    let (mut more, mut longer) = (whole.clone(), whole.clone());
+    more[count_at..count_at + 2].copy_from_slice(&u16::MAX.to_le_bytes());
+    longer[..4].copy_from_slice(&0x00ff_ffff_u32.to_le_bytes());
+    vec![whole.repeat(4), cut, more, longer]
 }
 
 fn of_peer() -> Vec<Vec<u8>> {

@@ -25,7 +25,10 @@ use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SIGNATURE_BYTES,
     SignedTransaction, encode_block_proposal, encode_signed_transaction, encode_transaction,
 };
-use walras_wire::order_entry::{Answer, ByeReason, ClientMessage, Refused, Report, VenueMessage, encode_client, encode_venue};
+use walras_wire::order_entry::{
+    Answer, ByeReason, ClientMessage, Refused, Report, SignedTransactions, VenueMessage, encode_client, encode_venue,
+    push_signed_bytes,
+};
 use walras_wire::{AccountEvent, BatchEvent, Event, encode_command, encode_event};
 
 const HASH_BYTES: usize = 32;
@@ -273,6 +276,21 @@ fn order_entry() {
     encode_client(&ClientMessage::Ping(7), &mut stream);
     encode_client(&ClientMessage::Logout, &mut stream);
     put("order_entry", "client", &stream);
+    let (mut items, payment) = (Vec::new(), Payment { to: AccountId(7), asset: AssetId(1), amount: Amount::new(5).unwrap() });
+    for sequence in (1..=3).map(TransactionSeq) {
+        let transaction = BatchTransaction { account: AccountId(6), sequence, operation: BatchOperation::Payment(payment) };
+        let mut signed = Vec::new();
+        encode_signed_transaction(&SignedTransaction { transaction, signature: [3; SIGNATURE_BYTES] }, &mut signed);
+        assert!(push_signed_bytes(&signed, &mut items));
+    }
+    // What reads as no transaction spoils none of the others.
+    assert!(push_signed_bytes(&[0; 90], &mut items));
+    let mut stream = vec![5];
+    for number in 1..=2 {
+        let frame = SignedTransactions::new(number, BatchMarketId(1), &items).unwrap();
+        encode_client(&ClientMessage::Transactions(frame), &mut stream);
+    }
+    put("order_entry", "transactions", &stream);
     let mut stream = vec![9];
     let (session_seq, log_index) = (SessionSeq(1), LogIndex(4));
     body.clear();
@@ -336,6 +354,7 @@ fn batches() {
     let pool = OfferName { account: AccountId(6), sequence: TransactionSeq(3) };
     for (name, operation) in [
         ("create-account", BatchOperation::CreateAccount(PublicKey([8; 32]))),
+        ("set-key", BatchOperation::SetKey(PublicKey([7; 32]))),
         ("create-offer", BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit })),
         (
             "cancel-offer",

@@ -9,8 +9,8 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees,
-    Command, InstrumentCommand, InvalidCommand, MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus,
-    SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    Command, InstrumentCommand, InvalidCommand, LinkedOrder, MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand,
+    SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 use crate::Choices;
@@ -108,14 +108,16 @@ fn side(c: &mut Choices<'_>) -> Side {
 /// after `now`.
 pub fn terms(c: &mut Choices<'_>, range: Range, now: TimeNs) -> OrderTerms {
     let (side, size) = (side(c), size(c, range));
-    let order_type = match c.weighted(&[8, 1, 2, 2]) {
+    let order_type = match c.weighted(&[8, 1, 2, 2, 1, 1]) {
         0 => {
             let post_only = [PostOnly::Off, PostOnly::Reject, PostOnly::Reprice][c.weighted(&[8, 1, 1])];
             OrderType::Limit { price: price(c, range), post_only }
         }
         1 => OrderType::Market,
         2 => OrderType::Stop { trigger: price(c, range) },
-        _ => OrderType::StopLimit { trigger: price(c, range), price: price(c, range) },
+        3 => OrderType::StopLimit { trigger: price(c, range), price: price(c, range) },
+        4 => OrderType::TakeProfit { trigger: price(c, range) },
+        _ => OrderType::TakeProfitLimit { trigger: price(c, range), price: price(c, range) },
     };
     let time_in_force = match c.weighted(&[8, 2, 2, 2, 1]) {
         0 => TimeInForce::GoodTillCancel,
@@ -158,7 +160,7 @@ fn consistent(mut terms: OrderTerms) -> OrderTerms {
     if post_only && at_once(&terms) {
         terms.time_in_force = TimeInForce::GoodTillCancel;
     }
-    let is_stop = matches!(terms.order_type, OrderType::Stop { .. });
+    let is_stop = matches!(terms.order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. });
     if at_once(&terms) || is_stop || matches!(terms.display, Display::Iceberg { peak } if peak >= terms.size) {
         terms.display = Display::Full;
     }
@@ -322,7 +324,7 @@ pub fn ordinal(c: &mut Choices<'_>, engine: &Engine) -> Option<Ordinal> {
 
 /// Any command.
 pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
-    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1, 1, 1]) {
+    match c.weighted(&[100, 12, 8, 2, 1, 4, 2, 2, 2, 2, 1, 1, 1, 6, 1, 1, 1, 1, 1, 10]) {
         0 => Command::Order(OrderCommand::New(NewOrder {
             account: account(c, range),
             instrument: instrument(c, range),
@@ -392,10 +394,15 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
             reason: c.pick(&[RejectReason::PriceOutOfRange, RejectReason::Malformed, RejectReason::Forbidden]),
             content: ContentDigest(c.below(4)),
         }),
-        _ => Command::Venue(VenueCommand::CreateAsset(AssetSpec {
+        18 => Command::Venue(VenueCommand::CreateAsset(AssetSpec {
             asset: AssetId(id(c, range, ASSETS + 1)),
             symbol: symbol(c.pick(&["BTC", "SEK", "X"])),
             decimals: c.pick(&[0, 18, 19, 255]),
         })),
+        _ => {
+            let (account, instrument, client_order_id) = (account(c, range), instrument(c, range), name(c, range));
+            let order = NewOrder { account, instrument, client_order_id, terms: terms(c, range, now) };
+            Command::Order(OrderCommand::NewLinked(LinkedOrder::new(&order, name(c, range), None)))
+        }
     }
 }

@@ -11,7 +11,7 @@ use walras_batch::{
 };
 use walras_batch_solver::Settings;
 use walras_batch_workload::{Faults, Model, Workload, stands_in};
-use walras_clearing::{LowerBounds, OfferKey, Pair, Proposal, Rules};
+use walras_clearing::{Edition, LowerBounds, OfferKey, Pair, Proposal, Rules};
 use walras_ledger::Ledger;
 use walras_testkit::Choices;
 use walras_testkit::batch::{Fault, Holding, Intake, Objection, Venue, account_fee, lie, proposal, transactions, venue};
@@ -48,6 +48,7 @@ fn fault_of(reason: DropReason) -> Option<Fault> {
         DropReason::SupplyOverflow => Fault::SupplyExceeded,
         DropReason::KeyTaken => Fault::KeyTaken,
         DropReason::KeyTwice => Fault::KeyTwice,
+        DropReason::KeySetTwice => Fault::KeySetTwice,
         DropReason::Overdraft => Fault::Overdraft,
         // Not among so few.
         DropReason::TooManyAccounts | DropReason::TooManyPools => return None,
@@ -390,7 +391,7 @@ fn blocks_are_what_the_judge_says() {
 /// A venue of a workload's accounts, each with its endowment.
 fn endowed(workload: &Workload) -> Venue {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
-    let rules = Rules { commission, mu, lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules { edition: Edition::NEWEST, commission, mu, lower_bounds: LowerBounds::BestEffort };
     let Model { assets, account_count, .. } = workload.model();
     let mut venue = Venue::new(BatchMarketId(0), assets.len() as u32, assets.clone(), rules);
     venue.account_count = *account_count;

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_batch_solver::Settings;
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules, TieBreak};
+use walras_clearing::{
+    AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules, TieBreak,
+};
 use walras_testkit::Choices;
 use walras_testkit::batch::{Fault, Holding, Intake, Objection, Venue, account_fee, lie, proposal, transactions, venue};
 use walras_types::limits::AMOUNT_MAX;
@@ -30,7 +32,12 @@ fn price(text: &str) -> BatchPrice {
 
 /// Three accounts with 100 gold and 1,000 iron each; account 0 issues both.
 fn small() -> Venue {
-    let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules {
+        edition: Edition::NEWEST,
+        commission: Commission::NONE,
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+    };
     let mut venue = Venue::new(BatchMarketId(0), 2, vec![GOLD, IRON], rules);
     venue.account_count = 3;
     for (asset, units) in [(GOLD, 100), (IRON, 1_000)] {
@@ -98,6 +105,7 @@ fn whoever_spends_what_is_not_there_yet_is_dropped_with_all_it_sent() {
 #[test]
 fn each_fault_is_found() {
     let key = |name| BatchOperation::CreateAccount(PublicKey([name; 32]));
+    let set_key = |name| BatchOperation::SetKey(PublicKey([name; 32]));
     let mut venue = small();
     venue.keys.insert(AccountId(2), PublicKey([7; 32]));
     venue.last.insert(AccountId(1), 5);
@@ -108,6 +116,9 @@ fn each_fault_is_found() {
         (&[sent(3, 1, key(1))], &[Fault::UnknownAccount]),
         (&[sent(0, 1, key(7))], &[Fault::KeyTaken]),
         (&[sent(0, 1, key(1)), sent(1, 6, key(1))], &[Fault::KeyTwice]),
+        (&[sent(0, 1, key(1)), sent(1, 6, set_key(1))], &[Fault::KeyTwice]),
+        (&[sent(2, 1, set_key(7))], &[Fault::KeyTaken]),
+        (&[sent(0, 1, set_key(1)), sent(0, 2, set_key(2))], &[Fault::KeySetTwice]),
         (&[sent(0, 1, pay(0, GOLD, 1))], &[Fault::PaysItself]),
         (&[sent(0, 1, pay(3, GOLD, 1))], &[Fault::UnknownRecipient]),
         (&[sent(0, 1, pay(1, AssetId(2), 0))], &[Fault::UnknownAsset, Fault::ZeroAmount]),

@@ -19,6 +19,24 @@ fn engine_apply() {
     smoke(TARGETS, |name| name == "engine_apply");
 }
 
+/// Any commands between the steps of blocks: orders, funds, keys, restarts, steps that are wrong.
+#[test]
+fn engine_apply_in_steps() {
+    for seed in 0..80_u64 {
+        let mut state = seed;
+        let mut next = || {
+            // Steele and Vigna's SplitMix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (z ^ (z >> 31)) as u8
+        };
+        let bytes: Vec<u8> = (0..800 + 40 * seed).map(|_| next()).collect();
+        walras_testkit::fuzz::engine::apply_in_steps(&bytes);
+    }
+}
+
 #[test]
 fn every_target_has_seeds_and_a_program() {
     check_programs(TARGETS);

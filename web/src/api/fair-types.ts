@@ -85,6 +85,37 @@ export interface RelayTree {
   not_taken: number;
   asked: number;
   asked_too_often: number;
+  /** What each relay said last; older venues do not say. */
+  relays?: RelayNode[];
+  delivery?: LayerDelivery[];
+}
+
+/** A relay; what it did not answer is `null`. */
+export interface RelayNode {
+  layer: number;
+  place: number;
+  /** Packets go by it; older venues do not say. */
+  is_in?: boolean;
+  answers: boolean;
+  packets: number | null;
+  by_hedge: number | null;
+  copies: number | null;
+  lost: number | null;
+  not_taken: number | null;
+  refused: number | null;
+  transit_ns_p50: number | null;
+  transit_ns_p99: number | null;
+}
+
+/** When packets reach a layer, by the medians of its nodes. */
+export interface LayerDelivery {
+  layer: number;
+  nodes: number;
+  answering: number;
+  earliest_ns: number | null;
+  latest_ns: number | null;
+  window_ns: number | null;
+  latest_ns_p99: number | null;
 }
 
 /** `GET /v1/cluster`; the page needs little of it. Older venues say nothing of gateways and the tree. */

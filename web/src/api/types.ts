@@ -3,7 +3,7 @@
 import type { BatchMessage, DemandMessage, Offer, OfferFill, OfferUpdate } from "./batch-types.ts";
 
 export type Side = "buy" | "sell";
-export type OrderKind = "limit" | "market" | "stop" | "stop_limit";
+export type OrderKind = "limit" | "market" | "stop" | "stop_limit" | "take_profit" | "take_profit_limit";
 export type TimeInForce = "gtc" | "day" | "gtt" | "ioc" | "fok";
 export type PostOnly = "off" | "reject" | "reprice";
 export type Display = "full" | "iceberg" | "hidden";
@@ -156,6 +156,8 @@ export interface OpenOrder {
   shown: string;
   time_in_force: TimeInForce;
   display?: Display;
+  /** The order with which it is linked: one cancels the other. */
+  linked_order_id?: string | null;
   /** What was asked when it entered, what it has traded since and at what price, and when it entered: unless it changed since. */
   original_size?: string | null;
   filled?: string | null;
@@ -222,6 +224,8 @@ export interface OrderRequest {
   peak?: string;
   min_size?: string;
   self_trade?: SelfTrade;
+  /** The open order with which it is linked. */
+  oco_with?: string;
 }
 
 export interface OrderReply {

@@ -58,6 +58,17 @@ export class Account {
     return added;
   }
 
+  /** Two orders of which one cancels the other, by what the venue answered: its messages name partners only in snapshots. */
+  link(instrument: string, ids: [string, string]): void {
+    const orders = this.orders.value;
+    const pair = ids.map((client_order_id) => orders.get(orderKey({ instrument, client_order_id })));
+    const [one, other] = pair;
+    if (!one || !other) return;
+    one.linked_order_id = other.order_id;
+    other.linked_order_id = one.order_id;
+    this.orders.value = orders;
+  }
+
   clear(state: SignedIn): void {
     this.balances.value = new Map();
     this.positions.value = new Map();
@@ -88,8 +99,14 @@ function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void 
   if (!known && (changes.side === undefined || changes.open === undefined)) return;
   const next = { ...known, ...changes } as OpenOrder;
   const ended = ENDED.has(status) || !/[1-9]/.test(next.open);
-  if (ended) orders.delete(key);
-  else orders.set(key, next);
+  if (!ended) orders.set(key, next);
+  else if (orders.delete(key)) part(orders, next.linked_order_id);
+}
+
+/** The order with which the one that is gone was linked stands by itself, if it stands. */
+function part(orders: Map<string, OpenOrder>, orderId: string | null | undefined): void {
+  if (orderId == null) return;
+  for (const order of orders.values()) if (order.order_id === orderId) order.linked_order_id = null;
 }
 
 export function orderKey(order: { instrument: string; client_order_id: string }): string {

@@ -1,6 +1,6 @@
 // The machines of the venue as this replica sees them: replicas, leaf gateways, the relay tree. Asked for once a second while it is looked at.
 
-import type { Cluster, FairAccess, Latency } from "../api/fair-types.ts";
+import type { Cluster, FairAccess, Latency, RelayNode } from "../api/fair-types.ts";
 import { fetchCluster, fetchFairAccess, fetchLatency } from "../api/rest.ts";
 import { Signal } from "../base/signal.ts";
 
@@ -68,6 +68,8 @@ export interface Node {
   isHere: boolean;
   /** For people. */
   label: string;
+  /** What a relay said of itself; `undefined` where it has not been asked yet, or is none. */
+  said?: RelayNode | undefined;
   /** So many nodes are drawn as this one: those for which there is no room. */
   stands: number;
 }
@@ -95,8 +97,12 @@ export function pictureOf({ replica: me, leader, replicas, gateways = [], tree =
   const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node => ({ id, kind, isUp, label, leads: false, isHere: false, stands: 1 });
   const leaves = gateways.map(({ gateway, is_linked }) => node(`gateway ${gateway}`, "gateway", is_linked, String(gateway)));
   const members = replicas.map(({ replica, is_linked }) => ({ ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me }));
+  const relays = new Map((tree?.relays ?? []).map((relay) => [`${relay.layer} ${relay.place}`, relay]));
   const layers = (tree?.layers ?? []).map((count, layer, all) =>
-    Array.from({ length: count }, (_, place) => node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", true, `${place}`)));
+    Array.from({ length: count }, (_, place) => {
+      const said = relays.get(`${layer} ${place}`);
+      return { ...node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", said?.answers ?? true, `${place}`), said };
+    }));
   const columns = [leaves, members, ...layers].map(fitted);
   const top = `replica ${leader ?? me}`;
   const edges: Edge[] = [
@@ -110,7 +116,7 @@ export function pictureOf({ replica: me, leader, replicas, gateways = [], tree =
     above.forEach((from, place) => {
       // All of them where there is room, else those that lie nearest to it.
       const begin = Math.round((place / Math.max(1, above.length - 1)) * Math.max(0, tier.length - each));
-      for (const to of tier.slice(begin, begin + each)) edges.push({ from: from.id, to: to.id, kind: "data", isUp: true });
+      for (const to of tier.slice(begin, begin + each)) edges.push({ from: from.id, to: to.id, kind: "data", isUp: from.isUp && to.isUp });
     });
   });
   const drawn = new Set(columns.flat().map(({ id }) => id));

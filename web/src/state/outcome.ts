@@ -20,6 +20,7 @@ const REASONS: Record<string, string> = {
   account_suspended: "The account is suspended: ask the operator.",
   trigger_refused: "It was triggered, but could not be taken then: the available balance or a limit did not allow it.",
   price_band: "It would have traded beyond the price band, so the instrument was halted first.",
+  linked: "The order with which it was linked traded, triggered or is gone.",
 };
 const ASKED_FOR = new Set(["requested", "mass_cancelled", "unfilled"]);
 

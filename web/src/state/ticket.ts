@@ -19,6 +19,8 @@ export interface TicketFields {
   peak: string;
   minSize: string;
   selfTrade: SelfTrade;
+  /** The client order id of the order with which it is to be linked; empty for none. */
+  ocoWith?: string;
 }
 
 export type FieldName = "price" | "trigger" | "size" | "minutes" | "peak" | "minSize";
@@ -36,8 +38,9 @@ export interface Checked {
   price: bigint | null;
 }
 
-export const hasPrice = (kind: OrderKind): boolean => kind === "limit" || kind === "stop_limit";
-export const hasTrigger = (kind: OrderKind): boolean => kind === "stop" || kind === "stop_limit";
+export const hasPrice = (kind: OrderKind): boolean => kind === "limit" || kind.endsWith("_limit");
+export const takesProfit = (kind: OrderKind): boolean => kind === "take_profit" || kind === "take_profit_limit";
+export const hasTrigger = (kind: OrderKind): boolean => takesProfit(kind) || kind === "stop" || kind === "stop_limit";
 
 /** A limit so much worse than the last trade may be a slip of the finger: it is asked for twice. */
 const FAR_PPM = 50_000n;
@@ -57,9 +60,10 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   const { kind } = fields;
   const price = hasPrice(kind) ? quantity(fields.price, units.priceDecimals, units.tick, "price", "tick", faults) : null;
   const trigger = hasTrigger(kind) ? quantity(fields.trigger, units.priceDecimals, units.tick, "trigger", "tick", faults) : null;
-  if (trigger !== null && lastPrice !== null && isTriggered(fields.side, trigger, lastPrice)) {
-    const where = lastPrice === trigger ? "at it" : fields.side === "buy" ? "above it" : "below it";
-    warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: the venue refuses such a stop.`;
+  if (trigger !== null && lastPrice !== null && isTriggered(fields.side, kind, trigger, lastPrice)) {
+    const where = lastPrice === trigger ? "at it" : lastPrice > trigger ? "above it" : "below it";
+    const what = takesProfit(kind) ? "take-profit" : "stop";
+    warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: the venue refuses such a ${what}.`;
   }
   if (price !== null && lastPrice !== null) {
     const worsePpm = worseBy(fields.side, price, lastPrice);
@@ -83,6 +87,11 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
     if (minutes !== null) order.expire_time_ns = (venueTimeNs + minutes * 60_000_000_000n).toString();
   }
   if (kind === "limit" && canRest(fields) && fields.postOnly !== "off") order.post_only = fields.postOnly;
+  if (fields.ocoWith) {
+    order.oco_with = fields.ocoWith;
+    // The venue links a limit order that takes nothing.
+    if (kind === "limit" && order.post_only === undefined) order.post_only = "reject";
+  }
   if (canRest(fields) && fields.display !== "full") {
     order.display = fields.display;
     if (fields.display === "iceberg") {
@@ -124,8 +133,8 @@ export function sizeOfValue(text: string, units: Units, price: bigint | null): s
 }
 
 /** Whether a stop with this trigger is set off by a trade at `price`: a buy from below, a sell from above. */
-function isTriggered(side: Side, trigger: bigint, price: bigint): boolean {
-  return side === "buy" ? price >= trigger : price <= trigger;
+function isTriggered(side: Side, kind: OrderKind, trigger: bigint, price: bigint): boolean {
+  return (side === "buy") !== takesProfit(kind) ? price >= trigger : price <= trigger;
 }
 
 /** The largest whole number of lots that `funds` (smallest units of what is spent) cover, at `price` for a buy, fee included. */

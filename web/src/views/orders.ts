@@ -39,7 +39,7 @@ export function ordersView(venue: Venue): void {
     fill(row, order, false, setEditing, venue);
     return row;
   }, (row, order) => {
-    if (!editing.has(orderKey(order))) setCells(row, texts(order));
+    if (!editing.has(orderKey(order))) setCells(row, texts(order, venue));
   });
 
   const draw = oncePerFrame(() => {
@@ -82,14 +82,22 @@ function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } 
   };
 }
 
-function texts(order: OpenOrder): string[] {
+function texts(order: OpenOrder, venue: Venue): string[] {
   const shown = order.shown !== undefined && order.shown !== order.open ? `, ${group(trimZeros(order.shown))} shown` : "";
   const trigger = order.trigger === null || order.trigger === undefined ? "" : `, ${words(order.type)} at ${group(order.trigger)}`;
   const [base = order.instrument] = order.instrument.split(/[/-]/);
   return [
-    `${sideText(order.side)} ${base}${trigger}${shown}`, order.price === null ? "market" : group(order.price), group(order.open),
+    `${sideText(order.side)} ${base}${trigger}${shown}${linkedText(order, venue)}`, order.price === null ? "market" : group(order.price), group(order.open),
     order.time_in_force?.toUpperCase() ?? "",
   ];
+}
+
+/** With which order it is linked, by where that one stands. */
+function linkedText(order: OpenOrder, venue: Venue): string {
+  if (order.linked_order_id == null) return "";
+  const partner = [...venue.account.orders.value.values()].find((other) => other.order_id === order.linked_order_id);
+  const at = partner?.price ?? partner?.trigger;
+  return at == null ? ", OCO" : `, OCO with ${words(partner?.type ?? "")} at ${group(at)}`;
 }
 
 function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
@@ -97,7 +105,7 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
   // While it is amended one cell takes the room of all but the order's name.
   first.colSpan = editing ? 4 : 1;
   for (const cell of [...row.cells].slice(2)) cell.hidden = editing;
-  setCells(row, texts(order));
+  setCells(row, texts(order, venue));
   const name = `${order.side} ${order.open} ${order.instrument}${order.price === null ? "" : ` at ${order.price}`}`;
   if (!editing) {
     actions.replaceChildren(

@@ -13,7 +13,10 @@ export const TIME_WORDS: Record<TimeInForce, string> = {
   fok: "At once, all or nothing (FOK)",
 };
 
-const KINDS: [OrderKind, string][] = [["limit", "Limit"], ["market", "Market"], ["stop", "Stop"], ["stop_limit", "Stop limit"]];
+const KINDS: [OrderKind, string][] = [
+  ["limit", "Limit"], ["market", "Market"], ["stop", "Stop"], ["stop_limit", "Stop limit"],
+  ["take_profit", "Take profit"], ["take_profit_limit", "Take profit limit"],
+];
 const POST_ONLY: [PostOnly, string][] = [["off", "May take at once"], ["reject", "Never take: reject"], ["reprice", "Never take: reprice"]];
 const DISPLAY: [Display, string][] = [["full", "All of it"], ["iceberg", "A peak at a time (iceberg)"], ["hidden", "Nothing (hidden)"]];
 const SELF_TRADE: [SelfTrade, string][] = [
@@ -36,25 +39,27 @@ export class TicketForm {
   readonly postOnly = select("post-only", POST_ONLY);
   readonly display = select("display", DISPLAY);
   readonly selfTrade = select("self-trade", SELF_TRADE);
+  /** Open orders with which the order may be linked. */
+  readonly oco = select("oco", [["", "No other order"]]);
   /** Of the size: the base asset or the quote asset; pressed, the other one. */
   readonly unitButton = h("button.unit", { type: "button", id: "size-unit" });
   readonly sum = h("dl.sum");
   readonly submit = h("button.submit", { type: "submit", id: "submit" });
   readonly answer = new Answer("ticket-answer");
   readonly #side = new Choice<Side>("side", "Side", [["buy", "Buy"], ["sell", "Sell"]], "sides");
-  readonly #kind = new Choice<OrderKind>("kind", "Order type", KINDS, "kinds");
+  readonly #kind = select("kind", KINDS);
 
   constructor(takeShare: (percent: bigint) => void, turnUnit: () => void) {
     const { trigger, price, size, minutes, peak, minSize } = this.fields;
     this.unitButton.addEventListener("click", turnUnit);
     size.unit.replaceWith(this.unitButton);
     this.element = h("form.ticket", { novalidate: true, autocomplete: "off", "aria-labelledby": "ticket-title" },
-      this.#side.element, this.#kind.element,
+      this.#side.element, labelled("kind", "Order", this.#kind),
       trigger.row, price.row, size.row, shareButtons("Size as a share of what is available", takeShare),
       labelled("tif", "Stands", this.timeInForce), minutes.row,
-      h("details", { id: "more" }, h("summary", {}, "More: post-only, iceberg, minimum, self-trade"),
+      h("details", { id: "more" }, h("summary", {}, "More: post-only, iceberg, minimum, self-trade, one cancels the other"),
         h("div.inner", {}, labelled("post-only", "Taking", this.postOnly), labelled("display", "Shown", this.display),
-          peak.row, minSize.row, labelled("self-trade", "Self-trade", this.selfTrade))),
+          peak.row, minSize.row, labelled("self-trade", "Self-trade", this.selfTrade), labelled("oco", "One cancels", this.oco))),
       this.sum, h("div.foot", {}, this.submit, this.answer.element));
   }
 
@@ -67,7 +72,7 @@ export class TicketForm {
   }
 
   get kind(): OrderKind {
-    return this.#kind.value;
+    return this.#kind.value as OrderKind;
   }
 
   set kind(kind: OrderKind) {
@@ -93,6 +98,7 @@ export class TicketForm {
       peak: peak.input.value,
       minSize: minSize.input.value,
       selfTrade: this.selfTrade.value as SelfTrade,
+      ocoWith: this.oco.value,
     };
   }
 }

@@ -4,7 +4,7 @@ import { venueTimeNs } from "../api/rest.ts";
 import { type OrderReply, Refusal, type Side } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showUnits, ungroup } from "../base/format.ts";
+import { group, showUnits, ungroup, words } from "../base/format.ts";
 import { confirmations, sizeUnit } from "../base/settings.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
@@ -81,6 +81,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     form.postOnly.disabled = kind !== "limit" || !rests;
     form.display.disabled = !rests;
     peak.row.hidden = !rests || display !== "iceberg";
+    offerPartners(venue, market, form);
 
     for (const { unit } of [price, trigger]) setText(unit, instrument.quote);
     for (const { unit } of [peak, minSize]) setText(unit, instrument.base);
@@ -126,6 +127,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       const reply = (await venue.socket.request("order", { instrument: slug(market.symbol), client_order_id: name, ...order })) as unknown as OrderReply;
       const answer = describeReply(market.units, order.side, order.size, reply);
       form.answer.say(answer.tone, answer.title, answer.text);
+      if (STANDING.has(reply.status) && order.oco_with !== undefined) venue.account.link(market.symbol, [name, order.oco_with]);
       if (STANDING.has(reply.status)) answered = { key: orderKey({ instrument: market.symbol, client_order_id: name }), wasSeen: false };
       followUp();
     } catch (error) {
@@ -168,6 +170,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     }
   };
   venue.account.orders.watch(followUp);
+  venue.account.orders.watch(draw);
   venue.account.state.watch(draw);
   venue.account.balances.watch(draw);
   venue.connection.watch(draw);
@@ -198,7 +201,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       if (!market) return;
       const text = formatUnits(units, market.units.priceDecimals);
       if (form.kind === "market") form.kind = "limit";
-      (form.kind === "stop" ? trigger : price).input.value = text;
+      (hasPrice(form.kind) ? price : trigger).input.value = text;
       draw();
       if (focusSize) size.input.focus();
     },
@@ -221,6 +224,25 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
 function orderClockNs(venue: Venue): bigint {
   const logTime = venue.status.value?.time_ns;
   return logTime === undefined ? venueTimeNs() : BigInt(logTime);
+}
+
+/** The open orders with which an order of this side may be linked: those that have no partner. */
+function offerPartners(venue: Venue, market: Market, form: TicketForm): void {
+  const { oco } = form;
+  const may = [...venue.account.orders.value.values()].filter((order) =>
+    slug(order.instrument) === slug(market.symbol) && order.side === form.side && order.linked_order_id == null);
+  const options: [string, string][] = may.map((order) => {
+    const at = order.price ?? order.trigger;
+    return [order.client_order_id, `${words(order.type)} ${group(trimZeros(order.open))}${at === null ? "" : ` at ${group(at)}`}`];
+  });
+  const wanted = JSON.stringify(options);
+  if (oco.dataset["options"] !== wanted) {
+    const before = oco.value;
+    oco.replaceChildren(...[["", "No other order"], ...options].map(([value, text]) => h("option", { value }, text)));
+    oco.value = options.some(([value]) => value === before) ? before : "";
+    oco.dataset["options"] = wanted;
+  }
+  oco.disabled = form.kind === "market" || options.length === 0;
 }
 
 function lastPriceOf(market: Market): bigint | null {

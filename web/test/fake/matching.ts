@@ -186,7 +186,10 @@ export class FakeBook {
     for (;;) {
       const last = this.#last;
       if (last === null) return;
-      const index = this.stops.findIndex(({ side, trigger }) => (side === "buy" ? last >= (trigger ?? last) : last <= (trigger ?? last)));
+      const index = this.stops.findIndex(({ side, kind, trigger }) => {
+        const at = trigger ?? last;
+        return (side === "buy") !== kind.startsWith("take_profit") ? last >= at : last <= at;
+      });
       const stop = index < 0 ? undefined : this.stops.splice(index, 1)[0];
       if (!stop) return;
       stop.trigger = null;

@@ -1,7 +1,7 @@
 //! Reasons, windows, the largest amounts, one thing at a time.
 
 use walras_batch::{CloseError, DropReason, Intake, ProposedClearing};
-use walras_clearing::{AssetIndex, LowerBounds, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules};
+use walras_clearing::{AssetIndex, Edition, LowerBounds, OfferId, OfferKey, Pair, PairTrade, Proposal, Rules};
 use walras_merkle::{Claim, Digest, verify_account, verify_offer};
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END};
 use walras_types::{
@@ -244,7 +244,12 @@ fn what_a_block_gives_is_spent_in_the_next() {
 /// A cancel is on its way while its offer trades, which is nobody's fault who sent it: the rest of what the account sent is kept.
 #[test]
 fn an_offer_that_trades_before_its_cancel_costs_the_account_nothing_else() {
-    let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules {
+        edition: Edition::NEWEST,
+        commission: Commission::NONE,
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+    };
     let mut world = World::with_rules(2, 1_000, rules);
     let all = [
         sent(0, 1, offer(1, 2, 100, price(1, 1))),
@@ -294,7 +299,12 @@ fn an_offer_that_trades_before_its_cancel_costs_the_account_nothing_else() {
 
 #[test]
 fn the_largest_amounts_trade() {
-    let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::Required };
+    let rules = Rules {
+        edition: Edition::NEWEST,
+        commission: Commission::NONE,
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::Required,
+    };
     let mut world = World::with_rules(2, 0, rules);
     for (account, asset) in [(0, 1), (1, 2)] {
         world.ledger.deposit(AccountId(account), AssetId(asset), Amount::MAX).unwrap();

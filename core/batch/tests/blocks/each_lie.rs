@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use walras_batch::{
     BlockPlace, BlockRejected, Certificate, Cleared, Intake, POTENTIAL_MAX, POTENTIAL_ONE, ProposedClearing, gap_ppb,
 };
-use walras_clearing::{AssetIndex, LowerBounds, OfferId, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules};
+use walras_clearing::{
+    AssetIndex, Edition, LowerBounds, OfferId, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules,
+};
 use walras_merkle::{Digest, StateRoots};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
@@ -142,7 +144,7 @@ fn random_case(seed: u64, intake: Intake) -> Case {
 
 /// Three accounts that have all there may be of an asset each, but for what one may issue, and a fourth that has nothing.
 fn everything(commission: Commission) -> (World, Vec<BatchTransaction>) {
-    let rules = Rules { commission, mu: Mu::new(6).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules { edition: Edition::NEWEST, commission, mu: Mu::new(6).unwrap(), lower_bounds: LowerBounds::BestEffort };
     let mut world = World::with_rules(4, 0, rules);
     for (account, asset, units) in [(0, 1, AMOUNT_MAX - 5), (1, 2, AMOUNT_MAX), (2, 0, AMOUNT_MAX), (3, 3, AMOUNT_MAX)] {
         world.ledger.deposit(AccountId(account), AssetId(asset), amount(units)).unwrap();
@@ -165,6 +167,7 @@ fn everything(commission: Commission) -> (World, Vec<BatchTransaction>) {
     all.push(sent(0, 9, BatchOperation::Issue(IssuedAmount { asset: AssetId(1), amount: amount(5) })));
     all.push(sent(3, 2, BatchOperation::Payment(Payment { to: AccountId(0), asset: AssetId(3), amount: Amount::MAX })));
     all.push(sent(3, 3, BatchOperation::CreateAccount(key(5))));
+    all.push(sent(3, 4, BatchOperation::SetKey(key(6))));
     (world, all)
 }
 
@@ -561,6 +564,11 @@ fn changed(transaction: &BatchTransaction) -> Vec<BatchTransaction> {
         BatchOperation::CreateAccount(mut key) => {
             key.0[31] ^= 1;
             with(BatchOperation::CreateAccount(key));
+        }
+        BatchOperation::SetKey(mut key) => {
+            with(BatchOperation::CreateAccount(key));
+            key.0[31] ^= 1;
+            with(BatchOperation::SetKey(key));
         }
         BatchOperation::CreateOffer(offer) => {
             let mut with = |offer| with(BatchOperation::CreateOffer(offer));

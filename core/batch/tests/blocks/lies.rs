@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use walras_batch::{BlockPlace, BlockRejected, Certificate, Intake, POTENTIAL_ONE, ProposedClearing, gap_ppb};
-use walras_clearing::{Pair, PairTrade, PoolIndex, PoolSide, PoolTrade};
+use walras_clearing::{Edition, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade};
 use walras_types::{Amount, BatchPrice};
 
 use crate::world::{Draw, World, amount, proposed, transactions};
@@ -256,7 +256,12 @@ fn a_certificate_proves_that_no_more_can_trade() {
     let (many, few) = (1_000_000_000_000, 1_000_000_000);
     let offers = [(pair(0, 1), offer(1, many)), (pair(1, 0), offer(2, few)), (pair(1, 2), offer(3, many))];
     let market = BatchMarket::build(3, &offers, &[], vec![]).unwrap();
-    let rules = Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+    let rules = Rules {
+        edition: Edition::NEWEST,
+        commission: Commission::NONE,
+        mu: Mu::new(10).unwrap(),
+        lower_bounds: LowerBounds::BestEffort,
+    };
     let trade = |pair, units| PairTrade { pair, sold: amount(units), bought_by_buy_offers: Amount::ZERO };
     let clearing = |units| Proposal {
         prices: vec![Some(BatchPrice::ONE); 3],

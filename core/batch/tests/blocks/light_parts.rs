@@ -68,7 +68,7 @@ fn moved(
             Some(BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_)) => {
                 panic!("no pool stands in these worlds")
             }
-            Some(BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_)) | None => {}
+            Some(BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) | BatchOperation::SetKey(_)) | None => {}
         }
     }
     moved.retain(|_, units| *units != 0);

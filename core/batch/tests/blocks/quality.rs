@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use walras_batch::{
     BlockRejected, Certificate, Intake, POTENTIAL_ONE, ProposedClearing, Quality, QualityError, QualityMax, assess, gap_ppb,
 };
-use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Pair, PairTrade, Proposal, Rules};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Pair, PairTrade, Proposal, Rules};
 use walras_types::{
     AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Commission, CreateOffer, Mu, PPB_ALL, TransactionSeq,
 };
@@ -84,11 +84,15 @@ fn seen(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Vec<Seen> {
         let clearly = (&ratio * (whole(1) - two_to(-i32::from(rules.mu.exponent())))).min(rate.clone());
         let sold = proposal.trades.iter().find(|trade| trade.pair == book.pair()).map_or(0, |trade| trade.sold.get());
         let (mut left, mut upper, mut wanted, mut missing) = (sold, 0, 0, 0);
+        let mut is_open = true;
         for offer in book.sells().as_slice() {
             let (limit, units) = (value(offer.key().limit), offer.amount().get());
             let filled = left.min(units);
             left -= filled;
-            upper += if limit <= rate { units } else { 0 };
+            let exact = Number::new(offer.asked().get().into(), units.into());
+            let limit_held = if rules.edition == Edition::First { limit.clone() } else { exact };
+            is_open &= limit_held <= rate;
+            upper += if is_open { units } else { 0 };
             if limit <= clearly {
                 wanted += units;
                 missing += units - filled;
@@ -101,7 +105,7 @@ fn seen(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Vec<Seen> {
             sell: sell.index(),
             buy: buy.index(),
             value: value(of_sell),
-            upper: whole(sold) + beyond(upper - sold),
+            upper: whole(sold) + beyond(upper.saturating_sub(sold)),
             wanted: whole(wanted),
             missing: beyond(missing),
             sold: whole(sold),
@@ -172,7 +176,8 @@ proptest! {
         let units = [300, 30_000, 3_000_000, 1 << 40][draw.below(4) as usize];
         let commission = [Commission::NONE, Commission::new(8).unwrap(), Commission::new(15).unwrap()][draw.below(3) as usize];
         let mu = Mu::new(1 + draw.below(7) as u8).unwrap();
-        let rules = Rules { commission, mu, lower_bounds: LowerBounds::BestEffort };
+        let edition = [Edition::First, Edition::Second][draw.below(2) as usize];
+        let rules = Rules { edition, commission, mu, lower_bounds: LowerBounds::BestEffort };
         let mut world = World::with_rules(8, units, rules);
         for _ in 0..3 {
             let mut sent = transactions(&world, draw, 60, 1);
@@ -218,7 +223,12 @@ fn blocks_of_all_qualities_are_seen() {
     };
     for seed in 0..60 {
         let draw = &mut Draw(seed);
-        let rules = Rules { commission: Commission::NONE, mu: Mu::new(3).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        let rules = Rules {
+            edition: Edition::NEWEST,
+            commission: Commission::NONE,
+            mu: Mu::new(3).unwrap(),
+            lower_bounds: LowerBounds::BestEffort,
+        };
         let mut world = World::with_rules(8, 300, rules);
         let sent = transactions(&world, draw, 60, 1);
         world.close(&sent, Intake::Reserve, 1);
@@ -237,7 +247,7 @@ const MOST: QualityMax = QualityMax { gap_ppb: 50_000_000, unserved_ppb: 50_000_
 
 fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
-    Rules { commission, mu, lower_bounds: LowerBounds::BestEffort }
+    Rules { edition: Edition::NEWEST, commission, mu, lower_bounds: LowerBounds::BestEffort }
 }
 
 fn pair(sell: u16, buy: u16) -> Pair {

@@ -7,8 +7,8 @@ use walras_batch::{
     Accounts, Batch, BatchSettings, Certificate, Cleared, Closed, Intake, PoolView, ProposedClearing, QualityMax, check_restored,
 };
 use walras_clearing::{
-    AssetIndex, BatchMarket, LowerBounds, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules,
-    honourable_sold, verify,
+    AssetIndex, BatchMarket, Edition, LowerBounds, OfferKey, Pair, PairTrade, PartLimit, PoolIndex, PoolSide, PoolTrade, Proposal,
+    Rules, honourable_sold, verify,
 };
 use walras_ledger::Ledger;
 use walras_types::{
@@ -80,8 +80,12 @@ pub(crate) struct World {
 impl World {
     /// Accounts with something of each asset; assets 0 to 2 are in the market as 1, 2, 0, account 0 issues asset 1 and account 1 asset 4.
     pub(crate) fn new(account_count: u32, units: u64) -> Self {
-        let rules =
-            Rules { commission: Commission::new(8).unwrap(), mu: Mu::new(6).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        let rules = Rules {
+            edition: Edition::NEWEST,
+            commission: Commission::new(8).unwrap(),
+            mu: Mu::new(6).unwrap(),
+            lower_bounds: LowerBounds::BestEffort,
+        };
         Self::with_rules(account_count, units, rules)
     }
 
@@ -306,7 +310,7 @@ pub(crate) fn proposal(market: &BatchMarket, rules: &Rules, draw: &mut Draw) -> 
         let pair = book.pair();
         let (Some(sell), Some(buy)) = (prices[pair.sell.index()], prices[pair.buy.index()]) else { continue };
         let rate = NetRate::new(sell, buy, rules.commission).unwrap();
-        let most = book.sells().units_at_or_below(rate.highest_limit());
+        let most = book.sells().units_holding(&rate, rules.edition, Amount::MAX);
         trades.push((PairTrade { pair, sold: most, bought_by_buy_offers: Amount::ZERO }, rate));
     }
     let mut pools = pool_trades(market, &prices, rules, draw);
@@ -334,7 +338,7 @@ pub(crate) fn proposal(market: &BatchMarket, rules: &Rules, draw: &mut Draw) -> 
             pools.retain(|(_, pair, ..)| pair.buy.index() != short);
             continue;
         };
-        trade.sold = less(market, trade, rate, (-left[short]).unsigned_abs() as u64);
+        trade.sold = less(market, trade, rate, rules.edition, (-left[short]).unsigned_abs() as u64);
     }
     let trades = trades.into_iter().map(|(trade, _)| trade).filter(|trade| !trade.sold.is_zero()).collect();
     let pools = pools.into_iter().map(|(trade, ..)| trade).collect();
@@ -382,14 +386,14 @@ fn pool_trades(
 }
 
 /// Less of a trade, with a part that whole units can honour.
-fn less(market: &BatchMarket, trade: &PairTrade, rate: &NetRate, by: u64) -> Amount {
+fn less(market: &BatchMarket, trade: &PairTrade, rate: &NetRate, edition: Edition, by: u64) -> Amount {
     let sells = market.book(trade.pair).unwrap().sells();
     let sold = amount(trade.sold.get().saturating_sub(by.max(1)));
     let split = sells.split(sold).unwrap();
     if split.part.is_zero() {
         return sold;
     }
-    let part = honourable_sold(sells.as_slice()[split.full_count].key().limit, rate, split.part);
+    let part = honourable_sold(PartLimit::of(&sells.as_slice()[split.full_count], edition), rate, split.part);
     amount(sold.get() - split.part.get() + part.get())
 }
 

@@ -1,8 +1,8 @@
 //! Every reason for a rejection, and markets at their ends.
 
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, Fill, LowerBounds, MarketError, Offer, OfferId, Pair, PairTrade, Pool, PoolFill, PoolIndex,
-    PoolRule, PoolSide, PoolTrade, PoolTraded, Proposal, Rejected, Rules, verify,
+    AssetIndex, BatchMarket, BuyOffer, Edition, Fill, LowerBounds, MarketError, Offer, OfferId, Pair, PairTrade, Pool, PoolFill,
+    PoolIndex, PoolRule, PoolSide, PoolTrade, PoolTraded, Proposal, Rejected, Rules, verify,
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, NetRate, Rounding, limits::AMOUNT_MAX};
 
@@ -32,7 +32,7 @@ fn prices(texts: &[&str]) -> Vec<Option<BatchPrice>> {
 }
 
 fn rules(lower_bounds: LowerBounds) -> Rules {
-    Rules { commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds }
+    Rules { edition: Edition::NEWEST, commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds }
 }
 
 const EXACT: LowerBounds = LowerBounds::Required;
@@ -58,7 +58,7 @@ fn two_offers_that_meet_trade_in_full() {
     let marginal = verified.fills(&verified.pairs()[0]).marginal_sell().unwrap();
     assert_eq!((marginal.id, verified.fills(&verified.pairs()[0]).marginal_buy()), (OfferId(1), None));
     // A commission of 2^-4: the second gets too little for its limit, and the first then finds nobody.
-    let rules = Rules { commission: Commission::new(4).unwrap(), ..rules };
+    let rules = Rules { edition: Edition::NEWEST, commission: Commission::new(4).unwrap(), ..rules };
     let rejected = verify(&market, &proposal, &rules).unwrap_err();
     assert_eq!(rejected, Rejected::SoldTooMuch { pair: pair(0, 1), sold: amount(100), most: Amount::ZERO });
 }
@@ -69,7 +69,12 @@ fn with_mu_above_the_commission_an_offer_may_trade_and_need_not() {
     let market = BatchMarket::build(2, &[offer(pair(0, 1), "0.9", 1, 100)], &[], vec![]).unwrap();
     let nothing = Proposal { prices: prices(&["1", "1"]), trades: vec![], pools: vec![] };
     for (mu, need_not) in [(3, true), (4, false), (5, false)] {
-        let rules = Rules { commission: Commission::new(4).unwrap(), mu: Mu::new(mu).unwrap(), lower_bounds: EXACT };
+        let rules = Rules {
+            edition: Edition::NEWEST,
+            commission: Commission::new(4).unwrap(),
+            mu: Mu::new(mu).unwrap(),
+            lower_bounds: EXACT,
+        };
         assert_eq!((rules.leave_freedom(), verify(&market, &nothing, &rules).is_ok()), (need_not, need_not), "{mu}");
     }
     assert!(rules(EXACT).leave_freedom(), "without commission always");
@@ -291,4 +296,61 @@ fn amounts_at_their_end_clear_and_do_not_overflow() {
         ends(BatchPrice::ONE, BatchPrice::ONE, both),
         Err(Rejected::Deficit { asset: AssetIndex(0), sold: 1, bought: AMOUNT_MAX.into() })
     );
+}
+
+/// `units` for `bought` of the other asset at least, as somebody types it.
+fn for_at_least(of: Pair, id: u64, units: u64, bought: u64) -> (Pair, Offer) {
+    let limit = BatchPrice::limit_of_sale(bought.into(), units.into(), amount(units)).unwrap();
+    (of, Offer::new(limit, 0, OfferId(id), amount(units)).unwrap())
+}
+
+#[test]
+fn decimal_limits_that_meet_trade_at_the_rate_between_them() {
+    // No price is 0.8, but the ratio of two is.
+    let (there, back) = (pair(0, 1), pair(1, 0));
+    let offers = [for_at_least(there, 1, 10_000, 8_000), for_at_least(back, 2, 8_000, 10_000)];
+    let market = BatchMarket::build(2, &offers, &[], vec![]).unwrap();
+    let at = |sell: &str, sold, paid| Proposal {
+        prices: prices(&[sell, "5"]),
+        trades: vec![trade(there, sold), trade(back, paid)],
+        pools: vec![],
+    };
+    let second = rules(EXACT);
+    let verified = verify(&market, &at("4", 10_000, 8_000), &second).unwrap();
+    let fills: Vec<Fill> = verified.pairs().iter().flat_map(|of| verified.fills(of).sells()).collect();
+    assert_eq!(fills, [fill(1, 10_000, 8_000, 0), fill(2, 8_000, 10_000, 0)]);
+    // A part keeps the limit in whole units, or does not trade.
+    let part = verify(&market, &at("4", 5_000, 4_000), &second).unwrap();
+    assert_eq!(part.fills(&part.pairs()[0]).sells().collect::<Vec<_>>(), [fill(1, 5_000, 4_000, 5_000)]);
+    let broken = verify(&market, &at("4", 5_001, 4_000), &second).unwrap_err();
+    assert_eq!(broken, Rejected::PartBreaksLimit { pair: there, offer: OfferId(1), sold: amount(5_001), bought: amount(4_000) });
+    // The least below that rate is too little, the least above it too much for the other.
+    let price = |units: u64| BatchPrice::from_bits(self::price("4").bits() + units).unwrap();
+    let lower = Proposal {
+        prices: vec![Some(BatchPrice::from_bits(price(0).bits() - 1).unwrap()), Some(self::price("5"))],
+        ..at("4", 10_000, 8_000)
+    };
+    let most = Amount::ZERO;
+    assert_eq!(verify(&market, &lower, &second).unwrap_err(), Rejected::SoldTooMuch { pair: there, sold: amount(10_000), most });
+    let higher = Proposal { prices: vec![Some(price(1)), Some(self::price("5"))], ..at("4", 10_000, 8_000) };
+    assert_eq!(verify(&market, &higher, &second).unwrap_err(), Rejected::SoldTooMuch { pair: back, sold: amount(8_000), most });
+    // Logs of the first edition are read as they were.
+    let first = Rules { edition: Edition::First, ..second };
+    let refused = verify(&market, &at("4", 10_000, 8_000), &first).unwrap_err();
+    assert_eq!(refused, Rejected::SoldTooMuch { pair: there, sold: amount(10_000), most });
+}
+
+#[test]
+fn of_limits_that_round_to_one_price_those_hold_that_whole_units_keep() {
+    // All ask for 1.4, which rounds to the price above it.
+    let there = pair(0, 1);
+    let exact = for_at_least(there, 2, 10, 14);
+    let offers = [for_at_least(there, 1, 30, 42), exact, for_at_least(there, 3, 5, 7), for_at_least(pair(1, 0), 4, 100, 70)];
+    let market = BatchMarket::build(2, &offers, &[], vec![]).unwrap();
+    let rate = NetRate::new(price("7"), price("5"), Commission::NONE).unwrap();
+    let sells = market.book(there).unwrap().sells();
+    assert_eq!(sells.units_at_or_below(rate.highest_limit()), Amount::ZERO);
+    assert_eq!(sells.units_holding(&rate, Edition::First, Amount::MAX), Amount::ZERO);
+    assert_eq!(sells.units_holding(&rate, Edition::Second, Amount::MAX), amount(45));
+    assert_eq!(sells.units_holding(&rate, Edition::Second, amount(1)).get().min(1), 1, "the search ends where it is enough");
 }

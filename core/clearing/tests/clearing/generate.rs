@@ -2,7 +2,7 @@
 //! ends, prices at the ends of their range, proposals a little beside a right one.
 
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, LowerBounds, Offer, OfferId, Pair, PairTrade, Pool, PoolIndex, PoolRule, PoolSide,
+    AssetIndex, BatchMarket, BuyOffer, Edition, LowerBounds, Offer, OfferId, Pair, PairTrade, Pool, PoolIndex, PoolRule, PoolSide,
     PoolTrade, Proposal, Rules,
 };
 use walras_types::{Amount, BatchPrice, Commission, Mu, Rounding, limits::AMOUNT_MAX};
@@ -120,6 +120,7 @@ pub(crate) fn prices(below: Below<'_>) -> Vec<BatchPrice> {
 /// Rules of all kinds.
 pub(crate) fn rules(below: Below<'_>) -> Rules {
     Rules {
+        edition: [Edition::First, Edition::Second][below(2) as usize],
         commission: Commission::new(below(31) as u8).unwrap_or(Commission::NONE),
         mu: Mu::new(1 + below(30) as u8).expect("1 to 30"),
         lower_bounds: [LowerBounds::BestEffort, LowerBounds::Required][below(2) as usize],

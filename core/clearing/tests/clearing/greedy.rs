@@ -2,8 +2,8 @@
 //! Right, seldom best: it leaves lower bounds to luck.
 
 use walras_clearing::{
-    AssetIndex, BatchMarket, LowerBounds, Pair, PairBook, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, Split,
-    honourable_bought, honourable_sold,
+    AssetIndex, BatchMarket, Edition, LowerBounds, Pair, PairBook, PairTrade, PartLimit, PoolIndex, PoolSide, PoolTrade, Proposal,
+    Rules, Split, honourable_bought, honourable_sold,
 };
 use walras_types::{Amount, BatchPrice, NetRate};
 
@@ -13,6 +13,7 @@ const ROUNDS: usize = 40;
 struct Flow<'m> {
     book: &'m PairBook,
     rate: NetRate,
+    edition: Edition,
     sold: Amount,
     bought: Amount,
 }
@@ -33,11 +34,11 @@ impl Flow<'_> {
         if self.rate.bought_down(sold).is_none_or(|bought| bought > target) {
             sold = sold.checked_sub(amount(1)).unwrap_or(Amount::ZERO);
         }
-        self.sold = honoured_sold(self.book, &self.rate, sold);
+        self.sold = honoured_sold(self.book, &self.rate, self.edition, sold);
         if u128::from(paid.get()) < missing {
             let still = Amount::from_wide(missing - u128::from(paid.get())).unwrap_or(Amount::MAX);
             let bought = self.bought.checked_sub(still).unwrap_or(Amount::ZERO);
-            self.bought = honoured_bought(self.book, &self.rate, bought);
+            self.bought = honoured_bought(self.book, &self.rate, self.edition, bought);
         }
     }
 }
@@ -52,18 +53,18 @@ fn without_part(total: Amount, split: Split, part: Amount) -> Amount {
 }
 
 /// At most so much sold that the part keeps its limit.
-pub(crate) fn honoured_sold(book: &PairBook, rate: &NetRate, sold: Amount) -> Amount {
+pub(crate) fn honoured_sold(book: &PairBook, rate: &NetRate, edition: Edition, sold: Amount) -> Amount {
     let split = book.sells().split(sold).expect("at most what stands");
     let next = book.sells().as_slice().get(split.full_count);
-    let part = next.map_or(Amount::ZERO, |offer| honourable_sold(offer.key().limit, rate, split.part));
+    let part = next.map_or(Amount::ZERO, |offer| honourable_sold(PartLimit::of(offer, edition), rate, split.part));
     without_part(sold, split, part)
 }
 
 /// At most so much bought that the part keeps its limit.
-pub(crate) fn honoured_bought(book: &PairBook, rate: &NetRate, bought: Amount) -> Amount {
+pub(crate) fn honoured_bought(book: &PairBook, rate: &NetRate, edition: Edition, bought: Amount) -> Amount {
     let split = book.buys().split(bought).expect("at most what stands");
     let next = book.buys().as_slice().get(split.full_count);
-    let part = next.map_or(Amount::ZERO, |offer| honourable_bought(offer.key().limit, rate, split.part));
+    let part = next.map_or(Amount::ZERO, |offer| honourable_bought(PartLimit::of(offer, edition), rate, split.part));
     without_part(bought, split, part)
 }
 
@@ -73,11 +74,12 @@ pub(crate) fn propose(market: &BatchMarket, prices: &[Option<BatchPrice>], rules
     let mut flows: Vec<Flow<'_>> = Vec::new();
     for book in market.books() {
         let Some(rate) = rate_of(book.pair()) else { continue };
-        let limit = rate.highest_limit();
-        let (sold, bought) = (book.sells().units_at_or_below(limit), book.buys().units_at_or_below(limit));
+        let edition = rules.edition;
+        let sold = book.sells().units_holding(&rate, edition, Amount::MAX);
+        let bought = book.buys().units_holding(&rate, edition, Amount::MAX);
         // Buy offers together may want more than they can pay for in one amount.
         let bought = if rate.sold_up(bought).is_none() { Amount::ZERO } else { bought };
-        flows.push(Flow { book, rate, sold, bought });
+        flows.push(Flow { book, rate, edition, sold, bought });
     }
     let mut pools: Vec<(PoolTrade, Pair, Amount)> = Vec::new();
     for (number, pool) in (0..).zip(market.pools()) {

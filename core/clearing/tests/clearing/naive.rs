@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use num_bigint::BigInt;
 use num_rational::Ratio;
 use walras_clearing::{
-    BuyOffer, Fill, LowerBounds, Offer, OfferKey, Pair, Pool, PoolFill, PoolRule, PoolSide, PoolTrade, Proposal, Rules,
+    BuyOffer, Edition, Fill, LowerBounds, Offer, OfferKey, Pair, Pool, PoolFill, PoolRule, PoolSide, PoolTrade, Proposal, Rules,
 };
 use walras_types::{Amount, BatchPrice, Commission, NetRate, limits::AMOUNT_MAX};
 
@@ -78,6 +78,22 @@ struct Standing {
     key: OfferKey,
     units: u64,
     stated: BatchPrice,
+    /// Its effective limit before it is rounded up to the key's.
+    exact: Fraction,
+}
+
+impl Standing {
+    fn limit(&self, edition: Edition) -> Fraction {
+        match edition {
+            Edition::First => value(self.key.limit),
+            Edition::Second => self.exact.clone(),
+        }
+    }
+}
+
+/// Units of the first offers up to the first whose limit does not hold.
+fn holding(standing: &[Standing], rate: &Fraction, edition: Edition) -> BigInt {
+    total(standing.iter().take_while(|offer| offer.limit(edition) <= *rate))
 }
 
 /// Takes units from the offers in the order of their keys: `(offer, taken)`.
@@ -102,7 +118,11 @@ impl Parts {
     fn sells_of(&self, pair: Pair) -> Vec<Standing> {
         let of_pair = self.sells.iter().filter(|stated| stated.pair == pair);
         let mut standing: Vec<_> = of_pair
-            .map(|stated| Standing { key: stated.offer.key(), units: stated.offer.amount().get(), stated: stated.limit })
+            .map(|stated| {
+                let units = stated.offer.amount().get();
+                let exact = (value(stated.limit) * whole(units)).ceil() / whole(units);
+                Standing { key: stated.offer.key(), units, stated: stated.limit, exact }
+            })
             .collect();
         standing.sort_by_key(|offer| offer.key);
         standing
@@ -111,7 +131,13 @@ impl Parts {
     fn buys_of(&self, pair: Pair) -> Vec<Standing> {
         let of_pair = self.buys.iter().filter(|stated| stated.pair == pair);
         let mut standing: Vec<_> = of_pair
-            .map(|stated| Standing { key: stated.offer.key(), units: stated.offer.bought().get(), stated: stated.limit })
+            .map(|stated| {
+                let units = stated.offer.bought().get();
+                let most = whole(stated.offer.sold_max().get());
+                let limit = value(stated.limit);
+                let most = if stated.limit.is_zero() { most } else { most.min((whole(units) / limit).floor()) };
+                Standing { key: stated.offer.key(), units, stated: stated.limit, exact: whole(units) / most }
+            })
             .collect();
         standing.sort_by_key(|offer| offer.key);
         standing
@@ -196,9 +222,10 @@ impl Judge<'_> {
         let less_mu = value(sell) / value(buy) * less_share(self.rules.mu.exponent());
         let sells = self.parts.sells_of(pair);
         let buys = self.parts.buys_of(pair);
-        let most = total(sells.iter().filter(|offer| value(offer.key.limit) <= rate));
+        let edition = self.rules.edition;
+        let most = holding(&sells, &rate, edition);
         let least = total(sells.iter().filter(|offer| value(offer.key.limit) <= rate && value(offer.key.limit) <= less_mu));
-        let most_bought = total(buys.iter().filter(|offer| value(offer.key.limit) <= rate));
+        let most_bought = holding(&buys, &rate, edition);
         let too_much = self.breaks(7, BigInt::from(sold.get()) > most);
         let too_much_bought = self.breaks(10, BigInt::from(bought.get()) > most_bought);
         if BigInt::from(sold.get()) < least {
@@ -217,7 +244,7 @@ impl Judge<'_> {
             let got = (whole(part) * &rate).floor();
             // A full fill keeps the stated limit, which the judge knows and `verify` does not; a part keeps the effective one too.
             assert!(part < offer.units || value(offer.stated) * whole(part) <= got, "{:?} sells all for {got}", offer.key);
-            if part < offer.units && self.breaks(9, value(offer.key.limit) * whole(part) > got) {
+            if part < offer.units && self.breaks(9, offer.limit(edition) * whole(part) > got) {
                 continue;
             }
             fills.1.extend(fill(offer, part, &whole(part), &got));
@@ -225,7 +252,7 @@ impl Judge<'_> {
         for (offer, part) in take(&buys, bought_in_reach) {
             let cost = (whole(part) / &rate).ceil();
             assert!(part < offer.units || value(offer.stated) * &cost <= whole(part), "{:?} buys all for {cost}", offer.key);
-            if part < offer.units && self.breaks(11, value(offer.key.limit) * &cost > whole(part)) {
+            if part < offer.units && self.breaks(11, offer.limit(edition) * &cost > whole(part)) {
                 continue;
             }
             fills.2.extend(fill(offer, part, &cost, &whole(part)));

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use walras_clearing::{
-    AssetIndex, BatchMarket, BuyOffer, Offer, OfferId, Pair, PairTrade, Pool, PoolTrade, Proposal, Rejected, Rules, Verified,
-    honourable_bought, honourable_sold, verify,
+    AssetIndex, BatchMarket, BuyOffer, Edition, Offer, OfferId, Pair, PairTrade, PartLimit, Pool, PoolTrade, Proposal, Rejected,
+    Rules, Verified, honourable_bought, honourable_sold, verify,
 };
 use walras_types::{Amount, BatchPrice, Commission, NetRate, Rounding, limits::AMOUNT_MAX};
 
@@ -168,7 +168,7 @@ proptest! {
         };
         let (coarse, fine) = (build(0), build(by));
         let rules = greedy::best_effort(&generate::rules(below));
-        let rules = Rules { commission: Commission::NONE, ..rules };
+        let rules = Rules { edition: Edition::NEWEST, commission: Commission::NONE, ..rules };
         let proposal = greedy::propose(&coarse, &prices.map(Some), &rules);
         let mut same = proposal.clone();
         same.prices[usize::from(asset)] = Some(shifted(prices[usize::from(asset)], by));
@@ -219,8 +219,8 @@ proptest! {
         let (exact, least, part) = (net_rate(prices[0], prices[1], commission), value(limit), Amount::new(part).unwrap());
         let sells = |sold: u64| (whole(sold) * &exact).floor() >= whole(sold) * &least;
         let buys = |bought: u64| (whole(bought) / &exact).ceil() * &least <= whole(bought);
-        check_advice(honourable_sold(limit, &rate, part).get(), part.get(), sells)?;
-        check_advice(honourable_bought(limit, &rate, part).get(), part.get(), buys)?;
+        check_advice(honourable_sold(PartLimit::OfKey(limit), &rate, part).get(), part.get(), sells)?;
+        check_advice(honourable_bought(PartLimit::OfKey(limit), &rate, part).get(), part.get(), buys)?;
     }
 
     #[test]

@@ -77,7 +77,32 @@ fn price() -> impl Strategy<Value = PriceTicks> {
 }
 
 fn size() -> impl Strategy<Value = SizeLots> {
-    prop_oneof![16 => 1..8u64, 6 => 5..25u64, 1 => Just(0), 1 => Just(1_000)].prop_map(SizeLots::new)
+    prop_oneof![12 => 1..8u64, 6 => Just(LINKED_LOTS), 6 => 5..25u64, 1 => Just(0), 1 => Just(1_000)].prop_map(SizeLots::new)
+}
+
+/// The size of most orders that are to be linked, so that most of them find one of their size.
+const LINKED_LOTS: u64 = 4;
+
+/// An order that is to be linked: mostly one that waits, or takes nothing.
+fn linked() -> impl Strategy<Value = LinkedOrder> {
+    let order_type = prop_oneof![
+        3 => price().prop_map(|price| OrderType::Limit { price, post_only: PostOnly::Reject }),
+        1 => price().prop_map(|price| OrderType::Limit { price, post_only: PostOnly::Reprice }),
+        3 => price().prop_map(|trigger| OrderType::Stop { trigger }),
+        3 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
+        1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
+        2 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
+    ];
+    let size = prop_oneof![8 => Just(SizeLots::new(LINKED_LOTS)), 1 => size()];
+    let names = (name(), name());
+    (account(), instrument_id(), names, terms(), order_type, size).prop_map(
+        |(account, instrument, (client_order_id, other), terms, order_type, size)| {
+            let lasting = !matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
+            let time_in_force = if lasting { terms.time_in_force } else { TimeInForce::GoodTillCancel };
+            let terms = OrderTerms { size, order_type, time_in_force, display: Display::Full, min_size: None, ..terms };
+            LinkedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, other, None)
+        },
+    )
 }
 
 fn side() -> impl Strategy<Value = Side> {
@@ -92,6 +117,8 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
         1 => Just(OrderType::Market),
         2 => price().prop_map(|trigger| OrderType::Stop { trigger }),
         2 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
+        1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
+        1 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
     ];
     let time_in_force = prop_oneof![
         8 => Just(TimeInForce::GoodTillCancel),
@@ -129,7 +156,7 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
                 terms.time_in_force = TimeInForce::GoodTillCancel;
             }
             let rests = !matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill)
-                && !matches!(order_type, OrderType::Stop { .. });
+                && !matches!(order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. });
             if !rests || matches!(display, Display::Iceberg { peak } if peak >= size) {
                 terms.display = Display::Full;
             }
@@ -180,6 +207,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         100 => order.prop_map(|(account, instrument, client_order_id, terms)| {
             Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         }),
+        40 => linked().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
         12 => (account(), instrument_id(), amendment())
             .prop_map(|(account, instrument, amendment)| Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))),
         6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {

@@ -10,7 +10,8 @@
 //! ? A                                    what has A; `? market` and `? indicative` ask for the instrument's state
 //!     205 BTC, 9500 USD, net 5
 //! ```
-//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`. Everybody
+//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`, `profit=P`, `oco=N`
+//! (the account's order with which it is linked). Everybody
 //! starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in nanoseconds.
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub fn check(spec: InstrumentSpec, script: &str) {
 /// The same with several instruments.
 pub fn check_all(specs: &[InstrumentSpec], script: &str) {
     let mut teller = Teller { venue: Venue::new(), names: BTreeMap::new() };
+    teller.venue.apply(Command::Venue(VenueCommand::SetEngineVersion(walras_engine::versions::NEWEST)));
     for command in opening(4, 10_000, specs) {
         teller.venue.apply(command);
     }
@@ -215,16 +217,22 @@ fn command(words: &[&str]) -> Command {
         }
         [who, "amend", ..] => {
             let client_order_id = ClientOrderId(value(words, "#").unwrap());
-            let trigger = price(words, "stop=");
+            let trigger = price(words, "stop=").or(price(words, "profit="));
             let amendment = Amendment { client_order_id, price: price(words, "@"), trigger, size: value(words, "size=").map(lots) };
             Command::Order(OrderCommand::Amend(AmendOrder { account: account(who), instrument, amendment }))
         }
-        [who, verb @ ("buy" | "sell"), size, ..] => Command::Order(OrderCommand::New(NewOrder {
-            account: account(who),
-            instrument,
-            client_order_id: ClientOrderId(value(words, "#").unwrap()),
-            terms: terms(if verb == "buy" { Side::Buy } else { Side::Sell }, lots(size.parse().unwrap()), words),
-        })),
+        [who, verb @ ("buy" | "sell"), size, ..] => {
+            let order = NewOrder {
+                account: account(who),
+                instrument,
+                client_order_id: ClientOrderId(value(words, "#").unwrap()),
+                terms: terms(if verb == "buy" { Side::Buy } else { Side::Sell }, lots(size.parse().unwrap()), words),
+            };
+            Command::Order(match value(words, "oco=") {
+                Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
+                None => OrderCommand::New(order),
+            })
+        }
         _ => panic!("no command: {words:?}"),
     }
 }
@@ -236,11 +244,13 @@ fn terms(side: Side, size: SizeLots, words: &[&str]) -> OrderTerms {
         (_, true) => PostOnly::Reprice,
         _ => PostOnly::Off,
     };
-    let order_type = match (price(words, "stop="), price(words, "@")) {
-        (None, Some(price)) => OrderType::Limit { price, post_only },
-        (None, None) => OrderType::Market,
-        (Some(trigger), None) => OrderType::Stop { trigger },
-        (Some(trigger), Some(price)) => OrderType::StopLimit { trigger, price },
+    let order_type = match (price(words, "stop="), price(words, "profit="), price(words, "@")) {
+        (None, None, Some(price)) => OrderType::Limit { price, post_only },
+        (None, None, None) => OrderType::Market,
+        (Some(trigger), _, None) => OrderType::Stop { trigger },
+        (Some(trigger), _, Some(price)) => OrderType::StopLimit { trigger, price },
+        (None, Some(trigger), None) => OrderType::TakeProfit { trigger },
+        (None, Some(trigger), Some(price)) => OrderType::TakeProfitLimit { trigger, price },
     };
     let time_in_force = match (value(words, "till="), has("day"), has("fok")) {
         (Some(until), ..) => TimeInForce::GoodTill(TimeNs(until)),

@@ -79,6 +79,12 @@ fn lasting(events: &[Event]) -> Vec<Event> {
     let says_rest =
         |event: &Event| matches!(event, Event::Order(OrderEvent::Accepted(_) | OrderEvent::Amended(_) | OrderEvent::Triggered(_)));
     let mut events: Vec<_> = events.iter().filter(|event| !says_rest(event)).copied().collect();
+    // What is linked with orders that traded is cancelled at the end of each step.
+    let linked = |event: &Event| match event {
+        Event::Order(OrderEvent::Cancelled(e)) if e.reason == CancelReason::Linked => Some(e.order_id),
+        _ => None,
+    };
+    events.sort_by_key(linked);
     events.sort_by_key(|event| match event {
         Event::Order(OrderEvent::Traded(e)) => Some(e.instrument),
         Event::Order(OrderEvent::Cancelled(e)) => Some(e.instrument),

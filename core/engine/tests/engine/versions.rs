@@ -86,6 +86,18 @@ fn transactions_on_pools_need_version_12() {
 }
 
 #[test]
+fn keys_set_by_their_owners_need_version_13() {
+    let mut venue = batch_venue();
+    let set = BatchOperation::SetKey(PublicKey([77; 32]));
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(12))));
+    let events = submit(&mut venue, set);
+    let [Event::Rejected(Rejected { reason: RejectReason::NeedsLaterVersion, .. })] = events[..] else { panic!("{events:?}") };
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
+    let events = submit(&mut venue, set);
+    assert!(matches!(events[..], [Event::Batch(BatchEvent::TransactionCollected(_))]), "{events:?}");
+}
+
+#[test]
 fn orders_named_by_a_text_and_dead_mans_switches_need_version_13() {
     let mut venue: Venue = Venue::new();
     for command in opening(1, 1_000_000, &[]) {

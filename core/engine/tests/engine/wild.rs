@@ -48,6 +48,8 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
         1 => Just(OrderType::Market),
         1 => price().prop_map(|trigger| OrderType::Stop { trigger }),
         1 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
+        1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
+        1 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
     ];
     let time_in_force = prop_oneof![
         4 => Just(TimeInForce::GoodTillCancel),

@@ -350,7 +350,7 @@ impl<B: Book> Venue<B> {
             display: asked.display,
             min_size: asked.min_size,
             self_trade: asked.self_trade,
-            trigger: asked.trigger.map(|(price, becomes)| Trigger { price: self.price(price), becomes }),
+            trigger: asked.trigger.map(|(price, condition, becomes)| Trigger { price: self.price(price), condition, becomes }),
         };
         match self.phase {
             Phase::Continuous => Answer::Entered(self.book.submit(&entry, band, &mut self.tape)),

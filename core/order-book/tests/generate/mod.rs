@@ -2,7 +2,7 @@
 //! they meet themselves; prices that cross, and now and then a market that jumps thousands of ticks.
 
 use proptest::prelude::*;
-use walras_order_book::{Becomes, OwnerId};
+use walras_order_book::{Becomes, Condition, OwnerId};
 use walras_types::limits::{PRICE_TICKS_MAX, SIZE_LOTS_MAX};
 use walras_types::{ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
 
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
     pub(crate) display: Display,
     pub(crate) min_size: Option<SizeLots>,
     pub(crate) self_trade: SelfTrade,
-    pub(crate) trigger: Option<(Price, Becomes)>,
+    pub(crate) trigger: Option<(Price, Condition, Becomes)>,
 }
 
 /// The half width of a band around the market, `None` for an open one.
@@ -125,8 +125,9 @@ fn post_only() -> impl Strategy<Value = PostOnly> {
     prop_oneof![6 => Just(PostOnly::Off), 1 => Just(PostOnly::Reject), 1 => Just(PostOnly::Reprice)]
 }
 
-fn trigger() -> impl Strategy<Value = (Price, Becomes)> {
-    (price(), prop_oneof![Just(Becomes::Market), Just(Becomes::Limit)])
+fn trigger() -> impl Strategy<Value = (Price, Condition, Becomes)> {
+    let condition = prop_oneof![Just(Condition::Stop), Just(Condition::TakeProfit)];
+    (price(), condition, prop_oneof![Just(Becomes::Market), Just(Becomes::Limit)])
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -155,7 +156,7 @@ impl Asked {
     /// Drops what the engine refuses to combine.
     fn make_consistent(&mut self) {
         let is_immediate = matches!(self.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
-        if is_immediate || matches!(self.trigger, Some((_, Becomes::Market))) {
+        if is_immediate || matches!(self.trigger, Some((_, _, Becomes::Market))) {
             self.post_only = PostOnly::Off;
             self.display = Display::Full;
         }

@@ -10,8 +10,8 @@ mod allocate;
 mod auction;
 
 use walras_order_book::{
-    Amended, Band, Becomes, BookEvents, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal, RemovalCause,
-    Seniority, Trigger,
+    Amended, Band, Becomes, BookEvents, Condition, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal,
+    RemovalCause, Seniority, Trigger,
 };
 use walras_types::limits::{FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, SHARED_LEVEL_ORDERS_MAX};
 use walras_types::{
@@ -49,7 +49,7 @@ impl NaiveBook {
         self.check_name(entry)?;
         let mut order = as_order(entry);
         if let Some(trigger) = entry.trigger {
-            let is_touched = self.last_price.is_some_and(|last| touches(entry.side, trigger.price, last));
+            let is_touched = self.last_price.is_some_and(|last| touches(entry.side, trigger, last));
             if !is_touched {
                 self.stops.push(order);
                 return Ok(Placed { price: entry.price, fate: Fate::Parked });
@@ -371,9 +371,9 @@ impl NaiveBook {
         size: SizeLots,
     ) -> OpenOrder {
         let old = self.cancel(owner, client_order_id).expect("it waits");
-        let becomes = old.trigger.expect("it waits").becomes;
+        let waits = old.trigger.expect("it waits");
         let min_size = old.min_size.map(|min| min.min(size));
-        let order = OpenOrder { trigger: Some(Trigger { price: trigger, becomes }), price, open: size, min_size, ..old };
+        let order = OpenOrder { trigger: Some(Trigger { price: trigger, ..waits }), price, open: size, min_size, ..old };
         self.stops.push(order);
         order
     }
@@ -412,9 +412,8 @@ impl NaiveBook {
 
     pub(crate) fn take_triggered(&mut self) -> Option<Entry> {
         let last = self.last_price?;
-        let waiting = self.waiting(Side::Buy).into_iter().chain(self.waiting(Side::Sell));
-        let order =
-            waiting.into_iter().find(|order| order.trigger.is_some_and(|trigger| touches(order.side, trigger.price, last)))?;
+        let touched = |order: &OpenOrder| order.trigger.is_some_and(|trigger| touches(order.side, trigger, last));
+        let order = self.waiting().into_iter().find(touched)?;
         self.cancel(order.owner, order.client_order_id);
         Some(Entry {
             order_id: order.order_id,
@@ -460,13 +459,16 @@ impl NaiveBook {
         self.queue.iter().filter(here).copied().collect()
     }
 
-    /// A side's stops, the first to trigger first.
-    fn waiting(&self, side: Side) -> Vec<OpenOrder> {
-        let mut stops: Vec<_> = self.stops.iter().filter(|order| order.side == side).copied().collect();
-        let trigger = |order: &OpenOrder| order.trigger.expect("a stop has a trigger").price.get();
-        // A rising price touches the lowest trigger of the buys first, a falling one the highest of the sells.
-        stops.sort_by_key(|order| if side == Side::Buy { trigger(order) } else { -trigger(order) });
-        stops
+    /// All that wait: stops before take-profits, buys before sells, then the first to trigger first.
+    fn waiting(&self) -> Vec<OpenOrder> {
+        let mut waiting = self.stops.clone();
+        waiting.sort_by_key(|order| {
+            let Trigger { price, condition, .. } = order.trigger.expect("it waits");
+            // A rising price touches the lowest trigger of those that wait for one first, a falling one the highest.
+            let rises = (condition == Condition::Stop) == (order.side == Side::Buy);
+            (condition == Condition::TakeProfit, order.side, if rises { price.get() } else { -price.get() })
+        });
+        waiting
     }
 
     pub(crate) fn best(&self, side: Side) -> Option<PriceTicks> {
@@ -500,7 +502,7 @@ impl NaiveBook {
         times.min()
     }
 
-    /// Every open order: bids, displayed ones first; asks likewise; buy stops; sell stops.
+    /// Every open order: bids, displayed ones first; asks likewise; those that wait.
     pub(crate) fn orders(&self) -> Vec<OpenOrder> {
         let mut listed = Vec::new();
         for side in Side::BOTH {
@@ -509,8 +511,7 @@ impl NaiveBook {
             listed.extend(displayed);
             listed.extend(hidden);
         }
-        listed.extend(self.waiting(Side::Buy));
-        listed.extend(self.waiting(Side::Sell));
+        listed.extend(self.waiting());
         listed
     }
 }
@@ -565,9 +566,13 @@ fn lasting(trigger: Trigger, time_in_force: TimeInForce) -> TimeInForce {
     }
 }
 
-fn touches(side: Side, trigger: PriceTicks, last: PriceTicks) -> bool {
-    match side {
-        Side::Buy => last >= trigger,
-        Side::Sell => last <= trigger,
+fn touches(side: Side, trigger: Trigger, last: PriceTicks) -> bool {
+    let gains = match side {
+        Side::Buy => last.get() - trigger.price.get() <= 0,
+        Side::Sell => last.get() - trigger.price.get() >= 0,
+    };
+    match trigger.condition {
+        Condition::TakeProfit => gains,
+        Condition::Stop => !gains || last == trigger.price,
     }
 }

@@ -328,3 +328,85 @@ fn another_trigger_is_waited_for_behind_those_who_wait_for_it() {
         ",
     );
 }
+
+#[test]
+fn a_take_profit_waits_for_a_price_in_its_favour() {
+    check(
+        PriceTime,
+        "
+        t1 sell 2@104 profit=105
+          waits
+        t2 sell 1@1 profit-market=105
+          waits
+        t3 buy 1@96 profit=96
+          waits
+        s1 sell 1@90 stop=96
+          waits
+        a1 sell 1@104
+          rests with 1
+        a2 sell 1@105
+          rests with 1
+        b1 buy 1@103
+          rests with 1
+        b2 buy 1@96
+          rests with 1
+        x1 buy 1@104
+          1@104 from a1 (0 left) to x1 (0 left)
+          filled
+        trigger
+        restart
+        book
+          bids 103: b1 1; 96: b2 1
+          asks 105: a2 1
+          stops s1 1 at 96; t3 1 at 96; t1 2 at 105; t2 1 at 105
+        x2 buy 1@105
+          1@105 from a2 (0 left) to x2 (0 left)
+          filled
+        trigger
+          t1 triggers
+          rests with 2
+          t2 triggers
+          1@103 from t2 (0 left) to b1 (0 left)
+          filled
+        x3 sell 1@96
+          1@96 from x3 (0 left) to b2 (0 left)
+          filled
+        trigger
+          s1 triggers
+          rests with 1
+          t3 triggers
+          1@90 from s1 (0 left) to t3 (0 left)
+          filled
+        ",
+    );
+}
+
+#[test]
+fn a_take_profit_that_is_touched_already_enters_at_once() {
+    check(
+        PriceTime,
+        "
+        a1 sell 1@105
+          rests with 1
+        x1 buy 1@105
+          1@105 from a1 (0 left) to x1 (0 left)
+          filled
+        t1 sell 1@110 profit=105
+          rests with 1
+        t2 buy 1@100 profit=106
+          rests with 1
+        t3 sell 1@110 profit=106
+          waits
+        t3 retrigger 107 2@111
+          waits with 2 at 111
+        t4 buy 1@100 profit=104 day
+          waits
+        end-day
+          t4 removed with 1: DayEnded
+        book
+          bids 100: t2 1
+          asks 110: t1 1
+          stops t3 2 at 107
+        ",
+    );
+}

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use walras_order_book::{
-    Amended, Art, Band, Becomes, Entry, Fate, Ladder, OpenOrder, OrderBook, OwnerId, Party, Placed, Refusal, Trigger,
+    Amended, Art, Band, Becomes, Condition, Entry, Fate, Ladder, OpenOrder, OrderBook, OwnerId, Party, Placed, Refusal, Trigger,
 };
 use walras_types::{
     Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
@@ -154,8 +154,10 @@ impl<B: Book> Clerk<B> {
                 ("hidden", _) => entry.display = Display::Hidden,
                 ("peak", peak) => entry.display = Display::Iceberg { peak: SizeLots::new(number(peak)) },
                 ("min", lots) => entry.min_size = Some(SizeLots::new(number(lots))),
-                ("stop", trigger) => entry.trigger = Some(Trigger { price: price(trigger), becomes: Becomes::Limit }),
-                ("stop-market", trigger) => entry.trigger = Some(Trigger { price: price(trigger), becomes: Becomes::Market }),
+                ("stop", trigger) => entry.trigger = Some(waits(trigger, Condition::Stop, Becomes::Limit)),
+                ("stop-market", trigger) => entry.trigger = Some(waits(trigger, Condition::Stop, Becomes::Market)),
+                ("profit", trigger) => entry.trigger = Some(waits(trigger, Condition::TakeProfit, Becomes::Limit)),
+                ("profit-market", trigger) => entry.trigger = Some(waits(trigger, Condition::TakeProfit, Becomes::Market)),
                 ("newest", _) => entry.self_trade = SelfTrade::CancelNewest,
                 ("oldest", _) => entry.self_trade = SelfTrade::CancelOldest,
                 ("both", _) => entry.self_trade = SelfTrade::CancelBoth,
@@ -297,6 +299,10 @@ fn number(text: &str) -> u64 {
 
 fn price(text: &str) -> PriceTicks {
     text.parse().ok().and_then(PriceTicks::new).unwrap_or_else(|| panic!("not a price: {text}"))
+}
+
+fn waits(trigger: &str, condition: Condition, becomes: Becomes) -> Trigger {
+    Trigger { price: price(trigger), condition, becomes }
 }
 
 fn band_of(text: &str) -> Band {

@@ -12,7 +12,10 @@ use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
 pub const SIGNATURE_BYTES: usize = 64;
 
 /// Bytes before a transaction's fields: account, sequence, tag.
-const HEAD_BYTES: usize = 4 + 8 + 1;
+pub(crate) const HEAD_BYTES: usize = 4 + 8 + 1;
+
+/// The tag of [`BatchOperation::SetKey`].
+pub(crate) const SET_KEY: u8 = 10;
 
 /// Bytes of the longest transaction, a new pool: market, two assets, rule, fee, two amounts.
 pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES + 2 + 4 + 4 + 1 + 4 + 4 + 8 + 8;
@@ -118,6 +121,7 @@ impl Wire for BatchOperation {
             Self::CreatePool(create) => tagged(w, 7, create),
             Self::DepositToPool(deposit) => tagged(w, 8, deposit),
             Self::WithdrawFromPool(withdraw) => tagged(w, 9, withdraw),
+            Self::SetKey(key) => tagged(w, SET_KEY, key),
         }
     }
     #[inline]
@@ -132,8 +136,9 @@ impl Wire for BatchOperation {
             7 => Ok(Self::CreatePool(Wire::get(r)?)),
             8 => Ok(Self::DepositToPool(Wire::get(r)?)),
             9 => Ok(Self::WithdrawFromPool(Wire::get(r)?)),
+            SET_KEY => Ok(Self::SetKey(Wire::get(r)?)),
             _ => Err(r.expected(
-                "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit) or 9 (withdraw)",
+                "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit), 9 (withdraw) or 10 (set key)",
             )),
         }
     }

@@ -168,8 +168,8 @@ fn read(place: usize, text: &str) -> Result<SignedTransaction, Refusal> {
     let bytes = unhex(text).ok_or_else(|| malformed("give an even number of hexadecimal digits".to_owned()))?;
     let signed = decode_signed_transaction(&bytes).map_err(|e| malformed(e.to_string()))?;
     // An account with such a key could never do anything.
-    if let BatchOperation::CreateAccount(key) = &signed.transaction.operation {
-        check_key(key).map_err(|e| malformed(format!("the new account's key: {e}")))?;
+    if let BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) = &signed.transaction.operation {
+        check_key(key).map_err(|e| malformed(format!("the new key: {e}")))?;
     }
     Ok(signed)
 }

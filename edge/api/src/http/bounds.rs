@@ -2,7 +2,7 @@
 
 use walras_engine::{Balance, Engine, Position};
 use walras_ports::InstrumentScale;
-use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderType, PriceTicks, RejectReason, RiskLimits, Side};
+use walras_types::{AccountId, ClientOrderId, InstrumentId, PriceTicks, RejectReason, RiskLimits, Side};
 use walras_wire::{Command, OrderCommand};
 
 use super::App;
@@ -43,13 +43,9 @@ impl Met {
     /// Of a command that is about one instrument.
     fn of(engine: &Engine, command: &Command) -> Option<Self> {
         let (account, instrument, side, trigger) = match command {
-            Command::Order(order @ (OrderCommand::New(_) | OrderCommand::NewNamed(_))) => {
+            Command::Order(order @ (OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_))) => {
                 let c = order.entered()?;
-                let trigger = match c.terms.order_type {
-                    OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger),
-                    OrderType::Limit { .. } | OrderType::Market => None,
-                };
-                (c.account, c.instrument, Some(c.terms.side), trigger)
+                (c.account, c.instrument, Some(c.terms.side), c.terms.order_type.trigger())
             }
             Command::Order(OrderCommand::Amend(c)) => {
                 let (side, trigger) = amended(engine, c.account, c.instrument, c.amendment.client_order_id).unzip();
@@ -78,11 +74,7 @@ fn amended(
     client_order_id: ClientOrderId,
 ) -> Option<(Side, Option<PriceTicks>)> {
     let order = engine.open_order(account, instrument, client_order_id)?;
-    let trigger = match order.terms.order_type {
-        OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger),
-        OrderType::Limit { .. } | OrderType::Market => None,
-    };
-    Some((order.terms.side, trigger))
+    Some((order.terms.side, order.terms.order_type.trigger()))
 }
 
 fn collar(met: &Met, scale: &InstrumentScale) -> Option<String> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_consensus::{MemberChange, ReplicaId, Role};
 use walras_peer_link::{LinkFaults, PathFaults};
-use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, LeafView, PeerView, TreeView};
+use walras_ports::{ClusterRequest, ClusterStatus, ClusterView, LeafView, NodeFigures, PeerView, TreeView};
 use walras_sequencer::SignedBy;
 use walras_types::{EngineVersion, RejectReason};
 use walras_wire::{ClusterAction, ClusterRequestNote, Command, VenueCommand};
@@ -84,7 +84,8 @@ fn view(view: &ClusterView) -> Value {
         "engine_newest": view.engine_newest.0,
         "is_changing": view.members.is_joint(),
         "gateways": view.leaves.iter().map(|(id, leaf)| gateway(*id, leaf)).collect::<Vec<_>>(),
-        "tree": view.tree.as_ref().map(tree),
+        "tree": view.trees.first().map(tree),
+        "parallel_trees": view.trees.iter().skip(1).map(tree).collect::<Vec<_>>(),
         "replicas": peers.iter().map(|(id, peer)| replica(*id, peer, view)).collect::<Vec<_>>(),
     })
 }
@@ -101,7 +102,14 @@ fn gateway(id: ReplicaId, LeafView { software, stands_below, sessions, trouble }
 }
 
 /// Without the addresses, which only machines of the tree need to know.
-fn tree(TreeView { number, hedge, layers, packets, not_taken, asked, asked_too_often }: &TreeView) -> Value {
+fn tree(view: &TreeView) -> Value {
+    let TreeView { number, hedge, layers, packets, not_taken, asked, asked_too_often, epoch, out, nodes } = view;
+    let relays = nodes.len().saturating_sub(1);
+    let of_layer = |(layer, nodes): (usize, &Vec<Option<NodeFigures>>)| {
+        let first: usize = layers[..layer].iter().sum();
+        let is_in = |place: usize| u32::try_from(first + place).is_ok_and(|number| !out.contains(&number));
+        nodes.iter().enumerate().map(|(place, said)| relay((layer, place), is_in(place), said.as_ref())).collect::<Vec<_>>()
+    };
     json!({
         "tree": number,
         "hedge": hedge,
@@ -110,6 +118,43 @@ fn tree(TreeView { number, hedge, layers, packets, not_taken, asked, asked_too_o
         "not_taken": not_taken,
         "asked": asked,
         "asked_too_often": asked_too_often,
+        "epoch": epoch,
+        "relays": nodes.iter().take(relays).enumerate().flat_map(of_layer).collect::<Vec<_>>(),
+        "delivery": nodes.iter().enumerate().map(|(layer, nodes)| delivery(layer, nodes)).collect::<Vec<_>>(),
+    })
+}
+
+fn relay((layer, place): (usize, usize), is_in: bool, said: Option<&NodeFigures>) -> Value {
+    let figure = |of: fn(&NodeFigures) -> u64| said.map(of);
+    json!({
+        "layer": layer,
+        "place": place,
+        "is_in": is_in,
+        "answers": said.is_some(),
+        "packets": figure(|said| said.packets),
+        "by_hedge": figure(|said| said.by_hedge),
+        "copies": figure(|said| said.copies),
+        "lost": figure(|said| said.lost),
+        "not_taken": figure(|said| said.not_taken),
+        "refused": figure(|said| said.refused),
+        "transit_ns_p50": figure(|said| said.transit_ns_p50),
+        "transit_ns_p99": figure(|said| said.transit_ns_p99),
+    })
+}
+
+/// When packets reach a layer: from its earliest node to its latest one. Nodes to which nothing came do not count.
+fn delivery(layer: usize, nodes: &[Option<NodeFigures>]) -> Value {
+    let answering = nodes.iter().flatten();
+    let transits = || answering.clone().filter(|said| said.packets > 0).map(|said| said.transit_ns_p50);
+    let (earliest, latest) = (transits().min(), transits().max());
+    json!({
+        "layer": layer,
+        "nodes": nodes.len(),
+        "answering": answering.clone().count(),
+        "earliest_ns": earliest,
+        "latest_ns": latest,
+        "window_ns": latest.zip(earliest).map(|(latest, earliest)| latest - earliest),
+        "latest_ns_p99": answering.clone().filter(|said| said.packets > 0).map(|said| said.transit_ns_p99).max(),
     })
 }
 

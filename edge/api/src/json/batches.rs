@@ -8,13 +8,14 @@ use serde_json::{Map, Value, json};
 use walras_batch::BlockHeader;
 use walras_batch::light::roots_bytes;
 use walras_market_data::{BatchBlock, BlockProof, OfferChange, OfferFill, OfferOutcome, StandingOffer, TransactionOutcome};
-use walras_ports::{AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, TransactionStage, batch_name};
-use walras_types::{AssetId, BatchMarketId, BatchPhase, BatchPrice, DropReason, Intake, TransactionSeq};
+use walras_ports::{
+    AssetScale, BatchLook, BatchPush, Catalog, DemandCurve, PRICE_DIGITS, TransactionStage, batch_name, float, significant, whole,
+};
+use walras_types::{AssetId, BatchMarketId, BatchPhase, DropReason, Intake, TransactionSeq};
 
 use super::account_fee;
 
-/// Significant digits of a price; of a stated limit and of a turnover.
-const PRICE_DIGITS: i32 = 8;
+/// Significant digits of a stated limit and of a turnover.
 const STATED_DIGITS: i32 = 12;
 
 /// Lower-case hexadecimal digits.
@@ -27,27 +28,6 @@ pub fn hex(bytes: &[u8]) -> String {
 #[must_use]
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()
-}
-
-/// A positive number with so many significant digits, without an exponent and without zeros that say nothing.
-fn significant(value: f64, digits: i32) -> String {
-    if !value.is_finite() || value <= 0.0 {
-        return "0".to_owned();
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite number is small")]
-    let magnitude = value.log10().floor() as i32;
-    let decimals = usize::try_from((digits - 1 - magnitude).clamp(0, 60)).unwrap_or(0);
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-fn float(price: BatchPrice) -> f64 {
-    f64::from_bits(price.bits())
-}
-
-/// What a ratio of smallest units is in whole units: of so many of `per` for each of `of`.
-fn whole(ratio: f64, of: &AssetScale, per: &AssetScale) -> f64 {
-    ratio * 10_f64.powi(i32::from(of.spec.decimals) - i32::from(per.spec.decimals))
 }
 
 fn scales<'a>(catalog: &'a Catalog, assets: &[AssetId]) -> Vec<&'a AssetScale> {

@@ -15,7 +15,7 @@ use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
     Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel,
     NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
-    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer, VenueCommand,
 };
 
 use super::batches::hex;
@@ -65,6 +65,12 @@ fn command(command: &Command) -> Value {
         Command::Order(OrderCommand::NewNamed(c)) => {
             let mut fields = new_order(&c.order());
             fields.insert("client_order_name".to_owned(), c.name().as_str().into());
+            ("new_order", fields)
+        }
+        Command::Order(OrderCommand::NewLinked(c)) => {
+            let mut fields = new_order(&c.order());
+            fields.extend(c.name().map(|name| ("client_order_name".to_owned(), name.as_str().into())));
+            fields.insert("oco_with".to_owned(), number(c.other().0));
             ("new_order", fields)
         }
         Command::Order(OrderCommand::CancelAfter(c)) => {
@@ -214,6 +220,11 @@ fn command(command: &Command) -> Value {
             let CloseBatch { market, block } = c;
             ("close_batch", object([("batch_market_id", Some(market.0.into())), ("block", Some(number(*block)))]))
         }
+        Command::Batch(BatchCommand::Step(c)) => {
+            let StepBlock { market, block, step } = c;
+            let (market, block) = (Some(market.0.into()), Some(number(*block)));
+            ("step_block", object([("batch_market_id", market), ("block", block), ("step", Some((*step).into()))]))
+        }
         Command::Shard(c) => shards::command(c),
     };
     let mut fields = fields;
@@ -224,12 +235,8 @@ fn command(command: &Command) -> Value {
 fn new_order(order: &NewOrder) -> Map<String, Value> {
     let NewOrder { account, instrument, client_order_id, terms } = order;
     let OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade } = terms;
-    let (price, trigger, post_only) = match order_type {
-        OrderType::Limit { price, post_only } => (Some(*price), None, *post_only),
-        OrderType::Market => (None, None, PostOnly::Off),
-        OrderType::Stop { trigger } => (None, Some(*trigger), PostOnly::Off),
-        OrderType::StopLimit { trigger, price } => (Some(*price), Some(*trigger), PostOnly::Off),
-    };
+    let (price, trigger) = (order_type.limit(), order_type.trigger());
+    let post_only = if let OrderType::Limit { post_only, .. } = order_type { *post_only } else { PostOnly::Off };
     let expires = match time_in_force {
         TimeInForce::GoodTill(time) => Some(number(time.0)),
         TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill => None,

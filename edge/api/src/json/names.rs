@@ -77,6 +77,7 @@ names! {
         CancelReason::AccountSuspended = "account_suspended",
         CancelReason::TriggerRefused = "trigger_refused",
         CancelReason::PriceBand = "price_band",
+        CancelReason::Linked = "linked",
     }
     /// Place in the queue after an amendment.
     priority, parse_priority: Priority { Priority::Kept = "kept", Priority::Lost = "lost" }
@@ -89,7 +90,7 @@ names! {
     phase_cause, parse_phase_cause: PhaseCause { PhaseCause::Operator = "operator", PhaseCause::PriceBand = "price_band" }
 }
 
-/// `limit`, `market`, `stop` or `stop_limit`.
+/// `limit`, `market`, `stop`, `stop_limit`, `take_profit` or `take_profit_limit`.
 #[must_use]
 pub fn order_type(value: &OrderType) -> &'static str {
     match value {
@@ -97,6 +98,8 @@ pub fn order_type(value: &OrderType) -> &'static str {
         OrderType::Market => "market",
         OrderType::Stop { .. } => "stop",
         OrderType::StopLimit { .. } => "stop_limit",
+        OrderType::TakeProfit { .. } => "take_profit",
+        OrderType::TakeProfitLimit { .. } => "take_profit_limit",
     }
 }
 

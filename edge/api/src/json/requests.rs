@@ -12,8 +12,8 @@ use walras_types::{
     OrderType, PostOnly, RejectReason, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, InstrumentCommand, MassCancel, NamedOrder, NewOrder,
-    OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, InstrumentCommand, LinkedOrder, MassCancel,
+    NamedOrder, NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 use super::outcome::Subject;
@@ -81,6 +81,7 @@ pub struct OrderRequest {
     peak: Option<String>,
     min_size: Option<String>,
     self_trade: Option<String>,
+    oco_with: Option<String>,
 }
 
 impl OrderRequest {
@@ -98,9 +99,11 @@ impl OrderRequest {
         };
         let instrument = scale.spec.instrument;
         let order = NewOrder { account, instrument, client_order_id: called.id, terms: self.terms(scale)? };
-        let command = match called.name {
-            Some(name) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
-            None => OrderCommand::New(order),
+        let other = self.oco_with.as_deref().map(client_order).transpose()?;
+        let command = match (other, called.name) {
+            (Some(other), name) => OrderCommand::NewLinked(LinkedOrder::new(&order, other.id, name)),
+            (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+            (None, None) => OrderCommand::New(order),
         };
         Ok((Command::Order(command), Subject { account, instrument, called }))
     }
@@ -116,12 +119,12 @@ impl OrderRequest {
         let trigger = |why| field("trigger", scale.parse_price(required("trigger", &self.trigger, why)?));
         let order_type = match self.order_type.as_str() {
             "limit" => {
-                absent("trigger", &self.trigger, "use type stop_limit")?;
+                absent("trigger", &self.trigger, "use type stop_limit or take_profit_limit")?;
                 OrderType::Limit { price: price("a limit order needs one")?, post_only }
             }
             "market" => {
                 absent("price", &self.price, "use type limit")?;
-                absent("trigger", &self.trigger, "use type stop")?;
+                absent("trigger", &self.trigger, "use type stop or take_profit")?;
                 OrderType::Market
             }
             "stop" => {
@@ -132,7 +135,18 @@ impl OrderRequest {
                 trigger: trigger("a stop-limit order needs one")?,
                 price: price("a stop-limit order needs one")?,
             },
-            other => return Err(Refusal::malformed(format!("type: {other:?} is none of limit, market, stop, stop_limit"))),
+            "take_profit" => {
+                absent("price", &self.price, "use type take_profit_limit")?;
+                OrderType::TakeProfit { trigger: trigger("a take-profit order needs one")? }
+            }
+            "take_profit_limit" => OrderType::TakeProfitLimit {
+                trigger: trigger("a take-profit-limit order needs one")?,
+                price: price("a take-profit-limit order needs one")?,
+            },
+            other => {
+                let types = "limit, market, stop, stop_limit, take_profit, take_profit_limit";
+                return Err(Refusal::malformed(format!("type: {other:?} is none of {types}")));
+            }
         };
         if post_only != PostOnly::Off && !matches!(order_type, OrderType::Limit { .. }) {
             return Err(Refusal::new(RejectReason::PostOnlyInvalid, "post_only"));

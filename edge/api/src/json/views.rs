@@ -276,6 +276,7 @@ pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
     }
     body["open"] = scale.size(order.open).into();
     body["shown"] = scale.size(order.shown).into();
+    body["linked_order_id"] = order.linked.map(|other| other.0.to_string()).into();
     body["original_size"] = history.map(|history| scale.size(history.size)).into();
     body["filled"] = history.map(|history| scale.size(history.filled)).into();
     body["average_price"] = average.map(|price| price.to_string()).into();
@@ -330,6 +331,7 @@ pub fn ended_order(scale: &InstrumentScale, order: &EndedOrder) -> Value {
     body["client_order_id"] = ClientOrder::of(order.client_order_id, order.name).to_string().into();
     body["open"] = "0".into();
     body["shown"] = "0".into();
+    body["linked_order_id"] = Value::Null;
     body["original_size"] = scale.size(order.size).into();
     body["filled"] = size(order.filled).into();
     body["average_price"] = average.map(|price| price.to_string()).into();
@@ -346,12 +348,8 @@ pub fn ended_order(scale: &InstrumentScale, order: &EndedOrder) -> Value {
 
 /// What an order says.
 fn terms(scale: &InstrumentScale, terms: &OrderTerms) -> Value {
-    let (limit, trigger, post_only) = match terms.order_type {
-        OrderType::Limit { price, post_only } => (Some(price), None, post_only),
-        OrderType::Market => (None, None, PostOnly::Off),
-        OrderType::Stop { trigger } => (None, Some(trigger), PostOnly::Off),
-        OrderType::StopLimit { trigger, price } => (Some(price), Some(trigger), PostOnly::Off),
-    };
+    let (limit, trigger) = (terms.order_type.limit(), terms.order_type.trigger());
+    let post_only = if let OrderType::Limit { post_only, .. } = terms.order_type { post_only } else { PostOnly::Off };
     let expires = if let TimeInForce::GoodTill(time) = terms.time_in_force { Some(time.0.to_string()) } else { None };
     let peak = if let Display::Iceberg { peak } = terms.display { Some(scale.size(peak)) } else { None };
     json!({

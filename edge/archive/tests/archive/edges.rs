@@ -26,10 +26,11 @@ fn with_ticks(seed: u64, times: &[u64]) -> Script {
 fn a_day_ends_at_its_last_nanosecond() {
     let first = Day::of(TimeNs(BEGIN_NS));
     let end = first.end().0;
-    // Every entry of the opening and after lies on the first day.
+    // The first half of the trades, and every entry up to there, lies on the first day.
     let mut script = Script::of_seed(3, 2_000);
-    for (at, entry) in script.entries.iter_mut().enumerate() {
-        entry.1 = TimeNs(if at < 1_000 { end - 1 } else { end });
+    let last = script.trades[script.trades.len() / 2].log_index.0;
+    for (index, entry) in (1..).zip(&mut script.entries) {
+        entry.1 = TimeNs(if index <= last { end - 1 } else { end });
     }
     let script = Script::of(script.entries);
     let folder = tempfile::tempdir().unwrap();
@@ -37,9 +38,9 @@ fn a_day_ends_at_its_last_nanosecond() {
     let days = History::new(folder.path()).days().unwrap();
     assert_eq!(days.iter().map(|day| day.day).collect::<Vec<_>>(), [first, first.next()]);
     let manifest = days[0].manifest.as_ref().unwrap();
-    let before = script.trades.iter().filter(|t| t.log_index.0 <= 1_000).count();
+    let before = script.trades.iter().filter(|t| t.log_index.0 <= last).count();
     assert!(before > 0 && before < script.trades.len());
-    assert_eq!((manifest.last_log_index, manifest.last_time_ns, manifest.trades), (1_000, end - 1, before as u64));
+    assert_eq!((manifest.last_log_index, manifest.last_time_ns, manifest.trades), (last, end - 1, before as u64));
     assert!(days[1].manifest.is_none());
 }
 

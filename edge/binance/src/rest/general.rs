@@ -63,7 +63,8 @@ fn filters(scale: &InstrumentScale) -> Value {
     ])
 }
 
-pub(crate) const ORDER_TYPES: [&str; 5] = ["LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT"];
+pub(crate) const ORDER_TYPES: [&str; 7] =
+    ["LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT", "TAKE_PROFIT", "TAKE_PROFIT_LIMIT"];
 
 fn symbol(name: &str, scale: &InstrumentScale, phase: TradingPhase) -> Value {
     let (base, quote) = (&scale.base.spec, &scale.quote.spec);
@@ -79,7 +80,7 @@ fn symbol(name: &str, scale: &InstrumentScale, phase: TradingPhase) -> Value {
         "quoteCommissionPrecision": quote.decimals,
         "orderTypes": ORDER_TYPES,
         "icebergAllowed": true,
-        "ocoAllowed": false,
+        "ocoAllowed": true,
         "otoAllowed": false,
         "opoAllowed": false,
         "quoteOrderQtyMarketAllowed": true,

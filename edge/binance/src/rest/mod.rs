@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 use tokio::time::Instant;
 use walras_gateway::Allowance;
 use walras_http_port::place_of;
@@ -46,12 +46,12 @@ pub fn router(app: App) -> Router {
         .route("/api/v3/order/cancelReplace", post(trade::cancel_replace))
         .route("/api/v3/openOrders", get(trade::open_orders).delete(trade::cancel_all))
         .route("/api/v3/allOrders", get(trade::all_orders))
-        .route("/api/v3/order/oco", post(trade::order_list))
-        .route("/api/v3/orderList/oco", post(trade::order_list))
+        .route("/api/v3/order/oco", post(trade::place_old_oco))
+        .route("/api/v3/orderList/oco", post(trade::place_oco))
         .route("/api/v3/orderList/oto", post(trade::order_list))
         .route("/api/v3/orderList/otoco", post(trade::order_list))
-        .route("/api/v3/orderList", delete(trade::order_list))
-        .route("/api/v3/openOrderList", get(trade::no_order_lists))
+        .route("/api/v3/orderList", get(trade::query_list).delete(trade::cancel_list))
+        .route("/api/v3/openOrderList", get(trade::open_lists))
         .route("/api/v3/allOrderList", get(trade::no_order_lists))
         .route("/api/v3/myTrades", get(account::trades))
         .route("/api/v3/account", get(account::account))

@@ -16,6 +16,7 @@ use super::answer::{Answer, ok};
 use crate::app::App;
 use crate::call::Call;
 use crate::error::{Error, put_number};
+use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
 use crate::past::{self, Look};
 use crate::report;
@@ -206,7 +207,43 @@ pub(crate) async fn cancel_replace_of(
 
 pub(super) async fn order_list(State(_): State<App>, call: Call) -> Answer {
     call.trader()?;
-    Err(Error::new(-2010, "OCO orders are not supported for this symbol"))
+    Err(Error::new(-2010, "OTO orders are not supported for this symbol"))
+}
+
+/// Two orders of which one cancels the other.
+pub(super) async fn place_oco(State(app): State<App>, call: Call) -> Answer {
+    let list = WantedList::read(&app.names(), &call.params);
+    place_list(&app, &call, list).await
+}
+
+/// The same by the parameters that the dialect had before.
+pub(super) async fn place_old_oco(State(app): State<App>, call: Call) -> Answer {
+    let list = WantedList::read_old(&app.names(), &call.params);
+    place_list(&app, &call, list).await
+}
+
+async fn place_list(app: &App, call: &Call, list: Result<WantedList, Error>) -> Answer {
+    let signer = call.trader()?;
+    let list = list?;
+    call.params.finish()?;
+    let answer = list.place(app, signer.account, signer.signed()).await?;
+    app.weights().orders(app.now_ms(), signer.account, 1);
+    Ok(counted(app, signer.account, ok(&answer)))
+}
+
+pub(super) async fn open_lists(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    Ok(ok(&order_lists::open_lists(&app, &call.params, signer.account).await?))
+}
+
+pub(super) async fn query_list(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    Ok(ok(&order_lists::query(&app, &call.params, signer.account).await?))
+}
+
+pub(super) async fn cancel_list(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.canceller()?;
+    Ok(ok(&order_lists::cancel(&app, &call.params, signer.account, signer.signed()).await?))
 }
 
 pub(super) async fn no_order_lists(State(_): State<App>, call: Call) -> Answer {

@@ -169,6 +169,7 @@ impl Teller {
                 let Some(terms) = terms else { return };
                 let order = Order {
                     order_id: view.order_id,
+                    linked: None,
                     called: ClientOrder::of(view.client_order_id, *name),
                     terms: *terms,
                     is_working: view.price.is_some(),

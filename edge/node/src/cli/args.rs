@@ -30,6 +30,9 @@ pub struct Cli {
     /// File of the key to sign with: one line, `<key id>.<secret>`.
     #[arg(long, visible_alias = "key", global = true, env = "WALRAS_KEY_FILE", value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+    /// File of the Ed25519 key that signs transactions of batch markets, where it is another than that of --key-file.
+    #[arg(long, global = true, env = "WALRAS_TRANSACTION_KEY_FILE", value_name = "FILE")]
+    pub transaction_key_file: Option<PathBuf>,
 }
 
 /// What to do.
@@ -39,7 +42,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Runs a venue in which a real or generated order stream is replayed beside market-making bots.
     Demo(DemoArgs),
-    /// Enters an order: limit with --price, else market; --trigger makes it a stop.
+    /// Enters an order: limit with --price, else market; --trigger makes it a stop, --take-profit a take-profit.
     Order(OrderArgs),
     /// Cancels one order, or with --all those of the account.
     Cancel(CancelArgs),
@@ -199,9 +202,12 @@ pub struct OrderArgs {
     /// Limit price; without it the order is a market order.
     #[arg(long)]
     pub price: Option<String>,
-    /// Trigger price: the order waits until a trade touches it.
+    /// Trigger price of a stop: the order waits until a trade touches it, to buy from below and to sell from above.
     #[arg(long)]
     pub trigger: Option<String>,
+    /// Trigger price of a take-profit: as of a stop, to buy from above and to sell from below.
+    #[arg(long, value_name = "TRIGGER", conflicts_with = "trigger")]
+    pub take_profit: Option<String>,
     /// Your name for the order: a number, or a text of 1 to 36 characters; a random number without it.
     #[arg(long, value_name = "NAME")]
     pub id: Option<String>,
@@ -223,6 +229,9 @@ pub struct OrderArgs {
     /// Trades at least so much at once, or is cancelled.
     #[arg(long, value_name = "SIZE")]
     pub min_size: Option<String>,
+    /// Your name for an open order with which it is linked: one cancels the other. Of the same side and size.
+    #[arg(long, value_name = "NAME")]
+    pub oco_with: Option<String>,
     /// What happens when it would trade with an order of the same account.
     #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
     pub self_trade: Option<String>,
@@ -261,7 +270,7 @@ pub struct AmendArgs {
     /// New limit price.
     #[arg(long, required_unless_present_any = ["size", "trigger"])]
     pub price: Option<String>,
-    /// New trigger of a stop that waits.
+    /// New trigger of a stop or take-profit that waits.
     #[arg(long)]
     pub trigger: Option<String>,
     /// New open size.
@@ -297,6 +306,8 @@ pub struct TradesArgs {
 pub enum OfferCommand {
     /// Offers an amount of one asset for another.
     Sell(OfferSellArgs),
+    /// Offers what an amount of one asset costs at most, in another: it brings that amount at least, and more at a better price.
+    Buy(OfferBuyArgs),
     /// Takes an offer out of its market.
     Cancel {
         /// The number of the transaction that created it.
@@ -321,6 +332,23 @@ pub struct OfferSellArgs {
     /// Least bought for each one sold; any price without it. The whole amount brings at least what this comes to, in whole units: never less.
     #[arg(long)]
     pub price: Option<String>,
+    /// The batch market.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
+}
+
+/// `walras offer buy`.
+#[derive(Debug, Args)]
+pub struct OfferBuyArgs {
+    /// How much is bought at least, once all of the offer has traded.
+    pub amount: String,
+    /// What is bought.
+    pub buy: String,
+    /// What is sold for it.
+    pub sell: String,
+    /// Most sold for each one bought. The amount times this, rounded up to whole units, is offered.
+    #[arg(long)]
+    pub price: String,
     /// The batch market.
     #[arg(long, default_value = "main")]
     pub batch: String,
@@ -448,6 +476,15 @@ pub enum BatchCommand {
         /// The new account's: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
         key: String,
         /// The market whose next block opens it.
+        #[arg(long, default_value = "main")]
+        batch: String,
+    },
+    /// Replaces the own account's key for transactions, by a transaction that the present one signs. The new one signs from the block on that
+    /// has the transaction; API keys are others.
+    SetKey {
+        /// The new one: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
+        key: String,
+        /// The market whose next block sets it.
         #[arg(long, default_value = "main")]
         batch: String,
     },

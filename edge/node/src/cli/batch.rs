@@ -15,7 +15,7 @@ use walras_wire::AssetSpec;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::admin::public_key;
-use super::args::{BatchCommand, IssueArgs, OfferCommand, OfferSellArgs, PayArgs};
+use super::args::{BatchCommand, IssueArgs, OfferBuyArgs, OfferCommand, OfferSellArgs, PayArgs};
 use super::{CliError, Output, batch_proof};
 
 pub(super) fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
@@ -81,14 +81,24 @@ pub(super) fn batch(
         BatchCommand::Outcome { sequence } => outcome(client, *sequence),
         BatchCommand::Proof { what, trusted, batch } => batch_proof::proof(client, what, trusted.as_deref(), batch),
         BatchCommand::CreateAccount { key: new, batch } => {
-            let bytes = unhex(&public_key(new)?).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-            let new = PublicKey(bytes.ok_or_else(|| wrong("a public key has 64 hexadecimal digits"))?);
-            check_key(&new).map_err(|e| wrong(format!("the new account's key: {e}")))?;
+            let new = given_key(new)?;
             Desk::open(client, key()?.as_ref(), batch)?.send(BatchOperation::CreateAccount(new))
+        }
+        BatchCommand::SetKey { key: new, batch } => {
+            let new = given_key(new)?;
+            Desk::open(client, key()?.as_ref(), batch)?.send(BatchOperation::SetKey(new))
         }
         BatchCommand::Issue(args) => issued(client, key()?.as_ref(), args, BatchOperation::Issue),
         BatchCommand::Burn(args) => issued(client, key()?.as_ref(), args, BatchOperation::Burn),
     }
+}
+
+/// A public key, or that of a key file.
+fn given_key(key: &str) -> Result<PublicKey, CliError> {
+    let bytes = unhex(&public_key(key)?).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    let key = PublicKey(bytes.ok_or_else(|| wrong("a public key has 64 hexadecimal digits"))?);
+    check_key(&key).map_err(|e| wrong(format!("the new key: {e}")))?;
+    Ok(key)
 }
 
 /// What came of one transaction, or of the last ones.
@@ -188,6 +198,7 @@ impl<'a> Desk<'a> {
 pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCommand) -> Result<Output, CliError> {
     match command {
         OfferCommand::Sell(args) => sell(&Desk::open(client, key, &args.batch)?, args),
+        OfferCommand::Buy(args) => buy(&Desk::open(client, key, &args.batch)?, args),
         OfferCommand::Cancel { sequence, batch } => {
             let desk = Desk::open(client, key, batch)?;
             let offers = client.signed_pages("/v1/offers", "offers")?;
@@ -241,6 +252,26 @@ fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
     }))
 }
 
+/// A sell offer of what the amount costs at most: prices are made of sell offers alone, so nobody can promise who buys that the amount is
+/// exact (`docs/adr/0031-buy-offers-in-a-venue.md`).
+fn buy(desk: &Desk<'_>, args: &OfferBuyArgs) -> Result<Output, CliError> {
+    let (sell, buy) = (desk.asset(&args.sell)?, desk.asset(&args.buy)?);
+    let bought = buy.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
+    let price = &args.price;
+    let places = i32::from(sell.spec.decimals) - i32::from(buy.spec.decimals);
+    let no_price = || wrong(format!("--price {price:?} is no price: give a decimal number above zero, such as 1.08"));
+    let units = shifted(price, places).ok_or_else(no_price)?;
+    let (amount, limit) = cost_of(&units, bought)
+        .ok_or_else(|| wrong(format!("--price {price:?} makes no offer of this amount: give a price above zero, or buy less")))?;
+    desk.send(BatchOperation::CreateOffer(CreateOffer {
+        market: desk.market,
+        sell: sell.spec.asset,
+        buy: buy.spec.asset,
+        amount,
+        limit,
+    }))
+}
+
 fn issued(
     client: &Client,
     key: Option<&ClientKey>,
@@ -264,6 +295,16 @@ pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> R
 fn limit_of(units: &str, amount: Amount) -> Option<BatchPrice> {
     let (numerator, denominator) = BatchPrice::ratio_of_decimal(units).ok()?;
     BatchPrice::limit_of_sale(numerator, denominator, amount).ok()
+}
+
+/// How much is sold at most for `bought` at this many smallest units for each one, rounded up, and the limit at which all of it brings
+/// `bought`.
+fn cost_of(units: &str, bought: Amount) -> Option<(Amount, BatchPrice)> {
+    let (numerator, denominator) = BatchPrice::ratio_of_decimal(units).ok()?;
+    let cost = u128::from(bought.get()).checked_mul(numerator)?.div_ceil(denominator);
+    let amount = Amount::from_wide(cost)?;
+    let limit = BatchPrice::limit_of_sale(bought.get().into(), amount.get().into(), amount).ok()?;
+    Some((amount, limit))
 }
 
 /// A decimal number times a power of ten, exactly.
@@ -331,6 +372,18 @@ mod tests {
                 // A price has 53 bits: what has fewer can be asked for as it is.
                 assert!(due >= 1 << 52 || least == due, "{units} of {amount}: {least} for {due}");
             }
+        }
+    }
+
+    #[test]
+    fn who_buys_offers_what_it_costs_at_most_and_asks_for_no_unit_less() {
+        for (units, bought, sold) in [("1.08", 10_000, 10_800), ("1.0832", 3, 4), ("0.000033", 1, 1), ("150", 7, 1_050)] {
+            let (amount, limit) = cost_of(units, Amount::new(bought).unwrap()).unwrap();
+            let asked = limit.bought_at_least(amount).map(Amount::get);
+            assert_eq!((amount.get(), asked), (sold, Some(bought)), "{units} for each of {bought}");
+        }
+        for (units, bought) in [("0", 5), ("x", 5), ("2", 1 << 62), ("99999999999999999999999999999999999999", 5)] {
+            assert!(cost_of(units, Amount::new(bought).unwrap()).is_none(), "{units} for each of {bought}");
         }
     }
 

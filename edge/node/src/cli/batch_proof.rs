@@ -153,6 +153,7 @@ fn operation_name(operation: &BatchOperation) -> &'static str {
         BatchOperation::CreatePool(_) => "a new pool",
         BatchOperation::DepositToPool(_) => "a deposit to a pool",
         BatchOperation::WithdrawFromPool(_) => "a withdrawal from a pool",
+        BatchOperation::SetKey(_) => "another key",
     }
 }
 

@@ -51,7 +51,9 @@ const EXAMPLES: &[(&str, &str)] = &[
         "Examples:
   walras --key .walras/demo/trader.key order buy WAL/USD 5 --price 99
   walras order sell BTC/USD 0.5                              at the market, key and address from WALRAS_KEY_FILE and WALRAS_URL
-  walras order sell BTC/USD 1 --trigger 49000 --price 48900  a stop-limit order",
+  walras order sell BTC/USD 1 --trigger 49000 --price 48900  a stop-limit order
+  walras order sell BTC/USD 1 --take-profit 56000            a take-profit, market once the price is there
+  walras order sell BTC/USD 1 --trigger 49000 --oco-with tp  cancels the order tp when it trades, and the other way round",
     ),
     (
         "batch",
@@ -81,8 +83,11 @@ const EXAMPLES: &[(&str, &str)] = &[
 /// The command line.
 pub(super) fn command() -> clap::Command {
     let whole = Cli::command();
-    let globals: Vec<clap::Arg> =
-        whole.get_arguments().filter(|arg| matches!(arg.get_id().as_str(), "url" | "key_file")).cloned().collect();
+    let globals: Vec<clap::Arg> = whole
+        .get_arguments()
+        .filter(|arg| matches!(arg.get_id().as_str(), "url" | "key_file" | "transaction_key_file"))
+        .cloned()
+        .collect();
     let template = format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         groups(&whole)
@@ -114,7 +119,7 @@ pub(super) fn check_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     if !is_in(WITHOUT_VENUE) && !measures_here {
         check_addresses(matches)?;
     }
-    if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) {
+    if is_given(matches, JSON.0) && is_in(WITHOUT_JSON) && path != ["relay", "status"] {
         return refuse(JSON.1, "it belongs to commands that print a result, such as `walras status`; leave it out");
     }
     for (option, part) in [("instrument", "orders"), ("limit", "fills")] {

@@ -275,7 +275,7 @@ fn run(cli: &Cli) -> Result<(), CliError> {
             }
         },
         Command::Gateway(args) => return gateway::run(args),
-        Command::Relay(args) => return relay::run(args),
+        Command::Relay(args) => return relay::run(cli, args),
         Command::Replay(args) => {
             let options = replay::options(args)?;
             let (mut human, json) = if args.instruments {
@@ -311,10 +311,10 @@ fn run(cli: &Cli) -> Result<(), CliError> {
         Command::Shards => trade::shards(&client(cli)?)?,
         Command::Account(args) => trade::account(&client(cli)?, args)?,
         Command::Session(command) => session::run(&client(cli)?, command)?,
-        Command::Offer(command) => batch::offer(&client(cli)?, key(cli)?.as_ref(), command)?,
-        Command::Pool(command) => pool::pool(&client(cli)?, || key(cli), command)?,
-        Command::Pay(args) => batch::pay(&client(cli)?, key(cli)?.as_ref(), args)?,
-        Command::Batch(command) => batch::batch(&client(cli)?, || key(cli), command)?,
+        Command::Offer(command) => batch::offer(&client(cli)?, transaction_key(cli)?.as_ref(), command)?,
+        Command::Pool(command) => pool::pool(&client(cli)?, || transaction_key(cli), command)?,
+        Command::Pay(args) => batch::pay(&client(cli)?, transaction_key(cli)?.as_ref(), args)?,
+        Command::Batch(command) => batch::batch(&client(cli)?, || transaction_key(cli), command)?,
         Command::Admin(command) => admin::run(&client(cli)?, command)?,
     };
     print(&if cli.json { escaped(&format!("{}\n", output.json)).into_owned() } else { printable(&output.human).into_owned() })
@@ -322,6 +322,12 @@ fn run(cli: &Cli) -> Result<(), CliError> {
 
 fn key(cli: &Cli) -> Result<Option<walras_gateway::ClientKey>, CliError> {
     Ok(cli.key_file.as_deref().map(read_key).transpose()?)
+}
+
+/// What signs transactions of batch markets.
+fn transaction_key(cli: &Cli) -> Result<Option<walras_gateway::ClientKey>, CliError> {
+    let file = cli.transaction_key_file.as_deref().or(cli.key_file.as_deref());
+    Ok(file.map(read_key).transpose()?)
 }
 
 fn client(cli: &Cli) -> Result<Client, CliError> {

@@ -1,7 +1,7 @@
 //! `walras relay`.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use walras_access::random_u64;
 use walras_feed::control::RelayFigures;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{Layout, RelayNode, ask_relay};
+use walras_relay_link::{Layout, Lookout, RelayNode};
 use walras_terminal::table::table;
 
-use super::{CliError, print};
+use super::{Cli, CliError, Output, print};
 
 /// `walras relay`.
 #[derive(Debug, Args)]
@@ -31,6 +31,9 @@ pub struct RelayArgs {
     /// Its place in the layer, from 0.
     #[arg(long, required = true)]
     pub place: Option<u32>,
+    /// Of parallel trees, the one in which it stands, from 0.
+    #[arg(long, default_value_t = 0)]
+    pub parallel: usize,
     /// Address and port to receive at, where that is not the one in the file.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
@@ -47,44 +50,51 @@ pub enum RelayCommand {
     },
 }
 
-/// How long a relay may take to answer.
+/// How long relays may take to answer.
 const ANSWER: Duration = Duration::from_millis(300);
 
-/// How long a relay waits for packets before it looks whether there is something to report.
-const WAIT: Duration = Duration::from_secs(1);
+/// How long a relay waits for packets before it looks at the time: it watches its sibling.
+const WAIT: Duration = Duration::from_millis(5);
 /// From one report to the next.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-pub(super) fn run(args: &RelayArgs) -> Result<(), CliError> {
+pub(super) fn run(cli: &Cli, args: &RelayArgs) -> Result<(), CliError> {
     if let Some(RelayCommand::Status { tree }) = &args.command {
-        return print(&status(&Layout::read(tree)?)?);
+        let Output { human, json } = status(&Layout::read_all(tree)?)?;
+        return print(&if cli.json { format!("{json}\n") } else { human });
     }
     let (Some(tree), Some(layer), Some(place)) = (&args.tree, args.layer, args.place) else {
         return Err(CliError::Wrong("a relay needs --tree, --layer and --place".to_owned()));
     };
-    relay(&Layout::read(tree)?, (layer, place), args.listen).map(|never| match never {})
+    let mut layouts = Layout::read_all(tree)?;
+    if args.parallel >= layouts.len() {
+        let (parallel, trees) = (args.parallel, layouts.len());
+        return Err(CliError::Wrong(format!("--parallel {parallel}: the file has {trees} trees, numbered from 0")));
+    }
+    relay(&layouts.swap_remove(args.parallel), (layer, place), args.listen).map(|never| match never {})
 }
 
-/// What each relay says, as a table.
-fn status(layout: &Layout) -> Result<String, CliError> {
+/// What each relay says, as a table and as JSON.
+fn status(layouts: &[Layout]) -> Result<Output, CliError> {
+    let failed = |source| CliError::Io { what: "could not ask the relays".to_owned(), source };
     let mut rows = Vec::new();
-    let relays = layout.layers.len().saturating_sub(1);
-    for (layer, nodes) in layout.layers[..relays].iter().enumerate() {
-        for (place, address) in nodes.iter().enumerate() {
-            let from =
-                SocketAddr::new(if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }, 0);
-            let failed = |source| CliError::Io { what: format!("could not ask {address}"), source };
-            let socket = Socket::bind(from, ANSWER, Offload::None).map_err(failed)?;
-            let said = ask_relay(&socket, layout.tree_number, &layout.key, *address, random_u64()).map_err(failed)?;
-            rows.push(row(layer, place, *address, said));
-        }
+    for layout in layouts {
+        let relays = layout.layers.len().saturating_sub(1);
+        let layers = layout.layers[..relays].iter().enumerate();
+        let places = layers.flat_map(|(layer, nodes)| nodes.iter().enumerate().map(move |(place, at)| (layer, place, *at)));
+        let places: Vec<(usize, usize, SocketAddr)> = places.collect();
+        let addresses: Vec<SocketAddr> = places.iter().map(|(.., address)| *address).collect();
+        let mut lookout = Lookout::open(&addresses, layout.tree_number, layout.key.clone(), random_u64()).map_err(failed)?;
+        let said = lookout.ask(ANSWER).map_err(failed)?;
+        rows.extend(places.iter().zip(said).map(|(place, said)| row(layout.tree_number, *place, said)));
     }
     let columns = [
+        ("tree", "tree"),
         ("layer", "layer"),
         ("place", "place"),
         ("address", "address"),
         ("packets", "packets"),
-        ("by a hedge", "hedges"),
+        ("by a hedge", "by_hedge"),
         ("copies", "copies"),
         ("lost", "lost"),
         ("not taken", "not_taken"),
@@ -92,32 +102,47 @@ fn status(layout: &Layout) -> Result<String, CliError> {
         ("transit p50, us", "transit_p50_us"),
         ("p99, us", "transit_p99_us"),
     ];
-    Ok(table(&rows, &columns))
+    // Most venues have one tree.
+    let columns = if layouts.len() > 1 { &columns[..] } else { &columns[1..] };
+    let shown: Vec<Value> = rows.iter().map(for_people).collect();
+    let trees: Vec<Value> = layouts.iter().map(|layout| json!({"tree": layout.tree_number, "hedge": layout.hedge})).collect();
+    Ok(Output { human: table(&shown, columns), json: json!({"trees": trees, "relays": rows}) })
 }
 
-fn row(layer: usize, place: usize, address: SocketAddr, said: Option<RelayFigures>) -> Value {
-    let Some(figures) = said else {
-        return json!({"layer": layer, "place": place, "address": address.to_string(), "packets": "no answer"});
-    };
-    let us = |ns: u64| ns / 1_000;
+/// A relay, with the fields of `GET /v1/cluster`.
+fn row(tree: u32, (layer, place, address): (usize, usize, SocketAddr), said: Option<RelayFigures>) -> Value {
+    let figure = |of: fn(RelayFigures) -> u64| said.map(of);
     json!({
+        "tree": tree,
         "layer": layer,
         "place": place,
         "address": address.to_string(),
-        "packets": figures.first,
-        "hedges": figures.hedged,
-        "copies": figures.copies,
-        "lost": figures.lost,
-        "not_taken": figures.not_taken,
-        "refused": figures.forged + figures.malformed + figures.others,
-        "transit_p50_us": us(figures.transit_ns_p50),
-        "transit_p99_us": us(figures.transit_ns_p99),
+        "answers": said.is_some(),
+        "packets": figure(|said| said.first),
+        "by_hedge": figure(|said| said.hedged),
+        "copies": figure(|said| said.copies),
+        "lost": figure(|said| said.lost),
+        "not_taken": figure(|said| said.not_taken),
+        "refused": figure(|said| said.forged + said.malformed + said.others),
+        "transit_ns_p50": figure(|said| said.transit_ns_p50),
+        "transit_ns_p99": figure(|said| said.transit_ns_p99),
     })
 }
 
+/// The same as a row of the table: times in microseconds.
+fn for_people(row: &Value) -> Value {
+    let Some(fields) = row.as_object().filter(|fields| fields["answers"] == true) else {
+        return json!({"tree": row["tree"], "layer": row["layer"], "place": row["place"], "address": row["address"], "packets": "no answer"});
+    };
+    let mut shown = fields.clone();
+    for (from, to) in [("transit_ns_p50", "transit_p50_us"), ("transit_ns_p99", "transit_p99_us")] {
+        shown.insert(to.to_owned(), row[from].as_u64().map(|ns| ns / 1_000).into());
+    }
+    shown.into()
+}
+
 fn relay(layout: &Layout, (layer, place): (usize, u32), listen: Option<SocketAddr>) -> Result<Infallible, CliError> {
-    let (relay, listed, next) = layout.relay(layer, place)?;
-    let above = layer.checked_sub(1).map_or(&[][..], |above| &layout.layers[above]);
+    let (relay, listed) = layout.relay(layer, place)?;
     let address = listen.unwrap_or(listed);
     let failed = |what: String| move |source| CliError::Io { what, source };
     let socket = Socket::bind(address, WAIT, Offload::Segments)
@@ -128,8 +153,9 @@ fn relay(layout: &Layout, (layer, place): (usize, u32), listen: Option<SocketAdd
     };
     let bound = socket.address().map_err(failed("could not read the address".to_owned()))?;
     print(&format!("relay {place} of layer {layer} receives at {bound}\n"))?;
-    eprintln!("walras: relay {place} of layer {layer} receives at {bound} and sends to {} nodes; {offload}", next.len());
-    let mut node = RelayNode::new(socket, relay, layout.key.clone(), next).below(above);
+    let next = layout.layers[layer + 1].len();
+    eprintln!("walras: relay {place} of layer {layer} receives at {bound} and sends to {next} nodes; {offload}");
+    let mut node = RelayNode::new(socket, relay, layout.key.clone(), &layout.nodes(), random_u64());
     let (mut reported_at, mut reported) = (Instant::now(), node.counts());
     loop {
         node.step().map_err(failed(format!("the socket at {bound} failed")))?;

@@ -66,8 +66,9 @@ pub(super) fn serve(args: &ServeArgs) -> Result<(), CliError> {
     let node = Node::start(&PathBuf::from(&config.venue.data), &config)?;
     let orders = node.order_entry_address().map_or(String::new(), |address| format!(", takes binary orders at {address}"));
     let fix = node.fix_address().map_or(String::new(), |address| format!(", speaks FIX at {address}"));
+    let data = node.fix_market_data_address().map_or(String::new(), |address| format!(", market data by FIX at {address}"));
     let operators = node.operator_address().map_or(String::new(), |address| format!(", for operators at http://{address}/"));
-    print(&format!("{} is open at http://{}/{operators}{orders}{fix}\n", config.venue.name, node.address()))?;
+    print(&format!("{} is open at http://{}/{operators}{orders}{fix}{data}\n", config.venue.name, node.address()))?;
     until_signal(&node, args)?;
     node.stop().map_or(Ok(()), |why| Err(CliError::Halted(why)))
 }

@@ -47,18 +47,20 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
             body.insert(name.to_owned(), value.into());
         }
     };
-    let order_type = match (&args.price, &args.trigger) {
-        (Some(_), None) => "limit",
-        (None, None) => "market",
-        (None, Some(_)) => "stop",
-        (Some(_), Some(_)) => "stop_limit",
+    let order_type = match (&args.price, &args.trigger, &args.take_profit) {
+        (Some(_), None, None) => "limit",
+        (None, None, None) => "market",
+        (None, Some(_), _) => "stop",
+        (Some(_), Some(_), _) => "stop_limit",
+        (None, None, Some(_)) => "take_profit",
+        (Some(_), None, Some(_)) => "take_profit_limit",
     };
     put("instrument", Some(args.instrument.clone()));
     put("side", Some(args.side.name().to_owned()));
     put("size", Some(args.size.clone()));
     put("type", Some(order_type.to_owned()));
     put("price", args.price.clone());
-    put("trigger", args.trigger.clone());
+    put("trigger", args.trigger.clone().or_else(|| args.take_profit.clone()));
     put("client_order_id", args.id.clone());
     put("time_in_force", args.tif.clone());
     put("expire_time_ns", args.expires.map(|ns| ns.to_string()));
@@ -67,6 +69,7 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
     put("display", args.iceberg.is_some().then(|| "iceberg".to_owned()).or_else(|| args.hidden.then(|| "hidden".to_owned())));
     put("min_size", args.min_size.clone());
     put("self_trade", args.self_trade.clone());
+    put("oco_with", args.oco_with.clone());
     Ok(outcome(send(client, &args.once, "POST", "/v1/orders", Some(&body.into()))?))
 }
 

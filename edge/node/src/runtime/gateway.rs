@@ -27,6 +27,7 @@ use walras_wire::WIRE_VERSION;
 
 use super::entry_ports::{self, EntryPorts};
 use super::fair_clock::FairClock;
+use super::gather::Gather;
 use super::outlet::{MarketDataOutlet, ReleaseClock};
 use super::recovery::{RecoveryError, spawn};
 use super::replica::{Alarm, KeyShare, Times};
@@ -70,8 +71,18 @@ impl LeafGateway {
         rates: Rates,
     ) -> Result<Self, RecoveryError> {
         let refused = |error: &dyn std::fmt::Display| RecoveryError::Replica(error.to_string());
-        let GatewayOptions { id, cluster_id, links, order_entry, stamps, clock: stamp_clock, doors, market_data, strategies } =
-            options;
+        let GatewayOptions {
+            id,
+            cluster_id,
+            links,
+            order_entry,
+            stamps,
+            clock: stamp_clock,
+            doors,
+            market_data,
+            strategies,
+            gather,
+        } = options;
         std::fs::create_dir_all(data).map_err(|error| refused(&format!("could not make {}: {error}", data.display())))?;
         let now = clock.now();
         let access = Access::open(data, rates, clock.clone(), Start { started: now, log_time: now }).map_err(|e| refused(&e))?;
@@ -120,6 +131,8 @@ impl LeafGateway {
             looked: Instant::now(),
             link_events: Vec::new(),
             effects: Vec::new(),
+            gather: Gather::new(gather),
+            answers: 0,
         };
         let threads = vec![spawn("keys", move || learn(&access, &open, &news))?, spawn("gateway", move || thread.run())?];
         Ok(Self { order_entry: address, is_over, doorbell, threads, _market_data: market_data, strategies })
@@ -196,12 +209,20 @@ struct GatewayThread {
     link_events: Vec<LinkEvent>,
     /// Empty.
     effects: Vec<LeafEffect>,
+    gather: Gather,
+    /// Messages that came by the links.
+    answers: u64,
 }
 
 impl GatewayThread {
     fn run(mut self) {
         let mut events = Events::with_capacity(1024);
         while !self.is_over.load(Ordering::Relaxed) {
+            let now_ns = self.elapsed_ns();
+            if let Some(pause) = self.gather.pause(now_ns) {
+                std::thread::sleep(pause); // pause: more comes meanwhile, which is then passed on together
+            }
+            let before = self.taken();
             let wait = self.wait();
             if let Err(error) = self.poll.poll(&mut events, Some(wait))
                 && error.kind() != std::io::ErrorKind::Interrupted
@@ -221,7 +242,14 @@ impl GatewayThread {
                 sockets.on_ready(event, port);
             }
             self.settle();
+            let messages = self.taken() - before;
+            self.gather.took(self.now_ns, messages);
         }
+    }
+
+    /// Orders that came from participants, and messages of the replicas.
+    fn taken(&self) -> u64 {
+        self.leaf.forwarded().orders + self.answers
     }
 
     /// What follows from what came, and from time.
@@ -259,6 +287,7 @@ impl GatewayThread {
 
     fn on_link_events(&mut self) {
         let mut events = std::mem::take(&mut self.link_events);
+        self.answers += events.len() as u64;
         for event in events.drain(..) {
             match event {
                 LinkEvent::Message { from: _, bytes } if self.keys.take(&bytes) => {}

@@ -1,6 +1,7 @@
 //! Market data at a leaf gateway: a thread receives the packets of the venue's tree, another one sends each to the participants when its
 //! time has come, and a third one answers those that missed some.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -81,30 +82,41 @@ impl MarketDataOutlet {
     /// Reads both trees' files and starts the threads.
     pub(super) fn start(options: &OutletOptions, clock: ReleaseClock, inboxes: Vec<Inbox>) -> Result<Self, RecoveryError> {
         let refused = |key: &str, error: &dyn std::fmt::Display| RecoveryError::Replica(format!("{key}: {error}"));
-        let layout = Layout::read(&options.tree).map_err(|error| refused("gateway.tree", &error))?;
+        let layouts = Layout::read_all(&options.tree).map_err(|error| refused("gateway.tree", &error))?;
+        let layout = &layouts[0];
         let own = options.participants.as_deref().map(Layout::read).transpose();
         let own = own.map_err(|error| refused("gateway.participants", &error))?;
-        if own.as_ref().is_some_and(|own| own.tree_number == layout.tree_number) {
+        if own.as_ref().is_some_and(|own| layouts.iter().any(|layout| own.tree_number == layout.tree_number)) {
             let why = "its tree has the number of the venue's: give it another one, and a key of its own";
             return Err(refused("gateway.participants", &why));
         }
-        let receivers = layout.layers.last().map_or(&[][..], Vec::as_slice);
-        let Some(address) = receivers.get(options.place as usize) else {
-            let why = format!("{}: the last layer of the tree has {} receivers, numbered from 0", options.place, receivers.len());
+        if own.as_ref().is_some_and(|own| own.trees.count() > 1) {
+            let why = "participants are the receivers of one tree: leave `parallel` out of its file";
+            return Err(refused("gateway.participants", &why));
+        }
+        // The file's reader has seen that all trees have as many receivers.
+        let addresses: Vec<SocketAddr> =
+            layouts.iter().filter_map(|layout| layout.layers.last()?.get(options.place as usize).copied()).collect();
+        let Some(address) = addresses.first() else {
+            let receivers = layout.layers.last().map_or(0, Vec::len);
+            let why = format!("{}: the last layer of the tree has {receivers} receivers, numbered from 0", options.place);
             return Err(refused("gateway.place", &why));
         };
         let bind = |key: &str, address, offload| {
             Socket::bind(address, WAIT, offload).map_err(|error| refused(key, &format!("could not use {address}: {error}")))
         };
-        let from = bind("gateway.tree", *address, Offload::Segments)?;
+        let from = addresses.iter().map(|address| bind("gateway.tree", *address, Offload::Segments));
+        let from = from.collect::<Result<Vec<_>, _>>()?;
         let to = bind("gateway.source", options.source, Offload::Segments)?;
         // Without participants what is released goes to strategies alone, and nobody checks its seal.
-        let alone = || (layout.tree_number.wrapping_add(1), TreeKey::new(walras_access::random_bytes()), Vec::new());
+        let alone =
+            || (layout.tree_number.wrapping_add(layout.trees.count()), TreeKey::new(walras_access::random_bytes()), Vec::new());
         let (own_tree, key, participants) =
             own.map_or_else(alone, |own| (own.tree_number, own.key, own.layers.into_iter().next().unwrap_or_default()));
         let shared = Arc::new(Shared {
             outlet: Mutex::new(Outlet::new(OutletSettings {
                 tree: layout.tree_number,
+                trees: layout.trees,
                 own_tree,
                 key: key.clone(),
                 packets_remembered: PACKETS_REMEMBERED,
@@ -121,7 +133,6 @@ impl MarketDataOutlet {
             participants.len(),
             inboxes.len()
         );
-        let leaf = Leaf::new(from, layout.key.clone());
         let node = OutletNode::new(to, &participants);
         let mut threads = Vec::new();
         if let Some(requests) = options.requests {
@@ -131,8 +142,11 @@ impl MarketDataOutlet {
             let shared = Arc::clone(&shared);
             threads.push(spawn("feed-requests", move || answer_requests(node, &shared))?);
         }
-        let (receiving, releasing) = (Arc::clone(&shared), Arc::clone(&shared));
-        threads.push(spawn("feed-in", move || receive(leaf, &receiving))?);
+        for socket in from {
+            let (leaf, receiving) = (Leaf::new(socket, layout.key.clone()), Arc::clone(&shared));
+            threads.push(spawn("feed-in", move || receive(leaf, &receiving))?);
+        }
+        let releasing = Arc::clone(&shared);
         threads.push(spawn("feed-out", move || release(node, inboxes, &releasing))?);
         Ok(Self { shared, threads })
     }

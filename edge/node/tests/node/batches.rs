@@ -6,6 +6,7 @@ use walras_api::json::batches::hex;
 use walras_batch_signatures::SigningKey;
 use walras_client::Client;
 use walras_config::{Batch, Config};
+use walras_gateway::ClientKey;
 use walras_types::{BatchOperation, PublicKey};
 use walras_wait::until_some;
 
@@ -98,6 +99,36 @@ fn offers_of_both_ways_trade_at_one_price_and_balances_follow() {
     let header = market.operator.get(&format!("/v1/batches/main/blocks/{}/header", traded["block"].as_str().unwrap())).unwrap();
     assert_eq!(header["roots"]["state"], traded["state_root"]);
     assert_eq!(market.alice.signed("GET", "/v1/account", None).unwrap()["next_sequence"], "2");
+}
+
+/// The program of docs/batch-transactions.md signs an offer that the venue takes.
+#[test]
+fn the_program_of_the_document_sells_in_a_batch_market() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    open(&market.operator);
+    let asked = json!({"account_id": 0, "permissions": ["read", "trade"], "algorithm": "ed25519"});
+    let made = market.operator.signed("POST", "/v1/admin/keys", Some(&asked)).unwrap();
+    let signing = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
+    let seed = signing.ed25519_seed().unwrap();
+    let public = hex(&SigningKey::from_seed(&seed).public_key().0);
+    market.operator.signed("POST", "/v1/admin/account-keys", Some(&json!({"account_id": 0, "key": public}))).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("alice.key");
+    std::fs::write(&key, signing.to_token().as_str()).unwrap();
+    let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/batch-offer.mjs");
+    assert!(std::fs::read_to_string(&program).unwrap().lines().count() <= 30, "it is short");
+    let mut node = std::process::Command::new("node");
+    node.arg(program).arg(venue.url()).arg(key).args(["0", "1", "main", "BTC", "USD", "0.1", "29000"]);
+    node.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let ended = crate::support::spawn(&mut node).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    let answer: Value = serde_json::from_str(&said).unwrap();
+    check_named(&document(), "BatchResults", &answer);
+    assert_eq!(answer["results"][0]["sequence"], "1", "{answer}");
+    blocks(&market.operator, 1);
+    assert_eq!(balance(&market.alice, "BTC"), ("99.9".to_owned(), "0.1".to_owned()));
 }
 
 #[test]
@@ -403,6 +434,43 @@ fn an_account_is_not_opened_for_a_key_that_is_of_no_use() {
     let made = market.operator.signed("GET", "/v1/admin/accounts/2", None).unwrap();
     assert_eq!(made["transaction_key"], hex(&good.0));
     assert_eq!(code(market.operator.signed("GET", "/v1/admin/accounts/3", None)), 1, "Bob has that key himself");
+}
+
+#[test]
+fn the_owner_of_an_account_replaces_its_key_from_the_command_line() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    open(&market.operator);
+    let operator = Cli { url: venue.url(), key_file: operator_key_file(&venue.dir) };
+    let file = |name: &str| venue.dir.join(name).to_str().unwrap().to_owned();
+    let keys = ["old.key", "new.key"].map(|name| operator.json(&["keys", "new", "--out", &file(name)]));
+    let (id, public) = (keys[0]["key_id"].as_str().unwrap(), keys[0]["public_key"].as_str().unwrap());
+    operator.text(&["admin", "key", "--account", "0", "--key-id", id, "--public-key", public]);
+    operator.text(&["admin", "transaction-key", "0", &file("old.key")]);
+    let owner = Cli { url: venue.url(), key_file: venue.dir.join("old.key") };
+    owner.json(&["pay", "1", "0.5", "USD"]);
+    blocks(&market.operator, 1);
+    // A key that anybody could sign for, and one that somebody has.
+    let (status, said) = owner.fails(&["batch", "set-key", &format!("01{}", "00".repeat(31))]);
+    assert!(status != 0 && said.contains("small order"), "{said}");
+    let set = owner.json(&["batch", "set-key", &file("new.key")]);
+    assert_eq!(set["sequence"], "2");
+    blocks(&market.operator, 2);
+    let shown = operator.json(&["admin", "show", "0"]);
+    let seed = walras_client::read_key(&venue.dir.join("new.key")).unwrap().ed25519_seed().unwrap();
+    assert_eq!(shown["transaction_key"], hex(&SigningKey::from_seed(&seed).public_key().0));
+    // From here on the new key signs, the old one does not, and the API key is what it was.
+    let (status, said) = owner.fails(&["pay", "1", "0.5", "USD"]);
+    assert!(status != 0 && said.contains("signature"), "{said}");
+    let paid = owner.json(&["pay", "1", "0.5", "USD", "--transaction-key-file", &file("new.key")]);
+    assert_eq!(paid["sequence"], "3", "numbers go on");
+    blocks(&market.operator, 3);
+    let outcome = owner.json(&["batch", "outcome", "2"]);
+    assert_eq!(outcome["status"], "cleared");
+    let proven = owner.json(&["batch", "proof", "transaction", "2"]);
+    assert_eq!(proven["proven"], "another key");
+    // The account's proof is over the new key, and the log audits with both.
+    owner.json(&["batch", "proof", "account"]);
 }
 
 #[test]

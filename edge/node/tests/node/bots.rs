@@ -410,6 +410,59 @@ fn the_programs_of_the_document_place_an_order_and_show_it() {
     }
 }
 
+/// The example in Rust, which is compiled here too.
+#[path = "../../../client/examples/order_once.rs"]
+mod order_once;
+
+#[test]
+fn the_example_in_rust_places_an_order_and_shows_it() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("bot.key");
+    std::fs::write(&key, market.alice_key.to_token().as_str()).unwrap();
+    let key = key.to_str().unwrap();
+    let args = [&venue.url(), key, "BTC-USD", "77", "buy", "0.5", "29000"].map(str::to_owned);
+    let order = order_once::run(&args).unwrap();
+    check_named(&document(), "OrderState", &order);
+    assert_eq!((&order["client_order_id"], &order["status"]), (&json!("77"), &json!("resting")));
+    assert!(order_once::run(&args[1..]).is_err());
+}
+
+/// The program of docs/websocket.md keeps a book, also over a restart of the venue.
+#[test]
+fn the_program_of_the_websocket_keeps_a_book() {
+    use std::io::BufRead as _;
+    let mut venue = Venue::start();
+    let market = venue.market();
+    let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ws-book.mjs");
+    assert!(std::fs::read_to_string(&program).unwrap().lines().count() <= 30, "it is short");
+    let address = venue.node().address();
+    // What never comes is waited for so long.
+    let mut command = std::process::Command::new("timeout");
+    command.args(["60", "node", "--experimental-websocket"]).arg(program).arg(format!("ws://{address}")).arg("BTC-USD");
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut node = crate::support::spawn(&mut command);
+    let mut lines = std::io::BufReader::new(node.stdout.take().unwrap()).lines();
+    let mut shows = |best: &str| {
+        while lines.next().expect("the program goes on").unwrap() != best {}
+    };
+    shows("- -");
+    for (id, side, price) in [(1, "buy", "29999.75"), (2, "buy", "24999.5"), (3, "sell", "30010")] {
+        market.order(if side == "buy" { &market.alice } else { &market.bob }, &limit(id, side, "1", price));
+    }
+    shows("29999.75 30010.00");
+    market.alice.signed("DELETE", "/v1/orders/BTC-USD/1", None).unwrap();
+    shows("24999.50 30010.00");
+    venue.stop();
+    let mut config = config();
+    config.http.listen = address.to_string();
+    venue.node = Some(restart(walras_log_store::RealDisk, &venue.dir, &config));
+    shows("24999.50 30010.00");
+    node.kill().unwrap();
+    node.wait().unwrap();
+}
+
 fn open_orders(client: &Client) -> usize {
     client.signed("GET", "/v1/orders", None).unwrap()["orders"].as_array().unwrap().len()
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use walras_feed::book::Book;
 use walras_feed::channel::{ChannelId, View};
 use walras_feed::reader::MarketReader;
@@ -19,7 +19,7 @@ use walras_relay_link::Leaf;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_types::{InstrumentId, Side};
 
-use crate::support::{Venue, config, limit, spawn, until};
+use crate::support::{Market, Venue, config, limit, spawn, until};
 
 const ORDERS: u64 = 240;
 const KILLED_AT: u64 = 80;
@@ -142,21 +142,61 @@ fn a_relay_that_dies_under_load_leaves_no_gap() {
             STARTED_AGAIN_AT => relays[1] = Relay::start(&tree, 1),
             _ => {}
         }
-        // Around 30000, so that some trade with what stands there.
-        let offset = (id * 7 % 11) as i64 - 5;
-        let (client, side) = if id % 2 == 0 { (&market.alice, "buy") } else { (&market.bob, "sell") };
-        market.order(client, &limit(id, side, "0.001", &(30_000 + offset).to_string()));
+        place(&market, id..=id);
     }
-    let book = market.alice.get("/v1/instruments/BTC-USD/book?depth=100").unwrap();
-    let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
-    assert!(expected.iter().any(|levels| levels.len() > 2), "{book}");
+    assert_equal_books(&market, &participants);
     let said = Command::new(env!("CARGO_BIN_EXE_walras")).args(["relay", "status", "--tree"]).arg(&tree).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(said.lines().count() == 4 && said.contains("by a hedge") && !said.contains("no answer"), "{said}");
     relays[2].kill();
     let said = Command::new(env!("CARGO_BIN_EXE_walras")).args(["relay", "status", "--tree"]).arg(&tree).output().unwrap();
     assert_eq!(String::from_utf8(said.stdout).unwrap().matches("no answer").count(), 1, "one that does not run");
-    for participant in &participants {
+    let said =
+        Command::new(env!("CARGO_BIN_EXE_walras")).args(["--json", "relay", "status", "--tree"]).arg(&tree).output().unwrap();
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!((&said["trees"], said["relays"].as_array().map(Vec::len)), (&json!([{"tree": 5, "hedge": 1}]), Some(3)), "{said}");
+    assert!(said["relays"][0]["packets"].as_u64() > Some(100) && said["relays"][2]["packets"].is_null(), "{said}");
+    // The venue asks them too.
+    until("the venue shows what relays say", || {
+        let tree = market.alice.get("/v1/cluster").unwrap()["tree"].clone();
+        let answers = |place: usize| tree["relays"][place]["answers"].as_bool();
+        let first = &tree["delivery"][0];
+        let is_in: Vec<_> = (0..3).map(|place| tree["relays"][place]["is_in"].as_bool()).collect();
+        (answers(0), answers(1), answers(2)) == (Some(true), Some(true), Some(false))
+            && (is_in == [Some(true), Some(true), Some(false)] && tree["epoch"].as_u64() > Some(0))
+            && tree["relays"][0]["packets"].as_u64() > Some(100)
+            && (first["nodes"] == 3 && first["answering"] == 2 && first["window_ns"].is_u64())
+            && tree["delivery"][1]["answering"] == 4
+    });
+    // A neighbour of the one that is out dies too: with the tree as it was, packets would be lost whose copies both went by these two.
+    relays[1].kill();
+    place(&market, ORDERS + 1..=ORDERS + 60);
+    assert_equal_books(&market, &participants);
+    relays[1] = Relay::start(&tree, 1);
+    relays[2] = Relay::start(&tree, 2);
+    until("both are in again", || {
+        let tree = market.alice.get("/v1/cluster").unwrap()["tree"].clone();
+        (0..3).all(|place| tree["relays"][place]["is_in"] == true)
+    });
+    place(&market, ORDERS + 61..=ORDERS + 120);
+    assert_equal_books(&market, &participants);
+}
+
+/// Orders around 30000, so that some trade with what stands there.
+fn place(market: &Market, ids: std::ops::RangeInclusive<u64>) {
+    for id in ids {
+        let offset = (id * 7 % 11) as i64 - 5;
+        let (client, side) = if id % 2 == 0 { (&market.alice, "buy") } else { (&market.bob, "sell") };
+        market.order(client, &limit(id, side, "0.001", &(30_000 + offset).to_string()));
+    }
+}
+
+/// Every participant's copy is the venue's book: nobody has a gap.
+fn assert_equal_books(market: &Market, participants: &[Participant]) {
+    let book = market.alice.get("/v1/instruments/BTC-USD/book?depth=100").unwrap();
+    let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
+    assert!(expected.iter().any(|levels| levels.len() > 2), "{book}");
+    for participant in participants {
         for view in [View::Orders, View::Levels] {
             until("a participant's book is the venue's", || Side::BOTH.map(|side| participant.levels(view, side)) == expected);
         }

@@ -107,6 +107,8 @@ pub struct TickerPush {
     pub last: Option<PriceTicks>,
     /// Since the first trade of the UTC day.
     pub change_ppm: i64,
+    /// Price of the first trade of the UTC day; `None` before it.
+    pub open: Option<PriceTicks>,
     /// Highest price of the UTC day; `None` before its first trade.
     pub high: Option<PriceTicks>,
     /// Lowest.
@@ -566,6 +568,7 @@ pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> Tic
         instrument,
         last: ticker.last,
         change_ppm: ticker.change_ppm(now),
+        open: day.map(|day| day.open),
         high: day.map(|day| day.high),
         low: day.map(|day| day.low),
         best_bid: engine.best_level(instrument, Side::Buy).map(|l| l.price),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use anyhow::{Context, anyhow, bail, ensure};
 use walras_consensus::{Members, ReadToken, Recovered, ReplicaId, Role, RoleChange, Settings, SnapshotMeta, Term, Ticket, Write};
 use walras_engine::{Engine, Numbered};
-use walras_sequencer::{AppliedEntry, Host, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved};
+use walras_sequencer::{AppliedEntry, BlockJob, Host, ReplicatedSequencer, ReplicatedSettings, SolveJob, Unresolved};
 use walras_types::{AccountId, Ordinal, SessionId, SessionSeq, TimeNs};
 use walras_wire::{AccountCommand, Command, Event, OpenSession, SessionCommand, SessionEvent};
 
@@ -60,6 +60,10 @@ impl Host<()> for Around {
     }
 
     fn solve(&mut self, _: SolveJob) {
+        unreachable!("there is no batch market here")
+    }
+
+    fn run(&mut self, _: BlockJob) {
         unreachable!("there is no batch market here")
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use walras_engine::Engine;
 use walras_feed::book::{Book, Content};
-use walras_feed::channel::{ChannelId, View};
+use walras_feed::channel::{ChannelId, Trees, View};
 use walras_feed::message::AuctionIndicated;
 use walras_feed::publisher::{Publisher, Views};
 use walras_feed::reader::MarketReader;
@@ -68,6 +68,8 @@ impl World {
         let key = TreeKey::new(KEY);
         let settings = SenderSettings {
             tree: 1,
+            trees: Trees::ONE,
+            epoch: 0,
             first_number: 1,
             key,
             rewind_bytes_max,

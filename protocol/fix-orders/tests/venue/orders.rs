@@ -64,7 +64,9 @@ fn what_cannot_be_an_order_is_rejected_with_its_reason() {
         ("55=BTC/USD|54=1|38=1|40=2|44=1.3|", "99", "whole multiple of 0.5"),
         ("55=BTC/USD|54=1|38=1|40=2|", "99", "Price(44) is missing"),
         ("55=BTC/USD|54=5|38=1|40=2|44=1|", "99", "Side(54) must be"),
-        ("55=BTC/USD|54=1|38=1|40=J|44=1|", "99", "OrdType(40) must be"),
+        ("55=BTC/USD|54=1|38=1|40=P|44=1|", "99", "OrdType(40) must be"),
+        ("55=BTC/USD|54=1|38=1|40=J|44=1|", "99", "StopPx(99) is missing"),
+        ("55=BTC/USD|54=1|38=1|40=2|44=1|583=nothing|", "11", "LinkInvalid"),
         ("55=BTC/USD|54=1|38=1|40=2|44=1|59=2|", "99", "TimeInForce(59) must be"),
         ("55=BTC/USD|54=1|38=1|40=2|44=1|59=6|", "99", "ExpireTime(126)"),
         ("55=BTC/USD|54=1|38=1|40=2|44=1|18=1|", "99", "ExecInst(18)"),
@@ -91,6 +93,7 @@ fn every_order_type_and_duration_of_the_engine_can_be_asked() {
         ("40=2|44=29000|111=0|59=1|", &[40, 59], &["2", "1"]),
         ("40=3|99=31000|59=1|", &[40, 99, 44], &["3", "31000.0", "-"]),
         ("40=4|99=31000|44=31001|59=1|", &[40, 99, 44], &["4", "31000.0", "31001.0"]),
+        ("40=J|99=29500|59=1|", &[40, 99, 44], &["J", "29500.0", "-"]),
         ("40=2|44=29000|59=6|126=20260102-00:00:00|", &[40, 59], &["2", "6"]),
     ] {
         send(&mut world, &mut clients, 0, "D", &format!("11=o{}|55=BTC/USD|54=1|38=0.01|{body}", values.join("")));
@@ -98,17 +101,35 @@ fn every_order_type_and_duration_of_the_engine_can_be_asked() {
         assert_eq!(fields(last, &[150, 39]), ["0", "0"], "{body}: {last:?}");
         assert_eq!(fields(last, tags), values, "{body}");
     }
-    assert_eq!(world.open_orders(0), 6);
+    assert_eq!(world.open_orders(0), 7);
     let before = clients[0].received.len();
     send(&mut world, &mut clients, 0, "q", "11=m1|530=1|55=BTC/USD|54=1|");
     // Then the reports of the orders.
     let said = &clients[0].received[before..];
-    assert_eq!((fields(&said[0], &[35, 11, 530, 531]), said.len()), (vec!["r", "m1", "1", "1"], 7));
+    assert_eq!((fields(&said[0], &[35, 11, 530, 531]), said.len()), (vec!["r", "m1", "1", "1"], 8));
     assert_eq!(world.open_orders(0), 0);
     send(&mut world, &mut clients, 0, "q", "11=m2|530=7|");
     assert_eq!(fields(clients[0].last(), &[35, 11, 530, 531]), ["r", "m2", "7", "7"]);
     send(&mut world, &mut clients, 0, "q", "11=m3|530=3|");
     assert_eq!(fields(clients[0].last(), &[35, 11, 530, 531, 532]), ["r", "m3", "3", "0", "99"]);
+}
+
+#[test]
+fn an_order_that_is_linked_cancels_the_other() {
+    let (mut world, mut clients) = two();
+    send(&mut world, &mut clients, 0, "D", "11=tp|55=BTC/USD|54=1|38=0.01|40=2|44=29000|59=1|");
+    send(&mut world, &mut clients, 0, "D", "11=no|55=BTC/USD|54=1|38=0.02|40=3|99=31000|59=1|583=tp|");
+    assert_eq!(fields(clients[0].last(), &[35, 150, 39, 103]), ["8", "8", "8", "11"]);
+    assert!(clients[0].last().text(58).contains("LinkInvalid"));
+    send(&mut world, &mut clients, 0, "D", "11=sl|55=BTC/USD|54=1|38=0.01|40=3|99=31000|59=1|583=tp|");
+    assert_eq!(fields(clients[0].last(), &[11, 150, 39]), ["sl", "0", "0"]);
+    send(&mut world, &mut clients, 0, "G", "11=tp2|41=tp|55=BTC/USD|54=1|38=0.01|40=2|44=29001|");
+    assert!(clients[0].last().text(58).contains("LinkedOrderFixed"), "{:?}", clients[0].last());
+    send(&mut world, &mut clients, 1, "D", "11=b|55=BTC/USD|54=2|38=0.004|40=2|44=29000|59=3|");
+    let last = clients[0].last();
+    assert_eq!(fields(last, &[11, 150, 39, 151]), ["sl", "4", "4", "0.000"], "a part of one cancels the other");
+    assert!(last.text(58).contains("linked"), "{last:?}");
+    assert_eq!(world.open_orders(0), 1);
 }
 
 #[test]

@@ -175,6 +175,7 @@ impl World {
             secrecy: Secrecy::Private,
             settings: FixSettings::of("WALRAS"),
         };
+        world.apply(None, &Command::Venue(VenueCommand::SetEngineVersion(walras_engine::versions::NEWEST)));
         for command in opening() {
             world.apply(None, &command);
         }

@@ -1,5 +1,6 @@
 //! The interface to the host of a replica: its calls, in the order in which things happen.
 
+use walras_batch::BlockJob;
 use walras_consensus::{Members, ReadToken, ReplicaId, RoleChange, SnapshotMeta, Term, Write};
 use walras_engine::{Engine, Numbered};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
@@ -27,6 +28,10 @@ pub trait Host<O> {
 
     /// Find prices and amounts for a closed batch, then say `on_solved`. Asked of the leader only.
     fn solve(&mut self, job: SolveJob);
+
+    /// Run this on another thread, on every replica: the entry that needs it waits for it, or runs it itself. Call
+    /// [`drive_batches`](super::ReplicatedSequencer::drive_batches) when it is done.
+    fn run(&mut self, job: BlockJob);
 
     /// A command that was taken will not be applied under this name here; the reason says what its sender can do.
     fn unresolved(&mut self, origin: O, why: Unresolved);

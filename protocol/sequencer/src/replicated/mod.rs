@@ -17,6 +17,7 @@ mod peer;
 mod programs;
 mod proposals;
 mod release;
+mod settings;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -46,6 +47,7 @@ pub use programs::VersionRefused;
 use proposals::{Collecting, OnTheirWay};
 use release::ReleaseSteering;
 pub use release::{ReleaseCounts, ReleaseRules};
+pub use settings::ReplicatedSettings;
 
 /// How many entries ahead the name of an entry's order is looked for, then the order: as long as memory takes, about.
 const NAMES_AHEAD: usize = 8;
@@ -56,33 +58,6 @@ const URGENT_MAX: usize = 4_096;
 
 /// Most checkpoints whose hashes are waited for. A host may leave out a state, and its hash then never comes.
 const UNHASHED_MAX: usize = 16;
-
-/// How a replica paces itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplicatedSettings {
-    /// The consensus's.
-    pub consensus: walras_consensus::Settings,
-    /// Commands that may wait, collecting or on their way. Beyond it they are refused.
-    pub waiting_max: usize,
-    /// Packs that may be on their way; further commands collect meanwhile.
-    pub packs_max: usize,
-    /// While one is on its way, the next one leaves no sooner after it than this: each costs every replica a message, a write and a
-    /// sync, so that under load many small ones are slower than few large ones. With none on its way a command leaves at once.
-    pub propose_every_ns: u64,
-    /// Entries between two states whose hashes are compared, and which are kept as snapshots. The same on all replicas; 0 for
-    /// never.
-    pub checkpoint_every: u64,
-    /// The newest version of the engine that this program knows: entries that go to a later one are not for it.
-    pub engine_newest: EngineVersion,
-    /// The version of the engine under which a new venue begins, by an entry before all others; `None`: it begins without one.
-    pub engine_at_start: Option<EngineVersion>,
-    /// How long market data is held; `None`: it is not. The same on all replicas.
-    pub release: Option<ReleaseRules>,
-    /// Whose disk this is, and whose are known; `None` to take part without being asked, where disks are never lost.
-    pub introductions: Option<Introductions>,
-    /// The other replicas, members or not, to whom it introduces itself.
-    pub peers: BTreeSet<ReplicaId>,
-}
 
 /// A replica that is not settled asks so often, one that is asks those so often who have not answered yet.
 const ASK_EVERY_NS: u64 = 20_000_000;
@@ -367,6 +342,7 @@ impl<O> ReplicatedSequencer<O> {
             match step {
                 // Where it is not taken it is submitted again after a while.
                 BatchStep::Close(close) => drop(self.submit(now, None, &Command::Batch(BatchCommand::Close(close)), None)),
+                BatchStep::Step(step) => drop(self.submit(now, None, &Command::Batch(BatchCommand::Step(step)), None)),
                 BatchStep::Solve(job) => host.solve(job),
             }
         }
@@ -931,9 +907,10 @@ impl<O> ReplicatedSequencer<O> {
         }
         self.events.clear();
         let numbered = entry.apply(&mut self.engine, &mut self.events);
-        if matches!(entry.content, Content::Clearing(_)) {
+        if matches!(entry.content, Content::Clearing(_) | Content::Command(Command::Batch(BatchCommand::Step(_)))) {
             self.driver.on_events(self.driven_ns, &self.events);
         }
+        self.engine.take_block_jobs().into_iter().for_each(|job| host.run(job));
         if let Some(collecting) = &mut self.collecting {
             for event in &self.events {
                 if let Event::Session(SessionEvent::Closed(closed)) = event {

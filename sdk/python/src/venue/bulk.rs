@@ -93,7 +93,7 @@ impl Row<'_> {
         let (account, instrument) = (AccountId(self.u32(64)), InstrumentId(self.instrument()));
         let side = terms::side_of(self.u8(73));
         Ok(match self.u8(72) {
-            kind @ (0 | 1 | 4 | 5) => {
+            kind @ (0 | 1 | 4 | 5 | 8 | 9) => {
                 let side = side.ok_or("side: give 0 (buy) or 1 (sell)")?;
                 let tif = self.u8(74);
                 let tif = if kind == 1 && tif == 0 { 3 } else { tif };
@@ -108,7 +108,9 @@ impl Row<'_> {
                     0 => price.map(|price| OrderType::Limit { price, post_only }),
                     1 => Ok(OrderType::Market),
                     4 => trigger.map(|trigger| OrderType::Stop { trigger }),
-                    _ => trigger.and_then(|trigger| Ok(OrderType::StopLimit { trigger, price: price? })),
+                    5 => trigger.and_then(|trigger| Ok(OrderType::StopLimit { trigger, price: price? })),
+                    8 => trigger.map(|trigger| OrderType::TakeProfit { trigger }),
+                    _ => trigger.and_then(|trigger| Ok(OrderType::TakeProfitLimit { trigger, price: price? })),
                 };
                 if post_only != PostOnly::Off && kind != 0 {
                     return Err("post_only: it goes with limit orders; give 0");
@@ -135,7 +137,7 @@ impl Row<'_> {
                 Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument, side }))
             }
             7 => Command::Venue(VenueCommand::Tick),
-            _ => return Err("kind: give 0 to 7 (walras.KINDS)"),
+            _ => return Err("kind: give 0 to 9 (walras.KINDS)"),
         })
     }
 

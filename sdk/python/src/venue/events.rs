@@ -174,7 +174,7 @@ struct Fields {
     text: String,
 }
 
-const CANCELS: [&str; 9] = [
+const CANCELS: [&str; 10] = [
     "requested",
     "mass_cancelled",
     "unfilled",
@@ -184,6 +184,7 @@ const CANCELS: [&str; 9] = [
     "account_suspended",
     "trigger_refused",
     "price_band",
+    "linked",
 ];
 
 /// The name of why an order is gone.

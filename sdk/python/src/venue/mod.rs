@@ -21,8 +21,8 @@ use walras_types::{
     OrderTerms, PriceTicks, RiskLimits, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, Event, InstrumentCommand, MassCancel,
-    NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
+    AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, Event, InstrumentCommand, LinkedOrder,
+    MassCancel, NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
 pub(crate) use bulk::layout;
@@ -153,8 +153,9 @@ impl PyVenue {
         Ok(Outcome { order_id, client_order_id, instrument, time_ns: time.0, tally, events, units })
     }
 
-    fn enter(&mut self, time_ns: Option<u64>, order: NewOrder) -> PyResult<Outcome> {
-        self.outcome(time_ns, order.client_order_id.0, order.instrument.0, &Command::Order(OrderCommand::New(order)))
+    fn enter(&mut self, time_ns: Option<u64>, order: NewOrder, oco_with: Option<u64>) -> PyResult<Outcome> {
+        let command = Command::Order(entering(order, oco_with));
+        self.outcome(time_ns, order.client_order_id.0, order.instrument.0, &command)
     }
 
     fn next_name(&self, name: Option<u64>) -> ClientOrderId {
@@ -220,18 +221,26 @@ fn rest(
     })
 }
 
-/// Terms in ticks and lots: size, peak and least size; price and trigger; time in force, post-only, self-trade; hidden and the end.
+/// An order as a command: linked with an open one of that number, or by itself.
+pub(crate) fn entering(order: NewOrder, oco_with: Option<u64>) -> OrderCommand {
+    match oco_with {
+        Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
+        None => OrderCommand::New(order),
+    }
+}
+
+/// Terms in ticks and lots: size, peak and least size; price, trigger and trigger of a take-profit; time in force, post-only, self-trade; hidden and the end.
 pub(crate) fn terms_of(
     side: &Bound<'_, PyAny>,
     (size, peak, min_size): (u64, Option<u64>, Option<u64>),
-    (price, trigger): (Option<i64>, Option<i64>),
+    prices: [Option<i64>; 3],
     [tif, post_only, self_trade]: [Option<&Bound<'_, PyAny>>; 3],
     (is_hidden, expires_ns): (bool, u64),
 ) -> PyResult<OrderTerms> {
     let shown = (peak.map(lots).transpose()?, is_hidden);
     let rest = rest(tif, expires_ns, post_only, self_trade, shown, min_size.map(lots).transpose()?)?;
-    let (price, trigger) = (price.map(ticks).transpose()?, trigger.map(ticks).transpose()?);
-    rest.terms(self::side(side)?, lots(size)?, price, trigger)
+    let [price, trigger, take_profit] = prices.map(|price| price.map(ticks).transpose());
+    rest.terms(self::side(side)?, lots(size)?, price?, trigger?, take_profit?)
 }
 
 fn side(value: &Bound<'_, PyAny>) -> PyResult<Side> {
@@ -375,8 +384,8 @@ impl PyVenue {
 
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
-        account, instrument, side, size_lots, price_ticks = None, client_order_id = None, *, tif = None, trigger_ticks = None,
-        post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, expires_ns = 0, time_ns = None
+        account, instrument, side, size_lots, price_ticks = None, client_order_id = None, *, tif = None, trigger_ticks = None, take_profit_ticks = None,
+        post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0, time_ns = None
     ))]
     fn submit_lots(
         &mut self,
@@ -388,25 +397,29 @@ impl PyVenue {
         client_order_id: Option<u64>,
         tif: Option<&Bound<'_, PyAny>>,
         trigger_ticks: Option<i64>,
+        take_profit_ticks: Option<i64>,
         post_only: Option<&Bound<'_, PyAny>>,
         peak_lots: Option<u64>,
         hidden: bool,
         min_size_lots: Option<u64>,
         self_trade: Option<&Bound<'_, PyAny>>,
+        oco_with: Option<u64>,
         expires_ns: u64,
         time_ns: Option<u64>,
     ) -> PyResult<Outcome> {
         let size = (size_lots, peak_lots, min_size_lots);
-        let terms = terms_of(side, size, (price_ticks, trigger_ticks), [tif, post_only, self_trade], (hidden, expires_ns))?;
+        let prices = [price_ticks, trigger_ticks, take_profit_ticks];
+        let terms = terms_of(side, size, prices, [tif, post_only, self_trade], (hidden, expires_ns))?;
         let client_order_id = self.next_name(client_order_id);
-        self.enter(time_ns, NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms })
+        let order = NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms };
+        self.enter(time_ns, order, oco_with)
     }
 
     /// The same in decimals, and by symbol. See `walras.Venue.submit`.
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
-        account, instrument, side, size, price = None, client_order_id = None, *, tif = None, trigger = None,
-        post_only = None, peak = None, hidden = false, min_size = None, self_trade = None, expires_ns = 0, time_ns = None
+        account, instrument, side, size, price = None, client_order_id = None, *, tif = None, trigger = None, take_profit = None,
+        post_only = None, peak = None, hidden = false, min_size = None, self_trade = None, oco_with = None, expires_ns = 0, time_ns = None
     ))]
     fn _submit(
         &mut self,
@@ -418,11 +431,13 @@ impl PyVenue {
         client_order_id: Option<u64>,
         tif: Option<&Bound<'_, PyAny>>,
         trigger: Option<&Bound<'_, PyAny>>,
+        take_profit: Option<&Bound<'_, PyAny>>,
         post_only: Option<&Bound<'_, PyAny>>,
         peak: Option<&Bound<'_, PyAny>>,
         hidden: bool,
         min_size: Option<&Bound<'_, PyAny>>,
         self_trade: Option<&Bound<'_, PyAny>>,
+        oco_with: Option<u64>,
         expires_ns: u64,
         time_ns: Option<u64>,
     ) -> PyResult<Outcome> {
@@ -431,11 +446,13 @@ impl PyVenue {
         let shown = (size_of(units, peak, "peak")?, hidden);
         let rest = rest(tif, expires_ns, post_only, self_trade, shown, size_of(units, min_size, "min_size")?)?;
         let (price, trigger) = (price_of(units, price, "price")?, price_of(units, trigger, "trigger")?);
+        let take_profit = price_of(units, take_profit, "take_profit")?;
         let size =
             units.scale.parse_size(&exact("size", size)?).map_err(|error| PyValueError::new_err(format!("size: {error}")))?;
-        let terms = rest.terms(self::side(side)?, size, price, trigger)?;
+        let terms = rest.terms(self::side(side)?, size, price, trigger, take_profit)?;
         let client_order_id = self.next_name(client_order_id);
-        self.enter(time_ns, NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms })
+        let order = NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms };
+        self.enter(time_ns, order, oco_with)
     }
 
     #[pyo3(signature = (account, instrument, client_order_id, *, time_ns = None))]

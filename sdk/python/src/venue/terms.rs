@@ -67,20 +67,26 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// The terms: without a price a market order, with a trigger a stop.
+    /// The terms: without a price a market order, with a trigger a stop, with the trigger of a take-profit one of these.
     pub(crate) fn terms(
         self,
         side: Side,
         size: SizeLots,
         price: Option<PriceTicks>,
         trigger: Option<PriceTicks>,
+        take_profit: Option<PriceTicks>,
     ) -> PyResult<OrderTerms> {
         let Self { time_in_force, post_only, self_trade, display, min_size } = self;
-        let order_type = match (price, trigger) {
-            (Some(price), None) => OrderType::Limit { price, post_only },
-            (None, None) => OrderType::Market,
-            (None, Some(trigger)) => OrderType::Stop { trigger },
-            (Some(price), Some(trigger)) => OrderType::StopLimit { trigger, price },
+        let order_type = match (price, trigger, take_profit) {
+            (Some(price), None, None) => OrderType::Limit { price, post_only },
+            (None, None, None) => OrderType::Market,
+            (None, Some(trigger), None) => OrderType::Stop { trigger },
+            (Some(price), Some(trigger), None) => OrderType::StopLimit { trigger, price },
+            (None, None, Some(trigger)) => OrderType::TakeProfit { trigger },
+            (Some(price), None, Some(trigger)) => OrderType::TakeProfitLimit { trigger, price },
+            (_, Some(_), Some(_)) => {
+                return Err(PyValueError::new_err("an order is a stop or a take-profit: give trigger or take_profit, not both"));
+            }
         };
         if post_only != PostOnly::Off && !matches!(order_type, OrderType::Limit { .. }) {
             return Err(PyValueError::new_err("post_only goes with limit orders: give a price and no trigger"));

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{
-    AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, OrderType, ShardId, Side, TimeNs,
-};
+use walras_types::{AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, ShardId, Side, TimeNs};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand, ShardCommand, ShardPlace, TransferOut};
 
 /// The orders of one trader. It never gives two orders one name, so a retry shows as what it is.
@@ -67,7 +65,7 @@ impl Trades {
             let client_order_id = ClientOrderId(*next_name);
             *next_name += 1;
             let terms = commands::terms(c, Range::Near, now);
-            let is_stop = matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
+            let is_stop = terms.order_type.trigger().is_some();
             names.push_back(Named { instrument, client_order_id, is_stop });
             if names.len() > NAMES_MAX {
                 names.pop_front();

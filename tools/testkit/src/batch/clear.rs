@@ -179,7 +179,8 @@ impl Venue {
         let sum_where = |is_wanted: &dyn Fn(BatchPrice) -> bool| -> u128 {
             self.standing(pair).filter(|(key, _)| is_wanted(key.limit)).map(|(_, standing)| wide(standing.amount)).sum()
         };
-        let most = sum_where(&|limit| rate.holds(limit));
+        let holds = |(key, standing): &(OfferKey, Standing)| self.part_limit(*key, *standing).holds_at(&rate);
+        let most = self.standing(pair).take_while(holds).map(|(_, standing)| wide(standing.amount)).sum();
         let least = sum_where(&|limit| rate.holds(limit) && clear_rate.holds(limit));
         if wide(sold) > most {
             objections.insert(Objection::Clearing(7));
@@ -199,7 +200,7 @@ impl Venue {
                 objections.insert(Objection::Clearing(12));
                 return;
             };
-            if part < wide(standing.amount) && !key.limit.is_honoured_by(amount(part), bought) {
+            if part < wide(standing.amount) && !self.part_limit(key, standing).is_honoured_by(amount(part), bought) {
                 objections.insert(Objection::Clearing(9));
             }
             assert!(

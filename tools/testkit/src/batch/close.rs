@@ -57,6 +57,8 @@ pub enum Fault {
     KeyTaken,
     /// Another transaction asks for the key.
     KeyTwice,
+    /// Another transaction of the account sets its key.
+    KeySetTwice,
     /// More is spent than was available.
     Overdraft,
 }
@@ -80,10 +82,18 @@ fn debit(operation: &BatchOperation, account_fee: Option<AccountFee>) -> Option<
         BatchOperation::Payment(payment) => Some((payment.asset, u128::from(payment.amount.get()))),
         BatchOperation::Burn(burnt) => Some((burnt.asset, u128::from(burnt.amount.get()))),
         BatchOperation::CreateAccount(_) => account_fee.map(|fee| (fee.asset, u128::from(fee.amount.get()))),
-        BatchOperation::CancelOffer(_) | BatchOperation::Issue(_) => None,
+        BatchOperation::CancelOffer(_) | BatchOperation::Issue(_) | BatchOperation::SetKey(_) => None,
         BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
             panic!("{NO_POOLS}")
         }
+    }
+}
+
+/// The key that an account would have by the transaction.
+fn asked_key(transaction: &BatchTransaction) -> Option<PublicKey> {
+    match transaction.operation {
+        BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => Some(key),
+        _ => None,
     }
 }
 
@@ -93,6 +103,7 @@ struct Used {
     numbers: BTreeSet<(AccountId, TransactionSeq)>,
     cancelled: BTreeSet<(Pair, OfferKey)>,
     keys: BTreeSet<PublicKey>,
+    sets_key: BTreeSet<AccountId>,
     debits: BTreeMap<(AccountId, AssetId), u128>,
     issued: BTreeMap<AssetId, u128>,
 }
@@ -108,6 +119,10 @@ impl Used {
             BatchOperation::CancelOffer(cancel) => self.cancelled.extend(venue.cancelled(*account, cancel)),
             BatchOperation::CreateAccount(key) => {
                 self.keys.insert(*key);
+            }
+            BatchOperation::SetKey(key) => {
+                self.keys.insert(*key);
+                self.sets_key.insert(*account);
             }
             BatchOperation::Issue(issued) => {
                 *self.issued.entry(issued.asset).or_default() += u128::from(issued.amount.get());
@@ -154,7 +169,9 @@ impl Venue {
             }
         };
         match operation {
-            BatchOperation::CreateAccount(key) => check(!self.keys.values().any(|taken| taken == key), Fault::KeyTaken),
+            BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => {
+                check(!self.keys.values().any(|taken| taken == key), Fault::KeyTaken)
+            }
             BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit }) => {
                 check(*market == self.market, Fault::UnknownMarket);
                 check(self.index_of(*sell).is_some() && self.index_of(*buy).is_some(), Fault::UnknownAsset);
@@ -201,9 +218,9 @@ impl Venue {
     fn filter(&self, transactions: &[BatchTransaction]) -> Verdict {
         let mut all: Vec<(&BatchTransaction, BTreeSet<Fault>)> = transactions.iter().map(|t| (t, self.own_faults(t))).collect();
         for (transaction, own) in &mut all {
-            let asks_the_same = |other: &&BatchTransaction| other.operation == transaction.operation;
-            let is_for_key = matches!(transaction.operation, BatchOperation::CreateAccount(_));
-            if is_for_key && own.is_empty() && transactions.iter().filter(asks_the_same).count() > 1 {
+            let key = asked_key(transaction);
+            let asks_the_same = |other: &&BatchTransaction| asked_key(other) == key;
+            if key.is_some() && own.is_empty() && transactions.iter().filter(asks_the_same).count() > 1 {
                 own.insert(Fault::KeyTwice);
             }
         }
@@ -221,6 +238,10 @@ impl Venue {
                     costs(a.account, Fault::NumberTwice);
                 }
                 let are_cancels = matches!(a.operation, BatchOperation::CancelOffer(_)) && a.operation == b.operation;
+                let are_set_keys = [a, b].iter().all(|t| matches!(t.operation, BatchOperation::SetKey(_)));
+                if is_of_one && are_set_keys && of_a.is_empty() && of_b.is_empty() {
+                    costs(a.account, Fault::KeySetTwice);
+                }
                 if is_of_one && are_cancels && of_a.is_empty() && of_b.is_empty() {
                     costs(a.account, Fault::CancelledTwice);
                 }
@@ -288,6 +309,10 @@ impl Venue {
                 faults.push(Fault::CancelledTwice);
             }
             BatchOperation::CreateAccount(key) if used.keys.contains(key) => faults.push(Fault::KeyTwice),
+            BatchOperation::SetKey(key) => {
+                faults.extend(used.keys.contains(key).then_some(Fault::KeyTwice));
+                faults.extend(used.sets_key.contains(account).then_some(Fault::KeySetTwice));
+            }
             BatchOperation::Issue(issue) => {
                 let before = used.issued.get(&issue.asset).copied().unwrap_or_default();
                 if self.supply_of(issue.asset) + before + u128::from(issue.amount.get()) > u128::from(AMOUNT_MAX) {
@@ -360,6 +385,7 @@ impl Venue {
                     self.add_supply(asset, -i128::from(amount.get()));
                     self.add_reserved(account, asset, -i128::from(amount.get()));
                 }
+                BatchOperation::SetKey(key) => drop(self.keys.insert(account, key)),
                 BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
                 BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
                     panic!("{NO_POOLS}")

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_clearing::{
-    AssetIndex, LowerBounds, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, honourable_sold,
+    AssetIndex, Edition, LowerBounds, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, honourable_sold,
 };
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
@@ -37,7 +37,7 @@ pub fn venue(c: &mut Choices<'_>, lower_bounds: LowerBounds) -> Venue {
         .and_then(Commission::new)
         .unwrap_or(Commission::NONE);
     let mu = Mu::new(c.pick(&[1, 4, 10, 30])).expect("in range");
-    let rules = Rules { commission, mu, lower_bounds };
+    let rules = Rules { edition: Edition::NEWEST, commission, mu, lower_bounds };
     let mut venue = Venue::new(BatchMarketId(3), ASSETS, IN_MARKET.to_vec(), rules);
     venue.account_count = ACCOUNTS;
     for account in (0..ACCOUNTS).map(AccountId) {
@@ -118,13 +118,14 @@ impl Batch<'_, '_, '_> {
             return;
         }
         let sequence = self.sequence(account);
-        let operation = match self.c.weighted(&[50, 14, 14, 8, 8, 6]) {
+        let operation = match self.c.weighted(&[50, 14, 14, 8, 8, 6, 3]) {
             0 => self.create_offer(account),
             1 => self.cancel(account).unwrap_or_else(|| self.create_offer(account)),
             2 => self.payment(account),
             3 => self.create_account(account),
             4 => self.issue(account).unwrap_or_else(|| self.create_offer(account)),
-            _ => self.burn(account).unwrap_or_else(|| self.create_offer(account)),
+            5 => self.burn(account).unwrap_or_else(|| self.create_offer(account)),
+            _ => BatchOperation::SetKey(self.key()),
         };
         self.made.push(BatchTransaction { account, sequence, operation });
     }
@@ -280,7 +281,7 @@ impl Batch<'_, '_, '_> {
     fn key(&mut self) -> PublicKey {
         if self.is_wrong() {
             let asked = self.made.iter().filter_map(|t| match t.operation {
-                BatchOperation::CreateAccount(key) => Some(key),
+                BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => Some(key),
                 _ => None,
             });
             let taken: Vec<PublicKey> = self.venue.keys.values().copied().chain(asked).collect();
@@ -384,7 +385,7 @@ fn whole_or_honoured(venue: &Venue, pair: Pair, rate: &NetRate, sold: Amount) ->
         match left.checked_sub(standing.amount) {
             Some(rest) => left = rest,
             None => {
-                let part = honourable_sold(key.limit, rate, left);
+                let part = honourable_sold(venue.part_limit(key, standing), rate, left);
                 return amount(sold.get() - left.get() + part.get());
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use walras_clearing::{AssetIndex, OfferKey, Pair, Rules};
+use walras_clearing::{AssetIndex, Edition, LeastRatio, OfferKey, Pair, PartLimit, Rules};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, IssuedAmount, OfferName,
@@ -124,6 +124,17 @@ impl Venue {
     /// What stands in a pair, by key.
     pub fn standing(&self, pair: Pair) -> impl Iterator<Item = (OfferKey, Standing)> {
         self.offers.iter().filter(move |((of, _), _)| *of == pair).map(|((_, key), standing)| (*key, *standing))
+    }
+
+    /// The limit that holds or not at a rate, and that a part of an offer must keep.
+    pub(super) fn part_limit(&self, key: OfferKey, standing: Standing) -> PartLimit {
+        match self.rules.edition {
+            Edition::First => PartLimit::OfKey(key.limit),
+            Edition::Second => {
+                let bought = standing.stated.bought_at_least(standing.amount).expect("what stands can be filled");
+                PartLimit::Exact(LeastRatio { bought, sold: standing.amount })
+            }
+        }
     }
 
     /// Adds to what is available, or takes from it.

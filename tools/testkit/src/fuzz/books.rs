@@ -1,6 +1,6 @@
 //! Operations on a book, over each price index, beside the naive book.
 
-use walras_order_book::{Art, Becomes, Ladder, OrderBook, OwnerId};
+use walras_order_book::{Art, Becomes, Condition, Ladder, OrderBook, OwnerId};
 use walras_types::limits::{PRICE_TICKS_MAX, SIZE_LOTS_MAX};
 use walras_types::{Allocation, ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
 
@@ -85,9 +85,12 @@ fn asked(c: &mut Choices<'_>) -> Asked {
         3 => TimeInForce::ImmediateOrCancel,
         _ => TimeInForce::FillOrKill,
     };
-    let trigger = (c.weighted(&[4, 1]) == 1).then(|| (self::price(c), c.pick(&[Becomes::Limit, Becomes::Market])));
+    let trigger = (c.weighted(&[4, 1]) == 1).then(|| {
+        let condition = c.pick(&[Condition::Stop, Condition::TakeProfit]);
+        (self::price(c), condition, c.pick(&[Becomes::Limit, Becomes::Market]))
+    });
     let is_immediate = matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill)
-        || matches!(trigger, Some((_, Becomes::Market)));
+        || matches!(trigger, Some((_, _, Becomes::Market)));
     let post_only = [PostOnly::Off, PostOnly::Reject, PostOnly::Reprice][c.weighted(&[6, 1, 1])];
     let post_only = if is_immediate { PostOnly::Off } else { post_only };
     let display = match c.weighted(&[3, 2, 1]) {

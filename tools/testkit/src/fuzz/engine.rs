@@ -2,10 +2,11 @@
 
 use std::num::NonZero;
 
+use walras_engine::versions::REHEARSAL;
 use walras_engine::{Engine, Numbered};
 use walras_market_data::{MarketData, PublicBooks};
 use walras_order_book::Art;
-use walras_types::{LogIndex, Ordinal, RejectReason, TimeNs};
+use walras_types::{EngineVersion, LogIndex, Ordinal, RejectReason, TimeNs};
 use walras_wire::batch::BlockProposal;
 use walras_wire::{BatchEvent, Command, Event, SessionCommand, VenueCommand, content_digest};
 
@@ -21,9 +22,21 @@ const THREADS: NonZero<usize> = NonZero::new(2).expect("two");
 
 /// Commands made of the bytes, applied to an engine over each price index; market data and readers listen. Everything is checked after each.
 pub fn apply(bytes: &[u8]) {
+    apply_under(bytes, None);
+}
+
+/// The same under rules by which every block of a batch market goes on in small steps.
+pub fn apply_in_steps(bytes: &[u8]) {
+    apply_under(bytes, Some(REHEARSAL));
+}
+
+fn apply_under(bytes: &[u8], version: Option<EngineVersion>) {
     let c = &mut Choices::of_bytes(bytes);
     let range = c.pick(&[Range::Near, Range::Near, Range::Near, Range::Wild]);
     let mut venue = Venue::new(Engine::new(), Engine::with_hash_seed(c.any()));
+    if let Some(version) = version {
+        venue.apply(&Command::Venue(VenueCommand::SetEngineVersion(version)));
+    }
     let has_shards = c.below(3) == 0;
     if has_shards {
         venue.apply(&shard_commands::opening(c));
@@ -33,7 +46,7 @@ pub fn apply(bytes: &[u8]) {
             venue.apply(&command);
         }
     }
-    let has_batches = c.below(2) == 0;
+    let has_batches = c.below(2) == 0 || version.is_some();
     if has_batches {
         for command in batch_commands::opening(c) {
             venue.apply(&command);

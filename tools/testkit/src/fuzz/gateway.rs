@@ -86,6 +86,12 @@ fn names(c: &mut Choices<'_>) {
             assert_eq!(*credential.to_text(), text);
         }
     }
+    // PEM is one more way to write it.
+    if let Ok(credential) = Credential::from_text(Algorithm::RsaSha256, &text) {
+        let der = credential.to_text();
+        let again = Credential::from_text(Algorithm::RsaSha256, &der).expect("a key that was written is read");
+        assert_eq!(*again.to_text(), *der);
+    }
 }
 
 /// Decimals against the scale of an instrument and of an asset, both made of the bytes too: exact or refused.

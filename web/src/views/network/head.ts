@@ -14,7 +14,7 @@ export function networkHeadView(venue: Venue): void {
   const window = h("span.last", { id: "network-window" }, "–");
   const under = h("span.change.muted");
   const dd = (id: string): HTMLElement => h("dd", { id: `network-${id}` }, "–");
-  const facts = { replicas: dd("replicas"), gateways: dd("gateways"), copies: dd("copies"), packets: dd("packets"), lost: dd("lost"), unfair: dd("unfair"), matching: dd("matching"), late: dd("late") };
+  const facts = { replicas: dd("replicas"), gateways: dd("gateways"), copies: dd("copies"), packets: dd("packets"), lost: dd("lost"), delivered: dd("delivered"), unfair: dd("unfair"), matching: dd("matching"), late: dd("late") };
   const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
   const trouble = h("p.sell", { id: "network-trouble", role: "status", hidden: true });
   byId("network-head").append(
@@ -22,7 +22,7 @@ export function networkHeadView(venue: Venue): void {
     h("div.price", {}, window, under),
     h("dl.facts", {},
       fact(words.replicas, facts.replicas, words.replicasTitle), fact(words.gateways, facts.gateways, words.gatewaysTitle), fact(words.copies, facts.copies, words.copiesTitle),
-      fact(words.packets, facts.packets, words.packetsTitle), fact(words.lost, facts.lost, words.lostTitle), fact(words.unfair, facts.unfair, words.unfairTitle), fact(words.matching, facts.matching, words.matchingTitle), fact(words.lateData, facts.late, words.lateDataTitle)),
+      fact(words.packets, facts.packets, words.packetsTitle), fact(words.lost, facts.lost, words.lostTitle), fact(words.delivered, facts.delivered, words.deliveredTitle), fact(words.unfair, facts.unfair, words.unfairTitle), fact(words.matching, facts.matching, words.matchingTitle), fact(words.lateData, facts.late, words.lateDataTitle)),
     trouble,
   );
   const draw = (): void => {
@@ -44,6 +44,8 @@ export function networkHeadView(venue: Venue): void {
     setText(facts.copies, tree === null ? "–" : String(tree.hedge + 1));
     setText(facts.packets, tree === null ? "–" : group(String(tree.packets)));
     setText(facts.lost, tree === null ? "–" : group(String(tree.asked)));
+    const deliveredNs = tree?.delivery?.at(-1)?.window_ns;
+    setText(facts.delivered, deliveredNs == null ? "–" : showSpan(deliveredNs));
     setText(facts.unfair, fair?.sequencer ? withTarget(fair.sequencer.unfair_recent_ppm, fair.sequencer.target_ppm) : "–");
     const matching = fair?.sequencer?.unfairly_matched_recent_ppm;
     setText(facts.matching, matching === undefined ? "–" : withTarget(matching, null));

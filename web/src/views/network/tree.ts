@@ -1,7 +1,7 @@
 // The picture: leaf gateways, replicas, relays, receivers, in the order in which an order and what comes of it pass them.
 
 import { byId, h, setText, svg } from "../../base/dom.ts";
-import { group } from "../../base/format.ts";
+import { group, showSpan } from "../../base/format.ts";
 import { type Node, pictureOf } from "../../state/network.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
@@ -97,7 +97,8 @@ function nodeParts(node: Node, { x, y }: Place, isWide: boolean): SVGElement[] {
   const circle = svg("circle", { cx: x, cy: y, r, class: classes });
   const name = { gateway: words.name, replica: words.replicasHead, relay: words.relaysOne, receiver: words.receivers }[node.kind];
   const title = svg("title");
-  title.textContent = `${name} ${node.label}${node.isUp ? "" : `: ${words.notLinked}`}${node.stands > 1 ? `, ${words.count(String(node.stands - 1))}` : ""}`;
+  const trouble = node.kind === "relay" ? words.silent : words.notLinked;
+  title.textContent = `${name} ${node.label}${node.isUp ? "" : `: ${trouble}`}${saidOf(node)}${node.stands > 1 ? `, ${words.count(String(node.stands - 1))}` : ""}`;
   circle.append(title);
   const parts: SVGElement[] = [circle];
   if (!node.isUp) parts.push(svg("path", { d: `M${x - r} ${y + r}L${x + r} ${y - r}`, class: "stroke" }));
@@ -110,6 +111,13 @@ function nodeParts(node: Node, { x, y }: Place, isWide: boolean): SVGElement[] {
     parts.push(text);
   }
   return parts;
+}
+
+/** What a relay says of itself, in words. */
+function saidOf({ said }: Node): string {
+  if (!said?.answers) return "";
+  const count = (value: number | null): string => group(String(value ?? 0));
+  return `: ${words.relaySaid(count(said.packets), count(said.by_hedge), count(said.lost), showSpan(said.transit_ns_p50 ?? 0))}`;
 }
 
 function spoken(gateways: number, replicas: number, layers: number[]): string {

@@ -54,14 +54,18 @@ impl Market {
 
     fn touches(&self, order: &Order) -> bool {
         let Some((trigger, last)) = order.trigger.zip(self.last) else { return false };
-        if order.side == Side::Buy { last >= trigger } else { last <= trigger }
+        match (order.side == Side::Buy) != order.takes_profit {
+            true => last >= trigger,
+            false => last <= trigger,
+        }
     }
 
-    /// Takes out the stop that triggers next: buys before sells, the trigger touched first, who came first.
+    /// Takes out the order that triggers next: stops before take-profits, buys before sells, the trigger touched first, who came first.
     pub fn take_touched(&mut self) -> Option<Order> {
         let rank = |o: &Order| {
             let trigger = o.trigger.unwrap();
-            (o.side, if o.side == Side::Buy { trigger } else { -trigger }, o.turn)
+            let rises = (o.side == Side::Buy) != o.takes_profit;
+            (o.takes_profit, o.side, if rises { trigger } else { -trigger }, o.turn)
         };
         let id = self.orders.iter().filter(|o| self.touches(o)).min_by_key(|o| rank(o))?.id;
         let at = self.orders.iter().position(|o| o.id == id).unwrap();

@@ -2,6 +2,7 @@
 //! its open orders. Written from the documentation, not from the engine's code; first in, first out only.
 
 mod book;
+mod links;
 mod rules;
 mod sessions;
 
@@ -30,8 +31,12 @@ pub struct Order {
     pub min_size: Option<SizeLots>,
     pub self_trade: SelfTrade,
     pub trigger: Option<i64>,
-    /// Of a stop: whether it becomes a market order, of which nothing rests.
+    /// Whether it waits for a price in its favour, unlike a stop.
+    pub takes_profit: bool,
+    /// Of an order that waits: whether it becomes a market order, of which nothing rests.
     pub becomes_market: bool,
+    /// Not while an order comes in that is to be linked with it: neither its reserve nor its lots count then.
+    pub counts: bool,
     /// Who came first has the lower turn.
     pub turn: u64,
 }
@@ -46,6 +51,8 @@ pub struct Market {
     pub turns: u64,
     /// Open orders, waiting stops included.
     pub orders: Vec<Order>,
+    /// Of each pair of linked orders the first, and the second, which waits.
+    pub pairs: Vec<[OrderId; 2]>,
     pub net: BTreeMap<AccountId, i64>,
     pub limits: BTreeMap<AccountId, RiskLimits>,
 }
@@ -75,7 +82,7 @@ impl Model {
             due.retain(|(at, _)| *at <= time);
             due.sort_unstable();
             for (_, id) in due {
-                self.cancel(m, id, CancelReason::Expired, events);
+                self.cancel_if_open(m, id, CancelReason::Expired, events);
             }
         }
         // A rejected command changes nothing: try it on a copy.
@@ -96,12 +103,13 @@ impl Model {
             Command::Session(SessionCommand::Close(c)) => self.close_session(c, events),
             Command::Order(OrderCommand::New(c)) => self.new_order(&c, id, events),
             Command::Order(OrderCommand::NewNamed(c)) => self.new_order(&c.order(), id, events),
+            Command::Order(OrderCommand::NewLinked(c)) => self.new_linked(&c, id, events),
             Command::Order(OrderCommand::CancelAfter(c)) => self.known(c.account).map(drop),
             Command::Order(OrderCommand::Cancel(c)) => {
                 self.known(c.account)?;
                 let m = self.market(c.instrument)?;
                 let id = self.markets[m].named(c.account, c.client_order_id).ok_or(RejectReason::UnknownOrder)?.id;
-                self.cancel(m, id, CancelReason::Requested, events);
+                self.cancel_if_open(m, id, CancelReason::Requested, events);
                 Ok(())
             }
             Command::Order(OrderCommand::Amend(c)) => self.amend(&c, events),
@@ -212,7 +220,7 @@ impl Model {
     pub fn reserved(&self, account: AccountId, asset: AssetId) -> i128 {
         let of = |m: &Market| -> i128 {
             let mine = m.orders.iter().filter(|o| o.account == account && m.reserve_asset(o.side) == asset);
-            mine.map(|o| m.reserve(o.side, o.price, o.open)).sum()
+            mine.map(|o| m.reserved_by(o)).sum()
         };
         self.markets.iter().map(of).sum()
     }
@@ -273,7 +281,16 @@ impl Model {
     fn cancel_where(&mut self, m: usize, wanted: impl Fn(&Order) -> bool, reason: CancelReason, events: &mut Vec<Event>) {
         let ids: BTreeSet<OrderId> = self.markets[m].orders.iter().filter(|o| wanted(o)).map(|o| o.id).collect();
         for id in ids {
+            self.cancel_if_open(m, id, reason, events);
+        }
+    }
+
+    /// Cancels an order, unless it was linked with one that was cancelled, and what is linked with it.
+    fn cancel_if_open(&mut self, m: usize, id: OrderId, reason: CancelReason, events: &mut Vec<Event>) {
+        if self.markets[m].orders.iter().any(|o| o.id == id) {
+            let from = events.len();
             self.cancel(m, id, reason, events);
+            self.settle_links(m, from, events);
         }
     }
 
@@ -284,7 +301,10 @@ impl Model {
         ensure(from.may_become(phase), RejectReason::PhaseChangeInvalid)?;
         let ends = (from, phase) == (OpeningAuction, Continuous) || (from, phase) == (ClosingAuction, Closed);
         if ends || phase == Continuous {
-            match self.uncross(m, events) {
+            let before = events.len();
+            let uncrossed = self.uncross(m, events);
+            self.settle_links(m, before, events);
+            match uncrossed {
                 None if ends => {
                     events.push(Event::Instrument(InstrumentEvent::Uncrossed(Uncrossed {
                         instrument,
@@ -313,6 +333,7 @@ impl Model {
     fn trigger_stops(&mut self, m: usize, events: &mut Vec<Event>) {
         while self.markets[m].phase == TradingPhase::Continuous {
             let Some(order) = self.markets[m].take_touched() else { return };
+            self.cancel_partner(m, order.id, events);
             let at = events.len();
             events.push(Event::Rejected(rejected(&Command::Venue(VenueCommand::Tick), RejectReason::Malformed))); // Replaced below.
             let (order, outcome) = self.enter(m, order, events);
@@ -327,22 +348,24 @@ impl Model {
                 resting: market.resting(order.id),
             }));
             match outcome {
-                Ok(state) => self.tell_end(m, &order, state, events),
+                Ok(state) => self.tell_end(m, &order, state, at, events),
                 Err(_) => events.push(market.cancelled(&order, CancelReason::TriggerRefused)),
             }
         }
     }
 
-    /// Cancels what is left of an order that can not stay, and halts if it met the band.
-    fn tell_end(&mut self, m: usize, order: &Order, state: State, events: &mut Vec<Event>) {
-        let market = &mut self.markets[m];
+    /// Cancels what is left of an order that can not stay, and what is linked with orders that it met, by the events from `from` on; halts
+    /// if it met the band.
+    fn tell_end(&mut self, m: usize, order: &Order, state: State, from: usize, events: &mut Vec<Event>) {
         let reason = match state {
-            State::Stands | State::Filled => return,
-            State::Unfilled => CancelReason::Unfilled,
-            State::SelfTraded => CancelReason::SelfTrade,
-            State::Banded => CancelReason::PriceBand,
+            State::Stands | State::Filled => None,
+            State::Unfilled => Some(CancelReason::Unfilled),
+            State::SelfTraded => Some(CancelReason::SelfTrade),
+            State::Banded => Some(CancelReason::PriceBand),
         };
-        events.push(market.cancelled(order, reason));
+        events.extend(reason.map(|reason| self.markets[m].cancelled(order, reason)));
+        self.settle_links(m, from, events);
+        let market = &mut self.markets[m];
         if state == State::Banded {
             market.phase = TradingPhase::Halt;
             let (instrument, phase) = (market.spec.instrument, market.phase);
@@ -392,6 +415,7 @@ fn rejected(command: &Command, reason: RejectReason) -> Rejected {
         Command::Order(OrderCommand::Amend(c)) => of(c.account, Some(c.instrument), Some(c.amendment.client_order_id)),
         Command::Order(OrderCommand::MassCancel(c)) => of(c.account, c.instrument, None),
         Command::Order(OrderCommand::NewNamed(c)) => of(c.account(), Some(c.instrument()), Some(c.client_order_id())),
+        Command::Order(OrderCommand::NewLinked(c)) => of(c.account(), Some(c.instrument()), Some(c.client_order_id())),
         Command::Order(OrderCommand::CancelAfter(c)) => of(c.account, None, None),
         Command::Invalid(c) => {
             Rejected { account: c.account, instrument: c.instrument, client_order_id: c.client_order_id, reason }

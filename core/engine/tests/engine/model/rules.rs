@@ -14,7 +14,8 @@ pub fn can_rest(time_in_force: TimeInForce) -> bool {
 fn check_terms(terms: &OrderTerms, now: TimeNs) -> Outcomes {
     let (size, rests) = (terms.size.get(), can_rest(terms.time_in_force));
     ensure((1..=SIZE_LOTS_MAX).contains(&size), RejectReason::SizeOutOfRange)?;
-    let limit = matches!(terms.order_type, OrderType::Limit { .. } | OrderType::StopLimit { .. });
+    let limit =
+        matches!(terms.order_type, OrderType::Limit { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfitLimit { .. });
     match terms.display {
         Display::Full => {}
         Display::Hidden => ensure(limit && rests, RejectReason::DisplayInvalid)?,
@@ -43,6 +44,7 @@ impl Market {
             trades: 0,
             turns: 0,
             orders: Vec::new(),
+            pairs: Vec::new(),
             net: Default::default(),
             limits: Default::default(),
         }
@@ -76,7 +78,8 @@ impl Market {
     }
 
     fn open_lots(&self, account: AccountId, side: Side) -> i128 {
-        self.orders.iter().filter(|o| o.account == account && o.side == side).map(|o| i128::from(o.open)).sum()
+        let open = self.orders.iter().filter(|o| o.account == account && o.side == side);
+        open.filter(|o| o.counts && !self.is_second(o.id)).map(|o| i128::from(o.open)).sum()
     }
 
     fn limits(&self, account: AccountId) -> RiskLimits {
@@ -104,10 +107,11 @@ impl Market {
         behind.filter(|_| is_repriced).map_or(Ok(()), |behind| self.check_amount(self.value(behind, order.open)))
     }
 
-    /// Whether a stop would wait: the last trade, of whatever phase, has not reached its trigger.
-    fn check_waits(&self, side: Side, trigger: Option<i64>) -> Outcomes {
+    /// Whether a stop or take-profit would wait: the last trade, of whatever phase, has not reached its trigger.
+    fn check_waits(&self, side: Side, takes_profit: bool, trigger: Option<i64>) -> Outcomes {
+        // A stop to buy and a take-profit to sell wait for a higher price.
         let would_trigger = match (trigger, self.last) {
-            (Some(trigger), Some(last)) if side == Side::Buy => trigger <= last,
+            (Some(trigger), Some(last)) if (side == Side::Buy) != takes_profit => trigger <= last,
             (Some(trigger), Some(last)) => trigger >= last,
             _ => false,
         };
@@ -124,7 +128,7 @@ impl Model {
     pub(super) fn new_order(&mut self, c: &NewOrder, id: OrderId, events: &mut Vec<Event>) -> Outcomes {
         self.active(c.account)?;
         let m = self.market(c.instrument)?;
-        let mut order = self.markets[m].order(c, id, self.now)?;
+        let mut order = self.markets[m].order(c, id, self.now, self.version)?;
         let market = &self.markets[m];
         let (side, size) = (order.side, order.open);
         let value = market.value(order.price, size);
@@ -161,12 +165,12 @@ impl Model {
             price: order.trigger.is_none().then(|| price(order.price)),
             resting: market.resting(id),
         }));
-        self.finish(m, &order, state, trades, events);
+        self.finish(m, &order, state, (at, trades), events);
         Ok(())
     }
 
-    fn finish(&mut self, m: usize, order: &Order, state: State, trades: u64, events: &mut Vec<Event>) {
-        self.tell_end(m, order, state, events);
+    fn finish(&mut self, m: usize, order: &Order, state: State, (from, trades): (usize, u64), events: &mut Vec<Event>) {
+        self.tell_end(m, order, state, from, events);
         if self.markets[m].trades > trades {
             self.trigger_stops(m, events);
         }
@@ -179,6 +183,7 @@ impl Model {
         ensure(market.phase.takes_orders(), RejectReason::PhaseTakesNoOrders)?;
         let Amendment { client_order_id, price: new_price, trigger: new_trigger, size: new_size } = c.amendment;
         let old = *market.named(c.account, client_order_id).ok_or(RejectReason::UnknownOrder)?;
+        ensure(market.pair_of(old.id).is_none(), RejectReason::LinkedOrderFixed)?;
         ensure(old.trigger.is_some() || new_trigger.is_none(), RejectReason::AmendInvalid)?;
         let market_stop = old.trigger.is_some() && old.becomes_market;
         ensure(!(market_stop && new_price.is_some()), RejectReason::AmendInvalid)?;
@@ -198,7 +203,7 @@ impl Model {
             ensure(new.open <= old.open.max(peak.get() * 1_000), RejectReason::DisplayInvalid)?;
         }
         if new.trigger != old.trigger {
-            market.check_waits(old.side, new.trigger)?;
+            market.check_waits(old.side, old.takes_profit, new.trigger)?;
         }
         if new.price != old.price || new.trigger != old.trigger {
             market.check_collar(new.trigger, new.price)?;
@@ -230,31 +235,36 @@ impl Model {
             priority,
             resting: market.resting(old.id),
         }));
-        self.finish(m, &new, state, trades, events);
+        self.finish(m, &new, state, (at, trades), events);
         Ok(())
     }
 }
 
 impl Market {
     /// The order that a command asks for, if it may.
-    fn order(&self, c: &NewOrder, id: OrderId, now: TimeNs) -> Result<Order, RejectReason> {
+    fn order(&self, c: &NewOrder, id: OrderId, now: TimeNs, version: u16) -> Result<Order, RejectReason> {
         let terms = &c.terms;
         check_terms(terms, now)?;
         ensure(self.phase.takes_orders(), RejectReason::PhaseTakesNoOrders)?;
-        let waits = matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
+        let takes_profit = matches!(terms.order_type, OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. });
+        let waits = takes_profit || matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
         let immediate = !can_rest(terms.time_in_force) || terms.min_size.is_some();
         let continuous = self.phase == TradingPhase::Continuous;
         ensure(continuous || waits || !immediate, RejectReason::PhaseNoImmediate)?;
         let trigger = match terms.order_type {
             OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger.get()),
+            OrderType::TakeProfit { trigger } | OrderType::TakeProfitLimit { trigger, .. } => Some(trigger.get()),
             OrderType::Limit { .. } | OrderType::Market => None,
         };
-        self.check_waits(terms.side, trigger)?;
+        ensure(!takes_profit || version >= 13, RejectReason::NeedsLaterVersion)?;
+        self.check_waits(terms.side, takes_profit, trigger)?;
         let (low, high) = self.around(trigger.or(self.last).unwrap_or(self.reference), self.spec.collar_ppm);
         let (price, post_only) = match terms.order_type {
             OrderType::Limit { price, post_only } => (price.get(), post_only),
-            OrderType::StopLimit { price, .. } => (price.get(), PostOnly::Off),
-            OrderType::Market | OrderType::Stop { .. } => (if terms.side == Side::Buy { high } else { low }, PostOnly::Off),
+            OrderType::StopLimit { price, .. } | OrderType::TakeProfitLimit { price, .. } => (price.get(), PostOnly::Off),
+            OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } => {
+                (if terms.side == Side::Buy { high } else { low }, PostOnly::Off)
+            }
         };
         self.check_collar(trigger, price)?;
         Ok(Order {
@@ -271,7 +281,9 @@ impl Market {
             min_size: terms.min_size,
             self_trade: terms.self_trade,
             trigger,
-            becomes_market: matches!(terms.order_type, OrderType::Stop { .. }),
+            takes_profit,
+            becomes_market: matches!(terms.order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. }),
+            counts: true,
             turn: 0,
         })
     }

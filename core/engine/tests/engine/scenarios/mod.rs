@@ -2,6 +2,7 @@
 
 mod changes;
 mod funds;
+mod links;
 mod orders;
 mod phases;
 mod stops;

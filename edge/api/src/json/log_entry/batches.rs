@@ -48,6 +48,7 @@ fn transaction(transaction: &BatchTransaction) -> Value {
     let BatchTransaction { account, sequence, operation } = transaction;
     let (kind, fields) = match operation {
         BatchOperation::CreateAccount(key) => ("create_account", object([("key", Some(hex(&key.0).into()))])),
+        BatchOperation::SetKey(key) => ("set_key", object([("key", Some(hex(&key.0).into()))])),
         BatchOperation::CreateOffer(offer) => {
             let CreateOffer { market, sell, buy, amount, limit } = offer;
             let fields = [

@@ -11,8 +11,8 @@ use walras_types::{
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
     Checkpoint, CloseSession, ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand,
-    MassCancel, NamedOrder, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase,
-    ShardCommand, Transfer, VenueCommand,
+    LinkedOrder, MassCancel, NamedOrder, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountStatus, SetRiskLimits,
+    SetTradingPhase, ShardCommand, Transfer, VenueCommand,
 };
 
 use super::*;
@@ -154,6 +154,8 @@ fn read_terms(f: &mut Fields) -> OrderTerms {
             "market" => OrderType::Market,
             "stop" => OrderType::Stop { trigger: f.ticks("trigger_ticks") },
             "stop_limit" => OrderType::StopLimit { trigger: f.ticks("trigger_ticks"), price: f.ticks("price_ticks") },
+            "take_profit" => OrderType::TakeProfit { trigger: f.ticks("trigger_ticks") },
+            "take_profit_limit" => OrderType::TakeProfitLimit { trigger: f.ticks("trigger_ticks"), price: f.ticks("price_ticks") },
             other => panic!("{other}"),
         },
         time_in_force: match f.text("time_in_force").as_str() {
@@ -182,9 +184,11 @@ fn read_command(mut f: Fields) -> Command {
             let name = f.maybe("client_order_name").map(|name| ClientOrderName::new(name.as_str().unwrap()).unwrap());
             let (account, instrument, client_order_id) = (f.account(), f.instrument(), f.order());
             let order = NewOrder { account, instrument, client_order_id, terms: read_terms(&mut f) };
-            Command::Order(match name {
-                Some(name) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
-                None => OrderCommand::New(order),
+            let other = f.maybe_number("oco_with").map(ClientOrderId);
+            Command::Order(match (other, name) {
+                (Some(other), name) => OrderCommand::NewLinked(LinkedOrder::new(&order, other, name)),
+                (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+                (None, None) => OrderCommand::New(order),
             })
         }
         "cancel_after" => {
@@ -292,7 +296,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 40;
+const KINDS: usize = 42;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -301,6 +305,7 @@ fn kind(command: &Command) -> usize {
         Command::Order(OrderCommand::Amend(_)) => 2,
         Command::Order(OrderCommand::MassCancel(_)) => 3,
         Command::Order(OrderCommand::NewNamed(_)) => 38,
+        Command::Order(OrderCommand::NewLinked(_)) => 40,
         Command::Order(OrderCommand::CancelAfter(_)) => 39,
         Command::Venue(VenueCommand::Tick) => 4,
         Command::Venue(VenueCommand::CreateAsset(_)) => 5,
@@ -323,6 +328,7 @@ fn kind(command: &Command) -> usize {
         Command::Venue(VenueCommand::SetIssuer(_)) => 22,
         Command::Batch(BatchCommand::Submit(_)) => 23,
         Command::Batch(BatchCommand::Close(_)) => 24,
+        Command::Batch(BatchCommand::Step(_)) => 41,
         Command::Venue(VenueCommand::SetAccessDelays(_)) => 25,
         Command::Shard(ShardCommand::Configure(_)) => 26,
         Command::Shard(ShardCommand::AssignInstrument(_)) => 27,
@@ -342,8 +348,12 @@ fn kind(command: &Command) -> usize {
 fn orders() -> Vec<OrderTerms> {
     let (price, trigger) = (PriceTicks::new(101).unwrap(), PriceTicks::new(PRICE_TICKS_MAX).unwrap());
     let plain = OrderTerms::limit(Side::Buy, price, SizeLots::new(7));
-    let types = [OrderType::Market, OrderType::Stop { trigger }, OrderType::StopLimit { trigger, price }]
+    let stops = [OrderType::Stop { trigger }, OrderType::StopLimit { trigger, price }];
+    let profits = [OrderType::TakeProfit { trigger }, OrderType::TakeProfitLimit { trigger, price }];
+    let types = [OrderType::Market]
         .into_iter()
+        .chain(stops)
+        .chain(profits)
         .chain([PostOnly::Off, PostOnly::Reject, PostOnly::Reprice].map(|post_only| OrderType::Limit { price, post_only }));
     let mut orders: Vec<OrderTerms> = types.map(|order_type| OrderTerms { order_type, ..plain }).collect();
     let lasting = [TimeInForce::Day, TimeInForce::ImmediateOrCancel, TimeInForce::FillOrKill];
@@ -471,6 +481,11 @@ fn commands() -> Vec<Command> {
     let name = ClientOrderName::new("abc-1").unwrap();
     let named = |terms| NamedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, name);
     all.extend(orders().into_iter().map(|terms| Command::Order(OrderCommand::NewNamed(named(terms)))));
+    let linked = |name| {
+        let terms = OrderTerms::limit(Side::Buy, PriceTicks::MIN, SizeLots::new(1));
+        LinkedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, ClientOrderId(u64::MAX), name)
+    };
+    all.extend([None, Some(name)].map(|name| Command::Order(OrderCommand::NewLinked(linked(name)))));
     all
 }
 

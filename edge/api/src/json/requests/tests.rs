@@ -56,6 +56,8 @@ const EDGY: &[&str] = &[
     "market",
     "stop",
     "stop_limit",
+    "take_profit",
+    "take_profit_limit",
     "gtc",
     "gtt",
     "fok",

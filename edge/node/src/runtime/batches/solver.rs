@@ -159,7 +159,7 @@ fn solve(job: &SolveJob, kept: &mut KeptIndex, last_prices: Option<&[Option<Batc
 #[cfg(test)]
 mod tests {
     use walras_batch::BlockPlace;
-    use walras_clearing::{AssetIndex, BatchMarket, LowerBounds, Offer, OfferId, Pair, Rules};
+    use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Rules};
     use walras_types::{Amount, Commission, Mu, QualityMax, Rounding};
 
     use super::*;
@@ -172,8 +172,12 @@ mod tests {
         let [gold, silver] = [AssetIndex(0), AssetIndex(1)];
         let (sells_gold, sells_silver) = (Pair { sell: gold, buy: silver }, Pair { sell: silver, buy: gold });
         let offers = [(sells_gold, offer(1, 100, "75")), (sells_silver, offer(2, 8_000, "0.01"))];
-        let rules =
-            Rules { commission: Commission::new(15).unwrap(), mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        let rules = Rules {
+            edition: Edition::NEWEST,
+            commission: Commission::new(15).unwrap(),
+            mu: Mu::new(10).unwrap(),
+            lower_bounds: LowerBounds::BestEffort,
+        };
         SolveJob {
             market: BatchMarketId(3),
             place: BlockPlace { number: 7, parent: [1; 32], batch_hash: [2; 32] },

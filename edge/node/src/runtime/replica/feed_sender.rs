@@ -1,25 +1,31 @@
-//! The binary feed's way out: the replica's thread gives what it publishes to a thread that makes packets and sends them to the first
-//! layer of a relay tree; another one answers readers that missed messages. The market waits for neither.
+//! The binary feed's way out: the replica's thread gives what it publishes to threads that make packets and send them, one to the first
+//! layer of each relay tree; another one answers readers that missed messages. The market waits for none of them.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use tracing::{info, warn};
 use walras_config::FeedOptions;
+use walras_feed::channel::{ChannelId, Trees};
+use walras_feed::control::RelayFigures;
 use walras_feed::publisher::Publisher;
 use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
-use walras_ports::TreeView;
+use walras_ports::{NodeFigures, TreeView};
+use walras_relay::keeper::KeeperSettings;
+use walras_relay::live::Live;
+use walras_relay::rewinder::Answer;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, Layout, RewindNode, SenderNode};
-use walras_replica::FeedPiece;
+use walras_relay_link::{AskRate, KeeperNode, Layout, Lookout, RewindNode, SenderNode};
+use walras_replica::{FeedPart, FeedPiece, FeedRun};
 
 use crate::runtime::recovery::{RecoveryError, spawn};
 
-/// Entries that wait for the thread that sends. Beyond them some are lost, and readers need snapshots.
+/// Entries that wait for a thread that sends. Beyond them some are lost, and readers need snapshots.
 const QUEUE_MAX: usize = 1 << 14;
 /// Entries that one round of the thread takes.
 const ROUND_MAX: usize = 256;
@@ -27,109 +33,191 @@ const ROUND_MAX: usize = 256;
 const WAIT: Duration = Duration::from_millis(100);
 /// Addresses that may ask.
 const SOURCES_MAX: usize = 1 << 12;
+/// From one round of questions to the nodes of the tree to the next, and how long they may take to answer.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_PATIENCE: Duration = Duration::from_millis(300);
 
-/// What the thread that sends gets.
+/// What a thread that sends gets.
 enum Job {
     /// The state that later entries follow.
     Begin(Box<Publisher>),
-    /// An entry.
-    Piece(FeedPiece),
+    /// Packets go by this view from now on.
+    Use(Live),
+    /// What an entry says of the markets of its tree, and when it may be released.
+    Piece { part: FeedPart, release_ns: u64, runs: Vec<FeedRun> },
 }
 
 /// The replica thread's end.
 pub(super) struct FeedSender {
+    /// One for each tree.
+    branches: Vec<Branch>,
+    trees: Trees,
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A tree, from here.
+struct Branch {
     queue: Option<Sender<Job>>,
     /// An entry was lost since the last [`Job::Begin`].
     is_behind: bool,
-    is_over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    /// The part of the last entry.
+    part: Option<FeedPart>,
     shape: TreeView,
     counts: Arc<Counts>,
 }
 
-/// What the threads did.
+/// What the threads of a tree did.
 #[derive(Debug, Default)]
 struct Counts {
     packets: AtomicU64,
     not_taken: AtomicU64,
     asked: AtomicU64,
     asked_too_often: AtomicU64,
+    /// Whether packets are sent here, and not by another replica.
+    is_sending: AtomicBool,
+    /// By which view, and who is out of it.
+    live: Mutex<(u16, Vec<u32>)>,
+    /// What the nodes said last.
+    nodes: Mutex<Arc<Vec<Vec<Option<NodeFigures>>>>>,
 }
 
 impl FeedSender {
-    /// Reads the tree's file and starts the threads.
+    /// Reads the trees' file and starts the threads.
     pub(super) fn start(options: &FeedOptions) -> Result<Self, RecoveryError> {
-        let layout = Layout::read(&options.tree).map_err(|error| RecoveryError::Replica(format!("feed.tree: {error}")))?;
+        let layouts = Layout::read_all(&options.tree).map_err(|error| RecoveryError::Replica(format!("feed.tree: {error}")))?;
         let bind = |key: &'static str, address, offload| {
             let failed = |error| RecoveryError::Replica(format!("{key}: could not use {address}: {error}"));
             Socket::bind(address, WAIT, offload).map_err(failed)
         };
-        let station = Arc::new(Mutex::new(Station::new(SenderSettings {
-            tree: layout.tree_number,
-            first_number: now_ns().max(1),
-            key: layout.key.clone(),
+        let (first_number, is_over) = (now_ns().max(1), Arc::new(AtomicBool::new(false)));
+        let first = &layouts[0];
+        let settings = SenderSettings {
+            tree: first.tree_number,
+            trees: first.trees,
+            epoch: 0,
+            first_number,
+            key: first.key.clone(),
             rewind_bytes_max: options.kept_bytes,
             heartbeat_ns: nanoseconds(options.heartbeat),
-            snapshot_bytes_per_s: options.snapshot_bytes_per_s,
+            snapshot_bytes_per_s: (options.snapshot_bytes_per_s / u64::from(first.trees.count())).max(1),
             rotation_ns_min: nanoseconds(options.rotation),
-        })));
-        let node = SenderNode::new(
-            bind("feed.source", options.source, Offload::Segments)?,
-            layout.tree.clone(),
-            layout.hedge,
-            &layout.layers[0],
-        );
-        let (queue, jobs) = bounded(QUEUE_MAX);
-        let (is_over, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Counts::default()));
-        let mut threads = Vec::new();
-        if let Some(address) = options.requests {
-            let socket = bind("feed.requests", address, Offload::None)?;
-            let rate = AskRate { per_s: options.requests_per_s, burst: options.requests_per_s, sources_max: SOURCES_MAX };
-            let node = RewindNode::new(socket, layout.key.clone(), layout.tree_number, rate);
-            let (station, is_over, counts) = (Arc::clone(&station), Arc::clone(&is_over), Arc::clone(&counts));
-            threads.push(spawn("feed-requests", move || answer_requests(node, &station, &is_over, &counts))?);
-        }
-        let shape = TreeView {
-            number: layout.tree_number,
-            hedge: layout.hedge,
-            layers: layout.layers.iter().map(Vec::len).collect(),
-            ..TreeView::default()
         };
-        let counted = Arc::clone(&counts);
-        threads.push(spawn("feed", move || send(&jobs, &station, node, &counted))?);
-        info!(
-            "the binary feed goes to {} nodes of tree {} ({})",
-            layout.layers[0].len(),
-            layout.tree_number,
-            options.tree.display()
-        );
-        Ok(Self { queue: Some(queue), is_behind: false, is_over, threads, shape, counts })
+        let requests = options.requests.map(|address| bind("feed.requests", address, Offload::None)).transpose()?;
+        let (mut branches, mut stations, mut threads) = (Vec::new(), Vec::new(), Vec::new());
+        for layout in &layouts {
+            // With a port of its own where the operator names none: two sockets cannot have the same.
+            let source = if layout.index == 0 { options.source } else { SocketAddr::new(options.source.ip(), 0) };
+            let socket = bind("feed.source", source, Offload::Segments)?;
+            let node = SenderNode::new(socket, &layout.tree, layout.hedge, &layout.nodes());
+            let station = Arc::new(Mutex::new(Station::of_tree(settings.clone(), layout.index)));
+            let ((queue, jobs), counts) = (bounded(QUEUE_MAX), Arc::new(Counts::default()));
+            let shape = TreeView {
+                number: layout.tree_number,
+                hedge: layout.hedge,
+                layers: layout.layers.iter().map(Vec::len).collect(),
+                ..TreeView::default()
+            };
+            let all: Vec<SocketAddr> = layout.layers.iter().flatten().copied().collect();
+            match Lookout::open(&all, layout.tree_number, layout.key.clone(), walras_access::random_u64()) {
+                Ok(lookout) => {
+                    let (widths, is_over, counts) = (shape.layers.clone(), Arc::clone(&is_over), Arc::clone(&counts));
+                    threads.push(spawn("feed-looks", move || look(lookout, &widths, &is_over, &counts))?);
+                }
+                Err(error) => warn!("relays are not asked for their figures: {error}"),
+            }
+            let (uses, is_ended, counted) = (queue.clone(), Arc::clone(&is_over), Arc::clone(&counts));
+            let (from, kept) = (SocketAddr::new(options.source.ip(), 0), layout.clone());
+            threads.push(spawn("feed-keeper", move || keep(&kept, from, &uses, &is_ended, &counted))?);
+            let (sends, counted) = (Arc::clone(&station), Arc::clone(&counts));
+            threads.push(spawn("feed", move || send(&jobs, &sends, node, &counted))?);
+            stations.push(station);
+            branches.push(Branch { queue: Some(queue), is_behind: false, part: None, shape, counts });
+            info!(
+                "the binary feed goes to {} nodes of tree {} ({})",
+                layout.layers[0].len(),
+                layout.tree_number,
+                options.tree.display()
+            );
+        }
+        if let Some(socket) = requests {
+            let rate = AskRate { per_s: options.requests_per_s, burst: options.requests_per_s, sources_max: SOURCES_MAX };
+            let node = RewindNode::new(socket, first.key.clone(), first.tree_number, rate);
+            let (is_over, counts, trees) = (Arc::clone(&is_over), Arc::clone(&branches[0].counts), first.trees);
+            threads.push(spawn("feed-requests", move || answer_requests(node, (trees, &stations), &is_over, &counts))?);
+        }
+        Ok(Self { branches, trees: first.trees, is_over, threads })
     }
 
-    /// The tree, and what was sent so far.
-    pub(super) fn view(&self) -> TreeView {
-        let Counts { packets, not_taken, asked, asked_too_often } = &*self.counts;
+    /// The trees, and what was sent so far.
+    pub(super) fn views(&self) -> Vec<TreeView> {
+        self.branches.iter().map(Branch::view).collect()
+    }
+
+    /// Later entries follow this state.
+    pub(super) fn begin(&mut self, publisher: &Publisher) {
+        for branch in &mut self.branches {
+            branch.begin(publisher);
+        }
+    }
+
+    /// Later entries of the trees that lost some follow this state.
+    pub(super) fn begin_again(&mut self, publisher: &Publisher) {
+        for branch in self.branches.iter_mut().filter(|branch| branch.is_behind) {
+            branch.begin(publisher);
+        }
+    }
+
+    /// Takes an entry. Whether [`FeedSender::begin_again`] is to follow: entries were lost, and there is room again.
+    pub(super) fn take(&mut self, piece: FeedPiece) -> bool {
+        let release_ns = piece.release.map_or(0, |release| release.venue_ns().unwrap_or(release.log_ns));
+        if let [branch] = &mut self.branches[..] {
+            return branch.take(piece.part, release_ns, piece.runs);
+        }
+        let mut of_trees: Vec<Vec<FeedRun>> = self.branches.iter().map(|_| Vec::new()).collect();
+        for run in piece.runs {
+            of_trees[self.trees.of(run.channel) as usize].push(run);
+        }
+        let mut is_to_follow = false;
+        for (branch, runs) in self.branches.iter_mut().zip(of_trees) {
+            // An entry without messages for a tree tells it only what to do.
+            if !runs.is_empty() || branch.part != Some(piece.part) {
+                is_to_follow |= branch.take(piece.part, release_ns, runs);
+            }
+        }
+        is_to_follow
+    }
+}
+
+impl Branch {
+    fn view(&self) -> TreeView {
+        let Counts { packets, not_taken, asked, asked_too_often, live, nodes, .. } = &*self.counts;
+        let (epoch, out) = live.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         TreeView {
             packets: of(packets),
             not_taken: of(not_taken),
             asked: of(asked),
             asked_too_often: of(asked_too_often),
+            epoch,
+            out,
+            nodes: Arc::clone(&nodes.lock().unwrap_or_else(PoisonError::into_inner)),
             ..self.shape.clone()
         }
     }
 
-    /// Later entries follow this state.
-    pub(super) fn begin(&mut self, publisher: &Publisher) {
+    fn begin(&mut self, publisher: &Publisher) {
         let Some(queue) = &self.queue else { return };
         self.is_behind = queue.try_send(Job::Begin(Box::new(publisher.clone()))).is_err();
     }
 
-    /// Takes an entry. Whether [`FeedSender::begin`] is to follow: entries were lost, and there is room again.
-    pub(super) fn take(&mut self, piece: FeedPiece) -> bool {
+    fn take(&mut self, part: FeedPart, release_ns: u64, runs: Vec<FeedRun>) -> bool {
         let Some(queue) = &self.queue else { return false };
-        match queue.try_send(Job::Piece(piece)) {
-            Ok(()) => self.is_behind,
+        match queue.try_send(Job::Piece { part, release_ns, runs }) {
+            Ok(()) => {
+                self.part = Some(part);
+                self.is_behind
+            }
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.is_behind = true;
                 false
@@ -141,7 +229,7 @@ impl FeedSender {
 impl Drop for FeedSender {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.queue = None;
+        self.branches.iter_mut().for_each(|branch| branch.queue = None);
         for thread in self.threads.drain(..) {
             // One that panicked has said so.
             let _ = thread.join();
@@ -173,13 +261,28 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
             Err(RecvTimeoutError::Disconnected) => return,
         };
         packets.clear();
+        let mut sent = Ok(());
         let mut guard = lock(station);
         for job in first.into_iter().chain(jobs.try_iter()).take(ROUND_MAX) {
-            take(&mut guard, job, &mut packets);
+            match job {
+                Job::Use(live) => {
+                    // What was made before goes by the view that it names.
+                    sent = sent.and(node.send(&packets));
+                    counts.packets.fetch_add(packets.count() as u64, Ordering::Relaxed);
+                    packets.clear();
+                    guard.set_epoch(live.epoch());
+                    node.set_live(live);
+                }
+                Job::Piece { part, release_ns, runs } => {
+                    counts.is_sending.store(part == FeedPart::Sends, Ordering::Relaxed);
+                    take(&mut guard, (part, release_ns), &runs, &mut packets);
+                }
+                Job::Begin(publisher) => guard.begin(&publisher),
+            }
         }
         guard.on_timer(now_ns(), &mut packets);
         drop(guard);
-        let sent = node.send(&packets);
+        let sent = sent.and(node.send(&packets));
         counts.packets.fetch_add(packets.count() as u64, Ordering::Relaxed);
         counts.not_taken.store(node.lost(), Ordering::Relaxed);
         if let (Err(error), false) = (&sent, is_failing) {
@@ -189,22 +292,107 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
     }
 }
 
-fn take(station: &mut Station, job: Job, packets: &mut Packets) {
-    match job {
-        Job::Begin(publisher) => station.begin(&publisher),
-        Job::Piece(piece) => {
-            let release_ns = piece.release.map_or(0, |release| release.venue_ns().unwrap_or(release.log_ns));
-            for run in &piece.runs {
-                station.publish(run.as_run(), piece.part, (now_ns(), release_ns), packets);
-            }
+fn take(station: &mut Station, (part, release_ns): (FeedPart, u64), runs: &[FeedRun], packets: &mut Packets) {
+    station.set_part(part, now_ns());
+    for run in runs {
+        station.publish(run.as_run(), part, (now_ns(), release_ns), packets);
+    }
+}
+
+/// Takes relays out of the tree and in again, while this replica sends, until the venue ends.
+fn keep(layout: &Layout, from: SocketAddr, uses: &Sender<Job>, is_over: &AtomicBool, counts: &Counts) {
+    while !is_over.load(Ordering::Relaxed) {
+        if !counts.is_sending.load(Ordering::Relaxed) {
+            std::thread::sleep(WAIT); // pause: another replica sends
+            continue;
+        }
+        let ends = || is_over.load(Ordering::Relaxed) || !counts.is_sending.load(Ordering::Relaxed);
+        if let Err(error) = keep_while_sending(layout, from, uses, &ends, counts) {
+            warn!("relays of tree {} that fail stay in it: {error}", layout.tree_number);
+            std::thread::sleep(WAIT); // pause: the system may have what it lacks by then
         }
     }
 }
 
-/// Answers readers, until the venue ends.
-fn answer_requests(mut node: RewindNode, station: &Mutex<Station>, is_over: &AtomicBool, counts: &Counts) {
+fn keep_while_sending(
+    layout: &Layout,
+    from: SocketAddr,
+    uses: &Sender<Job>,
+    ends: &impl Fn() -> bool,
+    counts: &Counts,
+) -> std::io::Result<()> {
+    let of = (&layout.tree, layout.tree_number, layout.key.clone());
+    let mut node = KeeperNode::open(from, of, &layout.nodes(), KeeperSettings::default())?;
+    // Another replica's view may be the last that relays know.
+    let mut next = Some(node.live().clone());
+    while !ends() {
+        next = node.step()?.or(next);
+        let Some(live) = next.take() else { continue };
+        let (epoch, out) = (live.epoch(), live.out().iter().copied().collect::<Vec<_>>());
+        match uses.try_send(Job::Use(live)) {
+            Ok(()) => {
+                let before =
+                    std::mem::replace(&mut *counts.live.lock().unwrap_or_else(PoisonError::into_inner), (epoch, out.clone()));
+                if before.1 != out {
+                    info!("tree {}: relays that are out, by number: {out:?}", layout.tree_number);
+                }
+            }
+            Err(TrySendError::Full(Job::Use(live))) => next = Some(live),
+            Err(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Asks the nodes of the tree for their figures, until the venue ends.
+fn look(mut lookout: Lookout, widths: &[usize], is_over: &AtomicBool, counts: &Counts) {
+    let mut asked: Option<Instant> = None;
     while !is_over.load(Ordering::Relaxed) {
-        if let Err(error) = node.step(now_ns, |request, answer| lock(station).answer(request, answer)) {
+        if asked.is_some_and(|asked| asked.elapsed() < LOOK_EVERY) {
+            std::thread::sleep(WAIT); // pause: it is not yet time to ask again
+            continue;
+        }
+        asked = Some(Instant::now());
+        let said = match lookout.ask(LOOK_PATIENCE) {
+            Ok(said) => said,
+            Err(error) => {
+                warn!("relays are not asked for their figures any more: {error}");
+                return;
+            }
+        };
+        let mut said = said.into_iter().map(|said| said.map(figures));
+        let nodes: Vec<Vec<_>> = widths.iter().map(|width| said.by_ref().take(*width).collect()).collect();
+        *counts.nodes.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(nodes);
+    }
+}
+
+fn figures(said: RelayFigures) -> NodeFigures {
+    NodeFigures {
+        packets: said.first,
+        by_hedge: said.hedged,
+        copies: said.copies,
+        lost: said.lost,
+        not_taken: said.not_taken,
+        refused: said.forged + said.malformed + said.others,
+        transit_ns_p50: said.transit_ns_p50,
+        transit_ns_p99: said.transit_ns_p99,
+    }
+}
+
+/// Answers readers, until the venue ends.
+fn answer_requests(
+    mut node: RewindNode,
+    (trees, stations): (Trees, &[Arc<Mutex<Station>>]),
+    is_over: &AtomicBool,
+    counts: &Counts,
+) {
+    while !is_over.load(Ordering::Relaxed) {
+        let answered = node.step(now_ns, |request, answer| {
+            let channel = ChannelId::new(request.channel);
+            let station = channel.and_then(|channel| stations.get(trees.of(channel) as usize));
+            station.map_or(Answer::Unknown, |station| lock(station).answer(request, answer))
+        });
+        if let Err(error) = answered {
             warn!("requests for messages of the binary feed are not answered any more: {error}");
             return;
         }

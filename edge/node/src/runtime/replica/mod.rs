@@ -50,7 +50,7 @@ use walras_replica_log::Snapshots;
 use walras_sequencer::{GatewayTime, Halt, SignedBy};
 use walras_types::{EngineVersion, LogIndex, RejectReason};
 
-use super::batches::{Declared, Solver};
+use super::batches::{BlockThread, Declared, Solver};
 pub(in crate::runtime) use alarm::Alarm;
 use feed_sender::FeedSender;
 use feeds::{Feeds, Freezing};
@@ -125,6 +125,7 @@ pub(super) struct ReplicaThread<D: Disk> {
     status: Status,
     cluster: ClusterStatus,
     solver: Solver,
+    blocks: BlockThread,
     verifying: Verifying,
     poll: Poll,
     alarm: Alarm,
@@ -347,6 +348,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             Effect::SendSnapshot { to, meta, message } => self.send_snapshot(to, &meta, &message)?,
             Effect::Solve(job) => self.solver.solve(job),
+            Effect::Run(job) => self.blocks.run(job),
             Effect::Verify(job) => self.verifying.start(job),
             Effect::Answer { waiter, answer } => self.waiters.answer(waiter, answer),
             Effect::Role(change) => {
@@ -396,7 +398,7 @@ impl<D: Disk> ReplicaThread<D> {
         if sender.take(piece)
             && let Some(publisher) = &self.replica.observe().2.feed
         {
-            sender.begin(publisher);
+            sender.begin_again(publisher);
         }
     }
 
@@ -798,7 +800,7 @@ impl<D: Disk> ReplicaThread<D> {
             cluster.set_fair_access(fair::view(access, clock, arrivals));
         }
         cluster.set_release(sequencer.release_counts());
-        cluster.set_tree(feed_sender.as_ref().map(FeedSender::view));
+        cluster.set_trees(feed_sender.as_ref().map(FeedSender::views).unwrap_or_default());
         cluster.set_clock_trouble(replica.clock_error_ns().map(clock_trouble));
         let leader_bound_ns = sequencer.leader_clock_bound_ns();
         let (feeds, engine, derived) = replica.observe();

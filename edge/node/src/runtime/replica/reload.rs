@@ -80,7 +80,8 @@ impl ReplicaVenue {
             return Err(ReloadError::OtherGenesis { began: ids(&self.genesis), wanted: ids(&options.genesis) });
         }
         refuse_lost_member(cluster, &options.addresses)?;
-        let ports = [options.order_entry.as_ref(), options.fix.as_ref().map(|fix| &fix.port)];
+        let fix = [options.fix.as_ref(), options.fix_market_data.as_ref()].map(|fix| fix.map(|fix| &fix.port));
+        let ports = [options.order_entry.as_ref(), fix[0], fix[1]];
         let renewed = self.read_entry_tls(ports.into_iter().flatten().find(|port| port.tls != EntryTlsOptions::Off))?;
         let asked = ClusterRequest::Peers(options.addresses, options.links);
         let stopping = || ReloadError::Links("the venue is stopping".to_owned());

@@ -48,9 +48,10 @@ use super::waiters::Waiters;
 use super::{ALARM, DOORBELL, ENTRY_TOKENS, LINK_TOKENS, ReplicaThread, Stopping};
 use crate::program::engine_newest;
 use crate::runtime::archive;
-use crate::runtime::batches::{Declared, Solver};
+use crate::runtime::batches::{BlockThread, Declared, Solver};
 use crate::runtime::entry_ports::{self, EntryPorts};
 use crate::runtime::fair_clock::FairClock;
+use crate::runtime::fix_market_data::{self, FixMarketData};
 use crate::runtime::listeners::Listeners;
 use crate::runtime::recovery::{Recovered, RecoveryError, log_options, spawn};
 
@@ -162,6 +163,7 @@ pub struct ReplicaVenue {
     cluster: ClusterStatus,
     order_entry: Option<SocketAddr>,
     fix: Option<SocketAddr>,
+    fix_market_data: Option<FixMarketData>,
     access: SharedAccess,
     thread: JoinHandle<Option<Halt>>,
     others: Vec<JoinHandle<()>>,
@@ -186,6 +188,7 @@ impl ReplicaVenue {
             links,
             order_entry,
             fix,
+            fix_market_data,
             fair_access,
             clock_source,
             doors,
@@ -248,6 +251,13 @@ impl ReplicaVenue {
         let (tokens, inside) = ((poll.registry(), ENTRY_TOKENS), (doors.clone(), doorbell.clone()));
         let EntryPorts { sockets, shown, sealing } =
             entry_ports::open(tokens, (order_entry.as_ref(), fix.as_ref()), data, Arc::clone(&access), inside)?;
+        let market_data_port = match fix_market_data {
+            None => None,
+            Some(options) => {
+                Some(fix_market_data::Port::open(&options, shown.as_ref(), data, (Arc::clone(&access), doors.clone()))?)
+            }
+        };
+        let shown = shown.or_else(|| market_data_port.as_ref().and_then(fix_market_data::Port::tls));
         let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
         let fair_clock = fair_access.map(|options| FairClock::new(options.clock, clock_source.clone(), clock.clone()));
         status.set_fair_access(fair_clock.is_some() || release.is_some());
@@ -383,6 +393,7 @@ impl ReplicaVenue {
             status: status.clone(),
             cluster: cluster.clone(),
             solver: Solver::start(data, doorbell.clone()).map_err(RecoveryError::Thread)?,
+            blocks: BlockThread::start(threads, doorbell.clone()).map_err(RecoveryError::Thread)?,
             verifying: Verifying::new(signatures.clone(), doorbell.clone()),
             poll,
             alarm,
@@ -425,6 +436,8 @@ impl ReplicaVenue {
             archive: archive.status,
             signatures,
         });
+        let market_data_queue = config.websocket.queue_messages;
+        let fix_market_data = market_data_port.map(|port| port.serve(handle.clone(), market_data_queue)).transpose()?;
         if is_sole_voter {
             // It elects itself, which takes two writes. Where the disk takes none it starts all the same, and says so when asked.
             let _ = leads.recv_timeout(LEADS_WITHIN);
@@ -438,6 +451,7 @@ impl ReplicaVenue {
             cluster,
             order_entry: entry_address,
             fix: fix_address,
+            fix_market_data,
             access,
             thread,
             others: threads_beside,
@@ -462,6 +476,12 @@ impl ReplicaVenue {
     #[must_use]
     pub fn fix_address(&self) -> Option<SocketAddr> {
         self.fix
+    }
+
+    /// Where FIX market data is read.
+    #[must_use]
+    pub fn fix_market_data_address(&self) -> Option<SocketAddr> {
+        self.fix_market_data.as_ref().map(FixMarketData::address)
     }
 
     /// What it says of its cluster.
@@ -491,6 +511,9 @@ impl ReplicaVenue {
     /// Ends the threads; why it had stopped before, if it had.
     pub fn stop(self) -> Option<Halt> {
         let _ = self.handle.request(Request::Stop);
+        if let Some(fix_market_data) = self.fix_market_data {
+            fix_market_data.stop();
+        }
         while_waiting("finishing what was taken, and closing the log", || {
             let halt = self.thread.join().unwrap_or_else(|_| {
                 tracing::error!("the replica's thread panicked; the other replicas hold everything that was acknowledged");

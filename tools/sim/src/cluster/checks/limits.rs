@@ -56,8 +56,10 @@ impl Limits {
                         return Err(format!("{e:?} is another order than {order:?}"));
                     }
                     let limit = match terms.order_type {
-                        OrderType::Limit { price, .. } | OrderType::StopLimit { price, .. } => Some(price),
-                        OrderType::Market | OrderType::Stop { .. } => e.price,
+                        OrderType::Limit { price, .. }
+                        | OrderType::StopLimit { price, .. }
+                        | OrderType::TakeProfitLimit { price, .. } => Some(price),
+                        OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } => e.price,
                     };
                     self.orders.insert(e.order_id, Asked { side: e.side, limit, open: e.size });
                     left.push((e.order_id, e.resting.open));

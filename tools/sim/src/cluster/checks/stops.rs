@@ -1,8 +1,8 @@
 //! A stop waits until a trade touches its trigger, which its owner may have amended, and then enters before anything else happens:
 //! from commands and events alone, by a list of all stops that is looked through after each entry.
 //!
-//! Of several that are touched, buys enter before sells, the trigger that a moving price meets first comes first, and of one
-//! trigger who waited longest. No entry here has so much to do that it leaves some of them to the next.
+//! Of several that are touched, stops enter before take-profits and buys before sells, the trigger that a moving price meets first comes
+//! first, and of one trigger who waited longest. No entry here has so much to do that it leaves some of them to the next.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ use crate::common::checks::{Checked, Violation};
 struct Stop {
     instrument: InstrumentId,
     side: Side,
+    /// Whether it waits for a price in its favour.
+    takes_profit: bool,
     trigger: PriceTicks,
     /// Who waits at the same trigger since earlier has a lesser one.
     turn: u64,
@@ -58,10 +60,13 @@ impl Stops {
             }
             Event::Order(OrderEvent::Accepted(e)) => {
                 if let Some(Command::Order(OrderCommand::New(order))) = command
-                    && let OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } = order.terms.order_type
+                    && let Some(trigger) = order.terms.order_type.trigger()
                 {
                     let turn = self.take_turn();
-                    self.waiting.insert(e.order_id, Stop { instrument: e.instrument, side: e.side, trigger, turn });
+                    let takes_profit =
+                        matches!(order.terms.order_type, OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. });
+                    let stop = Stop { instrument: e.instrument, side: e.side, takes_profit, trigger, turn };
+                    self.waiting.insert(e.order_id, stop);
                 }
             }
             Event::Order(OrderEvent::Amended(e)) => {
@@ -102,7 +107,7 @@ impl Stops {
     fn next_touched(&self, instrument: InstrumentId) -> Option<(OrderId, Stop)> {
         let last = self.markets.get(&instrument)?.last?;
         let of_it = self.waiting.iter().filter(|(_, stop)| stop.instrument == instrument && stop.is_touched(last));
-        let first = of_it.min_by_key(|(_, stop)| (stop.side != Side::Buy, stop.distance(), stop.turn));
+        let first = of_it.min_by_key(|(_, stop)| (stop.takes_profit, stop.side != Side::Buy, stop.distance(), stop.turn));
         first.map(|(order_id, stop)| (*order_id, *stop))
     }
 
@@ -120,17 +125,15 @@ impl Stops {
 impl Stop {
     /// The first that a moving price meets is the least.
     fn distance(&self) -> i64 {
-        match self.side {
-            Side::Buy => self.trigger.get(),
-            Side::Sell => -self.trigger.get(),
-        }
+        if self.waits_for_a_rise() { self.trigger.get() } else { -self.trigger.get() }
     }
 
     fn is_touched(&self, last: PriceTicks) -> bool {
-        match self.side {
-            Side::Buy => last >= self.trigger,
-            Side::Sell => last <= self.trigger,
-        }
+        if self.waits_for_a_rise() { last >= self.trigger } else { last <= self.trigger }
+    }
+
+    fn waits_for_a_rise(&self) -> bool {
+        (self.side == Side::Buy) != self.takes_profit
     }
 }
 
@@ -148,7 +151,7 @@ mod tests {
     /// A buy stop at 103, one at 102, and a sell stop at 98.
     fn stops() -> Stops {
         let instrument = InstrumentId(0);
-        let stop = |side, trigger, turn| Stop { instrument, side, trigger: ticks(trigger), turn };
+        let stop = |side, trigger, turn| Stop { instrument, side, takes_profit: false, trigger: ticks(trigger), turn };
         let waiting = [(1, stop(Side::Buy, 103, 1)), (2, stop(Side::Buy, 102, 2)), (3, stop(Side::Sell, 98, 3))];
         let market = Market { last: Some(ticks(100)), is_continuous: true };
         Stops {
@@ -186,6 +189,21 @@ mod tests {
         last(&mut stops, 97);
         assert!(stops.check_none_is_left().is_err(), "the sell stop waits");
         stops.markets.get_mut(&InstrumentId(0)).unwrap().is_continuous = false;
+        stops.check_none_is_left().unwrap();
+    }
+
+    #[test]
+    fn a_take_profit_waits_for_the_other_side() {
+        let mut stops = stops();
+        let (instrument, takes_profit) = (InstrumentId(0), true);
+        for (id, side, trigger) in [(4, Side::Buy, 97), (5, Side::Sell, 101)] {
+            stops.waiting.insert(OrderId(id), Stop { instrument, side, takes_profit, trigger: ticks(trigger), turn: id });
+        }
+        stops.check_none_is_left().unwrap();
+        stops.markets.get_mut(&instrument).unwrap().last = Some(ticks(102));
+        assert!(stops.take(None, &triggered(5)).is_err(), "stops come first");
+        stops.take(None, &triggered(2)).unwrap();
+        stops.take(None, &triggered(5)).unwrap();
         stops.check_none_is_left().unwrap();
     }
 }

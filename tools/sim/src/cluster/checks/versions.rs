@@ -28,7 +28,13 @@ impl Versions {
     }
 
     pub(super) fn on_entry(&mut self, replayed: &Replayed) -> Checked {
-        let is_of_pool = match replayed.entry.content.command() {
+        let command = replayed.entry.content.command();
+        if self.in_force.is_some_and(|version| command.is_some_and(|command| command.since() > version)) {
+            // The leader takes none, so none is in the log.
+            let what = format!("entry {}, under {:?}: {command:?} is of a later version", replayed.entry.log_index, self.in_force);
+            return Err(Violation::new(CHECK, what));
+        }
+        let is_of_pool = match command {
             Some(Command::Batch(BatchCommand::Submit(submitted))) => matches!(
                 submitted.transaction().operation,
                 BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_)

@@ -5,8 +5,8 @@ use walras_engine::Engine;
 use walras_engine::versions::OLDEST;
 use walras_types::limits::POOL_RESERVE_MIN;
 use walras_types::{
-    AccountId, Amount, AssetId, BatchOperation, BatchPhase, BatchTransaction, CreatePool, DepositToPool, OfferName, PoolRule,
-    TransactionSeq, WithdrawFromPool,
+    AccountId, Amount, AssetId, BatchOperation, BatchPhase, BatchTransaction, CreatePool, DepositToPool, EngineVersion, OfferName,
+    PoolRule, PublicKey, TransactionSeq, WithdrawFromPool,
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
@@ -63,7 +63,7 @@ fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     let account = AccountId(u32::try_from(random.below(count.max(1))).expect("few"));
     // The operator's accounts come first, or theirs would be others' numbers.
     let operation = if engine.account_count() >= walras_testkit::commands::ACCOUNTS && random.below(16) == 0 {
-        new_account(|n| random.below(n))
+        key_or_account(engine, random)
     } else if random.below(5) == 0 {
         of_a_pool(engine, account, random)?
     } else {
@@ -72,6 +72,14 @@ fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     let transaction = BatchTransaction { account, sequence: engine.next_transaction(account), operation };
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
     Some(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).ok()?)))
+}
+
+/// A new account, or another key for an old one where the rules in force know that: leaders log it only then.
+fn key_or_account(engine: &Engine, random: &mut Random) -> BatchOperation {
+    if engine.version() >= EngineVersion(13) && random.below(3) == 0 {
+        return BatchOperation::SetKey(PublicKey([100 + u8::try_from(random.below(8)).expect("few"); 32]));
+    }
+    new_account(|n| random.below(n))
 }
 
 /// A pool created, added to or left, whether or not the rules in force know pools.

@@ -1,6 +1,7 @@
 //! The process: the product's replica, and in place of its driver's threads, sockets and links a few timers and queues.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZero;
 
 use bytes::Bytes;
 use walras_consensus::{
@@ -11,7 +12,7 @@ use walras_gateway::{AuthFields, Gateway, KeyId, KeyRecord, Permission, Request,
 use walras_market_data::MarketData;
 use walras_replica::{Effect, EntryProtocol, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
-use walras_sequencer::{Arrivals, GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob, WAITED_NS_MAX};
+use walras_sequencer::{Arrivals, BlockJob, GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob, WAITED_NS_MAX};
 use walras_testkit::Readers;
 use walras_types::{AccountId, Answer, EngineVersion, LogIndex, RejectReason};
 use walras_wire::order_entry::ByeReason;
@@ -46,6 +47,8 @@ pub(crate) enum ReplicaTimer {
     Batch,
     /// A closed batch is solved.
     Solved,
+    /// A thread is done with a block's work.
+    Worked,
 }
 
 /// What a process wants to happen.
@@ -115,6 +118,9 @@ const SNAPSHOT_NS: u64 = 2_000_000;
 const UPKEEP_NS: u64 = 1_000_000;
 const SOLVE_NS: u64 = 4_000_000;
 
+/// How long a thread takes for a block's work: about as long as the log takes for some entries, so that entries come to need what is not done yet.
+const BLOCK_WORK_NS: u64 = 1_000_000;
+
 pub(crate) struct Process {
     replica: Replica<Watch, Disk>,
     pub(super) storage: Storage,
@@ -134,6 +140,8 @@ pub(crate) struct Process {
     incoming: Incoming<VenueDisk>,
     /// Closed batches that a solver is at, oldest first.
     solving: VecDeque<SolveJob>,
+    /// What another thread does of blocks, oldest first.
+    working: VecDeque<BlockJob>,
     /// The last vote that it wrote down.
     vote: Option<(Term, ReplicaId)>,
     /// Attempts to write the log that failed, and failures that passed.
@@ -185,6 +193,7 @@ impl Process {
             arrived_last_ns: BTreeMap::new(),
             incoming: Incoming::new(),
             solving: VecDeque::new(),
+            working: VecDeque::new(),
             vote: None,
             disk_failed_count: 0,
             disk_recovered_count: 0,
@@ -281,6 +290,11 @@ impl Process {
                         // What is not taken is not missed.
                         replica.submit(now, command, SignedBy::NOBODY, None);
                     }
+                }
+            }
+            ReplicaTimer::Worked => {
+                if let Some(job) = self.working.pop_front() {
+                    job.run(NonZero::<usize>::MIN);
                 }
             }
             ReplicaTimer::Solved => {
@@ -593,6 +607,10 @@ impl Process {
             Effect::Verify(job) => {
                 let verdicts = vec![Ok(()); job.transactions.len()];
                 self.replica.on_verified(at.time(), job, &verdicts);
+            }
+            Effect::Run(job) => {
+                self.working.push_back(job);
+                self.out.push(Out::Timer { after_ns: BLOCK_WORK_NS * at.slow, timer: ReplicaTimer::Worked });
             }
             Effect::Solve(job) => {
                 self.solving.push_back(job);

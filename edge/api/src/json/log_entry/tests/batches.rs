@@ -10,7 +10,7 @@ use walras_wire::batch::{
 };
 use walras_wire::{
     AddBatchAsset, BatchMarketSpec, CloseBatch, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer,
-    SubmitTransaction,
+    StepBlock, SubmitTransaction,
 };
 
 use super::*;
@@ -49,6 +49,7 @@ pub(super) fn commands() -> Vec<Command> {
         create(PoolRule::StableSwap { amplification: 85 }),
         BatchOperation::DepositToPool(DepositToPool { market: MARKET, pool, amounts }),
         BatchOperation::WithdrawFromPool(WithdrawFromPool { market: MARKET, pool, shares: amount }),
+        BatchOperation::SetKey(key),
     ];
     let submit = |operation| {
         let transaction = BatchTransaction { account, sequence: TransactionSeq(77), operation };
@@ -74,6 +75,7 @@ pub(super) fn commands() -> Vec<Command> {
         Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })),
         Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset, account })),
         Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 12 })),
+        Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 12, step: 345 })),
     ];
     all.extend(operations.map(submit));
     all
@@ -131,6 +133,11 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
             ))
         }
         "close_batch" => Command::Batch(BatchCommand::Close(CloseBatch { market: market(f), block: f.number("block") })),
+        "step_block" => Command::Batch(BatchCommand::Step(StepBlock {
+            market: market(f),
+            block: f.number("block"),
+            step: f.number("step").try_into().unwrap(),
+        })),
         _ => return None,
     })
 }
@@ -178,6 +185,7 @@ fn read_transaction(mut f: Fields) -> BatchTransaction {
     let f = &mut f;
     let operation = match kind.as_str() {
         "create_account" => BatchOperation::CreateAccount(PublicKey(read_hash(&f.text("key")))),
+        "set_key" => BatchOperation::SetKey(PublicKey(read_hash(&f.text("key")))),
         "create_offer" => BatchOperation::CreateOffer(CreateOffer {
             market: market(f),
             sell: asset(f, "sell_asset_id"),

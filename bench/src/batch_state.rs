@@ -1,0 +1,130 @@
+//! What a batch market's state costs beside its blocks: keeping it for a snapshot, pools, what a light client reads.
+
+use std::num::NonZero;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use walras_batch_venue::{Proposed, Venue};
+use walras_batch_workload::{Model, Workload, stands_in};
+use walras_types::limits::{POOL_RESERVE_MIN, POOLS_MAX};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreatePool, PoolRule, TransactionSeq,
+};
+
+use crate::beside_blocks::venue;
+use crate::blocks::light_bytes;
+use crate::report::{Figure, Report, Unit};
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Rounds; figures are medians over them.
+    pub rounds: usize,
+    /// Accounts with something of each asset.
+    pub accounts: u32,
+    /// Transactions of a block.
+    pub transactions: usize,
+}
+
+const ASSETS: u16 = 50;
+const SEED: u64 = 1;
+const THREADS: NonZero<usize> = NonZero::new(2).expect("two is not zero");
+const WARM_UP: usize = 2;
+
+/// Runs all of it.
+///
+/// # Errors
+/// When a block is not what it should be.
+pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    snapshot_pause(config, report)?;
+    pool_blocks(config, report)
+}
+
+/// How long keeping the state stops the engine's thread, when nothing of it is shared with an earlier one.
+fn snapshot_pause(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let model = Model::standard(ASSETS, config.accounts, config.transactions);
+    let mut times = Vec::new();
+    for _ in 0..config.rounds {
+        let mut engine = venue(&model, Workload::new(model.clone(), SEED).endowment())?;
+        let begun = Instant::now();
+        let kept = engine.freeze();
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+        kept.snapshot(&mut bytes);
+        engine.snapshot(&mut expected);
+        ensure!(bytes == expected, "what was kept is not the state");
+    }
+    let ms = report.samples("snapshot_pause_100k_accounts_ms", times);
+    report.figure(Figure::new("snapshot_pause_100k_accounts_ms", ms, Unit::Ms).bar(5.0));
+    Ok(())
+}
+
+/// Blocks beside as many pools as a market may have, of all pairs in turn, whose price is the model's.
+fn pool_blocks(config: &Config, report: &mut Report) -> anyhow::Result<()> {
+    let model = Model { cancel_share: 0.0, ..Model::standard(ASSETS, config.accounts, config.transactions) };
+    let mut workload = Workload::new(model.clone(), SEED);
+    let venue = || Venue::new(&model, workload.endowment(), THREADS);
+    let (mut proposer, mut validator) = (venue()?, venue()?);
+    let pools = pools(&model, workload.valuations())?;
+    let (mut rates, mut light, mut start) = (Vec::new(), 0, None::<Vec<Option<BatchPrice>>>);
+    for round in 0..=WARM_UP + config.rounds {
+        let transactions = if round == 0 { pools.clone() } else { workload.block(stands_in(proposer.batch.market())).to_vec() };
+        let proposed: Proposed = proposer.propose(&transactions, start.as_deref())?;
+        validator.validate(&transactions, &proposed.block)?;
+        if round == 0 {
+            ensure!(proposer.batch.pools().len() == pools.len(), "{} pools stand", proposer.batch.pools().len());
+            workload.go_on_after(|account| proposer.accounts.last(account));
+        } else {
+            workload.closed(&proposed.closed.batch_hash, proposed.dropped());
+        }
+        if round > WARM_UP {
+            rates.push(transactions.len() as f64 / proposed.times.total());
+            light = light_bytes(&proposed, &transactions)?;
+        }
+        start = Some(proposed.block.proposal.prices);
+        std::mem::swap(&mut proposer, &mut validator);
+    }
+    let ktps = report.samples("pool_blocks_ktps", rates);
+    report.figure(Figure::new("pool_blocks_ktps", ktps, Unit::Ktps));
+    report.figure(Figure::new("header_bytes_light_client", light as f64, Unit::Bytes));
+    report.check(format!("blocks beside {} pools were validated on another state, all roots equal", pools.len()));
+    Ok(())
+}
+
+/// One pool of each account: as much of one asset as the other is worth.
+fn pools(model: &Model, valuations: &[f64]) -> anyhow::Result<Vec<BatchTransaction>> {
+    let count = POOLS_MAX.min(model.account_count as usize);
+    (0..count)
+        .map(|number| {
+            let first = number % valuations.len();
+            let second = (first + 1 + number / valuations.len()) % valuations.len();
+            let worth = 1e9 * valuations[first].max(valuations[second]);
+            let units = |asset: usize| {
+                let units = (worth / valuations[asset]).clamp(POOL_RESERVE_MIN as f64, 1e12);
+                Amount::new(units as u64).context("a pool's reserve is an amount")
+            };
+            let create = CreatePool {
+                market: model.market,
+                assets: [first, second].map(|asset| AssetId(asset as u32)),
+                rule: PoolRule::ConstantProduct,
+                fee_ppm: 3_000,
+                amounts: [units(first)?, units(second)?],
+            };
+            let (account, sequence) = (AccountId(number as u32), TransactionSeq(1));
+            Ok(BatchTransaction { account, sequence, operation: BatchOperation::CreatePool(create) })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_run_has_all_figures() {
+        let mut report = Report::begin("state");
+        run(&Config { rounds: 1, accounts: 300, transactions: 400 }, &mut report).unwrap();
+        let metrics: Vec<&str> = report.figures().iter().map(|figure| figure.metric.as_str()).collect();
+        assert_eq!(metrics, ["snapshot_pause_100k_accounts_ms", "pool_blocks_ktps", "header_bytes_light_client"]);
+    }
+}

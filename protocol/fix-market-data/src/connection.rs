@@ -1,0 +1,322 @@
+//! One connection: its session, what it has asked for, and what it was told.
+
+use std::collections::BTreeMap;
+
+use walras_fix::{AppMessage, Body, Message, Session, Version};
+use walras_fix_orders::{Catalog, Secrecy};
+use walras_gateway::Principal;
+use walras_types::{AccountId, BatchMarketId, InstrumentId, TradeId};
+
+use crate::limits::OUTPUT_CONFLATES_BYTES;
+use crate::market::{Market, News};
+use crate::piece::Need;
+use crate::request::{Form, Kind, Lasting, Wanted};
+use crate::say::{Speaker, security_status, session_status};
+use crate::tags;
+
+/// A market that somebody reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum MarketKey {
+    Instrument(InstrumentId),
+    Batch(BatchMarketId),
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Target {
+    pub(crate) key: MarketKey,
+    /// Of a batch market, which asset's price; with the whole symbol.
+    pub(crate) asset: Option<(Box<str>, Box<str>)>,
+}
+
+/// Which part of a market a piece was of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Book,
+    Trades,
+    Day,
+    Block,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Asked {
+    /// MarketDataRequest(V).
+    Data(Wanted),
+    /// SecurityStatusRequest(e), TradingSessionStatusRequest(g): the id of the request, and how long it lasts.
+    Status(Box<str>, Lasting),
+    Phases(Box<str>, Lasting),
+}
+
+/// Whether what is there may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not all that is asked for is known.
+    Waiting,
+    /// The client has the market as it is.
+    Current,
+    /// The client reads slowly: it gets all of the market when it has read what is on its way.
+    Behind,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) state: State,
+    last_trade: Option<TradeId>,
+    /// Of its last message that says one.
+    update: u64,
+}
+
+impl Told {
+    pub(crate) const NOTHING: Self = Self { state: State::Waiting, last_trade: None, update: 0 };
+
+    /// The client has the market as it is now; perhaps a message said of which update that is.
+    fn note(&mut self, says_update: bool, key: MarketKey, market: &Market) {
+        (self.state, self.last_trade) = (State::Current, market.trades.last());
+        if says_update {
+            self.update = match key {
+                MarketKey::Instrument(_) => market.book.update,
+                MarketKey::Batch(_) => market.block.number,
+            };
+        }
+    }
+}
+
+/// A request that lasts.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) asked: Asked,
+    /// Whether it is of all instruments, those to come included.
+    pub(crate) is_of_all: bool,
+    pub(crate) targets: BTreeMap<Target, Told>,
+}
+
+impl Asked {
+    /// Ids of requests differ within a type of message.
+    pub(crate) fn name(&self) -> (&'static str, Box<str>) {
+        match self {
+            Self::Data(wanted) => ("V", wanted.id.clone()),
+            Self::Status(id, _) => ("e", id.clone()),
+            Self::Phases(id, _) => ("g", id.clone()),
+        }
+    }
+
+    pub(crate) fn lasting(&self) -> Lasting {
+        match self {
+            Self::Data(wanted) => wanted.lasting,
+            Self::Status(_, lasting) | Self::Phases(_, lasting) => *lasting,
+        }
+    }
+
+    /// What it reads of a market.
+    pub(crate) fn needs(&self, key: MarketKey) -> Vec<Need> {
+        match (self, key) {
+            (Self::Data(_), MarketKey::Batch(market)) => vec![Need::Batch(market)],
+            (Self::Data(wanted), MarketKey::Instrument(instrument)) => {
+                let kinds = wanted.kinds;
+                let needs = [
+                    (kinds.needs_book(), Need::Book(instrument)),
+                    (kinds.has(Kind::Trade), Need::Trades(instrument)),
+                    (kinds.needs_day(), Need::Day(instrument)),
+                ];
+                needs.into_iter().filter(|(is_read, _)| *is_read).map(|(_, need)| need).collect()
+            }
+            (Self::Status(..) | Self::Phases(..), MarketKey::Instrument(instrument)) => vec![Need::Day(instrument)],
+            (Self::Status(..) | Self::Phases(..), MarketKey::Batch(_)) => Vec::new(),
+        }
+    }
+
+    /// Whether all that it reads is known.
+    fn is_ready(&self, key: MarketKey, market: &Market) -> bool {
+        self.needs(key).iter().all(|need| match need {
+            Need::Book(_) => market.book.is_known(),
+            Need::Trades(_) => market.trades.is_known(),
+            Need::Day(_) => market.day.is_known(),
+            Need::Batch(_) => market.block.is_known(),
+        })
+    }
+
+    /// Whether a part of a market concerns it.
+    fn concerns(&self, part: Part) -> bool {
+        match (self, part) {
+            (Self::Data(wanted), Part::Book) => wanted.kinds.needs_book(),
+            (Self::Data(wanted), Part::Trades) => wanted.kinds.has(Kind::Trade),
+            (Self::Data(wanted), Part::Day) => wanted.kinds.needs_day(),
+            (Self::Data(_), Part::Block) => true,
+            (Self::Status(..) | Self::Phases(..), part) => part == Part::Day,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Fresh,
+    /// Its logon is judged since then.
+    Judged(u64),
+    Open(Box<Principal>),
+    Over,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) session: Session,
+    pub(crate) secrecy: Secrecy,
+    pub(crate) stage: Stage,
+    pub(crate) account: Option<AccountId>,
+    pub(crate) requests: BTreeMap<u64, Request>,
+    /// By type and id.
+    pub(crate) names: BTreeMap<(&'static str, Box<str>), u64>,
+    pub(crate) target_count: usize,
+    /// Since when more waits for the client than it may without losing changes.
+    pub(crate) slow_since_ns: Option<u64>,
+    pub(crate) throttled: u32,
+    pub(crate) is_dirty: bool,
+}
+
+impl Connection {
+    pub(crate) fn version(&self) -> Version {
+        self.session.version().unwrap_or(Version::Fix44)
+    }
+
+    pub(crate) fn send(&mut self, day_ns: u64, msg_type: &'static str, body: &Body) {
+        self.session.send(day_ns, AppMessage { msg_type, header: &[], body });
+    }
+
+    /// BusinessMessageReject(j).
+    pub(crate) fn reject(&mut self, day_ns: u64, message: &Message, reason: u64, text: &str) {
+        let body = walras_fix_orders::business_reject(message.seq().unwrap_or(0), message.msg_type(), reason, None, text);
+        self.send(day_ns, "j", &body);
+    }
+
+    fn is_slow(&self) -> bool {
+        self.session.output().len() > OUTPUT_CONFLATES_BYTES
+    }
+
+    /// Tells a request what is new of a market; whether the request is done.
+    pub(crate) fn tell(
+        &mut self,
+        (now_ns, day_ns): (u64, u64),
+        (no, catalog): (u64, &Catalog),
+        (key, market): (MarketKey, &Market),
+        (part, news): (Part, News),
+    ) -> bool {
+        let (is_slow, version) = (self.is_slow(), self.version());
+        let Some(request) = self.requests.get_mut(&no) else { return false };
+        if !request.asked.concerns(part) {
+            return false;
+        }
+        let is_ready = request.asked.is_ready(key, market);
+        let mut said = Vec::new();
+        for (target, told) in request.targets.iter_mut().filter(|(target, _)| target.key == key) {
+            match told.state {
+                State::Behind => continue,
+                State::Waiting | State::Current if !is_ready => continue,
+                State::Current if news == News::Nothing => continue,
+                State::Current if is_slow => {
+                    told.state = State::Behind;
+                    self.slow_since_ns.get_or_insert(now_ns);
+                    continue;
+                }
+                State::Waiting | State::Current => {}
+            }
+            let is_whole = told.state == State::Waiting || news == News::Whole;
+            let message = say(&request.asked, target, told, (catalog, version, day_ns), market, (part, is_whole));
+            told.note(message.is_some() && (is_whole || matches!(part, Part::Book | Part::Block)), target.key, market);
+            said.extend(message);
+        }
+        let is_done = request.asked.lasting() == Lasting::Once && request.targets.values().all(|told| told.state == State::Current);
+        for (msg_type, body) in said {
+            self.send(day_ns, msg_type, &body);
+        }
+        is_done
+    }
+
+    /// Tells what waited for the client to read, as far as there is room.
+    pub(crate) fn catch_up(&mut self, day_ns: u64, catalog: &Catalog, markets: &BTreeMap<MarketKey, Market>) {
+        if self.slow_since_ns.is_none() || self.session.output().len() > OUTPUT_CONFLATES_BYTES / 4 {
+            return;
+        }
+        let version = self.version();
+        let numbers: Vec<u64> = self.requests.keys().copied().collect();
+        for no in numbers {
+            let targets: Vec<Target> = match self.requests.get(&no) {
+                Some(request) => {
+                    let behind = request.targets.iter().filter(|(_, told)| told.state == State::Behind);
+                    behind.map(|(target, _)| target.clone()).collect()
+                }
+                None => continue,
+            };
+            for target in targets {
+                if self.is_slow() {
+                    return;
+                }
+                let Some(market) = markets.get(&target.key) else { continue };
+                let Some(request) = self.requests.get_mut(&no) else { continue };
+                let Request { asked, targets, .. } = request;
+                let Some(told) = targets.get_mut(&target) else { continue };
+                let part = if matches!(target.key, MarketKey::Batch(_)) { Part::Block } else { Part::Book };
+                let said = say(asked, &target, told, (catalog, version, day_ns), market, (part, true));
+                told.note(said.is_some(), target.key, market);
+                if let Some((msg_type, body)) = said {
+                    self.send(day_ns, msg_type, &body);
+                }
+            }
+        }
+        self.slow_since_ns = None;
+    }
+}
+
+/// A message about a market: all of it, or what changed of a part.
+fn say(
+    asked: &Asked,
+    target: &Target,
+    told: &Told,
+    (catalog, version, day_ns): (&Catalog, Version, u64),
+    market: &Market,
+    (part, is_whole): (Part, bool),
+) -> Option<(&'static str, Body)> {
+    let listed = match target.key {
+        MarketKey::Instrument(instrument) => catalog.get(instrument),
+        MarketKey::Batch(_) => None,
+    };
+    match (asked, listed, &target.asset) {
+        (Asked::Data(wanted), Some(listed), _) => {
+            let speaker = Speaker { version, wanted, symbol: listed.spec.symbol.as_str() };
+            let whole = || ("W", speaker.whole(market, listed, told.last_trade));
+            if is_whole {
+                return Some(whole());
+            }
+            let changes = match part {
+                Part::Book => speaker.book_changes(&market.book, listed, told.update),
+                Part::Trades => speaker.new_trades(market, listed),
+                Part::Day => speaker.day_changes(market, listed),
+                Part::Block => None,
+            };
+            changes.map(|body| if wanted.form == Form::Full { whole() } else { ("X", body) })
+        }
+        (Asked::Data(wanted), None, Some((asset, symbol))) => {
+            let speaker = Speaker { version, wanted, symbol };
+            if is_whole || wanted.form == Form::Full {
+                return Some(("W", speaker.whole_block(market, asset)));
+            }
+            speaker.new_block(market, asset, told.update).map(|body| ("X", body))
+        }
+        (Asked::Status(id, _), Some(listed), _) => {
+            let day = market.day.now.as_ref()?;
+            let is_news = is_whole || market.day.before.is_none_or(|before| before.phase != day.phase);
+            is_news.then(|| ("f", security_status(id, day, listed, version, day_ns)))
+        }
+        (Asked::Phases(id, _), Some(listed), _) => {
+            let day = market.day.now.as_ref()?;
+            let is_news = is_whole || market.day.before.is_none_or(|before| before.phase != day.phase);
+            is_news.then(|| ("h", session_status(id, day, listed, version)))
+        }
+        (Asked::Data(_) | Asked::Status(..) | Asked::Phases(..), None, _) => None,
+    }
+}
+
+/// The logon's time, for those who sign it.
+pub(crate) fn sent_ns(message: &Message) -> u64 {
+    message.time_ns(tags::SENDING_TIME).unwrap_or(0)
+}

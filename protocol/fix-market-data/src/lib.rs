@@ -1,0 +1,28 @@
+//! Market data by FIX (`docs/fix.md`): the venue's side of all connections that read it, between their bytes and what the venue releases.
+//!
+//! [`MarketDataServer`] takes bytes, time and [`Piece`]s: books, trades, figures of the day and blocks of batch markets, as they are
+//! released. It keeps one copy of each market that somebody reads, and says which ones it needs ([`Need`]).
+//!
+//! *Deliberately absent*: sockets and clocks; when a piece may be known (its host gives it released ones only); the FIX session itself
+//! (`walras_fix`); orders (`walras_fix_orders`).
+//!
+//! *Invariants*
+//! - After each message a client that applies it has the venue's book of that release, up to the depth that it asked for.
+//! - What a connection holds is bounded by [`limits`], whatever its client sends or does not read. One that reads slowly gets whole
+//!   books instead of changes; one that does not read is logged out, with the reason.
+//! - No bytes make it panic.
+//!
+//! *Start reading* at [`MarketDataServer`], then `market.rs`.
+#![deny(clippy::float_arithmetic)]
+
+mod connection;
+pub mod limits;
+mod market;
+mod piece;
+mod request;
+mod say;
+mod server;
+mod tags;
+
+pub use piece::{Auction, BatchPiece, BatchPrice, BookPiece, Day, Need, Piece};
+pub use server::{Charge, Ended, MarketDataServer, MarketDataSettings};

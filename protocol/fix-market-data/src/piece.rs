@@ -1,0 +1,108 @@
+//! What the venue releases, and what of it is needed here.
+
+use walras_market_data::{BookLevel, PublicTrade};
+use walras_types::{BatchMarketId, InstrumentId, PriceTicks, SizeLots, TimeNs, TradingPhase};
+
+/// A part of the venue's market data that somebody reads here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// An instrument's book.
+    Book(InstrumentId),
+    /// Its trades.
+    Trades(InstrumentId),
+    /// The figures of its day, and its phase.
+    Day(InstrumentId),
+    /// A batch market's blocks.
+    Batch(BatchMarketId),
+}
+
+/// Something that the venue has released.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// A book, or its levels that changed.
+    Book(BookPiece<'a>),
+    /// Trades.
+    Trades {
+        /// Where.
+        instrument: InstrumentId,
+        /// Whether these are the last ones, newest first, and not new ones, oldest first.
+        is_snapshot: bool,
+        /// The trades. Some of an update may be known.
+        trades: &'a [PublicTrade],
+    },
+    /// Figures of a day.
+    Day(Day),
+    /// Prices of a batch market's block.
+    Batch(BatchPiece<'a>),
+}
+
+/// A book, or its levels that changed.
+#[derive(Clone, Copy, Debug)]
+pub struct BookPiece<'a> {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// Whether all levels are here.
+    pub is_snapshot: bool,
+    /// The entry of the log after which the book looked so.
+    pub log_index: u64,
+    /// Bids; one that shows nothing is gone.
+    pub bids: &'a [BookLevel],
+    /// Asks, likewise.
+    pub asks: &'a [BookLevel],
+    /// What an auction would trade now.
+    pub auction: Option<Auction>,
+}
+
+/// What an auction would trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Auction {
+    /// At which price.
+    pub price: PriceTicks,
+    /// How much.
+    pub volume: SizeLots,
+    /// Bid (positive) or offered (negative) at the price beyond it, in lots.
+    pub imbalance_lots: i64,
+}
+
+/// An instrument's phase and the figures of its UTC day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Day {
+    /// Which instrument.
+    pub instrument: InstrumentId,
+    /// Its phase.
+    pub phase: TradingPhase,
+    /// Price of the last trade.
+    pub last: Option<PriceTicks>,
+    /// Price of the day's first trade.
+    pub open: Option<PriceTicks>,
+    /// Highest price.
+    pub high: Option<PriceTicks>,
+    /// Lowest price.
+    pub low: Option<PriceTicks>,
+    /// Traded, in lots.
+    pub volume: SizeLots,
+}
+
+/// The prices of a batch market's last block.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchPiece<'a> {
+    /// Which market.
+    pub market: BatchMarketId,
+    /// The block's number; 0 before the first one.
+    pub block: u64,
+    /// When it closed.
+    pub time: TimeNs,
+    /// Of each asset that has a price.
+    pub prices: &'a [BatchPrice],
+}
+
+/// The price of an asset in a block, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchPrice {
+    /// The asset's symbol.
+    pub asset: String,
+    /// Of one of it, in the market's first asset.
+    pub price: String,
+    /// How much of it was sold in the block.
+    pub volume: String,
+}

@@ -1,0 +1,401 @@
+//! Markets as messages.
+
+use walras_fix::{Body, Version};
+use walras_fix_orders::{Catalog, Listed};
+use walras_types::{PriceTicks, Side, SizeLots, TradeId, TradingPhase};
+
+use crate::market::{Action, Book, Market, action_of};
+use crate::piece::{Auction, Day};
+use crate::request::{Kind, Kinds, Wanted};
+use crate::tags;
+
+/// One entry of a W or an X.
+#[derive(Default)]
+struct Line {
+    action: Option<Action>,
+    kind: Kind,
+    id: Option<u64>,
+    price: Option<String>,
+    size: Option<String>,
+    time_ns: Option<u64>,
+    condition: Option<&'static str>,
+    orders: Option<u32>,
+    position: Option<usize>,
+    aggressor: Option<Side>,
+}
+
+/// Where a message goes, and of what it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Speaker<'a> {
+    pub(crate) version: Version,
+    pub(crate) wanted: &'a Wanted,
+    pub(crate) symbol: &'a str,
+}
+
+const fn side_kind(side: Side) -> Kind {
+    match side {
+        Side::Buy => Kind::Bid,
+        Side::Sell => Kind::Offer,
+    }
+}
+
+impl Speaker<'_> {
+    /// A whole market: MarketDataSnapshotFullRefresh(W). `after` is the last trade that the client has.
+    pub(crate) fn whole(&self, market: &Market, listed: &Listed, after: Option<TradeId>) -> Body {
+        let mut lines = Vec::new();
+        let (kinds, scale) = (self.wanted.kinds, &listed.scale);
+        for side in [Side::Buy, Side::Sell] {
+            if kinds.has(side_kind(side)) {
+                let levels = market.book.levels(self.wanted.depth, side);
+                lines.extend(levels.iter().zip(1..).map(|(level, position)| Line {
+                    kind: side_kind(side),
+                    price: Some(scale.price(level.price).to_string()),
+                    size: Some(scale.size(level.shown).to_string()),
+                    orders: Some(level.order_count),
+                    position: Some(position),
+                    ..Line::default()
+                }));
+            }
+        }
+        // Where it has the last one, that one again: a whole market has its last trade.
+        let after = after.filter(|after| Some(*after) != market.trades.last());
+        self.trades(market, listed, after, &mut lines);
+        if let Some(day) = &market.day.now {
+            lines.extend(day_values(day, listed).into_iter().filter_map(|(kind, price, size)| {
+                (kinds.has(kind) && (price.is_some() || size.is_some())).then(|| Line { kind, price, size, ..Line::default() })
+            }));
+        }
+        if let Some(auction) = market.book.auction {
+            lines.extend(
+                [Kind::Imbalance, Kind::Clearing]
+                    .into_iter()
+                    .filter(|kind| kinds.has(*kind))
+                    .map(|kind| auction_line(kind, Some(auction), listed)),
+            );
+        }
+        self.snapshot(market.book.update, &lines)
+    }
+
+    /// What the last update changed of a book: MarketDataIncrementalRefresh(X), if it did. `before` is the update that the client has.
+    pub(crate) fn book_changes(&self, book: &Book, listed: &Listed, before: u64) -> Option<Body> {
+        let (kinds, scale) = (self.wanted.kinds, &listed.scale);
+        let mut lines = Vec::new();
+        for entry in book.changes(self.wanted.depth).iter().filter(|entry| kinds.has(side_kind(entry.side))) {
+            let is_there = entry.action != Action::Delete;
+            lines.push(Line {
+                action: Some(entry.action),
+                kind: side_kind(entry.side),
+                price: Some(scale.price(entry.level.price).to_string()),
+                size: is_there.then(|| scale.size(entry.level.shown).to_string()),
+                orders: is_there.then_some(entry.level.order_count),
+                position: Some(entry.position),
+                ..Line::default()
+            });
+        }
+        if let Some(action) = action_of(book.auction_before.as_ref(), book.auction.as_ref()) {
+            for kind in [Kind::Imbalance, Kind::Clearing].into_iter().filter(|kind| kinds.has(*kind)) {
+                lines.push(Line { action: Some(action), ..auction_line(kind, book.auction, listed) });
+            }
+        }
+        self.changes((before, book.update), &lines)
+    }
+
+    /// Trades after the last one before.
+    pub(crate) fn new_trades(&self, market: &Market, listed: &Listed) -> Option<Body> {
+        let mut lines = Vec::new();
+        // Trade numbers begin with 1.
+        self.trades(market, listed, Some(market.trades.before.unwrap_or(TradeId(0))), &mut lines);
+        lines.iter_mut().for_each(|line| line.action = Some(Action::New));
+        self.changes((0, 0), &lines)
+    }
+
+    /// Figures of the day that changed.
+    pub(crate) fn day_changes(&self, market: &Market, listed: &Listed) -> Option<Body> {
+        let values = |day: &Option<Day>| day.as_ref().map(|day| day_values(day, listed)).unwrap_or_default();
+        let (before, now) = (values(&market.day.before), values(&market.day.now));
+        let mut lines = Vec::new();
+        for (was, is) in before.into_iter().zip(now) {
+            let value = |(_, price, size): &(Kind, Option<String>, Option<String>)| price.clone().or_else(|| size.clone());
+            let Some(action) = action_of(value(&was).as_ref(), value(&is).as_ref()) else { continue };
+            let (kind, price, size) = is;
+            if self.wanted.kinds.has(kind) {
+                lines.push(Line { action: Some(action), kind, price, size, ..Line::default() });
+            }
+        }
+        self.changes((0, 0), &lines)
+    }
+
+    fn trades(&self, market: &Market, listed: &Listed, after: Option<TradeId>, lines: &mut Vec<Line>) {
+        if !self.wanted.kinds.has(Kind::Trade) {
+            return;
+        }
+        lines.extend(market.trades.after(after).map(|trade| Line {
+            kind: Kind::Trade,
+            id: Some(trade.trade_id.0),
+            price: Some(listed.scale.price(trade.price).to_string()),
+            size: Some(listed.scale.size(trade.size).to_string()),
+            time_ns: Some(trade.time.0),
+            aggressor: trade.taker_side,
+            ..Line::default()
+        }));
+    }
+
+    /// An asset's price in the last block of a batch market.
+    fn block_lines(&self, market: &Market, asset: &str) -> Vec<Line> {
+        let Some(of) = market.block.prices.iter().find(|price| price.asset == asset) else { return Vec::new() };
+        let wanted = [Kind::Trade, Kind::Clearing].into_iter().filter(|kind| self.wanted.kinds.has(*kind));
+        let line = |kind| Line {
+            kind,
+            id: Some(market.block.number),
+            price: Some(of.price.clone()),
+            size: Some(of.volume.clone()),
+            time_ns: Some(market.block.time_ns),
+            ..Line::default()
+        };
+        wanted.map(line).collect()
+    }
+
+    /// The same as a W.
+    pub(crate) fn whole_block(&self, market: &Market, asset: &str) -> Body {
+        self.snapshot(market.block.number, &self.block_lines(market, asset))
+    }
+
+    /// The same as an X.
+    pub(crate) fn new_block(&self, market: &Market, asset: &str, before: u64) -> Option<Body> {
+        let mut lines = self.block_lines(market, asset);
+        lines.iter_mut().for_each(|line| line.action = Some(Action::New));
+        self.changes((before, market.block.number), &lines)
+    }
+
+    fn snapshot(&self, update: u64, lines: &[Line]) -> Body {
+        let mut body = Body::new();
+        body.text(tags::MD_REQ_ID, &self.wanted.id);
+        if self.wanted.has_numbers {
+            body.number(tags::UPDATE, update);
+        }
+        body.text(tags::SYMBOL, self.symbol).number(tags::NO_MD_ENTRIES, lines.len() as u64);
+        for line in lines {
+            body.text(tags::MD_ENTRY_TYPE, line.kind.code());
+            self.rest(line, &mut body);
+        }
+        body
+    }
+
+    fn changes(&self, (before, update): (u64, u64), lines: &[Line]) -> Option<Body> {
+        if lines.is_empty() {
+            return None;
+        }
+        let mut body = Body::new();
+        body.text(tags::MD_REQ_ID, &self.wanted.id);
+        if self.wanted.has_numbers && update > 0 {
+            body.number(tags::UPDATE, update).number(tags::UPDATE_BEFORE, before);
+        }
+        body.number(tags::NO_MD_ENTRIES, lines.len() as u64);
+        for line in lines {
+            let action = match line.action {
+                Some(Action::New) | None => "0",
+                Some(Action::Change) => "1",
+                Some(Action::Delete) => "2",
+            };
+            body.text(tags::MD_UPDATE_ACTION, action).text(tags::MD_ENTRY_TYPE, line.kind.code());
+            if let Some(id) = line.id {
+                body.number(tags::MD_ENTRY_ID, id);
+            }
+            body.text(tags::SYMBOL, self.symbol);
+            self.rest(line, &mut body);
+        }
+        Some(body)
+    }
+
+    /// In the order that the versions have.
+    fn rest(&self, line: &Line, body: &mut Body) {
+        if let Some(price) = &line.price {
+            body.text(tags::MD_ENTRY_PX, price);
+        }
+        if let Some(size) = &line.size {
+            body.text(tags::MD_ENTRY_SIZE, size);
+        }
+        if let Some(time_ns) = line.time_ns {
+            body.date_and_time((tags::MD_ENTRY_DATE, tags::MD_ENTRY_TIME), time_ns, self.version);
+        }
+        if let Some(condition) = line.condition {
+            body.text(tags::TRADE_CONDITION, condition);
+        }
+        if let Some(orders) = line.orders {
+            body.number(tags::NUMBER_OF_ORDERS, u64::from(orders));
+        }
+        if let Some(position) = line.position {
+            body.number(tags::MD_ENTRY_POSITION_NO, position as u64);
+        }
+        if let Some(side) = line.aggressor.filter(|_| self.version >= Version::Fix50Sp2) {
+            body.text(tags::AGGRESSOR_SIDE, if side == Side::Buy { "1" } else { "2" });
+        }
+    }
+}
+
+/// Of each kind a price, or a size.
+fn day_values(day: &Day, listed: &Listed) -> [(Kind, Option<String>, Option<String>); 4] {
+    let price = |price: Option<PriceTicks>| price.map(|price| listed.scale.price(price).to_string());
+    let volume = (day.volume != SizeLots::ZERO).then(|| listed.scale.size(day.volume).to_string());
+    [
+        (Kind::Open, price(day.open), None),
+        (Kind::High, price(day.high), None),
+        (Kind::Low, price(day.low), None),
+        (Kind::Volume, None, volume),
+    ]
+}
+
+/// What an auction would trade: its price and size, or what is wanted beyond it.
+fn auction_line(kind: Kind, auction: Option<Auction>, listed: &Listed) -> Line {
+    let Some(Auction { price, volume, imbalance_lots }) = auction else { return Line { kind, ..Line::default() } };
+    let is_imbalance = kind == Kind::Imbalance;
+    let beyond = SizeLots::new(imbalance_lots.unsigned_abs());
+    Line {
+        kind,
+        price: Some(listed.scale.price(price).to_string()),
+        size: Some(listed.scale.size(if is_imbalance { beyond } else { volume }).to_string()),
+        // More buyers, more sellers.
+        condition: (is_imbalance && imbalance_lots != 0).then_some(if imbalance_lots > 0 { "P" } else { "Q" }),
+        ..Line::default()
+    }
+}
+
+/// MarketDataRequestReject(Y).
+pub(crate) fn rejected(id: &str, reason: &str, text: &str) -> Body {
+    let mut body = Body::new();
+    body.text(tags::MD_REQ_ID, id).text(tags::MD_REQ_REJ_REASON, reason).text(tags::TEXT, text);
+    body
+}
+
+/// SecurityTradingStatus(326) of a phase.
+fn trading_status(phase: TradingPhase, version: Version) -> &'static str {
+    let is_old = version < Version::Fix44;
+    match phase {
+        TradingPhase::Continuous => "17",
+        TradingPhase::Halt => "2",
+        TradingPhase::Closed => "18",
+        // An opening delay.
+        TradingPhase::PreOpen | TradingPhase::OpeningAuction | TradingPhase::ClosingAuction if is_old => "1",
+        TradingPhase::PreOpen => "21",
+        TradingPhase::OpeningAuction => "22",
+        // Pre-cross.
+        TradingPhase::ClosingAuction if version >= Version::Fix50Sp2 => "24",
+        TradingPhase::ClosingAuction => "20",
+    }
+}
+
+/// TradingSessionSubID(625) of a phase: what part of the day it is.
+const fn part_of_day(phase: TradingPhase) -> &'static str {
+    match phase {
+        TradingPhase::PreOpen => "1",
+        TradingPhase::OpeningAuction => "2",
+        TradingPhase::Continuous => "3",
+        TradingPhase::ClosingAuction => "4",
+        TradingPhase::Closed => "5",
+        // Quiescent.
+        TradingPhase::Halt => "7",
+    }
+}
+
+/// The name of a phase, as other interfaces have it.
+const fn name(phase: TradingPhase) -> &'static str {
+    match phase {
+        TradingPhase::Closed => "closed",
+        TradingPhase::PreOpen => "pre-open",
+        TradingPhase::OpeningAuction => "opening auction",
+        TradingPhase::Continuous => "continuous",
+        TradingPhase::Halt => "halt",
+        TradingPhase::ClosingAuction => "closing auction",
+    }
+}
+
+/// SecurityStatus(f).
+pub(crate) fn security_status(id: &str, day: &Day, listed: &Listed, version: Version, now_ns: u64) -> Body {
+    let price = |price: PriceTicks| listed.scale.price(price).to_string();
+    let mut body = Body::new();
+    body.text(tags::SECURITY_STATUS_REQ_ID, id).text(tags::SYMBOL, listed.spec.symbol.as_str());
+    if version >= Version::Fix43 {
+        body.text(tags::TRADING_SESSION_SUB_ID, part_of_day(day.phase));
+    }
+    body.text(tags::SECURITY_TRADING_STATUS, trading_status(day.phase, version));
+    if let (Some(high), Some(low)) = (day.high, day.low) {
+        body.text(tags::HIGH_PX, &price(high)).text(tags::LOW_PX, &price(low));
+    }
+    if let Some(last) = day.last {
+        body.text(tags::LAST_PX, &price(last));
+    }
+    body.time(tags::TRANSACT_TIME, now_ns, version);
+    if version >= Version::Fix43 {
+        body.text(tags::TEXT, name(day.phase));
+    }
+    body
+}
+
+/// TradingSessionStatus(h): each instrument has phases of its own, and is a trading session of its own here.
+pub(crate) fn session_status(id: &str, day: &Day, listed: &Listed, version: Version) -> Body {
+    let mut body = Body::new();
+    body.text(tags::TRAD_SES_REQ_ID, id);
+    // 5.0 SP2 numbers sessions, and has the instrument besides: 1 is the day.
+    let is_numbered = version >= Version::Fix50Sp2;
+    body.text(tags::TRADING_SESSION_ID, if is_numbered { "1" } else { listed.spec.symbol.as_str() });
+    if version >= Version::Fix43 {
+        body.text(tags::TRADING_SESSION_SUB_ID, part_of_day(day.phase));
+    }
+    let status = match day.phase {
+        TradingPhase::Halt => "1",
+        TradingPhase::Continuous => "2",
+        TradingPhase::Closed => "3",
+        TradingPhase::PreOpen | TradingPhase::OpeningAuction => "4",
+        TradingPhase::ClosingAuction => "5",
+    };
+    body.text(tags::TRAD_SES_STATUS, status).text(tags::TEXT, name(day.phase));
+    if is_numbered {
+        body.text(tags::SYMBOL, listed.spec.symbol.as_str());
+    }
+    body
+}
+
+/// SecurityList(y), in as many messages as it needs.
+pub(crate) fn security_list(id: &str, result: &str, listed: &[&Listed], version: Version) -> Vec<Body> {
+    let (total, mut bodies) = (listed.len(), Vec::new());
+    let mut parts = listed.chunks(crate::limits::LISTED_PER_MESSAGE).peekable();
+    loop {
+        let part = parts.next().unwrap_or_default();
+        let is_last = parts.peek().is_none();
+        let mut body = Body::new();
+        body.text(tags::SECURITY_REQ_ID, id).text(tags::SECURITY_RESPONSE_ID, &format!("{id}-{}", bodies.len() + 1));
+        body.text(tags::SECURITY_REQUEST_RESULT, result);
+        if version >= Version::Fix44 {
+            body.number(tags::TOT_NO_RELATED_SYM, total as u64).flag(tags::LAST_FRAGMENT, is_last);
+        }
+        if !part.is_empty() {
+            body.number(tags::NO_RELATED_SYM, part.len() as u64);
+        }
+        for one in part {
+            let (tick, lot) = (one.scale.tick_size().to_string(), one.scale.lot_size().to_string());
+            body.text(tags::SYMBOL, one.spec.symbol.as_str());
+            if version >= Version::Fix50Sp2 {
+                body.text(tags::MIN_PRICE_INCREMENT, &tick);
+            }
+            body.text(tags::CURRENCY, one.currency.as_str());
+            if matches!(version, Version::Fix43 | Version::Fix44 | Version::Fix50) {
+                body.text(tags::ROUND_LOT, &lot).text(tags::MIN_TRADE_VOL, &lot);
+            }
+            body.text(tags::TEXT, &format!("tick {tick}, lot {lot}"));
+        }
+        bodies.push(body);
+        if is_last {
+            return bodies;
+        }
+    }
+}
+
+/// The instruments that a request names, all of them where it names none.
+pub(crate) fn asked<'c>(catalog: &'c Catalog, symbol: Option<&str>) -> Vec<&'c Listed> {
+    catalog.iter().filter(|listed| symbol.is_none_or(|symbol| listed.spec.symbol.as_str() == symbol)).collect()
+}
+
+/// For the checks of kinds.
+pub(crate) fn kinds_of(version: Version) -> Kinds {
+    Kind::ALL.into_iter().filter(|kind| kind.since() <= version).collect()
+}

@@ -1,0 +1,49 @@
+//! Tags of the messages of market data.
+
+pub(crate) const CURRENCY: i32 = 15;
+pub(crate) const LAST_PX: i32 = 31;
+pub(crate) const SENDING_TIME: i32 = 52;
+pub(crate) const SYMBOL: i32 = 55;
+pub(crate) const TEXT: i32 = 58;
+pub(crate) const TRANSACT_TIME: i32 = 60;
+pub(crate) const NO_RELATED_SYM: i32 = 146;
+pub(crate) const MD_REQ_ID: i32 = 262;
+pub(crate) const SUBSCRIPTION_REQUEST_TYPE: i32 = 263;
+pub(crate) const MARKET_DEPTH: i32 = 264;
+pub(crate) const MD_UPDATE_TYPE: i32 = 265;
+pub(crate) const AGGREGATED_BOOK: i32 = 266;
+pub(crate) const NO_MD_ENTRIES: i32 = 268;
+pub(crate) const MD_ENTRY_TYPE: i32 = 269;
+pub(crate) const MD_ENTRY_PX: i32 = 270;
+pub(crate) const MD_ENTRY_SIZE: i32 = 271;
+pub(crate) const MD_ENTRY_DATE: i32 = 272;
+pub(crate) const MD_ENTRY_TIME: i32 = 273;
+pub(crate) const TRADE_CONDITION: i32 = 277;
+pub(crate) const MD_ENTRY_ID: i32 = 278;
+pub(crate) const MD_UPDATE_ACTION: i32 = 279;
+pub(crate) const MD_REQ_REJ_REASON: i32 = 281;
+pub(crate) const MD_ENTRY_POSITION_NO: i32 = 290;
+pub(crate) const SECURITY_REQ_ID: i32 = 320;
+pub(crate) const SECURITY_RESPONSE_ID: i32 = 322;
+pub(crate) const SECURITY_STATUS_REQ_ID: i32 = 324;
+pub(crate) const SECURITY_TRADING_STATUS: i32 = 326;
+pub(crate) const HIGH_PX: i32 = 332;
+pub(crate) const LOW_PX: i32 = 333;
+pub(crate) const TRAD_SES_REQ_ID: i32 = 335;
+pub(crate) const TRADING_SESSION_ID: i32 = 336;
+pub(crate) const TRAD_SES_STATUS: i32 = 340;
+pub(crate) const NUMBER_OF_ORDERS: i32 = 346;
+pub(crate) const TOT_NO_RELATED_SYM: i32 = 393;
+pub(crate) const MD_IMPLICIT_DELETE: i32 = 547;
+pub(crate) const SECURITY_LIST_REQUEST_TYPE: i32 = 559;
+pub(crate) const SECURITY_REQUEST_RESULT: i32 = 560;
+pub(crate) const ROUND_LOT: i32 = 561;
+pub(crate) const MIN_TRADE_VOL: i32 = 562;
+pub(crate) const TRADING_SESSION_SUB_ID: i32 = 625;
+pub(crate) const LAST_FRAGMENT: i32 = 893;
+pub(crate) const MIN_PRICE_INCREMENT: i32 = 969;
+pub(crate) const AGGRESSOR_SIDE: i32 = 2446;
+/// Ours: which update the market's copy is of, the index of an entry of the venue's log.
+pub(crate) const UPDATE: i32 = 5083;
+/// Ours: the update before it. A client that has another one has missed something.
+pub(crate) const UPDATE_BEFORE: i32 = 5084;

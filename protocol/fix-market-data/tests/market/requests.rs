@@ -1,0 +1,252 @@
+//! Requests: what is answered, refused and ended.
+
+use walras_fix_market_data::limits::REQUESTS_MAX;
+use walras_random::Random;
+use walras_types::{Side, TradingPhase};
+
+use crate::world::{Client, Received, World, key, symbol};
+
+fn ready(version: &str) -> (World, Client) {
+    let mut world = World::new(2);
+    let mut client = world.connect(1, version);
+    let logon = world.hear(&mut client);
+    assert_eq!(logon[0].get(35), Some("A"), "{logon:?}");
+    (world, client)
+}
+
+fn one(world: &mut World, client: &mut Client, msg_type: &str, body: &str) -> Received {
+    world.send(client, msg_type, body);
+    let mut heard = world.hear(client);
+    assert_eq!(heard.len(), 1, "{msg_type} {body}: {heard:?}");
+    heard.remove(0)
+}
+
+#[test]
+fn a_request_that_asks_once_is_answered_once_and_leaves_nothing() {
+    let (mut world, mut client) = ready("FIX.4.4");
+    world.order(0, 1, Side::Buy, 100, 5);
+    let whole = one(&mut world, &mut client, "V", "262=a|263=0|264=1|267=2|269=0|269=1|146=1|55=BTC0/USD|");
+    assert_eq!((whole.get(35), whole.get(262), whole.get(55)), (Some("W"), Some("a"), Some("BTC0/USD")));
+    let entries = whole.entries();
+    assert_eq!(entries.len(), 1);
+    assert_eq!((entries[0][&270].as_str(), entries[0][&271].as_str(), entries[0][&346].as_str()), ("50.0", "0.005", "1"));
+    assert_eq!((world.needed(), world.server.counts()), (0, (1, 0)));
+    world.order(0, 2, Side::Buy, 101, 5);
+    world.publish(0, false);
+    assert!(world.hear(&mut client).is_empty());
+}
+
+#[test]
+fn every_kind_of_entry_is_there_where_its_version_has_it() {
+    let (mut world, mut client) = ready("FIX.5.0SP2");
+    let kinds = "267=9|269=0|269=1|269=2|269=4|269=7|269=8|269=A|269=B|269=Q|";
+    let first = one(&mut world, &mut client, "V", &format!("262=a|263=1|264=0|265=1|{kinds}146=1|55=BTC0/USD|"));
+    assert!(first.entries().is_empty(), "{first:?}");
+    world.order(0, 1, Side::Sell, 100, 5);
+    world.order(0, 2, Side::Buy, 100, 2);
+    world.publish(0, false);
+    let kinds: Vec<String> = world.hear(&mut client).iter().flat_map(Received::entries).map(|entry| entry[&269].clone()).collect();
+    assert_eq!(kinds, ["1", "2", "4", "7", "8", "B"]);
+    world.phase(0, TradingPhase::ClosingAuction);
+    world.order(0, 3, Side::Buy, 110, 7);
+    world.publish(0, false);
+    let heard = world.hear(&mut client);
+    let entries: Vec<_> = heard.iter().flat_map(Received::entries).collect();
+    let of = |kind: &str| entries.iter().find(|entry| entry[&269] == kind).unwrap_or_else(|| panic!("no {kind} in {heard:?}"));
+    assert_eq!((of("Q")[&279].as_str(), of("Q")[&271].as_str()), ("0", "0.003"));
+    assert_eq!((of("A")[&277].as_str(), of("A")[&271].as_str()), ("P", "0.004"));
+    // Older versions have fewer kinds, and say which.
+    let (mut world, mut client) = ready("FIX.4.2");
+    let rejected = one(&mut world, &mut client, "V", "262=a|263=1|264=0|265=1|267=1|269=6|146=1|55=BTC0/USD|");
+    assert_eq!((rejected.get(35), rejected.get(281)), (Some("Y"), Some("8")));
+    assert!(rejected.get(58).unwrap().contains("0, 1, 2, 4, 7, 8"), "{rejected:?}");
+}
+
+#[test]
+fn what_can_not_be_answered_is_refused_with_its_reason() {
+    let (mut world, mut client) = ready("FIX.4.4");
+    let good = "267=1|269=0|146=1|55=BTC0/USD|";
+    for (body, reason) in [
+        ("262=x|263=1|264=0|265=1|267=1|269=0|146=1|55=ETH/USD|".to_owned(), "0"),
+        (format!("262=x|263=1|264=5001|265=1|{good}"), "5"),
+        (format!("262=x|263=1|264=0|{good}"), "6"),
+        (format!("262=x|263=1|264=0|265=1|266=N|{good}"), "7"),
+        ("262=x|263=1|264=0|265=1|267=1|269=6|146=1|55=BTC0/USD|".to_owned(), "8"),
+        (format!("262=x|263=1|264=0|265=1|547=Y|{good}"), "C"),
+        (format!("262={}|263=1|264=0|265=1|{good}", "x".repeat(65)), "1"),
+    ] {
+        let rejected = one(&mut world, &mut client, "V", &body);
+        assert_eq!((rejected.get(35), rejected.get(281)), (Some("Y"), Some(reason)), "{body}: {rejected:?}");
+    }
+    let lasting = format!("262=x|263=1|264=0|265=1|{good}");
+    assert_eq!(one(&mut world, &mut client, "V", &lasting).get(35), Some("W"));
+    assert_eq!(one(&mut world, &mut client, "V", &lasting).get(281), Some("1"), "the id is taken");
+    world.send(&mut client, "V", &format!("262=x|263=2|264=0|{good}"));
+    assert!(world.hear(&mut client).is_empty());
+    assert_eq!(world.needed(), 0);
+    let unknown = one(&mut world, &mut client, "V", &format!("262=x|263=2|264=0|{good}"));
+    assert_eq!((unknown.get(35), unknown.get(380)), (Some("j"), Some("1")));
+    for at in 0..REQUESTS_MAX {
+        assert_eq!(one(&mut world, &mut client, "V", &format!("262={at}|263=1|264=0|265=1|{good}")).get(35), Some("W"));
+    }
+    let rejected = one(&mut world, &mut client, "V", &lasting);
+    assert_eq!((rejected.get(35), rejected.get(281)), (Some("Y"), Some("2")));
+    assert!(rejected.get(58).unwrap().contains("256"), "the limit is said: {rejected:?}");
+    assert_eq!(one(&mut world, &mut client, "D", "11=1|55=BTC0/USD|54=1|60=20260101-01:00:00|38=1|40=1|").get(35), Some("j"));
+    // The connection goes, and with it all that it read.
+    world.server.on_disconnected(1);
+    world.feed_new();
+    assert_eq!((world.needed(), world.server.counts()), (0, (0, 0)));
+}
+
+#[test]
+fn all_markets_include_those_to_come() {
+    let (mut world, mut client) = ready("FIX.4.4");
+    world.send(&mut client, "V", "262=all|263=1|264=1|265=1|267=2|269=0|269=1|146=1|55=*|");
+    let heard = world.hear(&mut client);
+    assert_eq!(heard.iter().map(|message| message.get(55).unwrap()).collect::<Vec<_>>(), [symbol(0), symbol(1)]);
+    world.list(2);
+    assert_eq!(world.hear(&mut client)[0].get(55), Some(symbol(2).as_str()));
+}
+
+#[test]
+fn a_batch_markets_prices_come_after_each_block() {
+    let (mut world, mut client) = ready("FIX.4.4");
+    world.has_batch_market();
+    let refused = one(&mut world, &mut client, "V", "262=b|263=1|264=1|265=1|267=1|269=2|146=1|55=BTC@other|");
+    assert_eq!((refused.get(35), refused.get(281)), (Some("Y"), Some("0")));
+    world.send(&mut client, "V", "262=b|263=1|264=1|265=1|267=1|269=2|146=2|55=BTC@main|55=ETH@main|5083=Y|");
+    assert!(world.hear(&mut client).is_empty(), "nothing is known yet");
+    world.block(0, &[]);
+    let first = world.hear(&mut client);
+    assert!(first.len() == 2 && first.iter().all(|message| message.get(35) == Some("W") && message.entries().is_empty()));
+    world.block(1, &[("BTC", "30000.5", "0.25"), ("USD", "1", "7500")]);
+    let heard = world.hear(&mut client);
+    assert_eq!(heard.len(), 1, "an asset that did not trade has no entry: {heard:?}");
+    let entry = &heard[0].entries()[0];
+    assert_eq!((heard[0].get(35), heard[0].get(5083), heard[0].get(5084)), (Some("X"), Some("1"), Some("0")));
+    let found = [269, 278, 55, 270, 271].map(|tag| entry[&tag].as_str());
+    assert_eq!(found, ["2", "1", "BTC@main", "30000.5", "0.25"]);
+    world.block(1, &[("BTC", "30000.5", "0.25")]);
+    assert!(world.hear(&mut client).is_empty(), "it is known");
+}
+
+#[test]
+fn securities_and_their_phases_are_told() {
+    for version in ["FIX.4.4", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        let list = one(&mut world, &mut client, "x", "320=l|559=4|");
+        assert_eq!((list.get(35), list.get(560), list.get(146)), (Some("y"), Some("0"), Some("2")));
+        assert!(list.get(58).unwrap().contains("tick 0.5, lot 0.001"), "{list:?}");
+        assert_eq!(one(&mut world, &mut client, "x", "320=l|559=0|55=ETH/USD|").get(560), Some("2"));
+        let status = one(&mut world, &mut client, "e", "324=s|55=BTC1/USD|263=1|");
+        assert_eq!((status.get(35), status.get(326), status.get(625)), (Some("f"), Some("17"), Some("3")));
+        world.send(&mut client, "g", "335=g|263=1|");
+        let phases = world.hear(&mut client);
+        assert_eq!(phases.iter().filter(|message| message.get(35) == Some("h") && message.get(340) == Some("2")).count(), 2);
+        world.phase(1, TradingPhase::Halt);
+        world.publish(1, false);
+        let heard = world.hear(&mut client);
+        let found: Vec<_> = heard.iter().map(|message| (message.get(35), message.get(326).or(message.get(340)))).collect();
+        assert_eq!(found, [(Some("f"), Some("2")), (Some("h"), Some("1"))]);
+        // What else happens that day is no news of the phase.
+        world.publish(1, false);
+        assert!(world.hear(&mut client).is_empty());
+        world.send(&mut client, "e", "324=s|55=BTC1/USD|263=2|");
+        world.send(&mut client, "g", "335=g|263=2|");
+        assert_eq!((world.hear(&mut client).len(), world.needed()), (0, 0));
+    }
+}
+
+#[test]
+fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
+    const VALUES: [&str; 16] =
+        ["0", "1", "2", "3", "A", "B", "Q", "N", "Y", "", "*", "BTC0/USD", "BTC1/USD", "BTC@main", "-1", "99999999999999999999"];
+    const TAGS: [i32; 18] = [262, 263, 264, 265, 266, 267, 269, 269, 146, 55, 55, 320, 559, 324, 335, 336, 547, 5083];
+    let mut random = Random::new(3);
+    let mut world = World::new(2);
+    world.has_batch_market();
+    for round in 0..60_u64 {
+        let version = ["FIX.4.2", "FIX.4.4", "FIX.5.0SP2"][usize::try_from(random.below(3)).unwrap()];
+        let mut client = world.connect(round, version);
+        world.hear(&mut client);
+        let mut draw = |from: usize| usize::try_from(random.below(from as u64)).unwrap();
+        for step in 0..60 {
+            let kind = ["V", "V", "V", "e", "g", "x", "c", "D"][draw(8)];
+            let body: String = if draw(3) == 0 {
+                (0..draw(12)).map(|_| format!("{}={}|", TAGS[draw(18)], VALUES[draw(16)])).collect()
+            } else {
+                // Nearly right.
+                let (id, lasting, symbol) = (draw(6), draw(3), VALUES[10 + draw(4)]);
+                let market = format!("264={}|265={}|267=2|269={}|269=2|146=1|55={symbol}|", draw(4), draw(2), VALUES[draw(7)]);
+                match kind {
+                    "V" => format!("262={id}|263={lasting}|{market}"),
+                    "e" => format!("324={id}|55={symbol}|263={lasting}|"),
+                    "g" => format!("335={id}|263={lasting}|"),
+                    _ => format!("320={id}|559={}|", draw(6)),
+                }
+            };
+            let mut bytes = client.message(world.now_ns, kind, &body);
+            if draw(40) == 0 {
+                let at = draw(bytes.len());
+                bytes[at] = bytes[at].wrapping_add(1);
+            }
+            world.send_bytes(&client, &bytes);
+            world.order(0, round * 1_000 + step, Side::Buy, 90 + i64::try_from(draw(9)).unwrap(), 1);
+            world.publish(u32::try_from(draw(2)).unwrap(), draw(9) == 0);
+            world.block(round * 1_000 + step, &[("BTC", "30000", "1")]);
+            if draw(30) == 0 {
+                world.lose_feeds();
+            }
+            if draw(2) == 0 {
+                world.server.consume(round, 1_000_000);
+            }
+        }
+        world.server.on_disconnected(round);
+        world.feed_new();
+        assert_eq!((world.needed(), world.server.counts()), (0, (0, 0)), "round {round}");
+    }
+}
+
+#[test]
+fn who_asks_too_often_is_refused_and_then_logged_out() {
+    let (mut world, mut client) = ready("FIX.4.4");
+    world.is_throttled = true;
+    let rejected = one(&mut world, &mut client, "V", "262=a|263=0|264=1|267=1|269=0|146=1|55=BTC0/USD|");
+    assert_eq!((rejected.get(35), rejected.get(281)), (Some("Y"), Some("2")));
+    for _ in 0..300 {
+        world.send(&mut client, "x", "320=l|559=4|");
+    }
+    assert_eq!(world.hear(&mut client).pop().unwrap().get(35), Some("5"));
+    assert!(world.server.is_over(1));
+}
+
+#[test]
+fn logons_without_a_key_or_with_old_numbers_are_refused() {
+    let mut world = World::new(1);
+    let token = key().to_token().to_string();
+    let (name, secret) = token.split_once('.').unwrap();
+    for (id, body, says) in [
+        (1, "98=0|108=30|141=Y|".to_owned(), "Username(553)"),
+        (2, format!("98=0|108=30|141=Y|553={name}|554=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA|"), "104"),
+        (3, format!("98=0|108=30|553={name}|554={secret}|"), "ResetSeqNumFlag"),
+    ] {
+        world.server.connect(id, walras_fix_orders::Secrecy::Private);
+        let mut client = Client::of(id, if id == 3 { 7 } else { 1 });
+        world.send(&mut client, "A", &body);
+        let last = world.hear(&mut client).pop().unwrap();
+        assert!(last.get(35) == Some("5") && last.get(58).unwrap().contains(says), "{id}: {last:?}");
+        assert!(world.server.is_over(id));
+    }
+    // What is none of FIX.
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 100_000], &b"8=FIX.4.4\x019=99999999\x01"[..]] {
+        world.server.connect(9, walras_fix_orders::Secrecy::Private);
+        let client = Client::of(9, 1);
+        world.send_bytes(&client, bytes);
+        world.now_ns += 11_000_000_000;
+        world.server.at(world.now_ns - crate::world::DAY_NS, world.now_ns);
+        world.server.on_timer();
+        assert!(world.server.is_over(9));
+        world.server.remove(9);
+    }
+}
