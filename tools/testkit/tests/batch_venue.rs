@@ -694,9 +694,7 @@ fn judge_venues(seeds: u64, step_units: impl Fn(&mut Choices<'_>) -> Option<NonZ
             engine
         });
         let (mut commands, next_fee) = (founding(&judge, intake), judge.account_fee);
-        if step_units.is_some() {
-            commands.insert(0, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
-        }
+        commands.insert(0, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
         let mut world = World {
             c: &mut c,
             judge,
