@@ -296,6 +296,8 @@ impl Batch {
             Move::SetKey(at) => {
                 let (account, key) = closed.new_keys[at];
                 accounts.keys.set(account, key);
+                // A key is hashed with its account's balances, which another block may have been since the account sent this.
+                ledger.mark(account);
                 moved.push(Moved::KeySet(account, key));
             }
         }
