@@ -10,7 +10,8 @@ use walras_types::{AccountId, Amount, AssetId, OfferName, PublicKey};
 use super::checking::Checked;
 use super::{Stage, Stepped};
 use crate::accounts::Accounts;
-use crate::batch::{Batch, ClosedBatch};
+use crate::batch::Batch;
+use crate::closed::ClosedBatch;
 use crate::effects::{Effect, Then};
 use crate::pools::PoolChange;
 
