@@ -46,7 +46,7 @@ use walras_peer_link::PathFaults;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog, Stop};
 use walras_sequencer::{Entry, decode_entry};
 use walras_types::{AccountId, Ordinal, RejectReason, SessionSeq};
-use walras_wait::until;
+use walras_wait::{until, until_ok};
 
 /// Longest that is waited for something that should come within a second or two; the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -329,7 +329,14 @@ fn stop_in_order(cluster: &mut Cluster, replicas: &[u64]) -> u64 {
         answer["log_index"].as_str().and_then(|text| text.parse::<u64>().ok()).unwrap()
     };
     let (end, _, all) = (enter(), enter(), enter());
-    until("all have applied all", || replicas.iter().all(|id| cluster.log_index(*id) >= all));
+    until_ok("all have applied all", || {
+        let late = replicas.iter().find(|id| cluster.log_index(**id) < all);
+        late.map_or(Ok(()), |id| {
+            let said = cluster.said(*id);
+            let from = said.char_indices().nth_back(1_500).map_or(0, |(at, _)| at);
+            Err(format!("replica {id} is at {} of {all}, led by {leader}, and said last: {}", cluster.log_index(*id), &said[from..]))
+        })
+    });
     for id in replicas {
         let replica = &mut cluster.local.replicas[*id as usize - 1];
         replica.signal(Signal::TERM).unwrap();
