@@ -62,6 +62,8 @@ const INSTRUMENT: InstrumentId = InstrumentId(0);
 /// Blocks before the first order that counts.
 const WARM_UP: usize = 2;
 const QUERIES_MAX: u64 = 10_000;
+/// As in the venue.
+const SEARCH_MAX: Duration = Duration::from_secs(2);
 
 /// What goes on beside the orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +224,7 @@ impl Run {
         let solver = Worker::start(move |job: SolveJob| {
             let SolveJob { market, place, ref offers, rules, quality, .. } = job;
             let batch = ClosedBatch { market, place, offers, rules, quality };
-            let proposal = batch.propose_with(&mut kept, last.as_deref(), Budget::queries(QUERIES_MAX)).ok();
+            let proposal = batch.propose_with(&mut kept, last.as_deref(), Budget::queries(QUERIES_MAX).within(SEARCH_MAX)).ok();
             last = proposal.as_ref().map(|proposal| proposal.prices.clone()).or_else(|| last.take());
             Solved { market, block: place.number, proposal: proposal.map(Box::new) }
         });

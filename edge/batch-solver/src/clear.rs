@@ -284,11 +284,20 @@ pub(crate) fn find_prices(
     let scale = Scale::new(settings.commission, settings.mu, margin);
     let mut search = Search { market, settings, scale, queries: 0, kept, times };
     let by_close_ups = lens.map(|lens| search.by_close_ups(lens, start.as_deref())).transpose()?;
-    let mut solution = match by_close_ups.flatten() {
-        Some(solution) => solution,
-        // With margins limits are others: the index that is kept is of those without.
-        None if margin == 0.0 => search.among_sells(start.as_deref())?,
-        None => search.among_all(&|_| None, start.as_deref())?,
+    let mut solution = match by_close_ups {
+        Some(Seen::Clears(solution)) => solution,
+        other => {
+            // With margins limits are others: the index that is kept is of those without.
+            let among_all = if margin == 0.0 {
+                search.among_sells(start.as_deref())?
+            } else {
+                search.among_all(&|_| None, start.as_deref())?
+            };
+            match (among_all, other) {
+                (Some(solution), _) | (None, Some(Seen::Blurred(solution))) => solution,
+                (None, _) => search.unpriced(),
+            }
+        }
     };
     let is_unpriced =
         |prices: &[Option<f64>], pair: Pair| prices[pair.sell.index()].is_none() || prices[pair.buy.index()].is_none();
@@ -305,7 +314,8 @@ pub(crate) fn find_prices(
             };
             let from = floats(&prices);
             let is_first = needed.iter().any(|&pair| is_unpriced(&prices, pair));
-            let next = search.among_all(&rate, if is_first { start.as_deref() } else { Some(&from) })?;
+            let from = if is_first { start.as_deref() } else { Some(&from[..]) };
+            let Some(next) = search.among_all(&rate, from)? else { break };
             let is_still = needed.iter().all(|&pair| {
                 let ratio = |prices: &[Option<f64>]| Some(prices[pair.sell.index()]? / prices[pair.buy.index()]?);
                 match (ratio(&prices), ratio(&next.prices)) {
@@ -334,40 +344,58 @@ struct Search<'a> {
     times: &'a mut Times,
 }
 
+/// What close-ups show.
+enum Seen {
+    /// Prices that clear the market.
+    Clears(Solution),
+    /// Prices that are not good, or at which offers were not looked at one by one: better than none.
+    Blurred(Solution),
+}
+
 impl Search<'_> {
-    /// From all sell offers and pools.
-    fn among_sells(&mut self, start: Option<&[f64]>) -> Result<Solution, IndexError> {
-        let (market, divisor) = (self.market, self.scale.kept);
-        let index = timed(&mut self.times.index, || self.kept.of(market, divisor))?;
-        let budget = self.settings.budget;
+    /// From all sell offers and pools; `None` when it is over before they are indexed.
+    fn among_sells(&mut self, start: Option<&[f64]>) -> Result<Option<Solution>, IndexError> {
+        let (market, divisor, budget) = (self.market, self.scale.kept, self.settings.budget);
+        let index = timed(&mut self.times.index, || self.kept.of(market, divisor, &is_late(market, budget)))?;
+        let Some(index) = index else { return Ok(None) };
         let problem = Problem { index, start, accuracy: self.scale.accuracy, budget, feasible: None };
-        Ok(solve(self.settings.solver, problem, &mut self.queries, self.times))
+        Ok(Some(solve(self.settings.solver, problem, &mut self.queries, self.times)))
     }
 
-    /// From all sell offers and pools, and from buy offers as far as they have a rate.
-    fn among_all(&mut self, buy_rate: index::BuyRate<'_>, start: Option<&[f64]>) -> Result<Solution, IndexError> {
+    /// From all sell offers and pools, and from buy offers as far as they have a rate; `None` when it is over before they are indexed.
+    fn among_all(&mut self, buy_rate: index::BuyRate<'_>, start: Option<&[f64]>) -> Result<Option<Solution>, IndexError> {
         let (market, kept) = (self.market, self.scale.kept);
-        let index = timed(&mut self.times.index, || index::index_with_buys(market, kept, buy_rate))?;
-        Ok(self.in_index(&index, start, u64::MAX))
+        let is_late = is_late(market, self.settings.budget);
+        let index = timed(&mut self.times.index, || index::index_with_buys(market, kept, buy_rate, &is_late))?;
+        Ok(index.map(|index| self.in_index(&index, start, u64::MAX)))
     }
 
-    /// From close-ups: `None` where none has the offers around the prices that were found in it, or these are not good.
-    fn by_close_ups(&mut self, lens: Lens, start: Option<&[f64]>) -> Result<Option<Solution>, IndexError> {
+    /// Prices of nothing.
+    fn unpriced(&self) -> Solution {
+        let prices = vec![None; self.market.asset_count()];
+        Solution { prices, outcome: Outcome::Approximate, queries: self.queries, worst_excess: 1.0, blocks: 0 }
+    }
+
+    /// From close-ups, until one has the offers around the prices that were found in it.
+    fn by_close_ups(&mut self, lens: Lens, start: Option<&[f64]>) -> Result<Seen, IndexError> {
         let (market, Scale { kept, accuracy }) = (self.market, self.scale);
         let window = Window::of_mu(accuracy.mu);
         let mut around: Option<Vec<f64>> = start.map(<[f64]>::to_vec);
+        let mut blurred = None;
         for _ in 0..CLOSE_UPS_MAX {
-            if self.settings.budget.is_over() {
+            if blurred.is_some() && self.settings.budget.is_over() {
                 break;
             }
             let close_up = timed(&mut self.times.index, || CloseUp::taken(market, kept, around.as_deref(), window, lens))?;
             let solution = self.in_index(&close_up.index, around.as_deref(), CLOSE_UP_QUERIES_MAX);
             if close_up.is_sharp_at(&solution.prices, window) {
-                return Ok((solution.outcome < Outcome::Approximate).then_some(solution));
+                let is_good = solution.outcome < Outcome::Approximate;
+                return Ok(if is_good { Seen::Clears(solution) } else { Seen::Blurred(solution) });
             }
             around = Some(floats(&solution.prices));
+            blurred = Some(solution);
         }
-        Ok(None)
+        Ok(Seen::Blurred(blurred.expect("one close-up is taken in any case")))
     }
 
     fn in_index(&mut self, index: &DemandIndex, start: Option<&[f64]>, queries_max: u64) -> Solution {
@@ -376,6 +404,13 @@ impl Search<'_> {
         let problem = Problem { index, start, accuracy: self.scale.accuracy, budget, feasible: None };
         solve(self.settings.solver, problem, &mut self.queries, self.times)
     }
+}
+
+/// Says when an index of all offers is no longer worth making. One of a small market is: it takes a few milliseconds, and without it there are
+/// no prices at all.
+fn is_late<'a>(market: &BatchMarket, budget: Budget<'a>) -> impl Fn() -> bool + use<'a> {
+    let is_large = Lens::is_for(market);
+    move || is_large && budget.is_over()
 }
 
 /// Solves a problem whose budget counts what was spent before.

@@ -44,21 +44,30 @@ impl Scale {
 /// # Errors
 /// [`IndexError::TooMany`], when a pair has more than 2^28 offers or all have more than about 2^32.
 pub fn demand_index(market: &BatchMarket, commission: Commission) -> Result<DemandIndex, IndexError> {
-    index_with_buys(market, kept(commission), &|_| None)
+    Ok(index_with_buys(market, kept(commission), &|_| None, &|| false)?.expect("there is time"))
 }
 
 /// What buy offers of a pair count for: nothing, or as if they sold at this rate what they ask for.
 pub(crate) type BuyRate<'a> = &'a dyn Fn(Pair) -> Option<f64>;
 
-pub(crate) fn index_with_buys(market: &BatchMarket, kept: f64, buy_rate: BuyRate<'_>) -> Result<DemandIndex, IndexError> {
+/// `None` when it is over before all offers are indexed.
+pub(crate) fn index_with_buys(
+    market: &BatchMarket,
+    kept: f64,
+    buy_rate: BuyRate<'_>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<DemandIndex>, IndexError> {
     let mut index = without_offers(market, kept)?;
     index.reserve(market.books().len(), market.books().iter().map(|book| book.sells().as_slice().len()).sum());
     let mut levels = Vec::new();
     for book in market.books() {
+        if is_over() {
+            return Ok(None);
+        }
         collect(book, kept, buy_rate(book.pair()), &mut levels);
         index.push_book(book.pair().sell.index(), book.pair().buy.index(), &levels)?;
     }
-    Ok(index)
+    Ok(Some(index))
 }
 
 /// An index of the pools alone.

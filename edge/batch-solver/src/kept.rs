@@ -32,29 +32,43 @@ struct Kept {
 const COMING_SHARE: usize = 8;
 
 impl KeptIndex {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_none()
+    }
+
     /// The index of this market, limits divided by this share. O(offers of the pairs that changed + pairs), if the last one was of the
-    /// same share and most pairs are still there; else O(offers).
+    /// same share and most pairs are still there; else O(offers). `None` when it is over before: nothing is kept then.
     ///
     /// # Errors
     /// As [`index::demand_index`]; nothing is kept then.
-    pub(crate) fn of(&mut self, market: &BatchMarket, divisor: f64) -> Result<&DemandIndex, IndexError> {
-        let kept = match self.kept.take().filter(|kept| kept.can_become(market, divisor)) {
+    pub(crate) fn of(
+        &mut self,
+        market: &BatchMarket,
+        divisor: f64,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<&DemandIndex>, IndexError> {
+        let (kept, is_complete) = match self.kept.take().filter(|kept| kept.can_become(market, divisor)) {
             Some(mut kept) => {
-                kept.follow(market)?;
-                kept
+                let is_complete = kept.follow(market, is_over)?;
+                (kept, is_complete)
             }
-            None => Kept::new(market, divisor)?,
+            None => {
+                let mut kept = Kept::new(market, divisor)?;
+                let is_complete = kept.follow_books(market, is_over)?;
+                (kept, is_complete)
+            }
         };
-        Ok(&self.kept.insert(kept).index)
+        Ok(is_complete.then(|| &self.kept.insert(kept).index))
     }
 }
 
 impl Kept {
+    /// Without offers.
     fn new(market: &BatchMarket, divisor: f64) -> Result<Self, IndexError> {
         let mut kept = Self { divisor, index: index::without_offers(market, divisor)?, books: Vec::new() };
         let levels: usize = market.books().iter().map(|book| book.sells().as_slice().len()).sum();
         kept.index.reserve(market.books().len(), levels + levels / 8);
-        kept.follow_books(market)?;
         Ok(kept)
     }
 
@@ -71,12 +85,14 @@ impl Kept {
         }
     }
 
-    fn follow(&mut self, market: &BatchMarket) -> Result<(), IndexError> {
+    fn follow(&mut self, market: &BatchMarket, is_over: &dyn Fn() -> bool) -> Result<bool, IndexError> {
         self.index.set_pools(index::pools_of(market, self.divisor))?;
-        self.follow_books(market)
+        self.follow_books(market, is_over)
     }
 
-    fn follow_books(&mut self, market: &BatchMarket) -> Result<(), IndexError> {
+    /// Says whether all books were gone through before it was over.
+    fn follow_books(&mut self, market: &BatchMarket, is_over: &dyn Fn() -> bool) -> Result<bool, IndexError> {
+        let mut is_complete = true;
         let (index, mut levels, mut result) = (&mut self.index, Vec::new(), Ok(()));
         let mut set = |pair: Pair, levels: &[(f64, f64)]| {
             if result.is_ok() {
@@ -86,13 +102,17 @@ impl Kept {
         merge(&self.books, market.books(), |step| match step {
             Step::Both(weak, book) if std::ptr::eq(weak.as_ptr(), Arc::as_ptr(book)) => {}
             Step::Both(_, book) | Step::New(book) => {
+                is_complete = is_complete && !is_over();
+                if !is_complete {
+                    return;
+                }
                 index::collect(book, self.divisor, None, &mut levels);
                 set(book.pair(), &levels);
             }
             Step::Gone(pair) => set(pair, &[]),
         });
         self.books = market.books().iter().map(|book| (book.pair(), Arc::downgrade(book))).collect();
-        result
+        result.map(|()| is_complete)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::block::{Block, Demand};
 use crate::bounds;
@@ -20,6 +20,9 @@ mod portfolio;
 mod start;
 mod tatonnement;
 mod two_assets;
+mod unknowns;
+
+use unknowns::UNKNOWNS_MAX;
 
 pub use portfolio::{Newton, Portfolio};
 pub use tatonnement::Tatonnement;
@@ -103,6 +106,12 @@ impl Budget<'_> {
     /// That many queries, no deadline.
     pub fn queries(queries: u64) -> Self {
         Self { queries, deadline: None, cancel: None }
+    }
+
+    /// The same, and no longer than this from now on.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        Self { deadline: Some(Deadline::At(Instant::now() + time)), ..self }
     }
 
     /// Whether nothing is left.
@@ -190,6 +199,8 @@ struct Task<'a, 'i> {
     accuracy: Accuracy,
     budget: Budget<'a>,
     feasible: Option<Feasible<'a>>,
+    /// What the interior-point method may have, at most.
+    unknowns_max: usize,
     /// Queries so far.
     queries: u64,
     answer: Demand,
@@ -223,7 +234,7 @@ impl<'a, 'i> Task<'a, 'i> {
     fn new(block: &'a Block<'i>, start: Option<Vec<f64>>, problem: &Problem<'a>) -> Self {
         let Problem { accuracy, budget, feasible, .. } = *problem;
         let answer = Demand::with_layout(block.asset_count(), &block.layout);
-        Self { block, start, accuracy: accuracy.within_reach(), budget, feasible, queries: 0, answer }
+        Self { block, start, accuracy: accuracy.within_reach(), budget, feasible, unknowns_max: UNKNOWNS_MAX, queries: 0, answer }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The state, and the two ways of applying a block to it.
 
 use std::num::NonZero;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use walras_batch::{Accounts, Batch, BatchSettings, BlockPlace, Cleared, Closed, Intake, ProposedClearing, threads_worth};
 use walras_batch_solver::{Budget, ClosedBatch, KeptIndex};
@@ -77,6 +77,8 @@ pub fn rules() -> Rules {
 
 /// As in the venue.
 const QUERIES_MAX: u64 = 10_000;
+/// A venue gives up after two seconds. What takes longer than that is to be seen in the times, but nothing takes for ever.
+const SEARCH_MAX: Duration = Duration::from_secs(30);
 
 impl Venue {
     /// Every account of the model with a key and so much of every asset; batches are filtered.
@@ -128,7 +130,8 @@ impl Venue {
         let place = BlockPlace { number: batch.number(), parent: *batch.parent(), batch_hash: closed.batch_hash };
         let (market, offers) = (batch.settings().market, batch.market());
         let closed_batch = ClosedBatch { market, place, offers, rules: rules(), quality: QualityMax::USUAL };
-        let found = timed(&mut times.solve_ms, || closed_batch.propose_with(index, start, Budget::queries(QUERIES_MAX)))?;
+        let budget = Budget::queries(QUERIES_MAX).within(SEARCH_MAX);
+        let found = timed(&mut times.solve_ms, || closed_batch.propose_with(index, start, budget))?;
         let mut block = ProposedClearing::from(&found);
         let cleared = timed(&mut times.clear_ms, || {
             let threads = batch.threads_worth_clearing(*threads);

@@ -1,10 +1,12 @@
 //! Close-ups against all offers, in and out of chains of blocks.
 
 use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use walras_clearing::{AssetIndex, Offer, SellChange};
 use walras_price_solver::Demand;
+use walras_price_solver::solve::Deadline;
 use walras_price_solver::synthetic::{self, MadeBatch, Model, Shape, Variant};
 
 use walras_trade_amounts::propose;
@@ -111,5 +113,31 @@ fn close_ups_clear_what_all_offers_clear() {
             last = Some(close.prices);
         }
         assert!(by_close_up >= 5, "{lens:?}: {by_close_up} of 6 blocks were priced from close-ups");
+    }
+}
+
+/// An index of all offers takes long where very many stand: it is not begun, or not finished, after the deadline.
+#[test]
+fn no_deadline_waits_for_an_index_of_all_offers() {
+    let model = Model { asset_count: 5, offer_count: 110_000, variant: Variant::Default, shape: Shape::Cycles };
+    let market = market_of(5, &MadeBatch::new(model, 3).offers);
+    assert!(Lens::is_for(&market));
+    // One query leads nowhere, so without a deadline all offers are looked at.
+    let cramped = Settings { budget: Budget::queries(1), ..settings() };
+    let mut kept = KeptIndex::default();
+    clear_with(&mut kept, &market, &cramped).unwrap();
+    assert!(!kept.is_empty());
+    for sight in [Sight::CloseUps, Sight::AllOffers] {
+        // The clock strikes at once, or while books are indexed.
+        for strikes_at in [0, 10] {
+            let looks = AtomicU64::new(0);
+            let ask = || looks.fetch_add(1, Ordering::Relaxed) >= strikes_at;
+            let budget = Budget { deadline: Some(Deadline::When(&ask)), ..Budget::queries(1) };
+            let mut kept = KeptIndex::default();
+            let cleared = clear_with(&mut kept, &market, &Settings { sight, budget, ..settings() }).unwrap();
+            assert!(kept.is_empty(), "{sight:?}, {strikes_at}");
+            let is_priced = cleared.proposal.prices.iter().all(Option::is_some);
+            assert_eq!(is_priced, sight == Sight::CloseUps, "the last close-up has prices, and of no index come none");
+        }
     }
 }

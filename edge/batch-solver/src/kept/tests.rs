@@ -103,7 +103,7 @@ proptest! {
         for (number, step) in steps.iter().enumerate() {
             apply(&mut market, step, &mut made, &mut keeps);
             let anew = index::demand_index(&market, settings.commission).unwrap();
-            let index = kept.of(&market, divisor).unwrap();
+            let index = kept.of(&market, divisor, &|| false).unwrap().unwrap();
             prop_assert!(index.has_same_books(&anew), "after step {}", number);
             let (mut found, mut expected) = (Demand::default(), Demand::default());
             let prices: Vec<f64> = (0..ASSETS).map(|asset| 1.0 + f64::from(asset) / 100.0).collect();
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(again, clear(&market, &settings).unwrap().proposal);
         for market in &keeps {
             let anew = index::demand_index(market, settings.commission).unwrap();
-            prop_assert!(kept.of(market, divisor).unwrap().has_same_books(&anew));
+            prop_assert!(kept.of(market, divisor, &|| false).unwrap().unwrap().has_same_books(&anew));
         }
     }
 }
@@ -131,12 +131,12 @@ fn an_index_that_changes_for_long_stays_as_large_as_its_market() {
     for round in 0..200 {
         let grow = Step::Add(vec![(0, 1, 95, 5)], if round % 2 == 0 { 120 } else { 1 });
         apply(&mut market, &grow, &mut made, &mut Vec::new());
-        kept.of(&market, 1.0).unwrap();
+        kept.of(&market, 1.0, &|| false).unwrap().unwrap();
         if round % 2 == 1 {
             apply(&mut market, &Step::Remove(1), &mut made, &mut Vec::new());
             apply(&mut market, &Step::Add(vec![(0, 1, 95, 5)], 1), &mut made, &mut Vec::new());
         }
-        kept.of(&market, 1.0).unwrap();
+        kept.of(&market, 1.0, &|| false).unwrap().unwrap();
     }
-    assert!(!kept.of(&market, 1.0).unwrap().is_mostly_unused());
+    assert!(!kept.of(&market, 1.0, &|| false).unwrap().unwrap().is_mostly_unused());
 }

@@ -19,6 +19,7 @@
 //! `tau` over its distance, floods the market until `tau` is a millionth of what all others need, and the path bends around it.
 
 use super::markov::{SILENT, Stopped};
+use super::unknowns::{Unknown, Unknowns};
 use super::{Accuracy, Found, Outcome, Task, markov};
 use crate::block::{Block, Demand};
 use crate::node;
@@ -39,7 +40,7 @@ const CRAWL: f64 = 0.05;
 /// after many small batches barely touches; there assets that nobody sells are short of all that is wanted until the path's last
 /// steps, and no trial looks better than the one before.
 const FEW_OFFERS: usize = 30_000;
-/// Of more, after so many trials in a row without a better one, the offers left out are to blame.
+/// Of more, if they are not put together, after so many trials in a row without a better one, the offers left out are to blame.
 const FUTILE_MAX: u32 = 6;
 /// Of more, offers are taken for decided after steps of at least this share, when farther away than so many last steps and so many
 /// gaps.
@@ -105,13 +106,22 @@ pub(super) struct Interior<'a, 'i> {
     barrier: f64,
     tau_max: f64,
     value_middle: f64,
+    /// Offers that have a limit; those of them that are unknowns, alone or in lumps.
     priced_offer_count: usize,
+    offer_count: usize,
+    is_lumped: bool,
 }
 
 impl<'a, 'i> Interior<'a, 'i> {
-    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the ramp as unknowns; those beyond do what
-    /// they do.
-    pub(super) fn new(block: &'a Block<'i>, accuracy: Accuracy, prices: &[f64], reach: f64, tau: f64) -> Self {
+    /// Starts at prices, with the offers whose limit is within a factor `e^reach` of the ramp as unknowns, put together where they are
+    /// more than `unknowns_max`; those beyond do what they do.
+    pub(super) fn new(
+        block: &'a Block<'i>,
+        accuracy: Accuracy,
+        prices: &[f64],
+        (reach, tau): (f64, f64),
+        unknowns_max: usize,
+    ) -> Self {
         let n = prices.len();
         let x = prices.iter().map(|price| price.ln()).collect();
         let (near, books) = (Near::default(), Vec::with_capacity(block.books.len()));
@@ -128,25 +138,30 @@ impl<'a, 'i> Interior<'a, 'i> {
             tau_max: tau,
             value_middle: 1.0,
             priced_offer_count: 0,
+            offer_count: 0,
+            is_lumped: false,
         };
         let factor = reach.min(REACH_MAX).exp();
-        for book in &block.books {
-            let (sell, buy) = (book.sell as usize, book.buy as usize);
-            let rate = prices[sell] / prices[buy];
+        let near = block.books.iter().map(|book| {
+            let rate = prices[book.sell as usize] / prices[book.buy as usize];
             // A limit of zero has no logarithm: market orders are never near the money.
             let market_orders = block.index.rank(book, 0.0);
             this.priced_offer_count += book.offer_count as usize - market_orders;
             let low = block.index.rank(book, rate * (1.0 - accuracy.mu) / factor).max(market_orders);
-            let high = block.index.rank(book, (rate * factor).min(f64::MAX)).max(low);
-            let first = this.near.amount.len();
-            let log_rate = rate.ln();
-            for (limit, amount) in block.index.levels(book, low..high) {
+            (low, block.index.rank(book, (rate * factor).min(f64::MAX)).max(low), rate)
+        });
+        let unknowns = Unknowns::new(block, accuracy.mu, near.collect(), unknowns_max);
+        (this.offer_count, this.is_lumped) = (unknowns.offer_count(), unknowns.is_lumped());
+        for (number, book) in block.books.iter().enumerate() {
+            let (sell, buy) = (book.sell as usize, book.buy as usize);
+            let (low, log_rate, first) = (unknowns.low(number), (prices[sell] / prices[buy]).ln(), this.near.amount.len());
+            unknowns.of_book(number, |Unknown { limit, amount }| {
                 let log_limit = limit.ln();
                 this.near.log_limit.push(log_limit);
                 this.near.surplus.push(log_rate - log_limit);
                 this.near.amount.push(amount);
                 this.near.value.push(prices[sell] * amount);
-            }
+            });
             let full = block.index.sums_at(book, low)[0];
             this.books.push(NearBook { sell, buy, full, first, end: this.near.amount.len() });
         }
@@ -164,9 +179,14 @@ impl<'a, 'i> Interior<'a, 'i> {
         this
     }
 
-    /// Whether every offer that has a limit is an unknown.
+    /// Whether every offer that has a limit is an unknown, or in one.
     pub(super) fn holds_all_offers(&self) -> bool {
-        self.near.y.len() == self.priced_offer_count
+        self.offer_count == self.priced_offer_count
+    }
+
+    #[cfg(test)]
+    pub(super) fn unknown_count(&self) -> usize {
+        self.near.y.len()
     }
 
     /// Follows the path until the prices clear the market, or as far as it leads. With `may_settle`, offers that prices move away
@@ -203,7 +223,7 @@ impl<'a, 'i> Interior<'a, 'i> {
                 let done = best.as_ref().is_some_and(|best| best.outcome < Outcome::Approximate);
                 if done
                     || (self.barrier <= TAU_MIN * self.value_middle && alpha > 0.9)
-                    || (futile >= FUTILE_MAX && self.near.y.len() > FEW_OFFERS && !self.holds_all_offers())
+                    || (futile >= FUTILE_MAX && self.near.y.len() > FEW_OFFERS && !self.holds_all_offers() && !self.is_lumped)
                 {
                     break;
                 }
@@ -272,6 +292,8 @@ impl<'a, 'i> Interior<'a, 'i> {
             }
             (book.first, book.end) = (first, kept);
         }
+        // What is decided is no unknown any more.
+        self.offer_count -= self.near.y.len() - kept;
         self.near.truncate(kept);
     }
 

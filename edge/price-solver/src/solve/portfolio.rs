@@ -1,6 +1,6 @@
 //! The default: structure first, then the cheapest method that will do, then the next.
 
-use super::capped::capped;
+use super::capped::{self, capped};
 use super::interior::Interior;
 use super::newton::Continuation;
 use super::{
@@ -142,10 +142,14 @@ fn from_start(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, is_last: bo
     let mut newton = Continuation::new(task.block, prices, width);
     newton.run(task);
     let mut best = newton.best(task);
+    if is_enough(&best, task) {
+        return best;
+    }
     let mut around = best.prices.clone();
+    let largest = capped::largest_offers(task.block, &|| task.budget.is_over());
     for times in CUTS_FIRST {
         if !is_enough(&best, task) {
-            best = with_cut(task, best, &mut around, times);
+            best = with_cut(task, best, &mut around, (times, &largest));
         }
     }
     if !is_enough(&best, task) && (newton.has_solved() || is_last) {
@@ -153,7 +157,7 @@ fn from_start(task: &mut Task<'_, '_>, prices: Vec<f64>, width: f64, is_last: bo
     }
     for times in CUTS_LAST {
         if !is_enough(&best, task) {
-            best = with_cut(task, best, &mut around, times);
+            best = with_cut(task, best, &mut around, (times, &largest));
         }
     }
     best
@@ -168,7 +172,8 @@ fn by_interior(task: &mut Task<'_, '_>, newton: &Continuation) -> Found {
     let width = newton.solved_width();
     let mut best: Option<Found> = None;
     for widening in WIDENINGS {
-        let mut interior = Interior::new(task.block, task.accuracy, newton.solved_prices(), widening * width, 0.1 * width);
+        let mut interior =
+            Interior::new(task.block, task.accuracy, newton.solved_prices(), (widening * width, 0.1 * width), task.unknowns_max);
         let holds_all_offers = interior.holds_all_offers();
         let found = interior.run(task, true);
         let found = match best.take() {
@@ -185,8 +190,8 @@ fn by_interior(task: &mut Task<'_, '_>, newton: &Continuation) -> Found {
 
 /// Searches with offers cut to so many times their counterparts, at the prices `around`, which become those found. The better of
 /// that and of what there is.
-fn with_cut(task: &mut Task<'_, '_>, best: Found, around: &mut Vec<f64>, times: f64) -> Found {
-    let Some(index) = capped(task.block, around, times) else { return best };
+fn with_cut(task: &mut Task<'_, '_>, best: Found, around: &mut Vec<f64>, (times, largest): (f64, &[f64])) -> Found {
+    let Some(index) = capped(task.block, around, times, largest, &|| task.budget.is_over()) else { return best };
     let structure = Structure::whole_until(&index, &|| task.budget.is_over());
     let block = &structure.blocks[0];
     let queries = task.budget.queries.saturating_sub(task.queries);
@@ -217,6 +222,7 @@ fn with_cut(task: &mut Task<'_, '_>, best: Found, around: &mut Vec<f64>, times: 
 mod tests {
     use super::*;
     use crate::demand::DemandIndex;
+    use crate::random::Random;
     use crate::solve::Accuracy;
     use crate::synthetic::{MadeBatch, Model, Offer, Shape, Variant};
 
@@ -254,11 +260,49 @@ mod tests {
             }
             stalls += 1;
             let width = newton.solved_width();
-            let mut interior = Interior::new(block, accuracy, newton.solved_prices(), 24.0 * width, 0.1 * width);
+            let mut interior =
+                Interior::new(block, accuracy, newton.solved_prices(), (24.0 * width, 0.1 * width), task.unknowns_max);
             assert!(!interior.holds_all_offers(), "{seed}");
             let found = interior.run(&mut task, true);
             assert!(found.outcome < Outcome::Approximate, "{seed}: {:?} {}", found.outcome, found.worst_excess);
         }
         assert!(stalls > 0, "nothing was tried");
+    }
+
+    /// Offers stand so densely above the rates that thousands lie within `mu` of them, and a few new ones come. Put together they are as good as
+    /// one by one: what clears them clears the offers.
+    #[test]
+    fn a_small_batch_among_dense_offers_clears_with_few_unknowns() {
+        const UNKNOWNS_MAX: usize = 2_500;
+        let model = Model { asset_count: ASSETS, offer_count: 60_000, variant: Variant::Default, shape: Shape::Cycles };
+        let mut batch = MadeBatch::new(model, 1);
+        let mut random = Random::new(1);
+        let mut offers = batch.offers.clone();
+        offers.iter_mut().for_each(|offer| offer.limit *= 1.0 + random.uniform(0.0, 0.03));
+        let (mut stalls, mut last) = (0, None);
+        for _ in 0..12 {
+            let index = DemandIndex::from_offers(ASSETS, &offers, Vec::new()).unwrap();
+            let structure = Structure::of(&index);
+            let [block] = &structure.blocks[..] else { panic!("all assets are in one part") };
+            let mut task = Task::new(block, last.take(), &Problem::cold(&index, Accuracy::bits(15, 10)));
+            task.unknowns_max = UNKNOWNS_MAX;
+            let found = Portfolio.solve_block(&mut task);
+            assert!(found.outcome < Outcome::Approximate, "{:?} {}", found.outcome, found.worst_excess);
+            assert!(task.queries < 500, "{} queries", task.queries);
+            let mut newton = Continuation::new(block, found.prices.clone(), WIDTH_WARM);
+            newton.run(&mut task);
+            stalls += usize::from(newton.best(&mut task).outcome == Outcome::Approximate);
+            for reach in WIDENINGS {
+                let (accuracy, most) = (task.accuracy, task.unknowns_max);
+                let interior = Interior::new(block, accuracy, &found.prices, (reach * 1e-3, 1e-4), most);
+                assert!(interior.unknown_count() <= UNKNOWNS_MAX, "{} unknowns", interior.unknown_count());
+                assert!(interior.holds_all_offers() || reach < f64::INFINITY);
+            }
+            offers.retain(|offer| offer.limit > found.prices[offer.sell] / found.prices[offer.buy]);
+            batch.next_of(20);
+            offers.extend(&batch.offers);
+            last = Some(found.prices);
+        }
+        assert!(offers.len() > 30_000 && stalls >= 3, "{} offers stand, {stalls} stalls: nothing was tried", offers.len());
     }
 }
