@@ -44,6 +44,15 @@ test("stop-limit with good-till time, iceberg and minimum", () => {
   assert.equal(order?.post_only, undefined);
 });
 
+test("a trailing stop has a distance instead of a trigger", () => {
+  const stop = checkTicket({ ...fields, kind: "trailing_stop", side: "sell", trigger: "31000", trail: "150" }, units, 0n, 3_000_000n);
+  assert.deepEqual([stop.order?.type, stop.order?.trail, stop.order?.trigger, stop.order?.price], ["trailing_stop", "150.00", undefined, undefined]);
+  const limit = checkTicket({ ...fields, kind: "trailing_stop_limit", trail: "0.25" }, units, 0n);
+  assert.deepEqual([limit.order?.trail, limit.order?.price !== undefined], ["0.25", true]);
+  assert.equal(checkTicket({ ...fields, kind: "trailing_stop" }, units, 0n).order, null);
+  assert.equal(checkTicket({ ...fields, kind: "trailing_stop", trail: "0.001" }, units, 0n).order, null);
+});
+
 test("a take-profit has a trigger on the other side of the market than a stop", () => {
   const check = (kind: "take_profit" | "take_profit_limit", side: "buy" | "sell", trigger: string) =>
     checkTicket({ ...fields, kind, side, trigger }, units, 0n, 3_000_000n);

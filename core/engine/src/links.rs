@@ -116,7 +116,9 @@ impl<I: PriceIndex> Market<I> {
             OrderType::Stop { .. }
             | OrderType::StopLimit { .. }
             | OrderType::TakeProfit { .. }
-            | OrderType::TakeProfitLimit { .. } => true,
+            | OrderType::TakeProfitLimit { .. }
+            | OrderType::TrailingStop { .. }
+            | OrderType::TrailingStopLimit { .. } => true,
         };
         if is_alike && waits { Ok(other) } else { Err(RejectReason::LinkInvalid) }
     }

@@ -54,6 +54,8 @@ pub(crate) struct MarketState {
     /// Likewise.
     pub(crate) has_take_profits: bool,
     /// Likewise.
+    pub(crate) has_trailing_stops: bool,
+    /// Likewise.
     pub(crate) has_phase_steps: bool,
     /// Likewise.
     pub(crate) change_meetings_max: u32,
@@ -178,6 +180,7 @@ impl MarketState {
             meetings_max: MEETINGS_PER_ENTRY_MAX,
             has_even_fees: false,
             has_take_profits: false,
+            has_trailing_stops: false,
             has_phase_steps: false,
             change_meetings_max: u32::MAX,
             links: Links::default(),
@@ -190,6 +193,7 @@ impl MarketState {
     pub(crate) fn follow(&mut self, version: EngineVersion) {
         self.has_even_fees = version.has_even_fees();
         self.has_take_profits = version.has_take_profits();
+        self.has_trailing_stops = version.has_trailing_stops();
         self.has_phase_steps = version.has_phase_steps();
         self.change_meetings_max = version.change_meetings_max();
     }

@@ -2,7 +2,7 @@
 
 use walras_ledger::{Ledger, LedgerError};
 use walras_order_book::{
-    Amended, Becomes, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal, Trigger,
+    Amended, Becomes, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, PriceIndex, Refusal, Trigger, Triggered,
 };
 use walras_types::limits::STOP_MEETINGS;
 use walras_types::{
@@ -316,9 +316,12 @@ impl<I: PriceIndex> Market<I> {
     /// is none, the market halts, or about `left` orders were met. How many may be met then.
     pub(crate) fn trigger_stops(&mut self, ledger: &mut Ledger, mut left: u32, events: &mut Vec<Event>) -> u32 {
         while self.is_continuous() && left > 0 {
-            let Some(entry) = self.book.take_triggered() else { break };
+            let Some(Triggered { mut entry, trailed_to }) = self.book.take_triggered() else { break };
             if !self.state.links.is_empty() {
                 self.unlink_triggered(ledger, &entry, events);
+            }
+            if let Some(trigger) = trailed_to {
+                entry.price = self.limit_there(ledger, &entry, trigger);
             }
             let (triggered_at, trades_before) = (events.len(), self.state.trade_count);
             events.push(Event::Order(OrderEvent::Triggered(StopTriggered {
@@ -353,6 +356,22 @@ impl<I: PriceIndex> Market<I> {
         }
         self.state.is_busy = self.goes_on();
         left
+    }
+
+    /// The limit with which a trailing stop enters, whose trigger has moved to `trigger`: its own, or the end of the collar around the trigger
+    /// where that is better. Until now it has reserved for its own.
+    #[cold]
+    #[inline(never)]
+    fn limit_there(&mut self, ledger: &mut Ledger, entry: &Entry, trigger: PriceTicks) -> PriceTicks {
+        let end = far_end(self.state.trigger_collar(trigger), entry.side);
+        // An offer is worth more there, which may be no amount any more: then it enters with its own limit.
+        let is_possible = self.state.reserve(entry.side, end, entry.size).is_some();
+        if !is_possible || entry.side.accepts(end, entry.price) {
+            return entry.price;
+        }
+        let stood = Stake { limit: entry.price, open: entry.size };
+        self.state.shrink(ledger, entry.order_id, entry.owner, entry.side, stood, Stake { limit: end, ..stood });
+        end
     }
 
     /// A triggered stop that the book does not take (fill-or-kill, minimum size) is cancelled whole.
@@ -583,6 +602,7 @@ fn amended(market: &MarketState, old: &OpenOrder, amendment: &Amendment) -> Resu
         None if amendment.trigger.is_some() => return Err(RejectReason::AmendInvalid),
         None => None,
         Some(Trigger { becomes: Becomes::Market, .. }) if amendment.price.is_some() => return Err(RejectReason::AmendInvalid),
+        Some(Trigger { trailing: Some(_), .. }) if amendment.trigger.is_some() => return Err(RejectReason::AmendInvalid),
         Some(waits) => amendment.trigger.filter(|trigger| *trigger != waits.price),
     };
     if let (Some(trigger), Some(Trigger { becomes: Becomes::Market, .. })) = (trigger, old.trigger) {

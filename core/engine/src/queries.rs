@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, Condition, DepthLevel, OwnerId, PriceIndex, Rank, Trigger, Uncross};
+use walras_order_book::{Becomes, Condition, DepthLevel, OwnerId, PriceIndex, Rank, Trailing, Trigger, Uncross};
 use walras_types::limits::INDICATIVE_LEVELS_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
@@ -56,6 +56,8 @@ pub struct OpenOrder {
     pub shown: SizeLots,
     /// The limit in force; `None` for a stop that waits.
     pub price: Option<PriceTicks>,
+    /// Where a trade triggers it now; `None` of an order that waits for no trigger.
+    pub trigger: Option<PriceTicks>,
     /// The order with which it is linked: when one trades, triggers or leaves, the other is cancelled.
     pub linked: Option<OrderId>,
 }
@@ -325,7 +327,11 @@ impl<I: PriceIndex> Market<I> {
 fn open_order(state: &MarketState, order: &walras_order_book::OpenOrder) -> OpenOrder {
     let order_type = match order.trigger {
         None | Some(Trigger { becomes: Becomes::Rest, .. }) => OrderType::Limit { price: order.price, post_only: order.post_only },
-        Some(Trigger { price: trigger, condition, becomes }) => match (condition, becomes) {
+        Some(Trigger { trailing: Some(Trailing { by: trail, .. }), becomes, .. }) => match becomes {
+            Becomes::Limit => OrderType::TrailingStopLimit { trail, price: order.price },
+            Becomes::Market | Becomes::Rest => OrderType::TrailingStop { trail },
+        },
+        Some(Trigger { price: trigger, condition, becomes, trailing: None }) => match (condition, becomes) {
             (Condition::Stop, Becomes::Limit) => OrderType::StopLimit { trigger, price: order.price },
             (Condition::Stop, _) => OrderType::Stop { trigger },
             (Condition::TakeProfit, Becomes::Limit) => OrderType::TakeProfitLimit { trigger, price: order.price },
@@ -347,6 +353,7 @@ fn open_order(state: &MarketState, order: &walras_order_book::OpenOrder) -> Open
         open: order.open,
         shown: order.shown,
         price: order.trigger.is_none_or(|trigger| trigger.becomes == Becomes::Rest).then_some(order.price),
+        trigger: order.trigger.filter(|trigger| trigger.becomes != Becomes::Rest).map(|trigger| trigger.price),
         linked: state.links.of(order.order_id).map(|pair| pair.other(order.order_id).order_id),
     }
 }

@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 use blake3::Hasher;
 use walras_batch::MarketForm;
 use walras_ledger::Ledger;
-use walras_order_book::{Becomes, Condition, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trigger};
-use walras_types::{AccountId, AssetId, EngineVersion, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, TransferId};
+use walras_order_book::{Becomes, Condition, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trailing, Trigger};
+use walras_types::{
+    AccountId, AssetId, EngineVersion, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, Trail, TransferId,
+};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
 
@@ -446,8 +448,16 @@ fn list<T>(r: &mut Reader<'_>, item: impl Fn(&mut Reader<'_>) -> Result<T, Decod
 }
 
 fn put_trigger(trigger: Option<Trigger>, w: &mut Writer<'_>) {
-    trigger.map(|trigger| trigger.price).put(w);
-    if let Some(Trigger { condition, becomes, .. }) = trigger {
+    // Where a trailing stop's trigger is follows from the best price.
+    trigger.map(|trigger| trigger.trailing.map_or(trigger.price, |trailing| trailing.best)).put(w);
+    if let Some(Trigger { becomes, trailing: Some(Trailing { by, .. }), .. }) = trigger {
+        let (kind, distance) = match by {
+            Trail::Ticks(ticks) => (5, ticks),
+            Trail::Ppm(ppm) => (7, ppm),
+        };
+        w.u8(kind + u8::from(becomes == Becomes::Limit));
+        w.u32(distance);
+    } else if let Some(Trigger { condition, becomes, trailing: None, .. }) = trigger {
         w.u8(match (condition, becomes) {
             (Condition::Stop, Becomes::Market) => 0,
             (Condition::Stop, Becomes::Limit) => 1,
@@ -458,7 +468,7 @@ fn put_trigger(trigger: Option<Trigger>, w: &mut Writer<'_>) {
     }
 }
 
-fn trigger(r: &mut Reader<'_>) -> Result<Option<Trigger>, DecodeError> {
+fn trigger(r: &mut Reader<'_>, side: Side) -> Result<Option<Trigger>, DecodeError> {
     let Some(price) = Wire::get(r)? else { return Ok(None) };
     let (condition, becomes) = match r.u8()? {
         0 => (Condition::Stop, Becomes::Market),
@@ -466,9 +476,22 @@ fn trigger(r: &mut Reader<'_>) -> Result<Option<Trigger>, DecodeError> {
         2 => (Condition::Stop, Becomes::Rest),
         3 => (Condition::TakeProfit, Becomes::Market),
         4 => (Condition::TakeProfit, Becomes::Limit),
-        _ => return Err(r.expected("0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise)")),
+        kind @ 5..=8 => {
+            let distance = r.u32()?;
+            let by = if kind < 7 { Trail::Ticks(distance) } else { Trail::Ppm(distance) };
+            if !by.is_possible() {
+                return Err(r.expected("a distance that a trailing stop may have"));
+            }
+            let becomes = if kind % 2 == 0 { Becomes::Limit } else { Becomes::Market };
+            return Ok(Some(Trigger::trailing(side, by, price, becomes)));
+        }
+        _ => {
+            return Err(r.expected(
+                "0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise), 5 to 8 (a trailing stop)",
+            ));
+        }
     };
-    Ok(Some(Trigger { price, condition, becomes }))
+    Ok(Some(Trigger::fixed(price, condition, becomes)))
 }
 
 pub(crate) fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
@@ -492,17 +515,18 @@ pub(crate) fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {
 }
 
 fn order(r: &mut Reader<'_>) -> Result<OpenOrder, DecodeError> {
+    let (order_id, client_order_id, owner, side) = (Wire::get(r)?, Wire::get(r)?, OwnerId(r.u32()?), Wire::get(r)?);
     Ok(OpenOrder {
-        order_id: Wire::get(r)?,
-        client_order_id: Wire::get(r)?,
-        owner: OwnerId(r.u32()?),
-        side: Wire::get(r)?,
+        order_id,
+        client_order_id,
+        owner,
+        side,
         price: Wire::get(r)?,
         open: Wire::get(r)?,
         shown: Wire::get(r)?,
         time_in_force: Wire::get(r)?,
         display: Wire::get(r)?,
-        trigger: trigger(r)?,
+        trigger: trigger(r, side)?,
         post_only: Wire::get(r)?,
         min_size: Wire::get(r)?,
         self_trade: Wire::get(r)?,

@@ -4,6 +4,7 @@ use walras_order_book::{Band, Becomes, Condition, Entry, OwnerId, Trigger};
 use walras_types::limits::ICEBERG_SLICES_MAX;
 use walras_types::{
     Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, Side, SizeLots, TimeInForce, TimeNs, TradingPhase,
+    Trail,
 };
 use walras_wire::NewOrder;
 
@@ -31,6 +32,8 @@ pub(crate) fn entry(
         OrderType::TakeProfitLimit { trigger, price } => {
             waiting(market, terms.side, trigger, Some(price), Condition::TakeProfit, last_price)?
         }
+        OrderType::TrailingStop { trail } => trailing(market, terms.side, trail, None, last_price)?,
+        OrderType::TrailingStopLimit { trail, price } => trailing(market, terms.side, trail, Some(price), last_price)?,
     };
     Ok(Entry {
         order_id,
@@ -63,12 +66,42 @@ fn waiting(
         return Err(RejectReason::NeedsLaterVersion);
     }
     check_waits(side, condition, trigger, last_price)?;
+    let (price, becomes) = limit_at(market, side, trigger, price)?;
+    Ok((price, PostOnly::Off, Some(Trigger::fixed(trigger, condition, becomes))))
+}
+
+/// Likewise of a trailing stop, which begins to follow at the last trade, or at the reference price before the first.
+#[cold]
+#[inline(never)]
+fn trailing(
+    market: &MarketState,
+    side: Side,
+    trail: Trail,
+    price: Option<PriceTicks>,
+    last_price: Option<PriceTicks>,
+) -> Result<(PriceTicks, PostOnly, Option<Trigger>), RejectReason> {
+    if !market.has_trailing_stops {
+        return Err(RejectReason::NeedsLaterVersion);
+    }
+    let best = last_price.unwrap_or(market.reference_price);
+    let trigger = Some(trail).filter(|trail| trail.is_possible()).and_then(|trail| trail.trigger(side, best));
+    let trigger = trigger.ok_or(RejectReason::TrailInvalid)?;
+    let (price, becomes) = limit_at(market, side, trigger, price)?;
+    Ok((price, PostOnly::Off, Some(Trigger::trailing(side, trail, best, becomes))))
+}
+
+/// The limit of an order that waits, given or at the end of the collar around its trigger, and what it becomes.
+fn limit_at(
+    market: &MarketState,
+    side: Side,
+    trigger: PriceTicks,
+    price: Option<PriceTicks>,
+) -> Result<(PriceTicks, Becomes), RejectReason> {
     let collar = market.trigger_collar(trigger);
-    let (price, becomes) = match price {
-        Some(price) => (within(collar, price)?, Becomes::Limit),
-        None => (far_end(collar, side), Becomes::Market),
-    };
-    Ok((price, PostOnly::Off, Some(Trigger { price: trigger, condition, becomes })))
+    match price {
+        Some(price) => Ok((within(collar, price)?, Becomes::Limit)),
+        None => Ok((far_end(collar, side), Becomes::Market)),
+    }
 }
 
 /// Whether an order of this time in force can stand in the book's queue.
@@ -100,7 +133,11 @@ fn check_terms(terms: &OrderTerms, time: TimeNs) -> Result<(), RejectReason> {
             return Err(RejectReason::DisplayInvalid);
         }
         Display::Iceberg { .. } | Display::Hidden => match terms.order_type {
-            OrderType::Limit { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfitLimit { .. } if rests => {}
+            OrderType::Limit { .. }
+            | OrderType::StopLimit { .. }
+            | OrderType::TakeProfitLimit { .. }
+            | OrderType::TrailingStopLimit { .. }
+                if rests => {}
             _ => return Err(RejectReason::DisplayInvalid),
         },
     }
@@ -131,9 +168,12 @@ fn check_phase(terms: &OrderTerms, phase: TradingPhase) -> Result<(), RejectReas
         return Err(RejectReason::PhaseTakesNoOrders);
     }
     match terms.order_type {
-        OrderType::Stop { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => {
-            Ok(())
-        }
+        OrderType::Stop { .. }
+        | OrderType::StopLimit { .. }
+        | OrderType::TakeProfit { .. }
+        | OrderType::TakeProfitLimit { .. }
+        | OrderType::TrailingStop { .. }
+        | OrderType::TrailingStopLimit { .. } => Ok(()),
         OrderType::Market => Err(RejectReason::PhaseNoImmediate),
         OrderType::Limit { .. } if !can_rest(terms.time_in_force) || terms.min_size.is_some() => {
             Err(RejectReason::PhaseNoImmediate)

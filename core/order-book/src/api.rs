@@ -1,6 +1,8 @@
 //! The inputs and outputs of a book.
 
-use walras_types::{ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
+use walras_types::{ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, Trail};
+
+use crate::trails::trigger_of;
 
 /// The owner of an order: a number that the book only compares, for self-trade prevention and mass cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +64,43 @@ pub struct Trigger {
     pub condition: Condition,
     /// The order that enters then.
     pub becomes: Becomes,
+    /// Of a trailing stop, what its price follows; `None` of a trigger that stays.
+    pub trailing: Option<Trailing>,
+}
+
+impl Trigger {
+    /// A trigger that stays.
+    #[must_use]
+    pub const fn fixed(price: PriceTicks, condition: Condition, becomes: Becomes) -> Self {
+        Self { price, condition, becomes, trailing: None }
+    }
+
+    /// The trigger of a trailing stop of `side`, or the price nearest to it.
+    #[must_use]
+    pub fn trailing(side: Side, by: Trail, best: PriceTicks, becomes: Becomes) -> Self {
+        let price = trigger_of(side, by, best);
+        Self { price, condition: Condition::Stop, becomes, trailing: Some(Trailing { by, best }) }
+    }
+}
+
+/// What the trigger of a trailing stop follows. The price that is followed is that of the last trade, whenever an order has ended its
+/// matching or an uncross has traded: what lies between the first and the last trade of one order is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailing {
+    /// How far behind the best price the trigger stays.
+    pub by: Trail,
+    /// The best price since it entered: the highest for a sell, the lowest for a buy. An order that enters begins at the last trade; what
+    /// it says counts before the first.
+    pub best: PriceTicks,
+}
+
+/// An order that [`crate::OrderBook::take_triggered`] took out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Triggered {
+    /// What it enters as.
+    pub entry: Entry,
+    /// Where the trigger of a trailing stop was.
+    pub trailed_to: Option<PriceTicks>,
 }
 
 /// Which trades touch a trigger.

@@ -177,6 +177,7 @@ impl<I: PriceIndex> OrderBook<I> {
             }
             *turns -= 1;
             self.last_price = Some(price);
+            self.stops.follow(self.last_price);
             let (buy, sell) = (self.head(Side::Buy), self.head(Side::Sell));
             let size = self.arena[buy].slice.min(self.arena[sell].slice).min(left);
             left -= size;

@@ -6,7 +6,7 @@ use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceT
 
 use crate::api::{
     Amended, Band, Becomes, BookEvents, Condition, Entry, Fate, Handle, OpenOrder, OwnerId, Placed, PlainOrder, Refusal,
-    RemovalCause, Seniority, Trigger,
+    RemovalCause, Seniority, Trailing, Trigger, Triggered,
 };
 use crate::arena::{Arena, Lifetime, Order, Place, Plain};
 use crate::extras::{Extras, ExtrasTable};
@@ -153,10 +153,20 @@ impl<I: PriceIndex> OrderBook<I> {
         band: Band,
         events: &mut impl BookEvents,
     ) -> Result<Placed, Refusal> {
+        let trigger = self.starting(entry.side, trigger);
         if self.last_price.is_some_and(|last| trigger.condition.is_touched(entry.side, trigger.price, last)) {
             return self.submit_named(NameHash(tag), &entry.once_triggered(), band, events);
         }
         Ok(self.park(&entry, tag, self.ids.vacancy(tag), trigger))
+    }
+
+    /// The trigger of an order that comes now: a trailing stop's begins at the last trade.
+    fn starting(&self, side: Side, trigger: Trigger) -> Trigger {
+        match (trigger.trailing, self.last_price) {
+            (Some(Trailing { by, .. }), Some(last)) => Trigger::trailing(side, by, last, trigger.becomes),
+            (Some(Trailing { by, best }), None) => Trigger::trailing(side, by, best, trigger.becomes),
+            (None, _) => trigger,
+        }
     }
 
     /// Enters an order that could trade at once.
@@ -195,6 +205,7 @@ impl<I: PriceIndex> OrderBook<I> {
             self.check_fillable(&taker, bound, min_size, Refusal::MinSizeUnfillable)?;
         }
         let stopped = self.match_taker(&mut taker, bound, events);
+        self.follow_unless_paused(stopped);
         let fate = match self.fate_of(&taker, rank, stopped) {
             Some(Fate::Paused { open }) => self.pause(entry, tag, open),
             Some(fate) => fate,
@@ -206,6 +217,14 @@ impl<I: PriceIndex> OrderBook<I> {
             },
         };
         Ok(Placed { price: entry.price, fate })
+    }
+
+    /// Moves the triggers of trailing stops once an order has ended its matching. So they are where they would be if it had traded all at once.
+    #[inline]
+    fn follow_unless_paused(&mut self, stopped: Stopped) {
+        if stopped != Stopped::Paused {
+            self.stops.follow(self.last_price);
+        }
     }
 
     /// Refuses a taker that would not trade `wanted` lots at once, as `unfillable`.
@@ -220,6 +239,16 @@ impl<I: PriceIndex> OrderBook<I> {
     /// Enters an order while nothing matches. It rests even if it crosses opposite orders, and even if it is post-only. A stop
     /// waits even if the last trade touches it; [`OrderBook::take_triggered`] then returns it next.
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
+        match entry.trigger {
+            Some(trigger @ Trigger { trailing: Some(_), .. }) => {
+                self.collect_as_it_is(&Entry { trigger: Some(self.starting(entry.side, trigger)), ..*entry })
+            }
+            Some(_) | None => self.collect_as_it_is(entry),
+        }
+    }
+
+    /// As [`OrderBook::collect`], of an order whose trailing trigger may be that of a saved one.
+    pub(crate) fn collect_as_it_is(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         let tag = self.ids.tag_of(entry.owner, entry.client_order_id);
         let vacancy = self.check_name_and_room(tag, entry)?;
         match entry.time_in_force {
@@ -368,7 +397,7 @@ impl<I: PriceIndex> OrderBook<I> {
             other => other,
         };
         let rest = Entry { size: open, time_in_force, min_size: None, ..entry };
-        let turn = Trigger { price: entry.price, condition: Condition::Stop, becomes: Becomes::Rest };
+        let turn = Trigger::fixed(entry.price, Condition::Stop, Becomes::Rest);
         self.park(&rest, tag, self.ids.vacancy(tag), turn);
         Fate::Paused { open }
     }
@@ -399,14 +428,20 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// Removes the rest of a paused order, or one stop that the last trade touches, and returns it as the entry that it becomes.
     /// The caller enters it and calls again until there is none, because its trades may touch more of them. Stops come before
-    /// take-profits and buys before sells; among those, the one whose trigger a moving price meets first; within a trigger, the one
-    /// that has waited longest.
+    /// take-profits before trailing stops, and buys before sells; among those, the one whose trigger a moving price meets first; within a
+    /// trigger, the one that has waited longest, of trailing stops the one of the smallest distance, in ticks before in millionths.
     #[inline]
-    pub fn take_triggered(&mut self) -> Option<Entry> {
+    pub fn take_triggered(&mut self) -> Option<Triggered> {
         let slot = self.stops.first_touched(self.last_price)?;
         let order = self.order_at(slot);
-        self.take_out(slot);
-        Some(entry_of(&order, order.price).once_triggered())
+        self.unlink(slot);
+        self.forget(self.named(slot));
+        if order.trigger.is_some_and(|trigger| trigger.becomes == Becomes::Rest) && !self.would_trade(order.side, order.price) {
+            // What it was to trade with has left, so that its matching is at its end.
+            self.stops.follow(self.last_price);
+        }
+        let trailed_to = order.trigger.filter(|trigger| trigger.trailing.is_some()).map(|trigger| trigger.price);
+        Some(Triggered { entry: entry_of(&order, order.price).once_triggered(), trailed_to })
     }
 
     /// The open order with that name.
@@ -446,8 +481,19 @@ impl<I: PriceIndex> OrderBook<I> {
         let order = &self.arena[slot];
         order.view(match order.plain {
             Plain::Yes => Extras::of_plain(order.lifetime),
-            Plain::No => self.extras.get(slot),
+            Plain::No => self.special_extras(slot, order.side),
         })
+    }
+
+    /// The extras of an order that is not plain, with its trigger as it is now.
+    #[cold]
+    #[inline(never)]
+    fn special_extras(&self, slot: Slot, side: Side) -> Extras {
+        let mut extras = self.extras.get(slot);
+        if let Some(stop) = &mut extras.stop {
+            stop.trigger = self.stops.current(side, *stop);
+        }
+        extras
     }
 
     #[inline]
@@ -581,12 +627,13 @@ impl<I: PriceIndex> OrderBook<I> {
     /// trade touches it, [`OrderBook::take_triggered`] returns it next.
     ///
     /// # Panics
-    /// If the order is not a pending stop.
+    /// If the order is not a pending stop, or is a trailing one.
     pub fn retrigger(&mut self, handle: Handle, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder {
         let slot = handle.0.slot;
         let side = self.arena[slot].side;
         assert_eq!(self.arena[slot].place, Place::Parked, "only an order that waits has a trigger to change");
         let stop = self.extras.get(slot).stop.expect("a parked order has a trigger");
+        assert!(stop.trigger.trailing.is_none(), "a trailing stop's trigger is moved by the market alone");
         self.stops.remove(side, stop);
         let stop = self.stops.park(side, Trigger { price: trigger, ..stop.trigger }, slot);
         self.extras.set_stop(slot, stop);
@@ -673,6 +720,7 @@ impl<I: PriceIndex> OrderBook<I> {
         self.unlink(slot);
         let bound = self.bound_of(side, rank, band);
         let stopped = self.match_taker(&mut taker, bound, events);
+        self.follow_unless_paused(stopped);
         let fate = match self.fate_of(&taker, rank, stopped) {
             Some(Fate::Paused { open }) => self.pause_amended(slot, taker.limit, open),
             Some(fate) => {
@@ -755,7 +803,12 @@ impl<I: PriceIndex> OrderBook<I> {
     #[cold]
     #[inline(never)]
     fn take_out_special(&mut self, named: Named) {
+        let had_paused = self.stops.has_paused();
         self.unlink(named.slot);
+        if had_paused && !self.stops.has_paused() {
+            // The order that paused trades no more.
+            self.stops.follow(self.last_price);
+        }
         self.forget(named);
     }
 

@@ -35,7 +35,8 @@ impl Extras {
     }
 }
 
-/// A trigger and the order in which stops of one trigger wait.
+/// A trigger and the order in which stops of one trigger wait. Of a trailing stop, the trigger with which it came, and its turn among those
+/// of its side: [`crate::stops::Stops::current`] knows where the trigger is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
     pub(crate) trigger: Trigger,
@@ -82,6 +83,21 @@ impl ExtrasTable {
     /// Gives a stop another trigger.
     pub(crate) fn set_stop(&mut self, slot: Slot, stop: Stop) {
         self.by_slot.get_mut(&slot).expect("an order that is not plain has extras").stop = Some(stop);
+    }
+
+    /// A copy of them all, with the triggers of trailing stops as they are now.
+    pub(crate) fn with_triggers(
+        &self,
+        trailing: impl Iterator<Item = Slot>,
+        now: impl Fn(Slot, Stop) -> Trigger,
+    ) -> BTreeMap<Slot, Extras> {
+        let mut by_slot = self.by_slot.clone();
+        for slot in trailing {
+            if let Some(Extras { stop: Some(stop), .. }) = by_slot.get_mut(&slot) {
+                stop.trigger = now(slot, *stop);
+            }
+        }
+        by_slot
     }
 
     /// Keeps the minimum of an order that shrank within what is left of it.

@@ -13,7 +13,8 @@
 //!   saved one.
 //!
 //! Adding, cancelling and each fill cost O(1) in the number of resting orders with the [`Ladder`], O(key bytes) with the adaptive
-//! radix tree. Cancelling many walks the book; expiring and triggering cost O(log n) in the orders that expire or wait.
+//! radix tree. Cancelling many walks the book; expiring and triggering cost O(log n) in the orders that expire or wait, and so does a price
+//! that trailing stops follow.
 //!
 //! *Start reading* at [`api`], then `book`, then `matching`. Sources: price-time and pro-rata as in the Raft matching engine
 //! dissertation, section 2.3.2; the radix tree, section 3.3.2.
@@ -35,6 +36,7 @@ mod price_index;
 mod query;
 mod slot;
 mod stops;
+mod trails;
 mod warm;
 
 pub use api::*;

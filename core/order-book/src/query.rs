@@ -88,8 +88,8 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the
-    /// hidden; asks likewise; then buy stops, sell stops, buy take-profits and sell take-profits, the first to trigger first. [`OrderBook::restore`] takes them
-    /// like this.
+    /// hidden; asks likewise; then buy stops, sell stops, buy take-profits and sell take-profits, the first to trigger first; then
+    /// trailing buy stops and trailing sell stops, the first to come first. [`OrderBook::restore`] takes them like this.
     pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
         self.for_each_queue(|level| {
             let mut next = level.head;
@@ -131,7 +131,9 @@ impl<I: PriceIndex> OrderBook<I> {
         let (mut queues, mut stops) = (Vec::new(), Vec::new());
         self.for_each_queue(|level| queues.extend(level.head));
         self.for_each_stop(|slot| stops.push(slot));
-        FrozenOrders::copied(places.to_vec(), queues, stops, self.extras.by_slot().clone(), count)
+        let trailing = self.stops.iter_trailing().map(|(_, slot)| slot);
+        let extras = self.extras.with_triggers(trailing, |slot, stop| self.stops.current(self.arena[slot].side, stop));
+        FrozenOrders::copied(places.to_vec(), queues, stops, extras, count)
     }
 
     /// Restores a book from the orders that [`OrderBook::for_each_order`] listed.
@@ -166,8 +168,11 @@ impl<I: PriceIndex> OrderBook<I> {
             return Err("its minimum was met already, or exceeds its size");
         }
         let entry = entry_of(order, order.price);
-        self.collect(&entry).map_err(|_| "its name is in use, or the book is full")?;
+        self.collect_as_it_is(&entry).map_err(|_| "its name is in use, or the book is full")?;
         let slot = self.find(order.owner, order.client_order_id).map(|handle| handle.0.slot).expect("the order was just added");
+        if !self.stops.has_paused() && self.stops.lags(self.last_price) {
+            return Err("its trigger is behind the market that it follows");
+        }
         let placed = &mut self.arena[slot];
         placed.seniority = order.seniority;
         let is_first = placed.place == Place::Displayed && placed.prev.is_none();
@@ -219,7 +224,7 @@ impl<I: PriceIndex> OrderBook<I> {
             assert_eq!(self.arena[slot].side, side);
             assert!(seen.insert(slot, ()).is_none(), "a stop is listed twice");
         }
-        self.stops.check_invariants();
+        self.stops.check_invariants(self.last_price);
         assert_eq!(seen.len(), self.order_count(), "orders in queues and names of live orders differ");
         self.arena.check_invariants();
         self.ids.check_invariants();

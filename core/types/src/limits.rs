@@ -20,6 +20,9 @@ pub const FILL_CHECK_LEVELS_MAX: u32 = 4_096;
 /// anything else enters the book. Each is a trade with its settlement and event, about half a microsecond in a large book.
 pub const MEETINGS_PER_ENTRY_MAX: u32 = 500;
 
+/// Largest distance of a trailing stop in millionths of the price: less than all of it, so that a sell's trigger is a price.
+pub const TRAIL_PPM_MAX: u32 = 999_999;
+
 /// The cost of a triggered stop in units of [`MEETINGS_PER_ENTRY_MAX`], in addition to its trades.
 pub const STOP_MEETINGS: u32 = 8;
 

@@ -97,15 +97,76 @@ pub enum OrderType {
         /// The limit price once triggered.
         price: PriceTicks,
     },
+    /// As [`OrderType::Stop`], with a trigger that follows the market at a distance: a sell's rises with the price and never falls, a buy's
+    /// falls and never rises.
+    TrailingStop {
+        /// The distance from the best price since it entered.
+        trail: Trail,
+    },
+    /// As [`OrderType::StopLimit`], with such a trigger. Its limit stays, but once triggered it is no worse than the end of the collar around
+    /// the trigger.
+    TrailingStopLimit {
+        /// The distance from the best price since it entered.
+        trail: Trail,
+        /// The limit price once triggered.
+        price: PriceTicks,
+    },
+}
+
+/// How far behind the market the trigger of a trailing stop stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Trail {
+    /// So many ticks, one at least.
+    Ticks(u32),
+    /// So many millionths of the price, 1 to [`crate::limits::TRAIL_PPM_MAX`], rounded up to whole ticks.
+    Ppm(u32),
+}
+
+impl Trail {
+    /// Whether an order may have this distance: not zero, and no share of the price that is all of it.
+    #[must_use]
+    #[inline]
+    pub const fn is_possible(self) -> bool {
+        match self {
+            Self::Ticks(ticks) => ticks >= 1,
+            Self::Ppm(ppm) => ppm >= 1 && ppm <= crate::limits::TRAIL_PPM_MAX,
+        }
+    }
+
+    /// The distance in ticks where the best price is `best`.
+    #[must_use]
+    #[inline]
+    pub const fn ticks_at(self, best: PriceTicks) -> i64 {
+        match self {
+            Self::Ticks(ticks) => ticks as i64,
+            Self::Ppm(ppm) => {
+                // A price is below 2^40 and the factor below 2^20.
+                let share = best.get().unsigned_abs() * ppm as u64;
+                share.div_ceil(1_000_000) as i64
+            }
+        }
+    }
+
+    /// The trigger of an order of `side` where the best price since it entered is `best`: below it for a sell, above it for a buy. `None`
+    /// beyond the range of prices.
+    #[must_use]
+    pub const fn trigger(self, side: Side, best: PriceTicks) -> Option<PriceTicks> {
+        let ticks = self.ticks_at(best);
+        PriceTicks::new(match side {
+            Side::Buy => best.get() + ticks,
+            Side::Sell => best.get() - ticks,
+        })
+    }
 }
 
 impl OrderType {
-    /// The price that a trade must touch before the order enters; `None` for one that enters at once.
+    /// The price that a trade must touch before the order enters, where it is part of the terms; `None` for an order that enters at once, and
+    /// for one whose trigger follows the market.
     #[must_use]
     #[inline]
     pub const fn trigger(self) -> Option<PriceTicks> {
         match self {
-            Self::Limit { .. } | Self::Market => None,
+            Self::Limit { .. } | Self::Market | Self::TrailingStop { .. } | Self::TrailingStopLimit { .. } => None,
             Self::Stop { trigger }
             | Self::StopLimit { trigger, .. }
             | Self::TakeProfit { trigger }
@@ -118,9 +179,34 @@ impl OrderType {
     #[inline]
     pub const fn limit(self) -> Option<PriceTicks> {
         match self {
-            Self::Market | Self::Stop { .. } | Self::TakeProfit { .. } => None,
-            Self::Limit { price, .. } | Self::StopLimit { price, .. } | Self::TakeProfitLimit { price, .. } => Some(price),
+            Self::Market | Self::Stop { .. } | Self::TakeProfit { .. } | Self::TrailingStop { .. } => None,
+            Self::Limit { price, .. }
+            | Self::StopLimit { price, .. }
+            | Self::TakeProfitLimit { price, .. }
+            | Self::TrailingStopLimit { price, .. } => Some(price),
         }
+    }
+
+    /// How far behind the market its trigger stays, if it follows it.
+    #[must_use]
+    #[inline]
+    pub const fn trail(self) -> Option<Trail> {
+        match self {
+            Self::TrailingStop { trail } | Self::TrailingStopLimit { trail, .. } => Some(trail),
+            Self::Limit { .. }
+            | Self::Market
+            | Self::Stop { .. }
+            | Self::StopLimit { .. }
+            | Self::TakeProfit { .. }
+            | Self::TakeProfitLimit { .. } => None,
+        }
+    }
+
+    /// Whether it waits for a trade to touch its trigger.
+    #[must_use]
+    #[inline]
+    pub const fn waits(self) -> bool {
+        self.trigger().is_some() || self.trail().is_some()
     }
 }
 
@@ -209,6 +295,10 @@ impl OrderTerms {
             OrderType::TakeProfitLimit { trigger, price } => {
                 OrderType::TakeProfitLimit { trigger: changed(trigger, amendment.trigger), price: changed(price, amendment.price) }
             }
+            OrderType::TrailingStop { trail } => OrderType::TrailingStop { trail },
+            OrderType::TrailingStopLimit { trail, price } => {
+                OrderType::TrailingStopLimit { trail, price: changed(price, amendment.price) }
+            }
         };
         Self { order_type, size: amendment.size.unwrap_or(self.size), ..self }
     }
@@ -236,7 +326,7 @@ pub struct Amendment {
     pub client_order_id: ClientOrderId,
     /// New limit price; `None` keeps it. A stop without a limit has none to change.
     pub price: Option<PriceTicks>,
-    /// New trigger of a pending stop; `None` keeps it. A trigger that the last trade touches is refused.
+    /// New trigger of a pending stop; `None` keeps it. A trigger that the last trade touches is refused, and so is one for a trailing stop.
     pub trigger: Option<PriceTicks>,
     /// New open size (the remaining size, not the original one); `None` keeps it.
     pub size: Option<SizeLots>,

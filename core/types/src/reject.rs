@@ -67,7 +67,7 @@ reject_reasons! {
     TimeInForceInvalid = 26, "A market order does not rest: use immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
     AlreadyExpired = 27, "The good-till time has passed: give a later one.";
     SpecInvalid = 28, "The definition is inconsistent: see the ranges of its fields at POST /v1/admin/instruments in the API's description, /openapi.yaml.";
-    AmendInvalid = 29, "The amendment does not fit the order: give a new price, trigger or size; only a stop that waits has a trigger, and one without a limit has no price.";
+    AmendInvalid = 29, "The amendment does not fit the order: give a new price, trigger or size; only a stop that waits has a trigger, a trailing stop has none to give, and one without a limit has no price.";
     AmountOutOfRange = 30, "The amount is out of range: give from 1 to 9223372036854775807 of the asset's smallest units.";
     DecimalsOutOfRange = 31, "The asset has too many decimals: give at most 18.";
     TransactionSeqOutOfWindow = 32, "The transaction's number is not among the 64 that follow the account's last one: use the next one.";
@@ -121,6 +121,7 @@ reject_reasons! {
     BookBusy = 92, "The book still carries out an earlier command, in steps, and takes no other before that: nothing was done; send it again in a moment.";
     LinkInvalid = 93, "The order cannot be linked with that one: name an open order of the account in the instrument, give this one its side and its open size, link no order twice, and let at least one of them wait for a trigger; a limit order that is linked as it enters is post-only.";
     LinkedOrderFixed = 94, "An order that is linked with another keeps its terms: cancel it, which cancels both, and send both again.";
+    TrailInvalid = 95, "The trailing stop cannot follow the market at that distance: give at least one tick, or 1 to 999999 millionths of the price, so that its trigger is a price from 1 to 1099511627775 ticks.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";
@@ -172,11 +173,13 @@ mod tests {
     fn what_an_advice_says_of_limits_is_so() {
         use crate::limits::{
             AMOUNT_MAX, ASSET_DECIMALS_MAX, FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, ICEBERG_SLICES_MAX, PRICE_TICKS_MAX,
-            SESSION_WINDOW, SIZE_LOTS_MAX, TRANSFERS_PER_ACCOUNT_MAX,
+            SESSION_WINDOW, SIZE_LOTS_MAX, TRAIL_PPM_MAX, TRANSFERS_PER_ACCOUNT_MAX,
         };
         let says = |reason: RejectReason, text: String| assert!(reason.advice().contains(&text), "{reason:?} does not say {text}");
         says(RejectReason::PriceOutOfRange, format!("from 1 to {PRICE_TICKS_MAX} ticks"));
         says(RejectReason::SizeOutOfRange, format!("from 1 to {SIZE_LOTS_MAX} lots"));
+        says(RejectReason::TrailInvalid, format!("1 to {TRAIL_PPM_MAX} millionths"));
+        says(RejectReason::TrailInvalid, format!("from 1 to {PRICE_TICKS_MAX} ticks"));
         says(RejectReason::AmountOutOfRange, format!("from 1 to {AMOUNT_MAX} of"));
         says(RejectReason::DecimalsOutOfRange, format!("at most {ASSET_DECIMALS_MAX}."));
         says(RejectReason::SessionSeqTooOld, format!("at most {SESSION_WINDOW} commands"));

@@ -111,7 +111,10 @@ impl Command {
             | Self::Batch(BatchCommand::Step(_)) => EngineVersion(13),
             Self::Batch(BatchCommand::Submit(submit)) if submit.sets_key() => EngineVersion(13),
             Self::Order(OrderCommand::New(NewOrder { terms: OrderTerms { order_type, .. }, .. })) => match order_type {
-                OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => EngineVersion(13),
+                OrderType::TakeProfit { .. }
+                | OrderType::TakeProfitLimit { .. }
+                | OrderType::TrailingStop { .. }
+                | OrderType::TrailingStopLimit { .. } => EngineVersion(13),
                 OrderType::Limit { .. } | OrderType::Market | OrderType::Stop { .. } | OrderType::StopLimit { .. } => {
                     EngineVersion(0)
                 }

@@ -2,7 +2,7 @@
 
 use walras_types::{
     Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, RejectReason, RiskLimits,
-    SelfTrade, TimeInForce, TradingPhase,
+    SelfTrade, TimeInForce, TradingPhase, Trail,
 };
 
 use crate::batch_command::{BatchCommand, BatchMarketCommand};
@@ -182,6 +182,16 @@ wire_enum!(PostOnly, "post-only 0 (off), 1 (reject) or 2 (reprice)" { Off = 0, R
 wire_enum!(SelfTrade, "self-trade mode 0 to 4" { CancelNewest = 0, CancelOldest = 1, CancelBoth = 2, Decrement = 3, Allow = 4 });
 wire_enum!(TradingPhase, "trading phase 0 to 5" { Closed = 0, PreOpen = 1, OpeningAuction = 2, Continuous = 3, Halt = 4, ClosingAuction = 5 });
 
+/// Appends a trailing stop's distance behind the number of its order type: the one for ticks, or the one for millionths.
+fn put_trail(w: &mut Writer<'_>, [of_ticks, of_ppm]: [u8; 2], trail: Trail) {
+    let (kind, distance) = match trail {
+        Trail::Ticks(ticks) => (of_ticks, ticks),
+        Trail::Ppm(ppm) => (of_ppm, ppm),
+    };
+    w.u8(kind);
+    w.u32(distance);
+}
+
 impl Wire for OrderType {
     #[inline]
     fn put(&self, w: &mut Writer<'_>) {
@@ -204,6 +214,11 @@ impl Wire for OrderType {
                 trigger.put(w);
                 price.put(w);
             }
+            OrderType::TrailingStop { trail } => put_trail(w, [6, 8], *trail),
+            OrderType::TrailingStopLimit { trail, price } => {
+                put_trail(w, [7, 9], *trail);
+                price.put(w);
+            }
         }
     }
     #[inline]
@@ -215,7 +230,11 @@ impl Wire for OrderType {
             3 => Ok(OrderType::StopLimit { trigger: Wire::get(r)?, price: Wire::get(r)? }),
             4 => Ok(OrderType::TakeProfit { trigger: Wire::get(r)? }),
             5 => Ok(OrderType::TakeProfitLimit { trigger: Wire::get(r)?, price: Wire::get(r)? }),
-            _ => Err(r.expected("order type 0 to 5")),
+            6 => Ok(OrderType::TrailingStop { trail: Trail::Ticks(r.u32()?) }),
+            7 => Ok(OrderType::TrailingStopLimit { trail: Trail::Ticks(r.u32()?), price: Wire::get(r)? }),
+            8 => Ok(OrderType::TrailingStop { trail: Trail::Ppm(r.u32()?) }),
+            9 => Ok(OrderType::TrailingStopLimit { trail: Trail::Ppm(r.u32()?), price: Wire::get(r)? }),
+            _ => Err(r.expected("order type 0 to 9")),
         }
     }
 }

@@ -118,6 +118,7 @@ fn of_reason(asked: Asked, reason: RejectReason) -> Error {
         R::ValueOverflow | R::OrderValueTooLarge => Error::filter("NOTIONAL"),
         R::DisplayInvalid => Error::filter("ICEBERG_PARTS"),
         R::PriceOutsideCollar => Error::filter("PERCENT_PRICE"),
+        R::TrailInvalid => Error::filter("TRAILING_DELTA"),
         R::TooManyOpenOrders => Error::filter("MAX_NUM_ORDERS"),
         R::BookFull => Error::filter("EXCHANGE_MAX_NUM_ORDERS"),
         R::PositionLimit => Error::filter("MAX_POSITION"),

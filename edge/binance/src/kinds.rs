@@ -14,8 +14,8 @@ pub(crate) fn order_type(terms: &OrderTerms) -> &'static str {
         OrderType::Limit { post_only: PostOnly::Off, .. } => "LIMIT",
         OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. } => "LIMIT_MAKER",
         OrderType::Market => "MARKET",
-        OrderType::Stop { .. } => "STOP_LOSS",
-        OrderType::StopLimit { .. } => "STOP_LOSS_LIMIT",
+        OrderType::Stop { .. } | OrderType::TrailingStop { .. } => "STOP_LOSS",
+        OrderType::StopLimit { .. } | OrderType::TrailingStopLimit { .. } => "STOP_LOSS_LIMIT",
         OrderType::TakeProfit { .. } => "TAKE_PROFIT",
         OrderType::TakeProfitLimit { .. } => "TAKE_PROFIT_LIMIT",
     }
@@ -24,7 +24,7 @@ pub(crate) fn order_type(terms: &OrderTerms) -> &'static str {
 /// The dialect knows three. An order that leaves the book at a time was entered by another way, and rests until then.
 pub(crate) fn time_in_force(terms: &OrderTerms) -> &'static str {
     match (terms.time_in_force, terms.order_type) {
-        (_, OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. }) => "GTC",
+        (_, OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. }) => "GTC",
         (TimeInForce::GoodTillCancel | TimeInForce::Day | TimeInForce::GoodTill(_), _) => "GTC",
         (TimeInForce::ImmediateOrCancel, _) => "IOC",
         (TimeInForce::FillOrKill, _) => "FOK",

@@ -3,7 +3,7 @@
 //!
 //! It knows a venue by `edge/ports` and its callers by `edge/access`, as `edge/api` does, and serves a listener of its own.
 //!
-//! *Deliberately absent*: order lists, margin, trailing and pegged orders, SBE. What they ask is refused with the dialect's code.
+//! *Deliberately absent*: margin, pegged orders, SBE. What they ask is refused with the dialect's code.
 //!
 //! *Invariants*
 //! - A signed text is accepted once, at whichever replica it arrives; where it carries a command the log keeps it.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+/// Millionths of a price in a step of `trailingDelta`.
+pub const PPM_PER_DELTA: u64 = 100;
 /// Parameters of a request.
 pub const PARAMS_MAX: usize = 64;
 /// Longest form body in bytes, and longest query.

@@ -68,8 +68,10 @@ impl WantedList {
         params.text("newOrderRespType")?;
         let [one, other] = [Wanted::read(names, &legs[0])?, Wanted::read(names, &legs[1])?];
         // The one that stands alone for a moment is the one that protects.
-        let is_stop = |wanted: &Wanted| matches!(wanted.terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
-        let waits = |wanted: &Wanted| wanted.terms.order_type.trigger().is_some();
+        let is_profit =
+            |wanted: &Wanted| matches!(wanted.terms.order_type, OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. });
+        let is_stop = |wanted: &Wanted| wanted.terms.order_type.waits() && !is_profit(wanted);
+        let waits = |wanted: &Wanted| wanted.terms.order_type.waits();
         let legs = match is_stop(&other) || (waits(&other) && !is_stop(&one)) {
             true => [other, one],
             false => [one, other],

@@ -7,9 +7,10 @@ use walras_gateway::ClientOrder;
 use walras_market_data::AccountRecord;
 use walras_ports::{InstrumentScale, OrderCursor, OrderKey, Outcome, RecordFilter};
 use walras_sequencer::SignedBy;
+use walras_types::limits::TRAIL_PPM_MAX;
 use walras_types::{
     AccountId, Amount, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side, SizeLots,
-    TimeInForce,
+    TimeInForce, Trail,
 };
 use walras_wire::{CancelOrder, Command, Event, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
 
@@ -17,7 +18,7 @@ use crate::app::App;
 use crate::client_ids;
 use crate::error::{Asked, Error, without_outcome};
 use crate::kinds;
-use crate::limits::QUOTE_LEVELS_MAX;
+use crate::limits::{PPM_PER_DELTA, QUOTE_LEVELS_MAX};
 use crate::names::Names;
 use crate::params::{Params, quantity};
 use crate::past::{self, Look};
@@ -54,13 +55,21 @@ pub(crate) fn instrument<'n>(names: &'n Names, params: &Params) -> Result<(Strin
 }
 
 fn unsupported(params: &Params) -> Result<(), Error> {
-    if params.has("trailingDelta") {
-        return Err(Error::new(-2010, "Trailing stop orders are not supported for this symbol."));
-    }
     if params.has("pegPriceType") || params.has("pegOffsetValue") || params.has("pegOffsetType") {
         return Err(Error::new(-2010, "Pegged orders are not supported for this symbol."));
     }
     Ok(())
+}
+
+/// The distance of a trailing stop: `trailingDelta` is in hundredths of a percent. One that begins to follow at a price is not there.
+fn trail(params: &Params) -> Result<Option<Trail>, Error> {
+    let Some(delta) = params.number("trailingDelta")? else { return Ok(None) };
+    if params.has("stopPrice") {
+        return Err(Error::new(-2010, "Trailing stop orders with a stopPrice are not supported for this symbol."));
+    }
+    let ppm =
+        delta.checked_mul(PPM_PER_DELTA).and_then(|ppm| u32::try_from(ppm).ok()).filter(|ppm| (1..=TRAIL_PPM_MAX).contains(ppm));
+    ppm.map(|ppm| Some(Trail::Ppm(ppm))).ok_or_else(|| Error::filter("TRAILING_DELTA"))
 }
 
 /// A parameter that another one excludes.
@@ -89,23 +98,35 @@ impl Wanted {
             let text = params.decimal(name)?.ok_or_else(|| Error::missing(name))?;
             scale.parse_price(text).map_err(|e| quantity(name, e))
         };
+        let trail = trail(params)?;
         let needs_tif = || params.required("timeInForce").map(|_| ());
-        let (order_type, default_detail) = match kind.as_str() {
-            "LIMIT" => {
+        let (order_type, default_detail) = match (kind.as_str(), trail) {
+            ("LIMIT", None) => {
                 needs_tif()?;
                 (OrderType::Limit { price: price("price")?, post_only: PostOnly::Off }, Detail::Full)
             }
-            "LIMIT_MAKER" => (OrderType::Limit { price: price("price")?, post_only: PostOnly::Reject }, Detail::Ack),
-            "MARKET" => (OrderType::Market, Detail::Full),
-            "STOP_LOSS" => (OrderType::Stop { trigger: price("stopPrice")? }, Detail::Ack),
-            "STOP_LOSS_LIMIT" => {
+            ("LIMIT_MAKER", None) => (OrderType::Limit { price: price("price")?, post_only: PostOnly::Reject }, Detail::Ack),
+            ("MARKET", None) => (OrderType::Market, Detail::Full),
+            ("STOP_LOSS", Some(trail)) => (OrderType::TrailingStop { trail }, Detail::Ack),
+            ("STOP_LOSS_LIMIT", Some(trail)) => {
+                needs_tif()?;
+                (OrderType::TrailingStopLimit { trail, price: price("price")? }, Detail::Ack)
+            }
+            ("STOP_LOSS", None) => (OrderType::Stop { trigger: price("stopPrice")? }, Detail::Ack),
+            ("STOP_LOSS_LIMIT", None) => {
                 needs_tif()?;
                 (OrderType::StopLimit { trigger: price("stopPrice")?, price: price("price")? }, Detail::Ack)
             }
-            "TAKE_PROFIT" => (OrderType::TakeProfit { trigger: price("stopPrice")? }, Detail::Ack),
-            "TAKE_PROFIT_LIMIT" => {
+            ("TAKE_PROFIT", None) => (OrderType::TakeProfit { trigger: price("stopPrice")? }, Detail::Ack),
+            ("TAKE_PROFIT_LIMIT", None) => {
                 needs_tif()?;
                 (OrderType::TakeProfitLimit { trigger: price("stopPrice")?, price: price("price")? }, Detail::Ack)
+            }
+            ("LIMIT" | "LIMIT_MAKER" | "MARKET", Some(_)) => {
+                return Err(Error::new(-1106, "Parameter 'trailingDelta' sent when not required."));
+            }
+            ("TAKE_PROFIT" | "TAKE_PROFIT_LIMIT", Some(_)) => {
+                return Err(Error::new(-2010, "Trailing take-profit orders are not supported for this symbol."));
             }
             _ => return Err(Error::new(-1116, "Invalid orderType.")),
         };
@@ -243,6 +264,11 @@ impl Wanted {
         merge(&mut answer, fields);
         if terms.order_type.trigger().is_some() {
             answer["stopPrice"] = report::stop_price(scale, terms).into();
+        }
+        if let Some(delta) = report::trailing_delta(terms) {
+            answer["trailingDelta"] = delta.into();
+        }
+        if terms.order_type.waits() {
             answer["workingTime"] = json!(-1);
         }
         if let Display::Iceberg { .. } = terms.display {

@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 use walras_gateway::{ClientOrder, Decimal};
 use walras_market_data::{EndedOrder, OrderEnd};
 use walras_ports::{InstrumentScale, KnownOrder, ListedOrder};
-use walras_types::{Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, SizeLots, TimeInForce, TimeNs};
+use walras_types::{
+    Display, OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, SizeLots, TimeInForce, TimeNs, Trail,
+};
 use walras_wire::CancelReason;
 
 use crate::kinds;
+use crate::limits::PPM_PER_DELTA;
 use crate::values::ms;
 
 /// How an order is doing.
@@ -169,6 +172,22 @@ pub(crate) fn stop_price(scale: &InstrumentScale, terms: &OrderTerms) -> String 
     terms.order_type.trigger().map_or_else(|| no_price(scale), |trigger| scale.price(trigger))
 }
 
+/// The distance of a trailing stop, as the dialect has it: one in ticks, or between its steps, is of another way in.
+pub(crate) fn trailing_delta(terms: &OrderTerms) -> Option<u64> {
+    match terms.order_type.trail()? {
+        Trail::Ppm(ppm) => Some(u64::from(ppm).div_ceil(PPM_PER_DELTA)),
+        Trail::Ticks(_) => None,
+    }
+}
+
+/// Adds it, where there is one.
+fn with_trailing_delta(mut report: Value, terms: &OrderTerms) -> Value {
+    if let Some(delta) = trailing_delta(terms) {
+        report["trailingDelta"] = delta.into();
+    }
+    report
+}
+
 pub(crate) fn iceberg_size(scale: &InstrumentScale, terms: &OrderTerms) -> String {
     match terms.display {
         Display::Iceberg { peak } => size(scale, peak),
@@ -191,7 +210,7 @@ fn list(order: &Order) -> i64 {
 pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale) -> Value {
     let terms = &order.terms;
     let time = |time: Option<TimeNs>| time.map_or(0, ms);
-    json!({
+    let report = json!({
         "symbol": symbol,
         "orderId": order.order_id.0,
         "orderListId": list(order),
@@ -212,13 +231,14 @@ pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale) -> Val
         "isWorking": order.is_working,
         "workingTime": if order.is_working { i64::try_from(time(order.entered)).unwrap_or(i64::MAX) } else { -1 },
         "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
-    })
+    });
+    with_trailing_delta(report, terms)
 }
 
 /// An order as the answer to a cancel has it. `name` is the cancel's own.
 pub(crate) fn cancelled(at: TimeNs, order: &Order, symbol: &str, scale: &InstrumentScale, name: &str) -> Value {
     let terms = &order.terms;
-    json!({
+    let report = json!({
         "symbol": symbol,
         "origClientOrderId": order.called.to_string(),
         "orderId": order.order_id.0,
@@ -237,5 +257,6 @@ pub(crate) fn cancelled(at: TimeNs, order: &Order, symbol: &str, scale: &Instrum
         "stopPrice": stop_price(scale, terms),
         "icebergQty": iceberg_size(scale, terms),
         "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
-    })
+    });
+    with_trailing_delta(report, terms)
 }

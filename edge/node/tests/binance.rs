@@ -194,6 +194,29 @@ fn what_is_wrong_has_its_number_and_the_next_request_is_served() {
 }
 
 #[test]
+fn a_trailing_stop_goes_by_its_delta() {
+    let venue = Venue::start();
+    let stop = "symbol=BTCUSD&side=BUY&type=STOP_LOSS&quantity=0.1&trailingDelta=150&newOrderRespType=RESULT";
+    let order = |text: &str| venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(text));
+    let (status, placed) = order(stop);
+    assert_eq!((status, &placed["type"], &placed["trailingDelta"]), (200, &"STOP_LOSS".into(), &150.into()), "{placed}");
+    assert!(placed.get("stopPrice").is_none() && placed["workingTime"] == -1, "{placed}");
+    let (status, limit) =
+        order("symbol=BTCUSD&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=0.1&price=30100&trailingDelta=1");
+    assert_eq!(status, 200, "{limit}");
+    let (_, open) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
+    let deltas: Vec<_> = open.as_array().unwrap().iter().map(|order| (&order["type"], &order["trailingDelta"])).collect();
+    assert_eq!(deltas, [(&"STOP_LOSS".into(), &150.into()), (&"STOP_LOSS_LIMIT".into(), &1.into())], "{open}");
+    let wrong = |text: &str, code: i64| assert_eq!(venue.code("POST", "/api/v3/order", &venue.signed(text)).1, code, "{text}");
+    wrong(&stop.replace("=150", "=0"), -1013);
+    wrong(&stop.replace("=150", "=10000"), -1013);
+    wrong(&stop.replace("=150", "=1.5"), -1100);
+    wrong(&format!("{stop}&stopPrice=29000"), -2010);
+    wrong(&stop.replace("STOP_LOSS", "TAKE_PROFIT"), -2010);
+    wrong(&format!("{ORDER}&trailingDelta=150"), -1106);
+}
+
+#[test]
 fn a_stream_answers_what_is_wrong_and_goes_on() {
     let venue = Venue::start();
     let ws = venue.url().replace("http", "ws");

@@ -78,7 +78,7 @@ pub fn open_order(view: &View<'_>, account: AccountId, instrument: InstrumentId,
                 .filter(|order| order.order_id == id)
         }
     }?;
-    Some(ListedOrder { instrument, order, history: history(order.order_id) })
+    Some(ListedOrder::of(view.engine, instrument, order, view.histories))
 }
 
 /// An order of an account: the open one of that name, else the last one that ended, as far as memory goes.

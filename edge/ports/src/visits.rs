@@ -30,6 +30,17 @@ pub struct ListedOrder {
     pub history: Option<OrderHistory>,
 }
 
+impl ListedOrder {
+    /// An open order of an engine. Where the trigger of a trailing stop is tells of trades, so while the venue holds market data back it is
+    /// not said.
+    pub(crate) fn of(engine: &Engine, instrument: InstrumentId, mut order: OpenOrder, histories: &OrderHistories) -> Self {
+        if order.terms.order_type.trail().is_some() && engine.access_delays().release_ns > 0 {
+            order.trigger = None;
+        }
+        Self { instrument, order, history: histories.get(order.order_id).copied() }
+    }
+}
+
 /// Where a list of an account's open orders goes on. They are listed by instrument, then in the order in which they entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OrderCursor {
@@ -90,11 +101,7 @@ pub fn orders_from(
         looks = looks.saturating_sub(1);
         some.clear();
         let next = engine.open_orders_after(account, instrument, at.after, &mut looks, &mut some);
-        listed.extend(some.iter().map(|order| ListedOrder {
-            instrument,
-            order: *order,
-            history: histories.get(order.order_id).copied(),
-        }));
+        listed.extend(some.iter().map(|order| ListedOrder::of(engine, instrument, *order, histories)));
         at = match next {
             Some(after) => OrderCursor { instrument, after },
             None if is_last(instrument) => return (listed, None),

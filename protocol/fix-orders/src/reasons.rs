@@ -26,6 +26,7 @@ pub fn ord_rej_reason(reason: RejectReason, version: Version) -> u64 {
         | R::PostOnlyInvalid
         | R::TimeInForceInvalid
         | R::StopWouldTrigger
+        | R::TrailInvalid
         | R::LinkInvalid => 11,
         R::SizeOutOfRange | R::SizeNotOnLot => 13,
         R::UnknownAccount | R::AccountSuspended => 15,

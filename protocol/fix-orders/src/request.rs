@@ -4,7 +4,7 @@ use walras_fix::Message;
 use walras_gateway::QuantityError;
 use walras_types::{
     AccountId, Amendment, ClientOrderId, ContentDigest, Display, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks,
-    RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
+    RejectReason, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
 };
 use walras_wire::{AmendOrder, CancelOrder, Command, InvalidCommand, LinkedOrder, MassCancel, NewOrder, OrderCommand};
 
@@ -244,6 +244,33 @@ pub(crate) fn side_of(text: &str) -> Option<Side> {
     }
 }
 
+/// The distance of a trailing stop. FIX adds the offset, so that of a sell may be negative.
+fn trail_of(message: &Message, listed: &Listed) -> Result<Trail, Fault> {
+    let unsupported = |text: &str| Fault::new(RejectReason::Malformed, text);
+    if message.text(tags::STOP_PX).is_some() {
+        return Err(unsupported("StopPx(99) does not go with ExecInst(18)=a (trailing stop): its trigger follows the market"));
+    }
+    let offset = message.text(tags::PEG_OFFSET_VALUE);
+    let offset = offset.ok_or_else(|| unsupported("PegOffsetValue(211) is missing: ExecInst(18)=a (trailing stop) needs it"))?;
+    let offset = offset.strip_prefix('-').unwrap_or(offset);
+    let ticks = |ticks: i64| u32::try_from(ticks).map(Trail::Ticks).ok();
+    let trail = match message.text(tags::PEG_OFFSET_TYPE).unwrap_or("0") {
+        "0" => ticks(listed.scale.parse_price(offset)?.get()),
+        "1" => ppm_of_basis_points(offset).map(Trail::Ppm),
+        "2" => offset.parse().ok().map(Trail::Ticks),
+        _ => return Err(unsupported("PegOffsetType(836) must be 0 (price), 1 (basis points) or 2 (ticks)")),
+    };
+    trail.ok_or_else(|| Fault::new(RejectReason::TrailInvalid, RejectReason::TrailInvalid.advice()))
+}
+
+/// Hundredths of a percent, with up to two decimals, in millionths.
+fn ppm_of_basis_points(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = !whole.is_empty() && part.len() <= 2 && whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit());
+    let digits = is_number.then(|| format!("{whole}{part:0<2}"))?;
+    digits.parse().ok()
+}
+
 fn terms_of(message: &Message, listed: &Listed) -> Result<OrderTerms, Fault> {
     let unsupported = |text: &str| Fault::new(RejectReason::Malformed, text);
     let text = |tag: i32| message.text(tag);
@@ -254,14 +281,23 @@ fn terms_of(message: &Message, listed: &Listed) -> Result<OrderTerms, Fault> {
         let text = message.text(tag).ok_or_else(|| unsupported(&format!("{name} is missing: this OrdType(40) needs it")))?;
         Ok(listed.scale.parse_price(text)?)
     };
-    let post_only = match text(tags::EXEC_INST) {
-        None => PostOnly::Off,
-        Some("6") => PostOnly::Reject,
-        Some(_) => return Err(unsupported("ExecInst(18) may be 6 (participate, do not initiate: post-only) only")),
+    let (post_only, trails) = match text(tags::EXEC_INST) {
+        None => (PostOnly::Off, false),
+        Some("6") => (PostOnly::Reject, false),
+        Some("a") => (PostOnly::Off, true),
+        Some(_) => {
+            let values = "6 (participate, do not initiate: post-only) or a (trailing stop)";
+            return Err(unsupported(&format!("ExecInst(18) may be {values} only")));
+        }
     };
     let order_type = match text(tags::ORD_TYPE).unwrap_or_default() {
         "1" => OrderType::Market,
         "2" => OrderType::Limit { price: price(tags::PRICE, "Price(44)")?, post_only },
+        "3" if trails => OrderType::TrailingStop { trail: trail_of(message, listed)? },
+        "4" if trails => {
+            OrderType::TrailingStopLimit { trail: trail_of(message, listed)?, price: price(tags::PRICE, "Price(44)")? }
+        }
+        _ if trails => return Err(unsupported("ExecInst(18)=a (trailing stop) goes with OrdType(40) 3 (stop) or 4 (stop limit)")),
         "3" => OrderType::Stop { trigger: price(tags::STOP_PX, "StopPx(99)")? },
         "4" => OrderType::StopLimit { trigger: price(tags::STOP_PX, "StopPx(99)")?, price: price(tags::PRICE, "Price(44)")? },
         "J" => OrderType::TakeProfit { trigger: price(tags::STOP_PX, "StopPx(99)")? },

@@ -1,7 +1,7 @@
 //! What the venue says of orders, as messages.
 
 use walras_fix::{Body, Version};
-use walras_types::{AccountId, OrderType, RejectReason, Side, TimeInForce, TimeNs};
+use walras_types::{AccountId, OrderType, RejectReason, Side, TimeInForce, TimeNs, Trail};
 use walras_wire::order_entry::TradeRole;
 
 use crate::catalog::Catalog;
@@ -140,18 +140,25 @@ impl Speaker<'_> {
             let code = match order_type {
                 OrderType::Market => "1",
                 OrderType::Limit { .. } => "2",
-                OrderType::Stop { .. } => "3",
-                OrderType::StopLimit { .. } => "4",
+                OrderType::Stop { .. } | OrderType::TrailingStop { .. } => "3",
+                OrderType::StopLimit { .. } | OrderType::TrailingStopLimit { .. } => "4",
                 // The dialect has no type for a take-profit that becomes a limit order; Price(44) says that this one does.
                 OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => "J",
             };
             body.text(tags::ORD_TYPE, code);
+            if let Some(trail) = order_type.trail() {
+                self.trail(trail, body);
+            }
         }
         let price = match order.order_type {
-            Some(OrderType::StopLimit { price, .. } | OrderType::TakeProfitLimit { price, .. }) => {
-                Some(order.price.unwrap_or(price))
+            Some(
+                OrderType::StopLimit { price, .. }
+                | OrderType::TakeProfitLimit { price, .. }
+                | OrderType::TrailingStopLimit { price, .. },
+            ) => Some(order.price.unwrap_or(price)),
+            Some(OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. }) => {
+                None
             }
-            Some(OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. }) => None,
             Some(OrderType::Limit { .. }) | None => order.price,
         };
         if let Some(price) = price {
@@ -175,6 +182,21 @@ impl Speaker<'_> {
         body.text(tags::LEAVES_QTY, &scale.size(leaves).to_string()).text(tags::CUM_QTY, &scale.size(cum).to_string());
         let average = scale.average_price(order.tick_lots, cum);
         body.text(tags::AVG_PX, &average.map_or_else(|| "0".to_owned(), |average| average.to_string()));
+    }
+
+    /// How far behind the market a trailing stop's trigger stays. Versions before 4.4 have no such order.
+    fn trail(&self, trail: Trail, body: &mut Body) {
+        if self.version < Version::Fix44 {
+            return;
+        }
+        body.text(tags::EXEC_INST, "a");
+        match trail {
+            Trail::Ticks(ticks) => body.text(tags::PEG_OFFSET_VALUE, &ticks.to_string()).text(tags::PEG_OFFSET_TYPE, "2"),
+            Trail::Ppm(ppm) => {
+                let basis_points = format!("{}.{:02}", ppm / 100, ppm % 100);
+                body.text(tags::PEG_OFFSET_VALUE, &basis_points).text(tags::PEG_OFFSET_TYPE, "1")
+            }
+        };
     }
 
     fn trade(&self, e: &Execution, trade: &Trade, body: &mut Body) {

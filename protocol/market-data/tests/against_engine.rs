@@ -13,7 +13,7 @@ use walras_market_data::{
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex,
     OrderId, OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs,
-    TradingPhase, TransferId,
+    TradingPhase, Trail, TransferId,
 };
 use walras_wire::{
     AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, MassCancel, NewOrder,
@@ -266,6 +266,8 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
         2 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
         1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
         1 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
+        1 => (1u32..9).prop_map(|ticks| OrderType::TrailingStop { trail: Trail::Ticks(ticks) }),
+        1 => (1u32..90_000, price()).prop_map(|(ppm, price)| OrderType::TrailingStopLimit { trail: Trail::Ppm(ppm), price }),
     ];
     let time_in_force = prop_oneof![
         8 => Just(TimeInForce::GoodTillCancel),

@@ -192,7 +192,7 @@ impl Session {
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
         now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None, take_profit_ticks = None,
-        post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
+        trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
     ))]
     fn submit_order(
         &mut self,
@@ -206,6 +206,8 @@ impl Session {
         tif: Option<&Bound<'_, PyAny>>,
         trigger_ticks: Option<i64>,
         take_profit_ticks: Option<i64>,
+        trail_ticks: Option<i64>,
+        trail_ppm: Option<u32>,
         post_only: Option<&Bound<'_, PyAny>>,
         peak_lots: Option<u64>,
         hidden: bool,
@@ -215,8 +217,8 @@ impl Session {
         expires_ns: u64,
     ) -> PyResult<u64> {
         let size = (size_lots, peak_lots, min_size_lots);
-        let prices = [price_ticks, trigger_ticks, take_profit_ticks];
-        let terms = terms_of(side, size, prices, [tif, post_only, self_trade], (hidden, expires_ns))?;
+        let prices = [price_ticks, trigger_ticks, take_profit_ticks, trail_ticks];
+        let terms = terms_of(side, size, (prices, trail_ppm), [tif, post_only, self_trade], (hidden, expires_ns))?;
         let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
         self.submit(now_ns, entering(NewOrder { account, instrument, client_order_id, terms }, oco_with))
     }

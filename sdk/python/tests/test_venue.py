@@ -212,6 +212,29 @@ def test_a_take_profit_and_a_stop_cancel_each_other() -> None:
         v.submit(ALICE, 0, "buy", 1, client_order_id=4, trigger=33_000, oco_with=3)
 
 
+def test_a_trailing_stop_follows_the_market() -> None:
+    v = venue(2)
+    with pytest.raises(ValueError, match="not both"):
+        v.submit(ALICE, 0, "sell", 1, trail=100, trail_ppm=5_000)
+    with pytest.raises(ValueError, match="not two of them"):
+        v.submit(ALICE, 0, "sell", 1, trail=100, trigger=29_000)
+    with pytest.raises(walras.Refused, match="TrailInvalid"):
+        v.submit(ALICE, 0, "sell", 1, trail_ppm=1_000_000)
+    v.submit(ALICE, 0, "sell", 1, trail=100, client_order_id=1)
+    for price in (30_000, 30_200):
+        v.submit(ALICE, 0, "sell", "0.1", price)
+        assert [event.kind for event in v.submit(BOB, 0, "buy", "0.1", price).events] == ["accepted", "traded"]
+    v.submit(BOB, 0, "buy", "0.1", 30_100)
+    v.submit(BOB, 0, "buy", 1, 30_000)
+    moved = v.submit(ALICE, 0, "sell", "0.1", 30_100)
+    triggered = [event for event in moved.events if event.kind == "triggered"]
+    assert [event.client_order_id for event in triggered] == [1]
+
+
+#: The kinds of rows that enter an order.
+ORDERS = (0, 1, 4, 5, 8, 9, 10, 11, 12, 13)
+
+
 def drawn(count: int, seed: int, accounts: int) -> Any:
     """Rows of every kind, some of which the venue refuses."""
     draw = random.Random(seed)
@@ -219,12 +242,12 @@ def drawn(count: int, seed: int, accounts: int) -> Any:
     for number, row in enumerate(rows):
         row["time_ns"] = number // 3 + 1
         row["account"] = draw.randrange(accounts + 1)
-        row["kind"] = draw.choices(range(10), weights=[20, 3, 6, 5, 1, 1, 1, 1, 1, 1])[0]
-        row["client_order_id"] = number if row["kind"] in (0, 1, 4, 5, 8, 9) else draw.randrange(max(number, 1))
+        row["kind"] = draw.choices(range(14), weights=[20, 3, 6, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])[0]
+        row["client_order_id"] = number if row["kind"] in ORDERS else draw.randrange(max(number, 1))
         row["side"] = draw.randrange(2)
         row["price"] = 60_000 + draw.randrange(-30, 30) if draw.random() < 0.98 else draw.choice([0, -5, 2**50])
         row["size"] = draw.randrange(1, 50) if draw.random() < 0.98 else draw.choice([0, 2**50])
-        row["trigger"] = 60_000 + draw.randrange(-30, 30)
+        row["trigger"] = 60_000 + draw.randrange(-30, 30) if row["kind"] < 10 else draw.choice([0, 5, 20, 1_000, 999_999, 2**32 - 1])
         row["tif"] = draw.choice([0, 0, 0, 3, 4])
         row["post_only"] = draw.choice([0, 0, 0, 1, 2]) if row["kind"] == 0 else 0
         row["self_trade"] = draw.randrange(5)
@@ -242,17 +265,19 @@ def test_arrays_do_what_calls_do(seed: int) -> None:
         at, account, name, kind = int(row["time_ns"]), int(row["account"]), int(row["client_order_id"]), int(row["kind"])
         price, size, trigger = int(row["price"]), int(row["size"]), int(row["trigger"])
         try:
-            if kind in (0, 1, 4, 5, 8, 9):
+            if kind in ORDERS:
                 outcome = single.submit_lots(
                     account,
                     0,
                     int(row["side"]),
                     size,
-                    price if kind in (0, 5, 9) else None,
+                    price if kind in (0, 5, 9, 11, 13) else None,
                     name,
                     tif=3 if kind == 1 and row["tif"] == 0 else int(row["tif"]),
                     trigger_ticks=trigger if kind in (4, 5) else None,
                     take_profit_ticks=trigger if kind in (8, 9) else None,
+                    trail_ticks=trigger if kind in (10, 11) else None,
+                    trail_ppm=trigger if kind in (12, 13) else None,
                     post_only=int(row["post_only"]),
                     peak_lots=int(row["peak"]) or None,
                     self_trade=int(row["self_trade"]),

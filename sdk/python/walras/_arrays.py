@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: What a row asks, by its number.
-KINDS = ("limit", "market", "cancel", "amend", "stop", "stop_limit", "mass_cancel", "tick", "take_profit", "take_profit_limit")
+#: What a row asks, by its number. The ``trigger`` of a trailing stop is its distance, in ticks or in millionths of the price (``_ppm``).
+KINDS = (
+    "limit", "market", "cancel", "amend", "stop", "stop_limit", "mass_cancel", "tick", "take_profit", "take_profit_limit",
+    "trailing_stop", "trailing_stop_limit", "trailing_stop_ppm", "trailing_stop_limit_ppm",
+)
 SIDES = ("buy", "sell")
 #: Times in force: until cancelled, day, until ``expires_ns``, immediate or cancel, fill or kill.
 TIMES = ("gtc", "day", "gtd", "ioc", "fok")

@@ -83,6 +83,8 @@ def order_body(
     tif: str | None,
     trigger: Exact | None,
     take_profit: Exact | None,
+    trail: Exact | None,
+    trail_ppm: int | None,
     post_only: str | None,
     peak: Exact | None,
     hidden: bool,
@@ -92,21 +94,27 @@ def order_body(
     expires_ns: int | None,
 ) -> Json:
     """An order as in ``OrderRequest`` of openapi.yaml, from the arguments of ``Venue.submit``."""
-    if trigger is not None and take_profit is not None:
-        raise ValueError("an order is a stop or a take-profit: give trigger or take_profit, not both")
-    waits = "take_profit" if take_profit is not None else "stop" if trigger is not None else None
+    given = {"stop": trigger, "take_profit": take_profit, "trailing_stop": trail if trail_ppm is None else trail_ppm}
+    kinds = [kind for kind, value in given.items() if value is not None]
+    if len(kinds) > 1:
+        raise ValueError("an order is a stop, a take-profit or a trailing stop: give trigger, take_profit or trail, not two of them")
+    if trail is not None and trail_ppm is not None:
+        raise ValueError("a trailing stop has one distance: give trail or trail_ppm, not both")
+    waits = kinds[0] if kinds else None
     kind = ("market" if price is None else "limit") if waits is None else waits if price is None else f"{waits}_limit"
     if peak is not None and hidden:
         raise ValueError("an order has a peak or is hidden, not both: leave one out")
     # What an order in the process calls gtd is gtt over HTTP.
     tif = "gtt" if expires_ns is not None else tif
-    body = {
+    body: Json = {
         "instrument": instrument,
         "side": side,
         "type": kind,
         "size": text("size", size),
         "price": text("price", price),
         "trigger": text("trigger", trigger) if take_profit is None else text("take_profit", take_profit),
+        "trail": text("trail", trail),
+        "trail_ppm": trail_ppm,
         "client_order_id": None if client_order_id is None else str(client_order_id),
         "time_in_force": tif,
         "expire_time_ns": None if expires_ns is None else str(expires_ns),
@@ -377,6 +385,8 @@ class Client:
         tif: str | None = None,
         trigger: Exact | None = None,
         take_profit: Exact | None = None,
+        trail: Exact | None = None,
+        trail_ppm: int | None = None,
         post_only: str | None = None,
         peak: Exact | None = None,
         hidden: bool = False,
@@ -387,8 +397,8 @@ class Client:
     ) -> Json:
         """Enters an order; the arguments mean what they mean for ``walras.Venue.submit``. Its answer says what became of it at once."""
         body = order_body(
-            instrument, side, size, price, client_order_id, tif, trigger, take_profit, post_only, peak, hidden, min_size, self_trade,
-            oco_with, expires_ns,
+            instrument, side, size, price, client_order_id, tif, trigger, take_profit, trail, trail_ppm, post_only, peak, hidden, min_size,
+            self_trade, oco_with, expires_ns,
         )
         return self._command("POST", "/v1/orders", body)
 

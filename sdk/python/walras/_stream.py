@@ -244,6 +244,8 @@ class AsyncStream:
         tif: str | None = None,
         trigger: Exact | None = None,
         take_profit: Exact | None = None,
+        trail: Exact | None = None,
+        trail_ppm: int | None = None,
         post_only: str | None = None,
         peak: Exact | None = None,
         hidden: bool = False,
@@ -254,8 +256,8 @@ class AsyncStream:
     ) -> Json:
         """Enters an order, as ``Client.submit``; needs :meth:`sign_in`."""
         body = order_body(
-            instrument, side, size, price, client_order_id, tif, trigger, take_profit, post_only, peak, hidden, min_size, self_trade,
-            oco_with, expires_ns,
+            instrument, side, size, price, client_order_id, tif, trigger, take_profit, trail, trail_ppm, post_only, peak, hidden, min_size,
+            self_trade, oco_with, expires_ns,
         )
         return await self._ask({"op": "order", **body})
 

@@ -293,6 +293,8 @@ class Venue(_native.Venue):
         tif: str | int | None = None,
         trigger: Exact | None = None,
         take_profit: Exact | None = None,
+        trail: Exact | None = None,
+        trail_ppm: int | None = None,
         post_only: str | int | None = None,
         peak: Exact | None = None,
         hidden: bool = False,
@@ -303,7 +305,8 @@ class Venue(_native.Venue):
         time_ns: int | None = None,
     ) -> _native.Outcome:
         """Enters an order: without a ``price`` a market order, with a ``trigger`` a stop, with both a stop limit. ``take_profit`` is the trigger
-        of a take-profit, which waits for a price in its favour. ``oco_with`` is the ``client_order_id`` of an open order of the same side and
+        of a take-profit, which waits for a price in its favour. ``trail`` is the distance of a trailing stop, whose trigger follows the market;
+        ``trail_ppm`` the same in millionths of the price. ``oco_with`` is the ``client_order_id`` of an open order of the same side and
         size: one cancels the other.
 
         ``side`` is ``buy`` or ``sell``. ``tif`` is ``gtc`` (a market order: ``ioc``), ``day``, ``gtd`` (until ``expires_ns``), ``ioc`` or ``fok``.
@@ -324,6 +327,8 @@ class Venue(_native.Venue):
                 tif=tif,
                 trigger=trigger,
                 take_profit=take_profit,
+                trail=trail,
+                trail_ppm=trail_ppm,
                 post_only=post_only,
                 peak=peak,
                 hidden=hidden,

@@ -1,11 +1,11 @@
 //! Commands made of choices.
 
 use walras_engine::Engine;
-use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX, SIZE_LOTS_MAX, UNITS_MAX};
+use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX, SIZE_LOTS_MAX, TRAIL_PPM_MAX, UNITS_MAX};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ContentDigest, Display, FeeSchedule, InstrumentId,
     InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason, RiskLimits, SelfTrade, SessionId,
-    SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
+    SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, Trail, TransferId,
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, CancelOrder, Checkpoint, CloseSession, CollectFees,
@@ -108,7 +108,9 @@ fn side(c: &mut Choices<'_>) -> Side {
 /// after `now`.
 pub fn terms(c: &mut Choices<'_>, range: Range, now: TimeNs) -> OrderTerms {
     let (side, size) = (side(c), size(c, range));
-    let order_type = match c.weighted(&[8, 1, 2, 2, 1, 1]) {
+    // Venues of older rules take no trailing stops, so the traders of whole venues send none.
+    let trailing = if range == Range::Wild { 2 } else { 0 };
+    let order_type = match c.weighted(&[8, 1, 2, 2, 1, 1, trailing]) {
         0 => {
             let post_only = [PostOnly::Off, PostOnly::Reject, PostOnly::Reprice][c.weighted(&[8, 1, 1])];
             OrderType::Limit { price: price(c, range), post_only }
@@ -117,7 +119,16 @@ pub fn terms(c: &mut Choices<'_>, range: Range, now: TimeNs) -> OrderTerms {
         2 => OrderType::Stop { trigger: price(c, range) },
         3 => OrderType::StopLimit { trigger: price(c, range), price: price(c, range) },
         4 => OrderType::TakeProfit { trigger: price(c, range) },
-        _ => OrderType::TakeProfitLimit { trigger: price(c, range), price: price(c, range) },
+        5 => OrderType::TakeProfitLimit { trigger: price(c, range), price: price(c, range) },
+        _ => {
+            let distance = u32::try_from(number(c)).unwrap_or(u32::MAX);
+            let trail = if c.one_in(2) { Trail::Ticks(distance) } else { Trail::Ppm(distance % (TRAIL_PPM_MAX + 2)) };
+            if c.one_in(2) {
+                OrderType::TrailingStop { trail }
+            } else {
+                OrderType::TrailingStopLimit { trail, price: price(c, range) }
+            }
+        }
     };
     let time_in_force = match c.weighted(&[8, 2, 2, 2, 1]) {
         0 => TimeInForce::GoodTillCancel,
@@ -160,7 +171,8 @@ fn consistent(mut terms: OrderTerms) -> OrderTerms {
     if post_only && at_once(&terms) {
         terms.time_in_force = TimeInForce::GoodTillCancel;
     }
-    let is_stop = matches!(terms.order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. });
+    let is_stop =
+        matches!(terms.order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. });
     if at_once(&terms) || is_stop || matches!(terms.display, Display::Iceberg { peak } if peak >= terms.size) {
         terms.display = Display::Full;
     }

@@ -3,7 +3,7 @@
 import type { BatchMessage, DemandMessage, Offer, OfferFill, OfferUpdate } from "./batch-types.ts";
 
 export type Side = "buy" | "sell";
-export type OrderKind = "limit" | "market" | "stop" | "stop_limit" | "take_profit" | "take_profit_limit";
+export type OrderKind = "limit" | "market" | "stop" | "stop_limit" | "take_profit" | "take_profit_limit" | "trailing_stop" | "trailing_stop_limit";
 export type TimeInForce = "gtc" | "day" | "gtt" | "ioc" | "fok";
 export type PostOnly = "off" | "reject" | "reprice";
 export type Display = "full" | "iceberg" | "hidden";
@@ -152,6 +152,9 @@ export interface OpenOrder {
   type: OrderKind;
   price: string | null;
   trigger: string | null;
+  /** The distance of a trailing stop, in quote or in millionths of the price. */
+  trail?: string | null;
+  trail_ppm?: number | null;
   open: string;
   shown: string;
   time_in_force: TimeInForce;
@@ -217,6 +220,7 @@ export interface OrderRequest {
   type: OrderKind;
   price?: string;
   trigger?: string;
+  trail?: string;
   time_in_force?: TimeInForce;
   expire_time_ns?: string;
   post_only?: PostOnly;

@@ -11,6 +11,8 @@ export interface TicketFields {
   kind: OrderKind;
   price: string;
   trigger: string;
+  /** The distance of a trailing stop. */
+  trail?: string;
   size: string;
   timeInForce: TimeInForce;
   minutes: string;
@@ -23,7 +25,7 @@ export interface TicketFields {
   ocoWith?: string;
 }
 
-export type FieldName = "price" | "trigger" | "size" | "minutes" | "peak" | "minSize";
+export type FieldName = "price" | "trigger" | "trail" | "size" | "minutes" | "peak" | "minSize";
 export type Faults = Partial<Record<FieldName, string>>;
 
 export interface Checked {
@@ -41,6 +43,8 @@ export interface Checked {
 export const hasPrice = (kind: OrderKind): boolean => kind === "limit" || kind.endsWith("_limit");
 export const takesProfit = (kind: OrderKind): boolean => kind === "take_profit" || kind === "take_profit_limit";
 export const hasTrigger = (kind: OrderKind): boolean => takesProfit(kind) || kind === "stop" || kind === "stop_limit";
+
+export const trails = (kind: OrderKind): boolean => kind === "trailing_stop" || kind === "trailing_stop_limit";
 
 /** A limit so much worse than the last trade may be a slip of the finger: it is asked for twice. */
 const FAR_PPM = 50_000n;
@@ -60,6 +64,7 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   const { kind } = fields;
   const price = hasPrice(kind) ? quantity(fields.price, units.priceDecimals, units.tick, "price", "tick", faults) : null;
   const trigger = hasTrigger(kind) ? quantity(fields.trigger, units.priceDecimals, units.tick, "trigger", "tick", faults) : null;
+  const trail = trails(kind) ? quantity(fields.trail ?? "", units.priceDecimals, units.tick, "trail", "tick", faults) : null;
   if (trigger !== null && lastPrice !== null && isTriggered(fields.side, kind, trigger, lastPrice)) {
     const where = lastPrice === trigger ? "at it" : lastPrice > trigger ? "above it" : "below it";
     const what = takesProfit(kind) ? "take-profit" : "stop";
@@ -82,6 +87,7 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   };
   if (price !== null) order.price = formatUnits(price, units.priceDecimals);
   if (trigger !== null) order.trigger = formatUnits(trigger, units.priceDecimals);
+  if (trail !== null) order.trail = formatUnits(trail, units.priceDecimals);
   if (fields.timeInForce === "gtt") {
     const minutes = whole(fields.minutes, "minutes", faults);
     if (minutes !== null) order.expire_time_ns = (venueTimeNs + minutes * 60_000_000_000n).toString();

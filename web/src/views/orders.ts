@@ -85,9 +85,10 @@ function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } 
 function texts(order: OpenOrder, venue: Venue): string[] {
   const shown = order.shown !== undefined && order.shown !== order.open ? `, ${group(trimZeros(order.shown))} shown` : "";
   const trigger = order.trigger === null || order.trigger === undefined ? "" : `, ${words(order.type)} at ${group(order.trigger)}`;
+  const trail = order.trail == null ? order.trail_ppm == null ? "" : `, trails by ${order.trail_ppm / 10_000} %` : `, trails by ${group(order.trail)}`;
   const [base = order.instrument] = order.instrument.split(/[/-]/);
   return [
-    `${sideText(order.side)} ${base}${trigger}${shown}${linkedText(order, venue)}`, order.price === null ? "market" : group(order.price), group(order.open),
+    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}`, order.price === null ? "market" : group(order.price), group(order.open),
     order.time_in_force?.toUpperCase() ?? "",
   ];
 }

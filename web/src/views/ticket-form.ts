@@ -16,6 +16,7 @@ export const TIME_WORDS: Record<TimeInForce, string> = {
 const KINDS: [OrderKind, string][] = [
   ["limit", "Limit"], ["market", "Market"], ["stop", "Stop"], ["stop_limit", "Stop limit"],
   ["take_profit", "Take profit"], ["take_profit_limit", "Take profit limit"],
+  ["trailing_stop", "Trailing stop"], ["trailing_stop_limit", "Trailing stop limit"],
 ];
 const POST_ONLY: [PostOnly, string][] = [["off", "May take at once"], ["reject", "Never take: reject"], ["reprice", "Never take: reprice"]];
 const DISPLAY: [Display, string][] = [["full", "All of it"], ["iceberg", "A peak at a time (iceberg)"], ["hidden", "Nothing (hidden)"]];
@@ -29,6 +30,7 @@ export class TicketForm {
   /** In the order in which they stand. */
   readonly fields: Record<FieldName, UnitField> = {
     trigger: ticketField("trigger", "Trigger"),
+    trail: ticketField("trail", "Distance"),
     price: ticketField("price", "Price"),
     size: ticketField("size", "Size"),
     minutes: ticketField("minutes", "Minutes"),
@@ -50,12 +52,12 @@ export class TicketForm {
   readonly #kind = select("kind", KINDS);
 
   constructor(takeShare: (percent: bigint) => void, turnUnit: () => void) {
-    const { trigger, price, size, minutes, peak, minSize } = this.fields;
+    const { trigger, trail, price, size, minutes, peak, minSize } = this.fields;
     this.unitButton.addEventListener("click", turnUnit);
     size.unit.replaceWith(this.unitButton);
     this.element = h("form.ticket", { novalidate: true, autocomplete: "off", "aria-labelledby": "ticket-title" },
       this.#side.element, labelled("kind", "Order", this.#kind),
-      trigger.row, price.row, size.row, shareButtons("Size as a share of what is available", takeShare),
+      trigger.row, trail.row, price.row, size.row, shareButtons("Size as a share of what is available", takeShare),
       labelled("tif", "Stands", this.timeInForce), minutes.row,
       h("details", { id: "more" }, h("summary", {}, "More: post-only, iceberg, minimum, self-trade, one cancels the other"),
         h("div.inner", {}, labelled("post-only", "Taking", this.postOnly), labelled("display", "Shown", this.display),
@@ -84,12 +86,13 @@ export class TicketForm {
   }
 
   typed(): TicketFields {
-    const { price, trigger, size, minutes, peak, minSize } = this.fields;
+    const { price, trigger, trail, size, minutes, peak, minSize } = this.fields;
     return {
       side: this.side,
       kind: this.kind,
       price: price.input.value,
       trigger: trigger.input.value,
+      trail: trail.input.value,
       size: size.input.value,
       timeInForce: this.timeInForce.value as TimeInForce,
       minutes: minutes.input.value,

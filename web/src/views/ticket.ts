@@ -11,7 +11,7 @@ import { orderKey } from "../state/account.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
 import { describeError, describeReply } from "../state/outcome.ts";
-import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, largestSize, sizeOfValue, stepped, type TicketFields, timesInForce } from "../state/ticket.ts";
+import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, largestSize, sizeOfValue, stepped, type TicketFields, timesInForce, trails } from "../state/ticket.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { focusFault, onArrows, showFaults, showSum } from "./form.ts";
@@ -42,7 +42,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     size.input.focus();
     draw();
   });
-  const { price, trigger, size, minutes, peak, minSize } = form.fields;
+  const { price, trigger, trail, size, minutes, peak, minSize } = form.fields;
   const keyHint = h("p.empty", {}, "To trade, this page needs an API key of the venue; watching needs none. The demo prints an address that carries one.",
     h("button", { type: "button", onclick: openKey }, "Use a key"));
   byId("ticket-body").append(keyHint, form.element);
@@ -68,6 +68,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     keyHint.hidden = signedIn;
     price.row.hidden = !hasPrice(kind);
     trigger.row.hidden = !hasTrigger(kind);
+    trail.row.hidden = !trails(kind);
     const allowed = timesInForce(kind);
     for (const option of form.timeInForce.options) {
       const takes = allowed.some((name) => name === option.value);
@@ -83,7 +84,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     peak.row.hidden = !rests || display !== "iceberg";
     offerPartners(venue, market, form);
 
-    for (const { unit } of [price, trigger]) setText(unit, instrument.quote);
+    for (const { unit } of [price, trigger, trail]) setText(unit, instrument.quote);
     for (const { unit } of [peak, minSize]) setText(unit, instrument.base);
     const inQuote = sizeUnit.value === "quote";
     setText(form.unitButton, inQuote ? instrument.quote : instrument.base);
@@ -151,7 +152,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     onArrows(input, (by) => {
       const market = venue.market.value;
       if (!market) return;
-      const isPrice = name === "price" || name === "trigger";
+      const isPrice = name === "price" || name === "trigger" || name === "trail";
       const { units } = market;
       const wholeQuote: [number, bigint] = [units.quoteDecimals, 10n ** BigInt(units.quoteDecimals)];
       const [decimals, step] = name === "minutes" ? [0, 1n] : name === "size" && sizeUnit.value === "quote" ? wholeQuote : isPrice ? [units.priceDecimals, units.tick] : [units.sizeDecimals, units.lot];
@@ -176,7 +177,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   venue.connection.watch(draw);
   venue.market.watch((market) => {
     if (!market) return;
-    for (const { input } of [price, trigger, size]) input.value = "";
+    for (const { input } of [price, trigger, trail, size]) input.value = "";
     attempted = false;
     market.bookChanged.watch(() => {
       // The first book offers a starting price; from then on the price is the user's.
@@ -213,7 +214,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     },
     focus(field) {
       if (field === "side") return form.focusSide();
-      const { input } = field === "size" ? size : hasPrice(form.kind) ? price : trigger;
+      const { input } = field === "size" ? size : hasPrice(form.kind) ? price : trails(form.kind) ? trail : trigger;
       input.focus();
       input.select();
     },
@@ -318,10 +319,13 @@ function submitWords(market: Market, form: TicketForm, checked: Checked): string
   const size = group(trimZeros(formatUnits(checked.size, sizeDecimals)));
   const at = checked.price === null ? (form.kind === "limit" ? "" : " at market") : ` at ${showUnits(checked.price, priceDecimals)}`;
   const trigger = form.fields.trigger.input.value.trim();
+  const distance = form.fields.trail.input.value.trim();
+  if (trails(form.kind)) return `${verb} ${size} ${instrument.base}${at}, trailing${distance === "" ? "" : ` by ${group(distance)}`}`;
   const once = hasTrigger(form.kind) && trigger !== "" ? `, once ${group(trigger)} trades` : "";
   return `${verb} ${size} ${instrument.base}${at}${once}`;
 }
 
 function capitalField(name: FieldName): string {
+  if (name === "trail") return "Distance";
   return name === "minSize" ? "At least" : name.charAt(0).toUpperCase() + name.slice(1);
 }

@@ -41,12 +41,15 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             let mut orders = Vec::new();
             engine.open_orders(account, view.spec.instrument, &mut orders);
             assert_pages(engine, account, view.spec.instrument, &orders);
-            let mut has: Vec<_> = orders.iter().map(|o| (o.order_id, o.open.get(), o.shown.get(), o.linked)).collect();
+            let mut has: Vec<_> = orders
+                .iter()
+                .map(|o| (o.order_id, o.open.get(), o.shown.get(), o.linked, o.trigger.map(PriceTicks::get)))
+                .collect();
             has.sort_unstable();
             let mine = market.orders.iter().filter(|o| o.account == account);
             let shown = |o: &crate::model::Order| market.resting(o.id).shown.get();
             let linked = |id: OrderId| market.pair_of(id).map(|pair| if pair[0] == id { pair[1] } else { pair[0] });
-            let mut expected: Vec<_> = mine.map(|o| (o.id, o.open, shown(o), linked(o.id))).collect();
+            let mut expected: Vec<_> = mine.map(|o| (o.id, o.open, shown(o), linked(o.id), o.trigger)).collect();
             expected.sort_unstable();
             assert_eq!(has, expected, "open orders of account {account}");
             assert_eq!(position.open_orders as usize, expected.len());
@@ -165,7 +168,7 @@ const REACHED: &str = "
     EngineVersionInvalid
     FillOrKillUnfillable IdNotNext InsufficientFunds MinSizeInvalid MinSizeUnfillable OrderTooLarge OrderValueTooLarge
     PhaseChangeInvalid PhaseNoImmediate PhaseTakesNoOrders PositionLimit PostOnlyInvalid PostOnlyWouldTrade PriceOutsideCollar
-    SizeOutOfRange SupplyOverflow TimeInForceInvalid TooManyOpenOrders UnknownAccount UnknownAsset UnknownInstrument UnknownOrder
+    SizeOutOfRange SupplyOverflow TimeInForceInvalid TooManyOpenOrders TrailInvalid UnknownAccount UnknownAsset UnknownInstrument UnknownOrder
     UnknownSession
 ";
 

@@ -80,6 +80,15 @@ fn size() -> impl Strategy<Value = SizeLots> {
     prop_oneof![12 => 1..8u64, 6 => Just(LINKED_LOTS), 6 => 5..25u64, 1 => Just(0), 1 => Just(1_000)].prop_map(SizeLots::new)
 }
 
+fn trail() -> impl Strategy<Value = Trail> {
+    prop_oneof![
+        12 => (1..7u32).prop_map(Trail::Ticks),
+        6 => (5_000..60_000u32).prop_map(Trail::Ppm),
+        1 => prop::sample::select(vec![0, 1, 99, 100, u32::MAX]).prop_map(Trail::Ticks),
+        1 => prop::sample::select(vec![0, 1, 999_999, 1_000_000, u32::MAX]).prop_map(Trail::Ppm),
+    ]
+}
+
 /// The size of most orders that are to be linked, so that most of them find one of their size.
 const LINKED_LOTS: u64 = 4;
 
@@ -92,6 +101,8 @@ fn linked() -> impl Strategy<Value = LinkedOrder> {
         3 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
         1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
         2 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
+        2 => trail().prop_map(|trail| OrderType::TrailingStop { trail }),
+        1 => (trail(), price()).prop_map(|(trail, price)| OrderType::TrailingStopLimit { trail, price }),
     ];
     let size = prop_oneof![8 => Just(SizeLots::new(LINKED_LOTS)), 1 => size()];
     let names = (name(), name());
@@ -119,6 +130,8 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
         2 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
         1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
         1 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
+        2 => trail().prop_map(|trail| OrderType::TrailingStop { trail }),
+        2 => (trail(), price()).prop_map(|(trail, price)| OrderType::TrailingStopLimit { trail, price }),
     ];
     let time_in_force = prop_oneof![
         8 => Just(TimeInForce::GoodTillCancel),
@@ -156,7 +169,7 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
                 terms.time_in_force = TimeInForce::GoodTillCancel;
             }
             let rests = !matches!(terms.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill)
-                && !matches!(order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. });
+                && !matches!(order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. });
             if !rests || matches!(display, Display::Iceberg { peak } if peak >= size) {
                 terms.display = Display::Full;
             }

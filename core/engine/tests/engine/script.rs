@@ -10,8 +10,8 @@
 //! ? A                                    what has A; `? market` and `? indicative` ask for the instrument's state
 //!     205 BTC, 9500 USD, net 5
 //! ```
-//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`, `profit=P`, `oco=N`
-//! (the account's order with which it is linked). Everybody
+//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`, `profit=P`, `trail=N` (ticks),
+//! `trail-ppm=N`, `oco=N` (the account's order with which it is linked). Everybody
 //! starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in nanoseconds.
 
 use std::collections::BTreeMap;
@@ -244,7 +244,11 @@ fn terms(side: Side, size: SizeLots, words: &[&str]) -> OrderTerms {
         (_, true) => PostOnly::Reprice,
         _ => PostOnly::Off,
     };
+    let trail = value(words, "trail=").map(|ticks| Trail::Ticks(ticks as u32));
+    let trail = trail.or(value(words, "trail-ppm=").map(|ppm| Trail::Ppm(ppm as u32)));
     let order_type = match (price(words, "stop="), price(words, "profit="), price(words, "@")) {
+        (None, None, Some(price)) if trail.is_some() => OrderType::TrailingStopLimit { trail: trail.unwrap(), price },
+        (None, None, None) if trail.is_some() => OrderType::TrailingStop { trail: trail.unwrap() },
         (None, None, Some(price)) => OrderType::Limit { price, post_only },
         (None, None, None) => OrderType::Market,
         (Some(trigger), _, None) => OrderType::Stop { trigger },

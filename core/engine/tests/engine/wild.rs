@@ -41,6 +41,11 @@ fn side() -> impl Strategy<Value = Side> {
     prop_oneof![Just(Side::Buy), Just(Side::Sell)]
 }
 
+fn trail() -> impl Strategy<Value = Trail> {
+    let distance = || number().prop_map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    prop_oneof![distance().prop_map(Trail::Ticks), distance().prop_map(Trail::Ppm), (1..1_000_000u32).prop_map(Trail::Ppm)]
+}
+
 fn terms() -> impl Strategy<Value = OrderTerms> {
     let post_only = prop_oneof![4 => Just(PostOnly::Off), 1 => Just(PostOnly::Reject), 1 => Just(PostOnly::Reprice)];
     let order_type = prop_oneof![
@@ -50,6 +55,8 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
         1 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
         1 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
         1 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
+        1 => trail().prop_map(|trail| OrderType::TrailingStop { trail }),
+        1 => (trail(), price()).prop_map(|(trail, price)| OrderType::TrailingStopLimit { trail, price }),
     ];
     let time_in_force = prop_oneof![
         4 => Just(TimeInForce::GoodTillCancel),

@@ -88,7 +88,11 @@ impl Trio {
             Event::TakerReduced { .. } => "taker reduced",
             Event::Replenished { .. } => "replenished",
         });
-        for name in events.chain([name_of(answer)]) {
+        let trailed = match answer {
+            Answer::Triggered(entered) if entered.iter().any(|(taken, _)| taken.trailed_to.is_some()) => Some("trailed"),
+            _ => None,
+        };
+        for name in events.chain([name_of(answer)]).chain(trailed) {
             *self.seen.entry(name).or_default() += 1;
         }
     }
@@ -200,6 +204,7 @@ fn the_books_agree_for_long() {
         "self-traded",
         "sold",
         "taker reduced",
+        "trailed",
         "triggered",
         "uncross, balanced",
         "uncross, imbalance",

@@ -1,11 +1,12 @@
 //! Drives any of the books as the engine would, and says everything that can be seen of it.
 
 use walras_order_book::{
-    Amended, Band, DepthLevel, Entry, FrozenOrders, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Trigger, Uncross,
+    Amended, Band, DepthLevel, Entry, FrozenOrders, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Trigger, Triggered,
+    Uncross,
 };
 use walras_types::{ClientOrderId, OrderId, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
-use crate::generate::{Asked, Op, Price};
+use crate::generate::{Asked, Op, Price, WaitsFor};
 use crate::naive::NaiveBook;
 use crate::tape::Tape;
 
@@ -18,14 +19,14 @@ pub(crate) trait Book {
     fn cancel(&mut self, name: Name) -> Option<OpenOrder>;
     fn amend(&mut self, name: Name, change: Change, band: Band, tape: &mut Tape) -> Option<Result<Amended, Refusal>>;
     fn amend_collected(&mut self, name: Name, change: Change) -> Option<Result<Amended, Refusal>>;
-    /// Only of an order that waits.
+    /// Only of an order that waits for a trigger that stays.
     fn retrigger(&mut self, name: Name, trigger: PriceTicks, price: PriceTicks, size: SizeLots) -> OpenOrder;
     fn cancel_all(&mut self, owner: OwnerId, side: Option<Side>, tape: &mut Tape);
     fn expire(&mut self, now: TimeNs, tape: &mut Tape);
     fn end_day(&mut self, tape: &mut Tape);
     /// In the book's order.
     fn end_day_in_steps(&mut self, looks: u64, tape: &mut Tape);
-    fn take_triggered(&mut self) -> Option<Entry>;
+    fn take_triggered(&mut self) -> Option<Triggered>;
     fn auction(&self, reference: PriceTicks) -> Option<Uncross>;
     fn uncross(&mut self, uncross: &Uncross, tape: &mut Tape);
     /// Saves the book, forgets it and restores it.
@@ -95,7 +96,7 @@ impl<I: PriceIndex> Book for OrderBook<I> {
             Book::restart(self, looks);
         }
     }
-    fn take_triggered(&mut self) -> Option<Entry> {
+    fn take_triggered(&mut self) -> Option<Triggered> {
         OrderBook::take_triggered(self)
     }
     fn auction(&self, reference: PriceTicks) -> Option<Uncross> {
@@ -196,7 +197,7 @@ impl Book for NaiveBook {
     fn end_day_in_steps(&mut self, _looks: u64, tape: &mut Tape) {
         self.end_day_in_book_order(tape);
     }
-    fn take_triggered(&mut self) -> Option<Entry> {
+    fn take_triggered(&mut self) -> Option<Triggered> {
         NaiveBook::take_triggered(self)
     }
     fn auction(&self, reference: PriceTicks) -> Option<Uncross> {
@@ -240,7 +241,7 @@ pub(crate) enum Answer {
     Amended(Option<Result<Amended, Refusal>>),
     Cancelled(Option<OpenOrder>),
     Retriggered(Option<OpenOrder>),
-    Triggered(Vec<(Entry, Result<Placed, Refusal>)>),
+    Triggered(Vec<(Triggered, Result<Placed, Refusal>)>),
     Uncrossed(Option<Uncross>),
 }
 
@@ -281,7 +282,8 @@ impl<B: Book> Venue<B> {
                 Answer::Amended(amended)
             }
             Op::Retrigger { name, trigger, price, size } => {
-                let waits = self.book.find(*name).is_some_and(|order| order.trigger.is_some());
+                let waits =
+                    self.book.find(*name).is_some_and(|order| order.trigger.is_some_and(|trigger| trigger.trailing.is_none()));
                 let (trigger, price) = (self.price(*trigger), self.price(*price));
                 Answer::Retriggered(waits.then(|| self.book.retrigger(*name, trigger, price, SizeLots::new(*size))))
             }
@@ -350,7 +352,10 @@ impl<B: Book> Venue<B> {
             display: asked.display,
             min_size: asked.min_size,
             self_trade: asked.self_trade,
-            trigger: asked.trigger.map(|(price, condition, becomes)| Trigger { price: self.price(price), condition, becomes }),
+            trigger: asked.trigger.map(|(waits_for, becomes)| match waits_for {
+                WaitsFor::Price(price, condition) => Trigger::fixed(self.price(price), condition, becomes),
+                WaitsFor::Trail(by) => Trigger::trailing(asked.side, by, PriceTicks::saturating(self.centre), becomes),
+            }),
         };
         match self.phase {
             Phase::Continuous => Answer::Entered(self.book.submit(&entry, band, &mut self.tape)),
@@ -362,9 +367,9 @@ impl<B: Book> Venue<B> {
     fn trigger(&mut self, band: Band) -> Answer {
         let mut triggered = Vec::new();
         if self.phase == Phase::Continuous {
-            while let Some(entry) = self.book.take_triggered() {
-                let placed = self.book.submit(&entry, band, &mut self.tape);
-                triggered.push((entry, placed));
+            while let Some(taken) = self.book.take_triggered() {
+                let placed = self.book.submit(&taken.entry, band, &mut self.tape);
+                triggered.push((taken, placed));
             }
         }
         Answer::Triggered(triggered)

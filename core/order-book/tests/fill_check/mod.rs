@@ -159,7 +159,7 @@ fn a_long_level_is_not_shared_until_it_is_shorter() {
                 while let Some(entry) = next {
                     book.submit(&entry, Band::OPEN, &mut stepped).expect("it is taken");
                     book.check_invariants();
-                    next = book.take_triggered();
+                    next = book.take_triggered().map(|taken| taken.entry);
                 }
                 assert_eq!(stepped, expected, "{allocation:?}");
             }

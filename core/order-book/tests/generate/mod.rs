@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use walras_order_book::{Becomes, Condition, OwnerId};
 use walras_types::limits::{PRICE_TICKS_MAX, SIZE_LOTS_MAX};
-use walras_types::{ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
+use walras_types::{ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail};
 
 use crate::driver::Name;
 
@@ -28,7 +28,14 @@ pub(crate) struct Asked {
     pub(crate) display: Display,
     pub(crate) min_size: Option<SizeLots>,
     pub(crate) self_trade: SelfTrade,
-    pub(crate) trigger: Option<(Price, Condition, Becomes)>,
+    pub(crate) trigger: Option<(WaitsFor, Becomes)>,
+}
+
+/// What an order waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WaitsFor {
+    Price(Price, Condition),
+    Trail(Trail),
 }
 
 /// The half width of a band around the market, `None` for an open one.
@@ -125,14 +132,24 @@ fn post_only() -> impl Strategy<Value = PostOnly> {
     prop_oneof![6 => Just(PostOnly::Off), 1 => Just(PostOnly::Reject), 1 => Just(PostOnly::Reprice)]
 }
 
-fn trigger() -> impl Strategy<Value = (Price, Condition, Becomes)> {
+fn trigger() -> impl Strategy<Value = (WaitsFor, Becomes)> {
     let condition = prop_oneof![Just(Condition::Stop), Just(Condition::TakeProfit)];
-    (price(), condition, prop_oneof![Just(Becomes::Market), Just(Becomes::Limit)])
+    let trail = prop_oneof![
+        8 => (1u32..6).prop_map(Trail::Ticks),
+        4 => (1u32..6).prop_map(|percent| Trail::Ppm(percent * 10_000)),
+        1 => (1u32..5000).prop_map(Trail::Ticks),
+        1 => (1u32..1_000_000).prop_map(Trail::Ppm),
+    ];
+    let waits_for = prop_oneof![
+        2 => (price(), condition).prop_map(|(price, condition)| WaitsFor::Price(price, condition)),
+        1 => trail.prop_map(WaitsFor::Trail),
+    ];
+    (waits_for, prop_oneof![Just(Becomes::Market), Just(Becomes::Limit)])
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
     let how = (time_in_force(), post_only(), display(), prop::option::weighted(0.15, 0.0f64..1.0), self_trade());
-    (name(), side(), price(), size(), how, prop::option::weighted(0.2, trigger())).prop_map(
+    (name(), side(), price(), size(), how, prop::option::weighted(0.25, trigger())).prop_map(
         |(name, side, price, size, (time_in_force, post_only, display, min_share, self_trade), trigger)| {
             let mut asked = Asked {
                 name,
@@ -156,7 +173,7 @@ impl Asked {
     /// Drops what the engine refuses to combine.
     fn make_consistent(&mut self) {
         let is_immediate = matches!(self.time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill);
-        if is_immediate || matches!(self.trigger, Some((_, _, Becomes::Market))) {
+        if is_immediate || matches!(self.trigger, Some((_, Becomes::Market))) {
             self.post_only = PostOnly::Off;
             self.display = Display::Full;
         }

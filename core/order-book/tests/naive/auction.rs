@@ -56,5 +56,6 @@ impl NaiveBook {
             self.consume(sell.order_id, size, tape);
         }
         self.last_price = Some(uncross.price);
+        self.follow();
     }
 }

@@ -11,11 +11,11 @@ mod auction;
 
 use walras_order_book::{
     Amended, Band, Becomes, BookEvents, Condition, DepthLevel, Entry, Fate, Fill, OpenOrder, OwnerId, Party, Placed, Refusal,
-    RemovalCause, Seniority, Trigger,
+    RemovalCause, Seniority, Trailing, Trigger, Triggered,
 };
 use walras_types::limits::{FILL_CHECK_LEVELS_MAX, FILL_CHECK_ORDERS_MAX, SHARED_LEVEL_ORDERS_MAX};
 use walras_types::{
-    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
+    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
 };
 
 use crate::tape::{Event, Tape};
@@ -49,6 +49,8 @@ impl NaiveBook {
         self.check_name(entry)?;
         let mut order = as_order(entry);
         if let Some(trigger) = entry.trigger {
+            let trigger = self.starting(entry.side, trigger);
+            order.trigger = Some(trigger);
             let is_touched = self.last_price.is_some_and(|last| touches(entry.side, trigger, last));
             if !is_touched {
                 self.stops.push(order);
@@ -62,12 +64,31 @@ impl NaiveBook {
 
     pub(crate) fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         self.check_name(entry)?;
-        let order = as_order(entry);
-        if order.trigger.is_some() {
+        let mut order = as_order(entry);
+        if let Some(trigger) = order.trigger {
+            order.trigger = Some(self.starting(order.side, trigger));
             self.stops.push(order);
             return Ok(Placed { price: entry.price, fate: Fate::Parked });
         }
         Ok(Placed { price: entry.price, fate: self.stand(order) })
+    }
+
+    /// A trailing stop begins at the last trade.
+    fn starting(&self, side: Side, trigger: Trigger) -> Trigger {
+        match (trigger.trailing, self.last_price) {
+            (Some(trailing), Some(last)) => trails(side, trigger, Trailing { best: last, ..trailing }),
+            _ => trigger,
+        }
+    }
+
+    /// Every trailing stop looks whether the last trade is better than what it saw before.
+    fn follow(&mut self) {
+        let Some(last) = self.last_price else { return };
+        for order in &mut self.stops {
+            let Some(trigger @ Trigger { trailing: Some(trailing), .. }) = order.trigger else { continue };
+            let best = if order.side == Side::Buy { trailing.best.min(last) } else { trailing.best.max(last) };
+            order.trigger = Some(trails(order.side, trigger, Trailing { best, ..trailing }));
+        }
     }
 
     fn check_name(&self, entry: &Entry) -> Result<(), Refusal> {
@@ -100,7 +121,9 @@ impl NaiveBook {
             self.check_fillable(&order, min, band, Refusal::MinSizeUnfillable)?;
         }
         let price = order.price;
-        let fate = match self.match_with_all(&mut order, band, tape) {
+        let end = self.match_with_all(&mut order, band, tape);
+        self.follow();
+        let fate = match end {
             End::Filled => Fate::Filled,
             End::SelfTrade => Fate::SelfTraded { open: order.open },
             End::Band => Fate::Banded { open: order.open },
@@ -410,12 +433,27 @@ impl NaiveBook {
         }
     }
 
-    pub(crate) fn take_triggered(&mut self) -> Option<Entry> {
+    pub(crate) fn take_triggered(&mut self) -> Option<Triggered> {
         let last = self.last_price?;
         let touched = |order: &OpenOrder| order.trigger.is_some_and(|trigger| touches(order.side, trigger, last));
-        let order = self.waiting().into_iter().find(touched)?;
+        let mut order = self.waiting().into_iter().find(touched)?;
+        if order.trigger.is_some_and(|trigger| trigger.trailing.is_some()) {
+            // Those of a side come in the order in which a price that moves against them meets them.
+            let alike = self.waiting().into_iter().filter(|other| other.side == order.side);
+            let met = |order: &OpenOrder| {
+                let trigger = order.trigger.expect("it waits");
+                let distance = trigger.trailing.map(|trailing| match trailing.by {
+                    Trail::Ticks(ticks) => (0, ticks),
+                    Trail::Ppm(ppm) => (1, ppm),
+                });
+                distance
+                    .map(|distance| (if order.side == Side::Buy { trigger.price.get() } else { -trigger.price.get() }, distance))
+            };
+            order = alike.filter(|other| met(other).is_some()).min_by_key(met).expect("one was touched");
+        }
         self.cancel(order.owner, order.client_order_id);
-        Some(Entry {
+        let trailed_to = order.trigger.and_then(|trigger| trigger.trailing.map(|_| trigger.price));
+        let entry = Entry {
             order_id: order.order_id,
             client_order_id: order.client_order_id,
             owner: order.owner,
@@ -428,7 +466,8 @@ impl NaiveBook {
             min_size: order.min_size,
             self_trade: order.self_trade,
             trigger: None,
-        })
+        };
+        Some(Triggered { entry, trailed_to })
     }
 
     // Looking.
@@ -459,15 +498,19 @@ impl NaiveBook {
         self.queue.iter().filter(here).copied().collect()
     }
 
-    /// All that wait: stops before take-profits, buys before sells, then the first to trigger first.
+    /// All that wait: stops before take-profits, buys before sells, then the first to trigger first. Then those that trail, buys before
+    /// sells, as they came.
     fn waiting(&self) -> Vec<OpenOrder> {
-        let mut waiting = self.stops.clone();
+        let (mut trailing, mut waiting): (Vec<_>, Vec<_>) =
+            self.stops.iter().copied().partition(|order| order.trigger.is_some_and(|trigger| trigger.trailing.is_some()));
+        trailing.sort_by_key(|order| order.side);
         waiting.sort_by_key(|order| {
             let Trigger { price, condition, .. } = order.trigger.expect("it waits");
             // A rising price touches the lowest trigger of those that wait for one first, a falling one the highest.
             let rises = (condition == Condition::Stop) == (order.side == Side::Buy);
             (condition == Condition::TakeProfit, order.side, if rises { price.get() } else { -price.get() })
         });
+        waiting.extend(trailing);
         waiting
     }
 
@@ -564,6 +607,17 @@ fn lasting(trigger: Trigger, time_in_force: TimeInForce) -> TimeInForce {
         (Becomes::Market, TimeInForce::FillOrKill) => TimeInForce::FillOrKill,
         (Becomes::Market, _) => TimeInForce::ImmediateOrCancel,
     }
+}
+
+/// A trigger so far from the best price, within the range of prices.
+fn trails(side: Side, trigger: Trigger, trailing: Trailing) -> Trigger {
+    let best = i128::from(trailing.best.get());
+    let distance = match trailing.by {
+        Trail::Ticks(ticks) => i128::from(ticks),
+        Trail::Ppm(ppm) => (best * i128::from(ppm) + 999_999) / 1_000_000,
+    };
+    let price = PriceTicks::saturating((if side == Side::Buy { best + distance } else { best - distance }) as i64);
+    Trigger { price, trailing: Some(trailing), ..trigger }
 }
 
 fn touches(side: Side, trigger: Trigger, last: PriceTicks) -> bool {

@@ -32,7 +32,7 @@ fn order(id: u64) -> OpenOrder {
 /// As many open orders as places, then a hundredth of it: copied, then listed.
 #[test]
 fn orders_that_are_kept_stay_as_they_were() {
-    let trigger = Some(Trigger { price: PriceTicks::MAX, condition: Condition::Stop, becomes: Becomes::Limit });
+    let trigger = Some(Trigger::fixed(PriceTicks::MAX, Condition::Stop, Becomes::Limit));
     let orders: Vec<OpenOrder> = (1..=300)
         .map(|id| match id {
             1..=100 => order(id),
@@ -58,7 +58,7 @@ fn orders_that_are_kept_stay_as_they_were() {
 #[test]
 fn a_damaged_snapshot_is_refused_with_its_problem() {
     let lots = SizeLots::new;
-    let trigger = Trigger { price: PriceTicks::MIN, condition: Condition::Stop, becomes: Becomes::Limit };
+    let trigger = Trigger::fixed(PriceTicks::MIN, Condition::Stop, Becomes::Limit);
     let stop = OpenOrder { trigger: Some(trigger), shown: lots(0), ..order(2) };
     let market = OpenOrder { trigger: Some(Trigger { becomes: Becomes::Market, ..trigger }), ..stop };
     let iceberg = OpenOrder { display: Display::Iceberg { peak: lots(4) }, shown: lots(3), ..order(2) };
@@ -101,8 +101,7 @@ const DAMAGES: [fn(&mut OpenOrder, u64); 9] = [
     |order, any| order.display = Display::Iceberg { peak: SizeLots::new(any % 5) },
     |order, _| order.display = Display::Hidden,
     |order, any| {
-        order.trigger =
-            PriceTicks::new(any as i64 % 200).map(|price| Trigger { price, condition: Condition::Stop, becomes: Becomes::Limit })
+        order.trigger = PriceTicks::new(any as i64 % 200).map(|price| Trigger::fixed(price, Condition::Stop, Becomes::Limit))
     },
     |order, any| order.min_size = Some(SizeLots::new(any % 20)),
     |order, _| order.seniority = Seniority::SetThePrice,

@@ -410,3 +410,123 @@ fn a_take_profit_that_is_touched_already_enters_at_once() {
         ",
     );
 }
+
+#[test]
+fn a_trailing_stop_follows_the_market_and_never_moves_back() {
+    check(
+        PriceTime,
+        "
+        a1 sell 1@100
+          rests with 1
+        a2 sell 1@104
+          rests with 1
+        x1 buy 1@100
+          1@100 from a1 (0 left) to x1 (0 left)
+          filled
+        s1 sell 1@90 trail=3
+          waits
+        s2 sell 1@1 trail-market=5
+          waits
+        s3 buy 1@120 trail-ppm=25000
+          waits
+        book
+          bids none
+          asks 104: a2 1
+          stops s3 1 at 103; s1 1 at 97; s2 1 at 95
+        x2 buy 1@104
+          1@104 from a2 (0 left) to x2 (0 left)
+          filled
+        trigger
+          s3 triggers at 103
+          rests with 1
+        book
+          bids 120: s3 1
+          asks none
+          stops s1 1 at 101; s2 1 at 99
+        s3 cancel
+          cancelled 1
+        b1 buy 1@102
+          rests with 1
+        x3 sell 1@102
+          1@102 from x3 (0 left) to b1 (0 left)
+          filled
+        trigger
+        restart
+        book
+          bids none
+          asks none
+          stops s1 1 at 101; s2 1 at 99
+        b2 buy 1@101
+          rests with 1
+        x4 sell 1@101
+          1@101 from x4 (0 left) to b2 (0 left)
+          filled
+        trigger
+          s1 triggers at 101
+          rests with 1
+        b3 buy 1@89
+          rests with 1
+        b4 buy 1@88
+          rests with 1
+        x5 sell 1@89
+          1@89 from x5 (0 left) to b3 (0 left)
+          filled
+        trigger
+          s2 triggers at 99
+          1@88 from s2 (0 left) to b4 (0 left)
+          filled
+        ",
+    );
+}
+
+#[test]
+fn trailing_stops_begin_at_the_last_trade_and_at_what_they_say_before_any() {
+    check(
+        PriceTime,
+        "
+        s1 sell 1@90 trail=3
+          waits
+        collect
+        s2 buy 1@120 trail=3 day
+          waits
+        a1 sell 1@110
+          rests with 1
+        b1 buy 1@112
+          rests with 1
+        uncross 111
+          1 at 111, imbalance 0
+          1@111 from a1 (0 left) to b1 (0 left)
+        trigger
+          s2 triggers at 103
+          rests with 1
+        s3 sell 1@90 trail=2
+          waits
+        s4 sell 2@90 trail=2
+          waits
+        s4 amend size=1 price=91
+          keeps its place with 1, shows 0
+        book
+          bids 120: s2 1
+          asks none
+          stops s1 1 at 108; s3 1 at 109; s4 1 at 109
+        a2 sell 1@109
+          1@120 from a2 (0 left) to s2 (0 left)
+          filled
+        trigger
+        book
+          bids none
+          asks none
+          stops s1 1 at 117; s3 1 at 118; s4 1 at 118
+        b2 buy 1@118
+          rests with 1
+        x1 sell 1@118
+          1@118 from x1 (0 left) to b2 (0 left)
+          filled
+        trigger
+          s3 triggers at 118
+          rests with 1
+          s4 triggers at 118
+          rests with 1
+        ",
+    );
+}

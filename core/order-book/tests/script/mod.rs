@@ -3,6 +3,7 @@
 //! ```text
 //! a1 sell 5@101 peak=2      order 1 of owner a; also: ioc fok day till=TIME post reprice hidden min=LOTS stop=TRIGGER band=LOW..HIGH
 //!                           and newest oldest both decrement allow, for self-trades; stop-market=TRIGGER becomes a market order
+//!                           trail=TICKS trail-ppm=MILLIONTHS trail-market=TICKS: a stop that follows the market
 //! a1 amend size=3 price=100
 //! a1 cancel
 //! a1 retrigger 105 5@101      of a stop that waits
@@ -17,9 +18,10 @@ use std::fmt::Write;
 
 use walras_order_book::{
     Amended, Art, Band, Becomes, Condition, Entry, Fate, Ladder, OpenOrder, OrderBook, OwnerId, Party, Placed, Refusal, Trigger,
+    Triggered,
 };
 use walras_types::{
-    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs,
+    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail,
 };
 
 use crate::driver::{Book, Name};
@@ -158,6 +160,9 @@ impl<B: Book> Clerk<B> {
                 ("stop-market", trigger) => entry.trigger = Some(waits(trigger, Condition::Stop, Becomes::Market)),
                 ("profit", trigger) => entry.trigger = Some(waits(trigger, Condition::TakeProfit, Becomes::Limit)),
                 ("profit-market", trigger) => entry.trigger = Some(waits(trigger, Condition::TakeProfit, Becomes::Market)),
+                ("trail", ticks) => entry.trigger = Some(trails(side, Trail::Ticks(number(ticks) as u32), Becomes::Limit)),
+                ("trail-ppm", ppm) => entry.trigger = Some(trails(side, Trail::Ppm(number(ppm) as u32), Becomes::Limit)),
+                ("trail-market", ticks) => entry.trigger = Some(trails(side, Trail::Ticks(number(ticks) as u32), Becomes::Market)),
                 ("newest", _) => entry.self_trade = SelfTrade::CancelNewest,
                 ("oldest", _) => entry.self_trade = SelfTrade::CancelOldest,
                 ("both", _) => entry.self_trade = SelfTrade::CancelBoth,
@@ -199,9 +204,9 @@ impl<B: Book> Clerk<B> {
     }
 
     fn trigger(&mut self) {
-        while let Some(entry) = self.book.take_triggered() {
+        while let Some(Triggered { entry, trailed_to }) = self.book.take_triggered() {
             let name = self.names[&entry.order_id].clone();
-            self.say(format!("{name} triggers"));
+            self.say(format!("{name} triggers{}", trailed_to.map_or(String::new(), |trigger| format!(" at {trigger}"))));
             let mut tape = Tape::default();
             let placed = self.book.submit(&entry, Band::OPEN, &mut tape);
             self.write_events(&tape);
@@ -302,7 +307,12 @@ fn price(text: &str) -> PriceTicks {
 }
 
 fn waits(trigger: &str, condition: Condition, becomes: Becomes) -> Trigger {
-    Trigger { price: price(trigger), condition, becomes }
+    Trigger::fixed(price(trigger), condition, becomes)
+}
+
+/// Before the first trade, it follows a market at 100.
+fn trails(side: Side, by: Trail, becomes: Becomes) -> Trigger {
+    Trigger::trailing(side, by, PriceTicks::saturating(100), becomes)
 }
 
 fn band_of(text: &str) -> Band {

@@ -2,7 +2,7 @@
 
 use walras_engine::{Balance, Engine, Position};
 use walras_ports::InstrumentScale;
-use walras_types::{AccountId, ClientOrderId, InstrumentId, PriceTicks, RejectReason, RiskLimits, Side};
+use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason, RiskLimits, Side};
 use walras_wire::{Command, OrderCommand};
 
 use super::App;
@@ -45,7 +45,7 @@ impl Met {
         let (account, instrument, side, trigger) = match command {
             Command::Order(order @ (OrderCommand::New(_) | OrderCommand::NewNamed(_) | OrderCommand::NewLinked(_))) => {
                 let c = order.entered()?;
-                (c.account, c.instrument, Some(c.terms.side), c.terms.order_type.trigger())
+                (c.account, c.instrument, Some(c.terms.side), entering_trigger(engine, c.instrument, &c.terms))
             }
             Command::Order(OrderCommand::Amend(c)) => {
                 let (side, trigger) = amended(engine, c.account, c.instrument, c.amendment.client_order_id).unzip();
@@ -66,6 +66,13 @@ impl Met {
     }
 }
 
+/// The trigger with which an order comes: a trailing stop's follows from the market.
+fn entering_trigger(engine: &Engine, instrument: InstrumentId, terms: &OrderTerms) -> Option<PriceTicks> {
+    let view = engine.instrument(instrument)?;
+    let best = view.last_price.unwrap_or(view.reference_price);
+    terms.order_type.trigger().or_else(|| terms.order_type.trail()?.trigger(terms.side, best))
+}
+
 /// The side of an open order, and its trigger if it waits for one.
 fn amended(
     engine: &Engine,
@@ -74,7 +81,7 @@ fn amended(
     client_order_id: ClientOrderId,
 ) -> Option<(Side, Option<PriceTicks>)> {
     let order = engine.open_order(account, instrument, client_order_id)?;
-    Some((order.terms.side, order.terms.order_type.trigger()))
+    Some((order.terms.side, order.trigger))
 }
 
 fn collar(met: &Met, scale: &InstrumentScale) -> Option<String> {

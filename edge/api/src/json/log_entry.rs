@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use walras_sequencer::{Content, Entry};
 use walras_types::{
     Allocation, Amendment, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType, PostOnly, PriceTicks, RiskLimits,
-    TimeInForce,
+    TimeInForce, Trail,
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
@@ -236,6 +236,11 @@ fn new_order(order: &NewOrder) -> Map<String, Value> {
     let NewOrder { account, instrument, client_order_id, terms } = order;
     let OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade } = terms;
     let (price, trigger) = (order_type.limit(), order_type.trigger());
+    let (trail_ticks, trail_ppm) = match order_type.trail() {
+        Some(Trail::Ticks(ticks)) => (Some(ticks), None),
+        Some(Trail::Ppm(ppm)) => (None, Some(ppm)),
+        None => (None, None),
+    };
     let post_only = if let OrderType::Limit { post_only, .. } = order_type { *post_only } else { PostOnly::Off };
     let expires = match time_in_force {
         TimeInForce::GoodTill(time) => Some(number(time.0)),
@@ -254,6 +259,8 @@ fn new_order(order: &NewOrder) -> Map<String, Value> {
         ("type", Some(names::order_type(order_type).into())),
         ("price_ticks", price.map(ticks)),
         ("trigger_ticks", trigger.map(ticks)),
+        ("trail_ticks", trail_ticks.map(Value::from)),
+        ("trail_ppm", trail_ppm.map(Value::from)),
         ("post_only", Some(names::post_only(post_only).into())),
         ("time_in_force", Some(names::time_in_force(time_in_force).into())),
         ("expire_time_ns", expires),

@@ -90,7 +90,7 @@ names! {
     phase_cause, parse_phase_cause: PhaseCause { PhaseCause::Operator = "operator", PhaseCause::PriceBand = "price_band" }
 }
 
-/// `limit`, `market`, `stop`, `stop_limit`, `take_profit` or `take_profit_limit`.
+/// `limit`, `market`, `stop`, `stop_limit`, `take_profit`, `take_profit_limit`, `trailing_stop` or `trailing_stop_limit`.
 #[must_use]
 pub fn order_type(value: &OrderType) -> &'static str {
     match value {
@@ -100,6 +100,8 @@ pub fn order_type(value: &OrderType) -> &'static str {
         OrderType::StopLimit { .. } => "stop_limit",
         OrderType::TakeProfit { .. } => "take_profit",
         OrderType::TakeProfitLimit { .. } => "take_profit_limit",
+        OrderType::TrailingStop { .. } => "trailing_stop",
+        OrderType::TrailingStopLimit { .. } => "trailing_stop_limit",
     }
 }
 

@@ -9,7 +9,7 @@ use walras_ports::{AssetScale, Catalog, InstrumentScale};
 use walras_types::limits::ASSET_DECIMALS_MAX;
 use walras_types::{
     AccountId, Allocation, Amendment, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec, OrderTerms,
-    OrderType, PostOnly, RejectReason, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TransferId,
+    OrderType, PostOnly, RejectReason, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, Trail, TransferId,
 };
 use walras_wire::{
     AccountCommand, AmendOrder, AssetSpec, CancelOrder, CollectFees, Command, InstrumentCommand, LinkedOrder, MassCancel,
@@ -74,6 +74,8 @@ pub struct OrderRequest {
     order_type: String,
     price: Option<String>,
     trigger: Option<String>,
+    trail: Option<String>,
+    trail_ppm: Option<u32>,
     time_in_force: Option<String>,
     expire_time_ns: Option<String>,
     post_only: Option<String>,
@@ -143,11 +145,24 @@ impl OrderRequest {
                 trigger: trigger("a take-profit-limit order needs one")?,
                 price: price("a take-profit-limit order needs one")?,
             },
+            "trailing_stop" => {
+                absent("price", &self.price, "use type trailing_stop_limit")?;
+                OrderType::TrailingStop { trail: self.trail(scale)? }
+            }
+            "trailing_stop_limit" => {
+                OrderType::TrailingStopLimit { trail: self.trail(scale)?, price: price("a trailing-stop-limit order needs one")? }
+            }
             other => {
-                let types = "limit, market, stop, stop_limit, take_profit, take_profit_limit";
+                let types = "limit, market, stop, stop_limit, take_profit, take_profit_limit, trailing_stop, trailing_stop_limit";
                 return Err(Refusal::malformed(format!("type: {other:?} is none of {types}")));
             }
         };
+        if order_type.trail().is_some() {
+            absent("trigger", &self.trigger, "it follows the market; give trail or trail_ppm")?;
+        } else {
+            absent("trail", &self.trail, "use type trailing_stop or trailing_stop_limit")?;
+            absent("trail_ppm", &self.trail_ppm, "use type trailing_stop or trailing_stop_limit")?;
+        }
         if post_only != PostOnly::Off && !matches!(order_type, OrderType::Limit { .. }) {
             return Err(Refusal::new(RejectReason::PostOnlyInvalid, "post_only"));
         }
@@ -191,6 +206,21 @@ impl OrderRequest {
             None => SelfTrade::CancelNewest,
         };
         Ok(OrderTerms { side, size, order_type, time_in_force, display, min_size, self_trade })
+    }
+}
+
+impl OrderRequest {
+    /// The distance of a trailing stop.
+    fn trail(&self, scale: &InstrumentScale) -> Result<Trail, Refusal> {
+        match (&self.trail, self.trail_ppm) {
+            (Some(text), None) => {
+                let ticks = u32::try_from(field("trail", scale.parse_price(text))?.get());
+                ticks.map(Trail::Ticks).map_err(|_| Refusal::new(RejectReason::TrailInvalid, "trail"))
+            }
+            (None, Some(ppm)) => Ok(Trail::Ppm(ppm)),
+            (None, None) => Err(Refusal::malformed("trail is missing: a trailing stop needs trail (in quote) or trail_ppm")),
+            (Some(_), Some(_)) => Err(Refusal::malformed("trail_ppm does not go here: there is a trail")),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use walras_market_data::{BookLevel, Candle, EndedOrder, Fill, FillRole, OfferCha
 use walras_ports::{AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedOrder, OrderUpdate, Status, TickerPush};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
-    RiskLimits, SizeLots, TimeInForce, TimeNs,
+    RiskLimits, SizeLots, TimeInForce, TimeNs, Trail,
 };
 use walras_wire::Uncrossed;
 
@@ -274,6 +274,9 @@ pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
     if let Some(limit) = order.price {
         body["price"] = scale.price(limit).into();
     }
+    if let Some(trigger) = order.trigger {
+        body["trigger"] = scale.price(trigger).into();
+    }
     body["open"] = scale.size(order.open).into();
     body["shown"] = scale.size(order.shown).into();
     body["linked_order_id"] = order.linked.map(|other| other.0.to_string()).into();
@@ -352,12 +355,19 @@ fn terms(scale: &InstrumentScale, terms: &OrderTerms) -> Value {
     let post_only = if let OrderType::Limit { post_only, .. } = terms.order_type { post_only } else { PostOnly::Off };
     let expires = if let TimeInForce::GoodTill(time) = terms.time_in_force { Some(time.0.to_string()) } else { None };
     let peak = if let Display::Iceberg { peak } = terms.display { Some(scale.size(peak)) } else { None };
+    let (trail, trail_ppm) = match terms.order_type.trail() {
+        Some(Trail::Ticks(ticks)) => (PriceTicks::new(ticks.into()), None),
+        Some(Trail::Ppm(ppm)) => (None, Some(ppm)),
+        None => (None, None),
+    };
     json!({
         "instrument": scale.spec.symbol.as_str(),
         "side": names::side(terms.side),
         "type": names::order_type(&terms.order_type),
         "price": price(scale, limit),
         "trigger": price(scale, trigger),
+        "trail": price(scale, trail),
+        "trail_ppm": trail_ppm,
         "time_in_force": names::time_in_force(&terms.time_in_force),
         "expire_time_ns": expires,
         "post_only": names::post_only(post_only),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use walras_engine::InstrumentView;
 use walras_gateway::Decimal;
 use walras_ports::{InstrumentScale, View};
-use walras_types::limits::{ICEBERG_SLICES_MAX, SIZE_LOTS_MAX};
+use walras_types::limits::{ICEBERG_SLICES_MAX, SIZE_LOTS_MAX, TRAIL_PPM_MAX};
 use walras_types::{PriceTicks, SizeLots, TradingPhase};
 
 use super::answer::{Answer, ok};
@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;
 use crate::kinds;
+use crate::limits::PPM_PER_DELTA;
 
 pub(super) async fn ping() -> Response {
     ok(&json!({}))
@@ -51,6 +52,13 @@ fn filters(scale: &InstrumentScale) -> Value {
             "avgPriceMins": 0,
         },
         {
+            "filterType": "TRAILING_DELTA",
+            "minTrailingAboveDelta": 1,
+            "maxTrailingAboveDelta": u64::from(TRAIL_PPM_MAX) / PPM_PER_DELTA,
+            "minTrailingBelowDelta": 1,
+            "maxTrailingBelowDelta": u64::from(TRAIL_PPM_MAX) / PPM_PER_DELTA,
+        },
+        {
             "filterType": "NOTIONAL",
             "minNotional": crate::report::quote(scale, 1),
             "applyMinToMarket": false,
@@ -84,7 +92,7 @@ fn symbol(name: &str, scale: &InstrumentScale, phase: TradingPhase) -> Value {
         "otoAllowed": false,
         "opoAllowed": false,
         "quoteOrderQtyMarketAllowed": true,
-        "allowTrailingStop": false,
+        "allowTrailingStop": true,
         "cancelReplaceAllowed": true,
         "amendAllowed": false,
         "pegInstructionsAllowed": false,

@@ -253,6 +253,9 @@ impl Teller {
             "Q": report::quote(scale, 0),
             "V": kinds::self_trade(terms.self_trade),
         });
+        if let Some(delta) = report::trailing_delta(terms) {
+            event["d"] = delta.into();
+        }
         if order.is_working {
             event["W"] = order.entered.map_or(0, ms).into();
         }

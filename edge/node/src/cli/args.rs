@@ -208,6 +208,12 @@ pub struct OrderArgs {
     /// Trigger price of a take-profit: as of a stop, to buy from above and to sell from below.
     #[arg(long, value_name = "TRIGGER", conflicts_with = "trigger")]
     pub take_profit: Option<String>,
+    /// Distance of a trailing stop from the best price since it came, in quote: its trigger follows the market.
+    #[arg(long, value_name = "DISTANCE", conflicts_with_all = ["trigger", "take_profit"])]
+    pub trail: Option<String>,
+    /// The same in millionths of the price.
+    #[arg(long, value_name = "PPM", conflicts_with_all = ["trigger", "take_profit", "trail"])]
+    pub trail_ppm: Option<u32>,
     /// Your name for the order: a number, or a text of 1 to 36 characters; a random number without it.
     #[arg(long, value_name = "NAME")]
     pub id: Option<String>,

@@ -47,7 +47,10 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
             body.insert(name.to_owned(), value.into());
         }
     };
+    let trails = args.trail.is_some() || args.trail_ppm.is_some();
     let order_type = match (&args.price, &args.trigger, &args.take_profit) {
+        (None, ..) if trails => "trailing_stop",
+        (Some(_), ..) if trails => "trailing_stop_limit",
         (Some(_), None, None) => "limit",
         (None, None, None) => "market",
         (None, Some(_), _) => "stop",
@@ -61,6 +64,7 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
     put("type", Some(order_type.to_owned()));
     put("price", args.price.clone());
     put("trigger", args.trigger.clone().or_else(|| args.take_profit.clone()));
+    put("trail", args.trail.clone());
     put("client_order_id", args.id.clone());
     put("time_in_force", args.tif.clone());
     put("expire_time_ns", args.expires.map(|ns| ns.to_string()));
@@ -70,6 +74,9 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
     put("min_size", args.min_size.clone());
     put("self_trade", args.self_trade.clone());
     put("oco_with", args.oco_with.clone());
+    if let Some(ppm) = args.trail_ppm {
+        body.insert("trail_ppm".to_owned(), ppm.into());
+    }
     Ok(outcome(send(client, &args.once, "POST", "/v1/orders", Some(&body.into()))?))
 }
 

@@ -231,6 +231,42 @@ fn public(walk: &mut Walk) {
     assert!(walk.get(200, "/metrics").as_str().unwrap().contains("walras_trades_total 1\n"));
 }
 
+/// Trailing stops: what they say, and where their triggers are; the last trade was at 30000.
+fn trailing(walk: &mut Walk) {
+    let stop =
+        |id: &str, kind: &str| json!({"instrument": "BTC-USD", "client_order_id": id, "side": "sell", "type": kind, "size": "0.1"});
+    let with = |mut order: Value, fields: &[(&str, Value)]| {
+        fields.iter().for_each(|(name, value)| order[*name] = value.clone());
+        order
+    };
+    let of_ticks = with(stop("21", "trailing_stop"), &[("trail", "250".into())]);
+    assert_eq!(walk.trade(200, "post", "/v1/orders", &of_ticks)["status"], "waiting_trigger");
+    let of_ppm = with(stop("22", "trailing_stop_limit"), &[("trail_ppm", 10_000.into()), ("price", "29000".into())]);
+    assert_eq!(walk.trade(200, "post", "/v1/orders", &of_ppm)["status"], "waiting_trigger");
+    let orders = walk.trade(200, "get", "/v1/orders?instrument=BTC-USD", &Value::Null);
+    let says = |id: &str| {
+        let order = orders["orders"].as_array().unwrap().iter().find(|order| order["client_order_id"] == id).unwrap();
+        ["type", "trigger", "trail", "trail_ppm", "price"].map(|name| order[name].clone())
+    };
+    assert_eq!(says("21"), [json!("trailing_stop"), json!("29750.00"), json!("250.00"), Value::Null, Value::Null]);
+    assert_eq!(says("22"), [json!("trailing_stop_limit"), json!("29700.00"), Value::Null, json!(10_000), json!("29000.00")]);
+    for wrong in [
+        stop("23", "trailing_stop"),
+        with(of_ticks.clone(), &[("trail_ppm", 10.into())]),
+        with(of_ticks.clone(), &[("trigger", "29000".into())]),
+        with(stop("23", "stop"), &[("trigger", "29000".into()), ("trail", "250".into())]),
+        with(stop("23", "trailing_stop"), &[("trail", "0.005".into())]),
+    ] {
+        walk.trade(400, "post", "/v1/orders", &wrong);
+    }
+    let too_far = with(stop("23", "trailing_stop"), &[("trail", "30000".into())]);
+    assert_eq!(walk.trade(409, "post", "/v1/orders", &too_far)["error"]["code"], 95);
+    assert_eq!(walk.trade(409, "patch", "/v1/orders/BTC-USD/21", &json!({"trigger": "29000"}))["error"]["code"], 29);
+    for id in ["21", "22"] {
+        walk.trade(200, "delete", &format!("/v1/orders/BTC-USD/{id}"), &Value::Null);
+    }
+}
+
 fn trading(walk: &mut Walk) {
     let resting = walk.trade(200, "post", "/v1/orders", &limit(7, "buy", "1", "29000"));
     assert_eq!((&resting["status"], &resting["open"]), (&json!("resting"), &json!("1.0000")));
@@ -251,6 +287,7 @@ fn trading(walk: &mut Walk) {
     assert_eq!(walk.trade(200, "post", "/v1/orders", &stop)["status"], "waiting_trigger");
     walk.trade(409, "patch", "/v1/orders/BTC-USD/11", &json!({"price": "28000"}));
     walk.trade(200, "patch", "/v1/orders/BTC-USD/11", &json!({"trigger": "28250"}));
+    trailing(walk);
     let mut iceberg = limit(10, "buy", "1", "29500");
     iceberg["display"] = "iceberg".into();
     iceberg["peak"] = "0.25".into();

@@ -101,12 +101,35 @@ fn every_order_type_and_duration_of_the_engine_can_be_asked() {
         assert_eq!(fields(last, &[150, 39]), ["0", "0"], "{body}: {last:?}");
         assert_eq!(fields(last, tags), values, "{body}");
     }
-    assert_eq!(world.open_orders(0), 7);
+    for (body, tags, values) in [
+        ("40=3|18=a|211=150|59=1|", &[40, 18, 211, 836, 99, 44][..], &["3", "a", "1500", "2", "-", "-"][..]),
+        ("40=3|18=a|211=25|836=2|59=1|", &[40, 18, 211, 836], &["3", "a", "25", "2"]),
+        ("40=4|18=a|211=12.5|836=1|44=30900|59=1|", &[40, 211, 836, 44], &["4", "12.50", "1", "30900.0"]),
+    ] {
+        send(&mut world, &mut clients, 0, "D", &format!("11=o{}|55=BTC/USD|54=1|38=0.01|{body}", values.join("")));
+        let last = clients[0].last();
+        assert_eq!(fields(last, &[150, 39]), ["0", "0"], "{body}: {last:?}");
+        assert_eq!(fields(last, tags), values, "{body}");
+    }
+    for (body, says) in [
+        ("40=3|18=a|59=1|", "PegOffsetValue(211) is missing"),
+        ("40=3|18=a|211=1|99=31000|59=1|", "StopPx(99) does not go with"),
+        ("40=2|18=a|211=1|44=29000|59=1|", "goes with OrdType(40) 3"),
+        ("40=3|18=a|211=1|836=3|59=1|", "PegOffsetType(836) must be"),
+        ("40=3|18=a|211=1.234|836=1|59=1|", "TrailInvalid"),
+        ("40=3|18=a|211=0|836=2|59=1|", "TrailInvalid"),
+    ] {
+        send(&mut world, &mut clients, 0, "D", &format!("11=x|55=BTC/USD|54=1|38=0.01|{body}"));
+        let last = clients[0].last();
+        assert_eq!(fields(last, &[35, 11, 150, 39]), ["8", "x", "8", "8"], "{body}: {last:?}");
+        assert!(last.text(58).contains(says), "{body}: {last:?}");
+    }
+    assert_eq!(world.open_orders(0), 10);
     let before = clients[0].received.len();
     send(&mut world, &mut clients, 0, "q", "11=m1|530=1|55=BTC/USD|54=1|");
     // Then the reports of the orders.
     let said = &clients[0].received[before..];
-    assert_eq!((fields(&said[0], &[35, 11, 530, 531]), said.len()), (vec!["r", "m1", "1", "1"], 8));
+    assert_eq!((fields(&said[0], &[35, 11, 530, 531]), said.len()), (vec!["r", "m1", "1", "1"], 11));
     assert_eq!(world.open_orders(0), 0);
     send(&mut world, &mut clients, 0, "q", "11=m2|530=7|");
     assert_eq!(fields(clients[0].last(), &[35, 11, 530, 531]), ["r", "m2", "7", "7"]);

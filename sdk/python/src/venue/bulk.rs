@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use walras_types::{
     AccountId, Amendment, ClientOrderId, ContentDigest, InstrumentId, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
-    Side, SizeLots, TimeNs,
+    Side, SizeLots, TimeNs, Trail,
 };
 use walras_wire::{
     AmendOrder, CancelOrder, Command, Event, InstrumentEvent, InvalidCommand, MassCancel, NewOrder, OrderCommand, OrderEvent,
@@ -80,6 +80,16 @@ impl Row<'_> {
         PriceTicks::new(self.u64(at) as i64).ok_or(RejectReason::PriceOutOfRange)
     }
 
+    /// A trailing stop, whose distance is in the column of the trigger.
+    fn trailing(&self, kind: u8, price: Result<PriceTicks, RejectReason>) -> Result<OrderType, RejectReason> {
+        let distance = u32::try_from(self.u64(32)).map_err(|_| RejectReason::TrailInvalid)?;
+        let trail = if kind < 12 { Trail::Ticks(distance) } else { Trail::Ppm(distance) };
+        match kind % 2 {
+            0 => Ok(OrderType::TrailingStop { trail }),
+            _ => Ok(OrderType::TrailingStopLimit { trail, price: price? }),
+        }
+    }
+
     /// Zero is "as it is".
     fn optional<T>(&self, at: usize, read: impl Fn(u64) -> Option<T>, reason: RejectReason) -> Result<Option<T>, RejectReason> {
         match self.u64(at) {
@@ -93,7 +103,7 @@ impl Row<'_> {
         let (account, instrument) = (AccountId(self.u32(64)), InstrumentId(self.instrument()));
         let side = terms::side_of(self.u8(73));
         Ok(match self.u8(72) {
-            kind @ (0 | 1 | 4 | 5 | 8 | 9) => {
+            kind @ (0 | 1 | 4 | 5 | 8..=13) => {
                 let side = side.ok_or("side: give 0 (buy) or 1 (sell)")?;
                 let tif = self.u8(74);
                 let tif = if kind == 1 && tif == 0 { 3 } else { tif };
@@ -110,6 +120,7 @@ impl Row<'_> {
                     4 => trigger.map(|trigger| OrderType::Stop { trigger }),
                     5 => trigger.and_then(|trigger| Ok(OrderType::StopLimit { trigger, price: price? })),
                     8 => trigger.map(|trigger| OrderType::TakeProfit { trigger }),
+                    10..=13 => self.trailing(kind, price),
                     _ => trigger.and_then(|trigger| Ok(OrderType::TakeProfitLimit { trigger, price: price? })),
                 };
                 if post_only != PostOnly::Off && kind != 0 {
@@ -137,7 +148,7 @@ impl Row<'_> {
                 Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument, side }))
             }
             7 => Command::Venue(VenueCommand::Tick),
-            _ => return Err("kind: give 0 to 9 (walras.KINDS)"),
+            _ => return Err("kind: give 0 to 13 (walras.KINDS)"),
         })
     }
 

@@ -29,7 +29,7 @@ pub(crate) use bulk::layout;
 use events::{AllUnits, Tally, Units};
 pub(crate) use events::{Outcome, PyEvent, Trade};
 use queues::Queues;
-use terms::{PHASES, POST_ONLY, Rest, SELF_TRADE, SIDES, TIMES, exact, number};
+use terms::{PHASES, POST_ONLY, Rest, SELF_TRADE, SIDES, TIMES, Waits, exact, number, trail_of};
 
 /// The engine with the names of what it trades; see `walras.Venue`, which derives from this.
 #[pyclass(subclass, module = "walras._native", name = "Venue")]
@@ -229,18 +229,21 @@ pub(crate) fn entering(order: NewOrder, oco_with: Option<u64>) -> OrderCommand {
     }
 }
 
-/// Terms in ticks and lots: size, peak and least size; price, trigger and trigger of a take-profit; time in force, post-only, self-trade; hidden and the end.
+/// Terms in ticks and lots: size, peak and least size; price, trigger, trigger of a take-profit and distance of a trailing stop, and that in
+/// millionths; time in force, post-only, self-trade; hidden and the end.
 pub(crate) fn terms_of(
     side: &Bound<'_, PyAny>,
     (size, peak, min_size): (u64, Option<u64>, Option<u64>),
-    prices: [Option<i64>; 3],
+    (prices, trail_ppm): ([Option<i64>; 4], Option<u32>),
     [tif, post_only, self_trade]: [Option<&Bound<'_, PyAny>>; 3],
     (is_hidden, expires_ns): (bool, u64),
 ) -> PyResult<OrderTerms> {
     let shown = (peak.map(lots).transpose()?, is_hidden);
     let rest = rest(tif, expires_ns, post_only, self_trade, shown, min_size.map(lots).transpose()?)?;
-    let [price, trigger, take_profit] = prices.map(|price| price.map(ticks).transpose());
-    rest.terms(self::side(side)?, lots(size)?, price?, trigger?, take_profit?)
+    let [.., trail_ticks] = prices;
+    let [price, trigger, take_profit, _] = prices.map(|price| price.map(ticks).transpose());
+    let waits = Waits { trigger: trigger?, take_profit: take_profit?, trail: trail_of(trail_ticks, trail_ppm)? };
+    rest.terms(self::side(side)?, lots(size)?, price?, waits)
 }
 
 fn side(value: &Bound<'_, PyAny>) -> PyResult<Side> {
@@ -385,7 +388,8 @@ impl PyVenue {
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
         account, instrument, side, size_lots, price_ticks = None, client_order_id = None, *, tif = None, trigger_ticks = None, take_profit_ticks = None,
-        post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0, time_ns = None
+        trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None,
+        oco_with = None, expires_ns = 0, time_ns = None
     ))]
     fn submit_lots(
         &mut self,
@@ -398,6 +402,8 @@ impl PyVenue {
         tif: Option<&Bound<'_, PyAny>>,
         trigger_ticks: Option<i64>,
         take_profit_ticks: Option<i64>,
+        trail_ticks: Option<i64>,
+        trail_ppm: Option<u32>,
         post_only: Option<&Bound<'_, PyAny>>,
         peak_lots: Option<u64>,
         hidden: bool,
@@ -408,8 +414,8 @@ impl PyVenue {
         time_ns: Option<u64>,
     ) -> PyResult<Outcome> {
         let size = (size_lots, peak_lots, min_size_lots);
-        let prices = [price_ticks, trigger_ticks, take_profit_ticks];
-        let terms = terms_of(side, size, prices, [tif, post_only, self_trade], (hidden, expires_ns))?;
+        let prices = [price_ticks, trigger_ticks, take_profit_ticks, trail_ticks];
+        let terms = terms_of(side, size, (prices, trail_ppm), [tif, post_only, self_trade], (hidden, expires_ns))?;
         let client_order_id = self.next_name(client_order_id);
         let order = NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms };
         self.enter(time_ns, order, oco_with)
@@ -419,7 +425,7 @@ impl PyVenue {
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
         account, instrument, side, size, price = None, client_order_id = None, *, tif = None, trigger = None, take_profit = None,
-        post_only = None, peak = None, hidden = false, min_size = None, self_trade = None, oco_with = None, expires_ns = 0, time_ns = None
+        trail = None, trail_ppm = None, post_only = None, peak = None, hidden = false, min_size = None, self_trade = None, oco_with = None, expires_ns = 0, time_ns = None
     ))]
     fn _submit(
         &mut self,
@@ -432,6 +438,8 @@ impl PyVenue {
         tif: Option<&Bound<'_, PyAny>>,
         trigger: Option<&Bound<'_, PyAny>>,
         take_profit: Option<&Bound<'_, PyAny>>,
+        trail: Option<&Bound<'_, PyAny>>,
+        trail_ppm: Option<u32>,
         post_only: Option<&Bound<'_, PyAny>>,
         peak: Option<&Bound<'_, PyAny>>,
         hidden: bool,
@@ -447,9 +455,10 @@ impl PyVenue {
         let rest = rest(tif, expires_ns, post_only, self_trade, shown, size_of(units, min_size, "min_size")?)?;
         let (price, trigger) = (price_of(units, price, "price")?, price_of(units, trigger, "trigger")?);
         let take_profit = price_of(units, take_profit, "take_profit")?;
+        let trail = trail_of(price_of(units, trail, "trail")?.map(PriceTicks::get), trail_ppm)?;
         let size =
             units.scale.parse_size(&exact("size", size)?).map_err(|error| PyValueError::new_err(format!("size: {error}")))?;
-        let terms = rest.terms(self::side(side)?, size, price, trigger, take_profit)?;
+        let terms = rest.terms(self::side(side)?, size, price, Waits { trigger, take_profit, trail })?;
         let client_order_id = self.next_name(client_order_id);
         let order = NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms };
         self.enter(time_ns, order, oco_with)

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
-use walras_types::{Display, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
+use walras_types::{Display, OrderTerms, OrderType, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail};
 
 /// A table of names whose place is their number.
 pub(crate) type Names = &'static [&'static str];
@@ -57,6 +57,26 @@ pub(crate) fn display(peak: Option<SizeLots>, is_hidden: bool) -> Option<Display
     }
 }
 
+/// What an order waits for, if anything: a trigger, that of a take-profit, or a distance from the market.
+pub(crate) struct Waits {
+    pub(crate) trigger: Option<PriceTicks>,
+    pub(crate) take_profit: Option<PriceTicks>,
+    pub(crate) trail: Option<Trail>,
+}
+
+/// The distance of a trailing stop, in ticks or in millionths of the price.
+pub(crate) fn trail_of(ticks: Option<i64>, ppm: Option<u32>) -> PyResult<Option<Trail>> {
+    match (ticks, ppm) {
+        (None, None) => Ok(None),
+        (Some(ticks), None) => match u32::try_from(ticks) {
+            Ok(ticks) => Ok(Some(Trail::Ticks(ticks))),
+            Err(_) => Err(PyValueError::new_err(format!("trail: {ticks} ticks is out of range, 1 to {}", u32::MAX))),
+        },
+        (None, Some(ppm)) => Ok(Some(Trail::Ppm(ppm))),
+        (Some(_), Some(_)) => Err(PyValueError::new_err("a trailing stop has one distance: give trail or trail_ppm, not both")),
+    }
+}
+
 /// What follows the size and price of an order, with the defaults of a plain one.
 pub(crate) struct Rest {
     pub(crate) time_in_force: Option<TimeInForce>,
@@ -67,25 +87,30 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// The terms: without a price a market order, with a trigger a stop, with the trigger of a take-profit one of these.
+    /// The terms: without a price a market order, with a trigger a stop, with the trigger of a take-profit one of these, with a distance a
+    /// trailing stop.
     pub(crate) fn terms(
         self,
         side: Side,
         size: SizeLots,
         price: Option<PriceTicks>,
-        trigger: Option<PriceTicks>,
-        take_profit: Option<PriceTicks>,
+        waits: Waits,
     ) -> PyResult<OrderTerms> {
         let Self { time_in_force, post_only, self_trade, display, min_size } = self;
-        let order_type = match (price, trigger, take_profit) {
-            (Some(price), None, None) => OrderType::Limit { price, post_only },
-            (None, None, None) => OrderType::Market,
-            (None, Some(trigger), None) => OrderType::Stop { trigger },
-            (Some(price), Some(trigger), None) => OrderType::StopLimit { trigger, price },
-            (None, None, Some(trigger)) => OrderType::TakeProfit { trigger },
-            (Some(price), None, Some(trigger)) => OrderType::TakeProfitLimit { trigger, price },
-            (_, Some(_), Some(_)) => {
-                return Err(PyValueError::new_err("an order is a stop or a take-profit: give trigger or take_profit, not both"));
+        let order_type = match (waits, price) {
+            (Waits { trigger: None, take_profit: None, trail: None }, Some(price)) => OrderType::Limit { price, post_only },
+            (Waits { trigger: None, take_profit: None, trail: None }, None) => OrderType::Market,
+            (Waits { trigger: Some(trigger), take_profit: None, trail: None }, None) => OrderType::Stop { trigger },
+            (Waits { trigger: Some(trigger), take_profit: None, trail: None }, Some(price)) => OrderType::StopLimit { trigger, price },
+            (Waits { trigger: None, take_profit: Some(trigger), trail: None }, None) => OrderType::TakeProfit { trigger },
+            (Waits { trigger: None, take_profit: Some(trigger), trail: None }, Some(price)) => {
+                OrderType::TakeProfitLimit { trigger, price }
+            }
+            (Waits { trigger: None, take_profit: None, trail: Some(trail) }, None) => OrderType::TrailingStop { trail },
+            (Waits { trigger: None, take_profit: None, trail: Some(trail) }, Some(price)) => OrderType::TrailingStopLimit { trail, price },
+            _ => {
+                let text = "an order is a stop, a take-profit or a trailing stop: give trigger, take_profit or trail, not two of them";
+                return Err(PyValueError::new_err(text));
             }
         };
         if post_only != PostOnly::Off && !matches!(order_type, OrderType::Limit { .. }) {

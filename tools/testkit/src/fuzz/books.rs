@@ -2,11 +2,11 @@
 
 use walras_order_book::{Art, Becomes, Condition, Ladder, OrderBook, OwnerId};
 use walras_types::limits::{PRICE_TICKS_MAX, SIZE_LOTS_MAX};
-use walras_types::{Allocation, ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs};
+use walras_types::{Allocation, ClientOrderId, Display, PostOnly, SelfTrade, Side, SizeLots, TimeInForce, TimeNs, Trail};
 
 use crate::Choices;
 use crate::driver::{Answer, Book, Name, Venue, View};
-use crate::generate::{Asked, Op, Price};
+use crate::generate::{Asked, Op, Price, WaitsFor};
 use crate::naive::NaiveBook;
 
 /// Most operations of one input: the naive book is quadratic.
@@ -86,11 +86,15 @@ fn asked(c: &mut Choices<'_>) -> Asked {
         _ => TimeInForce::FillOrKill,
     };
     let trigger = (c.weighted(&[4, 1]) == 1).then(|| {
-        let condition = c.pick(&[Condition::Stop, Condition::TakeProfit]);
-        (self::price(c), condition, c.pick(&[Becomes::Limit, Becomes::Market]))
+        let waits_for = match c.weighted(&[2, 1]) {
+            0 => WaitsFor::Price(self::price(c), c.pick(&[Condition::Stop, Condition::TakeProfit])),
+            _ if c.one_in(2) => WaitsFor::Trail(Trail::Ticks(c.within(1, 8) as u32)),
+            _ => WaitsFor::Trail(Trail::Ppm(c.within(1, 60_000) as u32)),
+        };
+        (waits_for, c.pick(&[Becomes::Limit, Becomes::Market]))
     });
     let is_immediate = matches!(time_in_force, TimeInForce::ImmediateOrCancel | TimeInForce::FillOrKill)
-        || matches!(trigger, Some((_, _, Becomes::Market)));
+        || matches!(trigger, Some((_, Becomes::Market)));
     let post_only = [PostOnly::Off, PostOnly::Reject, PostOnly::Reprice][c.weighted(&[6, 1, 1])];
     let post_only = if is_immediate { PostOnly::Off } else { post_only };
     let display = match c.weighted(&[3, 2, 1]) {

@@ -23,7 +23,7 @@ impl Order {
     fn triggered(self) -> Self {
         let waits = self.trigger.is_some() && self.becomes_market && super::rules::can_rest(self.time_in_force);
         let time_in_force = if waits { TimeInForce::ImmediateOrCancel } else { self.time_in_force };
-        Self { trigger: None, time_in_force, ..self }
+        Self { trigger: None, trail: None, time_in_force, ..self }
     }
 }
 
@@ -60,16 +60,42 @@ impl Market {
         }
     }
 
-    /// Takes out the order that triggers next: stops before take-profits, buys before sells, the trigger touched first, who came first.
+    /// Every trailing stop compares the last price with the best that it has seen.
+    fn follow(&mut self) {
+        let Some(last) = self.last else { return };
+        for order in &mut self.orders {
+            if let Some((trail, best)) = order.trail {
+                let best = if order.side == Side::Buy { best.min(last) } else { best.max(last) };
+                order.trail = Some((trail, best));
+                order.trigger = Some(trails(order.side, trail, best));
+            }
+        }
+    }
+
+    /// The limit of an order that triggers: a trailing stop's is at least that of the collar around its trigger, if its value there is one.
+    fn limit_there(&self, order: &Order) -> i64 {
+        let Some(trigger) = order.trigger.filter(|_| order.trail.is_some()) else { return order.price };
+        let (low, high) = self.around(trigger, self.spec.collar_ppm);
+        let better = if order.side == Side::Buy { order.price.min(high) } else { order.price.max(low) };
+        if self.value(better, order.open) > limits::AMOUNT_MAX.into() { order.price } else { better }
+    }
+
+    /// Takes out the order that triggers next: stops before take-profits before trailing stops, buys before sells, the trigger touched first,
+    /// the smaller distance, who came first.
     pub fn take_touched(&mut self) -> Option<Order> {
         let rank = |o: &Order| {
             let trigger = o.trigger.unwrap();
             let rises = (o.side == Side::Buy) != o.takes_profit;
-            (o.takes_profit, o.side, if rises { trigger } else { -trigger }, o.turn)
+            let distance = o.trail.map(|(trail, _)| match trail {
+                Trail::Ticks(ticks) => (0, ticks),
+                Trail::Ppm(ppm) => (1, ppm),
+            });
+            (o.trail.is_some(), o.takes_profit, o.side, if rises { trigger } else { -trigger }, distance, o.turn)
         };
         let id = self.orders.iter().filter(|o| self.touches(o)).min_by_key(|o| rank(o))?.id;
         let at = self.orders.iter().position(|o| o.id == id).unwrap();
-        Some(self.orders.remove(at).triggered())
+        let order = self.orders.remove(at);
+        Some(Order { price: self.limit_there(&order), ..order.triggered() })
     }
 
     /// Puts an order at the back of its queue.
@@ -98,6 +124,15 @@ impl Market {
     }
 }
 
+/// The trigger of a trailing stop: a share of the price is rounded up to whole ticks.
+pub fn trails(side: Side, trail: Trail, best: i64) -> i64 {
+    let distance = match trail {
+        Trail::Ticks(ticks) => i64::from(ticks),
+        Trail::Ppm(ppm) => (best * i64::from(ppm) + 999_999) / 1_000_000,
+    };
+    if side == Side::Buy { best + distance } else { best - distance }
+}
+
 fn peak(order: &Order) -> u64 {
     if let Display::Iceberg { peak } = order.display { peak.get() } else { u64::MAX }
 }
@@ -121,6 +156,7 @@ impl Model {
         }
         let asked = *order;
         let (state, traded) = self.match_order(m, order, events);
+        self.markets[m].follow();
         if asked.time_in_force == TimeInForce::FillOrKill {
             ensure(traded == asked.open, RejectReason::FillOrKillUnfillable)?;
         }
@@ -291,6 +327,7 @@ impl Model {
             self.after_trade(m, &buy, events);
             self.after_trade(m, &sell, events);
         }
+        self.markets[m].follow();
         self.markets[m].reference = at;
         Some(Uncrossed { instrument, price: Some(price(at)), volume: SizeLots::new(volume), imbalance_lots })
     }

@@ -34,7 +34,7 @@ impl Model {
         let m = self.market(order.instrument)?;
         let other = *self.markets[m].named(order.account, c.other()).ok_or(RejectReason::LinkInvalid)?;
         let OrderTerms { side, size, order_type, .. } = order.terms;
-        let waits = order_type.trigger().is_some();
+        let waits = order_type.trigger().is_some() || order_type.trail().is_some();
         let takes_nothing = matches!(order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
         let may_be = side == other.side && size.get() == other.open && self.markets[m].pair_of(other.id).is_none();
         ensure(may_be && (waits || (takes_nothing && other.trigger.is_some())), RejectReason::LinkInvalid)?;

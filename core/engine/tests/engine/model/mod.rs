@@ -31,6 +31,8 @@ pub struct Order {
     pub min_size: Option<SizeLots>,
     pub self_trade: SelfTrade,
     pub trigger: Option<i64>,
+    /// Of a trailing stop, how far its trigger is from the best price since it entered, and that price.
+    pub trail: Option<(Trail, i64)>,
     /// Whether it waits for a price in its favour, unlike a stop.
     pub takes_profit: bool,
     /// Of an order that waits: whether it becomes a market order, of which nothing rests.

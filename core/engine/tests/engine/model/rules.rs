@@ -4,7 +4,7 @@ use walras_types::limits::*;
 use walras_types::*;
 use walras_wire::*;
 
-use super::book::State;
+use super::book::{State, trails};
 use super::{Market, Model, Order, Outcomes, ensure, price};
 
 pub fn can_rest(time_in_force: TimeInForce) -> bool {
@@ -14,8 +14,13 @@ pub fn can_rest(time_in_force: TimeInForce) -> bool {
 fn check_terms(terms: &OrderTerms, now: TimeNs) -> Outcomes {
     let (size, rests) = (terms.size.get(), can_rest(terms.time_in_force));
     ensure((1..=SIZE_LOTS_MAX).contains(&size), RejectReason::SizeOutOfRange)?;
-    let limit =
-        matches!(terms.order_type, OrderType::Limit { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfitLimit { .. });
+    let limit = matches!(
+        terms.order_type,
+        OrderType::Limit { .. }
+            | OrderType::StopLimit { .. }
+            | OrderType::TakeProfitLimit { .. }
+            | OrderType::TrailingStopLimit { .. }
+    );
     match terms.display {
         Display::Full => {}
         Display::Hidden => ensure(limit && rests, RejectReason::DisplayInvalid)?,
@@ -187,11 +192,12 @@ impl Model {
         ensure(old.trigger.is_some() || new_trigger.is_none(), RejectReason::AmendInvalid)?;
         let market_stop = old.trigger.is_some() && old.becomes_market;
         ensure(!(market_stop && new_price.is_some()), RejectReason::AmendInvalid)?;
+        ensure(old.trail.is_none() || new_trigger.is_none(), RejectReason::AmendInvalid)?;
         let mut new = old;
         new.price = new_price.map_or(old.price, PriceTicks::get);
         new.open = new_size.map_or(old.open, SizeLots::get);
         new.trigger = new_trigger.map(PriceTicks::get).or(old.trigger);
-        if let Some(trigger) = new.trigger.filter(|_| market_stop) {
+        if let Some(trigger) = new.trigger.filter(|_| market_stop && old.trail.is_none()) {
             let (low, high) = market.around(trigger, market.spec.collar_ppm);
             new.price = if old.side == Side::Buy { high } else { low };
         }
@@ -247,22 +253,39 @@ impl Market {
         check_terms(terms, now)?;
         ensure(self.phase.takes_orders(), RejectReason::PhaseTakesNoOrders)?;
         let takes_profit = matches!(terms.order_type, OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. });
-        let waits = takes_profit || matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
+        let trail = match terms.order_type {
+            OrderType::TrailingStop { trail } | OrderType::TrailingStopLimit { trail, .. } => Some(trail),
+            _ => None,
+        };
+        let is_stop = matches!(terms.order_type, OrderType::Stop { .. } | OrderType::StopLimit { .. });
+        let waits = takes_profit || trail.is_some() || is_stop;
         let immediate = !can_rest(terms.time_in_force) || terms.min_size.is_some();
         let continuous = self.phase == TradingPhase::Continuous;
         ensure(continuous || waits || !immediate, RejectReason::PhaseNoImmediate)?;
         let trigger = match terms.order_type {
             OrderType::Stop { trigger } | OrderType::StopLimit { trigger, .. } => Some(trigger.get()),
             OrderType::TakeProfit { trigger } | OrderType::TakeProfitLimit { trigger, .. } => Some(trigger.get()),
+            OrderType::TrailingStop { trail } | OrderType::TrailingStopLimit { trail, .. } => {
+                Some(trails(terms.side, trail, self.last.unwrap_or(self.reference)))
+            }
             OrderType::Limit { .. } | OrderType::Market => None,
         };
-        ensure(!takes_profit || version >= 13, RejectReason::NeedsLaterVersion)?;
+        ensure(!(takes_profit || trail.is_some()) || version >= 13, RejectReason::NeedsLaterVersion)?;
+        let possible = match trail {
+            Some(Trail::Ticks(ticks)) => ticks > 0,
+            Some(Trail::Ppm(ppm)) => (1..1_000_000).contains(&ppm),
+            None => true,
+        };
+        let reached = trail.is_none() || trigger.is_some_and(|trigger| (1..=PRICE_TICKS_MAX).contains(&trigger));
+        ensure(possible && reached, RejectReason::TrailInvalid)?;
         self.check_waits(terms.side, takes_profit, trigger)?;
         let (low, high) = self.around(trigger.or(self.last).unwrap_or(self.reference), self.spec.collar_ppm);
         let (price, post_only) = match terms.order_type {
             OrderType::Limit { price, post_only } => (price.get(), post_only),
-            OrderType::StopLimit { price, .. } | OrderType::TakeProfitLimit { price, .. } => (price.get(), PostOnly::Off),
-            OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } => {
+            OrderType::StopLimit { price, .. }
+            | OrderType::TakeProfitLimit { price, .. }
+            | OrderType::TrailingStopLimit { price, .. } => (price.get(), PostOnly::Off),
+            OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. } => {
                 (if terms.side == Side::Buy { high } else { low }, PostOnly::Off)
             }
         };
@@ -281,8 +304,12 @@ impl Market {
             min_size: terms.min_size,
             self_trade: terms.self_trade,
             trigger,
+            trail: trail.map(|trail| (trail, self.last.unwrap_or(self.reference))),
             takes_profit,
-            becomes_market: matches!(terms.order_type, OrderType::Stop { .. } | OrderType::TakeProfit { .. }),
+            becomes_market: matches!(
+                terms.order_type,
+                OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. }
+            ),
             counts: true,
             turn: 0,
         })

@@ -271,3 +271,141 @@ fn during_an_auction_the_trade_before_it_decides() {
         ",
     );
 }
+
+/// The limit of a market order, and what a buyer reserves, lie at the end of the collar around the trigger; both get better with it.
+#[test]
+fn a_trailing_buy_reserves_for_where_it_begins_and_enters_where_it_is() {
+    check(
+        banded(),
+        "
+        B buy 2 trail=5 #1
+            accepted B#1 buy 2 waits with 2
+        ? B
+            200 BTC, 9770 USD and 230 reserved, net 0
+        A sell 1 @99 #1
+            accepted A#1 sell 1 @99 rests 1
+        C buy 1 @99 #1
+            accepted C#1 buy 1 @99 rests 0
+            trade 1 @99 A#1 left 0, C#1 left 0
+        A sell 1 @96 #2
+            accepted A#2 sell 1 @96 rests 1
+        C buy 1 @96 #2
+            accepted C#2 buy 1 @96 rests 0
+            trade 1 @96 A#2 left 0, C#2 left 0
+        B amend #1 stop=99
+            rejected AmendInvalid
+        B amend #1 @99
+            rejected AmendInvalid
+        B amend #1 size=1
+            amended B#1 waits with 1, priority Kept
+        ? B
+            200 BTC, 9885 USD and 115 reserved, net 0
+        A sell 1 @100 #3
+            accepted A#3 sell 1 @100 rests 1
+        A sell 1 @101 #4
+            accepted A#4 sell 1 @101 rests 1
+        A sell 1 @104 #5
+            accepted A#5 sell 1 @104 rests 1
+        C buy 1 @100 #3
+            accepted C#3 buy 1 @100 rests 0
+            trade 1 @100 A#3 left 0, C#3 left 0
+        C buy 1 @101 #4
+            accepted C#4 buy 1 @101 rests 0
+            trade 1 @101 A#4 left 0, C#4 left 0
+            triggered B#1 buy @111 rests 0
+            trade 1 @104 A#5 left 0, B#1 left 0
+        ? B
+            201 BTC, 9896 USD, net 1
+        ",
+    );
+}
+
+#[test]
+fn a_trailing_stop_with_a_limit_keeps_it_within_the_collar_where_it_triggers() {
+    check(
+        banded(),
+        "
+        A sell 1 @90 trail=1 #1
+            accepted A#1 sell 1 waits with 1
+        A sell 1 @88 trail=1 #2
+            rejected PriceOutsideCollar
+        A sell 1 @95 trail=3 #2
+            accepted A#2 sell 1 waits with 1
+        B buy 1 @105 #1
+            accepted B#1 buy 1 @105 rests 1
+        B buy 1 @104 #2
+            accepted B#2 buy 1 @104 rests 1
+        B buy 1 @102 #3
+            accepted B#3 buy 1 @102 rests 1
+        C sell 1 @105 #1
+            accepted C#1 sell 1 @105 rests 0
+            trade 1 @105 B#1 left 0, C#1 left 0
+        C sell 1 @104 #2
+            accepted C#2 sell 1 @104 rests 0
+            trade 1 @104 B#2 left 0, C#2 left 0
+            triggered A#1 sell @94 rests 0
+            trade 1 @102 B#3 left 0, A#1 left 0
+            triggered A#2 sell @95 rests 1
+        ",
+    );
+}
+
+#[test]
+fn a_trailing_stop_must_have_a_trigger_that_is_a_price() {
+    check(
+        plain(),
+        "
+        A sell 1 trail=0 #1
+            rejected TrailInvalid
+        A sell 1 trail=100 #1
+            rejected TrailInvalid
+        A sell 1 trail-ppm=0 #1
+            rejected TrailInvalid
+        A sell 1 trail-ppm=1000000 #1
+            rejected TrailInvalid
+        A sell 1 trail-ppm=990001 #1
+            rejected TrailInvalid
+        A sell 1 trail=99 #1
+            accepted A#1 sell 1 waits with 1
+        A sell 1 trail-ppm=990000 peak=1 #2
+            rejected DisplayInvalid
+        A sell 1 trail-ppm=990000 #2
+            accepted A#2 sell 1 waits with 1
+        B buy 1 trail-ppm=999999 #1
+            accepted B#1 buy 1 waits with 1
+        ",
+    );
+}
+
+/// A trailing stop and a take-profit of one position: the trigger of the one cancels the other.
+#[test]
+fn a_trailing_stop_may_be_linked() {
+    check(
+        plain(),
+        "
+        A sell 3 @110 #1
+            accepted A#1 sell 3 @110 rests 3
+        A sell 3 trail=4 oco=1 #2
+            accepted A#2 sell 3 waits with 3
+        ? A
+            197 BTC and 3 reserved, 10000 USD, net 0
+        B buy 1 @107 #1
+            accepted B#1 buy 1 @107 rests 1
+        B buy 1 @103 #2
+            accepted B#2 buy 1 @103 rests 1
+        B buy 5 @101 #3
+            accepted B#3 buy 5 @101 rests 5
+        C sell 1 @107 #1
+            accepted C#1 sell 1 @107 rests 0
+            trade 1 @107 B#1 left 0, C#1 left 0
+        C sell 1 @103 #2
+            accepted C#2 sell 1 @103 rests 0
+            trade 1 @103 B#2 left 0, C#2 left 0
+            cancelled A#1 3 Linked
+            triggered A#2 sell @1 rests 0
+            trade 3 @101 B#3 left 2, A#2 left 0
+        ? A
+            197 BTC, 10303 USD, net -3
+        ",
+    );
+}

@@ -6,7 +6,7 @@ use walras_types::limits::{AMOUNT_MAX, PRICE_TICKS_MAX};
 use walras_types::{
     AccountId, Allocation, Amendment, Amount, AssetId, ClientOrderId, ClientOrderName, ContentDigest, Display, EngineVersion,
     FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderTerms, OrderType, Ordinal, PostOnly, PriceTicks, RejectReason,
-    RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
+    RiskLimits, SelfTrade, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, Trail, TransferId,
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AccountStatus, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
@@ -144,6 +144,13 @@ fn read_transfer(f: &mut Fields) -> Transfer {
     }
 }
 
+fn read_trail(f: &mut Fields) -> Trail {
+    match f.maybe("trail_ticks") {
+        Some(ticks) => Trail::Ticks(u32::try_from(ticks.as_u64().unwrap()).unwrap()),
+        None => Trail::Ppm(f.small("trail_ppm")),
+    }
+}
+
 fn read_terms(f: &mut Fields) -> OrderTerms {
     let post_only = names::parse_post_only(&f.text("post_only")).unwrap();
     OrderTerms {
@@ -156,6 +163,8 @@ fn read_terms(f: &mut Fields) -> OrderTerms {
             "stop_limit" => OrderType::StopLimit { trigger: f.ticks("trigger_ticks"), price: f.ticks("price_ticks") },
             "take_profit" => OrderType::TakeProfit { trigger: f.ticks("trigger_ticks") },
             "take_profit_limit" => OrderType::TakeProfitLimit { trigger: f.ticks("trigger_ticks"), price: f.ticks("price_ticks") },
+            "trailing_stop" => OrderType::TrailingStop { trail: read_trail(f) },
+            "trailing_stop_limit" => OrderType::TrailingStopLimit { trail: read_trail(f), price: f.ticks("price_ticks") },
             other => panic!("{other}"),
         },
         time_in_force: match f.text("time_in_force").as_str() {
@@ -350,10 +359,17 @@ fn orders() -> Vec<OrderTerms> {
     let plain = OrderTerms::limit(Side::Buy, price, SizeLots::new(7));
     let stops = [OrderType::Stop { trigger }, OrderType::StopLimit { trigger, price }];
     let profits = [OrderType::TakeProfit { trigger }, OrderType::TakeProfitLimit { trigger, price }];
+    let trails = [
+        OrderType::TrailingStop { trail: Trail::Ticks(1) },
+        OrderType::TrailingStop { trail: Trail::Ppm(u32::MAX) },
+        OrderType::TrailingStopLimit { trail: Trail::Ticks(u32::MAX), price },
+        OrderType::TrailingStopLimit { trail: Trail::Ppm(5), price },
+    ];
     let types = [OrderType::Market]
         .into_iter()
         .chain(stops)
         .chain(profits)
+        .chain(trails)
         .chain([PostOnly::Off, PostOnly::Reject, PostOnly::Reprice].map(|post_only| OrderType::Limit { price, post_only }));
     let mut orders: Vec<OrderTerms> = types.map(|order_type| OrderTerms { order_type, ..plain }).collect();
     let lasting = [TimeInForce::Day, TimeInForce::ImmediateOrCancel, TimeInForce::FillOrKill];

@@ -58,6 +58,8 @@ const EDGY: &[&str] = &[
     "stop_limit",
     "take_profit",
     "take_profit_limit",
+    "trailing_stop",
+    "trailing_stop_limit",
     "gtc",
     "gtt",
     "fok",

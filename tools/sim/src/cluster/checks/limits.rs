@@ -58,8 +58,12 @@ impl Limits {
                     let limit = match terms.order_type {
                         OrderType::Limit { price, .. }
                         | OrderType::StopLimit { price, .. }
-                        | OrderType::TakeProfitLimit { price, .. } => Some(price),
-                        OrderType::Market | OrderType::Stop { .. } | OrderType::TakeProfit { .. } => e.price,
+                        | OrderType::TakeProfitLimit { price, .. }
+                        | OrderType::TrailingStopLimit { price, .. } => Some(price),
+                        OrderType::Market
+                        | OrderType::Stop { .. }
+                        | OrderType::TakeProfit { .. }
+                        | OrderType::TrailingStop { .. } => e.price,
                     };
                     self.orders.insert(e.order_id, Asked { side: e.side, limit, open: e.size });
                     left.push((e.order_id, e.resting.open));
