@@ -21,7 +21,7 @@ function leaves(texts: object, path: string): [path: string, leaf: Leaf][] {
   return Object.entries(texts).flatMap(([name, value]): [string, Leaf][] => {
     const at = `${path}.${name}`;
     if (typeof value === "string" || typeof value === "function") return [[at, value as Leaf]];
-    return name === "reasons" && path === "" ? [] : leaves(value as object, at);
+    return (name === "reasons" || name === "drops") && path === "" ? [] : leaves(value as object, at);
   });
 }
 
@@ -79,6 +79,7 @@ for (const [language, texts] of Object.entries(OTHERS)) {
 }
 
 test("the languages know the same reasons", () => {
+  assert.deepEqual(Object.keys(de.drops), Object.keys(zh.drops));
   assert.deepEqual(Object.keys(de.reasons), Object.keys(zh.reasons));
 });
 

@@ -8,9 +8,9 @@ import type { Said } from "./outcome.ts";
 
 /** By the venue's number and advice, as a refusal is. */
 export function describeDrop({ sequence, reason }: OfferUpdate): Said {
-  const why = reason === undefined ? "" : t.offers.droppedFor(reason.code, sentence(reason.name));
-  const advice = reason?.message ?? t.offers.nothingDone;
-  return { tone: "bad", title: t.offers.dropped(sequence, why), text: capital(/[.!?]$/.test(advice) ? advice : `${advice}.`) };
+  const why = reason === undefined ? "" : t.offers.droppedFor(reason.code, t.drops[reason.code]?.name ?? sentence(reason.name));
+  const advice = (reason && t.drops[reason.code]?.advice) ?? reason?.message ?? t.offers.nothingDone;
+  return { tone: "bad", title: t.offers.dropped(sequence, why), text: capital(/[.!?。]$/.test(advice) ? advice : `${advice}${t.offers.stop}`) };
 }
 
 export function describeFill(fill: OfferFill): string {

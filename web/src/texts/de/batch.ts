@@ -173,6 +173,7 @@ export const batch: typeof en = {
     fillTitle: (time, sequence) => `${time} UTC, Ihre Transaktion ${sequence}`,
     dropped: (sequence, why) => `Transaktion ${sequence} weggelassen${why}`,
     droppedFor: (code, reason) => ` (${code}: ${reason})`,
+    stop: ".",
     nothingDone: "nichts davon wurde ausgeführt.",
     fill: (sold, bought, block, rate) => `${sold} gegen ${bought} verkauft in Block ${block}, zu ${rate}`,
     andMore: (count) => `, und ${grouped(count)} weitere`,

@@ -1,6 +1,6 @@
 // What went wrong on this side, and the venue's reasons that a trader meets.
 
-import type { errors as en, reasons as known } from "../en/errors.ts";
+import type { drops as left, errors as en, reasons as known } from "../en/errors.ts";
 
 export const reasons: typeof known = {
   1: { name: "Unbekanntes Konto", advice: "Dieses Konto gibt es nicht: prüfen Sie seine Nummer; Konten legt der Betreiber an." },
@@ -56,6 +56,16 @@ export const reasons: typeof known = {
   114: { name: "Menge nicht auf dem Lot", advice: "Die Menge ist keine ganze Zahl von Lots: sehen Sie lot_size des Instruments nach." },
   115: { name: "Zu viele Nachkommastellen", advice: "Der Betrag hat mehr Nachkommastellen als das Asset." },
   116: { name: "Nicht der Leader", advice: "Ein anderes Replikat nimmt Aufträge an: senden Sie dorthin, oder nach der Wahl noch einmal." },
+};
+
+export const drops: typeof left = {
+  2: { name: "Konto gesperrt", advice: "das Konto ist gesperrt: fragen Sie den Betreiber" },
+  3: { name: "Nummer doppelt", advice: "zwei Transaktionen des Kontos haben dieselbe Nummer: geben Sie jeder eine eigene" },
+  4: { name: "Nummer außer der Reihe", advice: "die Nummer gehört nicht zu den 64, die auf die letzte des Kontos folgen: nehmen Sie die nächste" },
+  9: { name: "Nicht ausführbar", advice: "Limit mal Menge ist mehr, als ein Betrag sein kann: senken Sie das Limit" },
+  10: { name: "Unbekanntes Angebot", advice: "dort steht kein Angebot des Kontos unter diesem Schlüssel: es kann ausgeführt worden sein" },
+  11: { name: "Storno doppelt", advice: "zwei Transaktionen stornieren dasselbe Angebot: senden Sie eine" },
+  18: { name: "Überziehung", advice: "die Transaktionen des Kontos geben mehr aus, als zu Beginn des Blocks verfügbar war: geben Sie weniger aus, oder zahlen Sie vorher ein" },
 };
 
 export const errors: typeof en = {

@@ -171,6 +171,7 @@ export const batch = {
     fillTitle: (time: string, sequence: string) => `${time} UTC, your transaction ${sequence}`,
     dropped: (sequence: string, why: string) => `Transaction ${sequence} left out${why}`,
     droppedFor: (code: number, reason: string) => ` (${code}: ${reason})`,
+    stop: ".",
     nothingDone: "nothing of it was done.",
     fill: (sold: string, bought: string, block: string, rate: string) => `Sold ${sold} for ${bought} in block ${block}, at ${rate}`,
     andMore: (count: number) => `, and ${grouped(count)} more`,

@@ -9,6 +9,9 @@ export interface Reason {
 /** By the numbers of docs/reject-reasons.md. In English the venue's own words are shown. */
 export const reasons: Readonly<Record<number, Reason>> = {};
 
+/** Why a block left a transaction out, by the numbers of `DropReason` in core/types. */
+export const drops: Readonly<Record<number, Reason>> = {};
+
 export const errors = {
   plainNumber: "Write a plain number, such as 61234.5: digits and at most one point.",
   plainLimit: "Write a plain number, such as 1.0832: digits and at most one point.",

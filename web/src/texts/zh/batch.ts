@@ -169,6 +169,7 @@ export const batch: typeof en = {
     fillTitle: (time, sequence) => `${time} UTC，您的交易 ${sequence}`,
     dropped: (sequence, why) => `交易 ${sequence} 被剔除${why}`,
     droppedFor: (code, reason) => `（${code}：${reason}）`,
+    stop: "。",
     nothingDone: "没有执行任何部分。",
     fill: (sold, bought, block, rate) => `区块 ${block}：卖出 ${sold} 换得 ${bought}，汇率 ${rate}`,
     andMore: (count) => `，另有 ${grouped(count)} 笔`,

@@ -1,6 +1,6 @@
 // What went wrong on this side, and the venue's reasons that a trader meets.
 
-import type { errors as en, reasons as known } from "../en/errors.ts";
+import type { drops as left, errors as en, reasons as known } from "../en/errors.ts";
 
 export const reasons: typeof known = {
   1: { name: "账户不存在", advice: "没有这个账户：请检查账号；账户由运营方创建。" },
@@ -56,6 +56,16 @@ export const reasons: typeof known = {
   114: { name: "数量不合最小单位", advice: "数量不是一手的整数倍：见该品种的 lot_size。" },
   115: { name: "小数位过多", advice: "金额的小数位多于该资产。" },
   116: { name: "不是主副本", advice: "由另一个副本接受指令：请发送到那里，或在选举后重试。" },
+};
+
+export const drops: typeof left = {
+  2: { name: "账户已冻结", advice: "账户已冻结：请联系运营方" },
+  3: { name: "编号重复", advice: "该账户有两笔交易使用同一编号：请各用各的编号" },
+  4: { name: "编号不在范围内", advice: "编号不在账户上一编号之后的 64 个之内：请用下一个编号" },
+  9: { name: "无法成交", advice: "限价乘以数量超过金额上限：请降低限价" },
+  10: { name: "报单不存在", advice: "该处没有此账户的报单：它可能已成交" },
+  11: { name: "重复撤单", advice: "两笔交易撤销同一报单：请只发送一笔" },
+  18: { name: "透支", advice: "该账户的交易花费超过区块开始时的可用余额：请减少，或事先充值" },
 };
 
 export const errors: typeof en = {

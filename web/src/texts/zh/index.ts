@@ -2,10 +2,10 @@
 
 import type { Texts } from "../index.ts";
 import { batch } from "./batch.ts";
-import { errors, reasons } from "./errors.ts";
+import { drops, errors, reasons } from "./errors.ts";
 import { machines } from "./machines.ts";
 import { market } from "./market.ts";
 import { orders } from "./orders.ts";
 import { page } from "./page.ts";
 
-export const zh: Texts = { ...page, ...market, ...orders, ...batch, ...machines, errors, reasons };
+export const zh: Texts = { ...page, ...market, ...orders, ...batch, ...machines, errors, reasons, drops };
