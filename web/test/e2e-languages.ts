@@ -116,10 +116,14 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await page.locator("#studies summary").click();
 
   const market = fake.venue.market("BTC-USD");
+  market.empty("sell");
+  await until("the asks are gone", async () => (await text(page, "#best-ask")) === texts.quote.none);
+  await until("the words follow", async () => (await text(page, ".balance-line .words")).includes(texts.weight.nothingOffered));
+  await assertApart(page, "#change", "#quote .facts");
+  await look("one-side");
   market.setPhase("pre_open");
   await until("the phase is known", async () => (await text(page, "#phase")) === texts.quote.phases.pre_open);
-  const [bid, ask] = ["buy", "sell"] as const;
-  for (const [side, far] of [[bid, 30], [ask, -30]] as const) {
+  for (const [side, far] of [["buy", 30], ["sell", -30]] as const) {
     await page.locator("#kind").selectOption("limit");
     await page.locator("#tif").selectOption("gtc");
     await page.locator("#display").selectOption("full");
@@ -134,12 +138,6 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await until("the indicative price is shown", async () => /\d/.test(await text(page, "#indicative b")));
   await until("own orders are counted", async () => (await text(page, "#auction-own")) !== "");
   await look("auction");
-  market.setPhase("continuous");
-  market.empty("sell");
-  await until("the asks are gone", async () => (await text(page, "#best-ask")) === texts.quote.none);
-  await until("the words follow", async () => (await text(page, ".balance-line .words")).includes(texts.weight.nothingOffered));
-  await assertApart(page, "#change", "#quote .facts");
-  await look("one-side");
   await assertFits(page, "the order book", size);
 }
 
