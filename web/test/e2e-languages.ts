@@ -193,6 +193,14 @@ async function keepsChoice(browser: Browser): Promise<void> {
       await page.reload();
       await speaks(language, texts);
       await canSubmit(page);
+      // With these few views there is room for what each is about.
+      for (const view of ["account", "batch", "book"] as const) {
+        await page.locator(`#tab-${view}`).click();
+        await page.locator(`#view-${view}`).waitFor();
+        const { words, hidden } = await page.locator(".motto").evaluate((line) => ({ words: line.textContent, hidden: line.scrollHeight - line.clientHeight }));
+        assert.equal(words, texts.views[view].motto);
+        assert.ok(hidden <= 1, `${language}: ${hidden} px of "${words}" are cut off`);
+      }
     }
     await choose("de");
     await choose("auto");

@@ -44,10 +44,10 @@ export const page: typeof en = {
     "network-head": "Die Maschinen des Handelsplatzes, und wie die Daten zu den Teilnehmern kommen",
   },
   views: {
-    book: { tab: "Orderbuch", motto: "Ein offenes Orderbuch: der beste Preis wird zuerst ausgeführt.", skip: "Zur Ordermaske springen" },
-    batch: { tab: "Batch", motto: "Alle Angebote eines Batches werden zugleich abgerechnet, zu einem Satz von Preisen.", skip: "Zu Ihrem Angebot springen" },
+    book: { tab: "Orderbuch", motto: "Ein offenes Orderbuch: der beste Preis zuerst.", skip: "Zur Ordermaske springen" },
+    batch: { tab: "Batch", motto: "Ein Batch, ein Satz von Preisen: alle Angebote zugleich.", skip: "Zu Ihrem Angebot springen" },
     account: { tab: "Konto", motto: "Was Sie haben, und was es gebracht hat.", skip: "Zu Ihrem Bestand springen" },
-    fair: { tab: "Fairer Zugang", motto: "Wer zuerst am Gateway ist, ist zuerst dran; alle sehen den Markt zugleich.", skip: "Zu den Wartezeiten springen" },
+    fair: { tab: "Fairer Zugang", motto: "Zuerst am Gateway, zuerst dran; alle sehen den Markt zugleich.", skip: "Zu den Wartezeiten springen" },
     network: { tab: "Netz", motto: "Orders hinein, Marktdaten hinaus.", skip: "Zu den Maschinen springen" },
   },
   bar: {
