@@ -219,6 +219,8 @@ function decimal(plain: string, texts: Texts): string {
 
 /** No text leaves the box that shows it or the window, none is cut by its own control, and none in a head lies on another. */
 async function assertNothingCut(page: Page, name: string): Promise<void> {
+  // What tsx calls on functions that have a name: in the page there is no such thing.
+  await page.evaluate("globalThis.__name = (named) => named");
   const faults = await page.evaluate(() => {
     const found: string[] = [];
     const shown = (element: Element): boolean => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !element.closest(".sr, option, .skip, svg, canvas");

@@ -69,7 +69,7 @@ export const market: typeof en = {
     time: (zone) => `Zeit (${zone})`,
     price: "Preis",
     size: "Menge",
-    takers: "▲ Käufer nahm, ▼ Verkäufer nahm",
+    takers: "▲ Kauf, ▼ Verkauf",
   },
   depth: {
     wanted: "gesucht",
