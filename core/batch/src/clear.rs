@@ -9,7 +9,8 @@ use walras_merkle::{Digest, StateRoots};
 use walras_types::{AccountId, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
-use crate::batch::{Batch, ClosedBatch};
+use crate::batch::Batch;
+use crate::closed::ClosedBatch;
 use crate::effects::{Effect, PoolMoves, Way, move_balances};
 use crate::header::{BlockHeader, ChainPlace};
 use crate::outcomes::Outcomes;

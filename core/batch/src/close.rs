@@ -11,7 +11,8 @@ use walras_types::limits::{BATCH_TRANSACTIONS_MAX, POOL_RESERVE_MIN, POOLS_MAX, 
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
 
 use crate::accounts::Accounts;
-use crate::batch::{Batch, ClosedBatch};
+use crate::batch::Batch;
+use crate::closed::ClosedBatch;
 use crate::effects;
 use crate::gather::{ByPair, Entry, Look, look, sender};
 use crate::intake::{Outcome, Taken, View, window_place};

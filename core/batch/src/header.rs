@@ -7,7 +7,7 @@ use walras_clearing::{OfferKey, Pair, PairTrade};
 use walras_merkle::{ASSET_KEY_BYTES, PAIR_KEY_BYTES, Trie};
 use walras_types::{BatchMarketId, BatchPrice};
 
-use crate::batch::ClosedBatch;
+use crate::closed::ClosedBatch;
 use crate::proposed::ProposedClearing;
 use crate::quality::Quality;
 use crate::settings::BatchSettings;

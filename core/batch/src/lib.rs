@@ -30,6 +30,7 @@ mod batch;
 mod certificate;
 mod clear;
 mod close;
+mod closed;
 mod effects;
 mod gather;
 mod header;

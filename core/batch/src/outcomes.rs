@@ -6,7 +6,7 @@ use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, OfferName};
 use walras_wire::batch::{decode_next_transaction, decode_operation};
 
-use crate::batch::ClosedBatch;
+use crate::closed::ClosedBatch;
 use crate::effects::{Then, closed_rest};
 use crate::pools::{PoolChange, PoolChangeKind};
 use crate::trees::MarketChange;

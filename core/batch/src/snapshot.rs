@@ -15,7 +15,8 @@ use walras_types::{
 use walras_wire::batch::{TRANSACTION_BYTES_MAX, decode_next_transaction};
 
 use crate::accounts::Accounts;
-use crate::batch::{Batch, ClosedBatch};
+use crate::batch::Batch;
+use crate::closed::ClosedBatch;
 use crate::effects::{Effect, Then};
 use crate::gather::ByPair;
 use crate::pool_entries::{POOL_BYTES, pool_content};

@@ -11,7 +11,7 @@ use walras_merkle::{
 use walras_types::{AccountId, AssetId, OfferName};
 
 use crate::accounts::Accounts;
-use crate::batch::ClosedBatch;
+use crate::closed::ClosedBatch;
 use crate::outcomes::Outcomes;
 use crate::pool_entries::{self, POOLS_NUMBER, PoolEntries};
 use crate::pools::Pools;

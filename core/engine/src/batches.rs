@@ -9,7 +9,6 @@ use walras_batch::{
     PoolChange, PoolChangeKind, ProposedClearing, Quality, Roots, Then, threads_worth,
 };
 use walras_clearing::{Edition, Offer, Pair, PoolTraded as TradedByPool, Rules};
-use walras_ledger::AccountSet;
 use walras_order_book::PriceIndex;
 use walras_types::limits::{
     BATCH_ASSETS_MAX, BATCH_INTERVAL_NS_MAX, BATCH_INTERVAL_NS_MIN, BATCH_MARKETS_MAX, BATCH_TRANSACTIONS_MAX,
@@ -344,9 +343,7 @@ impl<I: PriceIndex> Engine<I> {
         self.status(account)?;
         self.batches.accounts.set_key(account, key).map_err(account_reason)?;
         // A key is hashed with its account's balances.
-        let mut changed = AccountSet::with_room(self.ledger.account_count());
-        changed.insert(account);
-        self.ledger.mark_changed(&changed);
+        self.ledger.mark(account);
         events.push(Event::Account(AccountEvent::KeySet(AccountKeySet { account, key })));
         Ok(())
     }

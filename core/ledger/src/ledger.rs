@@ -370,9 +370,9 @@ impl Ledger {
         }
     }
 
-    /// Notes that an account's balances changed, where that is asked for.
+    /// Notes that an account's balances changed, or what is hashed with them, where changes are tracked.
     #[inline]
-    pub(crate) fn mark(&mut self, account: AccountId) {
+    pub fn mark(&mut self, account: AccountId) {
         if let Some(word) = self.dirty.get_mut(account.0 as usize / 64) {
             *word |= 1 << (account.0 % 64);
         }

@@ -295,9 +295,9 @@ fn clear(c: &mut Choices<'_>, venue: &mut Venue, machines: &mut [Machine; 3], at
                     count(format!("rejected {}", rejected.code()));
                 }
             }
-            Ok(created) => {
+            Ok(given) => {
                 count(format!("cleared, trades {}", !block.proposal.trades.is_empty()));
-                accept(c, venue, machines, block, &created, at);
+                accept(c, venue, machines, block, &given, at);
                 return;
             }
         }
@@ -309,7 +309,7 @@ fn accept(
     venue: &Venue,
     machines: &mut [Machine; 3],
     mut block: ProposedClearing,
-    created: &[(AccountId, PublicKey)],
+    given: &[(AccountId, PublicKey)],
     at: &str,
 ) {
     let places = wrong_places(&machines[0]);
@@ -320,7 +320,7 @@ fn accept(
     let [first, others @ ..] = machines;
     let cleared = first.clear(&block).unwrap_or_else(|rejected| panic!("{at}: {rejected}; the judge clears {block:?}"));
     first.assert_is(venue, &format!("{at}, cleared"));
-    assert_eq!(cleared.created, created, "{at}");
+    assert_eq!([&cleared.created[..], &cleared.new_keys].concat(), given, "{at}");
     let marginal: Vec<(Pair, OfferKey)> = cleared.header.trades.iter().map(|(trade, key)| (trade.pair, *key)).collect();
     assert_eq!(marginal, block.marginal, "{at}");
     for machine in others {

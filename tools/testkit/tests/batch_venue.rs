@@ -510,7 +510,7 @@ impl World<'_, '_> {
 
         let (before, known) = (self.totals(), self.engines[0].account_count());
         let events = self.clearing(&wire);
-        let created = self.judge.clear(&proposed.proposal, &proposed.marginal).unwrap();
+        let given = self.judge.clear(&proposed.proposal, &proposed.marginal).unwrap();
         self.assert_judged();
         self.assert_told();
         let mut expected = before;
@@ -539,7 +539,7 @@ impl World<'_, '_> {
                 other => panic!("{}: {other:?}", self.at),
             }
         }
-        assert_eq!(told, created, "{}: accounts that were created", self.at);
+        assert_eq!(told, given, "{}: keys that accounts got", self.at);
         let after = self.totals();
         for account in (known..self.engines[0].account_count()).map(AccountId) {
             (0..self.judge.asset_count).for_each(|asset| {
@@ -694,9 +694,7 @@ fn judge_venues(seeds: u64, step_units: impl Fn(&mut Choices<'_>) -> Option<NonZ
             engine
         });
         let (mut commands, next_fee) = (founding(&judge, intake), judge.account_fee);
-        if step_units.is_some() {
-            commands.insert(0, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
-        }
+        commands.insert(0, Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
         let mut world = World {
             c: &mut c,
             judge,

@@ -13,7 +13,7 @@ use crate::tree::Tree;
 const FILES_MAX: usize = 5;
 
 /// Circles that are larger: a file of each, and the size that it may not exceed. The list may only shrink.
-const EXCEPTIONS: &[(&str, usize)] = &[("core/engine/src/engine.rs", 7), ("core/batch/src/batch.rs", 12)];
+const EXCEPTIONS: &[(&str, usize)] = &[("core/engine/src/engine.rs", 7), ("core/batch/src/batch.rs", 9)];
 
 /// Crates whose folders import in one direction only.
 const FOLDERS_IN_ORDER: &[&str] = &["edge/api", "edge/client", "edge/node"];

@@ -10,7 +10,8 @@ use walras_types::{AccountId, Amount, AssetId, OfferName, PublicKey};
 use super::checking::Checked;
 use super::{Stage, Stepped};
 use crate::accounts::Accounts;
-use crate::batch::{Batch, ClosedBatch};
+use crate::batch::Batch;
+use crate::closed::ClosedBatch;
 use crate::effects::{Effect, Then};
 use crate::pools::PoolChange;
 
@@ -296,6 +297,8 @@ impl Batch {
             Move::SetKey(at) => {
                 let (account, key) = closed.new_keys[at];
                 accounts.keys.set(account, key);
+                // A key is hashed with its account's balances, which another block may have been since the account sent this.
+                ledger.mark(account);
                 moved.push(Moved::KeySet(account, key));
             }
         }

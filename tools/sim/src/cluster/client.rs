@@ -3,7 +3,7 @@
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClient, SessionClient, Wish};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, LogIndex, SessionSeq, TimeNs};
+use walras_types::{AccountId, EngineVersion, LogIndex, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ClientMessage, OnDisconnect, ReportsWanted, Role, decode_client, encode_client, split_frame};
 use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 
@@ -65,14 +65,16 @@ const GATEWAYS: usize = 2;
 /// One of so many of these clients has two connections to one of its gateways.
 const DOUBLED_ONE_OF: usize = 3;
 
-/// Where there is something to connect to.
+/// The venue of a client: where there is something to connect to, and what it may send.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places {
+pub(super) struct Venue {
     pub(super) replicas: usize,
     /// The first of the replicas.
     pub(super) founders: usize,
     /// Some clients know leaf gateways only.
     pub(super) has_leaves: bool,
+    /// The rules under which the venue begins.
+    pub(super) rules: EngineVersion,
 }
 
 /// What a client does now with one of its connections.
@@ -90,7 +92,7 @@ impl Client {
         number: usize,
         account: Option<AccountId>,
         key: ClientKey,
-        Places { replicas, founders, has_leaves }: Places,
+        Venue { replicas, founders, has_leaves, rules }: Venue,
         (has_copies, is_hasty): (bool, bool),
         random: &Random,
         mutation: Option<Mutation>,
@@ -129,7 +131,7 @@ impl Client {
             ..ClientSettings::new(addresses, number as u64)
         };
         let wants = match account {
-            Some(account) => Wants::Trades(Trades::new(account, 1 + 1_000_000 * number as u64)),
+            Some(account) => Wants::Trades(Trades::new(account, 1 + 1_000_000 * number as u64, rules)),
             None => Wants::Operator(Box::new(Script::new(&mut Choices::of_random(random.fork(7))))),
         };
         let end = if gateways.is_empty() {

@@ -133,7 +133,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::RequestRenumbered => (&["done once"], 1..=20),
         // Where the first one did not reach the log, the other one is carried out instead.
         Mutation::RetryAltered => (&["session", "done once"], 1..=5),
-        Mutation::ForgetVote => (&["leaders"], 91..=240),
+        Mutation::ForgetVote => (&["leaders"], 241..=390),
         Mutation::ForgetTail => (&["durable first", "halt", "linearizable", "log equality"], 1..=40),
         Mutation::ForgetEndOfTail => (&["durable first", "log equality", "halt"], 1..=40),
         // In the seeds before these the market data of the true state is read beside the other one, and panics.
@@ -181,7 +181,7 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),
         // Few are under way when a disk fails for long.
-        Mutation::RefuseInDoubt => (&["signed once"], 521..=620),
+        Mutation::RefuseInDoubt => (&["signed once"], 101..=200),
         Mutation::ReplayTwice | Mutation::SubmitTwice | Mutation::ForgetNonces | Mutation::TakeStampsFromStart => {
             (&["signed once"], 1..=40)
         }

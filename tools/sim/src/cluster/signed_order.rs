@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use walras_gateway::{AuthFields, ClientKey};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, TimeNs};
+use walras_types::{AccountId, EngineVersion, TimeNs};
 use walras_wire::{Command, OrderCommand, encode_command};
 
 use crate::common::clock::EPOCH_NS;
@@ -47,11 +47,11 @@ pub(super) struct Signer {
 
 impl Signer {
     /// `key` is its account's. Its requests are numbered from `first_request` on.
-    pub(super) fn new(key: ClientKey, random: &Random, first_request: u64) -> Self {
+    pub(super) fn new(key: ClientKey, random: &Random, rules: EngineVersion, first_request: u64) -> Self {
         Self {
             key,
             choices: Choices::of_random(random.fork(91)),
-            trades: Trades::new(ACCOUNT, ORDERS_FROM),
+            trades: Trades::new(ACCOUNT, ORDERS_FROM, rules),
             nonces: 0,
             pending: Vec::new(),
             requests: BTreeMap::new(),

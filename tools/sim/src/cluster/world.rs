@@ -13,7 +13,7 @@ use walras_testkit::{Choices, Random};
 use walras_types::{AccountId, EngineVersion, LogIndex};
 
 use super::checks::{self, Checks};
-use super::client::{Client, Places};
+use super::client::{Client, Venue};
 use super::event::{Event, Phase, Wait};
 use super::faults;
 use super::keys::SharedKeys;
@@ -211,6 +211,13 @@ impl World {
         let genesis = Members::of_voters((0..replicas).map(replica_id));
         let drawn = Choices::of_random(random.fork(22)).one_in(3) && may_draw && !has_forks;
         let has_leaves = settings.has_leaves.unwrap_or(drawn);
+        // Planted faults are looked for without it, but for its own. A second process on a copy of a folder might run another
+        // program.
+        let mut of_upgrade = Choices::of_random(random.fork(17));
+        let drawn = of_upgrade.one_in(3) && may_draw || settings.mutation.is_some_and(Mutation::is_of_upgrade);
+        let has_upgrade = settings.upgrades.unwrap_or(drawn) && !has_forks;
+        let first_rules = upgrades::first_rules(&mut Choices::of_random(random.fork(18)), has_upgrade, settings.mutation);
+        machines.iter_mut().for_each(|machine| machine.engine_newest = machine.engine_newest.max(first_rules));
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for key_number in 0..=u64::from(ACCOUNTS) {
             let mut entropy = [0; ClientKey::ENTROPY_LEN];
@@ -225,12 +232,12 @@ impl World {
             // The first account has two programs.
             for _ in 0..if key_number == 1 { 2 } else { 1 } {
                 let key = ClientKey::generate(algorithm, &entropy);
-                let places = Places { replicas: machines.len(), founders: replicas, has_leaves };
+                let venue = Venue { replicas: machines.len(), founders: replicas, has_leaves, rules: first_rules };
                 clients.push(Client::new(
                     clients.len(),
                     account,
                     key,
-                    places,
+                    venue,
                     (has_copies, is_fair || density.has_bursts),
                     &random,
                     settings.mutation,
@@ -262,14 +269,14 @@ impl World {
         let checks = Rc::new(RefCell::new(checks));
         // Planted faults are looked for without it, but for its own. Shards have transfer relays in its place.
         let has_requester = of_shards.is_none() && matches!(mutation, None | Some(Mutation::RequestRenumbered));
-        let requester = has_requester.then(|| Requester::new(clients.len(), &random, mutation));
+        let requester = has_requester.then(|| Requester::new(clients.len(), &random, first_rules, mutation));
         // Where it is there, clocks go less wrong: a request is signed by a good clock.
         let signs = replicas == 1 || mutation.is_some() || Choices::of_random(random.fork(92)).one_in(2);
         let has_signer = of_shards.is_none() && signs && mutation.is_none_or(Mutation::is_of_signer);
         let signer = has_signer.then(|| {
             let mut entropy = [0; ClientKey::ENTROPY_LEN];
             random.fork(1_001 + u64::from(signed_order::ACCOUNT.0)).fill(&mut entropy);
-            Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, SIGNED_FROM)
+            Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, first_rules, SIGNED_FROM)
         });
         // With machines that keep their key files, each with one process.
         let drawn = Choices::of_random(random.fork(16)).one_in(2) && may_draw;
@@ -281,13 +288,6 @@ impl World {
         let mut of_unrest = Choices::of_random(random.fork(19));
         let drawn = of_unrest.one_in(4) && may_draw;
         let is_restless = replicas > 1 && settings.restless.unwrap_or(drawn);
-        // Planted faults are looked for without it, but for its own. A second process on a copy of a folder might run another
-        // program.
-        let mut of_upgrade = Choices::of_random(random.fork(17));
-        let drawn = of_upgrade.one_in(3) && may_draw || mutation.is_some_and(Mutation::is_of_upgrade);
-        let has_upgrade = settings.upgrades.unwrap_or(drawn) && !has_forks;
-        let first_rules = upgrades::first_rules(&mut Choices::of_random(random.fork(18)), has_upgrade, mutation);
-        machines.iter_mut().for_each(|machine| machine.engine_newest = machine.engine_newest.max(first_rules));
         let upgrade = has_upgrade.then(|| Upgrade::new(of_upgrade, first_rules));
         Self {
             settings: *settings,

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 
 use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
-use walras_types::{AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, InstrumentId, ShardId, Side, TimeNs};
+use walras_types::{
+    AccountId, Amendment, Amount, AssetId, ClientOrderId, ClientTransferId, EngineVersion, InstrumentId, OrderTerms, OrderType,
+    ShardId, Side, TimeNs,
+};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand, ShardCommand, ShardPlace, TransferOut};
 
 /// The orders of one trader. It never gives two orders one name, so a retry shows as what it is.
@@ -13,6 +16,8 @@ pub(crate) struct Trades {
     account: AccountId,
     names: VecDeque<Named>,
     next_name: u64,
+    /// The rules of its venue: what only later ones know it does not send.
+    rules: EngineVersion,
     /// Where it sends funds.
     other_shards: Vec<ShardId>,
 }
@@ -33,9 +38,9 @@ const ASSETS_SENT: u64 = commands::ASSETS as u64 + 1;
 const NAMES_MAX: usize = 12;
 
 impl Trades {
-    /// Its orders are named from `first_name` on.
-    pub(crate) fn new(account: AccountId, first_name: u64) -> Self {
-        Self { account, names: VecDeque::new(), next_name: first_name, other_shards: Vec::new() }
+    /// Its orders are named from `first_name` on. It knows the rules under which the venue begins.
+    pub(crate) fn new(account: AccountId, first_name: u64, rules: EngineVersion) -> Self {
+        Self { account, names: VecDeque::new(), next_name: first_name, rules, other_shards: Vec::new() }
     }
 
     /// Its venue is one of several shards: it sends funds to the others as well.
@@ -57,8 +62,8 @@ impl Trades {
         if !self.other_shards.is_empty() && c.one_in(3) {
             return self.transfer(c, now);
         }
-        let Self { account, names, next_name, .. } = self;
-        let account = *account;
+        let Self { account, names, next_name, rules, .. } = self;
+        let (account, rules) = (*account, *rules);
         let kind = if names.is_empty() { 0 } else { c.weighted(&[20, 6, 4, 1]) };
         if kind == 0 {
             let instrument = InstrumentId(c.below(u64::from(commands::INSTRUMENTS)) as u32);
@@ -70,7 +75,8 @@ impl Trades {
             if names.len() > NAMES_MAX {
                 names.pop_front();
             }
-            return Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }));
+            let new = |terms| Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }));
+            return Some(new(terms)).filter(|command| command.since() <= rules).unwrap_or_else(|| new(without_take_profit(terms)));
         }
         let Named { instrument, client_order_id, is_stop } = names[c.below(names.len() as u64) as usize];
         match kind {
@@ -96,4 +102,14 @@ impl Trades {
             }
         }
     }
+}
+
+/// With a stop in place of a take-profit, which came with a later version.
+fn without_take_profit(terms: OrderTerms) -> OrderTerms {
+    let order_type = match terms.order_type {
+        OrderType::TakeProfit { trigger } => OrderType::Stop { trigger },
+        OrderType::TakeProfitLimit { trigger, price } => OrderType::StopLimit { trigger, price },
+        other => other,
+    };
+    OrderTerms { order_type, ..terms }
 }

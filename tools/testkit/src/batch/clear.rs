@@ -50,7 +50,8 @@ impl Venue {
         })
     }
 
-    /// Clears the closed batch: trades as proposed, and lets all else that waited take effect. Says which accounts were created.
+    /// Clears the closed batch: trades as proposed, and lets all else that waited take effect. Says which accounts got which keys:
+    /// those that were created, then those that set another.
     ///
     /// # Errors
     /// All that is wrong with the proposal. Nothing changed.

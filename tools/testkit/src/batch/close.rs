@@ -357,13 +357,14 @@ impl Venue {
         self.pending = Some(Pending { kept: kept.to_vec(), refunds, account_fee: self.account_fee });
     }
 
-    /// Lets the closed batch take effect, but for its trades. Says which accounts were created, with the key of each.
+    /// Lets the closed batch take effect, but for its trades. Says which accounts got which keys: those that were created, then those
+    /// that set another.
     pub(super) fn finish(&mut self, Pending { kept, refunds, account_fee }: Pending) -> Vec<(AccountId, PublicKey)> {
         for (account, asset, amount) in refunds {
             self.add_reserved(account, asset, -i128::from(amount.get()));
             self.add_available(account, asset, i128::from(amount.get()));
         }
-        let mut new_accounts = BTreeMap::new();
+        let (mut new_accounts, mut new_keys) = (BTreeMap::new(), BTreeMap::new());
         for BatchTransaction { account, sequence, operation } in kept {
             match operation {
                 BatchOperation::CreateAccount(key) => {
@@ -385,20 +386,18 @@ impl Venue {
                     self.add_supply(asset, -i128::from(amount.get()));
                     self.add_reserved(account, asset, -i128::from(amount.get()));
                 }
-                BatchOperation::SetKey(key) => drop(self.keys.insert(account, key)),
+                BatchOperation::SetKey(key) => drop(new_keys.insert(account, key)),
                 BatchOperation::CreateOffer(_) | BatchOperation::CancelOffer(_) => {}
                 BatchOperation::CreatePool(_) | BatchOperation::DepositToPool(_) | BatchOperation::WithdrawFromPool(_) => {
                     panic!("{NO_POOLS}")
                 }
             }
         }
-        let created = new_accounts.into_values().map(|key| {
-            let account = AccountId(self.account_count);
-            self.account_count += 1;
-            self.keys.insert(account, key);
-            (account, key)
-        });
-        created.collect()
+        let mut given: Vec<_> = (self.account_count..).map(AccountId).zip(new_accounts.into_values()).collect();
+        self.account_count += given.len() as u32;
+        given.extend(new_keys);
+        self.keys.extend(given.iter().copied());
+        given
     }
 
     fn create_offer(&mut self, account: AccountId, sequence: TransactionSeq, create: &CreateOffer, batch_hash: &[u8; 32]) {
