@@ -27,14 +27,14 @@ interface Tour extends Watched {
 export async function languageSteps(browser: Browser): Promise<void> {
   for (const [language, locale, texts] of SPOKEN) {
     for (const size of SIZES) {
-      const at = (name: string, act: (tour: Tour) => Promise<void>, options: { steps?: number; init?: string } = {}): Promise<void> =>
+      const at = (name: string, act: (tour: Tour) => Promise<void>, options: { steps?: number; init?: string; before?: (fake: Running) => void } = {}): Promise<void> =>
         step(`language: ${language} at ${size.width}: ${name}`, async () => {
           const fake = await startFakeVenue(0, options.steps ?? 0);
-          tradeMuch(fake);
           fake.venue.fair = new FakeFair();
           [fake.venue.fair.gateways, fake.venue.fair.lostGateway, fake.venue.fair.layers] = [6, 47, [3, 20]];
+          options.before?.(fake);
           try {
-            const watched = await open(browser, fake.edAddress, { ...size, locale, ...options });
+            const watched = await open(browser, fake.edAddress, { ...size, locale, ...(options.init === undefined ? {} : { init: options.init }) });
             const { page } = watched;
             await page.locator("#connection[data-state=live]").waitFor();
             await canSubmit(page);
@@ -50,7 +50,7 @@ export async function languageSteps(browser: Browser): Promise<void> {
             await fake.close();
           }
         });
-      await at("the order book, its ticket and its dialogs", showsBook);
+      await at("the order book, its ticket and its dialogs", showsBook, { before: tradeMuch });
       await at("batches, account and machines", showsOthers);
       // English is among the layout tests.
       if (language !== "en") await at("nothing moves while it is read", standsStill, { init: COUNTS_SHIFTS, steps: 20 });
