@@ -49,6 +49,8 @@ wanted=()
 python=${PYTHON:-python3}
 if [ "$part" = test ]; then
     has "${CHROMIUM:-chromium}" || wanted+=(chromium)
+    # The page is looked at in Chinese too.
+    { has fc-list && [ -n "$(fc-list :lang=zh-cn family)" ]; } || wanted+=(fontconfig fonts-wqy-microhei)
     # The tests of the Python package run in a virtual environment of their own.
     has "$python" || wanted+=(python3)
     "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || wanted+=(python3-venv)
@@ -69,7 +71,7 @@ if [ ${#missing[@]} -gt 0 ]; then
             say "(a C compiler is needed to build the venue)"
             exit 1
         fi
-        say "(chromium is only for the page's own tests, Python for its package's; the venue runs without them)"
+        say "(chromium and the font are only for the page's own tests, Python for its package's; the venue runs without them)"
         [ -z "${CI:-}" ] || exit 1
     fi
 fi

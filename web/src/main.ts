@@ -8,6 +8,8 @@ import { ungroup } from "./base/format.ts";
 import type { Signal } from "./base/signal.ts";
 import { FOLLOWED_MAX } from "./state/tickers.ts";
 import { Venue } from "./state/venue.ts";
+import { translateDocument } from "./texts/document.ts";
+import { t } from "./texts/index.ts";
 import { assetsView } from "./views/account/assets.ts";
 import { accountHeadView } from "./views/account/head.ts";
 import { orderHistoryView, tradeHistoryView } from "./views/account/histories.ts";
@@ -46,6 +48,7 @@ const REVEAL_MS_MAX = 1_500;
 const LOOK_EVERY_MS = 50;
 
 const venue = new Venue(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/ws`);
+translateDocument();
 startTheme();
 noticesView(venue);
 
@@ -209,7 +212,7 @@ function useKeyOfAddress(): void {
   try {
     key = takeKey();
   } catch (error) {
-    venue.say({ tone: "bad", title: "The key in the address is unusable", text: (error as Error).message });
+    venue.say({ tone: "bad", title: t.notices.keyInAddress, text: (error as Error).message });
   }
   if (key) venue.setKey(key);
 }
@@ -222,7 +225,7 @@ async function start(preferred: string | null): Promise<void> {
     } catch (error) {
       const waitMs = backoff.next();
       venue.connection.value = { state: "waiting", retryInMs: waitMs };
-      if (waitMs > 4_000) venue.say({ tone: "bad", title: "The venue does not answer", text: (error as Error).message });
+      if (waitMs > 4_000) venue.say({ tone: "bad", title: t.notices.silent, text: (error as Error).message });
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

@@ -36,13 +36,14 @@ export interface Watched {
 }
 
 export async function open(
-  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean; init?: string; timezone?: string },
+  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean; init?: string; timezone?: string; locale?: string },
 ): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: options.width, height: options.height },
     colorScheme: options.dark ? "dark" : "light",
     reducedMotion: "reduce",
     ...(options.timezone === undefined ? {} : { timezoneId: options.timezone }),
+    ...(options.locale === undefined ? {} : { locale: options.locale }),
   });
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();

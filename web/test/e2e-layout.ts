@@ -137,7 +137,7 @@ async function remembersOrders({ page, shoot }: Watched, _: Running, { width }: 
   await page.locator("#history-table").waitFor({ state: "hidden" });
 }
 
-function tradeMuch({ venue }: Running): void {
+export function tradeMuch({ venue }: Running): void {
   const fills = [["50005.00", "0.0200", "0.400040", "taker"], ["49999.99", "12.3456", "246.911951", "maker"], ["100123.45", "3.5000", "140.172830", "auction"]] as const;
   fills.forEach(([price, size, fee, role], index) => venue.addFill({
     instrument: "BTC/USD", trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${Date.now()}000000`, side: index === 1 ? "sell" : "buy", price, size, fee, role,
@@ -355,7 +355,7 @@ async function showsAuction({ page, shoot }: Watched, { venue }: Running, { widt
 }
 
 /** Not from the first moment that something is seen, and not while the market moves on. */
-async function standsStill({ page }: Watched): Promise<void> {
+export async function standsStill({ page }: Watched): Promise<void> {
   await page.reload();
   await page.waitForFunction((ms) => performance.now() > ms, SHIFT_MS);
   const shifted = await page.evaluate(() => window.shifted);
@@ -369,7 +369,7 @@ async function isReady(page: Page): Promise<void> {
   await page.locator("#depth-plot canvas").first().waitFor();
 }
 
-async function canSubmit(page: Page): Promise<void> {
+export async function canSubmit(page: Page): Promise<void> {
   await page.waitForFunction(() => !(document.querySelector("#submit") as HTMLButtonElement).disabled);
 }
 
@@ -380,7 +380,7 @@ async function showBatch(page: Page): Promise<void> {
   await until("the balance has come", async () => /EUR$/.test(await text(page, "#offer-body .sum")));
 }
 
-function makeBlock(venue: Running["venue"]): void {
+export function makeBlock(venue: Running["venue"]): void {
   if (venue.batch.collected === 0) venue.batch.collected = 1;
   venue.closeBatch();
   venue.clearBatch();
@@ -423,7 +423,7 @@ function colourOf(page: Page, selector: string): Promise<string> {
 }
 
 /** Each lies within the box that it belongs to, sideways, and holds what is written in it. */
-async function assertNotCut(page: Page, selector: string, within: string): Promise<void> {
+export async function assertNotCut(page: Page, selector: string, within: string): Promise<void> {
   const cut = await page.locator(selector).evaluateAll((elements, outer) => elements.flatMap((element) => {
     const box = element.getBoundingClientRect();
     const room = element.closest(outer)?.getBoundingClientRect();
@@ -439,13 +439,13 @@ async function assertNotCut(page: Page, selector: string, within: string): Promi
 }
 
 /** Each lies within another box, and that is in sight. */
-async function assertWithin(page: Page, selector: string, outer: string): Promise<void> {
+export async function assertWithin(page: Page, selector: string, outer: string): Promise<void> {
   await assertNotCut(page, selector, outer);
   const { scrollWidth, clientWidth } = await page.locator(outer).evaluate((box) => ({ scrollWidth: box.scrollWidth, clientWidth: box.clientWidth }));
   assert.ok(scrollWidth <= clientWidth + 1, `${outer} scrolls sideways`);
 }
 
-async function assertApart(page: Page, one: string, other: string): Promise<void> {
+export async function assertApart(page: Page, one: string, other: string): Promise<void> {
   const [a, b] = await Promise.all([one, other].map((each) => page.locator(each).first().boundingBox()));
   assert.ok(a, `${one} is shown`);
   if (!b) return;

@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { batchSteps } from "./e2e-batch.ts";
 import { fairSteps } from "./e2e-fair.ts";
+import { languageSteps } from "./e2e-languages.ts";
 import { layoutSteps } from "./e2e-layout.ts";
 import { networkSteps } from "./e2e-network.ts";
 import { traderSteps } from "./e2e-trader.ts";
@@ -35,6 +36,7 @@ try {
   await fairSteps(browser, fake, address);
   if (fake) {
     await layoutSteps(browser);
+    await languageSteps(browser);
     await traderSteps(browser);
     await networkSteps(browser);
   }

@@ -4,6 +4,7 @@ import type { AccountInfo, Batch, TransactionResult } from "./batch-types.ts";
 import type { Cluster, FairAccess, Latency, NodeClock } from "./fair-types.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
 import { Stamps } from "./stamps.ts";
+import { t } from "../texts/index.ts";
 import { type ApiErrorBody, type Asset, type Fill, type Instrument, OutcomeUnknown, type Position, Refusal, type Status } from "./types.ts";
 
 /** Longest that a request waits until the venue takes its stamp. */
@@ -40,7 +41,7 @@ export async function prepareNextStamp(): Promise<void> {
     const seconds = Math.ceil(waitMs / 1_000);
     throw new Refusal({
       code: 105, name: STALE,
-      message: `The venue's clock was set back, and until it has caught up no key is taken: sign in again in ${seconds} s, or ask its operator.`,
+      message: t.errors.clockBack(String(seconds)),
     });
   }
   if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
@@ -111,10 +112,10 @@ export async function postTransaction(batch: string, signed: string): Promise<{ 
       method: "POST", headers: { Accept: "application/json", "Content-Type": "application/json" }, body: JSON.stringify({ transactions: [signed] }),
     });
   } catch {
-    throw new OutcomeUnknown("The connection broke before the venue answered. It may have taken the transaction: look at your offers.");
+    throw new OutcomeUnknown(t.errors.outcomeUnknownOffer);
   }
   const { results: [result] } = await read<{ results: TransactionResult[] }>(path, response);
-  if (!result) throw new Error(`The venue's answer to ${path} has no result: reload the page to get the venue's own version of it.`);
+  if (!result) throw new Error(t.errors.noResult(path));
   if ("error" in result) throw new Refusal(result.error);
   return result;
 }
@@ -145,5 +146,5 @@ async function read<T>(path: string, response: Response): Promise<T> {
   const body = (await response.json().catch(() => null)) as (T & { error?: ApiErrorBody }) | null;
   if (response.ok && body !== null) return body;
   if (body?.error) throw new Refusal(body.error);
-  throw new Error(`The venue answered ${path} with status ${response.status} and no reason: look at its log.`);
+  throw new Error(t.errors.noReason(path, response.status));
 }

@@ -1,6 +1,8 @@
 // How a request proves whose it is: an HMAC-SHA256 or an Ed25519 signature over a short text, by the browser's own SubtleCrypto.
 // test/signing-vector.json holds worked examples that the server's tests check too. What batch markets want signed: transactions.ts.
 
+import { t } from "../texts/index.ts";
+
 export interface Key {
   /** Public part, begins with `hm_` (HMAC-SHA256) or `ed_` (Ed25519). */
   readonly id: string;
@@ -29,12 +31,12 @@ export function isEd25519(key: Key): boolean {
 export function parseKey(text: string): Key {
   const match = /^\s*(?:.*#demo=)?((?:hm|ed)_[A-Za-z0-9_-]*)\.([A-Za-z0-9_-]+)\s*$/.exec(text);
   if (!match) {
-    throw new KeyError("A key looks like hm_name.secret or ed_name.secret: copy it whole, as the venue printed it, or its address with #demo=.");
+    throw new KeyError(t.errors.keyShape);
   }
   const key = { id: match[1] as string, secret: match[2] as string };
-  if (key.secret.length % 4 === 1) throw new KeyError("The secret is cut short: copy the key whole.");
+  if (key.secret.length % 4 === 1) throw new KeyError(t.errors.keyCut);
   if (isEd25519(key) && fromBase64Url(key.secret).length !== SEED_BYTES) {
-    throw new KeyError("The secret of an Ed25519 key is 43 characters: copy the key whole.");
+    throw new KeyError(t.errors.keyLength);
   }
   return key;
 }
@@ -76,9 +78,7 @@ async function importSeed(key: Key, extractable: boolean): Promise<CryptoKey> {
     const seed = Uint8Array.from([...PKCS8_HEAD, ...fromBase64Url(key.secret)]);
     return await crypto.subtle.importKey("pkcs8", seed, { name: "Ed25519" }, extractable, ["sign"]);
   } catch {
-    throw new KeyError(
-      "This browser cannot sign with Ed25519: use Chrome 137, Edge 137, Firefox 129, Safari 17 or anything newer, over https or on this machine.",
-    );
+    throw new KeyError(t.errors.noEd25519);
   }
 }
 

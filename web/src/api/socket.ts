@@ -4,6 +4,7 @@ import { isStale, nextStamp, prepareNextStamp, synchroniseClock } from "./rest.t
 import { type Key, KeyError, freshNonce, sign } from "./signing.ts";
 import { type ErrorMessage, type Interval, OutcomeUnknown, Refusal, type ReplyMessage, type ServerMessage } from "./types.ts";
 import { Backoff } from "./backoff.ts";
+import { t } from "../texts/index.ts";
 
 export type ConnectionState = "connecting" | "live" | "waiting";
 
@@ -114,7 +115,7 @@ export class VenueSocket {
   /** One operation, answered by the venue's reply or a `Refusal`. */
   request(op: "order" | "cancel" | "amend" | "mass_cancel", body: object): Promise<ReplyMessage> {
     if (this.#socket?.readyState !== WebSocket.OPEN) {
-      return Promise.reject(new Error("Not connected to the venue: nothing was sent. Wait for the connection and try again."));
+      return Promise.reject(new Error(t.errors.notConnected));
     }
     const id = String(this.#nextId++);
     return new Promise((resolve, reject) => {

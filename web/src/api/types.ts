@@ -1,6 +1,7 @@
 // The venue's JSON, as its openapi.yaml documents it. Quantities are decimal strings, times and 64-bit ids strings of digits.
 
 import type { BatchMessage, DemandMessage, Offer, OfferFill, OfferUpdate } from "./batch-types.ts";
+import { t } from "../texts/index.ts";
 
 export type Side = "buy" | "sell";
 export type OrderKind = "limit" | "market" | "stop" | "stop_limit" | "take_profit" | "take_profit_limit" | "trailing_stop" | "trailing_stop_limit";
@@ -285,7 +286,7 @@ export class Refusal extends Error {
 
 /** The connection went away before the answer came: the request may or may not have been taken. */
 export class OutcomeUnknown extends Error {
-  constructor(message = "The connection broke before the venue answered. It may have taken the request: check the open orders.") {
+  constructor(message = t.errors.outcomeUnknown) {
     super(message);
   }
 }

@@ -2,6 +2,7 @@
 // from 2^-126 to 2^126; 0 is the limit that any price honours. The Rust side is core/types/src/batch_price.rs, and
 // test/transaction-vector.json, made there, holds what both must agree on.
 
+import { t } from "../texts/index.ts";
 import { DecimalError, divide, type Rounding } from "./decimal.ts";
 
 const FRACTION_BITS = 52n;
@@ -61,15 +62,15 @@ export function limitOfDecimal(text: string, sellDecimals: number, buyDecimals: 
   const match = /^(\d*)(?:\.(\d*))?$/.exec(text.trim());
   const [, whole = "", fraction = ""] = match ?? [];
   if (!match || whole + fraction === "") {
-    throw new DecimalError("Write a plain number, such as 1.0832: digits and at most one point.");
+    throw new DecimalError(t.errors.plainLimit);
   }
   const digits = BigInt(whole + fraction);
-  if (digits === 0n) throw new DecimalError("A limit is above zero. To take whatever price clears, choose “Any price”.");
+  if (digits === 0n) throw new DecimalError(t.errors.limitAboveZero);
   const [numerator, denominator] = [digits * 10n ** BigInt(buyDecimals), 10n ** BigInt(fraction.length + sellDecimals)];
   const below = amount === null ? null : bitsOfRatio(numerator, denominator, "down");
   const isAsMuch = amount !== null && below !== null && boughtAtLeast(below, amount) === divide(numerator * amount, denominator, "up");
   const bits = isAsMuch ? below : bitsOfRatio(numerator, denominator, "up");
-  if (bits === null) throw new DecimalError("No market clears at such a price: write one nearer to those above.");
+  if (bits === null) throw new DecimalError(t.errors.noSuchPrice);
   return bits;
 }
 

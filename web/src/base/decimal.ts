@@ -1,6 +1,8 @@
 // Exact decimal arithmetic: a quantity is a whole number of its smallest unit (a bigint) plus the number of decimals
 // of that unit, kept by the owner of the quantity. Money never passes through a float; `toNumber` is for pixels only.
 
+import { t } from "../texts/index.ts";
+
 /** What is wrong with a number that somebody typed or sent, and what to do about it. */
 export class DecimalError extends Error {}
 
@@ -14,13 +16,11 @@ export function parseUnits(text: string, decimals: number): bigint {
   const whole = match?.[2] ?? "";
   const fraction = match?.[3] ?? "";
   if (!match || whole + fraction === "") {
-    throw new DecimalError("Write a plain number, such as 61234.5: digits and at most one point.");
+    throw new DecimalError(t.errors.plainNumber);
   }
   const kept = fraction.slice(0, decimals);
   if (/[1-9]/.test(fraction.slice(decimals))) {
-    throw new DecimalError(
-      decimals === 0 ? "Write a whole number here." : `Use at most ${decimals} digits after the point.`,
-    );
+    throw new DecimalError(decimals === 0 ? t.errors.wholeNumber : t.errors.digits(decimals));
   }
   const units = BigInt(whole + kept.padEnd(decimals, "0") || "0");
   return match[1] === "-" ? -units : units;
@@ -95,7 +95,7 @@ export function significant(text: string, digits: number): string {
 export function quotient(numerator: string, denominator: string, digits: number): string {
   const places = Math.max(decimalsOf(numerator), decimalsOf(denominator));
   const [a, b] = [parseUnits(numerator, places), parseUnits(denominator, places)];
-  if (a <= 0n || b <= 0n) throw new DecimalError("Both must be above zero.");
+  if (a <= 0n || b <= 0n) throw new DecimalError(t.errors.bothAboveZero);
   const enough = digits + b.toString().length;
   return significant(formatUnits((a * 10n ** BigInt(enough)) / b, enough), digits);
 }

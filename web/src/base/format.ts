@@ -1,22 +1,39 @@
-// How quantities are shown: grouped digits, times in UTC, changes with a real minus sign.
+// How quantities are shown: grouped digits, the language's decimal sign, times in the chosen zone, changes with a real minus sign. Digits are grouped
+// by spaces in every language, so that no point or comma is ever anything but the decimal sign.
 
 import { abs, formatUnits, trimZeros } from "./decimal.ts";
 import { timeZone } from "./settings.ts";
+import { DECIMAL_SIGN, language, LANGUAGE_TAGS } from "../texts/language.ts";
 
 const SPACE = "\u00a0";
 const MINUS = "\u2212";
 
-/** "1234567.50" is "1 234 567.50" (no-break spaces), "-3" gets a real minus sign. */
+/** "1234567.50" is "1 234 567.50" (no-break spaces; with a comma in German), "-3" gets a real minus sign. */
 export function group(text: string): string {
   const negative = text.startsWith("-");
   const [whole = "", fraction] = (negative ? text.slice(1) : text).split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, SPACE);
-  return (negative ? MINUS : "") + grouped + (fraction === undefined ? "" : `.${fraction}`);
+  return (negative ? MINUS : "") + grouped + (fraction === undefined ? "" : DECIMAL_SIGN + fraction);
 }
 
-/** Back from what `group` shows to a plain decimal. Commas stay, and fail to parse: to some they are points, to others they group. */
+/** Back from what `group` shows, or somebody typed, to a plain decimal. The sign that is not the language's stays one, and fails to parse: it may group. */
 export function ungroup(text: string): string {
-  return text.replace(/[\s'’]/g, "").replace(MINUS, "-");
+  return swapSigns(text.replace(/[\s'’]/g, "").replace(MINUS, "-"));
+}
+
+/** A plain decimal as it stands in a field: as somebody would type it. */
+export function typed(text: string): string {
+  return swapSigns(text);
+}
+
+/** Point and comma change places where the comma is the decimal sign. */
+function swapSigns(text: string): string {
+  return DECIMAL_SIGN === "." ? text : text.replace(/[.,]/g, (sign) => (sign === "." ? "," : "."));
+}
+
+/** A short figure, such as a percentage, with the language's decimal sign. */
+export function signed(text: string): string {
+  return text.replace(".", DECIMAL_SIGN);
 }
 
 export function showUnits(units: bigint, decimals: number): string {
@@ -35,19 +52,19 @@ export function showShort(text: string, most: number): string {
 export function showChange(ppm: number): string {
   const hundredths = BigInt(Math.round(ppm / 100));
   const sign = hundredths > 0n ? "+" : hundredths < 0n ? MINUS : "±";
-  return `${sign}${formatUnits(abs(hundredths), 2)}${SPACE}%`;
+  return `${sign}${signed(formatUnits(abs(hundredths), 2))}${SPACE}%`;
 }
 
 /** A small change, as of half a second, in parts per million: 12.5 is "+0.0013 %". */
 export function showSmallChange(ppm: number): string {
   const sign = ppm > 0 ? "+" : ppm < 0 ? MINUS : "±";
-  return `${sign}${(Math.abs(ppm) / 10_000).toFixed(Math.abs(ppm) < 10_000 ? 4 : 2)}${SPACE}%`;
+  return `${sign}${signed((Math.abs(ppm) / 10_000).toFixed(Math.abs(ppm) < 10_000 ? 4 : 2))}${SPACE}%`;
 }
 
 /** How long ago: "0.4 s", "12 s", "3 min", "2 h". */
 export function showAge(ageMs: number): string {
   const seconds = Math.max(0, ageMs) / 1_000;
-  if (seconds < 9.95) return `${seconds.toFixed(1)}${SPACE}s`;
+  if (seconds < 9.95) return `${signed(seconds.toFixed(1))}${SPACE}s`;
   if (seconds < 99.5) return `${Math.round(seconds)}${SPACE}s`;
   return seconds < 5_970 ? `${Math.round(seconds / 60)}${SPACE}min` : `${Math.round(seconds / 3_600)}${SPACE}h`;
 }
@@ -60,7 +77,7 @@ export function showSpan(ns: number): string {
   const [per, unit] = TIME_UNITS.find(([per], index) => index === TIME_UNITS.length - 1 || ns < 999.5 * per) ?? [1, "ns"];
   const value = ns / per;
   const places = unit === "ns" || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return `${trimZeros(value.toFixed(places))}${SPACE}${unit}`;
+  return `${signed(trimZeros(value.toFixed(places)))}${SPACE}${unit}`;
 }
 
 /** Parts per million as a share, to two digits: 8300 is "0.83 %", 12 is "0.0012 %", 0 is "0 %". */
@@ -68,7 +85,7 @@ export function showShare(ppm: number): string {
   const percent = ppm / 10_000;
   if (percent === 0) return `0${SPACE}%`;
   const places = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(percent))));
-  return `${trimZeros(percent.toFixed(places))}${SPACE}%`;
+  return `${signed(trimZeros(percent.toFixed(places)))}${SPACE}%`;
 }
 
 const two = (n: number): string => n.toString().padStart(2, "0");
@@ -77,12 +94,21 @@ const two = (n: number): string => n.toString().padStart(2, "0");
 export function showTime(timeNs: string, fine = false): string {
   const date = inZone(timeNs);
   const clock = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`;
-  return fine ? `${clock}.${date.getUTCMilliseconds().toString().padStart(3, "0")}` : clock;
+  return fine ? `${clock}${DECIMAL_SIGN}${date.getUTCMilliseconds().toString().padStart(3, "0")}` : clock;
 }
 
 /** The same with the day before it: "2026-11-22 23:57:16". */
 export function showDayTime(timeNs: string): string {
-  return `${inZone(timeNs).toISOString().slice(0, 10)} ${showTime(timeNs)}`;
+  return `${showDay(timeNs)} ${showTime(timeNs)}`;
+}
+
+/** English has two orders of day and month, so there it is ISO 8601. */
+const DAYS = language === "en" ? null : new Intl.DateTimeFormat(LANGUAGE_TAGS[language], { year: "numeric", month: "2-digit", day: "2-digit", timeZone: "UTC" });
+
+/** The day as the language writes it: "2026-11-22", "22.11.2026", "2026/11/22". */
+export function showDay(timeNs: string): string {
+  const date = inZone(timeNs);
+  return DAYS === null ? date.toISOString().slice(0, 10) : DAYS.format(date);
 }
 
 /** What to write next to times: "UTC", or this computer's distance from it, such as "UTC+2". */

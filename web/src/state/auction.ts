@@ -39,12 +39,12 @@ export function indicativeWords(book: Book, phase: Phase, units: Units): { price
   const { indicative } = book;
   const { instrument: { base }, priceDecimals, sizeDecimals } = units;
   if (indicative === undefined || phase === "continuous" || phase === "closed") return null;
-  if (indicative === null) return COLLECTING.has(phase) ? { price: "", words: "Nothing would trade if the auction ended now: no bid reaches an ask." } : null;
+  if (indicative === null) return COLLECTING.has(phase) ? { price: "", words: t.auction.nothing } : null;
   const { price, volume, imbalance } = indicative;
   const size = (lots: bigint): string => `${group(trimZeros(formatUnits(lots, sizeDecimals)))} ${base}`;
-  const left = imbalance === 0n ? "nothing would be left over"
-    : `${size(abs(imbalance))} ${imbalance > 0n ? "more would be wanted" : "more would be for sale"} at that price`;
-  return { price: showUnits(price, priceDecimals), words: `if the auction ended now: ${size(volume)} would trade, ${left}.` };
+  const rest = size(abs(imbalance));
+  const left = imbalance === 0n ? t.auction.leftNone : imbalance > 0n ? t.auction.leftWanted(rest) : t.auction.leftOffered(rest);
+  return { price: showUnits(price, priceDecimals), words: t.auction.outcome(size(volume), left) };
 }
 
 /** What an auction would do to one's own orders, in lots: what trades whole, and what stands at the price itself and shares what is there. */

@@ -8,6 +8,7 @@ import { type CancelOffer, type CreateOffer, encodeTransaction, signTransaction 
 import type { AccountMessage, Asset } from "../api/types.ts";
 import { formatUnits } from "../base/decimal.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
+import { t } from "../texts/index.ts";
 import { BatchMarket, type Pair } from "./batch-market.ts";
 import { describeDrop } from "./offer-outcome.ts";
 import type { Said } from "./outcome.ts";
@@ -142,7 +143,7 @@ export class BatchDesk {
   async #send(asked: Omit<CreateOffer, "market_id"> | Omit<CancelOffer, "market_id">, asks: Sent["asks"]): Promise<Sent> {
     const market = this.market.value;
     const signer = this.signer.value;
-    if (!market || signer.state !== "ready") throw new Error("This page cannot sign for the account: look above the ticket for why.");
+    if (!market || signer.state !== "ready") throw new Error(t.offer.cannotSign);
     const { market_id, name, domain } = market.info.value;
     const sequence = this.#nextSequence;
     this.#nextSequence += 1n;
@@ -213,7 +214,7 @@ export class BatchDesk {
 
   #asset(symbol: string): Asset {
     const asset = this.#assets.find((each) => each.symbol === symbol);
-    if (!asset) throw new Error(`The venue lists no asset ${symbol}: reload the page.`);
+    if (!asset) throw new Error(t.offer.noAsset(symbol));
     return asset;
   }
 }

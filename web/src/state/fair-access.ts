@@ -4,6 +4,7 @@ import type { Cluster, ClockStatus, FairAccess, GatewayFigures, Latency, NodeClo
 import { fetchClock, fetchCluster, fetchFairAccess, fetchLatency } from "../api/rest.ts";
 import { showShare } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
+import { t } from "../texts/index.ts";
 
 const ASK_EVERY_MS = 1_000;
 const KEPT_MS = 300_000;
@@ -118,8 +119,8 @@ export class FairHistory {
 /** The share of market data that came too late, and of whom nothing is known: a share of nothing is no 0 %. */
 export function lateWords({ judged, target_ppm }: ReleaseFigures, herePpm: number | null): { share: string; silent: string } {
   const silent = judged?.silent ?? [];
-  const who = silent.length === 0 ? "" : `replica${silent.length === 1 ? "" : "s"} ${silent.join(", ")} ${silent.length === 1 ? "is" : "are"} silent`;
-  if (judged?.publications === 0) return { share: `Not judged${who === "" ? " yet" : `: ${who}`}`, silent: who };
+  const who = silent.length === 0 ? "" : t.fair.silent(silent.length, silent.join(", "));
+  if (judged?.publications === 0) return { share: who === "" ? t.fair.notJudged : t.fair.notJudgedFor(who), silent: who };
   const share = withTarget(judged?.unfair_recent_ppm ?? herePpm, target_ppm);
   return { share: who === "" ? share : `${share}; ${who}`, silent: who };
 }
@@ -127,7 +128,7 @@ export function lateWords({ judged, target_ppm }: ReleaseFigures, herePpm: numbe
 /** A share, and what it is steered to. */
 export function withTarget(ppm: number | null, targetPpm: number | null): string {
   const share = ppm === null ? "–" : showShare(ppm);
-  return targetPpm === null ? share : `${share} of ${showShare(targetPpm)}`;
+  return targetPpm === null ? share : t.fair.ofTarget(share, showShare(targetPpm));
 }
 
 /** One gateway, as far as this replica can tell. */

@@ -2,7 +2,8 @@
 
 import { ANY_PRICE, boughtAtLeast, limitOfDecimal } from "../base/batch-price.ts";
 import { DecimalError, decimalsOf, formatUnits, parseUnits, quotient, significant, trimZeros } from "../base/decimal.ts";
-import { group, ungroup } from "../base/format.ts";
+import { group, typed, ungroup } from "../base/format.ts";
+import { t } from "../texts/index.ts";
 
 const AMOUNT_MAX = (1n << 63n) - 1n;
 const RATE_DIGITS = 6;
@@ -50,8 +51,8 @@ export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Sp
   const faults: CheckedOffer["faults"] = {};
   const amount = quantity(fields.amount, faults, "amount", (text) => {
     const parsed = parseUnits(text, units.sellDecimals);
-    if (parsed <= 0n) throw new DecimalError("It must be above zero.");
-    if (parsed > AMOUNT_MAX) throw new DecimalError("That is more than an amount can be: offer less.");
+    if (parsed <= 0n) throw new DecimalError(t.offer.aboveZero);
+    if (parsed > AMOUNT_MAX) throw new DecimalError(t.offer.tooMuch);
     if (spendable !== null && parsed > spendable.free) throw new DecimalError(overdraft(spendable, units.sellDecimals));
     return parsed;
   });
@@ -59,7 +60,7 @@ export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Sp
     : quantity(fields.limit, faults, "limit", (text) => limitOfDecimal(text, units.sellDecimals, units.buyDecimals, amount));
   let least = amount !== null && limitBits !== null ? boughtAtLeast(limitBits, amount) : null;
   if (least !== null && least > AMOUNT_MAX) {
-    faults.limit = "The limit times the amount is more than there can be: lower one of them.";
+    faults.limit = t.offer.limitTooMuch;
     least = null;
   }
   return { faults, amount, limitBits, least };
@@ -67,8 +68,8 @@ export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Sp
 
 function overdraft({ asset, free, collected }: Spendable, decimals: number): string {
   const shown = (units: bigint): string => `${group(trimZeros(formatUnits(units, decimals), 2))} ${asset}`;
-  const after = collected === 0n ? "" : `, after the ${shown(collected)} that the next block has collected already`;
-  return `You have ${shown(free > 0n ? free : 0n)}${after}. Offer no more: an overdraft drops all your transactions in the block.`;
+  const left = shown(free > 0n ? free : 0n);
+  return collected === 0n ? t.offer.overdraft(left) : t.offer.overdraftCollected(left, shown(collected));
 }
 
 /**
@@ -102,7 +103,7 @@ export function steppedRate(text: string, by: bigint): string {
     const whole = plain.split(".")[0]?.replace(/^0+/, "") ?? "";
     const kept = Math.max(places, RATE_DIGITS - 1 - Math.max(0, whole.length - 1));
     const next = parseUnits(significant(plain, RATE_DIGITS), kept) + by;
-    return next <= 0n ? text : formatUnits(next, kept);
+    return next <= 0n ? text : typed(formatUnits(next, kept));
   } catch {
     return text;
   }
@@ -110,7 +111,7 @@ export function steppedRate(text: string, by: bigint): string {
 
 function quantity(text: string, faults: CheckedOffer["faults"], field: "amount" | "limit", read: (text: string) => bigint): bigint | null {
   if (text.trim() === "") {
-    faults[field] = "Fill this in.";
+    faults[field] = t.offer.fillIn;
     return null;
   }
   try {

@@ -3,11 +3,13 @@
 
 import type { OpenOrder, OrderKind, OrderUpdate, Side } from "../api/types.ts";
 import { trimZeros } from "../base/decimal.ts";
-import { group, sentence, words } from "../base/format.ts";
+import { group } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
+import { t } from "../texts/index.ts";
+import { cancelName, kindName, reasonName, sideText } from "../texts/names.ts";
 
 const EVENTS_KEPT = 200;
-const ENDS: Record<string, string> = { filled: "Filled", expired: "Expired", rejected: "Refused" };
+const ENDS: Record<string, string> = { filled: t.history.filled, expired: t.history.expired, rejected: t.history.rejected };
 
 export interface OrderEvent {
   /** Counts up. */
@@ -45,7 +47,7 @@ export class OrderHistory {
   }
 
   onRefused({ instrument, side, type, size, price, trigger }: AskedOrder, code: number, reason: string, timeNs: bigint): void {
-    this.#add({ timeNs, instrument, side, kind: type, size, price: price ?? null, trigger: trigger ?? null, what: `Refused, no. ${code}: ${sentence(reason).toLowerCase()}` });
+    this.#add({ timeNs, instrument, side, kind: type, size, price: price ?? null, trigger: trigger ?? null, what: t.history.refused(code, reasonName(code, reason)) });
   }
 
   clear(): void {
@@ -58,24 +60,27 @@ export class OrderHistory {
 }
 
 function whatHappened(before: OpenOrder | undefined, update: OrderUpdate, hasTraded: boolean): string | null {
-  if (update.status === "cancelled") return `Cancelled${update.reason === undefined || update.reason === "requested" ? "" : `: ${words(update.reason)}`}`;
-  const end = ENDS[update.status] ?? (update.open !== undefined && !/[1-9]/.test(update.open) ? "Filled" : undefined);
+  if (update.status === "cancelled") {
+    const { reason } = update;
+    return reason === undefined || reason === "requested" ? t.history.cancelled : t.history.cancelledFor(cancelName(reason));
+  }
+  const end = ENDS[update.status] ?? (update.open !== undefined && !/[1-9]/.test(update.open) ? t.history.filled : undefined);
   if (end !== undefined) return end;
-  if (before === undefined) return hasTraded ? "Placed, traded in part" : "Placed";
-  if (hasTraded) return `Traded in part, ${group(trimZeros(update.open ?? before.open))} left`;
+  if (before === undefined) return hasTraded ? t.history.placedTraded : t.history.placed;
+  if (hasTraded) return t.history.traded(group(trimZeros(update.open ?? before.open)));
   const changes = [
-    ...(update.price !== undefined && update.price !== before.price ? [`from ${before.price === null ? "market" : group(before.price)}`] : []),
-    ...(update.open !== undefined && trimZeros(update.open) !== trimZeros(before.open) ? [`from ${group(trimZeros(before.open))}`] : []),
+    ...(update.price !== undefined && update.price !== before.price ? [t.history.from(before.price === null ? t.orders.market : group(before.price))] : []),
+    ...(update.open !== undefined && trimZeros(update.open) !== trimZeros(before.open) ? [t.history.from(group(trimZeros(before.open)))] : []),
   ];
-  if (changes.length > 0) return `Amended ${changes.join(", ")}`;
+  if (changes.length > 0) return t.history.amended(changes.join(", "));
   const isTriggered = before.trigger !== null && update.trigger === null;
-  return isTriggered || (update.status === "resting" && before.type.startsWith("stop") && update.type !== undefined && update.type !== before.type) ? "Triggered" : null;
+  return isTriggered || (update.status === "resting" && before.type.startsWith("stop") && update.type !== undefined && update.type !== before.type) ? t.history.triggered : null;
 }
 
 /** What was asked for, in a line. */
 export function eventText({ instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">): string {
   const [base = instrument] = instrument.split(/[/-]/);
-  const at = price === null ? (kind === undefined || kind === "limit" ? "" : " at market") : ` at ${group(price)}`;
-  const stop = trigger === null || kind === undefined ? "" : `, ${words(kind)} at ${group(trigger)}`;
-  return `${side === "buy" ? "▲ Buy" : "▼ Sell"} ${size === "" ? "" : `${group(trimZeros(size))} `}${base}${at}${stop}`;
+  const order = `${sideText(side)} ${size === "" ? "" : `${group(trimZeros(size))} `}${base}`;
+  const placed = price !== null ? t.history.atPrice(order, group(price)) : kind === undefined || kind === "limit" ? order : t.history.atMarket(order);
+  return `${placed}${trigger === null || kind === undefined ? "" : t.history.trigger(kindName(kind), group(trigger))}`;
 }

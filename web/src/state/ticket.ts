@@ -2,7 +2,7 @@
 
 import type { Display, OrderKind, OrderRequest, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
 import { DecimalError, divide, formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
-import { showUnits, ungroup } from "../base/format.ts";
+import { showUnits, signed, typed, ungroup } from "../base/format.ts";
 import { t } from "../texts/index.ts";
 import { type Units } from "./market.ts";
 
@@ -66,15 +66,14 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
   const trigger = hasTrigger(kind) ? quantity(fields.trigger, units.priceDecimals, units.tick, "trigger", "tick", faults) : null;
   const trail = trails(kind) ? quantity(fields.trail ?? "", units.priceDecimals, units.tick, "trail", "tick", faults) : null;
   if (trigger !== null && lastPrice !== null && isTriggered(fields.side, kind, trigger, lastPrice)) {
-    const where = lastPrice === trigger ? "at it" : lastPrice > trigger ? "above it" : "below it";
-    const what = takesProfit(kind) ? "take-profit" : "stop";
-    warnings.trigger = `The last trade, ${showUnits(lastPrice, units.priceDecimals)}, is already ${where}: the venue refuses such a ${what}.`;
+    const where = lastPrice === trigger ? "at" : lastPrice > trigger ? "above" : "below";
+    warnings.trigger = t.ticket.triggered[takesProfit(kind) ? "takeProfit" : "stop"][where](showUnits(lastPrice, units.priceDecimals));
   }
   if (price !== null && lastPrice !== null) {
     const worsePpm = worseBy(fields.side, price, lastPrice);
     if (worsePpm >= FAR_PPM) {
-      const percent = formatUnits(worsePpm / 1_000n, 1);
-      warnings.price = `That is ${percent} % ${fields.side === "buy" ? "above" : "below"} the last trade, ${showUnits(lastPrice, units.priceDecimals)}.`;
+      const [percent, last] = [signed(formatUnits(worsePpm / 1_000n, 1)), showUnits(lastPrice, units.priceDecimals)];
+      warnings.price = fields.side === "buy" ? t.ticket.farAbove(percent, last) : t.ticket.farBelow(percent, last);
     }
   }
   const size = quantity(fields.size, units.sizeDecimals, units.lot, "size", "lot", faults);
@@ -103,13 +102,13 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
     if (fields.display === "iceberg") {
       const peak = quantity(fields.peak, units.sizeDecimals, units.lot, "peak", "lot", faults);
       if (peak !== null) order.peak = formatUnits(peak, units.sizeDecimals);
-      if (peak !== null && size !== null && peak >= size) faults.peak = "Show less than the whole size, or choose “all of it”.";
+      if (peak !== null && size !== null && peak >= size) faults.peak = t.ticket.peakTooLarge;
     }
   }
   if (fields.minSize.trim() !== "") {
     const minSize = quantity(fields.minSize, units.sizeDecimals, units.lot, "minSize", "lot", faults);
     if (minSize !== null) order.min_size = formatUnits(minSize, units.sizeDecimals);
-    if (minSize !== null && size !== null && minSize > size) faults.minSize = "The minimum cannot exceed the size.";
+    if (minSize !== null && size !== null && minSize > size) faults.minSize = t.ticket.minTooLarge;
   }
   const value = price !== null && size !== null ? units.value(price, size) : null;
   return { faults, warnings, order: Object.keys(faults).length === 0 ? order : null, value, size, price };
@@ -134,7 +133,7 @@ export function sizeOfValue(text: string, units: Units, price: bigint | null): s
   let lots = perLot === 0n ? 0n : amount / perLot;
   // One lot's value is rounded up, that of many together less often: there may be room for more.
   while (perLot > 0n && units.value(price, (lots + 1n) * units.lot) <= amount) lots += 1n;
-  if (lots === 0n) throw new DecimalError(t.ticket.lessThanLot(formatUnits(units.lot, units.sizeDecimals), units.instrument.base));
+  if (lots === 0n) throw new DecimalError(t.ticket.lessThanLot(typed(formatUnits(units.lot, units.sizeDecimals)), units.instrument.base));
   return trimZeros(formatUnits(lots * units.lot, units.sizeDecimals));
 }
 
@@ -166,7 +165,7 @@ function cost(units: Units, price: bigint, lots: bigint): bigint {
   return value + units.feeReserve(value);
 }
 
-/** The next tick or lot up or down from what is typed; from nothing, one step. */
+/** The next tick or lot up or down from what is typed, as it is typed; from nothing, one step. */
 export function stepped(text: string, decimals: number, step: bigint, by: bigint): string {
   let units = 0n;
   try {
@@ -175,20 +174,20 @@ export function stepped(text: string, decimals: number, step: bigint, by: bigint
     return text;
   }
   const next = divide(units, step, by > 0n ? "down" : "up") * step + by * step;
-  return formatUnits(next < step ? step : next, decimals);
+  return typed(formatUnits(next < step ? step : next, decimals));
 }
 
 function quantity(
   text: string, decimals: number, step: bigint, field: FieldName, stepName: "tick" | "lot", faults: Faults,
 ): bigint | null {
   if (text.trim() === "") {
-    faults[field] = "Fill this in.";
+    faults[field] = t.ticket.fillIn;
     return null;
   }
   try {
     const units = parseUnits(ungroup(text), decimals);
-    if (units <= 0n) throw new DecimalError("It must be above zero.");
-    if (units % step !== 0n) throw new DecimalError(`Use whole multiples of the ${stepName}, ${formatUnits(step, decimals)}.`);
+    if (units <= 0n) throw new DecimalError(t.ticket.aboveZero);
+    if (units % step !== 0n) throw new DecimalError((stepName === "tick" ? t.ticket.wholeTicks : t.ticket.wholeLots)(typed(formatUnits(step, decimals))));
     return units;
   } catch (error) {
     faults[field] = (error as Error).message;
@@ -199,7 +198,7 @@ function quantity(
 function whole(text: string, field: FieldName, faults: Faults): bigint | null {
   try {
     const value = parseUnits(ungroup(text), 0);
-    if (value <= 0n) throw new DecimalError("It must be above zero.");
+    if (value <= 0n) throw new DecimalError(t.ticket.aboveZero);
     return value;
   } catch (error) {
     faults[field] = (error as Error).message;

@@ -5,12 +5,13 @@ import type { Key } from "../api/signing.ts";
 import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
 import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status } from "../api/types.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
+import { t } from "../texts/index.ts";
 import { Account } from "./account.ts";
 import { BatchDesk } from "./batch-desk.ts";
 import { FairDesk } from "./fair-access.ts";
 import { Market, Units } from "./market.ts";
 import { NetworkDesk } from "./network.ts";
-import { type Said, describeEnd } from "./outcome.ts";
+import { type Said, describeEnd, refusalText } from "./outcome.ts";
 import { Tickers } from "./tickers.ts";
 
 const POSITIONS_EVERY_MS = 1_000;
@@ -41,10 +42,10 @@ export class Venue {
       onKeyUnusable: (error) => {
         this.account.clear("refused");
         this.desk.onKeyUnusable(error);
-        this.say({ tone: "bad", title: "The key cannot be used here", text: error.message });
+        this.say({ tone: "bad", title: t.notices.keyHere, text: error.message });
       },
       onUnreadable: (error) =>
-        this.say({ tone: "bad", title: "The venue and this page disagree", text: `${error.message} Reload the page to get the venue's own version of it.` }),
+        this.say({ tone: "bad", title: t.notices.disagree, text: t.notices.disagreeText(error.message) }),
     });
     this.desk = new BatchDesk(this.socket, (said) => this.say(said));
   }
@@ -65,7 +66,7 @@ export class Venue {
     void this.network.lookOnce();
     const first = instruments.find((instrument) => slug(instrument.symbol) === preferred) ?? instruments[0];
     if (first) this.choose(first.symbol);
-    else if (batches.length === 0) this.say({ tone: "plain", title: "Nothing is traded here yet", text: "The operator has created no instrument." });
+    else if (batches.length === 0) this.say({ tone: "plain", title: t.notices.nothingTraded, text: t.notices.nothingTradedText });
   }
 
   decimals(asset: string): number {
@@ -122,7 +123,7 @@ export class Venue {
     if (refusal) {
       this.account.clear("refused");
       this.desk.onRefused();
-      this.say({ tone: "bad", title: `The key was refused (${refusal.code})`, text: [refusal.message, refusal.detail].join(" ").trim() });
+      this.say({ tone: "bad", title: t.notices.keyRefused(refusal.code), text: refusalText(refusal) });
       return;
     }
     this.account.state.value = "signed_in";
@@ -132,7 +133,7 @@ export class Venue {
     void this.desk.onSignedIn();
     fetchFills(key)
       .then((fills) => this.account.addFills(fills))
-      .catch((error: Error) => this.say({ tone: "bad", title: "Your past fills did not load", text: error.message }))
+      .catch((error: Error) => this.say({ tone: "bad", title: t.notices.fillsFailed, text: error.message }))
       .finally(() => {
         this.account.hasPastFills.value = true;
       });
@@ -143,7 +144,7 @@ export class Venue {
     try {
       this.account.applyPositions(await fetchPositions(this.#key), true);
     } catch (error) {
-      this.say({ tone: "bad", title: "Your positions did not load", text: (error as Error).message });
+      this.say({ tone: "bad", title: t.notices.positionsFailed, text: (error as Error).message });
     }
   }
 

@@ -1,13 +1,14 @@
 // Which way the weight of the book leans, where there are two sides to compare, and in words.
 
 import type { Side } from "../api/types.ts";
-import { showUnits } from "../base/format.ts";
+import { showUnits, signed } from "../base/format.ts";
+import { t } from "../texts/index.ts";
 import { type Book, sizeWithin } from "./book.ts";
 import type { Units } from "./market.ts";
 
 /** How far from the middle both sides are compared, in parts per million. */
 export const REACH_PPM = 5_000n;
-const REACH_WORDS = "within 0.5 %";
+const REACH = signed("0.5 %");
 
 /** Which way the weight of the book leans, as far as `ppm` parts per million from where the two sides meet. */
 export type Weight =
@@ -36,25 +37,25 @@ interface WeightWords {
 }
 
 export function weightWords(weight: Weight, { instrument: { base }, sizeDecimals }: Units): WeightWords {
-  const wanted = (size: bigint): string => `${showUnits(size, sizeDecimals)} ${base} wanted`;
-  const offered = (size: bigint): string => `${showUnits(size, sizeDecimals)} ${base} for sale`;
+  const wanted = (size: bigint): string => t.weight.wanted(`${showUnits(size, sizeDecimals)} ${base}`);
+  const offered = (size: bigint): string => t.weight.offered(`${showUnits(size, sizeDecimals)} ${base}`);
   switch (weight.state) {
     case "empty":
-      return { percent: null, wanted: "nothing wanted", middle: "the book is empty", offered: "nothing for sale" };
+      return { percent: null, wanted: t.weight.nothingWanted, middle: t.weight.empty, offered: t.weight.nothingOffered };
     case "one_side":
       return weight.side === "buy"
-        ? { percent: 100, wanted: wanted(weight.size), middle: `${REACH_WORDS} of the best bid; one side is empty`, offered: "nothing for sale" }
-        : { percent: 0, wanted: "nothing wanted", middle: `${REACH_WORDS} of the best ask; one side is empty`, offered: offered(weight.size) };
+        ? { percent: 100, wanted: wanted(weight.size), middle: t.weight.bidsOnly(REACH), offered: t.weight.nothingOffered }
+        : { percent: 0, wanted: t.weight.nothingWanted, middle: t.weight.asksOnly(REACH), offered: offered(weight.size) };
     case "both": {
       const total = weight.demand + weight.supply;
       const percent = total === 0n ? 50 : Number((weight.demand * 1000n) / total) / 10;
-      return { percent, wanted: wanted(weight.demand), middle: `${REACH_WORDS} of the middle: ${leanWords(percent)}`, offered: offered(weight.supply) };
+      return { percent, wanted: wanted(weight.demand), middle: t.weight.both(REACH, leanWords(percent)), offered: offered(weight.supply) };
     }
   }
 }
 
 function leanWords(percent: number): string {
-  if (percent > 55) return "more demand than supply";
-  if (percent < 45) return "more supply than demand";
-  return "demand and supply about even";
+  if (percent > 55) return t.weight.moreDemand;
+  if (percent < 45) return t.weight.moreSupply;
+  return t.weight.even;
 }

@@ -5,11 +5,12 @@ import {
 } from "lightweight-charts";
 import type { Candle, Interval } from "../api/types.ts";
 import { byId, h } from "../base/dom.ts";
-import { group, showDayTime, showShort, showTime, zoneName } from "../base/format.ts";
+import { group, showDay, showDayTime, showShort, showTime, zoneName } from "../base/format.ts";
 import { keptInterval } from "../state/market.ts";
 import { atMostEvery } from "../base/signal.ts";
 import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { drawOwn } from "./chart-own.ts";
 import { drawStudies, studies, studiesMenu } from "./chart-studies.ts";
 import { type Palette, palette } from "./theme.ts";
@@ -21,7 +22,7 @@ const STUDY_EVERY_MS = 250;
 export function candlesView(venue: Venue): void {
   const host = byId("chart-plot");
   const readout = h("div.readout", { id: "candle-readout", "aria-hidden": "true" });
-  const picker = h("div.choice.light", { role: "radiogroup", "aria-label": "Candle interval" });
+  const picker = h("div.choice.light", { role: "radiogroup", "aria-label": t.chart.interval });
   byId("chart-tools").append(studiesMenu(), picker);
   host.before(readout);
   for (const interval of INTERVALS) {
@@ -86,14 +87,14 @@ export function candlesView(venue: Venue): void {
     if (!candle || !market) return readout.replaceChildren();
     const { base } = market.units.instrument;
     readout.classList.toggle("long", studies.value.average.on || studies.value.exponential.on || studies.value.vwap.on || studies.value.rsi.on);
-    const prices = `open ${group(candle.open)}  high ${group(candle.high)}  low ${group(candle.low)}  close ${group(candle.close)}`;
+    const [open, high, low, close] = [group(candle.open), group(candle.high), group(candle.low), group(candle.close)];
     const parts = [
-      `${showTime(`${candle.time_s}000000000`)} ${zoneName()}`, `O ${group(candle.open)}`, `H ${group(candle.high)}`, `L ${group(candle.low)}`, `C ${group(candle.close)}`,
+      `${showTime(`${candle.time_s}000000000`)} ${zoneName()}`, t.chart.open(open), t.chart.high(high), t.chart.low(low), t.chart.close(close),
       `${showShort(candle.volume, 3)} ${base}`, ...lines.readout(time),
     ];
     readout.replaceChildren(...parts.map((part) => h("span", {}, part)));
     host.setAttribute("role", "img");
-    host.setAttribute("aria-label", `Price chart, ${market.interval} candles. Latest: ${prices}.`);
+    host.setAttribute("aria-label", t.chart.spoken(market.interval, t.chart.candle(open, high, low, close)));
   };
   chart.subscribeCrosshairMove((at) => describe(typeof at.time === "number" ? at.time : null));
 
@@ -143,9 +144,9 @@ function dressChart(chart: IChartApi, series: ISeriesApi<"Candlestick">, colours
 
 /** The day where it changes, else the time in the chosen zone. */
 function tickText(time: UTCTimestamp, kind: TickMarkType): string {
-  const text = showDayTime(`${time}000000000`);
-  if (kind <= TickMarkType.DayOfMonth) return text.slice(0, 10);
-  return kind === TickMarkType.TimeWithSeconds ? text.slice(11) : text.slice(11, 16);
+  const timeNs = `${time}000000000`;
+  if (kind <= TickMarkType.DayOfMonth) return showDay(timeNs);
+  return kind === TickMarkType.TimeWithSeconds ? showTime(timeNs) : showTime(timeNs).slice(0, 5);
 }
 
 function bar(candle: Candle): { time: UTCTimestamp; open: number; high: number; low: number; close: number } {

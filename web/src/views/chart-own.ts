@@ -13,8 +13,8 @@ import { describeError } from "../state/outcome.ts";
 import { isFar } from "../state/ticket.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
+import { sideText } from "../texts/names.ts";
 import { studies } from "./chart-studies.ts";
-import { sideText } from "./rows.ts";
 import { palette } from "./theme.ts";
 
 const NEAR_PX = 6;

@@ -4,7 +4,7 @@ import { type IChartApi, type ISeriesApi, LineSeries, LineStyle, type UTCTimesta
 import type { Candle } from "../api/types.ts";
 import { parseUnits } from "../base/decimal.ts";
 import { h } from "../base/dom.ts";
-import { group } from "../base/format.ts";
+import { group, signed } from "../base/format.ts";
 import { Setting } from "../base/settings.ts";
 import { exponentialAverage, GUARD, type Line, relativeStrength, simpleAverage, volumeWeighted } from "../indicators/indicators.ts";
 import type { Units } from "../state/market.ts";
@@ -140,7 +140,7 @@ export function drawStudies(chart: IChartApi): DrawnStudies {
         const traded = candles.map(({ time_s, high, low, close, volume }) => ({ timeS: Number(time_s), high: of(high), low: of(low), close: of(close), volume: parseUnits(volume, sizeDecimals) }));
         show("vwap", volumeWeighted(traded), candles, priced, perUnit);
       }
-      if (chosen.rsi.on) show("rsi", relativeStrength(closes, chosen.rsi.period), candles, (value) => cut(value, GUARD, 1), 10 ** GUARD);
+      if (chosen.rsi.on) show("rsi", relativeStrength(closes, chosen.rsi.period), candles, (value) => signed(cut(value, GUARD, 1)), 10 ** GUARD);
     },
     readout(timeS) {
       return NAMES.flatMap((name) => {

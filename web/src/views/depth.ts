@@ -4,12 +4,13 @@
 import uPlot from "uplot";
 import { toNumber } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showUnits } from "../base/format.ts";
+import { group, showUnits, signed } from "../base/format.ts";
 import { atMostEvery } from "../base/signal.ts";
 import { AuctionHistory, crossingCurves, indicativeWords, ownOutcome, ownWords } from "../state/auction.ts";
 import type { Level } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { auctionPanel } from "./auction-panel.ts";
 import { curveOptions, HostedPlot, marksOn, type PlotOptions } from "./plot.ts";
 import { type Palette, palette } from "./theme.ts";
@@ -34,7 +35,7 @@ export function depthView(venue: Venue): void {
     if (!market) return;
     const { base, price_decimals: decimals } = market.units.instrument;
     const size = (much: number | null, words: string): string[] => (much === null ? [] : [`${group(much.toFixed(3))} ${base} ${words}`]);
-    setText(readout, `${group(at.price.toFixed(decimals))}: ${[...size(at.demand, "wanted"), ...size(at.supply, "for sale")].join(", ")}`);
+    setText(readout, `${group(at.price.toFixed(decimals))}: ${[...size(at.demand, t.depth.wanted), ...size(at.supply, t.depth.offered)].join(", ")}`);
   };
   const words = byId("indicative");
   const panel = auctionPanel(byId("auction"));
@@ -49,12 +50,12 @@ export function depthView(venue: Venue): void {
     const said = indicativeWords(market.book, market.phase, market.units);
     words.hidden = said === null;
     document.documentElement.toggleAttribute("data-collects", said !== null);
-    if (said) words.replaceChildren(...(said.price === "" ? [said.words] : [h("b", {}, `Indicative price ${said.price}`), ` ${said.words}`]));
+    if (said) words.replaceChildren(...(said.price === "" ? [said.words] : [h("b", {}, t.depth.indicative(said.price)), ` ${said.words}`]));
     const { indicative } = market.book;
     history.add(said === null ? null : indicative, Date.now());
     const own = [...venue.account.orders.value.values()].filter(({ instrument }) => slug(instrument) === slug(market.symbol));
     panel.show(said === null || !indicative ? null : { indicative, units: market.units, history, own: ownWords(ownOutcome(own, indicative.price, market.units), market.units) });
-    if (plot.isIdle) setText(readout, `${market.units.instrument.base} within reach of each price`);
+    if (plot.isIdle) setText(readout, t.depth.within(market.units.instrument.base));
     host.setAttribute("aria-label", said === null ? spoken(market) : `${spoken(market)} ${words.textContent ?? ""}`);
   };
   const draw = atMostEvery(DRAW_EVERY_MS, show);
@@ -142,8 +143,8 @@ function options(colours: Palette, onCursor: (at: Pointed) => void, drawMarks: (
 }
 
 function spoken(market: Market): string {
-  const total = (levels: Level[]): string =>
-    toNumber(levels.reduce((sum, level) => sum + level.size, 0n), market.units.sizeDecimals).toFixed(2);
   const { base } = market.units.instrument;
-  return `Depth chart: ${total(market.book.bids)} ${base} wanted and ${total(market.book.asks)} ${base} for sale in the book.`;
+  const total = (levels: Level[]): string =>
+    `${signed(toNumber(levels.reduce((sum, level) => sum + level.size, 0n), market.units.sizeDecimals).toFixed(2))} ${base}`;
+  return t.depth.spoken(total(market.book.bids), total(market.book.asks));
 }

@@ -1,6 +1,7 @@
 // What the page's tickets are made of: fields that say what is wrong with them, choices, shares of what one has, an answer.
 
 import { h, setText } from "../base/dom.ts";
+import { t } from "../texts/index.ts";
 
 export interface Field {
   row: HTMLElement;
@@ -97,7 +98,7 @@ export class Choice<T extends string> {
 /** Buttons that take a quarter, half, three quarters or all of what is available. */
 export function shareButtons(label: string, take: (percent: bigint) => void): HTMLElement {
   return h("div.shares", { role: "group", "aria-label": label }, ...[25n, 50n, 75n, 100n].map((percent) =>
-    h("button", { type: "button", "aria-label": `${percent} percent of what is available`, onclick: () => take(percent) }, `${percent} %`)));
+    h("button", { type: "button", "aria-label": t.ticket.share(String(percent)), onclick: () => take(percent) }, `${percent} %`)));
 }
 
 /** What an order or offer comes to, line by line. */

@@ -6,7 +6,9 @@ import { byId, h, hidden } from "../base/dom.ts";
 import { group, showShort, showTime, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
-import { Rows, setCells, sideText, table } from "./rows.ts";
+import { t } from "../texts/index.ts";
+import { roleName, sideText } from "../texts/names.ts";
+import { Rows, setCells, table } from "./rows.ts";
 
 const FILLS_SHOWN = 100;
 /** Zeros beyond these say nothing, and take the room of the columns after them. */
@@ -15,19 +17,20 @@ const DECIMALS_LEAST = 2;
 const [SMALL_FEE_DECIMALS, FEE_DECIMALS] = [4, 2];
 
 export function fillsView(venue: Venue): void {
-  const { element, body } = table(`Your fills, newest first; times in ${zoneName()}`, [
-    { name: "Time" }, { name: "Price", numeric: true }, { name: "Size", numeric: true }, { name: "Fee", numeric: true }, { name: "Role" },
+  const said = t.fills;
+  const { element, body } = table(said.caption(zoneName()), [
+    { name: said.time }, { name: said.price, numeric: true }, { name: said.size, numeric: true }, { name: said.fee, numeric: true }, { name: said.role },
   ]);
   element.id = "fills-table";
-  const empty = h("p.empty", {}, "None yet. When an order of yours trades, each piece is listed here.");
+  const empty = h("p.empty", {}, said.none);
   byId("fills-body").append(element, empty);
   const rows = new Rows<Fill>(body, (fill) => {
     const quote = venue.instrument(fill.instrument)?.quote ?? "";
-    const row = h("tr", { title: `${fill.instrument}, trade ${fill.trade_id} at ${showTime(fill.time_ns, true)} ${zoneName()}, ${fill.role}, fee ${group(fill.fee)} ${quote}`.trim() },
+    const row = h("tr", { title: said.rowTitle(fill.instrument, fill.trade_id, `${showTime(fill.time_ns, true)} ${zoneName()}`, roleName(fill.role), `${group(fill.fee)} ${quote}`.trim()) },
       h("td"), h("td", { class: `num ${fill.side}` }), h("td.num"), h("td.num"), h("td"));
-    const [mark = "", side = ""] = sideText(fill.side).split(" ");
-    setCells(row, [showTime(fill.time_ns), "", group(trimZeros(fill.size, DECIMALS_LEAST)), feeText(fill.fee), fill.role]);
-    row.cells[1]?.replaceChildren(mark, hidden(` ${side}`), ` ${group(fill.price)}`);
+    const [mark = "", ...side] = sideText(fill.side).split(" ");
+    setCells(row, [showTime(fill.time_ns), "", group(trimZeros(fill.size, DECIMALS_LEAST)), feeText(fill.fee), roleName(fill.role)]);
+    row.cells[1]?.replaceChildren(mark, hidden(` ${side.join(" ")}`), ` ${group(fill.price)}`);
     return row;
   }, () => {});
   const draw = oncePerFrame(() => {
@@ -45,13 +48,14 @@ function feeText(fee: string): string {
 }
 
 export function holdingsView(venue: Venue): void {
-  const balances = table("Your balances", [
-    { name: "Asset" }, { name: "Available", numeric: true }, { name: "In orders", numeric: true },
+  const said = t.holdings;
+  const balances = table(said.balances, [
+    { name: said.asset }, { name: said.available, numeric: true }, { name: said.reserved, numeric: true },
   ]);
   balances.element.id = "balances-table";
-  const positions = table("Your positions", [{ name: "Position" }, { name: "Net", numeric: true }, { name: "Open orders", numeric: true }]);
+  const positions = table(said.positions, [{ name: said.position }, { name: said.net, numeric: true }, { name: said.openOrders, numeric: true }]);
   positions.element.id = "positions-table";
-  const empty = h("p.empty", {}, "Balances and positions appear once this page has a key.");
+  const empty = h("p.empty", {}, said.none);
   byId("holdings-body").append(balances.element, positions.element, empty);
   const balanceRows = new Rows<Balance>(
     balances.body,

@@ -2,6 +2,7 @@
 // distinguished by place before colour. Next to each size its bar; behind it, paler, the total up to that price.
 
 import type { Level } from "../state/book.ts";
+import { t } from "../texts/index.ts";
 import type { Palette } from "./theme.ts";
 
 export const ROW_PX = 20;
@@ -70,11 +71,11 @@ export function paintLadder(
   context.font = small;
   context.fillStyle = colours.muted;
   const bottom = HEAD_PX + (2 * picture.rowsPerSide + 1) * ROW_PX + HEAD_PX / 2;
-  text(context, "Orders", left - 8, HEAD_PX / 2, "right");
-  text(context, "Price", (left + right) / 2, HEAD_PX / 2, "center");
-  text(context, "For sale", right + 8, HEAD_PX / 2, "left");
-  text(context, "Wanted", left - 8, bottom, "right");
-  text(context, "Orders", right + 8, bottom, "left");
+  text(context, t.book.orders, left - 8, HEAD_PX / 2, "right");
+  text(context, t.book.price, (left + right) / 2, HEAD_PX / 2, "center");
+  text(context, t.book.offered, right + 8, HEAD_PX / 2, "left");
+  text(context, t.book.wanted, left - 8, bottom, "right");
+  text(context, t.book.orders, right + 8, bottom, "left");
 
   context.globalAlpha = picture.isLive ? 1 : 0.45;
   for (const row of [...picture.asks, ...picture.bids]) {
@@ -94,7 +95,7 @@ export function paintLadder(
   context.fillRect(0, Math.round(middle - ROW_PX / 2) + 2, width, 1);
   context.fillRect(0, Math.round(middle + ROW_PX / 2) - 3, width, 1);
   context.font = small;
-  text(context, picture.isLive ? picture.middleText : "Waiting for the book", width / 2, middle, "center");
+  text(context, picture.isLive ? picture.middleText : t.book.waiting, width / 2, middle, "center");
 }
 
 interface Strip {

@@ -3,11 +3,12 @@
 import type { Side } from "../api/types.ts";
 import { formatUnits, parseUnits, toMultiple, trimZeros } from "../base/decimal.ts";
 import { byId, h } from "../base/dom.ts";
-import { group, showUnits } from "../base/format.ts";
+import { group, showUnits, typed } from "../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../base/signal.ts";
 import { grouped, type Level } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { type LadderPicture, type LadderRow, paintLadder, rowAt, rowsPerSide } from "./ladder-paint.ts";
 import { setCells, table } from "./rows.ts";
 import { palette } from "./theme.ts";
@@ -22,17 +23,17 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
   const canvas = h("canvas", { "aria-hidden": "true" });
   const slider = h("div.ladder", {
     id: "ladder-slider", tabindex: 0, role: "slider", "aria-orientation": "vertical",
-    "aria-label": "Price in the order book. Arrow keys choose, Enter takes it into the ticket.",
+    "aria-label": t.book.slider,
     "aria-valuemin": 0, "aria-valuemax": 1, "aria-valuenow": 0,
   }, canvas);
   host.replaceWith(slider);
-  const mirror = table("Order book, best prices first", [
-    { name: "Side" }, { name: "Price", numeric: true }, { name: "Size", numeric: true }, { name: "Orders", numeric: true }, { name: "Yours", numeric: true },
+  const mirror = table(t.book.caption, [
+    { name: t.book.side }, { name: t.book.price, numeric: true }, { name: t.book.size, numeric: true }, { name: t.book.orders, numeric: true }, { name: t.book.yours, numeric: true },
   ]);
   mirror.element.id = "book-table";
   byId("book").append(h("div.sr", {}, mirror.element));
-  const stepSelect = h("select", { id: "book-step", "aria-label": "Join prices into steps of" });
-  byId("book-tools").append(h("label.compact", {}, "Step", stepSelect));
+  const stepSelect = h("select", { id: "book-step", "aria-label": t.book.stepLabel });
+  byId("book-tools").append(h("label.compact", {}, t.book.step, stepSelect));
 
   let step = 1n;
   let chosen: { side: Side; price: bigint } | null = null;
@@ -78,8 +79,8 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
       }
       line.dataset["side"] = row.side;
       setCells(line, [
-        row.side === "buy" ? "Bid" : "Ask", formatUnits(row.level.price, priceDecimals), formatUnits(row.level.size, sizeDecimals),
-        String(row.level.orderCount), row.own === 0n ? "" : formatUnits(row.own, sizeDecimals),
+        row.side === "buy" ? t.book.bid : t.book.ask, typed(formatUnits(row.level.price, priceDecimals)), typed(formatUnits(row.level.size, sizeDecimals)),
+        String(row.level.orderCount), row.own === 0n ? "" : typed(formatUnits(row.own, sizeDecimals)),
       ]);
     });
   });
@@ -201,17 +202,17 @@ function pictureOf(
 }
 
 function middleText({ book: { indicative }, phase, units: { priceDecimals } }: Market, bid: Level | undefined, ask: Level | undefined): string {
-  if (!bid && !ask) return "The book is empty";
-  if (!bid || !ask) return "One side of the book is empty";
+  if (!bid && !ask) return t.book.empty;
+  if (!bid || !ask) return t.book.oneSide;
   // Before an auction's uncross the sides overlap.
-  if (indicative && phase !== "continuous") return `Indicative ${showUnits(indicative.price, priceDecimals)}, no trading yet`;
-  if (bid.price >= ask.price) return `Overlap ${showUnits(bid.price - ask.price, priceDecimals)}, no trading yet`;
-  return `Spread ${showUnits(ask.price - bid.price, priceDecimals)}`;
+  if (indicative && phase !== "continuous") return t.book.indicative(showUnits(indicative.price, priceDecimals));
+  if (bid.price >= ask.price) return t.book.overlap(showUnits(bid.price - ask.price, priceDecimals));
+  return t.book.spread(showUnits(ask.price - bid.price, priceDecimals));
 }
 
 function spoken(market: Market, row: LadderRow): string {
   const { priceDecimals, sizeDecimals } = market.units;
-  const orders = `${row.level.orderCount} order${row.level.orderCount === 1 ? "" : "s"}`;
-  const own = row.own === 0n ? "" : `, yours ${formatUnits(row.own, sizeDecimals)}`;
-  return `${row.side === "buy" ? "Bid" : "Ask"} ${formatUnits(row.level.price, priceDecimals)}, size ${formatUnits(row.level.size, sizeDecimals)}, ${orders}${own}`;
+  const size = (lots: bigint): string => typed(formatUnits(lots, sizeDecimals));
+  const own = row.own === 0n ? "" : t.book.spokenOwn(size(row.own));
+  return t.book.spoken(row.side === "buy" ? t.book.bid : t.book.ask, typed(formatUnits(row.level.price, priceDecimals)), size(row.level.size), row.level.orderCount) + own;
 }

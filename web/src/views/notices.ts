@@ -6,6 +6,7 @@ import { group } from "../base/format.ts";
 import { describeFill } from "../state/offer-outcome.ts";
 import type { Said } from "../state/outcome.ts";
 import type { Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { shownView } from "./view-tabs.ts";
 
 const GOOD_STAYS_MS = 6_000;
@@ -17,7 +18,7 @@ export function noticesView(venue: Venue): void {
   const live = byId("live-polite");
   const show = (notice: Said): void => {
     const box = h("div.notice", { role: notice.tone === "bad" ? "alert" : null, "data-tone": notice.tone }, h("b", {}, notice.title), notice.text,
-      h("button.icon", { type: "button", "aria-label": "Dismiss", onclick: () => box.remove() }, "×"));
+      h("button.icon", { type: "button", "aria-label": t.notices.dismiss, onclick: () => box.remove() }, "×"));
     host.append(box);
     while (host.children.length > SHOWN_MAX) host.firstElementChild?.remove();
     setTimeout(() => box.remove(), notice.tone === "bad" ? BAD_STAYS_MS : GOOD_STAYS_MS);
@@ -28,22 +29,23 @@ export function noticesView(venue: Venue): void {
   venue.filled.watch((fills) => {
     const [first] = fills;
     if (!first) return;
-    const rest = fills.length > 1 ? ` and ${fills.length - 1} more` : "";
-    const text = `${first.side === "buy" ? "Bought" : "Sold"} ${group(trimZeros(first.size))} ${first.instrument} at ${group(first.price)}${rest}`;
+    const rest = fills.length > 1 ? t.outcome.andMore(fills.length - 1) : "";
+    const traded = first.side === "buy" ? t.outcome.boughtAt : t.outcome.soldAt;
+    const text = `${traded(group(trimZeros(first.size)), first.instrument, group(first.price))}${rest}`;
     setText(live, text);
     // One's own incoming order is answered in the ticket already.
-    if (fills.some((fill) => fill.role !== "taker")) show({ tone: "good", title: "Your order traded", text: `${text}.` });
+    if (fills.some((fill) => fill.role !== "taker")) show({ tone: "good", title: t.notices.orderTraded, text: `${text}.` });
   });
   venue.desk.filled.watch((fills) => {
     const [first] = fills;
     if (!first) return;
-    const text = `${describeFill(first)}${fills.length > 1 ? `, and ${fills.length - 1} more` : ""}.`;
+    const text = `${describeFill(first)}${fills.length > 1 ? t.offers.andMore(fills.length - 1) : ""}.`;
     setText(live, text);
     // The batch view lists one's trades and answers in its ticket.
-    if (shownView.value !== "batch") show({ tone: "good", title: "Your offer traded", text });
+    if (shownView.value !== "batch") show({ tone: "good", title: t.notices.offerTraded, text });
   });
   venue.connection.watch(({ state }) => {
-    if (state === "waiting") setText(live, "Connection to the venue lost. Trying again.");
-    if (state === "live") setText(live, "Connected to the venue.");
+    if (state === "waiting") setText(live, t.notices.lost);
+    if (state === "live") setText(live, t.notices.connected);
   });
 }

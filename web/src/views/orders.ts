@@ -3,23 +3,27 @@
 import type { OpenOrder } from "../api/types.ts";
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showTime, ungroup, words, zoneName } from "../base/format.ts";
+import { group, showTime, typed, ungroup, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { eventText, type OrderEvent } from "../state/order-history.ts";
 import { describeError } from "../state/outcome.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
+import { kindName, sideText } from "../texts/names.ts";
 import { Choice } from "./form.ts";
-import { Rows, keepFocus, setCells, sideText, table } from "./rows.ts";
+import { Rows, keepFocus, setCells, table } from "./rows.ts";
+
+const said = t.orders;
 
 export function ordersView(venue: Venue): void {
-  const { element, body } = table("Your open orders", [
-    { name: "Order" }, { name: "Price", numeric: true }, { name: "Open", numeric: true }, { name: "Stands" }, { name: "Actions", silent: true },
+  const { element, body } = table(said.caption, [
+    { name: said.order }, { name: said.price, numeric: true }, { name: said.open, numeric: true }, { name: said.stands }, { name: said.actions, silent: true },
   ]);
   element.id = "orders-table";
-  const empty = h("p.empty", {}, "None. A limit order that does not trade at once stands here until it does, or until you cancel it.");
-  const cancelAll = h("button", { type: "button", id: "cancel-all", onclick: () => void cancelEverything(venue) }, "Cancel all");
-  const shown = new Choice<"open" | "history">("orders-shown", "Which orders", [["open", "Open"], ["history", "History"]], "light");
+  const empty = h("p.empty", {}, said.none);
+  const cancelAll = h("button", { type: "button", id: "cancel-all", onclick: () => void cancelEverything(venue) }, said.cancelAll);
+  const shown = new Choice<"open" | "history">("orders-shown", said.which, [["open", said.open], ["history", said.history]], "light");
   byId("orders-tools").append(shown.element, cancelAll);
   const history = historyTable(venue);
   byId("orders-body").append(element, empty, history.element);
@@ -28,7 +32,7 @@ export function ordersView(venue: Venue): void {
 
   const rows = new Rows<OpenOrder>(body, (order) => {
     const key = orderKey(order);
-    const row = h("tr", { title: `${order.instrument}, order ${order.order_id}, ${order.time_in_force?.toUpperCase() ?? ""}` }, h("td", { class: order.side }), h("td.num"), h("td.num"), h("td"), h("td.act"));
+    const row = h("tr", { title: said.rowTitle(order.instrument, order.order_id, order.time_in_force?.toUpperCase() ?? "") }, h("td", { class: order.side }), h("td.num"), h("td.num"), h("td"), h("td.act"));
     const setEditing = (on: boolean): void => {
       if (on) editing.add(key);
       else editing.delete(key);
@@ -51,8 +55,7 @@ export function ordersView(venue: Venue): void {
     element.hidden = isHistory || orders.length === 0;
     empty.hidden = isHistory || orders.length > 0;
     cancelAll.disabled = orders.length === 0;
-    const count = orders.length === 0 ? "" : ` (${orders.length})`;
-    setText(byId("orders-title"), isHistory ? "Your order history" : `Your open orders${count}`);
+    setText(byId("orders-title"), isHistory ? said.historyTitle : said.title(orders.length));
     if (isHistory) history.draw();
   });
   shown.element.addEventListener("change", draw);
@@ -63,7 +66,7 @@ export function ordersView(venue: Venue): void {
 
 /** What the page saw, said so: the venue lists open orders only. */
 function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } {
-  const { element, body } = table(`What became of your orders, newest first; times in ${zoneName()}`, [{ name: "Time" }, { name: "Order" }, { name: "What became of it" }]);
+  const { element, body } = table(said.historyCaption(zoneName()), [{ name: said.time }, { name: said.order }, { name: said.what }]);
   element.id = "history-table";
   const words = h("p.empty", { id: "history-words" });
   const rows = new Rows<OrderEvent>(body, (event) => {
@@ -77,18 +80,18 @@ function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } 
       const events = venue.account.history.events.value;
       rows.show(events, ({ number }) => String(number));
       element.hidden = events.length === 0;
-      setText(words, events.length === 0 ? "Nothing yet since this page was opened. What came before is not here." : "Seen by this page since it was opened; what came before is not here.");
+      setText(words, events.length === 0 ? said.historyNone : said.historyWords);
     },
   };
 }
 
 function texts(order: OpenOrder, venue: Venue): string[] {
-  const shown = order.shown !== undefined && order.shown !== order.open ? `, ${group(trimZeros(order.shown))} shown` : "";
-  const trigger = order.trigger === null || order.trigger === undefined ? "" : `, ${words(order.type)} at ${group(order.trigger)}`;
-  const trail = order.trail == null ? order.trail_ppm == null ? "" : `, trails by ${order.trail_ppm / 10_000} %` : `, trails by ${group(order.trail)}`;
+  const shown = order.shown !== undefined && order.shown !== order.open ? said.shown(group(trimZeros(order.shown))) : "";
+  const trigger = order.trigger === null || order.trigger === undefined ? "" : said.trigger(kindName(order.type), group(order.trigger));
+  const trail = order.trail == null ? order.trail_ppm == null ? "" : said.trails(`${order.trail_ppm / 10_000} %`) : said.trails(group(order.trail));
   const [base = order.instrument] = order.instrument.split(/[/-]/);
   return [
-    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}`, order.price === null ? "market" : group(order.price), group(order.open),
+    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}`, order.price === null ? said.market : group(order.price), group(order.open),
     order.time_in_force?.toUpperCase() ?? "",
   ];
 }
@@ -98,7 +101,7 @@ function linkedText(order: OpenOrder, venue: Venue): string {
   if (order.linked_order_id == null) return "";
   const partner = [...venue.account.orders.value.values()].find((other) => other.order_id === order.linked_order_id);
   const at = partner?.price ?? partner?.trigger;
-  return at == null ? ", OCO" : `, OCO with ${words(partner?.type ?? "")} at ${group(at)}`;
+  return at == null ? said.linked : said.linkedWith(kindName(partner?.type ?? ""), group(at));
 }
 
 function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
@@ -107,16 +110,17 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
   first.colSpan = editing ? 4 : 1;
   for (const cell of [...row.cells].slice(2)) cell.hidden = editing;
   setCells(row, texts(order, venue));
-  const name = `${order.side} ${order.open} ${order.instrument}${order.price === null ? "" : ` at ${order.price}`}`;
+  const bare = said.named(said.nameSides[order.side], typed(order.open), order.instrument);
+  const name = order.price === null ? bare : said.namedAt(bare, typed(order.price));
   if (!editing) {
     actions.replaceChildren(
-      h("button", { type: "button", "aria-label": `Amend: ${name}`, onclick: () => setEditing(true) }, "Amend"),
-      h("button", { type: "button", "aria-label": `Cancel: ${name}`, onclick: () => void cancel(venue, order) }, "Cancel"),
+      h("button", { type: "button", "aria-label": said.amendLabel(name), onclick: () => setEditing(true) }, said.amend),
+      h("button", { type: "button", "aria-label": said.cancelLabel(name), onclick: () => void cancel(venue, order) }, said.cancel),
     );
     return;
   }
-  const price = order.price === null ? null : h("input", { type: "text", inputmode: "decimal", value: order.price, "aria-label": `New price of: ${name}` });
-  const size = h("input", { type: "text", inputmode: "decimal", value: order.open, "aria-label": `New open size of: ${name}` });
+  const price = order.price === null ? null : h("input", { type: "text", inputmode: "decimal", value: typed(order.price), "aria-label": said.newPrice(name) });
+  const size = h("input", { type: "text", inputmode: "decimal", value: typed(order.open), "aria-label": said.newSize(name) });
   const save = async (): Promise<void> => {
     const changes: { price?: string; size?: string } = {};
     const newPrice = price ? ungroup(price.value) : null;
@@ -142,10 +146,10 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
   }
   actions.replaceChildren();
   first.replaceChildren(h("div.amend", {},
-    price && h("label", {}, "Price", price), h("label", {}, "Open", size),
+    price && h("label", {}, said.price, price), h("label", {}, said.open, size),
     h("span.buttons", {},
-      h("button", { type: "button", "aria-label": `Save: ${name}`, onclick: () => void save() }, "Save"),
-      h("button", { type: "button", "aria-label": `Leave as it is: ${name}`, onclick: () => setEditing(false) }, "Keep"))));
+      h("button", { type: "button", "aria-label": said.saveLabel(name), onclick: () => void save() }, said.save),
+      h("button", { type: "button", "aria-label": said.keepLabel(name), onclick: () => setEditing(false) }, said.keep))));
 }
 
 async function cancel(venue: Venue, order: OpenOrder): Promise<void> {

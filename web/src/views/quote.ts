@@ -10,17 +10,10 @@ import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { shownView } from "./view-tabs.ts";
 
-const PHASES: Record<Phase, string> = {
-  closed: "Closed",
-  pre_open: "Pre-open: orders collect",
-  opening_auction: "Opening auction: orders collect",
-  continuous: "Open: trading continuously",
-  halt: "Halted: only cancels",
-  closing_auction: "Closing auction: orders collect",
-};
+const PHASES: Record<Phase, string> = t.quote.phases;
 
 /** Of the day's figures. */
-const DAY_WORDS = "Since 00:00 UTC, by the venue's clock";
+const DAY_WORDS = t.quote.day;
 const TITLE_EVERY_MS = 1_000;
 
 export function quoteView(venue: Venue, openMarkets: () => void): void {
@@ -28,7 +21,7 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
   const phase = h("span.phase", { id: "phase" });
   const last = h("span.last", { id: "last-price" }, "–");
   const lastWords = h("span.sr");
-  const change = h("span.change", { id: "change", title: `From the price of the day's first trade. ${DAY_WORDS}` });
+  const change = h("span.change", { id: "change", title: t.quote.changeTitle(DAY_WORDS) });
   const bid = h("dd.buy", { id: "best-bid" });
   const ask = h("dd.sell", { id: "best-ask" });
   const spread = h("dd");
@@ -46,8 +39,8 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
   byId("quote").append(
     h("div.picker", {}, picker, h("span.sub", {}, phase)),
     h("div.price", {}, last, lastWords, change),
-    h("dl.facts", {}, fact("Best bid", bid), fact("Best ask", ask), fact("Spread", spread),
-      ofDay("High today", high), ofDay("Low today", low), ofDay("Volume today", volume)),
+    h("dl.facts", {}, fact(t.quote.bestBid, bid), fact(t.quote.bestAsk, ask), fact(t.quote.spread, spread),
+      ofDay(t.quote.high, high), ofDay(t.quote.low, low), ofDay(t.quote.volume, volume)),
     h("div.balance-line", {},
       h("div.bar-room", {}, bar),
       h("div.words", {}, wanted, lean, offered)),
@@ -71,18 +64,18 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
       setText(picker, market.symbol);
       picker.setAttribute("aria-label", t.markets.open(market.symbol));
     }
-    setText(last, price === null ? "No trade yet" : showUnits(parseUnits(price, priceDecimals), priceDecimals));
-    setText(lastWords, ` ${instrument.quote} per ${instrument.base}`);
+    setText(last, price === null ? t.quote.noTrade : showUnits(parseUnits(price, priceDecimals), priceDecimals));
+    setText(lastWords, t.quote.per(instrument.quote, instrument.base));
     const ppm = ticker?.change_ppm == null ? null : Number(ticker.change_ppm);
-    change.replaceChildren(...(ppm === null ? [] : [`${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`, h("span.muted", {}, " today (UTC)")]));
+    change.replaceChildren(...(ppm === null ? [] : [`${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`, h("span.muted", {}, t.quote.today)]));
     change.className = `change ${ppm === null || ppm === 0 ? "" : ppm > 0 ? "buy" : "sell"}`;
     const now = market.phase;
     phase.dataset["phase"] = now;
     setText(phase, PHASES[now] ?? now);
 
     const best = { bid: book.bestBid(), ask: book.bestAsk() };
-    setText(bid, best.bid ? showUnits(best.bid.price, priceDecimals) : "none");
-    setText(ask, best.ask ? showUnits(best.ask.price, priceDecimals) : "none");
+    setText(bid, best.bid ? showUnits(best.bid.price, priceDecimals) : t.quote.none);
+    setText(ask, best.ask ? showUnits(best.ask.price, priceDecimals) : t.quote.none);
     // While orders collect for an auction the sides overlap.
     setText(spread, best.bid && best.ask && best.ask.price > best.bid.price ? showUnits(best.ask.price - best.bid.price, priceDecimals) : "–");
     const day = (price: string | null | undefined): string => (price == null ? "–" : showUnits(parseUnits(price, priceDecimals), priceDecimals));

@@ -106,11 +106,6 @@ export function setCells(row: HTMLTableRowElement, texts: string[]): void {
   });
 }
 
-/** The side in words with a mark, so that it never hangs on colour alone. */
-export function sideText(side: "buy" | "sell" | null): string {
-  return side === "buy" ? "▲ Buy" : side === "sell" ? "▼ Sell" : "◆ Auction";
-}
-
 /** When the row with the focus goes away, the focus goes to the row in its place, not to the top of the page. */
 export function keepFocus(body: HTMLTableSectionElement, otherwise: HTMLElement, change: () => void): void {
   const active = document.activeElement;

@@ -7,6 +7,7 @@ import { parseUnits } from "../base/decimal.ts";
 import { addAlert, type Alert, alerts, ALERTS_MAX, reached, removeAlert } from "../state/alerts.ts";
 import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
+import { LANGUAGE_NAMES, type Language, languageChoice, LANGUAGES, preferredOf } from "../texts/language.ts";
 import { playTone } from "./tone.ts";
 
 /** Opens the settings. */
@@ -25,6 +26,8 @@ export function settingsDialog(): () => void {
   } });
   const dialog = h("dialog", { id: "settings", "aria-labelledby": "settings-title" },
     h("h2", { id: "settings-title" }, words.title),
+    choice<Language | "auto">(languageChoice, "setting-language", words.language,
+      [["auto", words.languageAuto(LANGUAGE_NAMES[preferredOf(navigator.languages)])], ...LANGUAGES.map((each): [Language, string] => [each, LANGUAGE_NAMES[each]])], true),
     choice(timeZone, "setting-times", words.times, [["utc", words.utc], ["local", words.local]], true),
     choice(confirmations, "setting-confirm", words.confirm, [["far", words.confirmFar], ["all", words.confirmAll], ["off", words.confirmOff]]),
     choice(layout, "setting-layout", words.layout, [["all", words.layoutAll], ["chart", words.layoutChart], ["ladder", words.layoutLadder]]),

@@ -1,6 +1,7 @@
 // Single-key shortcuts. They do nothing while typing, and can be turned off (in the help), as people who speak to their computer need.
 
 import { Signal } from "../base/signal.ts";
+import { t } from "../texts/index.ts";
 
 type Action = "help" | "buy" | "sell" | "price" | "size" | "book" | "orders" | "instrument" | "cancelAll" | "theme" | "key" | "view";
 
@@ -15,20 +16,22 @@ export interface Shortcut {
   action?: Action;
 }
 
+const words = t.shortcuts;
+
 export const SHORTCUTS: Shortcut[] = [
-  { keys: "?", does: "This help", action: "help" },
-  { keys: "V", does: "Order book, batch, fair access", action: "view" },
-  { keys: "B", does: "Buy: to the ticket's size", inBatch: "Choose the asset to buy", action: "buy" },
-  { keys: "S", does: "Sell: to the ticket's size", inBatch: "Choose the asset to sell", action: "sell" },
-  { keys: "P", does: "Ticket's price (↑ ↓ one tick)", inBatch: "Offer's limit (↑ ↓ last digit)", action: "price" },
-  { keys: "Z", does: "Ticket's size (↑ ↓ one lot)", inBatch: "Offer's amount", action: "size" },
-  { keys: "L", does: "Ladder (↑ ↓ price, Enter takes it)", inBatch: "Prices (← → asset to sell)", action: "book" },
-  { keys: "O", does: "Open orders", inBatch: "Your offers", action: "orders" },
-  { keys: "X", does: "Cancel all open orders", inBatch: "Cancel all offers", action: "cancelAll" },
-  { keys: "I", does: "Choose the instrument", inBatch: "Choose the batch market", action: "instrument" },
-  { keys: "K", does: "API key", action: "key" },
-  { keys: "Esc", does: "Leave a field, close a dialog" },
-  { keys: "T", does: "Colours: auto, light, dark", action: "theme" },
+  { keys: "?", does: words.help, action: "help" },
+  { keys: "V", does: words.view, action: "view" },
+  { keys: "B", does: words.buy, inBatch: words.buyBatch, action: "buy" },
+  { keys: "S", does: words.sell, inBatch: words.sellBatch, action: "sell" },
+  { keys: "P", does: words.price, inBatch: words.priceBatch, action: "price" },
+  { keys: "Z", does: words.size, inBatch: words.sizeBatch, action: "size" },
+  { keys: "L", does: words.book, inBatch: words.bookBatch, action: "book" },
+  { keys: "O", does: words.orders, inBatch: words.ordersBatch, action: "orders" },
+  { keys: "X", does: words.cancelAll, inBatch: words.cancelAllBatch, action: "cancelAll" },
+  { keys: "I", does: words.instrument, inBatch: words.instrumentBatch, action: "instrument" },
+  { keys: "K", does: words.key, action: "key" },
+  { keys: "Esc", does: words.escape },
+  { keys: "T", does: words.theme, action: "theme" },
 ];
 
 const STORED = "walras.shortcuts";

@@ -6,17 +6,18 @@ import { byId, h, setText } from "../base/dom.ts";
 import { showTime, showUnits, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { slug, type Venue } from "../state/venue.ts";
+import { t } from "../texts/index.ts";
 import { flash, setCells, Slots, table } from "./rows.ts";
 import { palette } from "./theme.ts";
 
 const ROWS_SHOWN = 60;
 
 export function tapeView(venue: Venue): void {
-  const { element, body } = table(`Latest trades, newest first; times in ${zoneName()}`, [
-    { name: `Time (${zoneName()})` }, { name: "Price", numeric: true }, { name: "Size", numeric: true },
+  const { element, body } = table(t.tape.caption(zoneName()), [
+    { name: t.tape.time(zoneName()) }, { name: t.tape.price, numeric: true }, { name: t.tape.size, numeric: true },
   ]);
   const note = h("span.muted");
-  setText(note, "▲ buyer took, ▼ seller took");
+  setText(note, t.tape.takers);
   byId("tape-tools").append(note);
   byId("tape-body").append(element);
   let shown = "";

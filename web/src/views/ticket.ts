@@ -4,16 +4,17 @@ import { venueTimeNs } from "../api/rest.ts";
 import { type OrderReply, Refusal, type Side } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showUnits, ungroup, words } from "../base/format.ts";
+import { group, showUnits, typed, ungroup } from "../base/format.ts";
 import { confirmations, sizeUnit } from "../base/settings.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
 import { describeError, describeReply } from "../state/outcome.ts";
-import { type Checked, checkTicket, type FieldName, hasPrice, hasTrigger, largestSize, sizeOfValue, stepped, type TicketFields, timesInForce, trails } from "../state/ticket.ts";
+import { type Checked, checkTicket, hasPrice, hasTrigger, largestSize, sizeOfValue, stepped, type TicketFields, timesInForce, trails } from "../state/ticket.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
+import { kindName } from "../texts/names.ts";
 import { focusFault, onArrows, showFaults, showSum } from "./form.ts";
 import { TicketForm } from "./ticket-form.ts";
 
@@ -43,8 +44,8 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     draw();
   });
   const { price, trigger, trail, size, minutes, peak, minSize } = form.fields;
-  const keyHint = h("p.empty", {}, "To trade, this page needs an API key of the venue; watching needs none. The demo prints an address that carries one.",
-    h("button", { type: "button", onclick: openKey }, "Use a key"));
+  const keyHint = h("p.empty", {}, t.ticket.needsKey,
+    h("button", { type: "button", onclick: openKey }, t.ticket.useKey));
   byId("ticket-body").append(keyHint, form.element);
   let attempted = false;
   let sending = false;
@@ -90,7 +91,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     setText(form.unitButton, inQuote ? instrument.quote : instrument.base);
     form.unitButton.setAttribute("aria-label", t.ticket.sizeIn(inQuote ? instrument.quote : instrument.base, inQuote ? instrument.base : instrument.quote));
     form.unitButton.title = t.ticket.turnUnit(inQuote ? instrument.base : instrument.quote);
-    setText(minutes.unit, "min");
+    setText(minutes.unit, t.ticket.minutes);
 
     const checked = check(market);
     showFaults(form.fields, checked.faults, attempted, checked.warnings);
@@ -99,7 +100,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     // Not `disabled` while sending: that would drop the keyboard's focus.
     form.submit.setAttribute("aria-busy", String(sending));
     form.submit.disabled = venue.account.state.value !== "signed_in" || venue.connection.value.state !== "live";
-    setText(form.submit, sending ? "Sending" : submitWords(market, form, checked));
+    setText(form.submit, sending ? t.ticket.sending : submitWords(market, form, checked));
   });
 
   const send = async (market: Market): Promise<void> => {
@@ -110,7 +111,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       const first = focusFault(form.fields, faults);
       const count = Object.keys(faults).length;
       answered = null;
-      return form.answer.say("bad", "Not sent", count === 1 && first ? `${capitalField(first)}: ${faults[first]}` : `${count} fields need a look.`);
+      return form.answer.say("bad", t.ticket.notSent, count === 1 && first ? `${t.ticket.fields[first]}: ${faults[first]}` : t.ticket.faults(count));
     }
     const asked = JSON.stringify([market.symbol, order]);
     answered = null;
@@ -118,7 +119,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     if (asks && confirmed !== asked) {
       confirmed = asked;
       const what = warnings.price ?? `${submitWords(market, form, check(market))}.`;
-      return form.answer.say("bad", "Not sent yet", `${what} If that is what you mean, press again.`);
+      return form.answer.say("bad", t.ticket.notSentYet, t.ticket.pressAgain(what));
     }
     confirmed = null;
     sending = true;
@@ -183,7 +184,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       // The first book offers a starting price; from then on the price is the user's.
       if (price.input.value === "" && document.activeElement !== price.input && !price.input.dataset["touched"]) {
         const level = form.side === "buy" ? market.book.bestBid() : market.book.bestAsk();
-        if (level) price.input.value = formatUnits(level.price, market.units.priceDecimals);
+        if (level) price.input.value = typed(formatUnits(level.price, market.units.priceDecimals));
         price.input.dataset["touched"] = "yes";
       }
       if (!hasPrice(form.kind)) draw();
@@ -200,7 +201,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     setPrice(units, focusSize) {
       const market = venue.market.value;
       if (!market) return;
-      const text = formatUnits(units, market.units.priceDecimals);
+      const text = typed(formatUnits(units, market.units.priceDecimals));
       if (form.kind === "market") form.kind = "limit";
       (hasPrice(form.kind) ? price : trigger).input.value = text;
       draw();
@@ -234,12 +235,13 @@ function offerPartners(venue: Venue, market: Market, form: TicketForm): void {
     slug(order.instrument) === slug(market.symbol) && order.side === form.side && order.linked_order_id == null);
   const options: [string, string][] = may.map((order) => {
     const at = order.price ?? order.trigger;
-    return [order.client_order_id, `${words(order.type)} ${group(trimZeros(order.open))}${at === null ? "" : ` at ${group(at)}`}`];
+    const name = `${kindName(order.type)} ${group(trimZeros(order.open))}`;
+    return [order.client_order_id, at === null ? name : t.ticket.ocoAt(name, group(at))];
   });
   const wanted = JSON.stringify(options);
   if (oco.dataset["options"] !== wanted) {
     const before = oco.value;
-    oco.replaceChildren(...[["", "No other order"], ...options].map(([value, text]) => h("option", { value }, text)));
+    oco.replaceChildren(...[["", t.ticket.ocoNone], ...options].map(([value, text]) => h("option", { value }, text)));
     oco.value = options.some(([value]) => value === before) ? before : "";
     oco.dataset["options"] = wanted;
   }
@@ -258,14 +260,14 @@ function drawSum(venue: Venue, market: Market, form: TicketForm, checked: Checke
   const lines: [string, string][] = [];
   if (sizeUnit.value === "quote") lines.push([t.ticket.comesTo, checked.size === null ? "–" : `${group(trimZeros(formatUnits(checked.size, market.units.sizeDecimals)))} ${instrument.base}`]);
   if (checked.value !== null) {
-    lines.push([form.side === "buy" ? "Costs at most" : "Brings at least", `${showUnits(checked.value, quoteDecimals)} ${instrument.quote}`]);
-    lines.push(["Fee at most", `${showUnits(market.units.feeReserve(checked.value), quoteDecimals)} ${instrument.quote}`]);
+    lines.push([form.side === "buy" ? t.ticket.costs : t.ticket.brings, `${showUnits(checked.value, quoteDecimals)} ${instrument.quote}`]);
+    lines.push([t.ticket.fee, `${showUnits(market.units.feeReserve(checked.value), quoteDecimals)} ${instrument.quote}`]);
   } else if (form.kind === "market" && checked.size !== null) {
-    lines.push(["Trades at", "the best prices there are, within the collar"]);
+    lines.push([t.ticket.tradesAt, t.ticket.tradesAtBest]);
   } else {
-    lines.push([form.side === "buy" ? "Costs at most" : "Brings at least", "–"], ["Fee at most", "–"]);
+    lines.push([form.side === "buy" ? t.ticket.costs : t.ticket.brings, "–"], [t.ticket.fee, "–"]);
   }
-  lines.push(["You have", available === undefined ? "–" : `${group(trimZeros(available, 2))} ${spends}`]);
+  lines.push([t.ticket.have, available === undefined ? "–" : `${group(trimZeros(available, 2))} ${spends}`]);
   showSum(form.sum, lines);
 }
 
@@ -286,7 +288,8 @@ function typedInBase(market: Market, form: TicketForm): { fields: TicketFields; 
   const fields = form.typed();
   if (sizeUnit.value === "base" || fields.size.trim() === "") return { fields, fault: null };
   try {
-    return { fields: { ...fields, size: sizeOfValue(fields.size, market.units, reckonedAt(market, form)) }, fault: null };
+    // A plain decimal becomes what is typed.
+    return { fields: { ...fields, size: typed(sizeOfValue(fields.size, market.units, reckonedAt(market, form))) }, fault: null };
   } catch (error) {
     return { fields: { ...fields, size: "" }, fault: (error as Error).message };
   }
@@ -297,8 +300,8 @@ function sizeText(market: Market, form: TicketForm, size: bigint): string {
   const { units } = market;
   const price = reckonedAt(market, form);
   if (size <= 0n) return "0";
-  if (sizeUnit.value === "base") return trimZeros(formatUnits(size, units.sizeDecimals));
-  return price === null ? "" : formatUnits(units.value(price, size), units.quoteDecimals);
+  if (sizeUnit.value === "base") return typed(trimZeros(formatUnits(size, units.sizeDecimals)));
+  return price === null ? "" : typed(formatUnits(units.value(price, size), units.quoteDecimals));
 }
 
 function mostAffordable(venue: Venue, market: Market, form: TicketForm): bigint {
@@ -313,19 +316,14 @@ function mostAffordable(venue: Venue, market: Market, form: TicketForm): bigint 
 }
 
 function submitWords(market: Market, form: TicketForm, checked: Checked): string {
-  const verb = form.side === "buy" ? "Buy" : "Sell";
+  const verb = form.side === "buy" ? t.ticket.buy : t.ticket.sell;
   const { instrument, priceDecimals, sizeDecimals } = market.units;
-  if (checked.size === null) return `${verb} ${instrument.base}`;
+  if (checked.size === null) return verb(instrument.base);
   const size = group(trimZeros(formatUnits(checked.size, sizeDecimals)));
-  const at = checked.price === null ? (form.kind === "limit" ? "" : " at market") : ` at ${showUnits(checked.price, priceDecimals)}`;
-  const trigger = form.fields.trigger.input.value.trim();
-  const distance = form.fields.trail.input.value.trim();
-  if (trails(form.kind)) return `${verb} ${size} ${instrument.base}${at}, trailing${distance === "" ? "" : ` by ${group(distance)}`}`;
-  const once = hasTrigger(form.kind) && trigger !== "" ? `, once ${group(trigger)} trades` : "";
-  return `${verb} ${size} ${instrument.base}${at}${once}`;
-}
-
-function capitalField(name: FieldName): string {
-  if (name === "trail") return "Distance";
-  return name === "minSize" ? "At least" : name.charAt(0).toUpperCase() + name.slice(1);
+  const order = verb(`${size} ${instrument.base}`);
+  const placed = checked.price !== null ? t.ticket.atPrice(order, showUnits(checked.price, priceDecimals)) : form.kind === "limit" ? order : t.ticket.atMarket(order);
+  const distance = ungroup(form.fields.trail.input.value);
+  if (trails(form.kind)) return distance === "" ? placed : t.ticket.trailing(placed, group(distance));
+  const trigger = ungroup(form.fields.trigger.input.value);
+  return hasTrigger(form.kind) && trigger !== "" ? t.ticket.onceTraded(placed, group(trigger)) : placed;
 }

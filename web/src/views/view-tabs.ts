@@ -13,22 +13,9 @@ export const ACCOUNT_FRAGMENT = "account";
 export const NETWORK_FRAGMENT = "network";
 
 const VIEWS: View[] = ["book", "batch", "account", "fair", "network"];
-const WORDS: Record<View, { tab: string; motto: string; skip: string; skipWords: string }> = {
-  book: {
-    tab: "Order book", skip: "#ticket", skipWords: "Skip to the order ticket",
-    motto: "One open order book: the best price trades first.",
-  },
-  batch: {
-    tab: "Batch", skip: "#offer", skipWords: "Skip to your offer",
-    motto: "All offers of a batch clear together, at one set of prices.",
-  },
-  network: { tab: t.network.tab, skip: "#network-head", skipWords: t.network.skip, motto: t.network.motto },
-  account: { tab: t.account.tab, skip: "#account-head", skipWords: t.account.skip, motto: t.account.motto },
-  fair: {
-    tab: "Fair access", skip: "#fair-head", skipWords: "Skip to the delays",
-    motto: "First at the venue's edge is first, and all see the market at once.",
-  },
-};
+const WORDS: Record<View, { tab: string; motto: string; skip: string }> = t.views;
+/** What the link at the top of the page skips to. */
+const SKIPS: Record<View, string> = { book: "#ticket", batch: "#offer", account: "#account-head", fair: "#fair-head", network: "#network-head" };
 
 export const shownView = new Signal<View>("book");
 
@@ -60,8 +47,8 @@ export function viewTabs(venue: Venue): void {
     }
     setText(byId("motto"), WORDS[shown].motto);
     const skip = byId<HTMLAnchorElement>("skip");
-    skip.href = WORDS[shown].skip;
-    setText(skip, WORDS[shown].skipWords);
+    skip.href = SKIPS[shown];
+    setText(skip, WORDS[shown].skip);
     // What the account is worth follows the prices of batches too.
     venue.desk.shown = shown === "batch" || shown === "account";
     venue.fair.shown = shown === "fair";

@@ -2,7 +2,7 @@
 
 import { divide, formatUnits, trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
-import { group, showUnits } from "../../base/format.ts";
+import { group, showUnits, signed } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";
 import { type Earned, chosenAsset, countedIn, earned, type Holding, holdings, ratesOf } from "../../state/valuation.ts";
 import type { Venue } from "../../state/venue.ts";
@@ -31,7 +31,7 @@ export function assetsView(venue: Venue): void {
     const permille = holding.value === null || total <= 0n ? null : Number(divide(holding.value * 1_000n, total, "down"));
     const [bar, text] = row.cells[4]?.children ?? [];
     if (bar instanceof HTMLElement && bar.firstElementChild instanceof HTMLElement) bar.firstElementChild.style.width = `${(permille ?? 0) / 10}%`;
-    if (text) setText(text, permille === null ? "–" : `${(permille / 10).toFixed(1)}\u00a0%`);
+    if (text) setText(text, permille === null ? "–" : `${signed((permille / 10).toFixed(1))}\u00a0%`);
   });
 
   const profit = table(words.profit, [
@@ -57,7 +57,7 @@ export function assetsView(venue: Venue): void {
     results.show(made, ({ result }) => result.instrument);
     profit.element.hidden = made.length === 0;
     none.hidden = made.length > 0;
-    setText(note, made.length === 0 ? "" : words.profitWords(group(String(venue.account.fills.value.length))));
+    setText(note, made.length === 0 ? "" : words.profitWords(venue.account.fills.value.length));
   };
   const soon = atMostEvery(DRAW_EVERY_MS, draw);
   for (const signal of [venue.account.balances, venue.account.fills, venue.tickers.all]) (signal as { watch(act: () => void): unknown }).watch(soon);

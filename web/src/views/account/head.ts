@@ -7,9 +7,11 @@ import { convert } from "../../state/portfolio.ts";
 import { chosenAsset, countable, countedIn, earned, holdings, ratesOf } from "../../state/valuation.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
+import { language, LANGUAGE_TAGS } from "../../texts/language.ts";
 import { shownView } from "../view-tabs.ts";
 
 const DRAW_EVERY_MS = 500;
+const LISTS = new Intl.ListFormat(LANGUAGE_TAGS[language], { type: "unit", style: "short" });
 
 export function accountHeadView(venue: Venue, openKey: () => void): void {
   const words = t.account;
@@ -44,7 +46,7 @@ export function accountHeadView(venue: Venue, openKey: () => void): void {
     setText(value, showUnits(total, decimals));
     setText(under, words.valueWords(asset));
     const unpriced = list.filter((each) => each.value === null && each.available + each.reserved > 0n).map((each) => each.asset);
-    setText(missing, unpriced.length === 0 ? "" : words.noPrice(unpriced.join(", ")));
+    setText(missing, unpriced.length === 0 ? "" : words.noPrice(LISTS.format(unpriced)));
     const results = earned(venue, asset, rates);
     const sum = (of: (each: (typeof results)[number]) => bigint | null): bigint =>
       results.reduce((all, each) => all + (convert(of(each) ?? 0n, each.quote, asset, rates) ?? 0n), 0n);

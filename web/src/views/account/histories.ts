@@ -9,7 +9,8 @@ import { atMostEvery } from "../../base/signal.ts";
 import { eventText, type OrderEvent } from "../../state/order-history.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
-import { Rows, setCells, sideText, table } from "../rows.ts";
+import { roleName, sideText } from "../../texts/names.ts";
+import { Rows, setCells, table } from "../rows.ts";
 import { shownView } from "../view-tabs.ts";
 
 const DRAW_EVERY_MS = 250;
@@ -20,13 +21,13 @@ const words = t.account;
 export function tradeHistoryView(venue: Venue): void {
   const numeric = true;
   const { element, body } = table(words.tradesList, [
-    { name: `${words.time} (${zoneName()})` }, { name: words.instrument }, { name: words.side }, { name: words.price, numeric }, { name: words.size, numeric }, { name: words.valueHead, numeric },
+    { name: words.time(zoneName()) }, { name: words.instrument }, { name: words.side }, { name: words.price, numeric }, { name: words.size, numeric }, { name: words.valueHead, numeric },
     { name: words.fee, numeric }, { name: words.role },
   ]);
   element.id = "trades-table";
   const search = h("input", { type: "text", id: "trades-search", "aria-label": words.search, placeholder: words.searchPlaceholder, autocomplete: "off", spellcheck: "false", oninput: () => draw() });
   const side = h("select", { id: "trades-side", "aria-label": words.side, onchange: () => draw() },
-    h("option", { value: "" }, words.both), h("option", { value: "buy" }, words.buy), h("option", { value: "sell" }, words.sell));
+    h("option", { value: "" }, words.both), h("option", { value: "buy" }, t.sides.buy), h("option", { value: "sell" }, t.sides.sell));
   const found = h("span.muted", { id: "trades-found" });
   const save = h("button", { type: "button", id: "trades-save", title: words.exportTitle(words.tradesList), onclick: () => download("walras-trades.csv", tradesCsv(wanted(), venue)) }, words.export);
   byId("trades-tools").append(found, search, h("span.compact", {}, side), save);
@@ -38,7 +39,7 @@ export function tradeHistoryView(venue: Venue): void {
     const units = venue.units(fill.instrument);
     const quote = units?.instrument.quote ?? "";
     const value = units ? showUnits(units.value(parseUnits(fill.price, units.priceDecimals), parseUnits(fill.size, units.sizeDecimals)), units.quoteDecimals) : "–";
-    setCells(row, [showDayTime(fill.time_ns), fill.instrument, sideText(fill.side), group(fill.price), group(trimZeros(fill.size, 2)), `${value} ${quote}`.trim(), `${group(trimZeros(fill.fee, 2))} ${quote}`.trim(), fill.role]);
+    setCells(row, [showDayTime(fill.time_ns), fill.instrument, sideText(fill.side), group(fill.price), group(trimZeros(fill.size, 2)), `${value} ${quote}`.trim(), `${group(trimZeros(fill.fee, 2))} ${quote}`.trim(), roleName(fill.role)]);
     return row;
   }, () => {});
   const wanted = (): Fill[] => {
@@ -77,7 +78,7 @@ interface Line {
 }
 
 export function orderHistoryView(venue: Venue): void {
-  const { element, body } = table(words.orders, [{ name: `${words.time} (${zoneName()})` }, { name: words.instrument }, { name: words.order }, { name: words.what }]);
+  const { element, body } = table(words.orders, [{ name: words.time(zoneName()) }, { name: words.instrument }, { name: words.order }, { name: words.what }]);
   element.id = "all-orders-table";
   const save = h("button", { type: "button", id: "all-orders-save", title: words.exportTitle(words.orders), onclick: () => download("walras-orders.csv", ordersCsv([...venue.account.orders.value.values()], venue.account.history.events.value)) }, words.export);
   byId("all-orders-tools").append(save);
@@ -91,7 +92,7 @@ export function orderHistoryView(venue: Venue): void {
     const events = venue.account.history.events.value.map(eventLine);
     rows.show([...open, ...events], ({ key }) => key);
     element.hidden = open.length + events.length === 0;
-    setText(note, open.length + events.length === 0 ? words.ordersNone : `${words.ordersWords.charAt(0).toUpperCase()}${words.ordersWords.slice(1)}.`);
+    setText(note, open.length + events.length === 0 ? words.ordersNone : words.ordersWords);
     save.disabled = open.length + events.length === 0;
   };
   const soon = atMostEvery(DRAW_EVERY_MS, draw);

@@ -6,6 +6,7 @@ import { byId, h, setText } from "../../base/dom.ts";
 import { group, showAge, showTime } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { setCells, Slots, table } from "../rows.ts";
 import { shownView } from "../view-tabs.ts";
 
@@ -15,16 +16,17 @@ const AGE_EVERY_MS = 1_000;
 
 export function blocksView(venue: Venue): void {
   const { desk } = venue;
-  const { element, body } = table("Latest blocks, newest first", [
-    { name: "Block" }, { name: "Age", numeric: true }, { name: "Collected", numeric: true }, { name: "Traded", numeric: true }, { name: "Pairs", numeric: true },
-    { name: "Gap, ppb", numeric: true }, { name: "Unserved, ppb", numeric: true },
+  const words = t.blocks;
+  const { element, body } = table(words.caption, [
+    { name: words.block }, { name: words.age, numeric: true }, { name: words.collected, numeric: true }, { name: words.traded, numeric: true }, { name: words.pairs, numeric: true },
+    { name: words.gap, numeric: true }, { name: words.unserved, numeric: true },
   ]);
   element.id = "blocks-table";
-  const empty = h("p.empty", {}, "None yet. The first batch closes when somebody has sent a transaction.");
+  const empty = h("p.empty", {}, words.none);
   byId("blocks-body").append(element, empty);
   const make = (): HTMLTableRowElement => h("tr", {}, h("td"), h("td.num.muted"), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"));
   const rows = new Slots<BatchBlock>(body, make, (row, block) => {
-    row.title = `${showTime(block.time_ns, true)} UTC, log entry ${group(block.log_index)}, ${block.dropped} left out, ${block.set_aside} assets set aside, state root ${block.state_root}`;
+    row.title = words.rowTitle(showTime(block.time_ns, true), group(block.log_index), block.dropped, block.set_aside, block.state_root);
     setCells(row, [
       group(block.block), ageOf(venue, block), group(String(block.transactions)), group(String(block.offers_traded)), group(String(block.pairs_traded)),
       group(String(block.gap_ppb)), group(String(block.unserved_ppb)),
@@ -36,7 +38,7 @@ export function blocksView(venue: Venue): void {
     rows.show(blocks.slice(0, ROWS_SHOWN), ({ block }) => block);
     element.hidden = blocks.length === 0;
     empty.hidden = blocks.length > 0;
-    setText(byId("blocks-title"), blocks.length === 0 ? "Blocks" : "Latest blocks");
+    setText(byId("blocks-title"), blocks.length === 0 ? words.title : words.latest);
   });
   setInterval(draw, AGE_EVERY_MS);
   shownView.watch(draw);

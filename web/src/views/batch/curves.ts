@@ -9,11 +9,13 @@ import { group } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { Pair } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { curveOptions, HostedPlot, marksOn, type PlotOptions } from "../plot.ts";
 import { type Palette, palette } from "../theme.ts";
 import { assetSelect, fillAssets } from "./asset-select.ts";
 import { typedLimit } from "./typed-limit.ts";
 
+const said = t.curves;
 const PRICE_DIGITS = 6;
 /** Of the largest amount shown: less than this at the price is what a cleared block leaves. */
 const LEFT_SHARE_MOST = 0.05;
@@ -22,13 +24,13 @@ export function curvesView(venue: Venue): void {
   const { desk } = venue;
   const host = byId("curves-plot");
   const words = byId("curves-words");
-  const sell = assetSelect("curves-sell", "Asset that is sold", (asset) => desk.market.value?.choose({ sell: asset }));
-  const buy = assetSelect("curves-buy", "Asset that it is sold for", (asset) => desk.market.value?.choose({ buy: asset }));
-  const swap = h("button.icon", { type: "button", id: "curves-swap", "aria-label": "Turn the pair around", onclick: () => {
+  const sell = assetSelect("curves-sell", said.sell, (asset) => desk.market.value?.choose({ sell: asset }));
+  const buy = assetSelect("curves-buy", said.buy, (asset) => desk.market.value?.choose({ buy: asset }));
+  const swap = h("button.icon", { type: "button", id: "curves-swap", "aria-label": said.swap, onclick: () => {
     const market = desk.market.value;
     if (market) market.choose({ sell: market.pair.value.buy });
   } }, "⇄");
-  byId("curves-tools").append(h("div.pair", {}, h("label.compact", {}, "of", sell), swap, h("label.compact", {}, "in", buy)));
+  byId("curves-tools").append(h("div.pair", {}, h("label.compact", {}, said.of, sell), swap, h("label.compact", {}, said.in, buy)));
   const demandNow = (): Demand | null => desk.market.value?.demand.value ?? null;
   const plot = new HostedPlot(host, (colours) => ({ options: options(colours, demandNow), data: curvesOf(demandNow()) }));
 
@@ -71,27 +73,26 @@ function at(points: DemandPoint[], price: number): { demand: number; supply: num
 }
 
 function wordsOf(demand: Demand | null, pair: Pair): Node[] {
-  if (!demand) return [document.createTextNode(`Offers to sell ${pair.sell} for ${pair.buy}, and the other way. They are on their way.`)];
-  if (demand.price === null) return [document.createTextNode(`No price yet: no cycle of offers has joined ${pair.sell} and ${pair.buy}.`)];
+  if (!demand) return [document.createTextNode(said.coming(pair.sell, pair.buy))];
+  if (demand.price === null) return [document.createTextNode(said.noPrice(pair.sell, pair.buy))];
   const here = at(demand.points, Number(demand.price));
-  const price = h("b", {}, `At ${group(quotient(demand.price, "1", PRICE_DIGITS))}`);
+  const price = h("b", {}, said.at(group(quotient(demand.price, "1", PRICE_DIGITS))));
   if (!here) return [price];
   const amount = (value: number): string => group(value >= 100 ? Math.round(value).toString() : String(Number(value.toPrecision(3))));
-  const said = (name: string, value: number, words: string): Node => h(`span.${name}`, {}, `${amount(value)} ${words}`);
+  const side = (name: "buy" | "sell", words: string): Node => h(`span.${name}`, {}, words);
   const plain = (words: string): Node => document.createTextNode(words);
   const ends = { demand: Number(demand.points[0]?.demand), supply: Number(demand.points.at(-1)?.supply) };
-  if (ends.demand === 0 && ends.supply === 0) return [price, plain(` nobody near it offers ${pair.sell} for ${pair.buy}, and nobody wants any.`)];
+  if (ends.demand === 0 && ends.supply === 0) return [price, plain(said.nobody(pair.sell, pair.buy))];
   // Once a block has cleared, what stands is what its prices left: little of it would trade within the pair.
   if (Math.min(here.demand, here.supply) < LEFT_SHARE_MOST * Math.max(ends.demand, ends.supply)) {
     return [
-      price, plain(" the last block cleared. Of what it left standing, "), said("buy", ends.demand, `${pair.sell} are wanted`), plain(" for less and "),
-      said("sell", ends.supply, "offered"), plain(" for more."),
+      price, plain(said.left), side("buy", said.leftWanted(amount(ends.demand), pair.sell)), plain(said.leftBetween),
+      side("sell", said.leftOffered(amount(ends.supply))), plain(said.leftEnd),
     ];
   }
   const rest = Math.abs(here.demand - here.supply);
-  const balance = rest <= 0.01 * Math.max(here.demand, here.supply) ? " They balance."
-    : ` ${here.supply > here.demand ? "The rest is sold" : "The rest comes"} by way of other assets.`;
-  return [price, plain(" "), said("buy", here.demand, `${pair.sell} wanted`), plain(", "), said("sell", here.supply, "offered"), plain(`.${balance}`)];
+  const balance = rest <= 0.01 * Math.max(here.demand, here.supply) ? said.balance : here.supply > here.demand ? said.restSold : said.restComes;
+  return [price, plain(" "), side("buy", said.wantedAt(amount(here.demand), pair.sell)), plain(", "), side("sell", said.offeredAt(amount(here.supply))), plain(`. ${balance}`)];
 }
 
 function options(colours: Palette, demandNow: () => Demand | null): PlotOptions {
@@ -100,7 +101,7 @@ function options(colours: Palette, demandNow: () => Demand | null): PlotOptions 
   const style = {
     // Room at the top for the flags, and a fill on which text of the same colour stays readable.
     padding: [26, 6, 0, 0] as uPlot.Padding, room: 1.06, amountsWidth: 56, lineWidth: 2.5, fillStrength: 0.1,
-    wanted: linear, offered: linear, price, amount: (tick: number) => (tick >= 1e6 ? `${price(tick / 1e6)} M` : price(tick)),
+    wanted: linear, offered: linear, price, amount: (tick: number) => (tick >= 1e6 ? said.million(price(tick / 1e6)) : price(tick)),
   };
   return { ...curveOptions(colours, style), hooks: { draw: [(plot) => drawMarks(plot, demandNow(), palette.value)] } };
 }
@@ -116,15 +117,15 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   ctx.fillStyle = colours.bid;
-  ctx.fillText("wanted", bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 26 * scale);
+  ctx.fillText(said.wanted, bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 26 * scale);
   ctx.textAlign = "right";
   ctx.fillStyle = colours.ask;
-  ctx.fillText("offered", bbox.left + bbox.width - 6 * scale, plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 30 * scale);
+  ctx.fillText(said.offered, bbox.left + bbox.width - 6 * scale, plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 30 * scale);
   const limit = typedLimit.value;
   const { min = 0, max = 0 } = plot.scales["x"] ?? {};
   if (limit !== null && limit >= (min ?? 0) && limit <= (max ?? 0)) {
     marks.rule(limit, colours.ink, [2, 3]);
-    marks.flag(limit, "your limit", colours.own, colours.onOwn, true);
+    marks.flag(limit, said.yourLimit, colours.own, colours.onOwn, true);
   }
   if (demand.price !== null) {
     const price = Number(demand.price);

@@ -1,13 +1,15 @@
 // The head of the batch view: the last block, and the batch that collects. Its transactions lie scattered, because they have no order.
 
 import { byId, h, setText } from "../../base/dom.ts";
-import { group, showShort } from "../../base/format.ts";
+import { group, showShort, signed } from "../../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../../base/signal.ts";
 import { type BatchMarket, type Stage, stageOf } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { palette } from "../theme.ts";
 import { shownView } from "../view-tabs.ts";
 
+const words = t.batch;
 const TITLE_EVERY_MS = 1_000;
 const DOT_PX = 4;
 const EDGE_PX = 5;
@@ -17,7 +19,7 @@ const COUNTED_MS_LEAST = 3_000;
 
 export function batchHeadView(venue: Venue): void {
   const { desk } = venue;
-  const select = h("select", { id: "batch", "aria-label": "Batch market" });
+  const select = h("select", { id: "batch", "aria-label": words.market });
   const phase = h("span.phase", { id: "batch-phase" });
   const block = h("span.last", { id: "batch-block" }, "–");
   const under = h("span.change.muted", { id: "batch-block-words" });
@@ -30,21 +32,21 @@ export function batchHeadView(venue: Venue): void {
   const closes = h("span", { id: "batch-closes" });
   byId("batch-head").append(
     h("div.picker", {}, select, h("span.sub", {}, phase)),
-    h("div.price", {}, h("span", {}, h("span.sr", {}, "Last block "), block), under),
+    h("div.price", {}, h("span", {}, h("span.sr", {}, words.lastBlock), block), under),
     h("dl.facts", {},
-      fact("Turnover", facts.turnover, "Value of all that was sold in the last block, at its prices"),
-      fact("Offers traded", facts.offers, "Offers that traded in the last block"),
-      fact("Pairs", facts.pairs, "Ordered pairs of assets in which something traded, of all there are"),
-      fact("Gap", facts.gap, "Of what could trade at the last block's prices, the share that did not, at most, in parts per billion: every validator checked the proof. It does not tell whether the prices are good; Unserved does"),
-      fact("Unserved", facts.unserved, "Of what offers clearly better than the last block's prices wanted to trade, the share that did not, of the asset that is worst off, in parts per billion"),
-      fact("Standing", facts.standing, "Offers that stand in the market")),
+      fact(words.turnover, facts.turnover, words.turnoverTitle),
+      fact(words.offersTraded, facts.offers, words.offersTradedTitle),
+      fact(words.pairs, facts.pairs, words.pairsTitle),
+      fact(words.gap, facts.gap, words.gapTitle),
+      fact(words.unserved, facts.unserved, words.unservedTitle),
+      fact(words.standing, facts.standing, words.standingTitle)),
     h("div.collecting", {}, h("div.scatter", {}, canvas), h("div.clock", { "aria-hidden": "true" }, bar), h("div.words", {}, collects, middle, closes)),
   );
   select.addEventListener("change", () => desk.choose(select.value));
 
   const drawTitle = atMostEvery(TITLE_EVERY_MS, () => {
     const last = desk.market.value?.last;
-    if (shownView.value === "batch") document.title = last ? `Block ${group(last.block)} · Walras` : "Walras";
+    if (shownView.value === "batch") document.title = last ? `${words.title(group(last.block))} · Walras` : "Walras";
   });
   const draw = oncePerFrame(() => {
     const market = desk.market.value;
@@ -54,15 +56,15 @@ export function batchHeadView(venue: Venue): void {
     if (select.options.length !== desk.list.value.length) select.replaceChildren(...desk.list.value.map(({ name }) => h("option", { value: name }, name)));
     select.value = market.name;
     select.disabled = desk.list.value.length < 2;
-    setText(block, last ? `№ ${group(last.block)}` : "No block yet");
-    setText(under, idle_blocks > 2 ? `Nothing could be cleared in the last ${group(String(idle_blocks))} blocks: offers stand as before, ask the operator` : last ? `${group(String(last.transactions))} ${last.transactions === 1 ? "transaction" : "transactions"}, ${assets.length} assets, one set of prices` : "");
+    setText(block, last ? words.number(group(last.block)) : words.noBlock);
+    setText(under, idle_blocks > 2 ? words.idle(idle_blocks) : last ? words.cleared(last.transactions, assets.length) : "");
     setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire}` : "–");
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
-    setText(facts.pairs, last ? `${group(String(last.pairs_traded))} of ${group(String(assets.length * (assets.length - 1)))}` : "–");
+    setText(facts.pairs, last ? words.of(group(String(last.pairs_traded)), group(String(assets.length * (assets.length - 1)))) : "–");
     setText(facts.gap, last ? `${group(String(last.gap_ppb))} ppb` : "–");
-    setText(facts.unserved, last ? `${group(String(last.unserved_ppb))} ppb${last.set_aside > 0 ? `, ${last.set_aside} assets set aside` : ""}` : "–");
+    setText(facts.unserved, last ? `${group(String(last.unserved_ppb))} ppb${last.set_aside > 0 ? words.setAside(last.set_aside) : ""}` : "–");
     setText(facts.standing, group(standing_offers));
-    setText(middle, last ? `faint: those of block ${group(last.block)}, all cleared at once; order means nothing` : "scattered, because order means nothing: they all clear at once");
+    setText(middle, last ? words.faint(group(last.block)) : words.scattered);
     drawTitle();
     drawStage(market);
     paint(canvas, market, desk.offers.collectedFor(market.name, market.nextBlock));
@@ -71,9 +73,9 @@ export function batchHeadView(venue: Venue): void {
     const stage = stageOf(market, performance.now());
     const { collected } = market.cycle.value;
     const next = market.nextBlock;
-    setText(collects, `${group(String(collected))} ${collected === 1 ? "transaction" : "transactions"} collected for ${next === null ? "the first block" : `block ${group(next)}`}`);
+    setText(collects, next === null ? words.collectedFirst(collected) : words.collected(collected, group(next)));
     phase.dataset["phase"] = stage.name === "closed" ? "closed" : "open";
-    setText(phase, stage.name === "closed" ? "Closed: nothing is collected" : "Open: offers collect");
+    setText(phase, stage.name === "closed" ? words.closed : words.open);
     setText(closes, stageWords(stage, market.info.value.interval_ms));
     bar.style.transform = `scaleX(${stage.name === "collects" ? stage.part : stage.name === "closed" ? 0 : 1})`;
   };
@@ -102,18 +104,18 @@ export function batchHeadView(venue: Venue): void {
 }
 
 function stageWords(stage: Stage, intervalMs: number): string {
-  const every = `a batch each ${intervalMs < 1_000 ? `${intervalMs / 1_000}` : Math.round(intervalMs / 100) / 10} s`;
+  const every = words.every(signed(String(intervalMs < 1_000 ? intervalMs / 1_000 : Math.round(intervalMs / 100) / 10)));
   switch (stage.name) {
     case "closed":
-      return "the operator opens it";
+      return words.operatorOpens;
     case "waits":
-      return "closes with its first transaction";
+      return words.closesWithFirst;
     case "prices":
-      return `block ${group(stage.block)} is being priced`;
+      return words.priced(group(stage.block));
     case "due":
-      return intervalMs < COUNTED_MS_LEAST ? every : "closes now";
+      return intervalMs < COUNTED_MS_LEAST ? every : words.closesNow;
     case "collects":
-      return intervalMs < COUNTED_MS_LEAST ? every : `closes in ${(stage.leftMs / 1_000).toFixed(1)} s`;
+      return intervalMs < COUNTED_MS_LEAST ? every : words.closesIn(signed((stage.leftMs / 1_000).toFixed(1)));
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { h } from "../../base/dom.ts";
 import type { OfferFields } from "../../state/offer.ts";
+import { t } from "../../texts/index.ts";
 import { Answer, Choice, type Field, field, labelled, shareButtons, type UnitField, unitField } from "../form.ts";
 import { assetSelect } from "./asset-select.ts";
 
@@ -21,15 +22,15 @@ export class OfferForm {
   readonly prospect = h("p.prospect", { id: "offer-prospect" });
   readonly submit = h("button.submit.sell", { type: "submit", id: "offer-submit" });
   readonly answer = new Answer("offer-answer");
-  readonly #price = new Choice<OfferFields["price"]>("offer-price", "Price", [["limit", "At a limit"], ["any", "Any price"]], "prices");
+  readonly #price = new Choice<OfferFields["price"]>("offer-price", t.offer.price, [["limit", t.offer.prices.limit], ["any", t.offer.prices.any]], "prices");
 
   constructor({ chooseSell, chooseBuy, takeShare }: OfferActions) {
-    this.sell = assetSelect("offer-sell", "Asset to sell", chooseSell);
-    this.buy = assetSelect("offer-buy", "Asset to buy", chooseBuy);
-    this.fields = { amount: field("offer-amount", "amount", "Sell", this.sell), limit: unitField("offer-limit", "limit", "At least") };
+    this.sell = assetSelect("offer-sell", t.offer.sellAsset, chooseSell);
+    this.buy = assetSelect("offer-buy", t.offer.buyAsset, chooseBuy);
+    this.fields = { amount: field("offer-amount", "amount", t.offer.sell, this.sell), limit: unitField("offer-limit", "limit", t.offer.limit) };
     this.element = h("form.ticket.offer", { novalidate: true, autocomplete: "off", "aria-labelledby": "offer-title" },
-      this.fields.amount.row, shareButtons("Amount as a share of what is available", takeShare),
-      labelled("offer-buy", "For", this.buy),
+      this.fields.amount.row, shareButtons(t.offer.shares, takeShare),
+      labelled("offer-buy", t.offer.for, this.buy),
       this.#price.element, this.fields.limit.row, this.limitUnit, this.sum, this.prospect,
       h("div.foot", {}, this.submit, this.answer.element));
   }

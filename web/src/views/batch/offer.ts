@@ -2,7 +2,7 @@
 
 import { formatUnits, trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
-import { group, showChange, showUnits } from "../../base/format.ts";
+import { group, showChange, showUnits, typed, ungroup } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { Signer } from "../../state/batch-desk.ts";
 import type { BatchMarket, Pair } from "../../state/batch-market.ts";
@@ -11,10 +11,13 @@ import { describeFill } from "../../state/offer-outcome.ts";
 import { describeError } from "../../state/outcome.ts";
 import { offerKey } from "../../state/own-offers.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { focusFault, onArrows, showFaults, showSum } from "../form.ts";
 import { fillAssets } from "./asset-select.ts";
 import { OfferForm } from "./offer-form.ts";
 import { typedLimit } from "./typed-limit.ts";
+
+const said = t.offer;
 
 export interface OfferControls {
   focus(field: "amount" | "limit" | "sell" | "buy"): void;
@@ -28,7 +31,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     takeShare: (percent) => {
       const sell = desk.market.value?.pair.value.sell ?? "";
       const free = spendable(sell)?.free ?? 0n;
-      amount.input.value = trimZeros(formatUnits(free > 0n ? (free * percent) / 100n : 0n, desk.decimals(sell)));
+      amount.input.value = typed(trimZeros(formatUnits(free > 0n ? (free * percent) / 100n : 0n, desk.decimals(sell))));
       draw();
     },
   });
@@ -62,8 +65,8 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     limit.row.hidden = form.price === "any";
     const checked = check(market);
     showFaults(form.fields, checked.faults, attempted);
-    setText(form.limitUnit, form.price === "any" ? `for whatever ${pair.buy} the block's prices give` : `${pair.buy} for each ${pair.sell}, after commission`);
-    const shownLimit = Number(limit.input.value.replace(/\s/g, ""));
+    setText(form.limitUnit, form.price === "any" ? said.anyUnit(pair.buy) : said.limitUnit(pair.buy, pair.sell));
+    const shownLimit = Number(ungroup(limit.input.value));
     const marked = form.price === "limit" && !isSuggested && checked.limitBits !== null && shownLimit > 0 ? shownLimit : null;
     if (typedLimit.value !== marked) typedLimit.value = marked;
     drawSum(market, checked);
@@ -72,14 +75,14 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     drawHint(hint, signer, openKey, () => void desk.onSignedIn());
     form.submit.setAttribute("aria-busy", String(sending));
     form.submit.disabled = signer.state !== "ready" || venue.connection.value.state !== "live" || phase === "closed";
-    setText(form.submit, sending ? "Signing" : phase === "closed" ? "The market is closed" : submitWords(pair, checked, unitsOf(pair)));
+    setText(form.submit, sending ? said.signing : phase === "closed" ? said.closed : submitWords(pair, checked, unitsOf(pair)));
   });
 
   const suggest = (market: BatchMarket): void => {
     if (!isSuggested || document.activeElement === limit.input) return;
     const { sell, buy } = market.pair.value;
     const [worth, cost] = [market.price(sell), market.price(buy)];
-    limit.input.value = worth === null || cost === null ? "" : suggestedLimit(worth, cost, market.info.value.commission_exponent);
+    limit.input.value = worth === null || cost === null ? "" : typed(suggestedLimit(worth, cost, market.info.value.commission_exponent));
   };
 
   const drawSum = (market: BatchMarket, { amount: sold, least }: CheckedOffer): void => {
@@ -91,10 +94,10 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     const expected = sold === null || worth === null || cost === null ? null
       : expectedAt(sold, worth, cost, market.info.value.commission_exponent, units);
     const lines: [string, string][] = [
-      ["Brings at least", least === null || form.price === "any" ? "–" : `${showUnits(least, units.buyDecimals)} ${pair.buy}`],
-      ["At the last prices", expected === null ? "–" : `${showUnits(expected, units.buyDecimals)} ${pair.buy}`],
-      ["You have", has === null ? "–" : amountOf(has.free)],
-      ...(has === null || has.collected === 0n ? [] : [["Collected", amountOf(has.collected)] as [string, string]]),
+      [said.brings, least === null || form.price === "any" ? "–" : `${showUnits(least, units.buyDecimals)} ${pair.buy}`],
+      [said.atLast, expected === null ? "–" : `${showUnits(expected, units.buyDecimals)} ${pair.buy}`],
+      [said.have, has === null ? "–" : amountOf(has.free)],
+      ...(has === null || has.collected === 0n ? [] : [[said.collected, amountOf(has.collected)] as [string, string]]),
     ];
     setText(form.prospect, prospect(expected, least, pair));
     showSum(form.sum, lines);
@@ -107,16 +110,16 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
       draw();
       const first = focusFault(form.fields, faults);
       answered = null;
-      return form.answer.say("bad", "Not sent", first ? `${first === "amount" ? "Sell" : "At least"}: ${faults[first]}` : "Fill in both fields.");
+      return form.answer.say("bad", said.notSent, first ? `${first === "amount" ? said.sell : said.limit}: ${faults[first]}` : said.fillBoth);
     }
     sending = true;
     draw();
     const pair = market.pair.value;
     try {
-      const stated = form.price === "any" ? "0" : limit.input.value.replace(/\s/g, "");
+      const stated = form.price === "any" ? "0" : ungroup(limit.input.value);
       const sent = await desk.offer(pair, sold, limitBits, stated);
       answered = { batch: sent.batch, key: offerKey(sent) };
-      form.answer.say("good", `Collected for block ${group(sent.block)}`, `Transaction ${group(sent.sequence)}. It clears together with all others of that block.`);
+      form.answer.say("good", said.collectedFor(group(sent.block)), said.collectedText(group(sent.sequence)));
       followUp();
       amount.input.value = "";
       attempted = false;
@@ -153,7 +156,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
     const { batch, key } = answered;
     const fill = desk.offers.fills.value.find((each) => offerKey(each) === key);
     if (fill) {
-      form.answer.say("good", "Traded", `${describeFill(fill)}.`);
+      form.answer.say("good", said.traded, `${describeFill(fill)}.`);
       // What comes of the rest, if there is any, is in the list.
       answered = null;
       return;
@@ -163,7 +166,7 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
       // Cancelled on request, or left out, which a notice says. If it traded, the fill comes next.
       form.answer.clear();
     } else if (offer.state === "standing") {
-      form.answer.say("good", "It stands", `${group(trimZeros(offer.amount))} ${offer.sell} are offered in every block from ${group(offer.block)} on.`);
+      form.answer.say("good", said.stands, said.standsText(`${group(trimZeros(offer.amount))} ${offer.sell}`, group(offer.block)));
     }
   };
   desk.filled.watch(followUp);
@@ -203,14 +206,14 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
 
 function prospect(expected: bigint | null, least: bigint | null, { sell, buy }: Pair): string {
   if (expected === null || least === null) return "";
-  if (expected >= least) return "At the last prices it would trade.";
-  if (expected === 0n) return "At the last prices it would wait.";
-  return `It waits until ${sell} is worth ${showChange(Number(((least - expected) * 1_000_000n) / expected)).replace(/^[+±]/, "")} more in ${buy}.`;
+  if (expected >= least) return said.wouldTrade;
+  if (expected === 0n) return said.wouldWait;
+  return said.waitsUntil(sell, showChange(Number(((least - expected) * 1_000_000n) / expected)).replace(/^[+±]/, ""), buy);
 }
 
 function submitWords({ sell, buy }: Pair, { amount }: CheckedOffer, { sellDecimals }: OfferUnits): string {
   const much = amount === null ? "" : `${group(trimZeros(formatUnits(amount, sellDecimals)))} `;
-  return `Sell ${much}${sell} for ${buy}`;
+  return said.submit(`${much}${sell}`, buy);
 }
 
 function drawHint(hint: HTMLElement, signer: Signer, openKey: () => void, again: () => void): void {
@@ -225,22 +228,22 @@ function hintOf(signer: Signer, useKey: (words: string) => HTMLElement, again: (
   const words = (...children: (Node | string)[]): Node => h("p.empty", {}, ...children);
   switch (signer.state) {
     case "no_key":
-      return [words("To offer, this page needs an Ed25519 key of an account (ed_...); looking needs none. The demo prints an address that carries one.", useKey("Use a key"))];
+      return [words(said.needsKey, useKey(said.useKey))];
     case "hmac":
-      return [words(h("b", {}, "This key can look, not offer. "),
-        "An account signs its offers itself, and an HMAC key (hm_...) is no signature that others can check. Ask the operator for an Ed25519 key of the account (",
-        h("code", {}, "walras admin key --algorithm ed25519"), ") and use that one.", useKey("Use another key"))];
+      return [words(h("b", {}, said.hmacName),
+        said.hmac,
+        h("code", {}, "walras admin key --algorithm ed25519"), said.hmacEnd, useKey(said.useOtherKey))];
     case "signing_in":
-      return [words("Asking the venue whose key this is.")];
+      return [words(said.asking)];
     case "unable":
-      return [words(h("b", {}, "This browser cannot sign offers. "), signer.why, useKey("Use another key"))];
+      return [words(h("b", {}, said.unableName), signer.why, useKey(said.useOtherKey))];
     case "failed":
-      return [words(h("b", {}, "The account did not load. "), signer.why, h("button", { type: "button", onclick: again }, "Try again"))];
+      return [words(h("b", {}, said.failedName), signer.why, h("button", { type: "button", onclick: again }, said.again))];
     case "no_account_key":
-      return [words(h("b", {}, "The account has no transaction key yet. "), `Ask the operator to give account ${signer.accountId} this one (POST /v1/admin/account-keys), then try again:`,
-        h("code.key", {}, signer.publicKey), h("button", { type: "button", onclick: again }, "Try again"))];
+      return [words(h("b", {}, said.noAccountKeyName), said.noAccountKey(String(signer.accountId)),
+        h("code.key", {}, signer.publicKey), h("button", { type: "button", onclick: again }, said.again))];
     case "other_account_key":
-      return [words(h("b", {}, "The account signs with another key. "), "This one is good for looking and for orders. To offer, use the key that the account was made with.", useKey("Use another key"))];
+      return [words(h("b", {}, said.otherKeyName), said.otherKey, useKey(said.useOtherKey))];
     case "ready":
       return [];
   }

@@ -3,35 +3,37 @@
 import type { OfferFill } from "../../api/batch-types.ts";
 import { changePpm, quotient, trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
-import { group, showChange, showTime } from "../../base/format.ts";
+import { group, showChange, showTime, typed } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { BatchMarket } from "../../state/batch-market.ts";
 import { describeError } from "../../state/outcome.ts";
 import { type OwnOffer, fillKey } from "../../state/own-offers.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { Rows, keepFocus, setCells, table } from "../rows.ts";
 
+const said = t.offers;
 const FILLS_SHOWN = 100;
 
 export function offersView(venue: Venue): void {
   const { desk } = venue;
-  const { element, body } = table("Your offers", [
-    { name: "Sells" }, { name: "For at least", numeric: true }, { name: "Away", numeric: true }, { name: "Stands" }, { name: "Actions", silent: true },
+  const { element, body } = table(said.caption, [
+    { name: said.sells }, { name: said.least, numeric: true }, { name: said.away, numeric: true }, { name: said.stands }, { name: said.actions, silent: true },
   ]);
   element.id = "offers-table";
-  const empty = h("p.empty", {}, "None. What does not trade in the next block stands here, in every block that follows, until it does or you cancel it.");
-  const cancelAll = h("button", { type: "button", id: "cancel-offers", onclick: () => void cancelOffers(venue) }, "Cancel all");
+  const empty = h("p.empty", {}, said.none);
+  const cancelAll = h("button", { type: "button", id: "cancel-offers", onclick: () => void cancelOffers(venue) }, said.cancelAll);
   byId("offers-tools").append(cancelAll);
   byId("offers-body").append(element, empty);
-  const rows = new Rows<OwnOffer>(body, (offer) => h("tr", { title: `Transaction ${offer.sequence}` },
+  const rows = new Rows<OwnOffer>(body, (offer) => h("tr", { title: said.rowTitle(offer.sequence) },
     h("td.sell"), h("td.num"), h("td.num"), h("td"), h("td.act", {}, h("button", {
-      type: "button", "aria-label": `Cancel: sell ${offer.amount} ${offer.sell} for ${offer.buy}`,
+      type: "button", "aria-label": said.cancelLabel(typed(offer.amount), offer.sell, offer.buy),
       onclick: () => void cancel(venue, offer.key),
-    }, "Cancel"))), (row, offer) => {
+    }, said.cancel))), (row, offer) => {
     const market = desk.market.value;
     setCells(row, [
       `▼ ${group(trimZeros(offer.amount))} ${offer.sell}`,
-      /[1-9]/.test(offer.stated_price) ? `${group(trimZeros(offer.stated_price))} ${offer.buy}` : `any ${offer.buy}`,
+      /[1-9]/.test(offer.stated_price) ? `${group(trimZeros(offer.stated_price))} ${offer.buy}` : said.any(offer.buy),
       market ? away(market, offer) : "", stateWords(offer),
     ]);
     const button = row.querySelector("button");
@@ -46,7 +48,7 @@ export function offersView(venue: Venue): void {
     element.hidden = offers.length === 0;
     empty.hidden = offers.length > 0;
     cancelAll.disabled = !offers.some(({ state }) => state === "standing");
-    setText(byId("offers-title"), offers.length === 0 ? "Your offers" : `Your offers (${offers.length})`);
+    setText(byId("offers-title"), said.title(offers.length));
   });
   desk.offers.changed.watch(draw);
   desk.market.watch((market) => {
@@ -56,15 +58,15 @@ export function offersView(venue: Venue): void {
 }
 
 export function offerFillsView(venue: Venue): void {
-  const { element, body } = table("Your trades in batches, newest first; times in UTC", [
-    { name: "Block" }, { name: "Sold", numeric: true }, { name: "Bought", numeric: true }, { name: "Rate", numeric: true },
+  const { element, body } = table(said.fillsCaption, [
+    { name: said.block }, { name: said.sold, numeric: true }, { name: said.bought, numeric: true }, { name: said.rate, numeric: true },
   ]);
   element.id = "offer-fills-table";
-  const empty = h("p.empty", {}, "None yet. All who trade a pair in one block trade at one rate.");
+  const empty = h("p.empty", {}, said.fillsNone);
   byId("offer-fills-body").append(element, empty);
   let fresh = false;
   const rows = new Rows<OfferFill>(body, (fill) => {
-    const row = h("tr", { class: fresh ? "new" : null, title: `${showTime(fill.time_ns, true)} UTC, your transaction ${fill.sequence}` }, h("td"), h("td.num.sell"), h("td.num.buy"), h("td.num"));
+    const row = h("tr", { class: fresh ? "new" : null, title: said.fillTitle(showTime(fill.time_ns, true), fill.sequence) }, h("td"), h("td.num.sell"), h("td.num.buy"), h("td.num"));
     setCells(row, [group(fill.block), `▼ ${group(trimZeros(fill.sold))} ${fill.sell}`, `▲ ${group(trimZeros(fill.bought))} ${fill.buy}`, rateOf(fill)]);
     return row;
   }, () => {});
@@ -101,8 +103,7 @@ async function cancel(venue: Venue, key: string): Promise<void> {
 }
 
 function stateWords(offer: OwnOffer): string {
-  const block = group(offer.block);
-  return { collected: `in block ${block}`, standing: `since ${block}`, cancelling: `cancel in ${block}` }[offer.state];
+  return said.states[offer.state](group(offer.block));
 }
 
 /** How much the rate must rise until the offer trades. */

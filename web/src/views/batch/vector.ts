@@ -1,11 +1,14 @@
 // The price vector: one component for each asset, all in units of the numeraire. From it comes the rate of every pair, so no two disagree.
 
 import { byId, h, setText, svg } from "../../base/dom.ts";
-import { significant, trimZeros } from "../../base/decimal.ts";
-import { group, showShort, showSmallChange } from "../../base/format.ts";
+import { significant } from "../../base/decimal.ts";
+import { group, showShort, showSmallChange, typed } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
 import type { BatchMarket } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
+
+const said = t.vector;
 
 /** As many as fit; all of them are in the tooltip. */
 const PRICE_DIGITS = 6;
@@ -31,7 +34,7 @@ export function vectorView(venue: Venue): void {
   const { desk } = venue;
   const host = byId("components");
   host.setAttribute("role", "radiogroup");
-  host.setAttribute("aria-label", "Prices; choose the asset to sell");
+  host.setAttribute("aria-label", said.label);
   const note = h("span.muted", { id: "vector-note" });
   byId("vector-tools").append(note);
   let components = new Map<string, Component>();
@@ -47,29 +50,29 @@ export function vectorView(venue: Venue): void {
     if (!market) return;
     const { numeraire } = market.info.value;
     const { sell, buy } = market.pair.value;
-    setText(note, `in ${numeraire}; a pair trades at the ratio of two of them`);
+    setText(note, said.note(numeraire));
     for (const [asset, parts] of components) {
       const role = asset === sell ? "sell" : asset === buy ? "buy" : "";
       parts.element.dataset["role"] = role;
       parts.input.checked = asset === sell;
-      setText(parts.role, role === "" ? "" : role === "sell" ? "you sell" : "you buy");
+      setText(parts.role, role === "" ? "" : role === "sell" ? said.youSell : said.youBuy);
       const price = market.price(asset);
-      const shown = price === null ? "no price" : group(significant(price, PRICE_DIGITS));
+      const shown = price === null ? said.noPrice : group(significant(price, PRICE_DIGITS));
       setText(parts.price, shown);
       parts.price.style.setProperty("--digits", String(shown.length));
-      parts.price.title = price ?? "No cycle of offers reaches this asset yet";
+      parts.price.title = price === null ? said.noPriceTitle : typed(price);
       const exact = market.movePpm(asset);
       const ppm = exact !== null && Math.abs(exact) < SHOWN_PPM_LEAST ? 0 : exact;
       const isUnit = asset === numeraire;
-      setText(parts.move, isUnit ? "the unit" : ppm === null ? "–" : `${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showSmallChange(ppm)}`);
+      setText(parts.move, isUnit ? said.unit : ppm === null ? "–" : `${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showSmallChange(ppm)}`);
       parts.move.className = `move ${isUnit || ppm === null || ppm === 0 ? "muted" : ppm > 0 ? "buy" : "sell"}`;
       parts.line.setAttribute("points", points(market.history(asset, SPARK_BLOCKS)));
       const volume = market.last?.volumes[asset];
-      setText(parts.volume, volume === undefined ? "" : `${showShort(volume, 2).replace("≈", "")} sold`);
+      setText(parts.volume, volume === undefined ? "" : said.sold(showShort(volume, 2).replace("≈", "")));
       const balance = venue.account.balances.value.get(asset);
       const holds = balance !== undefined && /[1-9]/.test(balance.available + balance.reserved);
       parts.held.hidden = !holds;
-      if (balance && holds) setText(parts.held, `${group(trimZeros(showShort(balance.available, 2).replace(/[≈\s]/g, "")))} yours`);
+      if (balance && holds) setText(parts.held, said.yours(showShort(balance.available, 2).replace("≈", "")));
     }
   });
 
@@ -93,7 +96,7 @@ export function vectorView(venue: Venue): void {
 }
 
 function component(asset: string, choose: () => void): Component {
-  const input = h("input", { type: "radio", name: "vector", value: asset, "aria-label": `Sell ${asset}`, onchange: choose });
+  const input = h("input", { type: "radio", name: "vector", value: asset, "aria-label": said.sell(asset), onchange: choose });
   const role = h("span.role");
   const price = h("span.worth");
   const move = h("span.move");

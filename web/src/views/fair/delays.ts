@@ -2,9 +2,10 @@
 
 import type uPlot from "uplot";
 import { byId, h } from "../../base/dom.ts";
-import { showShare, showSpan, showTime } from "../../base/format.ts";
+import { showShare, showSpan, showTime, signed } from "../../base/format.ts";
 import type { FairLook, Measure } from "../../state/fair-access.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { HostedPlot, lineOptions } from "../plot.ts";
 import type { Palette } from "../theme.ts";
 import { shownView } from "../view-tabs.ts";
@@ -23,12 +24,12 @@ interface Line {
 }
 
 const none = (): null => null;
-const tickShare = (ppm: number): string => `${Number((ppm / 10_000).toPrecision(3))}\u00a0%`;
+const tickShare = (ppm: number): string => `${signed(String(Number((ppm / 10_000).toPrecision(3))))}\u00a0%`;
 const LINES: Line[] = [
-  { host: "orders-delay", measure: "delayNs", words: "How long orders wait after their stamps, d_s", reachLeast: 20_000, show: showSpan, tick: showSpan, target: none },
-  { host: "orders-unfair", measure: "unfairPpm", words: "Share of orders that left after one with a later stamp", reachLeast: 1_000, show: showShare, tick: tickShare, target: ({ fair }) => fair.sequencer?.target_ppm ?? null },
-  { host: "data-delay", measure: "releaseNs", words: "How long market data waits, d_h", reachLeast: 20_000, show: showSpan, tick: showSpan, target: none },
-  { host: "data-late", measure: "latePpm", words: "Share of publications that came after their release time", reachLeast: 1_000, show: showShare, tick: tickShare, target: ({ fair }) => fair.release?.target_ppm ?? null },
+  { host: "orders-delay", measure: "delayNs", words: t.fair.lines.delayNs, reachLeast: 20_000, show: showSpan, tick: showSpan, target: none },
+  { host: "orders-unfair", measure: "unfairPpm", words: t.fair.lines.unfairPpm, reachLeast: 1_000, show: showShare, tick: tickShare, target: ({ fair }) => fair.sequencer?.target_ppm ?? null },
+  { host: "data-delay", measure: "releaseNs", words: t.fair.lines.releaseNs, reachLeast: 20_000, show: showSpan, tick: showSpan, target: none },
+  { host: "data-late", measure: "latePpm", words: t.fair.lines.latePpm, reachLeast: 1_000, show: showShare, tick: tickShare, target: ({ fair }) => fair.release?.target_ppm ?? null },
 ];
 
 export function delaysView(venue: Venue): void {
@@ -48,9 +49,9 @@ export function delaysView(venue: Venue): void {
       plot.show(data());
       const now = desk.history.series(line.measure)[1].at(-1) ?? null;
       const level = target();
-      const words = [now === null ? "nothing now" : `${line.show(now)} now`, ...(level === null ? [] : [`dashed: the target, ${line.show(level)}`])].join("; ");
+      const words = [now === null ? t.fair.nothingNow : t.fair.valueNow(line.show(now)), ...(level === null ? [] : [t.fair.target(line.show(level))])].join("; ");
       name.replaceChildren(h("b", {}, line.words), ` ${words}`);
-      host.setAttribute("aria-label", `${line.words}, over the last minutes: ${words}.`);
+      host.setAttribute("aria-label", t.fair.plot(line.words, words));
     };
   });
   const draw = (): void => {

@@ -4,16 +4,17 @@ import { byId, h, setText } from "../../base/dom.ts";
 import { group, showShare, showSpan } from "../../base/format.ts";
 import { type GatewayRow, gatewayRows, sharePpm } from "../../state/fair-access.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { Rows, table } from "../rows.ts";
 import { CLOCK_WORDS } from "./head.ts";
 
-const STAMPS = { count: "Count", outlier: "Outlier: do not count", none: "None yet" };
+const words = t.fair;
 
 export function gatewaysView(venue: Venue): void {
   const { fair: desk } = venue;
-  const { element, body } = table("Gateways, and what came by each", [
-    { name: "Gateway" }, { name: "Link" }, { name: "Clock" }, { name: "Stamps" }, { name: "Orders", numeric: true }, { name: "Late", numeric: true }, { name: "Unfair", numeric: true },
-    { name: "Copies dropped", numeric: true },
+  const { element, body } = table(words.gateways, [
+    { name: words.gateway }, { name: words.link }, { name: words.clockHead }, { name: words.stamps }, { name: words.orders, numeric: true }, { name: words.lateHead, numeric: true }, { name: words.unfairHead, numeric: true },
+    { name: words.copies, numeric: true },
   ]);
   element.id = "gateways-table";
   byId("gateways-body").append(element);
@@ -24,14 +25,14 @@ export function gatewaysView(venue: Venue): void {
     // A row is replaced when its page becomes known.
     if (look) rows.show(gatewayRows(look), ({ id, page }) => `${id} ${page ?? ""}`);
     const led = look?.fair.sequencer?.gateways.length;
-    setText(byId("gateways-words"), led ? "" : "Orders are counted where they are sequenced.");
+    setText(byId("gateways-words"), led ? "" : words.counted);
   });
 }
 
 function update(tr: HTMLTableRowElement, row: GatewayRow): void {
   const { id, isHere, leads, figures, isLinked, trouble } = row;
   const [name, role] = tr.cells[0]?.children ?? [];
-  const place = [...(isHere ? ["here"] : []), ...(leads ? ["leads"] : [])].join(", ");
+  const place = [...(isHere ? [words.here] : []), ...(leads ? [words.leadsPlace] : [])].join(", ");
   if (name) setText(name, String(id));
   if (role) setText(role, place === "" ? "" : ` ${place}`);
   const share = (part: number): string => {
@@ -39,7 +40,7 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
     return ppm === null ? "–" : showShare(ppm);
   };
   const cells = [
-    isLinked ? "Linked" : "Not linked", clockWords(row), STAMPS[row.stamps],
+    isLinked ? words.linked : words.notLinked, clockWords(row), words.stampsOf[row.stamps],
     ...(figures ? [group(String(figures.held)), share(figures.late), share(figures.overtaken), copies(figures.duplicates, figures.differing)] : ["–", "–", "–", "–"]),
   ];
   cells.forEach((text, index) => {
@@ -50,19 +51,19 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
   tr.cells[3]?.classList.toggle("sell", row.stamps === "outlier");
   tr.title = [
     ...(trouble === null ? [] : [trouble]),
-    ...(figures ? [`${group(String(figures.late))} of its orders came when their delay was over, the latest by ${showSpan(figures.late_ns_max)}; ${group(String(figures.overtaken))} left after one with a later stamp, ${showShare(figures.overtaken_recent_ppm)} of the last ones`,
-      ...(figures.unstamped > 0 ? [`${group(String(figures.unstamped))} had no stamp that counts`] : [])] : []),
+    ...(figures ? [words.ofItsOrders(figures.late, showSpan(figures.late_ns_max), figures.overtaken, showShare(figures.overtaken_recent_ppm)),
+      ...(figures.unstamped > 0 ? [words.unstamped(figures.unstamped)] : [])] : []),
   ].join("; ");
 }
 
 function clockWords({ clock, isHere }: GatewayRow): string {
-  if (clock === null) return isHere ? "–" : "Its own page tells";
-  if ("excluded" in clock) return `Excluded: ${clock.excluded}`;
-  if ("offNs" in clock) return `Recently off by ${showSpan(clock.offNs)}`;
+  if (clock === null) return isHere ? "–" : words.ownPage;
+  if ("excluded" in clock) return words.excluded(clock.excluded);
+  if ("offNs" in clock) return words.offBy(showSpan(clock.offNs));
   return `${CLOCK_WORDS[clock.status]}${clock.boundNs === null ? "" : `, ± ${showSpan(clock.boundNs)}`}`;
 }
 
 /** Copies of the same are as meant; something else under its number is a breach. */
 function copies(duplicates: number, differing: number): string {
-  return differing === 0 ? group(String(duplicates)) : `${group(String(duplicates))}, ${group(String(differing))} differed`;
+  return differing === 0 ? group(String(duplicates)) : words.differed(group(String(duplicates)), group(String(differing)));
 }

@@ -2,12 +2,14 @@
 
 import type { ClockStatus } from "../../api/fair-types.ts";
 import { byId, h, setText } from "../../base/dom.ts";
-import { capital, group, showSpan } from "../../base/format.ts";
+import { group, showSpan } from "../../base/format.ts";
 import { type FairLook, lateWords, withTarget } from "../../state/fair-access.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { shownView } from "../view-tabs.ts";
 
-export const CLOCK_WORDS: Record<ClockStatus, string> = { good: "Good", wide: "Too wide to stamp", unknown: "Unknown: stamps nothing" };
+export const CLOCK_WORDS: Record<ClockStatus, string> = t.fair.clocks;
+const said = t.fair;
 
 export function fairHeadView(venue: Venue): void {
   const { fair: desk } = venue;
@@ -23,36 +25,36 @@ export function fairHeadView(venue: Venue): void {
   const trouble = h("p.sell", { id: "fair-trouble", role: "status", hidden: true });
   byId("fair-head").append(
     h("div.picker", {}, who, h("span.sub", {}, does)),
-    h("div.price", {}, h("span", {}, h("span.sr", {}, "Orders wait "), delay), under),
+    h("div.price", {}, h("span", {}, h("span.sr", {}, said.ordersWait), delay), under),
     h("dl.facts", {},
-      fact("Unfair orders", facts.unfair, "Share of recent orders that left the hold after one with a later stamp"),
-      fact("Held now", facts.held, "Orders in the hold"),
-      fact("Market data waits", facts.release, "From the making of an entry until every replica shows what it changed, d_h"),
-      fact("Late data", facts.late, "Share of the last publications that came after their release time: to any replica, where this one leads; else here"),
-      fact("Clock here", facts.clock, "How far this replica's clock is off at most, and whether it may stamp")),
+      fact(said.unfair, facts.unfair, said.unfairTitle),
+      fact(said.held, facts.held, said.heldTitle),
+      fact(said.release, facts.release, said.releaseTitle),
+      fact(said.late, facts.late, said.lateTitle),
+      fact(said.clock, facts.clock, said.clockTitle)),
     words, trouble,
   );
 
   const draw = (): void => {
     trouble.hidden = desk.trouble.value === null;
-    setText(trouble, desk.trouble.value === null ? "" : `No recent answer, so these figures stand still: ${desk.trouble.value}`);
+    setText(trouble, desk.trouble.value === null ? "" : said.trouble(desk.trouble.value));
     const look = desk.look.value;
     if (!look) return;
     const { fair: { clock, sequencer, release, is_sequencing }, cluster } = look;
-    setText(who, `Replica ${cluster.replica}`);
+    setText(who, said.replica(String(cluster.replica)));
     does.dataset["phase"] = is_sequencing ? "open" : "passes";
     setText(does, doesWords(look));
-    setText(delay, sequencer ? showSpan(sequencer.delay_ns) : "Off");
+    setText(delay, sequencer ? showSpan(sequencer.delay_ns) : said.off);
     setText(under, sequencer
-      ? is_sequencing ? "hold of orders after their stamps (d_s): the first at any gateway goes first" : "was d_s when this replica led last"
-      : "orders are taken as they come");
+      ? is_sequencing ? said.hold : said.wasHold
+      : said.asTheyCome);
     setText(facts.unfair, sequencer ? withTarget(sequencer.unfair_recent_ppm, sequencer.target_ppm) : "–");
     setText(facts.held, sequencer ? group(String(sequencer.held)) : "–");
-    setText(facts.release, release ? showSpan(release.delay_ns) : "Not at all");
+    setText(facts.release, release ? showSpan(release.delay_ns) : said.notAtAll);
     setText(facts.late, release ? lateWords(release, desk.history.latePpm).share : "–");
     setText(facts.clock, clock ? `${CLOCK_WORDS[clock.status]}${clock.bound_ns === null ? "" : `, ± ${showSpan(clock.bound_ns)}`}` : "–");
     words.replaceChildren(...explain(look));
-    if (shownView.value === "fair") document.title = sequencer ? `d_s ${showSpan(sequencer.delay_ns)} · Walras` : "Fair access · Walras";
+    if (shownView.value === "fair") document.title = sequencer ? `d_s ${showSpan(sequencer.delay_ns)} · Walras` : `${said.title} · Walras`;
   };
   desk.look.watch(draw);
   desk.trouble.watch(draw);
@@ -60,27 +62,27 @@ export function fairHeadView(venue: Venue): void {
 }
 
 function doesWords({ fair: { is_sequencing, gateway }, cluster: { leader, replica } }: FairLook): string {
-  if (is_sequencing) return "Leads: orders are sequenced here";
+  if (is_sequencing) return said.leadsHere;
   const to = gateway?.leader ?? leader;
-  if (to === null) return "Nobody is known to lead";
-  return to === replica ? "Leads" : `Gateway: passes orders on to replica ${to}`;
+  if (to === null) return said.nobody;
+  return to === replica ? said.leads : said.passes(String(to));
 }
 
 function explain({ fair: { sequencer, release, is_sequencing }, cluster: { leader, replicas } }: FairLook): Node[] {
-  const said: Node[] = [];
-  const say = (...parts: (string | Node)[]): void => void said.push(...parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part)));
+  const nodes: Node[] = [];
+  const say = (...parts: (string | Node)[]): void => void nodes.push(...parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part)));
   if (sequencer && !is_sequencing) {
     const page = replicas.find(({ replica }) => replica === leader)?.http;
-    say("Figures of orders are from when this replica led last. ");
-    if (leader !== null) say("Now ", page ? h("a", { href: `http://${page}/#fair` }, `replica ${leader}`) : `replica ${leader}`, " sequences them. ");
+    say(said.old);
+    if (leader !== null) say(said.now, page ? h("a", { href: `http://${page}/#fair` }, said.nowReplica(String(leader))) : said.nowReplica(String(leader)), said.nowSequences);
   }
-  if (sequencer?.target_ppm === null) say("d_s is fixed. ");
-  if (!sequencer) say("Orders are not held: fair_access.sequencing switches that on. ");
-  if (!release) say("Market data is given out as it comes: fair_access.release holds it, so that everybody sees it at the same instant.");
-  else if (release.late > 0) say(`Of ${group(String(release.publications))} publications ${group(String(release.late))} came after their time, the latest by ${showSpan(release.late_ns_max)}.`);
-  else say(`All ${group(String(release.publications))} publications came before their time.`);
-  const silent = release ? lateWords(release, null).silent : "";
-  if (silent !== "") say(` ${capital(silent)}: its link is lost, or it tells nothing. Market data is judged by what the others tell.`);
-  for (const replica of release?.judged?.outliers ?? []) say(` Reports of replica ${replica} do not count: its clock or its link is too far from the others'.`);
-  return said;
+  if (sequencer?.target_ppm === null) say(said.fixed);
+  if (!sequencer) say(said.notHeld);
+  if (!release) say(said.notReleased);
+  else if (release.late > 0) say(said.wereLate(release.publications, release.late, showSpan(release.late_ns_max)));
+  else say(said.inTime(release.publications));
+  const silent = release?.judged?.silent ?? [];
+  if (silent.length > 0) say(said.silentText(said.silentStart(silent.length, silent.join(", "))));
+  for (const replica of release?.judged?.outliers ?? []) say(said.outlierText(String(replica)));
+  return nodes;
 }

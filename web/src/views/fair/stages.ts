@@ -2,37 +2,26 @@
 
 import type { StageName, StageTimes } from "../../api/fair-types.ts";
 import { byId, h, setText, svg } from "../../base/dom.ts";
-import { group, showSpan } from "../../base/format.ts";
+import { group, showSpan, signed } from "../../base/format.ts";
 import type { Venue } from "../../state/venue.ts";
+import { t } from "../../texts/index.ts";
 import { Rows, table } from "../rows.ts";
 
-const STAGES: Record<StageName, [name: string, words: string]> = {
-  receive: ["Receive", "read, checked, stamped here"],
-  transit: ["Transit", "from the stamp to the leader"],
-  hold: ["Hold", "for orders stamped earlier"],
-  log: ["Log", "until a majority holds it"],
-  apply: ["Apply", "behind those before it"],
-  answer: ["Answer", "until it is on its way back"],
-  order: ["Whole order", "where it came in"],
-  request: ["Whole request", "over HTTP or WebSocket"],
-  publish: ["Publish", "market data, to this replica"],
-  release: ["Release", "held until its time"],
-};
+const STAGES: Record<StageName, { name: string; words: string }> = t.fair.stages;
 
 /** The scale, in powers of ten of a nanosecond: what is shorter or longer stands at its end. */
 const [LEAST, MOST] = [3, 8];
-const SCALE_WORDS = "1 µs to 100 ms";
 const [WIDTH, HEIGHT] = [112, 16];
 
 export function stagesView(venue: Venue): void {
   const { fair: desk } = venue;
-  const { element, body } = table("How long each stage takes", [
-    { name: "Stage" }, { name: SCALE_WORDS }, { name: "Median", numeric: true }, { name: "99 %", numeric: true }, { name: "99.9 %", numeric: true },
+  const { element, body } = table(t.fair.stagesCaption, [
+    { name: t.fair.stage }, { name: t.fair.scale }, { name: t.fair.median, numeric: true }, { name: "99 %", numeric: true }, { name: signed("99.9 %"), numeric: true },
   ]);
   element.id = "stages-table";
   byId("stages-body").append(element);
   const rows = new Rows<StageTimes>(body, ({ stage }) => {
-    const [name, words] = STAGES[stage] ?? [stage, ""];
+    const { name, words } = STAGES[stage] ?? { name: stage, words: "" };
     return h("tr", { "data-stage": stage }, h("td.stage", {}, h("b", {}, name), h("span.muted", {}, words)), h("td.span-cell", {}, picture()), h("td.num"), h("td.num"), h("td.num"));
   }, update);
   desk.look.watch((look) => {
@@ -40,8 +29,8 @@ export function stagesView(venue: Venue): void {
     const { stages, timed_one_of, recent_s } = look.latency;
     rows.show(stages, ({ stage }) => stage);
     setText(byId("stages-words"), stages.length === 0
-      ? "Nothing has come here yet."
-      : `Times of the last ${recent_s} s at most. Of a session's orders one in ${timed_one_of} is timed. The bar goes from the median to 99 of 100, the line on to 999 of 1,000.`);
+      ? t.fair.stagesNone
+      : t.fair.stagesWords(String(recent_s), String(timed_one_of)));
   });
 }
 
@@ -51,7 +40,7 @@ function update(tr: HTMLTableRowElement, { p50_ns, p90_ns, p99_ns, p999_ns, ns_m
     const cell = tr.cells[index + 2];
     if (cell) setText(cell, show(ns));
   });
-  tr.title = `${group(String(recent))} recently, ${group(String(count))} in all; 90 of 100 within ${show(p90_ns)}, the longest ${show(ns_max)}`;
+  tr.title = t.fair.stageTitle(group(String(recent)), group(String(count)), show(p90_ns), show(ns_max));
   const image = tr.querySelector("svg");
   if (!image) return;
   image.toggleAttribute("hidden", p50_ns === null);

@@ -35,7 +35,7 @@ interface Passer {
 
 export function leavesView(venue: Venue): void {
   const numeric = true;
-  const waits = table(words.stage, [{ name: words.stage }, { name: t.account.share, silent: true }, { name: words.median, numeric }, { name: words.slow, numeric }]);
+  const waits = table(words.stage, [{ name: words.stage }, { name: words.share, silent: true }, { name: words.median, numeric }, { name: "99 %", numeric }]);
   waits.element.id = "waits-table";
   const none = h("p.empty", {}, words.waitsNone);
   byId("waits-body").append(waits.element, none);
@@ -86,12 +86,12 @@ function passersOf({ cluster, fair }: NetworkLook): Passer[] {
     const judged = figures.get(replica);
     const share = judged && sharePpm(judged.overtaken, judged.held);
     return {
-      key: `replica ${replica}`, name: `${replica}, ${words.isReplica}`, isLinked: is_linked, below: "–", sessions: "–", trouble,
+      key: `replica ${replica}`, name: words.isReplica(String(replica)), isLinked: is_linked, below: "–", sessions: "–", trouble,
       orders: judged ? group(String(judged.held)) : "–", overtaken: share == null ? "–" : showShare(share),
     };
   });
   const leaves = (cluster.gateways ?? []).map(({ gateway, is_linked, stands_below, sessions, trouble }) => ({
-    key: `gateway ${gateway}`, name: String(gateway), isLinked: is_linked, below: stands_below ? words.belowHere : is_linked ? words.belowOther : words.belowNone,
+    key: `gateway ${gateway}`, name: String(gateway), isLinked: is_linked, below: stands_below ? words.belowHere : is_linked ? words.belowOther : "–",
     sessions: stands_below ? group(String(sessions)) : "–", orders: "–", overtaken: "–", trouble,
   }));
   return [...replicas, ...leaves];

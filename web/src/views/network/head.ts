@@ -50,7 +50,7 @@ export function networkHeadView(venue: Venue): void {
     const matching = fair?.sequencer?.unfairly_matched_recent_ppm;
     setText(facts.matching, matching === undefined ? "–" : withTarget(matching, null));
     setText(facts.late, fair?.release ? lateWords(fair.release, null).share : "–");
-    document.title = `${words.tab} · Walras`;
+    document.title = `${words.title} · Walras`;
   };
   desk.look.watch(draw);
   desk.trouble.watch(draw);

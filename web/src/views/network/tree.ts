@@ -31,7 +31,7 @@ export function treeView(venue: Venue): void {
     if (shownView.value !== "network" || !look || width === 0) return;
     const { tree = null, gateways = [] } = look.cluster;
     const copies = tree === null ? 0 : tree.hedge + 1;
-    setText(note, tree === null ? words.noTree : words.sprayed(copies === 1 ? words.onePath : words.paths(String(copies))));
+    setText(note, tree === null ? words.noTree : copies === 1 ? words.onePath : words.paths(String(copies)));
     const picture = pictureOf(look.cluster);
     const state = JSON.stringify([picture, width, height]);
     if (state === drawn) return;

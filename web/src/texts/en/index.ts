@@ -1,0 +1,10 @@
+// English: the catalogue that the others are held against.
+
+import { batch } from "./batch.ts";
+import { drops, errors, reasons } from "./errors.ts";
+import { machines } from "./machines.ts";
+import { market } from "./market.ts";
+import { orders } from "./orders.ts";
+import { page } from "./page.ts";
+
+export const en = { ...page, ...market, ...orders, ...batch, ...machines, errors, reasons, drops };
