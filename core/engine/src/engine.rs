@@ -11,8 +11,8 @@ use walras_types::{
     TransferId,
 };
 use walras_wire::{
-    AccessDelays, AccountStatus, AssetSpec, CancelAfter, Command, Event, InstrumentCommand, NamedOrder, OrderCommand, Rejected,
-    SessionCommand, VenueCommand,
+    AccessDelays, AccountStatus, AssetSpec, Command, Event, InstrumentCommand, NamedOrder, OrderCommand, Rejected, SessionCommand,
+    VenueCommand,
 };
 
 use crate::batches::Batches;
@@ -21,6 +21,7 @@ use crate::market::{Market, MarketState};
 use crate::nonces::Nonces;
 use crate::sessions::Sessions;
 use crate::shards::Shards;
+use crate::switches::Switches;
 use crate::versions::{OLDEST, Rules};
 
 /// The venue's state. `I` is how its books find price levels; nothing it emits depends on it.
@@ -38,7 +39,9 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) markets: Vec<Market<I>>,
     pub(crate) sessions: Sessions,
     pub(crate) nonces: Nonces,
-    /// No order of any book expires before this, and nothing goes on: zero while a book is busy.
+    /// The dead man's switches that are set.
+    pub(crate) switches: Switches,
+    /// No order of any book expires before this, no switch fires, and nothing goes on: zero while a book is busy.
     pub(crate) next_work: TimeNs,
     /// Of the orders that one entry lets an incoming order meet: the same on all replicas, and no part of the state.
     pub(crate) meetings_max: u32,
@@ -94,6 +97,7 @@ impl<I: PriceIndex> Engine<I> {
             markets: Vec::new(),
             sessions: Sessions::new(),
             nonces: Nonces::new(),
+            switches: Switches::default(),
             next_work: NEVER,
             cancelling: VecDeque::new(),
             meetings_max: MEETINGS_PER_ENTRY_MAX,
@@ -116,8 +120,8 @@ impl<I: PriceIndex> Engine<I> {
 
     /// Applies one log entry, and appends what happened to `events`.
     ///
-    /// What an earlier entry left goes on first, and orders whose good-till time has come expire: `steps.rs`. Then the command takes
-    /// effect, or is rejected.
+    /// What an earlier entry left goes on first, orders whose good-till time has come expire, and dead man's switches whose time has
+    /// come fire: `steps.rs`. Then the command takes effect, or is rejected.
     ///
     /// # Panics
     /// When `log_index` is not the one after [`Self::last_applied`] or `time` is before [`Self::time`]: the log is broken.
@@ -210,15 +214,6 @@ impl<I: PriceIndex> Engine<I> {
             Command::Venue(VenueCommand::SetEngineVersion(c)) => self.set_version(*c, events),
             Command::Invalid(c) => Err(c.reason),
         }
-    }
-
-    /// The engine keeps nothing of it: replicas follow it, and whoever leads enters the cancel (`protocol/replica`).
-    #[inline(never)]
-    fn cancel_after(&self, asked: &CancelAfter) -> Result<(), RejectReason> {
-        if !self.version.has_names() {
-            return Err(RejectReason::NeedsLaterVersion);
-        }
-        self.account_status(asked.account).map(drop).ok_or(RejectReason::UnknownAccount)
     }
 
     #[inline(never)]

@@ -72,6 +72,7 @@ mod shard_link;
 mod shards;
 mod snapshot;
 mod steps;
+mod switches;
 mod terms;
 mod transfer_numbers;
 pub mod versions;

@@ -247,6 +247,8 @@ impl<I: PriceIndex> Engine<I> {
         assert_eq!(self.assets.len(), self.ledger.asset_count() as usize, "definitions and assets differ");
         self.sessions.check_invariants(self.last_applied, self.statuses.len());
         self.nonces.check_invariants();
+        self.switches.check_invariants(self.statuses.len());
+        assert!(self.next_switch().unwrap_or(NEVER) >= self.next_work, "a switch is due before it is looked for");
         let mut reserved: BTreeMap<(AccountId, AssetId), u64> = BTreeMap::new();
         for market in &self.markets {
             market.check_invariants(&mut reserved);

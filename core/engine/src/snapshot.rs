@@ -5,8 +5,8 @@
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
 //! count, from version 13 on what is left of a change of phase and the linked orders, the accounts that have a position or limits of their own, and the
 //! open orders in the book's order; what is left of mass cancels; shards (`shards.rs`); the open sessions by id, each with account,
-//! token, last use, next place and the answers it remembers, oldest first; the nonces of signed commands by their last moments;
-//! batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
+//! token, last use, next place and the answers it remembers, oldest first; the nonces of signed commands by their last moments; from version 13 on
+//! the dead man's switches; batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash of all of that.
 
 use std::collections::BTreeMap;
 
@@ -217,6 +217,9 @@ impl<I: PriceIndex> Engine<I> {
         engine.shards = Shards::decode(r)?;
         engine.sessions = Sessions::decode(r, engine.last_applied, engine.statuses.len())?;
         engine.nonces = Nonces::decode(r)?.map_err(RestoreError::Contradiction)?;
+        if version.has_names() {
+            engine.decode_switches(r)?;
+        }
         let has_pools = version.has_pools();
         engine.batches = Batches::decode(r, version.market_form(), version.batch_edition())?;
         let restore = if has_pools { Ledger::restore } else { Ledger::restore_without_pools };
@@ -285,6 +288,9 @@ impl<I: PriceIndex> Engine<I> {
         self.shards.encode(buffer, flush);
         self.sessions.encode(buffer, flush);
         self.nonces.encode(buffer, flush);
+        if self.version.has_names() {
+            self.encode_switches(buffer, flush);
+        }
     }
 
     fn decode_market(&mut self, r: &mut Reader<'_>) -> Result<(), RestoreError> {

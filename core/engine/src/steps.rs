@@ -8,6 +8,7 @@
 //! is busy, the leader logs ticks ([`Engine::has_work`]). ADR 14 says why it is so.
 //!
 //! A mass cancel is a place in an account's open orders, from which later entries go on (`cancel_steps.rs`). It makes no book busy.
+//! A dead man's switch that is due begins one (`switches.rs`).
 //!
 //! [`MEETINGS_PER_ENTRY_MAX`]: walras_types::limits::MEETINGS_PER_ENTRY_MAX
 
@@ -38,7 +39,8 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// Goes on with what earlier entries left, then cancels the good-till-time orders whose time has come, by instrument. As long
-    /// as a book is busy, each entry begins with another instrument, so that none keeps the others waiting.
+    /// as a book is busy, each entry begins with another instrument, so that none keeps the others waiting. Mass cancels go on after
+    /// that, with those of the dead man's switches that are due.
     #[cold]
     #[inline(never)]
     pub(crate) fn carry_on(&mut self, events: &mut Vec<Event>) {
@@ -52,6 +54,7 @@ impl<I: PriceIndex> Engine<I> {
             left = market.carry_on(&mut self.ledger, now, left, events);
             self.next_work = self.next_work.min(market.next_work());
         }
+        self.fire_switches();
         while left > 0
             && let Some(mut cancelling) = self.cancelling.pop_front()
         {
@@ -65,6 +68,7 @@ impl<I: PriceIndex> Engine<I> {
         if !self.cancelling.is_empty() {
             self.next_work = NOW;
         }
+        self.look_for_switches();
     }
 }
 

@@ -32,6 +32,9 @@ pub const LEVELS_PER_MEETING: u32 = 4;
 /// Orders that the end of a day passes over, because they stay, for one unit of [`MEETINGS_PER_ENTRY_MAX`]. One that it cancels is a unit.
 pub const LOOKS_PER_MEETING: u32 = 8;
 
+/// Maximum number of dead man's switches that fire in one log entry. The others that are due fire in the next ones.
+pub const SWITCHES_PER_ENTRY_MAX: usize = 32;
+
 /// Maximum number of price levels that an indicative price is computed from. An auction in which more of them cross has none.
 pub const INDICATIVE_LEVELS_MAX: u64 = 5_000;
 

@@ -10,7 +10,6 @@ use walras_engine::Engine;
 use walras_gateway::session::Reports;
 use walras_market_data::{EndedOrders, Fills, MarketData, OrderHistories};
 use walras_peer_link::LinkFaults;
-use walras_replica::CancelTimers;
 use walras_sequencer::SignedBy;
 use walras_types::{AccountId, EngineVersion, LogIndex, RejectReason, SessionId};
 use walras_wire::Command;
@@ -31,8 +30,6 @@ pub struct View<'a> {
     pub histories: &'a OrderHistories,
     /// Each account's last orders that have ended.
     pub ended: &'a EndedOrders,
-    /// The dead man's switches that are set.
-    pub timers: &'a CancelTimers,
     /// Each account's numbered reports.
     pub reports: &'a Reports,
     /// What uncrosses would trade.

@@ -28,7 +28,6 @@ use crate::probe::{Applied, Probe, Publication};
 use crate::reads::{ReadBarriers, Reader};
 use crate::replica::ReplicaDisk;
 use crate::state::{Derived, State};
-use crate::timers::Firing;
 use crate::transactions::{TransactionFrames, collected};
 use crate::{Origin, StreamId};
 
@@ -48,7 +47,6 @@ pub(crate) struct ReplicaHost<P, D> {
     pub(crate) fair: Option<Box<FairAccess<Origin>>>,
     pub(crate) numbered: NumberedWaiters,
     pub(crate) cancels: PendingCancels,
-    pub(crate) firing: Firing,
     pub(crate) reads: ReadBarriers,
     /// Gateways below this replica.
     pub(crate) leaves: Leaves,
@@ -160,11 +158,10 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
     /// What the log has of cancels on disconnect need not be requested any more, nor for an account that is back.
     fn follow_cancels(&mut self, applied: &AppliedEntry<'_, Origin>) {
         let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
-        let Self { cancels, firing, leaves, effects, .. } = self;
+        let Self { cancels, leaves, effects, .. } = self;
         match applied.entry.content.command() {
             Some(Command::Order(OrderCommand::MassCancel(cancel))) if *cancel == all_of(cancel.account) && is_refused => {
                 cancels.on_refused(cancel.account);
-                firing.on_refused(cancel.account);
             }
             Some(Command::Order(OrderCommand::MassCancel(cancel))) => {
                 let fingerprint = applied.entry.nonce.as_ref().map(|nonce| nonce.fingerprint);
@@ -285,7 +282,6 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         if let Err(error) = derived.on_entry(engine, applied.entry, applied.events, deltas) {
             probe.inconsistent(error);
         }
-        derived.timers.on_entry(applied.entry, applied.numbered, applied.events);
         let (mut held_ns, mut known_from) = (None, None);
         if let Some(Publishing { publications, .. }) = publishing {
             held_ns = publications.on_entry(engine.time().0, engine.access_delays().release_ns, applied.ahead_ns);

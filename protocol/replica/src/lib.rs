@@ -35,7 +35,6 @@ mod reads;
 mod replica;
 mod state;
 mod storage;
-mod timers;
 mod transactions;
 
 use walras_sequencer::RemoteOpening;
@@ -52,7 +51,6 @@ pub use probe::{Applied, PassedOn, Probe, Publication, Route};
 pub use replica::{KeptState, PublishSettings, Replica, ReplicaDisk, ReplicaSettings};
 pub use state::{Derived, State};
 pub use storage::Storage;
-pub use timers::CancelTimers;
 pub use transactions::VerifyJob;
 
 /// A participant's connection. The driver chooses it: `place` is its place in a list of connections, which may be used again;

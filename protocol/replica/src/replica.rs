@@ -34,7 +34,6 @@ use crate::probe::Probe;
 use crate::reads::{ReadBarriers, Reader};
 use crate::state::{Derived, State};
 use crate::storage::{Storage, StorageWatch};
-use crate::timers::Firing;
 use crate::transactions::{Begun, TransactionFrames, VerifyJob};
 use crate::{Origin, StreamId, WaiterId};
 
@@ -184,7 +183,6 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             fair: fair.map(|(forwards, intake)| Box::new(FairAccess::new(me, forwards, intake))),
             numbered: NumberedWaiters::default(),
             cancels: PendingCancels::default(),
-            firing: Firing::default(),
             reads: ReadBarriers::default(),
             leaves: Leaves::new(leaves),
             publishing,
@@ -240,7 +238,6 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             let _ = self.sequencer.read(token, &mut self.host)?;
         }
         self.host.cancels.round(at, &mut self.sequencer);
-        self.host.firing.round(at, &self.host.derived.timers, &mut self.sequencer);
         self.release_held(at);
         self.sequencer.drive_batches(at.now_ns, at.now, &mut self.host);
         self.steer_release(at, leader_time);
@@ -357,7 +354,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             is_due = true;
         }
         let is_idle = self.sequencer.is_leading() && self.sequencer.waiting() == 0;
-        if (is_due && is_idle) || at.now_ns >= self.work_deadline_ns() {
+        if (is_due && is_idle) || at.now_ns >= self.work_deadline_ns(at) {
             if self.sequencer.submit(at.now, None, &Command::Venue(VenueCommand::Tick), None).is_err() {
                 // Another replica leads by now, or the log takes nothing at the moment.
                 self.next_work_ns = at.now_ns.saturating_add(WORK_RETRY_NS);
@@ -367,12 +364,18 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         Ok(())
     }
 
-    /// When a tick is to be logged because a book goes on with what an earlier entry left, and too few entries are on their way to
-    /// it.
-    fn work_deadline_ns(&self) -> u64 {
+    /// When a tick is to be logged because a book goes on with what an earlier entry left, or a dead man's switch is due, and too few
+    /// entries are on their way to it.
+    fn work_deadline_ns(&self, at: GatewayTime) -> u64 {
         let sequencer = &self.sequencer;
-        let wants_one = sequencer.is_leading() && sequencer.engine().has_work() && sequencer.waiting() < WORK_TICKS_AHEAD;
-        if wants_one { self.next_work_ns } else { u64::MAX }
+        if !sequencer.is_leading() || sequencer.waiting() >= WORK_TICKS_AHEAD {
+            return u64::MAX;
+        }
+        if sequencer.engine().has_work() {
+            return self.next_work_ns;
+        }
+        let until = |due: TimeNs| at.now_ns.saturating_add(due.0.saturating_sub(at.now.0));
+        sequencer.engine().next_switch().map_or(u64::MAX, |due| until(due).max(self.next_work_ns))
     }
 
     /// Whether an entry is to be published that no later one does.
@@ -453,8 +456,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         let clocks_ns = if self.peers.is_empty() { u64::MAX } else { self.clocks.deadline_ns() };
         let term = self.sequencer.is_leading().then(|| self.sequencer.status().term);
         let due = [
-            self.work_deadline_ns(),
-            self.host.firing.deadline_ns(at, &self.host.derived.timers, term),
+            self.work_deadline_ns(at),
             self.sequencer.next_deadline_ns(),
             self.host.reads.deadline_ns(),
             self.host.cancels.deadline_ns(term),

@@ -9,7 +9,9 @@ use walras_types::{AccountId, ClientOrderName, OrderId};
 use walras_wire::{BatchEvent, Event, OrderEvent};
 
 use crate::frozen::{FrozenState, split_parts};
-use crate::timers::CancelTimers;
+
+/// The last part of a snapshot: so many dead man's switches it had, before the engine kept them.
+const NO_SWITCHES: [u8; 4] = [0; 4];
 
 /// The state of a replica.
 pub struct State {
@@ -32,8 +34,6 @@ pub struct Derived {
     pub histories: OrderHistories,
     /// Each account's last orders that have ended.
     pub ended: EndedOrders,
-    /// The dead man's switches that are set.
-    pub timers: CancelTimers,
     /// The binary feed, where it is published.
     pub feed: Option<Publisher>,
     /// What the last entry recorded of accounts.
@@ -124,8 +124,7 @@ impl State {
     /// What is derived does not follow from what was before; the rest is applied all the same.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Inconsistency> {
         let (mut events, mut deltas) = (Vec::new(), Vec::new());
-        let numbered = entry.apply(&mut self.engine, &mut events);
-        self.derived.timers.on_entry(entry, numbered, &events);
+        entry.apply(&mut self.engine, &mut events);
         for event in &events {
             self.reports.on_event(entry.log_index, entry.time, event, |_, _| ());
         }
@@ -136,14 +135,14 @@ impl State {
     #[must_use]
     pub fn freeze(engine: &mut Engine, derived: &Derived, reports: &Reports) -> FrozenState {
         let (fills, histories, reports) = (derived.fills.clone(), derived.histories.clone(), reports.clone());
-        let (ended, feed, timers) = (derived.ended.clone(), derived.feed.clone(), derived.timers.clone());
+        let (ended, feed) = (derived.ended.clone(), derived.feed.clone());
         let others: Vec<crate::frozen::WritePart> = vec![
             Box::new(move |out| fills.snapshot(out)),
             Box::new(move |out| reports.snapshot(out)),
             Box::new(move |out| histories.snapshot(out)),
             Box::new(move |out| feed.iter().for_each(|feed| feed.save(out))),
             Box::new(move |out| ended.snapshot(out)),
-            Box::new(move |out| timers.snapshot(out)),
+            Box::new(|out| out.extend_from_slice(&NO_SWITCHES)),
         ];
         FrozenState::new(engine, &derived.market, others)
     }
@@ -168,7 +167,7 @@ impl State {
     /// # Errors
     /// They are none of a version that is known.
     pub fn decode(bytes: &[u8], settings: ReportSettings) -> Result<Self, String> {
-        let Parts { engine, market, fills, reports, histories, feed, ended, timers } = Parts::of(bytes)?;
+        let Parts { engine, market, fills, reports, histories, feed, ended } = Parts::of(bytes)?;
         let engine = Engine::restore(engine).map_err(|e| e.to_string())?;
         let market = MarketData::restore(market).map_err(|e| e.to_string())?;
         let reports = Reports::restore(reports, settings).map_err(|e| e.to_string())?;
@@ -182,8 +181,7 @@ impl State {
         let fills = fills.map_err(|e| e.to_string())?;
         let histories = histories.map_err(|e| e.to_string())?;
         let ended = ended.map_err(|e| e.to_string())?;
-        let timers = timers.map_or(Ok(CancelTimers::default()), CancelTimers::restore).map_err(|e| e.to_string())?;
-        Ok(Self { engine, derived: Derived { market, fills, histories, ended, timers, feed, records: Vec::new() }, reports })
+        Ok(Self { engine, derived: Derived { market, fills, histories, ended, feed, records: Vec::new() }, reports })
     }
 }
 
@@ -197,23 +195,22 @@ struct Parts<'b> {
     histories: &'b [u8],
     feed: Option<&'b [u8]>,
     ended: Option<&'b [u8]>,
-    timers: Option<&'b [u8]>,
 }
 
 impl<'b> Parts<'b> {
     fn of(bytes: &'b [u8]) -> Result<Self, String> {
-        if let Ok([engine, market, fills, reports, histories, feed, ended, timers]) = split_parts(bytes) {
+        if let Ok([engine, market, fills, reports, histories, feed, ended, _]) = split_parts(bytes) {
             let feed = (!feed.is_empty()).then_some(feed);
-            return Ok(Self { engine, market, fills, reports, histories, feed, ended: Some(ended), timers: Some(timers) });
+            return Ok(Self { engine, market, fills, reports, histories, feed, ended: Some(ended) });
         }
         if let Ok([engine, market, fills, reports, histories, feed]) = split_parts(bytes) {
-            return Ok(Self { engine, market, fills, reports, histories, feed: Some(feed), ended: None, timers: None });
+            return Ok(Self { engine, market, fills, reports, histories, feed: Some(feed), ended: None });
         }
         if let Ok([engine, market, fills, reports, histories]) = split_parts(bytes) {
-            return Ok(Self { engine, market, fills, reports, histories, feed: None, ended: None, timers: None });
+            return Ok(Self { engine, market, fills, reports, histories, feed: None, ended: None });
         }
         let [engine, market, fills, reports] = split_parts(bytes)?;
-        Ok(Self { engine, market, fills, reports, histories: &[0; 8], feed: None, ended: None, timers: None })
+        Ok(Self { engine, market, fills, reports, histories: &[0; 8], feed: None, ended: None })
     }
 }
 

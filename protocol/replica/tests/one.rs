@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use walras_consensus::{Members, Recovered, ReplicaId, Settings, SnapshotMeta, Ticket};
+use walras_engine::versions::NEWEST;
 use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::delay::DelaySettings;
 use walras_gateway::session::{ClientEvent, ClientSettings, ReportSettings, ServerSettings, SessionClient, VenueKeys};
@@ -24,8 +25,8 @@ use walras_types::{
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, encode_signed_transaction};
 use walras_wire::order_entry::{Copies, OnDisconnect, push_signed_bytes};
 use walras_wire::{
-    AccountCommand, AddBatchAsset, AssetSpec, BatchMarketCommand, BatchMarketSpec, Command, InstrumentCommand, MassCancel,
-    NewOrder, OrderCommand, SetAccountKey, SetBatchPhase, SetTradingPhase, Transfer, VenueCommand, content_digest,
+    AccountCommand, AddBatchAsset, AssetSpec, BatchMarketCommand, BatchMarketSpec, CancelAfter, Command, InstrumentCommand,
+    MassCancel, NewOrder, OrderCommand, SetAccountKey, SetBatchPhase, SetTradingPhase, Transfer, VenueCommand, content_digest,
 };
 
 const START: u64 = 1_700_000_000_000_000_000;
@@ -679,4 +680,44 @@ fn transactions_whose_entries_are_not_written_have_a_result_all_the_same() {
     exchange(&mut venue, &mut [&mut connection]);
     assert!(connection.client.next_transactions().is_some());
     assert_eq!(venue.replica.engine().batch_market(MARKET).unwrap().collected, 3);
+}
+
+/// What a dead man's switch did to an order.
+#[derive(Debug, PartialEq, Eq)]
+enum Switch {
+    Waits,
+    Fired,
+}
+
+#[test]
+fn a_switch_that_was_set_again_in_the_log_does_not_fire() {
+    let mut venue = Venue::new(Access::AtOnce);
+    venue.submit(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
+    for command in market() {
+        venue.pass(5 * MS);
+        venue.submit(command);
+    }
+    venue.pass(5 * MS);
+    let account = ACCOUNT;
+    let terms = OrderTerms::limit(Side::Buy, PriceTicks::new(90).unwrap(), SizeLots::new(1));
+    let (instrument, client_order_id) = (InstrumentId(0), ClientOrderId(1));
+    venue.submit(Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms })));
+    let set = |timeout_ms| Command::Order(OrderCommand::CancelAfter(CancelAfter { account, timeout_ms }));
+    venue.submit(set(100));
+    let state = |venue: &Venue| match venue.replica.engine().open_order(account, instrument, client_order_id) {
+        Some(_) => Switch::Waits,
+        None => Switch::Fired,
+    };
+    venue.pass(90 * MS);
+    // It is set again in time, and the entry is written slowly: it is in the log, and not applied, when the first time comes.
+    venue.owed = Some(None);
+    venue.submit(set(100));
+    venue.pass(20 * MS);
+    venue.mend_disk();
+    venue.pass(20 * MS);
+    assert_eq!(state(&venue), Switch::Waits, "it was set again before its time came");
+    venue.pass(50 * MS);
+    assert_eq!(state(&venue), Switch::Waits);
+    venue.pass(20 * MS);
+    assert_eq!(state(&venue), Switch::Fired, "nobody set it again");
 }

@@ -23,6 +23,7 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             assert_eq!(has, (model.available(account, asset), model.reserved(account, asset)), "account {account} asset {asset}");
         }
         assert_eq!(engine.account_status(account), Some(model.accounts[account.0 as usize].0));
+        assert_eq!(engine.cancels_at(account), model.switches.get(&account).copied());
     }
     for asset in (0..model.assets.len() as u32).map(AssetId) {
         assert_eq!(i128::from(engine.supply(asset).get()), model.supply(asset));

@@ -228,6 +228,8 @@ pub fn command() -> impl Strategy<Value = Command> {
         }),
         1 => (account(), prop::option::of(instrument_id()), prop::option::of(side()))
             .prop_map(|(account, instrument, side)| Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument, side }))),
+        4 => (account(), 0..4u64)
+            .prop_map(|(account, timeout_ms)| Command::Order(OrderCommand::CancelAfter(CancelAfter { account, timeout_ms }))),
         1 => Just(Command::Venue(VenueCommand::Tick)),
         1 => (0..400u64, any::<[u8; 32]>())
             .prop_map(|(at, state_hash)| Command::Venue(VenueCommand::Checkpoint(Checkpoint { log_index: LogIndex(at), state_hash }))),
@@ -238,7 +240,7 @@ pub fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(instrument, phase)| Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument, phase }))),
         2 => transfer().prop_map(|c| Command::Account(AccountCommand::Deposit(c))),
         2 => transfer().prop_map(|c| Command::Account(AccountCommand::Withdraw(c))),
-        1 => (account(), status).prop_map(|(account, status)| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status }))),
+        3 => (account(), status).prop_map(|(account, status)| Command::Account(AccountCommand::SetStatus(SetAccountStatus { account, status }))),
         2 => (account(), instrument_id(), limits())
             .prop_map(|(account, instrument, limits)| Command::Account(AccountCommand::SetRiskLimits(SetRiskLimits { account, instrument, limits }))),
         1 => (prop::sample::select(vec![0, 1, 300_000, 10_000_000_000, 10_000_000_001, u64::MAX]), 0..11_000_000_000_u64)
@@ -256,5 +258,6 @@ pub fn command() -> impl Strategy<Value = Command> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    (prop_oneof![3 => Just(0), 1 => 1..4u64], command())
+    // Seldom so long that a dead man's switch fires: then good-till times are past.
+    (prop_oneof![120 => Just(0), 40 => 1..4u64, 1 => 1_000_000..4_000_000u64], command())
 }

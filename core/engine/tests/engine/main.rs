@@ -11,6 +11,7 @@ mod script;
 mod sessions;
 mod snapshots;
 mod steps;
+mod switches;
 mod venue;
 mod versions;
 mod wild;

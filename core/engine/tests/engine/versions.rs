@@ -118,6 +118,7 @@ fn orders_named_by_a_text_and_dead_mans_switches_need_version_13() {
     }
     venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
     assert!(venue.apply(after(0)).is_empty());
+    assert_eq!(venue.engine.cancels_at(AccountId(0)), Some(TimeNs(venue.now.0 + 5_000_000)));
     assert_eq!(rejected(&venue.apply(after(99))), Some(RejectReason::UnknownAccount));
     // As the same order by its number.
     let mut plain: Venue = Venue::new();

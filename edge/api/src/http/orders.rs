@@ -117,7 +117,7 @@ const TIMEOUT_MS_MAX: u64 = 86_400_000;
 
 /// When the account's orders are cancelled.
 async fn switch(app: &App, account: AccountId) -> Answer {
-    let due = app.venue.read(move |v| v.timers.due(account)).await?;
+    let due = app.venue.read(move |v| v.engine.cancels_at(account)).await?;
     Ok(ok(&json!({"cancels_at_ns": due.map(|due| due.0.to_string())})))
 }
 

@@ -3,18 +3,20 @@
 use walras_gateway::ClientKey;
 use walras_gateway::session::{AnyClient, ClientEvent, ClientSettings, CopiedClient, SessionClient, Wish};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, EngineVersion, LogIndex, SessionSeq, TimeNs};
+use walras_types::{AccountId, LogIndex, SessionSeq, TimeNs};
 use walras_wire::order_entry::{ClientMessage, OnDisconnect, ReportsWanted, Role, decode_client, encode_client, split_frame};
 use walras_wire::{Command, OrderCommand, decode_command, encode_command};
 
 use super::checks::Checks;
+use super::frames::{self, Frames};
 use super::leaves::leaf_ids;
 use super::mutation::Mutation;
 use super::replica::{StreamId, address};
 use super::shard_place::OfShards;
+use crate::common::batches::MARKET;
 use crate::common::clock::EPOCH_NS;
 use crate::common::operator::Script;
-use crate::common::trader::Trades;
+use crate::common::trader::{Repertoire, Trades};
 
 /// What a client asks for.
 enum Wants {
@@ -47,6 +49,8 @@ pub(super) struct Client {
     last_asked: Option<Command>,
     /// The last of its commands that it has sent, over any connection.
     sent: SessionSeq,
+    /// Where it sends transactions of batch markets too.
+    frames: Option<Frames>,
     mutation: Option<Mutation>,
 }
 
@@ -73,8 +77,8 @@ pub(super) struct Venue {
     pub(super) founders: usize,
     /// Some clients know leaf gateways only.
     pub(super) has_leaves: bool,
-    /// The rules under which the venue begins.
-    pub(super) rules: EngineVersion,
+    /// What traders send there.
+    pub(super) repertoire: Repertoire,
 }
 
 /// What a client does now with one of its connections.
@@ -92,7 +96,7 @@ impl Client {
         number: usize,
         account: Option<AccountId>,
         key: ClientKey,
-        Venue { replicas, founders, has_leaves, rules }: Venue,
+        Venue { replicas, founders, has_leaves, repertoire }: Venue,
         (has_copies, is_hasty): (bool, bool),
         random: &Random,
         mutation: Option<Mutation>,
@@ -131,7 +135,7 @@ impl Client {
             ..ClientSettings::new(addresses, number as u64)
         };
         let wants = match account {
-            Some(account) => Wants::Trades(Trades::new(account, 1 + 1_000_000 * number as u64, rules)),
+            Some(account) => Wants::Trades(Trades::new(account, 1 + 1_000_000 * number as u64, repertoire)),
             None => Wants::Operator(Box::new(Script::new(&mut Choices::of_random(random.fork(7))))),
         };
         let end = if gateways.is_empty() {
@@ -158,6 +162,7 @@ impl Client {
             wake_ns,
             last_asked,
             sent: SessionSeq(0),
+            frames: None,
             mutation,
         }
     }
@@ -170,6 +175,12 @@ impl Client {
             }
             Wants::Trades(trades) => trades.join_shards(of_shards.place),
         }
+    }
+
+    /// It sends transactions of batch markets, in frames.
+    pub(super) fn send_frames(&mut self) {
+        assert_eq!(self.account, Some(frames::ACCOUNT), "its account has no other such client");
+        self.frames = matches!(self.end, AnyClient::One(_)).then(Frames::new);
     }
 
     /// It thinks so many times longer.
@@ -208,7 +219,8 @@ impl Client {
 
     /// Whether everything it asked was answered.
     pub(super) fn is_content(&self) -> bool {
-        self.end.unanswered_count() == 0 && !self.is_setting_up()
+        let knows_all = self.frames.as_ref().is_none_or(Frames::is_content);
+        self.end.unanswered_count() == 0 && !self.is_setting_up() && knows_all
     }
 
     pub(super) fn describe(&self) -> String {
@@ -229,9 +241,24 @@ impl Client {
             Wants::Operator(_) => self.choices.within(20_000_000, self.think_ns_max),
         };
         self.think_ns = now_ns + pause_ns;
+        self.send_frame(now_ns, may_ask, checks);
         let room = if is_setting_up { 1 } else { PENDING_MAX };
         if (may_ask || is_setting_up) && self.end.is_logged_on() && self.end.unanswered_count() < room {
             self.ask(now_ns, checks);
+        }
+    }
+
+    /// Sends what transactions it has, now and then with new ones.
+    fn send_frame(&mut self, now_ns: u64, may_ask: bool, checks: &mut Checks) {
+        let clock_ns = self.clock_ns(now_ns);
+        let (Some(frames), AnyClient::One(end)) = (&mut self.frames, &mut self.end) else { return };
+        if !end.is_logged_on() {
+            return;
+        }
+        if let Some(items) = frames.next_items(&mut self.choices, may_ask, checks)
+            && let Ok(number) = end.submit_transactions(clock_ns, MARKET, items)
+        {
+            frames.on_sent(number);
         }
     }
 
@@ -283,6 +310,11 @@ impl Client {
                 checks.on_client_event(*number, *account, &event);
             }
         });
+        if let (Some(frames), AnyClient::One(end)) = (&mut self.frames, &mut self.end) {
+            while let Some(outcome) = end.next_transactions() {
+                frames.on_outcome(outcome, self.mutation, checks);
+            }
+        }
     }
 
     /// What it does with a connection now that time has passed or something came.
@@ -318,12 +350,16 @@ impl Client {
             match decode_client(frame) {
                 Ok(ClientMessage::Submit { session_seq, command }) if session_seq <= self.sent => {
                     let mut other = Vec::new();
-                    match decode_command(command) {
-                        Ok(Command::Order(OrderCommand::New(mut order))) => {
+                    let entered = match decode_command(command) {
+                        Ok(Command::Order(command)) => command.entered(),
+                        _ => None,
+                    };
+                    match entered {
+                        Some(mut order) => {
                             order.terms.side = order.terms.side.opposite();
                             encode_command(&Command::Order(OrderCommand::New(order)), &mut other);
                         }
-                        _ => other.extend_from_slice(command),
+                        None => other.extend_from_slice(command),
                     }
                     encode_client(&ClientMessage::Submit { session_seq, command: &other }, &mut altered);
                 }

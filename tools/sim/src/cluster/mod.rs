@@ -15,6 +15,7 @@ mod deliver;
 mod event;
 mod faults;
 mod forks;
+mod frames;
 mod keys;
 mod leaves;
 mod links;

@@ -2,7 +2,10 @@
 //! that are wrong everywhere alike, so that no comparison of replicas finds it.
 
 use walras_types::{AccountId, Amount, LogIndex, PriceTicks, RejectReason, Side, SizeLots, TransactionSeq};
-use walras_wire::{BatchEvent, Command, Event, InstrumentEvent, OrderCommand, OrderEvent, Rejected, TransactionCollected};
+use walras_wire::{
+    BatchEvent, CancelReason, Command, Event, InstrumentEvent, OrderCancelled, OrderCommand, OrderEvent, Rejected,
+    TransactionCollected,
+};
 
 use crate::common::batches::MARKET;
 use crate::common::planted::mutations;
@@ -81,6 +84,16 @@ mutations! {
     ShareUnevenly,
     /// Every engine: the trigger of a stop is amended to another one than its owner asked.
     TriggerMisread,
+    /// Every engine: a dead man's switch fires earlier than its owner asked.
+    SwitchEarly,
+    /// Every engine: a dead man's switch fires later than its owner asked.
+    SwitchLate,
+    /// Every engine: of two linked orders the other one stays.
+    PartnerStays,
+    /// Every engine: some transactions are collected under the number of the one before.
+    CollectedTwice,
+    /// The results of a frame of transactions are each those of the next one.
+    ResultsMixedUp,
     /// Every engine: the trades of the entry that ends an uncross are a tick off.
     LastStepAtAnotherPrice,
     /// Every engine: transactions on pools are taken under rules that do not know them.
@@ -165,8 +178,20 @@ impl Mutation {
         )
     }
 
-    /// What every engine takes a command for.
+    /// Whether it shows where traders link orders, set dead man's switches, and send transactions in frames.
+    pub(super) fn is_of_wide_repertoires(self) -> bool {
+        matches!(self, Self::SwitchEarly | Self::SwitchLate | Self::PartnerStays | Self::CollectedTwice | Self::ResultsMixedUp)
+    }
+
+    /// What the owner of a command asked, where every engine takes it for something else.
     pub(super) fn misread(self, mut command: Command) -> Command {
+        if let Command::Order(OrderCommand::CancelAfter(after)) = &mut command {
+            match self {
+                Self::SwitchEarly => after.timeout_ms *= 2,
+                Self::SwitchLate => after.timeout_ms /= 2,
+                _ => {}
+            }
+        }
         if self == Self::TriggerMisread
             && let Command::Order(OrderCommand::Amend(amend)) = &mut command
             && let Some(trigger) = &mut amend.amendment.trigger
@@ -218,6 +243,22 @@ impl Mutation {
                         (first.maker.open, first.taker.open) = (first.maker.open - lot, first.taker.open - lot);
                         second.maker.open = SizeLots::new(second.maker.open.get() + 1);
                         return;
+                    }
+                }
+            }
+            Self::CollectedTwice if is_hit => {
+                for event in events {
+                    if let Event::Batch(BatchEvent::TransactionCollected(e)) = event {
+                        e.sequence = TransactionSeq(e.sequence.0.saturating_sub(1));
+                    }
+                }
+            }
+            Self::PartnerStays => {
+                for event in events {
+                    if let Event::Order(OrderEvent::Cancelled(OrderCancelled { reason: CancelReason::Linked, .. })) = event {
+                        let (account, instrument, client_order_id) = (None, None, None);
+                        let reason = RejectReason::Malformed;
+                        *event = Event::Rejected(Rejected { account, instrument, client_order_id, reason });
                     }
                 }
             }

@@ -152,6 +152,18 @@ report! {
     stepped_uncrosses,
     /// Ends of a day that took several entries.
     stepped_day_ends,
+    /// Orders that were named by a text.
+    named_orders,
+    /// Dead man's switches that fired.
+    switches_fired,
+    /// Transactions of frames that were collected, as their senders heard.
+    framed_transactions,
+    /// Transactions that were sent again in a frame after they had been collected.
+    framed_again,
+    /// Pairs of linked orders.
+    pairs,
+    /// Pairs of which one traded, triggered or shrank, so that the other was cancelled.
+    pairs_broken,
     /// Cancels on disconnect that were looked for.
     cancels_on_disconnect,
     /// Transactions on pools that were refused since the rules in force do not know them.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use walras_replica::Kept;
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, EngineVersion, SessionId, SessionSeq};
+use walras_types::{AccountId, SessionId, SessionSeq};
 use walras_wire::Command;
 
 use super::mutation::Mutation;
 use super::replica::REQUESTS_FROM;
-use crate::common::trader::Trades;
+use crate::common::trader::{Repertoire, Trades};
 
 /// Its account, which has other programs too.
 pub(super) const ACCOUNT: AccountId = AccountId(1);
@@ -33,11 +33,11 @@ pub(super) struct Requester {
 }
 
 impl Requester {
-    pub(super) fn new(number: usize, random: &Random, rules: EngineVersion, mutation: Option<Mutation>) -> Self {
+    pub(super) fn new(number: usize, random: &Random, repertoire: Repertoire, mutation: Option<Mutation>) -> Self {
         Self {
             number,
             choices: Choices::of_random(random.fork(90)),
-            trades: Trades::new(ACCOUNT, 1 + 1_000_000 * number as u64, rules),
+            trades: Trades::new(ACCOUNT, 1 + 1_000_000 * number as u64, repertoire),
             session: None,
             pending: None,
             next: SessionSeq(1),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use walras_gateway::{AuthFields, ClientKey};
 use walras_testkit::{Choices, Random};
-use walras_types::{AccountId, EngineVersion, TimeNs};
-use walras_wire::{Command, OrderCommand, encode_command};
+use walras_types::{AccountId, TimeNs};
+use walras_wire::{Command, encode_command};
 
 use crate::common::clock::EPOCH_NS;
-use crate::common::trader::Trades;
+use crate::common::trader::{Repertoire, Trades};
 
 /// The account of the program that signs, which has other programs too.
 pub(super) const ACCOUNT: AccountId = AccountId(2);
@@ -29,7 +29,8 @@ pub(crate) const PATH: &str = "/orders";
 
 /// Whether a command is such an order.
 pub(super) fn is_signed(command: &Command) -> bool {
-    matches!(command, Command::Order(OrderCommand::New(order)) if order.client_order_id.0 >= ORDERS_FROM)
+    let Command::Order(command) = command else { return false };
+    command.entered().is_some_and(|order| order.client_order_id.0 >= ORDERS_FROM)
 }
 
 /// What the program that signs them ([`super::signer`]) remembers.
@@ -47,11 +48,11 @@ pub(super) struct Signer {
 
 impl Signer {
     /// `key` is its account's. Its requests are numbered from `first_request` on.
-    pub(super) fn new(key: ClientKey, random: &Random, rules: EngineVersion, first_request: u64) -> Self {
+    pub(super) fn new(key: ClientKey, random: &Random, repertoire: Repertoire, first_request: u64) -> Self {
         Self {
             key,
             choices: Choices::of_random(random.fork(91)),
-            trades: Trades::new(ACCOUNT, ORDERS_FROM, rules),
+            trades: Trades::new(ACCOUNT, ORDERS_FROM, repertoire),
             nonces: 0,
             pending: Vec::new(),
             requests: BTreeMap::new(),

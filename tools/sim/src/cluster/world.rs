@@ -16,6 +16,7 @@ use super::checks::{self, Checks};
 use super::client::{Client, Venue};
 use super::event::{Event, Phase, Wait};
 use super::faults;
+use super::frames;
 use super::keys::SharedKeys;
 use super::leaves::Leaves;
 use super::machine::{Fortune, Machine, replica_id};
@@ -37,6 +38,7 @@ use crate::common::network::NetworkQuality;
 use crate::common::panics;
 use crate::common::schedule::Schedule;
 use crate::common::trace::Trace;
+use crate::common::trader::Repertoire;
 
 /// Runs a venue from a seed: the safety phase, then the healing phase. A panic of the product counts as a violation.
 pub fn simulate(seed: u64, settings: &Settings, trace: &Trace) -> Result<Report, Violation> {
@@ -218,6 +220,9 @@ impl World {
         let has_upgrade = settings.upgrades.unwrap_or(drawn) && !has_forks;
         let first_rules = upgrades::first_rules(&mut Choices::of_random(random.fork(18)), has_upgrade, settings.mutation);
         machines.iter_mut().for_each(|machine| machine.engine_newest = machine.engine_newest.max(first_rules));
+        // Planted faults are looked for with plain orders, but for those of others.
+        let is_wide = settings.mutation.is_none_or(Mutation::is_of_wide_repertoires);
+        let repertoire = Repertoire::new(first_rules, is_wide);
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for key_number in 0..=u64::from(ACCOUNTS) {
             let mut entropy = [0; ClientKey::ENTROPY_LEN];
@@ -232,7 +237,7 @@ impl World {
             // The first account has two programs.
             for _ in 0..if key_number == 1 { 2 } else { 1 } {
                 let key = ClientKey::generate(algorithm, &entropy);
-                let venue = Venue { replicas: machines.len(), founders: replicas, has_leaves, rules: first_rules };
+                let venue = Venue { replicas: machines.len(), founders: replicas, has_leaves, repertoire };
                 clients.push(Client::new(
                     clients.len(),
                     account,
@@ -243,6 +248,10 @@ impl World {
                     settings.mutation,
                 ));
             }
+        }
+        // With fair access clients stay at replicas that do not lead, where frames are not taken.
+        if is_wide && !is_fair && of_shards.is_none() {
+            clients[frames::CLIENT].send_frames();
         }
         clients.iter_mut().for_each(|client| client.think_longer(density.think_times));
         if let Some(busy) = density.busy_client {
@@ -269,14 +278,14 @@ impl World {
         let checks = Rc::new(RefCell::new(checks));
         // Planted faults are looked for without it, but for its own. Shards have transfer relays in its place.
         let has_requester = of_shards.is_none() && matches!(mutation, None | Some(Mutation::RequestRenumbered));
-        let requester = has_requester.then(|| Requester::new(clients.len(), &random, first_rules, mutation));
+        let requester = has_requester.then(|| Requester::new(clients.len(), &random, repertoire, mutation));
         // Where it is there, clocks go less wrong: a request is signed by a good clock.
         let signs = replicas == 1 || mutation.is_some() || Choices::of_random(random.fork(92)).one_in(2);
         let has_signer = of_shards.is_none() && signs && mutation.is_none_or(Mutation::is_of_signer);
         let signer = has_signer.then(|| {
             let mut entropy = [0; ClientKey::ENTROPY_LEN];
             random.fork(1_001 + u64::from(signed_order::ACCOUNT.0)).fill(&mut entropy);
-            Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, first_rules, SIGNED_FROM)
+            Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, repertoire, SIGNED_FROM)
         });
         // With machines that keep their key files, each with one process.
         let drawn = Choices::of_random(random.fork(16)).one_in(2) && may_draw;
@@ -555,6 +564,8 @@ impl World {
         let report = &mut self.report;
         [report.amended_triggers, report.pools_refused, report.pools_taken, report.cancels_on_disconnect] = checks.drawn_counts();
         [report.stepped_uncrosses, report.stepped_day_ends] = checks.stepped_counts();
+        [report.framed_transactions, report.framed_again] = checks.transaction_counts();
+        [report.named_orders, report.switches_fired, report.pairs, report.pairs_broken] = checks.repertoire_counts();
         self.report.feed_messages = checks.feed_messages();
         self.report.timed_releases = checks.timed_release_count();
         if let Some(leaves) = &self.leaves {

@@ -69,6 +69,8 @@ pub struct Model {
     pub fees: BTreeMap<AssetId, i128>,
     pub sessions: Vec<Session>,
     pub access_delays: AccessDelays,
+    /// When dead man's switches fire.
+    pub switches: BTreeMap<AccountId, TimeNs>,
     pub now: TimeNs,
     /// Of the engine; 0 for that before all.
     pub version: u16,
@@ -85,6 +87,15 @@ impl Model {
             due.sort_unstable();
             for (_, id) in due {
                 self.cancel_if_open(m, id, CancelReason::Expired, events);
+            }
+        }
+        let mut due: Vec<_> = self.switches.iter().map(|(account, due)| (*due, *account)).collect();
+        due.retain(|(due, _)| *due <= time);
+        due.sort_unstable();
+        for (_, account) in due {
+            self.switches.remove(&account);
+            for m in 0..self.markets.len() {
+                self.cancel_where(m, |o| o.account == account, CancelReason::MassCancelled, events);
             }
         }
         // A rejected command changes nothing: try it on a copy.
@@ -106,7 +117,16 @@ impl Model {
             Command::Order(OrderCommand::New(c)) => self.new_order(&c, id, events),
             Command::Order(OrderCommand::NewNamed(c)) => self.new_order(&c.order(), id, events),
             Command::Order(OrderCommand::NewLinked(c)) => self.new_linked(&c, id, events),
-            Command::Order(OrderCommand::CancelAfter(c)) => self.known(c.account).map(drop),
+            Command::Order(OrderCommand::CancelAfter(c)) => {
+                ensure(self.version >= 13, RejectReason::NeedsLaterVersion)?;
+                self.known(c.account)?;
+                let due = TimeNs(self.now.0.saturating_add(c.timeout_ms.saturating_mul(1_000_000)));
+                self.switches.remove(&c.account);
+                if c.timeout_ms > 0 {
+                    self.switches.insert(c.account, due);
+                }
+                Ok(())
+            }
             Command::Order(OrderCommand::Cancel(c)) => {
                 self.known(c.account)?;
                 let m = self.market(c.instrument)?;

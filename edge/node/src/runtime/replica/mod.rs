@@ -702,8 +702,8 @@ impl<D: Disk> ReplicaThread<D> {
             match request {
                 Request::Stop => return self.begin_to_stop(),
                 Request::Read(question) => {
-                    let Derived { market, fills, histories, ended, timers, .. } = derived;
-                    question(&View { engine, market, fills, histories, ended, timers, reports, indicatives: feed.indicatives() });
+                    let Derived { market, fills, histories, ended, .. } = derived;
+                    question(&View { engine, market, fills, histories, ended, reports, indicatives: feed.indicatives() });
                 }
                 Request::Connect { connection, queue } => feed.connect(connection, queue),
                 Request::Subscribe { connection, subscription } => {

@@ -106,6 +106,10 @@ impl Auctions {
     }
 
     fn leaves(&mut self, instrument: InstrumentId, reason: CancelReason) -> Result<(), String> {
+        // It was linked with one that has traded or left.
+        if reason == CancelReason::Linked {
+            return Ok(());
+        }
         let entry = self.entry;
         let market = self.quiet(instrument, "an order leaves")?;
         match (market.closed_in, reason) {

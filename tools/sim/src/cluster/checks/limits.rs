@@ -48,9 +48,11 @@ impl Limits {
         for event in events {
             match event {
                 Event::Order(OrderEvent::Accepted(e)) => {
-                    let Some(Command::Order(OrderCommand::New(order))) = command else {
-                        return Err(format!("nobody asked for {e:?}"));
+                    let entered = match command {
+                        Some(Command::Order(command)) => command.entered(),
+                        _ => None,
                     };
+                    let Some(order) = entered else { return Err(format!("nobody asked for {e:?}")) };
                     let terms = &order.terms;
                     if (e.account, e.side, e.size) != (order.account, terms.side, terms.size) {
                         return Err(format!("{e:?} is another order than {order:?}"));

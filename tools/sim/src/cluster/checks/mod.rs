@@ -14,6 +14,9 @@
 //! | `priority.rs` | orders trade in the order of the queue, or share what a price shows as the instrument's rule says |
 //! | `auctions.rs` | an uncross is told of once, with the price and the volume of its trades, however many entries it takes; nothing else happens in its instrument before that, and nothing enters a book while a day ends |
 //! | `stops.rs` | a stop waits until a trade touches its trigger, as its owner amended it last, and then enters |
+//! | `links.rs` | of two linked orders one cancels the other, and at most one ever trades |
+//! | `switches.rs` | a dead man's switch fires at its time, once, and not after it was set again in time |
+//! | `transactions.rs` | a transaction that came in a frame is collected once, as it was sent, and its sender hears what the log says |
 //! | `versions.rs` | transactions on pools are taken under the rules that know them, and refused under those before |
 //! | `disconnects.rs` | a client that wants its orders cancelled with its connection has them cancelled before it is back (without fair access, where the leader goes on leading) |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
@@ -40,6 +43,7 @@ mod instants;
 mod leaders;
 mod limits;
 mod linear;
+mod links;
 mod priority;
 mod progress;
 mod releases;
@@ -48,7 +52,9 @@ mod sessions;
 mod signed;
 mod slots;
 mod stops;
+mod switches;
 mod threads;
+mod transactions;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -61,13 +67,13 @@ use walras_gateway::session::{ClientError, ClientEvent};
 use walras_replica::{FeedPiece, Origin};
 use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
 use walras_testkit::Readers;
-use walras_types::{AccountId, LogIndex, Ordinal, SessionId, TimeNs};
-use walras_wire::Command;
+use walras_types::{AccountId, BatchTransaction, LogIndex, Ordinal, RejectReason, SessionId, TimeNs, TransactionSeq};
+use walras_wire::{Command, Event, OrderEvent};
 
 use crate::cluster::mutation::Mutation;
 use crate::cluster::signed_order::is_signed;
 use crate::common::checks::depth::Market;
-use crate::common::checks::replay::Replay;
+use crate::common::checks::replay::{Replay, Replayed};
 use crate::common::checks::{Checked, Violation};
 
 pub(crate) use durable::check as check_durable;
@@ -90,6 +96,11 @@ pub(crate) struct Checks {
     priority: priority::Priority,
     stops: stops::Stops,
     disconnects: disconnects::Disconnects,
+    switches: switches::Switches,
+    links: links::Links,
+    transactions: transactions::Transactions,
+    /// Orders that were named by a text.
+    named: u64,
     versions: versions::Versions,
     auctions: auctions::Auctions,
     funds: funds::Funds,
@@ -144,6 +155,10 @@ impl Checks {
             priority: priority::Priority::default(),
             stops: stops::Stops::default(),
             disconnects: disconnects::Disconnects::default(),
+            switches: switches::Switches::default(),
+            links: links::Links::default(),
+            transactions: transactions::Transactions::default(),
+            named: 0,
             versions: versions::Versions::default(),
             auctions: auctions::Auctions::default(),
             funds: funds::Funds::default(),
@@ -248,6 +263,13 @@ impl Checks {
         [self.stops.amended_count(), refused, taken, self.disconnects.count()]
     }
 
+    /// Orders that were named by a text, dead man's switches that fired, pairs of linked orders, and those of which one was cancelled
+    /// since the other traded, triggered or shrank.
+    pub(crate) fn repertoire_counts(&self) -> [u64; 4] {
+        let ([pairs, broken], fired) = (self.links.counts(), self.switches.count());
+        [self.named, fired, pairs, broken]
+    }
+
     /// Uncrosses, and ends of a day, that took several entries.
     pub(crate) fn stepped_counts(&self) -> [u64; 2] {
         self.auctions.stepped_counts()
@@ -316,6 +338,10 @@ impl Checks {
                 let misread = self.mutation.map_or(command, |mutation| command.map(|command| mutation.misread(command)));
                 self.stops.on_entry(replayed, misread.as_ref())?;
                 self.versions.on_entry(replayed)?;
+                self.named += names_an_order(replayed);
+                self.links.on_entry(replayed)?;
+                self.transactions.on_entry(replayed)?;
+                self.switches.on_entry(replayed, misread.as_ref(), self.history.replay().engine())?;
                 self.disconnects.on_entry(replayed)?;
                 self.funds.on_entry(replayed, self.history.replay().engine())?;
             }
@@ -495,6 +521,33 @@ impl Checks {
         self.linear.on_asked(client);
     }
 
+    /// A client sends a transaction in a frame for the first time.
+    pub(crate) fn on_transaction_asked(&mut self, transaction: BatchTransaction) {
+        self.transactions.on_asked(transaction);
+    }
+
+    /// It hears what came of a transaction.
+    pub(crate) fn on_transaction_result(
+        &mut self,
+        account: AccountId,
+        sequence: TransactionSeq,
+        result: Option<RejectReason>,
+        blocks: Option<(u64, u64)>,
+    ) {
+        let checked = self.transactions.on_result(account, sequence, result, blocks);
+        self.note(checked);
+    }
+
+    /// It hears of a frame that it does not wait for.
+    pub(crate) fn on_frame_unknown(&mut self, number: u64) {
+        self.note(transactions::Transactions::on_unknown(number));
+    }
+
+    /// Transactions of frames whose senders heard that they were collected, and those that were sent again after they had been.
+    pub(crate) fn transaction_counts(&self) -> [u64; 2] {
+        self.transactions.counts()
+    }
+
     /// The signer sends an order, once more perhaps.
     pub(crate) fn on_signed(&mut self, body: &[u8]) {
         self.signed.on_sent(body);
@@ -556,6 +609,13 @@ impl Checks {
         self.reports.check_all_delivered(traders)?;
         self.history.on_end(replicas)
     }
+}
+
+/// 1 for an entry by which an order came in that its owner calls by a text.
+fn names_an_order(replayed: &Replayed) -> u64 {
+    let is_named = matches!(replayed.entry.content.command(), Some(Command::Order(command)) if command.name().is_some());
+    let is_taken = replayed.events.iter().any(|event| matches!(event, Event::Order(OrderEvent::Accepted(_))));
+    u64::from(is_named && is_taken)
 }
 
 fn ended(client: usize, error: &ClientError) -> Violation {

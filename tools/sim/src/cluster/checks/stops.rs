@@ -59,7 +59,8 @@ impl Stops {
                 self.markets.entry(e.instrument).or_default().is_continuous = e.phase == TradingPhase::Continuous;
             }
             Event::Order(OrderEvent::Accepted(e)) => {
-                if let Some(Command::Order(OrderCommand::New(order))) = command
+                if let Some(Command::Order(command)) = command
+                    && let Some(order) = command.entered()
                     && let Some(trigger) = order.terms.order_type.trigger()
                 {
                     let turn = self.take_turn();

@@ -22,8 +22,8 @@ const TRANSACTIONS_MAX: u64 = 3;
 const POOLS_MAX: u64 = 4;
 
 /// What is sent now: the next step of declaring the market, which closes a batch so often, or some transactions, and now and then
-/// what accounts are to cost.
-pub(super) fn commands(engine: &Engine, at: Moment, interval_ns: u64) -> Vec<Command> {
+/// what accounts are to cost. Of the account `framed` a client sends the transactions.
+pub(super) fn commands(engine: &Engine, at: Moment, interval_ns: u64, framed: Option<AccountId>) -> Vec<Command> {
     if let Some(step) = declare(engine, interval_ns) {
         return vec![step];
     }
@@ -35,7 +35,8 @@ pub(super) fn commands(engine: &Engine, at: Moment, interval_ns: u64) -> Vec<Com
         return vec![account_fee(|n| random.below(n))];
     }
     let count = random.below(TRANSACTIONS_MAX + 1);
-    (0..count).filter_map(|_| transaction(engine, &mut random)).collect()
+    let is_others = |command: &Command| command.account() != framed;
+    (0..count).filter_map(|_| transaction(engine, &mut random)).filter(is_others).collect()
 }
 
 fn declare(engine: &Engine, interval_ns: u64) -> Option<Command> {

@@ -23,6 +23,7 @@ use super::storage::{LogJob, Storage};
 use super::streams::Streams;
 use super::watch::{Taken, Watch};
 use super::{REQUESTS_FROM, SIGNED_FROM, StreamId, batches, fair};
+use crate::cluster::frames;
 use crate::cluster::mutation::Mutation;
 use crate::cluster::signed_order::{METHOD, PATH, Signed};
 use crate::cluster::tempo::Density;
@@ -286,7 +287,8 @@ impl Process {
             ReplicaTimer::Batch => {
                 out.push(Out::Timer { after_ns: density.batch_pause_ns, timer: ReplicaTimer::Batch });
                 if replica.sequencer().is_leading() {
-                    for command in batches::commands(replica.engine(), at, density.batch_interval_ns) {
+                    let framed = self.mutation.is_none_or(Mutation::is_of_wide_repertoires).then_some(frames::ACCOUNT);
+                    for command in batches::commands(replica.engine(), at, density.batch_interval_ns, framed) {
                         // What is not taken is not missed.
                         replica.submit(now, command, SignedBy::NOBODY, None);
                     }
