@@ -334,7 +334,11 @@ fn stop_in_order(cluster: &mut Cluster, replicas: &[u64]) -> u64 {
         late.map_or(Ok(()), |id| {
             let said = cluster.said(*id);
             let from = said.char_indices().nth_back(1_500).map_or(0, |(at, _)| at);
-            Err(format!("replica {id} is at {} of {all}, led by {leader}, and said last: {}", cluster.log_index(*id), &said[from..]))
+            Err(format!(
+                "replica {id} is at {} of {all}, led by {leader}, and said last: {}",
+                cluster.log_index(*id),
+                &said[from..]
+            ))
         })
     });
     for id in replicas {

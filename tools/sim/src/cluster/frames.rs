@@ -53,7 +53,8 @@ impl Frames {
             if self.open.len() >= OPEN_MAX {
                 break;
             }
-            let stranger = || BatchOperation::Payment(Payment { to: STRANGER, asset: AssetId(0), amount: Amount::new(1).expect("one") });
+            let stranger =
+                || BatchOperation::Payment(Payment { to: STRANGER, asset: AssetId(0), amount: Amount::new(1).expect("one") });
             // Now and then one that no batch would keep.
             let drawn = if c.one_in(6) { Some(stranger()) } else { operation(ACCOUNTS.into(), |n| c.below(n)) };
             let Some(operation) = drawn else { continue };
