@@ -74,7 +74,7 @@ const ENDS: [(EngineVersion, &str, &str); 4] = [
     (
         NEWEST,
         "097b2bc953fa5c078de04d04d763565dd33c2c36c9ae33fdfc424830ecb68af3",
-        "d0e62ef3677f2d34e415b608a3ab15e327b88f80e0404daa27958151a089432e",
+        "18f767c90cee68230e9da7f5fe80e489c11f71586843e62169609d40d23a2ba7",
     ),
     (
         REHEARSAL,
@@ -119,7 +119,7 @@ const DAYS: [(EngineVersion, &str, &str); 4] = [
     (
         NEWEST,
         "268fef5ebd607ab71011eaea91393c6085017180d6893e66d7f0f4bb79db2590",
-        "cfdb85d6fff6d96e34a5db88967f7599752bd89daf7c20879038dfd95217e127",
+        "6a17af068ad1e98f210a4f4480a4e46ba0d8beeb2a41bc6abc913b1e300a3d6b",
     ),
     (
         REHEARSAL,
