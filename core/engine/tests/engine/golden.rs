@@ -79,7 +79,7 @@ const ENDS: [(EngineVersion, &str, &str); 4] = [
     (
         REHEARSAL,
         "4bdba1f1391cf453ee31e7e943969d13967cc733f99e0d1c2a8f0133eb12dd5b",
-        "89fd56461412bea8b50550273a61622bfb125b4ba8fda01c4fdfb38c4c0779ec",
+        "09f5b0ba723ee148d7164cfcf6f13320e12197d7735d266670088c756ff8698d",
     ),
 ];
 
@@ -124,7 +124,7 @@ const DAYS: [(EngineVersion, &str, &str); 4] = [
     (
         REHEARSAL,
         "63b874b18085fa0e7b4227bd219d9b2ab4b9bcde42c973beb6e7625094c62a63",
-        "3196300f7a5538efbefa7083193554e32d9ce4712ab2ddb3266ff426176feaae",
+        "38ed184d2b1d7074368b8563d3ae97adf7ca8f46106ded4d22ae7dafe712cd49",
     ),
 ];
 
