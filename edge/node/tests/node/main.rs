@@ -14,6 +14,7 @@ mod crowds;
 mod demo;
 mod demo_process;
 mod descriptors;
+mod examples;
 mod feed;
 mod history;
 mod history_kill;

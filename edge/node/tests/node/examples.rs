@@ -1,0 +1,145 @@
+//! The examples of answers in `openapi.yaml` are answers of a venue: `WALRAS_WRITE_EXAMPLES=1` writes them, and each run compares the
+//! shape of what is there with what a venue says.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use walras_client::Client;
+
+use crate::schema::{check, document};
+use crate::support::{Market, Venue, limit};
+
+/// Where the written part of the document begins: it is the last one.
+const BEGIN: &str =
+    "  # Written by a test (edge/node/tests/node/examples.rs): WALRAS_WRITE_EXAMPLES=1 writes it again.\n  examples:\n";
+
+/// The answers that have examples, by their operations.
+fn answers(market: &Market) -> Vec<(&'static str, Value)> {
+    let Market { alice, bob, .. } = market;
+    let sent = |client: &Client, method: &str, path: &str, body: &Value| {
+        client.signed(method, path, (!body.is_null()).then_some(body)).unwrap_or_else(|e| panic!("{method} {path}: {e}"))
+    };
+    let session = sent(alice, "POST", "/v1/sessions", &json!({"token": "7"}));
+    let once = format!("?session={}&session_seq=1", session["session"].as_str().unwrap());
+    let placed = sent(alice, "POST", &format!("/v1/orders{once}"), &limit(1, "buy", "1", "29999.75"));
+    sent(bob, "POST", "/v1/orders", &limit(2, "sell", "0.4", "29999.75"));
+    sent(bob, "POST", "/v1/orders", &limit(3, "sell", "2", "30010"));
+    let many = json!({"commands": [
+        {"op": "order", "instrument": "BTC-USD", "client_order_id": "5", "side": "buy", "type": "limit", "size": "0.5", "price": "29990"},
+        {"op": "cancel", "instrument": "BTC-USD", "client_order_id": "5"},
+    ]});
+    let many = sent(alice, "POST", "/v1/orders/batch", &many);
+    sent(alice, "POST", "/v1/orders", &limit(6, "buy", "0.1", "29000"));
+    let cancelled = sent(alice, "DELETE", "/v1/orders/BTC-USD/6", &Value::Null);
+    let after = sent(alice, "POST", "/v1/cancel-after", &json!({"timeout_ms": 60_000}));
+    let public = |path: &str| alice.get(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let private = |path: &str| sent(alice, "GET", path, &Value::Null);
+    vec![
+        ("getStatus", public("/v1/status")),
+        ("getTime", public("/v1/time")),
+        ("getAssets", public("/v1/assets")),
+        ("getInstruments", public("/v1/instruments")),
+        ("getInstrumentsInstrumentBook", public("/v1/instruments/BTC-USD/book?depth=2")),
+        ("getInstrumentsInstrumentTrades", public("/v1/instruments/BTC-USD/trades?limit=2")),
+        ("getInstrumentsInstrumentCandles", public("/v1/instruments/BTC-USD/candles?interval=1m&limit=2")),
+        ("getAccount", private("/v1/account")),
+        ("getAccountTransfers", private("/v1/account/transfers")),
+        ("listOpenOrders", private("/v1/orders")),
+        ("placeOrder", placed),
+        ("sendMany", many),
+        ("cancelAfter", after),
+        ("listClosedOrders", private("/v1/orders/closed?limit=2")),
+        ("getOrder", private("/v1/orders/BTC-USD/1")),
+        ("cancelOrder", cancelled),
+        ("listFills", private("/v1/fills?limit=2")),
+        ("listReports", private("/v1/reports?after=0&limit=3")),
+        ("listSessions", private("/v1/sessions")),
+        ("openSession", session),
+    ]
+}
+
+/// As YAML in one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> = fields.iter().map(|(key, value)| format!("{}: {}", json!(key), flow(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+/// Whether two answers have the same fields of the same kinds. What may be absent is null.
+fn differ(example: &Value, real: &Value, path: &str) -> Result<(), String> {
+    match (example, real) {
+        (Value::Null, _) | (_, Value::Null) => Ok(()),
+        (Value::Object(one), Value::Object(other)) => {
+            if let Some(lost) = one.keys().find(|key| !other.contains_key(*key)) {
+                return Err(format!("{path}: the venue says no {lost} any more"));
+            }
+            if let Some(new) = other.keys().find(|key| !one.contains_key(*key)) {
+                return Err(format!("{path}: the venue says {new}, and the example does not"));
+            }
+            one.iter().try_for_each(|(key, value)| differ(value, &other[key], &format!("{path}.{key}")))
+        }
+        (Value::Array(one), Value::Array(other)) => match (one.first(), other.first()) {
+            (Some(one), Some(other)) => differ(one, other, &format!("{path}[0]")),
+            _ => Ok(()),
+        },
+        (Value::String(one), Value::String(other)) => {
+            let is_number = |text: &str| text.parse::<f64>().is_ok();
+            if is_number(one) == is_number(other) { Ok(()) } else { Err(format!("{path}: {one:?} became {other:?}")) }
+        }
+        (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => Ok(()),
+        (one, other) => Err(format!("{path}: {one} became {other}")),
+    }
+}
+
+/// The operation of this name, with its path and method.
+fn operation<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let paths = document["paths"].as_object().unwrap().values();
+    let mut operations = paths.flat_map(|methods| methods.as_object().unwrap().values());
+    operations.find(|operation| operation["operationId"] == name).unwrap_or_else(|| panic!("openapi.yaml has no operation {name}"))
+}
+
+#[test]
+fn examples_of_answers_are_what_a_venue_says() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let answers = answers(&market);
+    if std::env::var_os("WALRAS_WRITE_EXAMPLES").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/openapi.yaml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let kept = text.split(BEGIN).next().unwrap();
+        let lines: String = answers.iter().map(|(name, answer)| format!("    {name}: {{value: {}}}\n", flow(answer))).collect();
+        std::fs::write(&path, format!("{kept}{BEGIN}{lines}")).unwrap();
+        return;
+    }
+    let document = document();
+    let examples = document["components"]["examples"].as_object().unwrap();
+    assert_eq!(examples.len(), answers.len());
+    for (name, answer) in answers {
+        let content = &operation(&document, name)["responses"]["200"]["content"]["application/json"];
+        assert_eq!(content["examples"]["answer"]["$ref"], json!(format!("#/components/examples/{name}")), "{name} shows it");
+        let example = &examples[name]["value"];
+        check(&document, &content["schema"], example).unwrap_or_else(|e| panic!("{name}: {e}"));
+        check(&document, &content["schema"], &answer).unwrap_or_else(|e| panic!("{name}: {e}"));
+        differ(example, &answer, name).unwrap_or_else(|e| panic!("{e}: write the examples again (WALRAS_WRITE_EXAMPLES=1)"));
+    }
+}
+
+#[test]
+fn an_example_that_drifted_is_noticed() {
+    let example = json!({"a": "1", "b": [{"c": true}], "d": null});
+    assert_eq!(differ(&example, &json!({"a": "2", "b": [{"c": false}, {"c": true}], "d": {"e": 1}}), ""), Ok(()));
+    for other in [
+        json!({"a": "2", "b": []}),
+        json!({"a": "2", "b": [], "d": null, "new": 1}),
+        json!({"a": "x", "b": [], "d": null}),
+        json!({"a": 1, "b": [], "d": null}),
+        json!({"a": "2", "b": [{"c": 1}], "d": null}),
+    ] {
+        assert!(differ(&example, &other, "").is_err(), "{other}");
+    }
+}
