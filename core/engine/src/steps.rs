@@ -8,7 +8,7 @@
 //! is busy, the leader logs ticks ([`Engine::has_work`]). ADR 14 says why it is so.
 //!
 //! A mass cancel is a place in an account's open orders, from which later entries go on (`cancel_steps.rs`). It makes no book busy.
-//! A dead man's switch that is due begins one (`switches.rs`).
+//! A dead man's switch that is due begins one (`cancel_after.rs`).
 //!
 //! [`MEETINGS_PER_ENTRY_MAX`]: walras_types::limits::MEETINGS_PER_ENTRY_MAX
 

@@ -1,24 +1,8 @@
-//! Dead man's switches: accounts whose orders are cancelled at a time of the log, unless they say otherwise before.
-//!
-//! A switch that is due fires as an order expires: at the beginning of the first entry whose time is not before its own, whatever that
-//! entry is. So who sets a switch again in an entry with an earlier time has done so in time, however long the entry takes to be applied.
-//! What is cancelled is what stood before that entry, by a mass cancel that goes on with later entries (`cancel_steps.rs`).
+//! Dead man's switches: which accounts have one, and when each fires. What that does is in `cancel_after.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZero;
 
-use walras_order_book::PriceIndex;
-use walras_types::limits::SWITCHES_PER_ENTRY_MAX;
-use walras_types::{AccountId, OrderId, RejectReason, TimeNs};
-use walras_wire::codec::{Reader, Wire, Writer};
-use walras_wire::{CancelAfter, CancelReason};
-
-use crate::cancelling::{Cancelling, Left, Standing};
-use crate::engine::{Engine, NEVER, NOW};
-use crate::snapshot::{RestoreError, count};
-use crate::versions::Rules;
-
-const NS_PER_MS: u64 = 1_000_000;
+use walras_types::{AccountId, TimeNs};
 
 /// The switches that are set, by account and by the time at which they fire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +13,7 @@ pub(crate) struct Switches {
 
 impl Switches {
     /// Sets an account's switch, or switches it off.
-    fn set(&mut self, account: AccountId, due: Option<TimeNs>) {
+    pub(crate) fn set(&mut self, account: AccountId, due: Option<TimeNs>) {
         let before = match due {
             Some(due) => self.due.insert(account, due),
             None => self.due.remove(&account),
@@ -41,15 +25,25 @@ impl Switches {
     }
 
     /// Switches off one that is due, the longest due first.
-    fn take_due(&mut self, now: TimeNs) -> Option<AccountId> {
+    pub(crate) fn take_due(&mut self, now: TimeNs) -> Option<AccountId> {
         let (_, account) = self.by_due.first().copied().filter(|(due, _)| *due <= now)?;
         self.set(account, None);
         Some(account)
     }
 
-    /// When the next one fires.
-    fn next(&self) -> TimeNs {
-        self.by_due.first().map_or(NEVER, |(due, _)| *due)
+    /// When an account's fires, if it is set.
+    pub(crate) fn of(&self, account: AccountId) -> Option<TimeNs> {
+        self.due.get(&account).copied()
+    }
+
+    /// When the next one fires, if one is set.
+    pub(crate) fn next(&self) -> Option<TimeNs> {
+        self.by_due.first().map(|(due, _)| *due)
+    }
+
+    /// By account.
+    pub(crate) fn all(&self) -> &BTreeMap<AccountId, TimeNs> {
+        &self.due
     }
 
     /// # Panics
@@ -58,85 +52,5 @@ impl Switches {
         let by_due: BTreeSet<_> = self.due.iter().map(|(account, due)| (*due, *account)).collect();
         assert_eq!(by_due, self.by_due, "switches by account and by time differ");
         assert!(self.due.keys().all(|account| (account.0 as usize) < account_count), "a switch of nobody");
-    }
-}
-
-impl<I: PriceIndex> Engine<I> {
-    /// When an account's switch fires, if it is set.
-    #[must_use]
-    pub fn cancels_at(&self, account: AccountId) -> Option<TimeNs> {
-        self.switches.due.get(&account).copied()
-    }
-
-    /// When the next switch fires, if one is set: whoever leads should log an entry then.
-    #[must_use]
-    pub fn next_switch(&self) -> Option<TimeNs> {
-        self.switches.by_due.first().map(|(due, _)| *due)
-    }
-
-    #[inline(never)]
-    pub(crate) fn cancel_after(&mut self, asked: &CancelAfter) -> Result<(), RejectReason> {
-        if !self.version.has_names() {
-            return Err(RejectReason::NeedsLaterVersion);
-        }
-        self.status(asked.account)?;
-        let due = |timeout_ms: NonZero<u64>| TimeNs(self.time.0.saturating_add(timeout_ms.get().saturating_mul(NS_PER_MS)));
-        self.switches.set(asked.account, NonZero::new(asked.timeout_ms).map(due));
-        self.look_for_switches();
-        Ok(())
-    }
-
-    /// Begins the cancels of switches that are due, of so many as one entry may.
-    pub(crate) fn fire_switches(&mut self) {
-        // An engine whose entries meet all, in tests, does all at once.
-        let most = if self.meetings_max < u32::MAX { SWITCHES_PER_ENTRY_MAX } else { usize::MAX };
-        for _ in 0..most {
-            let Some(account) = self.switches.take_due(self.time) else { break };
-            let markets_end = u32::try_from(self.markets.len()).expect("instruments have a limit");
-            // This entry's own order comes after it.
-            let last = OrderId(self.last_applied.0 - 1);
-            let standing = Standing { side: None, market: 0, after: OrderId(0), markets_end, last };
-            let mut cancelling = Cancelling { account, reason: CancelReason::MassCancelled, left: Left::Standing(standing) };
-            // An account has one mass cancel at a time. This one is of all that an earlier one is of.
-            if let Some(at) = self.cancelling.iter().position(|other| other.account == account)
-                && let Some(earlier) = self.cancelling.remove(at)
-            {
-                cancelling.reason = earlier.reason;
-            }
-            if !cancelling.is_done() {
-                self.cancelling.push_back(cancelling);
-            }
-        }
-    }
-
-    /// Notes when a switch is looked at again.
-    pub(crate) fn look_for_switches(&mut self) {
-        let next = self.switches.next();
-        self.next_work = self.next_work.min(if next <= self.time { NOW } else { next });
-    }
-
-    /// Appends the switches.
-    pub(crate) fn encode_switches(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
-        count(&mut Writer(buffer), self.switches.due.len());
-        for (account, due) in &self.switches.due {
-            let w = &mut Writer(buffer);
-            account.put(w);
-            due.put(w);
-            flush(buffer);
-        }
-    }
-
-    /// Reads what [`Self::encode_switches`] wrote.
-    pub(crate) fn decode_switches(&mut self, r: &mut Reader<'_>) -> Result<(), RestoreError> {
-        for _ in 0..r.u32()? {
-            let (account, due) = (AccountId::get(r)?, TimeNs::get(r)?);
-            let is_after = self.switches.due.last_key_value().is_none_or(|(last, _)| *last < account);
-            if !is_after || account.0 as usize >= self.statuses.len() {
-                return Err(RestoreError::Contradiction("a dead man's switch"));
-            }
-            self.switches.set(account, Some(due));
-        }
-        self.look_for_switches();
-        Ok(())
     }
 }
