@@ -26,7 +26,8 @@ interface Tour extends Watched {
 
 export async function languageSteps(browser: Browser): Promise<void> {
   for (const [language, locale, texts] of SPOKEN) {
-    for (const size of SIZES) {
+    // Between a phone and a wide screen the longest words show what all would: German's.
+    for (const size of SIZES.filter((one) => one.width !== 1280 || language === "de")) {
       const at = (name: string, act: (tour: Tour) => Promise<void>, options: { steps?: number; init?: string; before?: (fake: Running) => void } = {}): Promise<void> =>
         step(`language: ${language} at ${size.width}: ${name}`, async () => {
           const fake = await startFakeVenue(0, options.steps ?? 0);
@@ -88,7 +89,8 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await page.locator("#display").selectOption("iceberg");
   for (const kind of await page.locator("#kind option").evaluateAll((options) => options.map((option) => (option as HTMLOptionElement).value))) {
     await page.locator("#kind").selectOption(kind);
-    if (await page.locator("#ticket-trigger").isVisible()) await page.fill("#ticket-trigger", decimal("1.25", texts));
+    if (/^(stop|take)/.test(kind)) await page.fill("#ticket-trigger", decimal("1.25", texts));
+    if (/^trailing/.test(kind)) await page.fill("#ticket-trail", decimal("0.25", texts));
     await assertNothingCut(page, `ticket for ${kind}`);
   }
   await look("ticket-more");
@@ -229,7 +231,8 @@ async function assertNothingCut(page: Page, name: string): Promise<void> {
     const heads: { words: string; box: DOMRect; head: Element }[] = [];
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
-      if (!parent || (node.textContent ?? "").trim() === "" || !shown(parent)) continue;
+      // On a phone the gateways' columns scroll sideways.
+      if (!parent || (node.textContent ?? "").trim() === "" || !shown(parent) || (innerWidth < 600 && parent.closest("#gateways-body"))) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       for (const box of range.getClientRects()) {

@@ -291,13 +291,13 @@ fn terms_of(message: &Message, listed: &Listed) -> Result<OrderTerms, Fault> {
         }
     };
     let order_type = match text(tags::ORD_TYPE).unwrap_or_default() {
-        "1" => OrderType::Market,
-        "2" => OrderType::Limit { price: price(tags::PRICE, "Price(44)")?, post_only },
         "3" if trails => OrderType::TrailingStop { trail: trail_of(message, listed)? },
         "4" if trails => {
             OrderType::TrailingStopLimit { trail: trail_of(message, listed)?, price: price(tags::PRICE, "Price(44)")? }
         }
         _ if trails => return Err(unsupported("ExecInst(18)=a (trailing stop) goes with OrdType(40) 3 (stop) or 4 (stop limit)")),
+        "1" => OrderType::Market,
+        "2" => OrderType::Limit { price: price(tags::PRICE, "Price(44)")?, post_only },
         "3" => OrderType::Stop { trigger: price(tags::STOP_PX, "StopPx(99)")? },
         "4" => OrderType::StopLimit { trigger: price(tags::STOP_PX, "StopPx(99)")?, price: price(tags::PRICE, "Price(44)")? },
         "J" => OrderType::TakeProfit { trigger: price(tags::STOP_PX, "StopPx(99)")? },

@@ -180,7 +180,7 @@ fn the_steps_reach_everything() {
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let some_steps = steps(Just(Allocation::PriceTime), 120);
     let mut seen = BTreeMap::<String, u32>::new();
-    for number in 0..240 {
+    for number in 0..180 {
         let mut steps = some_steps.new_tree(&mut runner).unwrap().current();
         if number % 3 > 0 {
             steps.insert(0, (0, Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(13)))));

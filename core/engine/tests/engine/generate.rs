@@ -220,15 +220,15 @@ pub fn command() -> impl Strategy<Value = Command> {
         100 => order.prop_map(|(account, instrument, client_order_id, terms)| {
             Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         }),
-        40 => linked().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
-        12 => (account(), instrument_id(), amendment())
+        80 => linked().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
+        24 => (account(), instrument_id(), amendment())
             .prop_map(|(account, instrument, amendment)| Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))),
         6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {
             Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
         }),
         1 => (account(), prop::option::of(instrument_id()), prop::option::of(side()))
             .prop_map(|(account, instrument, side)| Command::Order(OrderCommand::MassCancel(MassCancel { account, instrument, side }))),
-        4 => (account(), 0..4u64)
+        1 => (account(), 0..4u64)
             .prop_map(|(account, timeout_ms)| Command::Order(OrderCommand::CancelAfter(CancelAfter { account, timeout_ms }))),
         1 => Just(Command::Venue(VenueCommand::Tick)),
         1 => (0..400u64, any::<[u8; 32]>())

@@ -24,7 +24,7 @@ export const machines: typeof en = {
     trouble: (why) => `Keine aktuelle Antwort, diese Werte stehen still: ${why}`,
     replica: (id) => `Replikat ${id}`,
     off: "Aus",
-    hold: "Wartezeit der Orders nach ihrem Stempel (d_s): wer zuerst an einem Gateway ist, ist zuerst dran",
+    hold: "Wartezeit (d_s): wer zuerst kommt, ist zuerst dran",
     wasHold: "war d_s, als dieses Replikat zuletzt führte",
     asTheyCome: "Orders werden genommen, wie sie kommen",
     notAtAll: "Gar nicht",
