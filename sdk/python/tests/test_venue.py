@@ -199,7 +199,7 @@ def test_a_suspended_account_loses_its_orders() -> None:
 
 def test_a_take_profit_and_a_stop_cancel_each_other() -> None:
     v = venue(2)
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="not two of them"):
         v.submit(ALICE, 0, "sell", 1, trigger=29_000, take_profit=31_000)
     profit = v.submit(ALICE, 0, "sell", 1, 31_000, client_order_id=1)
     stop = v.submit(ALICE, 0, "sell", 1, trigger=29_000, client_order_id=2, oco_with=1)
@@ -405,7 +405,7 @@ def test_frames(library: str) -> None:
     [
         ({"colour": [1]}, "'colour' is no column: give some of time_ns"),
         ({"side": ["bid"]}, "column side: 'bid' is none"),
-        ({"kind": [10], "size": [1]}, "row 0, column kind: give 0 to 9"),
+        ({"kind": [14], "size": [1]}, "row 0, column kind: give 0 to 13"),
         ({"side": [0, 3], "size": [1, 1], "price": [9, 9]}, "row 1, column side"),
         ({"time_ns": [5, 4], "kind": [7, 7]}, "row 1, column time_ns: 4 is before 5"),
         ({"price": [1.5]}, "column price: whole numbers"),
