@@ -89,27 +89,26 @@ pub(crate) struct Rest {
 impl Rest {
     /// The terms: without a price a market order, with a trigger a stop, with the trigger of a take-profit one of these, with a distance a
     /// trailing stop.
-    pub(crate) fn terms(
-        self,
-        side: Side,
-        size: SizeLots,
-        price: Option<PriceTicks>,
-        waits: Waits,
-    ) -> PyResult<OrderTerms> {
+    pub(crate) fn terms(self, side: Side, size: SizeLots, price: Option<PriceTicks>, waits: Waits) -> PyResult<OrderTerms> {
         let Self { time_in_force, post_only, self_trade, display, min_size } = self;
         let order_type = match (waits, price) {
             (Waits { trigger: None, take_profit: None, trail: None }, Some(price)) => OrderType::Limit { price, post_only },
             (Waits { trigger: None, take_profit: None, trail: None }, None) => OrderType::Market,
             (Waits { trigger: Some(trigger), take_profit: None, trail: None }, None) => OrderType::Stop { trigger },
-            (Waits { trigger: Some(trigger), take_profit: None, trail: None }, Some(price)) => OrderType::StopLimit { trigger, price },
+            (Waits { trigger: Some(trigger), take_profit: None, trail: None }, Some(price)) => {
+                OrderType::StopLimit { trigger, price }
+            }
             (Waits { trigger: None, take_profit: Some(trigger), trail: None }, None) => OrderType::TakeProfit { trigger },
             (Waits { trigger: None, take_profit: Some(trigger), trail: None }, Some(price)) => {
                 OrderType::TakeProfitLimit { trigger, price }
             }
             (Waits { trigger: None, take_profit: None, trail: Some(trail) }, None) => OrderType::TrailingStop { trail },
-            (Waits { trigger: None, take_profit: None, trail: Some(trail) }, Some(price)) => OrderType::TrailingStopLimit { trail, price },
+            (Waits { trigger: None, take_profit: None, trail: Some(trail) }, Some(price)) => {
+                OrderType::TrailingStopLimit { trail, price }
+            }
             _ => {
-                let text = "an order is a stop, a take-profit or a trailing stop: give trigger, take_profit or trail, not two of them";
+                let text =
+                    "an order is a stop, a take-profit or a trailing stop: give trigger, take_profit or trail, not two of them";
                 return Err(PyValueError::new_err(text));
             }
         };
