@@ -7,7 +7,7 @@ use crate::live::Live;
 pub struct WatchSettings {
     /// From one question to the next.
     pub every_ns: u64,
-    /// A sibling that answers nothing for so long is silent, where it was asked [`QUESTIONS_MIN`] times at least.
+    /// A sibling that answers nothing for so long is silent, where it was asked 4 times at least.
     pub silent_ns: u64,
 }
 
