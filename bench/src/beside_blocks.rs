@@ -1,9 +1,9 @@
 //! Orders beside large blocks: how long they take while blocks clear, and without (ADR 24).
 //!
-//! One thread applies the log as a replica's does: orders at a steady rate, transactions of a batch market, and the entries of its leader. What
-//! collects while a group of entries is written goes into the next group, each of which another thread syncs to disk. Prices are found on a
-//! third thread and the work of blocks is done on a fourth, as in a venue. An order counts from the moment when it is due until it is applied.
-//! Left out are sockets, signatures, and what is made of events.
+//! One thread applies the log as a replica's does: orders at a steady rate, transactions of a batch market, and the entries of its
+//! leader. What collects while a group of entries is written goes into the next group, each of which another thread syncs to disk.
+//! Prices are found on a third thread and the work of blocks is done on a fourth, as in a venue. An order counts from the moment
+//! when it is due until it is applied. Left out are sockets, signatures, and what is made of events.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};

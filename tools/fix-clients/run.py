@@ -1,7 +1,7 @@
 """Unmodified FIX engines against a venue of their own: python3 run.py WALRAS NAME COMMAND...
 
-COMMAND is started with the venue's FIX ports of orders and of market data, a key's id and its secret. It prints STOP when the venue is to be killed, waits for a
-line, prints START when it is to run again, and DONE at the end.
+COMMAND is started with the venue's FIX ports of orders and of market data, a key's id and its secret. It prints STOP when the
+venue is to be killed, waits for a line, prints START when it is to run again, and DONE at the end.
 """
 import pathlib
 import socket

@@ -26,11 +26,22 @@ test("orders come, change and go as the venue says", () => {
 test("two linked orders name each other until one is gone", () => {
   const account = new Account(() => 7n);
   const partners = (): (string | null | undefined)[] => [...account.orders.value.values()].map((each) => each.linked_order_id);
-  account.apply({ type: "account", kind: "snapshot", orders: [order("1"), order("2"), { ...order("3"), linked_order_id: "94" }, { ...order("4"), linked_order_id: "93" }] });
+  account.apply({
+    type: "account",
+    kind: "snapshot",
+    orders: [order("1"), order("2"), { ...order("3"), linked_order_id: "94" }, { ...order("4"), linked_order_id: "93" }],
+  });
   account.link("BTC/USD", ["2", "1"]);
   account.link("BTC/USD", ["2", "8"]);
   assert.deepEqual(partners(), ["92", "91", "94", "93"]);
-  account.apply({ type: "account", kind: "update", order_updates: [{ ...order("3", "0"), status: "filled" }, { ...order("1", "0"), status: "cancelled", reason: "linked" }] });
+  account.apply({
+    type: "account",
+    kind: "update",
+    order_updates: [
+      { ...order("3", "0"), status: "filled" },
+      { ...order("1", "0"), status: "cancelled", reason: "linked" },
+    ],
+  });
   assert.deepEqual(partners(), [null, null]);
 });
 

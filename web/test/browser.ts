@@ -36,7 +36,9 @@ export interface Watched {
 }
 
 export async function open(
-  browser: Browser, address: string, options: { width: number; height: number; dark?: boolean; init?: string; timezone?: string; locale?: string },
+  browser: Browser,
+  address: string,
+  options: { width: number; height: number; dark?: boolean; init?: string; timezone?: string; locale?: string },
 ): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width: options.width, height: options.height },
@@ -69,7 +71,11 @@ export async function open(
     page,
     async assertClean(expected) {
       assert.deepEqual(await page.evaluate(() => window.refusedByPolicy), [], "refused by the content security policy");
-      assert.deepEqual(errors.filter((error) => !expected?.test(error)), [], "errors in the console");
+      assert.deepEqual(
+        errors.filter((error) => !expected?.test(error)),
+        [],
+        "errors in the console",
+      );
     },
     async shoot(name) {
       mkdirSync(shots(), { recursive: true });

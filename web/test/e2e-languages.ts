@@ -28,23 +28,37 @@ export async function languageSteps(browser: Browser): Promise<void> {
   for (const [language, locale, texts] of SPOKEN) {
     // Between a phone and a wide screen the longest words show what all would: German's.
     for (const size of SIZES.filter((one) => one.width !== 1280 || language === "de")) {
-      const at = (name: string, act: (tour: Tour) => Promise<void>, options: { steps?: number; init?: string; before?: (fake: Running) => void } = {}): Promise<void> =>
+      const at = (
+        name: string,
+        act: (tour: Tour) => Promise<void>,
+        options: { steps?: number; init?: string; before?: (fake: Running) => void } = {},
+      ): Promise<void> =>
         step(`language: ${language} at ${size.width}: ${name}`, async () => {
           const fake = await startFakeVenue(0, options.steps ?? 0);
           fake.venue.fair = new FakeFair();
           [fake.venue.fair.gateways, fake.venue.fair.lostGateway, fake.venue.fair.layers] = [6, 47, [3, 20]];
           options.before?.(fake);
           try {
-            const watched = await open(browser, fake.edAddress, { ...size, locale, ...(options.init === undefined ? {} : { init: options.init }) });
+            const watched = await open(browser, fake.edAddress, {
+              ...size,
+              locale,
+              ...(options.init === undefined ? {} : { init: options.init }),
+            });
             const { page } = watched;
             await page.locator("#connection[data-state=live]").waitFor();
             await canSubmit(page);
-            await act({ ...watched, texts, fake, size, look: async (what) => {
-              // Pictures first: they show what the rest finds.
-              await watched.shoot(`${language}-${what}-${size.width}`);
-              await assertNothingCut(page, `${language} at ${size.width}: ${what}`);
-              await assertFits(page, what, { width: Math.min(size.width, 1_439) });
-            } });
+            await act({
+              ...watched,
+              texts,
+              fake,
+              size,
+              look: async (what) => {
+                // Pictures first: they show what the rest finds.
+                await watched.shoot(`${language}-${what}-${size.width}`);
+                await assertNothingCut(page, `${language} at ${size.width}: ${what}`);
+                await assertFits(page, what, { width: Math.min(size.width, 1_439) });
+              },
+            });
             await watched.assertClean();
             await page.context().close();
           } finally {
@@ -73,7 +87,14 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await page.locator("#ticket-size").press("Enter");
   await until("the ticket says that it stands", async () => (await text(page, "#ticket-answer")).startsWith(texts.outcome.standing));
   await until("it is listed", async () => (await page.locator("#orders-table tbody tr").count()) === 1);
-  assert.equal(await page.locator("#orders-table td.num").first().evaluate((cell) => (cell.textContent ?? "").replace(/\s/gu, "")), price, "what is shown is what can be typed");
+  assert.equal(
+    await page
+      .locator("#orders-table td.num")
+      .first()
+      .evaluate((cell) => (cell.textContent ?? "").replace(/\s/gu, "")),
+    price,
+    "what is shown is what can be typed",
+  );
   await page.fill("#ticket-size", "999999");
   await page.locator("#ticket-size").press("Enter");
   await page.locator("#ticket-answer[data-tone=bad]").waitFor();
@@ -87,7 +108,9 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await page.locator("#more summary").click();
   await page.locator("#tif").selectOption("gtt");
   await page.locator("#display").selectOption("iceberg");
-  for (const kind of await page.locator("#kind option").evaluateAll((options) => options.map((option) => (option as HTMLOptionElement).value))) {
+  for (const kind of await page
+    .locator("#kind option")
+    .evaluateAll((options) => options.map((option) => (option as HTMLOptionElement).value))) {
     await page.locator("#kind").selectOption(kind);
     if (/^(stop|take)/.test(kind)) await page.fill("#ticket-trigger", decimal("1.25", texts));
     if (/^trailing/.test(kind)) await page.fill("#ticket-trail", decimal("0.25", texts));
@@ -105,7 +128,13 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await until("its history is listed", async () => (await page.locator("#history-table tbody tr").count()) === 3);
   await look("history");
 
-  for (const [button, dialog] of [["#settings-button", "#settings"], ["#alerts-button", "#alerts"], ["#help-button", "#help"], ["#instrument", "#markets"], ["#key-button", "dialog[open]"]] as const) {
+  for (const [button, dialog] of [
+    ["#settings-button", "#settings"],
+    ["#alerts-button", "#alerts"],
+    ["#help-button", "#help"],
+    ["#instrument", "#markets"],
+    ["#key-button", "dialog[open]"],
+  ] as const) {
     await page.locator(button).click();
     await page.locator(dialog).and(page.locator("[open]")).waitFor();
     await look(`dialog-${button.slice(1)}`);
@@ -180,8 +209,13 @@ async function keepsChoice(browser: Browser): Promise<void> {
   try {
     const watched = await open(browser, fake.edAddress, { width: 1440, height: 900, locale: "fr-FR" });
     const { page } = watched;
-    const speaks = (language: Language, texts: Texts): Promise<void> => until(`the page speaks ${language}`, async () =>
-      (await text(page, "#book-title")) === texts.headings["book-title"] && (await page.locator("html").getAttribute("lang")) === LANGUAGE_TAGS[language]);
+    const speaks = (language: Language, texts: Texts): Promise<void> =>
+      until(
+        `the page speaks ${language}`,
+        async () =>
+          (await text(page, "#book-title")) === texts.headings["book-title"] &&
+          (await page.locator("html").getAttribute("lang")) === LANGUAGE_TAGS[language],
+      );
     const choose = async (choice: string): Promise<void> => {
       await page.locator("#settings-button").click();
       await Promise.all([page.waitForEvent("load"), page.locator("#setting-language").selectOption(choice)]);
@@ -199,7 +233,9 @@ async function keepsChoice(browser: Browser): Promise<void> {
       for (const view of ["account", "batch", "book"] as const) {
         await page.locator(`#tab-${view}`).click();
         await page.locator(`#view-${view}`).waitFor();
-        const { words, hidden } = await page.locator(".motto").evaluate((line) => ({ words: line.textContent, hidden: line.scrollHeight - line.clientHeight }));
+        const { words, hidden } = await page
+          .locator(".motto")
+          .evaluate((line) => ({ words: line.textContent, hidden: line.scrollHeight - line.clientHeight }));
         assert.equal(words, texts.views[view].motto);
         assert.ok(hidden <= 1, `${language}: ${hidden} px of "${words}" are cut off`);
       }
@@ -225,44 +261,69 @@ async function assertNothingCut(page: Page, name: string): Promise<void> {
   await page.evaluate("globalThis.__name = (named) => named");
   const faults = await page.evaluate(() => {
     const found: string[] = [];
-    const shown = (element: Element): boolean => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !element.closest(".sr, option, .skip, svg, canvas");
+    const shown = (element: Element): boolean =>
+      element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) &&
+      !element.closest(".sr, option, .skip, svg, canvas");
     const short = (words: string): string => words.trim().replace(/\s+/gu, " ").slice(0, 60);
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const heads: { words: string; box: DOMRect; head: Element }[] = [];
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement;
       // On a phone the gateways' columns scroll sideways.
-      if (!parent || (node.textContent ?? "").trim() === "" || !shown(parent) || (innerWidth < 600 && parent.closest("#gateways-body"))) continue;
+      if (
+        !parent ||
+        (node.textContent ?? "").trim() === "" ||
+        !shown(parent) ||
+        (innerWidth < 600 && parent.closest("#gateways-body"))
+      )
+        continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       for (const box of range.getClientRects()) {
         if (box.width < 1) continue;
         const words = short(node.textContent ?? "");
         const where = `${parent.closest("[id]")?.id}: "${words}"`;
-        if (!document.querySelector("dialog[open]") && (box.left < -1 || box.right > innerWidth + 1)) found.push(`${where} leaves the window`);
+        if (!document.querySelector("dialog[open]") && (box.left < -1 || box.right > innerWidth + 1))
+          found.push(`${where} leaves the window`);
         for (let outer: Element | null = parent; outer; outer = outer.parentElement) {
           const { overflowX, overflowY, position } = getComputedStyle(outer);
           const room = outer.getBoundingClientRect();
           // In what scrolls downward only the width counts; what scrolls sideways is meant to.
-          if (overflowX === "hidden" || overflowX === "clip" || (overflowX === "auto" && overflowY === "auto" && outer.scrollWidth > outer.clientWidth + 1)) {
-            if (box.left < room.left - 1 || box.right > room.right + 1) found.push(`${where} is cut at the side by ${outer.id || outer.className}`);
+          if (
+            overflowX === "hidden" ||
+            overflowX === "clip" ||
+            (overflowX === "auto" && overflowY === "auto" && outer.scrollWidth > outer.clientWidth + 1)
+          ) {
+            if (box.left < room.left - 1 || box.right > room.right + 1)
+              found.push(`${where} is cut at the side by ${outer.id || outer.className}`);
           }
           if (overflowY === "hidden" || overflowY === "clip") {
-            if ((box.top < room.top - 3 && box.bottom > room.top + 3) || (box.bottom > room.bottom + 3 && box.top < room.bottom - 3)) found.push(`${where} is cut below by ${outer.id || outer.className}`);
+            if (
+              (box.top < room.top - 3 && box.bottom > room.top + 3) ||
+              (box.bottom > room.bottom + 3 && box.top < room.bottom - 3)
+            )
+              found.push(`${where} is cut below by ${outer.id || outer.className}`);
           }
           if (position === "fixed") break;
         }
         const head = parent.closest(".masthead, #quote, .panel-head, #batch-head, .fair-head, thead tr, .shares, .choice, .ticket .foot");
         if (head) heads.push({ words, box, head });
       }
-      if (parent.matches("button, th, .choice span") && (parent.scrollWidth > parent.clientWidth + 1 || parent.scrollHeight > parent.clientHeight + 3) && parent.clientWidth > 0) {
+      if (
+        parent.matches("button, th, .choice span") &&
+        (parent.scrollWidth > parent.clientWidth + 1 || parent.scrollHeight > parent.clientHeight + 3) &&
+        parent.clientWidth > 0
+      ) {
         found.push(`${parent.closest("[id]")?.id}: "${short(parent.textContent ?? "")}" runs out of its ${parent.localName}`);
       }
     }
     heads.forEach((one, index) => {
       for (const other of heads.slice(index + 1)) {
         if (one.head !== other.head) continue;
-        const [wide, high] = [Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left), Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top)];
+        const [wide, high] = [
+          Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left),
+          Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top),
+        ];
         if (wide > 1 && high > 4) found.push(`"${one.words}" lies on "${other.words}"`);
       }
     });

@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const kept = new Map([["walras.language", '"de"']]);
-Object.defineProperty(globalThis, "localStorage", { configurable: true, value: { getItem: (name: string) => kept.get(name) ?? null, setItem: (name: string, text: string) => void kept.set(name, text) } });
+Object.defineProperty(globalThis, "localStorage", {
+  configurable: true,
+  value: { getItem: (name: string) => kept.get(name) ?? null, setItem: (name: string, text: string) => void kept.set(name, text) },
+});
 
 const { group, showChange, showDay, showDayTime, showShare, showSpan, showTime, typed, ungroup } = await import("../src/base/format.ts");
 const { parseUnits } = await import("../src/base/decimal.ts");
@@ -51,13 +54,30 @@ test("the tickets read and write commas", () => {
   assert.equal(amount, 50n);
   assert.ok(limitBits !== null && limitBits > 0n, JSON.stringify(faults));
   const asset = (symbol: string, decimals: number): never => ({ symbol, decimals }) as never;
-  const instrument = { symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.01", lot_size: "0.0001", price_decimals: 2, size_decimals: 4, maker_fee_ppm: 0, taker_fee_ppm: 0 };
+  const instrument = {
+    symbol: "BTC/USD",
+    base: "BTC",
+    quote: "USD",
+    tick_size: "0.01",
+    lot_size: "0.0001",
+    price_decimals: 2,
+    size_decimals: 4,
+    maker_fee_ppm: 0,
+    taker_fee_ppm: 0,
+  };
   const units = new Units(instrument as never, [asset("BTC", 8), asset("USD", 2)]);
   assert.equal(sizeOfValue("100,50", units, 10_000n), "1.005", "a plain decimal, for what comes after");
 });
 
 test("a known reason is told in German, an unknown one in the venue's words, and its details as they came", () => {
-  const known = describeError(new Refusal({ code: 60, name: "InsufficientFunds", message: "The available balance does not cover it.", detail: "needs 5 USD" }));
+  const known = describeError(
+    new Refusal({
+      code: 60,
+      name: "InsufficientFunds",
+      message: "The available balance does not cover it.",
+      detail: "needs 5 USD",
+    }),
+  );
   assert.equal(known.title, "Abgelehnt, Nr. 60: Guthaben reicht nicht");
   assert.match(known.text, /^Das verfügbare Guthaben deckt .* needs 5 USD$/);
   const unknown = describeError(new Refusal({ code: 9_999, name: "SomethingNew", message: "Do this instead." }));

@@ -27,7 +27,9 @@ function leaves(texts: object, path: string): [path: string, leaf: Leaf][] {
 
 /** A text with a mark in place of each value, so that it is seen which values it shows. */
 function marked(leaf: Leaf, count: number): string {
-  return typeof leaf === "string" ? leaf : (leaf as unknown as (...values: string[]) => string)(...Array.from({ length: count }, (_, index) => `⟦${index}⟧`));
+  return typeof leaf === "string"
+    ? leaf
+    : (leaf as unknown as (...values: string[]) => string)(...Array.from({ length: count }, (_, index) => `⟦${index}⟧`));
 }
 
 const marksIn = (text: string): string[] => [...new Set(text.match(/⟦\d⟧/g) ?? [])].sort();
@@ -63,17 +65,25 @@ for (const [language, texts] of Object.entries(OTHERS)) {
 
   test(`${language} is another language`, () => {
     const english = new Map(leaves(en, ""));
-    const same = leaves(texts, "").filter(([path, leaf]) => typeof leaf === "string" && leaf.length > 24 && leaf === english.get(path)).map(([path]) => path);
+    const same = leaves(texts, "")
+      .filter(([path, leaf]) => typeof leaf === "string" && leaf.length > 24 && leaf === english.get(path))
+      .map(([path]) => path);
     assert.deepEqual(same, [], "texts that were left in English");
   });
 
   test(`${language} knows reasons of the venue's own list, with the venue's own limits`, () => {
-    const listed = new Map([...read("../docs/reject-reasons.md").matchAll(/^\| (\d+) \| `(\w+)` \| (.*) \|$/gm)].map(([, code, , advice]) => [Number(code), advice ?? ""]));
+    const listed = new Map(
+      [...read("../docs/reject-reasons.md").matchAll(/^\| (\d+) \| `(\w+)` \| (.*) \|$/gm)].map(([, code, , advice]) => [
+        Number(code),
+        advice ?? "",
+      ]),
+    );
     assert.ok(listed.size > 50, "the list is read");
     for (const [code, { name, advice }] of Object.entries(texts.reasons)) {
       const english = listed.get(Number(code));
       assert.ok(english !== undefined, `${code} (${name}) is in docs/reject-reasons.md`);
-      for (const [limit] of advice.matchAll(/\d{2,}/g)) assert.ok(english.includes(limit), `${code} says ${limit}, the venue says: ${english}`);
+      for (const [limit] of advice.matchAll(/\d{2,}/g))
+        assert.ok(english.includes(limit), `${code} says ${limit}, the venue says: ${english}`);
     }
   });
 }
@@ -110,7 +120,8 @@ test("the first of the browser's languages that there is, else English", () => {
 
 test("outside a browser the texts are English", () => {
   assert.equal(t, en);
-  for (const language of LANGUAGES) assert.ok(LANGUAGE_NAMES[language] !== "" && Intl.getCanonicalLocales(LANGUAGE_TAGS[language]).length === 1);
+  for (const language of LANGUAGES)
+    assert.ok(LANGUAGE_NAMES[language] !== "" && Intl.getCanonicalLocales(LANGUAGE_TAGS[language]).length === 1);
 });
 
 test("words agree with their count", () => {

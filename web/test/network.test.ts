@@ -30,7 +30,17 @@ test("a thousand receivers are drawn as some, and none is lost from the count", 
 
 test("a relay that does not answer is drawn as down, with the lines to it; one that was not asked is up", () => {
   const relay = (place: number, answers: boolean): RelayNode => ({
-    layer: 0, place, answers, packets: answers ? 7 : null, by_hedge: null, copies: null, lost: null, not_taken: null, refused: null, transit_ns_p50: null, transit_ns_p99: null,
+    layer: 0,
+    place,
+    answers,
+    packets: answers ? 7 : null,
+    by_hedge: null,
+    copies: null,
+    lost: null,
+    not_taken: null,
+    refused: null,
+    transit_ns_p50: null,
+    transit_ns_p99: null,
   });
   const { tree, ...rest } = cluster(1, [2, 3]);
   const { columns, edges } = pictureOf({ ...rest, tree: tree == null ? null : { ...tree, relays: [relay(0, true), relay(1, false)] } });

@@ -46,7 +46,10 @@ test("stop-limit with good-till time, iceberg and minimum", () => {
 
 test("a trailing stop has a distance instead of a trigger", () => {
   const stop = checkTicket({ ...fields, kind: "trailing_stop", side: "sell", trigger: "31000", trail: "150" }, units, 0n, 3_000_000n);
-  assert.deepEqual([stop.order?.type, stop.order?.trail, stop.order?.trigger, stop.order?.price], ["trailing_stop", "150.00", undefined, undefined]);
+  assert.deepEqual(
+    [stop.order?.type, stop.order?.trail, stop.order?.trigger, stop.order?.price],
+    ["trailing_stop", "150.00", undefined, undefined],
+  );
   const limit = checkTicket({ ...fields, kind: "trailing_stop_limit", trail: "0.25" }, units, 0n);
   assert.deepEqual([limit.order?.trail, limit.order?.price !== undefined], ["0.25", true]);
   assert.equal(checkTicket({ ...fields, kind: "trailing_stop" }, units, 0n).order, null);
@@ -57,7 +60,10 @@ test("a take-profit has a trigger on the other side of the market than a stop", 
   const check = (kind: "take_profit" | "take_profit_limit", side: "buy" | "sell", trigger: string) =>
     checkTicket({ ...fields, kind, side, trigger }, units, 0n, 3_000_000n);
   const sell = check("take_profit", "sell", "31000");
-  assert.deepEqual([sell.order?.type, sell.order?.trigger, sell.order?.price, sell.warnings.trigger], ["take_profit", "31000.00", undefined, undefined]);
+  assert.deepEqual(
+    [sell.order?.type, sell.order?.trigger, sell.order?.price, sell.warnings.trigger],
+    ["take_profit", "31000.00", undefined, undefined],
+  );
   assert.match(check("take_profit", "sell", "29000").warnings.trigger ?? "", /already above it: the venue refuses such a take-profit/);
   assert.match(check("take_profit_limit", "buy", "31000").warnings.trigger ?? "", /already below it/);
   const buy = check("take_profit_limit", "buy", "29000");
@@ -66,7 +72,14 @@ test("a take-profit has a trigger on the other side of the market than a stop", 
 
 test("an order that is linked names the other one, and a limit order takes nothing then", () => {
   assert.deepEqual(checkTicket({ ...fields, ocoWith: "77" }, units, 0n).order, {
-    side: "buy", type: "limit", price: "30711.25", size: "0.500", time_in_force: "gtc", self_trade: "cancel_newest", oco_with: "77", post_only: "reject",
+    side: "buy",
+    type: "limit",
+    price: "30711.25",
+    size: "0.500",
+    time_in_force: "gtc",
+    self_trade: "cancel_newest",
+    oco_with: "77",
+    post_only: "reject",
   });
   const stop = checkTicket({ ...fields, kind: "stop", trigger: "31000", ocoWith: "77" }, units, 0n).order;
   assert.deepEqual([stop?.oco_with, stop?.post_only], ["77", undefined]);

@@ -105,7 +105,7 @@ impl Batch {
         self.settings.account_fee = fee;
     }
 
-    /// Sets how the market's rules are read. A snapshot does not say it: the engine's version does, to whoever restores one.
+    /// Sets how the market's rules are read. A snapshot does not say it: it follows from the engine's version.
     pub const fn set_edition(&mut self, edition: Edition) {
         self.settings.rules.edition = edition;
     }
@@ -195,8 +195,8 @@ impl Batch {
         self.closed.as_ref().map_or(&[], |closed| &closed.pool_changes)
     }
 
-    /// What the ledger must hold for batch markets: by each pool what it has, but for what a closed batch waits to do, and what a block that
-    /// moves funds in steps took and has not given yet.
+    /// What the ledger must hold for batch markets: by each pool what it has, but for what a closed batch waits to do, and what a
+    /// block that moves funds in steps took and has not given yet.
     pub fn for_each_pooled(&self, mut pooled: impl FnMut(AssetId, i128)) {
         for pool in self.market.pools() {
             for (index, reserve) in pool.assets.iter().zip(pool.reserves) {

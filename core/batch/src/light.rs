@@ -16,7 +16,8 @@
 //! # let assets = vec![ledger.create_asset()?, ledger.create_asset()?];
 //! # let (anna, units) = (ledger.create_account()?, Amount::new(70).ok_or("too much")?);
 //! # ledger.deposit(anna, AssetId(1), units)?;
-//! # let rules = Rules { edition: Edition::NEWEST, commission: Commission::NONE, mu: Mu::new(10).ok_or("no mu")?, lower_bounds: LowerBounds::BestEffort };
+//! # let (edition, commission, lower_bounds) = (Edition::NEWEST, Commission::NONE, LowerBounds::BestEffort);
+//! # let rules = Rules { edition, commission, mu: Mu::new(10).ok_or("no mu")?, lower_bounds };
 //! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules, quality: QualityMax::NONE, account_fee: None })?;
 //! # batch.close(&mut ledger, &mut accounts, &[], Intake::Filter, one)?;
 //! # let block = ProposedClearing::of_nothing(batch.market());

@@ -458,8 +458,9 @@ impl<T: Stands> PairOffers<T> {
         self.units_of_first(self.count_at_or_below(limit))
     }
 
-    /// Units of the first offers, in the order of their keys, whose limits hold at this rate; of many more than `enough` some may be left out, so
-    /// that the search ends: O(log n), and of [`Edition::Second`] O(log n + those up to `enough` whose limits round to the price above the rate).
+    /// Units of the first offers, in the order of their keys, whose limits hold at this rate; of many more than `enough` some may
+    /// be left out, so that the search ends: O(log n), and of [`Edition::Second`] O(log n + those up to `enough` whose limits round
+    /// to the price above the rate).
     ///
     /// Of a limit that rounds to that price, an offer's own amount says on which side of the rate it lies.
     #[must_use]

@@ -1,5 +1,5 @@
-//! Blocks that are carried out in steps, so that orders come in between (ADR 24). What a step does is in `walras_batch`; here it is what the log has
-//! of it, and what is told.
+//! Blocks that are carried out in steps, so that orders come in between (ADR 24). What a step does is in `walras_batch`; here it is
+//! what the log has of it, and what is told.
 
 use std::num::NonZero;
 
@@ -16,7 +16,8 @@ use crate::engine::Engine;
 use crate::versions::Rules as _;
 
 impl BatchMarketState {
-    /// Whether a block of so many transactions is carried out in one entry: one that takes no longer than a step, by what it may have to look at.
+    /// Whether a block of so many transactions is carried out in one entry: one that takes no longer than a step, by what it may
+    /// have to look at.
     pub(crate) fn is_for_one_entry(&self, account_count: u32, transactions: usize, at_once_max: u64) -> bool {
         let books = self.batch.iter().flat_map(|batch| batch.market().books());
         let offers = books.map(|book| book.sells().as_slice().len() as u64).sum::<u64>();
@@ -25,8 +26,8 @@ impl BatchMarketState {
 }
 
 impl<I: PriceIndex> Engine<I> {
-    /// Lets blocks be carried out in one entry that look at no more transactions, offers and accounts than this, and the steps of others do about so
-    /// much: for tests. All who apply a log must agree on it, from its first entry on.
+    /// Lets blocks be carried out in one entry that look at no more transactions, offers and accounts than this, and the steps of
+    /// others do about so much: for tests. All who apply a log must agree on it, from its first entry on.
     pub fn set_block_steps(&mut self, at_once_max: u64, step_units: NonZero<usize>) {
         (self.batches.at_once_max, self.batches.step_units) = (at_once_max, step_units);
     }
@@ -43,8 +44,8 @@ impl<I: PriceIndex> Engine<I> {
         markets.get(usize::from(market.0))?.batch.as_ref()?.next_step(accounts, units)
     }
 
-    /// Work that blocks began and that nobody has taken: each is for another thread. The state does not depend on whether and when it is run,
-    /// but the step that needs it waits for it.
+    /// Work that blocks began and that nobody has taken: each is for another thread. The state does not depend on whether and when
+    /// it is run, but the step that needs it waits for it.
     pub fn take_block_jobs(&mut self) -> Vec<BlockJob> {
         if !std::mem::take(&mut self.batches.has_jobs) {
             return Vec::new();
@@ -124,8 +125,8 @@ impl<I: PriceIndex> Engine<I> {
         }
     }
 
-    /// Whether a proposed clearing is carried out in steps. One that states the roots of the state after it is not: it could not be refused any more
-    /// once they are known.
+    /// Whether a proposed clearing is carried out in steps. One that states the roots of the state after it is not: it could not be
+    /// refused any more once they are known.
     pub(crate) fn is_cleared_in_steps(&self, block: &BlockProposal) -> bool {
         let Some(state) = self.batches.markets.get(usize::from(block.market.0)) else { return false };
         let is_for_one = || state.is_for_one_entry(self.ledger.account_count(), 0, self.block_at_once_max());

@@ -26,7 +26,7 @@ impl<I: PriceIndex> Engine<I> {
         self.switches.of(account)
     }
 
-    /// When the next switch fires, if one is set: whoever leads should log an entry then.
+    /// When the next switch fires, if one is set: the leader should log an entry then.
     #[must_use]
     pub fn next_switch(&self) -> Option<TimeNs> {
         self.switches.next()

@@ -107,8 +107,9 @@ impl<I: PriceIndex> Engine<I> {
         Ok(())
     }
 
-    /// Checks in this order: account, instrument, phase, that the order is open, that it is not linked, that the amendment says something, size, that a stop with
-    /// another trigger waits, collar, value, limits (only what grows), funds; then the book's own.
+    /// Checks in this order: account, instrument, phase, that the order is open, that it is not linked, that the amendment says
+    /// something, size, that a stop with another trigger waits, collar, value, limits (only what grows), funds; then the book's
+    /// own.
     pub(crate) fn amend_order(&mut self, amend: &AmendOrder, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(amend.account)?;
         let index = self.enter_market(amend.instrument)?;
@@ -292,8 +293,8 @@ impl<I: PriceIndex> Market<I> {
         Resting::default()
     }
 
-    /// Cancels what is linked with orders that were met, by the events from `from` on. Halts when an order would have left the band; else lets
-    /// in what the trades touched, as far as this entry goes.
+    /// Cancels what is linked with orders that were met, by the events from `from` on. Halts when an order would have left the
+    /// band; else lets in what the trades touched, as far as this entry goes.
     #[inline]
     fn after_matching(&mut self, ledger: &mut Ledger, from: usize, trades_before: u64, placed: &Placed, events: &mut Vec<Event>) {
         if !self.state.links.is_empty() {
@@ -358,8 +359,8 @@ impl<I: PriceIndex> Market<I> {
         left
     }
 
-    /// The limit with which a trailing stop enters, whose trigger has moved to `trigger`: its own, or the end of the collar around the trigger
-    /// where that is better. Until now it has reserved for its own.
+    /// The limit with which a trailing stop enters, whose trigger has moved to `trigger`: its own, or the end of the collar around
+    /// the trigger where that is better. Until now it has reserved for its own.
     #[cold]
     #[inline(never)]
     fn limit_there(&mut self, ledger: &mut Ledger, entry: &Entry, trigger: PriceTicks) -> PriceTicks {

@@ -219,7 +219,8 @@ impl<I: PriceIndex> OrderBook<I> {
         Ok(Placed { price: entry.price, fate })
     }
 
-    /// Moves the triggers of trailing stops once an order has ended its matching. So they are where they would be if it had traded all at once.
+    /// Moves the triggers of trailing stops once an order has ended its matching. So they are where they would be if it had traded
+    /// all at once.
     #[inline]
     fn follow_unless_paused(&mut self, stopped: Stopped) {
         if stopped != Stopped::Paused {

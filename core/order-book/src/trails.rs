@@ -1,5 +1,5 @@
-//! Trailing stops of one side, in the order of their arrival. Each has a *best* price, the best of the market since it came, and a trigger at
-//! a distance from that.
+//! Trailing stops of one side, in the order of their arrival. Each has a *best* price, the best of the market since it came, and a
+//! trigger at a distance from that.
 //!
 //! A new extreme of the market is the new best of every order whose own is worse. These are the orders that came last: an order's best is
 //! the best of a suffix of the prices, and a later order has a shorter one. So the orders lie in a radix tree by arrival, and a new extreme

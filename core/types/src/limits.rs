@@ -136,8 +136,8 @@ pub const BATCH_MARKETS_MAX: usize = 64;
 /// Transactions of one batch of a venue.
 pub const BATCH_VENUE_TRANSACTIONS_MAX: u32 = 1 << 20;
 
-/// A block is carried out in one entry of the log if its transactions, the market's standing offers and the venue's accounts are at most so many
-/// together: it takes a millisecond or two then. Any other goes on in steps.
+/// A block is carried out in one entry of the log if its transactions, the market's standing offers and the venue's accounts are at
+/// most so many together: it takes a millisecond or two then. Any other goes on in steps.
 pub const BLOCK_AT_ONCE_MAX: u64 = 2_000;
 
 /// Transactions or moves of one step of a block, about: some 100 microseconds.

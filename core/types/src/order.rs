@@ -103,8 +103,8 @@ pub enum OrderType {
         /// The distance from the best price since it entered.
         trail: Trail,
     },
-    /// As [`OrderType::StopLimit`], with such a trigger. Its limit stays, but once triggered it is no worse than the end of the collar around
-    /// the trigger.
+    /// As [`OrderType::StopLimit`], with such a trigger. Its limit stays, but once triggered it is no worse than the end of the
+    /// collar around the trigger.
     TrailingStopLimit {
         /// The distance from the best price since it entered.
         trail: Trail,
@@ -160,8 +160,8 @@ impl Trail {
 }
 
 impl OrderType {
-    /// The price that a trade must touch before the order enters, where it is part of the terms; `None` for an order that enters at once, and
-    /// for one whose trigger follows the market.
+    /// The price that a trade must touch before the order enters, where it is part of the terms; `None` for an order that enters at
+    /// once, and for one whose trigger follows the market.
     #[must_use]
     #[inline]
     pub const fn trigger(self) -> Option<PriceTicks> {

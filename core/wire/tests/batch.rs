@@ -414,7 +414,8 @@ fn what_is_no_transaction_is_refused_where_it_stops() {
         (
             12,
             0,
-            "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit), 9 (withdraw) or 10 (set key)",
+            "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 \
+             (deposit), 9 (withdraw) or 10 (set key)",
         ),
         (16, 4, "an account below ACCOUNTS_MAX (2^26)"),
         (18, 0x10, "an asset below ASSETS_MAX (4096)"),

@@ -1,9 +1,9 @@
 //! How the parts of a clearing grow with what stands: a market that nobody cancels in and where one offer in ten is good, block after block, prices
 //! moving by 5 % each. Each block is cleared from close-ups and among all offers.
 //!
-//! With a fourth number, that many offers are made first, at one valuation and densely: they ask up to 3 % more than those of the model. Then
-//! come blocks of the model, and what is timed is a whole proposal, as a venue makes it. Small blocks among very many such offers are what price
-//! searches find hard.
+//! With a fourth number, that many offers are made first, at one valuation and densely: they ask up to 3 % more than those of the
+//! model. Then come blocks of the model, and what is timed is a whole proposal, as a venue makes it. Small blocks among very many
+//! such offers are what price searches find hard.
 //!
 //! `cargo run --release -p walras-batch-solver --example growth -- [assets] [offers a block] [blocks] [standing]`
 

@@ -198,8 +198,8 @@ pub(crate) fn search(
     Ok(best)
 }
 
-/// Without commission offers may meet at one rate alone: tries prices that give such rates exactly, and takes them where more trades by them
-/// and no more is unserved.
+/// Without commission offers may meet at one rate alone: tries prices that give such rates exactly, and takes them where more
+/// trades by them and no more is unserved.
 fn at_limits(
     market: &BatchMarket,
     rules: &Rules,
@@ -406,8 +406,8 @@ impl Search<'_> {
     }
 }
 
-/// Says when an index of all offers is no longer worth making. One of a small market is: it takes a few milliseconds, and without it there are
-/// no prices at all.
+/// Says when an index of all offers is no longer worth making. One of a small market is: it takes a few milliseconds, and without
+/// it there are no prices at all.
 fn is_late<'a>(market: &BatchMarket, budget: Budget<'a>) -> impl Fn() -> bool + use<'a> {
     let is_large = Lens::is_for(market);
     move || is_large && budget.is_over()

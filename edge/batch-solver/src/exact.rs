@@ -1,9 +1,9 @@
 //! Prices whose ratios are exact fractions.
 //!
 //! Without commission, offers whose limits meet at one rate trade at that rate alone: 10,000 sold at 0.8 or more for what another sells
-//! 8,000 of at 1.25 or more. The solver's prices are floats, and no float is 4 / 5, but a ratio of two prices is: of 4 and 5. So limits that
-//! close a cycle without leaving anything over are looked for near the rates that were found, or among the lowest limits, and prices are made of whole numbers that give
-//! these rates exactly.
+//! 8,000 of at 1.25 or more. The solver's prices are floats, and no float is 4 / 5, but a ratio of two prices is: of 4 and 5. So
+//! limits that close a cycle without leaving anything over are looked for near the rates that were found, or among the lowest
+//! limits, and prices are made of whole numbers that give these rates exactly.
 //!
 //! Whether anything is won by it, amounts at both prices say; see `clear.rs`.
 

@@ -329,7 +329,8 @@ sections! {
         source: String = "0.0.0.0:0";
         /// Address and UDP port at which participants ask for messages that they missed, as `[feed]` limits it. Empty for none.
         requests: String = "";
-        /// Under load, so many microseconds of orders and answers are passed on together, which takes less of the processor. Below some thousand orders a second nothing waits. 0: never.
+        /// Under load, so many microseconds of orders and answers are passed on together, which takes less of the processor. Below
+        /// some thousand orders a second nothing waits. 0: never.
         gather_us: u32 = 200_u32;
     }
     strategies: Each /// A participant's program in the process of a leaf gateway, as WebAssembly (`docs/strategies.md`). The gateway needs a `tree`.
@@ -368,9 +369,11 @@ sections! {
     Fix {
         /// Address and port to listen on, such as `127.0.0.1:7373`; empty for none. Port 0 takes a free one and prints it.
         listen: String = "";
-        /// Address and port of market data by FIX, such as `127.0.0.1:7374`; empty for none. Every replica gives out what it releases, whether it leads or not.
+        /// Address and port of market data by FIX, such as `127.0.0.1:7374`; empty for none. Every replica gives out what it
+        /// releases, whether it leads or not.
         market_data_listen: String = "";
-        /// The venue's name in FIX sessions (CompID). Sessions that only listen to an account's reports use the name with `-DROP`, those of market data with `-MD`.
+        /// The venue's name in FIX sessions (CompID). Sessions that only listen to an account's reports use the name with `-DROP`,
+        /// those of market data with `-MD`.
         comp_id: String = "WALRAS";
         /// TLS 1.3: `auto` (where `listen` is not on the loopback), `on`, or `off`, which is for networks that nobody else reads. Its certificate is that of `[order_entry]`.
         tls: String = "auto";

@@ -67,7 +67,8 @@ pub enum LayoutError {
     },
     /// Not all receivers are in all trees.
     #[error(
-        "{path}: one tree has {receivers} receivers, another one {other}: each receiver has an address of its own in every tree, at the same place"
+        "{path}: one tree has {receivers} receivers, another one {other}: each receiver has an address of its own in every \
+         tree, at the same place"
     )]
     Receivers {
         /// The file.

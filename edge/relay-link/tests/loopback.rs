@@ -297,8 +297,8 @@ fn relays_that_are_killed_leave_no_gap() {
     world.stop();
 }
 
-/// Relays are killed one after the other, while data flows, until one is left in each layer. Two neighbours that are gone at once would cost
-/// readers a gap; here each is out before the next one dies.
+/// Relays are killed one after the other, while data flows, until one is left in each layer. Two neighbours that are gone at once
+/// would cost readers a gap; here each is out before the next one dies.
 #[test]
 fn the_tree_is_rebuilt_without_relays_that_are_gone() {
     let mut world = World::new(1, Offload::Segments);

@@ -78,7 +78,7 @@ impl Station {
         }
     }
 
-    /// What to do from now on. An entry without messages for this station says it too: whoever leads sends heartbeats.
+    /// What to do from now on. An entry without messages for this station says it too: the leader sends heartbeats.
     pub fn set_part(&mut self, part: Part, now_ns: u64) {
         if std::mem::replace(&mut self.part, part) == Part::Keeps && part == Part::Sends {
             self.sender.take_over(now_ns);

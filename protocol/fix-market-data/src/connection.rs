@@ -1,4 +1,4 @@
-//! One connection: its session, what it has asked for, and what it was told.
+//! One connection: its session, what it has asked for, and what it was sent.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(crate) enum Asked {
     Phases(Box<str>, Lasting),
 }
 
-/// Whether what is there may be told.
+/// Whether what is there may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Not all that is asked for is known.
@@ -60,14 +60,14 @@ pub(crate) enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Sent {
     pub(crate) state: State,
     last_trade: Option<TradeId>,
     /// Of its last message that says one.
     update: u64,
 }
 
-impl Told {
+impl Sent {
     pub(crate) const NOTHING: Self = Self { state: State::Waiting, last_trade: None, update: 0 };
 
     /// The client has the market as it is now; perhaps a message said of which update that is.
@@ -88,7 +88,7 @@ pub(crate) struct Request {
     pub(crate) asked: Asked,
     /// Whether it is of all instruments, those to come included.
     pub(crate) is_of_all: bool,
-    pub(crate) targets: BTreeMap<Target, Told>,
+    pub(crate) targets: BTreeMap<Target, Sent>,
 }
 
 impl Asked {
@@ -208,24 +208,24 @@ impl Connection {
         }
         let is_ready = request.asked.is_ready(key, market);
         let mut said = Vec::new();
-        for (target, told) in request.targets.iter_mut().filter(|(target, _)| target.key == key) {
-            match told.state {
+        for (target, sent) in request.targets.iter_mut().filter(|(target, _)| target.key == key) {
+            match sent.state {
                 State::Behind => continue,
                 State::Waiting | State::Current if !is_ready => continue,
                 State::Current if news == News::Nothing => continue,
                 State::Current if is_slow => {
-                    told.state = State::Behind;
+                    sent.state = State::Behind;
                     self.slow_since_ns.get_or_insert(now_ns);
                     continue;
                 }
                 State::Waiting | State::Current => {}
             }
-            let is_whole = told.state == State::Waiting || news == News::Whole;
-            let message = say(&request.asked, target, told, (catalog, version, day_ns), market, (part, is_whole));
-            told.note(message.is_some() && (is_whole || matches!(part, Part::Book | Part::Block)), target.key, market);
+            let is_whole = sent.state == State::Waiting || news == News::Whole;
+            let message = say(&request.asked, target, sent, (catalog, version, day_ns), market, (part, is_whole));
+            sent.note(message.is_some() && (is_whole || matches!(part, Part::Book | Part::Block)), target.key, market);
             said.extend(message);
         }
-        let is_done = request.asked.lasting() == Lasting::Once && request.targets.values().all(|told| told.state == State::Current);
+        let is_done = request.asked.lasting() == Lasting::Once && request.targets.values().all(|sent| sent.state == State::Current);
         for (msg_type, body) in said {
             self.send(day_ns, msg_type, &body);
         }
@@ -242,7 +242,7 @@ impl Connection {
         for no in numbers {
             let targets: Vec<Target> = match self.requests.get(&no) {
                 Some(request) => {
-                    let behind = request.targets.iter().filter(|(_, told)| told.state == State::Behind);
+                    let behind = request.targets.iter().filter(|(_, sent)| sent.state == State::Behind);
                     behind.map(|(target, _)| target.clone()).collect()
                 }
                 None => continue,
@@ -254,10 +254,10 @@ impl Connection {
                 let Some(market) = markets.get(&target.key) else { continue };
                 let Some(request) = self.requests.get_mut(&no) else { continue };
                 let Request { asked, targets, .. } = request;
-                let Some(told) = targets.get_mut(&target) else { continue };
+                let Some(sent) = targets.get_mut(&target) else { continue };
                 let part = if matches!(target.key, MarketKey::Batch(_)) { Part::Block } else { Part::Book };
-                let said = say(asked, &target, told, (catalog, version, day_ns), market, (part, true));
-                told.note(said.is_some(), target.key, market);
+                let said = say(asked, &target, sent, (catalog, version, day_ns), market, (part, true));
+                sent.note(said.is_some(), target.key, market);
                 if let Some((msg_type, body)) = said {
                     self.send(day_ns, msg_type, &body);
                 }
@@ -271,7 +271,7 @@ impl Connection {
 fn say(
     asked: &Asked,
     target: &Target,
-    told: &Told,
+    sent: &Sent,
     (catalog, version, day_ns): (&Catalog, Version, u64),
     market: &Market,
     (part, is_whole): (Part, bool),
@@ -283,12 +283,12 @@ fn say(
     match (asked, listed, &target.asset) {
         (Asked::Data(wanted), Some(listed), _) => {
             let speaker = Speaker { version, wanted, symbol: listed.spec.symbol.as_str() };
-            let whole = || ("W", speaker.whole(market, listed, told.last_trade));
+            let whole = || ("W", speaker.whole(market, listed, sent.last_trade));
             if is_whole {
                 return Some(whole());
             }
             let changes = match part {
-                Part::Book => speaker.book_changes(&market.book, listed, told.update),
+                Part::Book => speaker.book_changes(&market.book, listed, sent.update),
                 Part::Trades => speaker.new_trades(market, listed),
                 Part::Day => speaker.day_changes(market, listed),
                 Part::Block => None,
@@ -300,7 +300,7 @@ fn say(
             if is_whole || wanted.form == Form::Full {
                 return Some(("W", speaker.whole_block(market, asset)));
             }
-            speaker.new_block(market, asset, told.update).map(|body| ("X", body))
+            speaker.new_block(market, asset, sent.update).map(|body| ("X", body))
         }
         (Asked::Status(id, _), Some(listed), _) => {
             let day = market.day.now.as_ref()?;

@@ -1,4 +1,4 @@
-//! One copy of each market that somebody reads, and what its readers have not been told of it.
+//! One copy of each market that somebody reads, and what its readers have not got of it.
 
 use std::collections::{BTreeMap, VecDeque};
 

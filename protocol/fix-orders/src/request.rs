@@ -141,7 +141,7 @@ impl Requests<'_> {
             (Ok(terms), Some(instrument)) => {
                 asked.terms = Some(terms);
                 let order = NewOrder { account: self.account, instrument, client_order_id: id, terms };
-                // The text of ClOrdID is in the reports of whoever sent it; the log has its number.
+                // The text of ClOrdID is in its sender's reports; the log has its number.
                 let command = match message.text(tags::CL_ORD_LINK_ID) {
                     Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, self.orders.id_of(other, None), None)),
                     None => OrderCommand::New(order),

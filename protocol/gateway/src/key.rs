@@ -128,7 +128,8 @@ pub enum KeyError {
     IdInvalid,
     /// The id's prefix belongs to another algorithm.
     #[error(
-        "the key id does not begin with its algorithm's prefix (ed_ for ed25519, hm_ for hmac-sha256, rs_ for rsa-sha256): correct the one or the other"
+        "the key id does not begin with its algorithm's prefix (ed_ for ed25519, hm_ for hmac-sha256, rs_ for rsa-sha256): \
+         correct the one or the other"
     )]
     WrongAlgorithm,
     /// The secret or public part is not base64url, or has the wrong length.

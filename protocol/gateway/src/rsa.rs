@@ -6,8 +6,8 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use crate::key::KeyError;
 use crate::limits::{RSA_MODULUS_LEN_MAX, RSA_MODULUS_LEN_MIN};
 
-/// What a public key of 2,048 bits and more begins with, after its length: that it is of RSA (`rsaEncryption`, without parameters), and that
-/// a bit string of whole bytes follows, whose length has two bytes.
+/// What a public key of 2,048 bits and more begins with, after its length: that it is of RSA (`rsaEncryption`, without parameters),
+/// and that a bit string of whole bytes follows, whose length has two bytes.
 const OF_RSA: [u8; 17] = [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00, 0x03, 0x82];
 const PEM_BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 const PEM_END: &str = "-----END PUBLIC KEY-----";
@@ -41,7 +41,8 @@ fn modulus_of(der: &[u8]) -> Option<&[u8]> {
 }
 
 impl RsaPublicKey {
-    /// A key of 2,048 to 4,096 bits: a SubjectPublicKeyInfo in PEM, as `openssl rsa -pubout` writes it, or its DER in base64url without padding.
+    /// A key of 2,048 to 4,096 bits: a SubjectPublicKeyInfo in PEM, as `openssl rsa -pubout` writes it, or its DER in base64url
+    /// without padding.
     pub fn from_text(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         let der = match text.strip_prefix(PEM_BEGIN).and_then(|text| text.strip_suffix(PEM_END)) {

@@ -20,7 +20,7 @@ pub struct KeeperSettings {
     pub ping_ns: u64,
     /// A relay that a sibling reports has so long to answer.
     pub confirm_ns: u64,
-    /// A relay that answers nothing for so long is out, whoever reports it.
+    /// A relay that answers nothing for so long is out, no matter which relay reports it.
     pub silent_ns: u64,
     /// A relay that is out has to answer for so long before it is in again; twice as long each time, up to 64 times.
     pub return_ns: u64,

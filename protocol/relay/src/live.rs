@@ -253,7 +253,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Whoever is out: every relay that is in and every receiver gets its copies, by different nodes, and nobody that is out gets any.
+        /// Whichever relays are out: every relay that is in and every receiver gets its copies, by different nodes, and nobody
+        /// that is out gets any.
         #[test]
         fn every_node_that_is_in_gets_its_copies(
             depth in 1_u32..5, fan_out in 1_u32..5, receivers in 1_u32..60, packet: u64, hedge in 0_u32..3, draws: u64,

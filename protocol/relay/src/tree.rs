@@ -93,8 +93,8 @@ impl Tree {
         Ok(Self { layers })
     }
 
-    /// A tree of layers that have a node each, whatever their widths. Where a layer is narrower than the one above it, some nodes above have
-    /// no child of their own for a packet.
+    /// A tree of layers that have a node each, whatever their widths. Where a layer is narrower than the one above it, some nodes
+    /// above have no child of their own for a packet.
     pub(crate) fn of_widths(layers: Vec<u32>) -> Self {
         Self { layers }
     }

@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// A relay that begins anew, with nothing in memory.
+    /// A relay that starts again, with nothing in memory.
     fn start(&mut self, node: u32) {
         self.dead.remove(&node);
         self.relays.insert(node, relay_node(&self.tree, self.hedge, node, self.now_ns));

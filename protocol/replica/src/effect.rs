@@ -45,7 +45,8 @@ pub enum Effect {
     },
     /// Find prices and amounts for a closed batch: [`crate::Replica::on_solved`].
     Solve(SolveJob),
-    /// Run this on another thread, then let the replica look at its deadlines: the entry that needs it would have to wait, or to run it itself.
+    /// Run this on another thread, then let the replica look at its deadlines: the entry that needs it would have to wait, or to
+    /// run it itself.
     Run(BlockJob),
     /// Check the signatures of these transactions: [`crate::Replica::on_verified`].
     Verify(VerifyJob),

@@ -28,8 +28,8 @@ const LOST_AFTER_NS: u64 = 5_000_000_000;
 /// A solver that said nothing is asked again after this.
 const SILENT_AFTER_NS: u64 = 60_000_000_000;
 
-/// Steps of a block that are on their way at a time: each is some 100 microseconds on the thread that applies the log, and who sent an order
-/// may wait for all of them.
+/// Steps of a block that are on their way at a time: each is some 100 microseconds on the thread that applies the log, and who sent
+/// an order may wait for all of them.
 const STEPS_AHEAD: u32 = 4;
 
 /// The pause after a clearing that was refused, or not found; twice as long after each further one, ...

@@ -191,8 +191,9 @@ impl Session {
 
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
-        now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None, take_profit_ticks = None,
-        trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
+        now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None,
+        take_profit_ticks = None, trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false,
+        min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
     ))]
     fn submit_order(
         &mut self,

@@ -304,10 +304,10 @@ class Venue(_native.Venue):
         expires_ns: int = 0,
         time_ns: int | None = None,
     ) -> _native.Outcome:
-        """Enters an order: without a ``price`` a market order, with a ``trigger`` a stop, with both a stop limit. ``take_profit`` is the trigger
-        of a take-profit, which waits for a price in its favour. ``trail`` is the distance of a trailing stop, whose trigger follows the market;
-        ``trail_ppm`` the same in millionths of the price. ``oco_with`` is the ``client_order_id`` of an open order of the same side and
-        size: one cancels the other.
+        """Enters an order: without a ``price`` a market order, with a ``trigger`` a stop, with both a stop limit.
+        ``take_profit`` is the trigger of a take-profit, which waits for a price in its favour. ``trail`` is the distance of
+        a trailing stop, whose trigger follows the market; ``trail_ppm`` the same in millionths of the price. ``oco_with``
+        is the ``client_order_id`` of an open order of the same side and size: one cancels the other.
 
         ``side`` is ``buy`` or ``sell``. ``tif`` is ``gtc`` (a market order: ``ioc``), ``day``, ``gtd`` (until ``expires_ns``), ``ioc`` or ``fok``.
         ``post_only`` is ``reject`` or ``reprice``. ``peak`` shows that much at a time; ``hidden`` nothing. ``self_trade`` is ``cancel_newest``,

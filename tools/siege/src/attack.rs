@@ -324,8 +324,8 @@ fn of_entry() -> Vec<Vec<u8>> {
     all
 }
 
-/// Frames of transactions for a batch market, from whoever did not log on: full of noise, one that announces more than it has, one that never
-/// ends, and one of a length that no frame has.
+/// Frames of transactions for a batch market, from somebody who did not log on: full of noise, one that announces more than it has, one
+/// that never ends, and one of a length that no frame has.
 fn of_transactions() -> Vec<Vec<u8>> {
     use walras_types::BatchMarketId;
     use walras_wire::order_entry::{

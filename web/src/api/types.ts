@@ -4,7 +4,15 @@ import type { BatchMessage, DemandMessage, Offer, OfferFill, OfferUpdate } from 
 import { t } from "../texts/index.ts";
 
 export type Side = "buy" | "sell";
-export type OrderKind = "limit" | "market" | "stop" | "stop_limit" | "take_profit" | "take_profit_limit" | "trailing_stop" | "trailing_stop_limit";
+export type OrderKind =
+  | "limit"
+  | "market"
+  | "stop"
+  | "stop_limit"
+  | "take_profit"
+  | "take_profit_limit"
+  | "trailing_stop"
+  | "trailing_stop_limit";
 export type TimeInForce = "gtc" | "day" | "gtt" | "ioc" | "fok";
 export type PostOnly = "off" | "reject" | "reprice";
 export type Display = "full" | "iceberg" | "hidden";

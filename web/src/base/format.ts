@@ -103,7 +103,10 @@ export function showDayTime(timeNs: string): string {
 }
 
 /** English has two orders of day and month, so there it is ISO 8601. */
-const DAYS = language === "en" ? null : new Intl.DateTimeFormat(LANGUAGE_TAGS[language], { year: "numeric", month: "2-digit", day: "2-digit", timeZone: "UTC" });
+const DAYS =
+  language === "en"
+    ? null
+    : new Intl.DateTimeFormat(LANGUAGE_TAGS[language], { year: "numeric", month: "2-digit", day: "2-digit", timeZone: "UTC" });
 
 /** The day as the language writes it: "2026-11-22", "22.11.2026", "2026/11/22". */
 export function showDay(timeNs: string): string {

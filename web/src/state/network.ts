@@ -101,7 +101,10 @@ export function pictureOf({ replica: me, leader, replicas, gateways = [], tree =
   const layers = (tree?.layers ?? []).map((count, layer, all) =>
     Array.from({ length: count }, (_, place) => {
       const said = relays.get(`${layer} ${place}`);
-      return { ...node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", said?.answers ?? true, `${place}`), said };
+      return {
+        ...node(`layer ${layer} ${place}`, layer === all.length - 1 ? "receiver" : "relay", said?.answers ?? true, `${place}`),
+        said,
+      };
     }));
   const columns = [leaves, members, ...layers].map(fitted);
   const top = `replica ${leader ?? me}`;

@@ -47,7 +47,16 @@ export class OrderHistory {
   }
 
   onRefused({ instrument, side, type, size, price, trigger }: AskedOrder, code: number, reason: string, timeNs: bigint): void {
-    this.#add({ timeNs, instrument, side, kind: type, size, price: price ?? null, trigger: trigger ?? null, what: t.history.refused(code, reasonName(code, reason)) });
+    this.#add({
+      timeNs,
+      instrument,
+      side,
+      kind: type,
+      size,
+      price: price ?? null,
+      trigger: trigger ?? null,
+      what: t.history.refused(code, reasonName(code, reason)),
+    });
   }
 
   clear(): void {
@@ -69,18 +78,30 @@ function whatHappened(before: OpenOrder | undefined, update: OrderUpdate, hasTra
   if (before === undefined) return hasTraded ? t.history.placedTraded : t.history.placed;
   if (hasTraded) return t.history.traded(group(trimZeros(update.open ?? before.open)));
   const changes = [
-    ...(update.price !== undefined && update.price !== before.price ? [t.history.from(before.price === null ? t.orders.market : group(before.price))] : []),
-    ...(update.open !== undefined && trimZeros(update.open) !== trimZeros(before.open) ? [t.history.from(group(trimZeros(before.open)))] : []),
+    ...(update.price !== undefined && update.price !== before.price
+      ? [t.history.from(before.price === null ? t.orders.market : group(before.price))]
+      : []),
+    ...(update.open !== undefined && trimZeros(update.open) !== trimZeros(before.open)
+      ? [t.history.from(group(trimZeros(before.open)))]
+      : []),
   ];
   if (changes.length > 0) return t.history.amended(changes.join(", "));
   const isTriggered = before.trigger !== null && update.trigger === null;
-  return isTriggered || (update.status === "resting" && before.type.startsWith("stop") && update.type !== undefined && update.type !== before.type) ? t.history.triggered : null;
+  return isTriggered ||
+    (update.status === "resting" && before.type.startsWith("stop") && update.type !== undefined && update.type !== before.type)
+    ? t.history.triggered
+    : null;
 }
 
 /** What was asked for, in a line. */
 export function eventText({ instrument, side, kind, size, price, trigger }: Pick<OrderEvent, "instrument" | "side" | "kind" | "size" | "price" | "trigger">): string {
   const [base = instrument] = instrument.split(/[/-]/);
   const order = `${sideText(side)} ${size === "" ? "" : `${group(trimZeros(size))} `}${base}`;
-  const placed = price !== null ? t.history.atPrice(order, group(price)) : kind === undefined || kind === "limit" ? order : t.history.atMarket(order);
+  const placed =
+    price !== null
+      ? t.history.atPrice(order, group(price))
+      : kind === undefined || kind === "limit"
+        ? order
+        : t.history.atMarket(order);
   return `${placed}${trigger === null || kind === undefined ? "" : t.history.trigger(kindName(kind), group(trigger))}`;
 }

@@ -22,7 +22,12 @@ export function describeReply(units: Units, side: Side, size: string, reply: Ord
   const [part, whole] = [group(trimZeros(formatUnits(filled, sizeDecimals))), `${group(trimZeros(size))} ${base}`];
   const what = side === "buy" ? t.outcome.bought(part, whole) : t.outcome.sold(part, whole);
   const [first, last] = [fills[0]?.price, fills.at(-1)?.price];
-  const at = first === undefined || last === undefined ? "" : first === last ? t.outcome.at(group(first)) : t.outcome.atFromTo(group(first), group(last));
+  const at =
+    first === undefined || last === undefined
+      ? ""
+      : first === last
+        ? t.outcome.at(group(first))
+        : t.outcome.atFromTo(group(first), group(last));
   const entry = t.outcome.entry(group(reply.log_index));
   switch (reply.status) {
     case "filled":
@@ -30,7 +35,11 @@ export function describeReply(units: Units, side: Side, size: string, reply: Ord
     case "partially_filled":
       return { tone: "good", title: t.outcome.partly, text: `${what}${at}. ${entry}` };
     case "resting":
-      return { tone: "good", title: t.outcome.standing, text: `${t.outcome.standingText(`${group(trimZeros(reply.open))} ${base}`)} ${entry}` };
+      return {
+        tone: "good",
+        title: t.outcome.standing,
+        text: `${t.outcome.standingText(`${group(trimZeros(reply.open))} ${base}`)} ${entry}`,
+      };
     case "waiting_trigger":
       return { tone: "good", title: t.outcome.waiting, text: entry };
     case "cancelled":

@@ -187,7 +187,8 @@ function quantity(
   try {
     const units = parseUnits(ungroup(text), decimals);
     if (units <= 0n) throw new DecimalError(t.ticket.aboveZero);
-    if (units % step !== 0n) throw new DecimalError((stepName === "tick" ? t.ticket.wholeTicks : t.ticket.wholeLots)(typed(formatUnits(step, decimals))));
+    if (units % step !== 0n)
+      throw new DecimalError((stepName === "tick" ? t.ticket.wholeTicks : t.ticket.wholeLots)(typed(formatUnits(step, decimals))));
     return units;
   } catch (error) {
     faults[field] = (error as Error).message;

@@ -30,4 +30,5 @@ export const language: Language = languageChoice.value !== "auto" ? languageChoi
   : preferredOf(typeof document === "undefined" ? [] : navigator.languages);
 
 /** What stands between the whole part of a number and its fraction. */
-export const DECIMAL_SIGN: string = new Intl.NumberFormat(LANGUAGE_TAGS[language]).formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".";
+export const DECIMAL_SIGN: string =
+  new Intl.NumberFormat(LANGUAGE_TAGS[language]).formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".";

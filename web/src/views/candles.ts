@@ -89,8 +89,13 @@ export function candlesView(venue: Venue): void {
     readout.classList.toggle("long", studies.value.average.on || studies.value.exponential.on || studies.value.vwap.on || studies.value.rsi.on);
     const [open, high, low, close] = [group(candle.open), group(candle.high), group(candle.low), group(candle.close)];
     const parts = [
-      `${showTime(`${candle.time_s}000000000`)} ${zoneName()}`, t.chart.open(open), t.chart.high(high), t.chart.low(low), t.chart.close(close),
-      `${showShort(candle.volume, 3)} ${base}`, ...lines.readout(time),
+      `${showTime(`${candle.time_s}000000000`)} ${zoneName()}`,
+      t.chart.open(open),
+      t.chart.high(high),
+      t.chart.low(low),
+      t.chart.close(close),
+      `${showShort(candle.volume, 3)} ${base}`,
+      ...lines.readout(time),
     ];
     readout.replaceChildren(...parts.map((part) => h("span", {}, part)));
     host.setAttribute("role", "img");

@@ -140,7 +140,8 @@ export function drawStudies(chart: IChartApi): DrawnStudies {
         const traded = candles.map(({ time_s, high, low, close, volume }) => ({ timeS: Number(time_s), high: of(high), low: of(low), close: of(close), volume: parseUnits(volume, sizeDecimals) }));
         show("vwap", volumeWeighted(traded), candles, priced, perUnit);
       }
-      if (chosen.rsi.on) show("rsi", relativeStrength(closes, chosen.rsi.period), candles, (value) => signed(cut(value, GUARD, 1)), 10 ** GUARD);
+      if (chosen.rsi.on)
+        show("rsi", relativeStrength(closes, chosen.rsi.period), candles, (value) => signed(cut(value, GUARD, 1)), 10 ** GUARD);
     },
     readout(timeS) {
       return NAMES.flatMap((name) => {

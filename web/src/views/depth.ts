@@ -35,7 +35,10 @@ export function depthView(venue: Venue): void {
     if (!market) return;
     const { base, price_decimals: decimals } = market.units.instrument;
     const size = (much: number | null, words: string): string[] => (much === null ? [] : [`${group(much.toFixed(3))} ${base} ${words}`]);
-    setText(readout, `${group(at.price.toFixed(decimals))}: ${[...size(at.demand, t.depth.wanted), ...size(at.supply, t.depth.offered)].join(", ")}`);
+    setText(
+      readout,
+      `${group(at.price.toFixed(decimals))}: ${[...size(at.demand, t.depth.wanted), ...size(at.supply, t.depth.offered)].join(", ")}`,
+    );
   };
   const words = byId("indicative");
   const panel = auctionPanel(byId("auction"));

@@ -19,7 +19,11 @@ const [SMALL_FEE_DECIMALS, FEE_DECIMALS] = [4, 2];
 export function fillsView(venue: Venue): void {
   const said = t.fills;
   const { element, body } = table(said.caption(zoneName()), [
-    { name: said.time }, { name: said.price, numeric: true }, { name: said.size, numeric: true }, { name: said.fee, numeric: true }, { name: said.role },
+    { name: said.time },
+    { name: said.price, numeric: true },
+    { name: said.size, numeric: true },
+    { name: said.fee, numeric: true },
+    { name: said.role },
   ]);
   element.id = "fills-table";
   const empty = h("p.empty", {}, said.none);
@@ -53,7 +57,11 @@ export function holdingsView(venue: Venue): void {
     { name: said.asset }, { name: said.available, numeric: true }, { name: said.reserved, numeric: true },
   ]);
   balances.element.id = "balances-table";
-  const positions = table(said.positions, [{ name: said.position }, { name: said.net, numeric: true }, { name: said.openOrders, numeric: true }]);
+  const positions = table(said.positions, [
+    { name: said.position },
+    { name: said.net, numeric: true },
+    { name: said.openOrders, numeric: true },
+  ]);
   positions.element.id = "positions-table";
   const empty = h("p.empty", {}, said.none);
   byId("holdings-body").append(balances.element, positions.element, empty);

@@ -28,7 +28,11 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
   }, canvas);
   host.replaceWith(slider);
   const mirror = table(t.book.caption, [
-    { name: t.book.side }, { name: t.book.price, numeric: true }, { name: t.book.size, numeric: true }, { name: t.book.orders, numeric: true }, { name: t.book.yours, numeric: true },
+    { name: t.book.side },
+    { name: t.book.price, numeric: true },
+    { name: t.book.size, numeric: true },
+    { name: t.book.orders, numeric: true },
+    { name: t.book.yours, numeric: true },
   ]);
   mirror.element.id = "book-table";
   byId("book").append(h("div.sr", {}, mirror.element));
@@ -79,8 +83,11 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
       }
       line.dataset["side"] = row.side;
       setCells(line, [
-        row.side === "buy" ? t.book.bid : t.book.ask, typed(formatUnits(row.level.price, priceDecimals)), typed(formatUnits(row.level.size, sizeDecimals)),
-        String(row.level.orderCount), row.own === 0n ? "" : typed(formatUnits(row.own, sizeDecimals)),
+        row.side === "buy" ? t.book.bid : t.book.ask,
+        typed(formatUnits(row.level.price, priceDecimals)),
+        typed(formatUnits(row.level.size, sizeDecimals)),
+        String(row.level.orderCount),
+        row.own === 0n ? "" : typed(formatUnits(row.own, sizeDecimals)),
       ]);
     });
   });
@@ -214,5 +221,12 @@ function spoken(market: Market, row: LadderRow): string {
   const { priceDecimals, sizeDecimals } = market.units;
   const size = (lots: bigint): string => typed(formatUnits(lots, sizeDecimals));
   const own = row.own === 0n ? "" : t.book.spokenOwn(size(row.own));
-  return t.book.spoken(row.side === "buy" ? t.book.bid : t.book.ask, typed(formatUnits(row.level.price, priceDecimals)), size(row.level.size), row.level.orderCount) + own;
+  return (
+    t.book.spoken(
+      row.side === "buy" ? t.book.bid : t.book.ask,
+      typed(formatUnits(row.level.price, priceDecimals)),
+      size(row.level.size),
+      row.level.orderCount,
+    ) + own
+  );
 }

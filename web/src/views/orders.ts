@@ -18,7 +18,11 @@ const said = t.orders;
 
 export function ordersView(venue: Venue): void {
   const { element, body } = table(said.caption, [
-    { name: said.order }, { name: said.price, numeric: true }, { name: said.open, numeric: true }, { name: said.stands }, { name: said.actions, silent: true },
+    { name: said.order },
+    { name: said.price, numeric: true },
+    { name: said.open, numeric: true },
+    { name: said.stands },
+    { name: said.actions, silent: true },
   ]);
   element.id = "orders-table";
   const empty = h("p.empty", {}, said.none);
@@ -32,7 +36,15 @@ export function ordersView(venue: Venue): void {
 
   const rows = new Rows<OpenOrder>(body, (order) => {
     const key = orderKey(order);
-    const row = h("tr", { title: said.rowTitle(order.instrument, order.order_id, order.time_in_force?.toUpperCase() ?? "") }, h("td", { class: order.side }), h("td.num"), h("td.num"), h("td"), h("td.act"));
+    const row = h(
+      "tr",
+      { title: said.rowTitle(order.instrument, order.order_id, order.time_in_force?.toUpperCase() ?? "") },
+      h("td", { class: order.side }),
+      h("td.num"),
+      h("td.num"),
+      h("td"),
+      h("td.act"),
+    );
     const setEditing = (on: boolean): void => {
       if (on) editing.add(key);
       else editing.delete(key);
@@ -88,10 +100,17 @@ function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } 
 function texts(order: OpenOrder, venue: Venue): string[] {
   const shown = order.shown !== undefined && order.shown !== order.open ? said.shown(group(trimZeros(order.shown))) : "";
   const trigger = order.trigger === null || order.trigger === undefined ? "" : said.trigger(kindName(order.type), group(order.trigger));
-  const trail = order.trail == null ? order.trail_ppm == null ? "" : said.trails(`${order.trail_ppm / 10_000} %`) : said.trails(group(order.trail));
+  const trail =
+    order.trail == null
+      ? order.trail_ppm == null
+        ? ""
+        : said.trails(`${order.trail_ppm / 10_000} %`)
+      : said.trails(group(order.trail));
   const [base = order.instrument] = order.instrument.split(/[/-]/);
   return [
-    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}`, order.price === null ? said.market : group(order.price), group(order.open),
+    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}`,
+    order.price === null ? said.market : group(order.price),
+    group(order.open),
     order.time_in_force?.toUpperCase() ?? "",
   ];
 }
@@ -119,7 +138,10 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
     );
     return;
   }
-  const price = order.price === null ? null : h("input", { type: "text", inputmode: "decimal", value: typed(order.price), "aria-label": said.newPrice(name) });
+  const price =
+    order.price === null
+      ? null
+      : h("input", { type: "text", inputmode: "decimal", value: typed(order.price), "aria-label": said.newPrice(name) });
   const size = h("input", { type: "text", inputmode: "decimal", value: typed(order.open), "aria-label": said.newSize(name) });
   const save = async (): Promise<void> => {
     const changes: { price?: string; size?: string } = {};

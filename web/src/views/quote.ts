@@ -67,7 +67,9 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
     setText(last, price === null ? t.quote.noTrade : showUnits(parseUnits(price, priceDecimals), priceDecimals));
     setText(lastWords, t.quote.per(instrument.quote, instrument.base));
     const ppm = ticker?.change_ppm == null ? null : Number(ticker.change_ppm);
-    change.replaceChildren(...(ppm === null ? [] : [`${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`, h("span.muted", {}, t.quote.today)]));
+    change.replaceChildren(
+      ...(ppm === null ? [] : [`${ppm > 0 ? "▲ " : ppm < 0 ? "▼ " : ""}${showChange(ppm)}`, h("span.muted", {}, t.quote.today)]),
+    );
     change.className = `change ${ppm === null || ppm === 0 ? "" : ppm > 0 ? "buy" : "sell"}`;
     const now = market.phase;
     phase.dataset["phase"] = now;

@@ -11,7 +11,18 @@ import { orderKey } from "../state/account.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
 import { describeError, describeReply } from "../state/outcome.ts";
-import { type Checked, checkTicket, hasPrice, hasTrigger, largestSize, sizeOfValue, stepped, type TicketFields, timesInForce, trails } from "../state/ticket.ts";
+import {
+  type Checked,
+  checkTicket,
+  hasPrice,
+  hasTrigger,
+  largestSize,
+  sizeOfValue,
+  stepped,
+  type TicketFields,
+  timesInForce,
+  trails,
+} from "../state/ticket.ts";
 import { slug, type Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { kindName } from "../texts/names.ts";
@@ -111,7 +122,11 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       const first = focusFault(form.fields, faults);
       const count = Object.keys(faults).length;
       answered = null;
-      return form.answer.say("bad", t.ticket.notSent, count === 1 && first ? `${t.ticket.fields[first]}: ${faults[first]}` : t.ticket.faults(count));
+      return form.answer.say(
+        "bad",
+        t.ticket.notSent,
+        count === 1 && first ? `${t.ticket.fields[first]}: ${faults[first]}` : t.ticket.faults(count),
+      );
     }
     const asked = JSON.stringify([market.symbol, order]);
     answered = null;
@@ -321,7 +336,12 @@ function submitWords(market: Market, form: TicketForm, checked: Checked): string
   if (checked.size === null) return verb(instrument.base);
   const size = group(trimZeros(formatUnits(checked.size, sizeDecimals)));
   const order = verb(`${size} ${instrument.base}`);
-  const placed = checked.price !== null ? t.ticket.atPrice(order, showUnits(checked.price, priceDecimals)) : form.kind === "limit" ? order : t.ticket.atMarket(order);
+  const placed =
+    checked.price !== null
+      ? t.ticket.atPrice(order, showUnits(checked.price, priceDecimals))
+      : form.kind === "limit"
+        ? order
+        : t.ticket.atMarket(order);
   const distance = ungroup(form.fields.trail.input.value);
   if (trails(form.kind)) return distance === "" ? placed : t.ticket.trailing(placed, group(distance));
   const trigger = ungroup(form.fields.trigger.input.value);

@@ -28,7 +28,16 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
     link.dataset["state"] = state;
     const seconds = Math.max(1, Math.round(retryInMs / 1000));
     const ready = venue.status.value?.ready ?? true;
-    setText(link, state === "live" ? (ready ? t.bar.live : t.bar.starting) : state === "connecting" ? t.bar.connecting : t.bar.lost(String(seconds)));
+    setText(
+      link,
+      state === "live"
+        ? ready
+          ? t.bar.live
+          : t.bar.starting
+        : state === "connecting"
+          ? t.bar.connecting
+          : t.bar.lost(String(seconds)),
+    );
   };
   const drawStatus = oncePerFrame(() => {
     const status = venue.status.value;
@@ -47,7 +56,12 @@ export function venueBarView(venue: Venue, openKey: () => void, openHelp: () => 
   });
   const drawKey = (): void => {
     const { state } = venue.account;
-    const text = { no_key: t.bar.noKey, signing_in: t.bar.signingIn, signed_in: t.bar.key(venue.account.keyId), refused: t.bar.keyRefused }[state.value];
+    const text = {
+      no_key: t.bar.noKey,
+      signing_in: t.bar.signingIn,
+      signed_in: t.bar.key(venue.account.keyId),
+      refused: t.bar.keyRefused,
+    }[state.value];
     setText(key, text);
     key.title = venue.account.keyId === "" ? t.bar.keyTitle : t.bar.keyTitleOf(venue.account.keyId);
   };

@@ -15,7 +15,13 @@ export const NETWORK_FRAGMENT = "network";
 const VIEWS: View[] = ["book", "batch", "account", "fair", "network"];
 const WORDS: Record<View, { tab: string; motto: string; skip: string }> = t.views;
 /** What the link at the top of the page skips to. */
-const SKIPS: Record<View, string> = { book: "#ticket", batch: "#offer", account: "#account-head", fair: "#fair-head", network: "#network-head" };
+const SKIPS: Record<View, string> = {
+  book: "#ticket",
+  batch: "#offer",
+  account: "#account-head",
+  fair: "#fair-head",
+  network: "#network-head",
+};
 
 export const shownView = new Signal<View>("book");
 

@@ -118,8 +118,8 @@ fn touched(traded: &[PairTraded], closed: &ClosedBatch) -> AccountSet {
 }
 
 impl Batch {
-    /// Begins to check a proposed clearing of the closed batch, which is given as it is sent too. A clearing that states the roots of the state after
-    /// it is for [`Batch::clear`].
+    /// Begins to check a proposed clearing of the closed batch, which is given as it is sent too. A clearing that states the roots
+    /// of the state after it is for [`Batch::clear`].
     ///
     /// # Errors
     /// Where it is for another block. Nothing changed.

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 #[expect(
     clippy::disallowed_types,
-    reason = "whoever runs a job takes its inputs; what comes of it does not depend on who that is"
+    reason = "a job takes its inputs when it runs; what comes of it does not depend on the thread"
 )]
 use std::sync::Mutex;
 
 type Work<T> = Box<dyn FnOnce(NonZero<usize>) -> T + Send>;
 
-/// A function of its inputs, run once, by whoever comes first.
+/// A function of its inputs, run once, by the first thread that comes to it.
 pub(super) struct Job<T> {
     #[expect(clippy::disallowed_types, reason = "as above")]
     work: Mutex<Option<Work<T>>>,

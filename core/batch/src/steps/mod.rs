@@ -8,13 +8,15 @@
 //! - *Judging*: the transactions of the next accounts are kept or dropped, and what is kept reserves what it spends.
 //! - *Sorting*: new offers come into the market and cancelled ones go, in a [`BlockJob`]. Meanwhile steps tell which offers were opened.
 //! - *Checking*: a proposed clearing is checked and traded in a copy of the market, in a job.
-//! - *Moving*: steps move balances. All that sells is taken before anything is given, so no sum is ever more than the supply. What is taken and
-//!   not given yet is the ledger's [`pooled`](walras_ledger::Ledger::pooled). A move uses reserved funds, so it cannot fail.
+//! - *Moving*: steps move balances. All that sells is taken before anything is given, so no sum is ever more than the supply. What
+//!   is taken and not given yet is the ledger's [`pooled`](walras_ledger::Ledger::pooled). A move uses reserved funds, so it cannot
+//!   fail.
 //! - *Hashing*: accounts, offers and outcomes are hashed, in a job, as they are after the last move.
 //!
-//! A job is a function of shared copies, so its result depends on nothing but the state at the step that began it. Any thread may run it, at any time:
-//! the step that needs the result waits for it, or does the work itself. So all replicas are in one state after each step, and a replay
-//! needs no threads. What is encoded of a stage follows from the state alone: of hashing it is the result.
+//! A job is a function of shared copies, so its result depends on nothing but the state at the step that began it. Any thread may
+//! run it, at any time: the step that needs the result waits for it, or does the work itself. So all replicas are in one state
+//! after each step, and a replay needs no threads. What is encoded of a stage follows from the state alone: of hashing it is the
+//! result.
 
 mod checking;
 mod hashing;
@@ -79,8 +81,8 @@ pub(crate) enum Stage {
 pub struct NextStep {
     /// Its number: how many came before.
     pub number: u32,
-    /// How many steps, with this one, would not have to wait, as far as is known: none where work is under way on another thread. Depends on how
-    /// fast this machine is: for whoever decides when steps are logged, and no one else.
+    /// How many steps, with this one, would not have to wait, as far as is known: none where work is under way on another thread.
+    /// Depends on how fast this machine is: only for deciding when steps are logged.
     pub ready_count: u32,
 }
 
@@ -158,8 +160,8 @@ impl Batch {
         self.closed.is_some() || !self.steps.are_done()
     }
 
-    /// The step that is next, if a block is carried out in steps and does not wait for a clearing; each does about so many units. `accounts` are
-    /// those of the venue.
+    /// The step that is next, if a block is carried out in steps and does not wait for a clearing; each does about so many units.
+    /// `accounts` are those of the venue.
     #[must_use]
     pub fn next_step(&self, accounts: &Accounts, units: NonZero<usize>) -> Option<NextStep> {
         let ready_count = match &self.steps.stage {
@@ -193,8 +195,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes the next step: about `units` transactions or moves of it, or a job's result. `None` where there is none, or where it has to wait for the
-    /// hashes of another market's block; nothing changed then.
+    /// Takes the next step: about `units` transactions or moves of it, or a job's result. `None` where there is none, or where it
+    /// has to wait for the hashes of another market's block; nothing changed then.
     pub fn step(
         &mut self,
         ledger: &mut Ledger,

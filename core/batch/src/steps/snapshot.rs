@@ -31,8 +31,9 @@ impl Steps {
     ///
     /// `steps taken u32 | stage u8`, then of
     /// 0 (none): nothing;
-    /// 1 (judging): what is left to be judged u32, each as it is signed, in the order in which they came | keys that several ask for u32, each 32 | kept;
-    /// 2 (sorting): kept | bytes told u32;
+    /// 1 (judging): what is left to be judged u32, each as it is signed, in the order in which they came |
+    ///   keys that several ask for u32, each 32 | kept;
+    /// 2 (sorting): kept | bytes whose offers were announced u32;
     /// 3 (checking): the clearing's bytes u32, those;
     /// 4 (moving): as 3 | moves made u32 | accounts created u32, each u32;
     /// 5 (hashing): the header's bytes u32, those | roots of accounts, offers, state, touched 32 each | offers that traded u64.
@@ -58,7 +59,7 @@ impl Steps {
             Stage::Sorting(sorting) => {
                 sink(&[2]);
                 put_kept(sorting.account_fee, sorting.kept_count, &sorting.kept, sink);
-                put_count(sorting.told, sink);
+                put_count(sorting.opened, sink);
             }
             Stage::Checking(checking) => {
                 sink(&[3]);
@@ -171,19 +172,19 @@ impl Batch {
 
     fn restore_sorting(&self, r: &mut Reader<'_>) -> Result<Sorting, RestoreError> {
         let Kept { account_fee, count, bytes, .. } = Kept::read(r, self)?;
-        let told = r.u32()? as usize;
+        let opened = r.u32()? as usize;
         let mut ends = 0;
-        while ends < told {
+        while ends < opened {
             let rest = bytes.get(ends..).unwrap_or_default();
             ends += decode_next_transaction(rest).map_err(|_| RestoreError::OutOfRange)?.1;
         }
-        if ends != told {
-            return Err(RestoreError::Contradiction("which offers were told"));
+        if ends != opened {
+            return Err(RestoreError::Contradiction("which offers were announced"));
         }
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.parent);
         hasher.update(&bytes);
-        Ok(Sorting::new(self, None, account_fee, Arc::new(bytes), count, *hasher.finalize().as_bytes(), told))
+        Ok(Sorting::new(self, None, account_fee, Arc::new(bytes), count, *hasher.finalize().as_bytes(), opened))
     }
 
     fn restore_proposal(&self, r: &mut Reader<'_>) -> Result<(Arc<Vec<u8>>, ProposedClearing), RestoreError> {
@@ -204,7 +205,7 @@ impl Batch {
         let wrong = RestoreError::Contradiction("the moves of a block");
         let checking = self.checking(block, Arc::clone(&proposal), None).ok_or(wrong)?;
         let checked = self.checked(&checking).ok_or(wrong)?;
-        // The ledger is not known here, and an asset beyond it would have been found: of effects, by whoever checks what is restored.
+        // The ledger is not known here, and an asset beyond it would have been found: of effects, when what is restored is checked.
         let of_effects = self.closed.iter().flat_map(|closed| &closed.effects).map(|effect| effect.asset);
         let most = self.settings.assets.iter().copied().chain(of_effects).map(|asset| asset.0).max().unwrap_or(0);
         Moving::new(proposal, checked, most + 1).at(place, created, self).ok_or(wrong)

@@ -29,8 +29,8 @@ pub(crate) struct Sorting {
     pub(super) account_fee: Option<AccountFee>,
     pub(super) kept: Arc<Vec<u8>>,
     pub(super) kept_count: u32,
-    /// Of these bytes, how many belong to transactions whose offers were told.
-    pub(super) told: usize,
+    /// Of these bytes, how many belong to transactions whose offers were announced.
+    pub(super) opened: usize,
     job: Arc<Job<Sorted>>,
 }
 
@@ -58,14 +58,14 @@ impl Sorting {
         kept: Arc<Vec<u8>>,
         kept_count: u32,
         batch_hash: [u8; 32],
-        told: usize,
+        opened: usize,
     ) -> Self {
         let (before, of_job) = (Before::of(market, account_fee), Arc::clone(&kept));
         let job = Job::new(move |threads| {
             drop(batch);
             before.sorted(of_job, kept_count, batch_hash, threads)
         });
-        Self { batch_hash, account_fee, kept, kept_count, told, job }
+        Self { batch_hash, account_fee, kept, kept_count, opened, job }
     }
 
     pub(super) fn job(&self) -> BlockJob {
@@ -74,7 +74,7 @@ impl Sorting {
 
     /// How many steps do not wait.
     pub(super) fn ready_count(&self, units: NonZero<usize>) -> usize {
-        match self.kept.len() - self.told {
+        match self.kept.len() - self.opened {
             0 => usize::from(self.job.is_done()),
             left => 1 + left / (units.get() * TRANSACTION_BYTES_MAX + 1),
         }
@@ -225,7 +225,7 @@ impl Batch {
     }
 
     pub(super) fn sort_some(&mut self, mut sorting: Box<Sorting>, units: NonZero<usize>, threads: NonZero<usize>) -> Stepped {
-        if sorting.told < sorting.kept.len() {
+        if sorting.opened < sorting.kept.len() {
             let opened = self.opened_next(&mut sorting, units);
             self.steps.stage = Stage::Sorting(sorting);
             return Stepped::Opened(opened);
@@ -241,12 +241,12 @@ impl Batch {
         let ties = TieBreak::new(&sorting.batch_hash);
         let mut opened = Vec::with_capacity(units.get());
         for _ in 0..units.get() {
-            let rest = &sorting.kept[sorting.told..];
+            let rest = &sorting.kept[sorting.opened..];
             if rest.is_empty() {
                 break;
             }
             let (transaction, length) = decode_next_transaction(rest).expect("what is kept was encoded here");
-            sorting.told += length;
+            sorting.opened += length;
             if let BatchOperation::CreateOffer(CreateOffer { sell, buy, amount, limit, .. }) = transaction.operation {
                 let name = OfferName { account: transaction.account, sequence: transaction.sequence };
                 let pair = self.pair(sell, buy).expect("what is kept is of the market's assets");

@@ -1,5 +1,6 @@
 //! Blocks in steps come to what blocks at once come to.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 
 use proptest::prelude::*;
@@ -17,7 +18,7 @@ use crate::world::{Draw, MARKET, World, amount, proposed, threads, transactions}
 /// What a venue collects: of accounts that there are, each name once.
 fn collect(world: &World, sent: &[BatchTransaction]) -> Collected {
     let mut collected = Collected::default();
-    let mut keys = std::collections::BTreeSet::new();
+    let mut keys = BTreeSet::new();
     for transaction in sent {
         let name = OfferName { account: transaction.account, sequence: transaction.sequence };
         let is_known = transaction.account.0 < world.ledger.account_count() && transaction.sequence.0 < 1 << 38;
@@ -154,8 +155,11 @@ proptest! {
             let collected = collect(&once, &sent);
             let intake = if draw.chance(50) || !collected.keys_twice.is_empty() { Intake::Filter } else { Intake::Reserve };
             let closed = once.close(&collected.transactions, intake, 1);
-            let opened: std::collections::BTreeSet<_> = once.batch.opened().map(|(pair, offer)| (pair, *offer)).map(|o| format!("{o:?}")).collect();
-            let names = |place: u32| OfferName { account: collected.transactions[place as usize].account, sequence: collected.transactions[place as usize].sequence };
+            let opened: BTreeSet<_> = once.batch.opened().map(|(pair, offer)| format!("{:?}", (pair, *offer))).collect();
+            let names = |place: u32| {
+                let BatchTransaction { account, sequence, .. } = collected.transactions[place as usize];
+                OfferName { account, sequence }
+            };
             let mut dropped: Vec<_> = closed.dropped.iter().map(|(place, reason)| (names(*place), *reason)).collect();
             dropped.sort_unstable_by_key(|(name, _)| name.number());
             let fee = once.batch.settings().account_fee;
@@ -166,7 +170,7 @@ proptest! {
             steps.batch.set_account_fee(fee);
             said.dropped.sort_unstable_by_key(|(name, _)| name.number());
             prop_assert_eq!((said.closed, &said.dropped), (Some((closed.batch_hash, closed.kept_count)), &dropped));
-            prop_assert_eq!(said.offers.iter().map(|o| format!("{o:?}")).collect::<std::collections::BTreeSet<_>>(), opened);
+            prop_assert_eq!(said.offers.iter().map(|o| format!("{o:?}")).collect::<BTreeSet<_>>(), opened);
             prop_assert_eq!(steps.bytes(), once.bytes());
 
             let block = proposed(&once, draw);
@@ -186,11 +190,18 @@ proptest! {
             let done = said.block.unwrap();
             prop_assert_eq!((&done.header, done.roots, done.touched), (&cleared.header, cleared.roots, cleared.touched));
             prop_assert!(done.outcomes.is_none_or(|outcomes| *outcomes == cleared.outcomes));
-            let created: Vec<_> = said.moved.iter().filter_map(|moved| if let Moved::Created(account, key) = moved { Some((*account, *key)) } else { None }).collect();
-            let effects: Vec<_> = said.moved.iter().filter_map(|moved| if let Moved::Effect(effect) = moved { Some(*effect) } else { None }).collect();
-            let pools: Vec<_> = said.moved.iter().filter_map(|moved| if let Moved::Pool(name, traded) = moved { Some((*name, *traded)) } else { None }).collect();
-            let changes: Vec<_> = said.moved.iter().filter_map(|moved| if let Moved::PoolChange(change) = moved { Some(*change) } else { None }).collect();
-            prop_assert_eq!((&created, &effects), (&cleared.created, &cleared.effects));
+            let (mut created, mut new_keys, mut effects, mut pools, mut changes) = (vec![], vec![], vec![], vec![], vec![]);
+            for moved in &said.moved {
+                match *moved {
+                    Moved::Fill(_) => {}
+                    Moved::Created(account, key) => created.push((account, key)),
+                    Moved::KeySet(account, key) => new_keys.push((account, key)),
+                    Moved::Effect(effect) => effects.push(effect),
+                    Moved::Pool(name, traded) => pools.push((name, traded)),
+                    Moved::PoolChange(change) => changes.push(change),
+                }
+            }
+            prop_assert_eq!((&created, &new_keys, &effects), (&cleared.created, &cleared.new_keys, &cleared.effects));
             prop_assert_eq!((&pools, &changes), (&cleared.pools_traded, &cleared.pool_changes));
             let offers_traded: usize = cleared.traded.iter().map(|pair| pair.offers.len()).sum();
             prop_assert_eq!(said.moved.iter().filter(|moved| matches!(moved, Moved::Fill(_))).count(), offers_traded);
@@ -236,7 +247,7 @@ proptest! {
             let said = run(&mut world, draw, intake, between);
             prop_assert_eq!((said.block.unwrap().header.number, world.batch.number()), (number, number + 1));
             world.check();
-            // What is hashed anew comes to the same.
+            // What is hashed from nothing comes to the same.
             let mut again = restored(&world);
             again.batch.prepare(&mut again.ledger, &mut again.accounts, threads(1));
             again.close(&[], Intake::Filter, 1);

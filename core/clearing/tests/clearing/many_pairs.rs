@@ -30,6 +30,11 @@ fn pairs() -> impl Iterator<Item = Pair> {
     assets().flat_map(move |sell| assets().map(move |buy| Pair { sell, buy })).filter(|pair| pair.sell != pair.buy)
 }
 
+fn rules() -> Rules {
+    let (edition, commission, lower_bounds) = (Edition::NEWEST, Commission::NONE, LowerBounds::BestEffort);
+    Rules { edition, commission, mu: Mu::new(10).unwrap(), lower_bounds }
+}
+
 fn threads(count: usize) -> NonZero<usize> {
     NonZero::new(count).unwrap()
 }
@@ -62,7 +67,7 @@ proptest! {
     fn books_that_change_and_trade_are_as_if_built_anew(seed: u64) {
         let state = &mut seed.clone();
         let [there, back] = [(0, 1), (1, 0)].map(|(sell, buy)| Pair { sell: AssetIndex(sell), buy: AssetIndex(buy) });
-        let rules = Rules { edition: Edition::NEWEST, commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        let rules = rules();
         let mut market = BatchMarket::build(2, &[], &[], vec![]).unwrap();
         for block in 0..12 {
             let mut parts = Vec::new();
@@ -148,7 +153,7 @@ proptest! {
     fn what_trades_leaves_the_market_and_comes_back(seed: u64, thread_count in 1..9_usize) {
         let state = &mut seed.clone();
         let before = BatchMarket::build(4, &offers(state, 0, 100), &[], vec![]).unwrap();
-        let rules = Rules { edition: Edition::NEWEST, commission: Commission::NONE, mu: Mu::new(10).unwrap(), lower_bounds: LowerBounds::BestEffort };
+        let rules = rules();
         // A ring in which each pair sells as much as the next buys.
         let ring: Vec<Pair> = (0..4_u16).map(|at| Pair { sell: AssetIndex(at), buy: AssetIndex((at + 1) % 4) }).collect();
         let rate = NetRate::new(BatchPrice::ONE, BatchPrice::ONE, rules.commission).unwrap();

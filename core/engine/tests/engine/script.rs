@@ -10,9 +10,10 @@
 //! ? A                                    what has A; `? market` and `? indicative` ask for the instrument's state
 //!     205 BTC, 9500 USD, net 5
 //! ```
-//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`, `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`, `profit=P`, `trail=N` (ticks),
-//! `trail-ppm=N`, `oco=N` (the account's order with which it is linked). Everybody
-//! starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in nanoseconds.
+//! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`,
+//! `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`, `profit=P`, `trail=N` (ticks), `trail-ppm=N`, `oco=N` (the account's order
+//! with which it is linked). Everybody starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in
+//! nanoseconds.
 
 use std::collections::BTreeMap;
 

@@ -138,7 +138,8 @@ impl Wire for BatchOperation {
             9 => Ok(Self::WithdrawFromPool(Wire::get(r)?)),
             SET_KEY => Ok(Self::SetKey(Wire::get(r)?)),
             _ => Err(r.expected(
-                "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), 8 (deposit), 9 (withdraw) or 10 (set key)",
+                "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), \
+                 8 (deposit), 9 (withdraw) or 10 (set key)",
             )),
         }
     }

@@ -485,8 +485,8 @@ pub enum BatchCommand {
         #[arg(long, default_value = "main")]
         batch: String,
     },
-    /// Replaces the own account's key for transactions, by a transaction that the present one signs. The new one signs from the block on that
-    /// has the transaction; API keys are others.
+    /// Replaces the own account's key for transactions, by a transaction that the present one signs. The new one signs from the
+    /// block on that has the transaction; API keys are others.
     SetKey {
         /// The new one: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
         key: String,

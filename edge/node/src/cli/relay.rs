@@ -132,7 +132,8 @@ fn row(tree: u32, (layer, place, address): (usize, usize, SocketAddr), said: Opt
 /// The same as a row of the table: times in microseconds.
 fn for_people(row: &Value) -> Value {
     let Some(fields) = row.as_object().filter(|fields| fields["answers"] == true) else {
-        return json!({"tree": row["tree"], "layer": row["layer"], "place": row["place"], "address": row["address"], "packets": "no answer"});
+        let [tree, layer, place, address] = ["tree", "layer", "place", "address"].map(|field| &row[field]);
+        return json!({"tree": tree, "layer": layer, "place": place, "address": address, "packets": "no answer"});
     };
     let mut shown = fields.clone();
     for (from, to) in [("transit_ns_p50", "transit_p50_us"), ("transit_ns_p99", "transit_p99_us")] {

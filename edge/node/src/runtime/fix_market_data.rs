@@ -350,7 +350,7 @@ struct Thread {
     times: Times,
     feeds: Feeds,
     heard: Receiver<Heard>,
-    /// What the server was told of.
+    /// What the server knows of.
     catalog: Arc<Catalog>,
     is_over: Arc<AtomicBool>,
     begun: Instant,

@@ -58,6 +58,33 @@ fn answers(market: &Market) -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// The most columns of a line of examples.
+const COLUMNS_MAX: usize = 132;
+
+/// An example in lines of at most [`COLUMNS_MAX`], but for values that are longer: they break after commas between fields.
+fn in_lines(name: &str, value: &Value) -> String {
+    let text = format!("    {name}: {{value: {}}}", flow(value));
+    let (mut lines, mut line, mut quoted, mut escaped) = (String::new(), String::new(), false, false);
+    let mut piece = String::new();
+    for c in text.chars() {
+        piece.push(c);
+        quoted ^= c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+        if c == ',' && !quoted {
+            if line.len() + piece.len() > COLUMNS_MAX {
+                lines += &format!("{}\n", line.trim_end());
+                line = "       ".to_owned();
+            }
+            line += &std::mem::take(&mut piece);
+        }
+    }
+    if line.len() + piece.len() > COLUMNS_MAX {
+        lines += &format!("{}\n", line.trim_end());
+        line = "       ".to_owned();
+    }
+    format!("{lines}{line}{piece}\n")
+}
+
 /// As YAML in one line.
 fn flow(value: &Value) -> String {
     match value {
@@ -112,7 +139,7 @@ fn examples_of_answers_are_what_a_venue_says() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/openapi.yaml");
         let text = std::fs::read_to_string(&path).unwrap();
         let kept = text.split(BEGIN).next().unwrap();
-        let lines: String = answers.iter().map(|(name, answer)| format!("    {name}: {{value: {}}}\n", flow(answer))).collect();
+        let lines: String = answers.iter().map(|(name, answer)| in_lines(name, answer)).collect();
         std::fs::write(&path, format!("{kept}{BEGIN}{lines}")).unwrap();
         return;
     }

@@ -269,8 +269,8 @@ mod tests {
         assert!(stalls > 0, "nothing was tried");
     }
 
-    /// Offers stand so densely above the rates that thousands lie within `mu` of them, and a few new ones come. Put together they are as good as
-    /// one by one: what clears them clears the offers.
+    /// Offers stand so densely above the rates that thousands lie within `mu` of them, and a few new ones come. Put together they
+    /// are as good as one by one: what clears them clears the offers.
     #[test]
     fn a_small_batch_among_dense_offers_clears_with_few_unknowns() {
         const UNKNOWNS_MAX: usize = 2_500;

@@ -1,13 +1,13 @@
 //! Which offers are unknowns of the interior-point method, and which are put together.
 //!
-//! Millions of offers may lie near the rates, as where small batches come to what has stood for long. One unknown for each would take 120 bytes
-//! and 16 ns an iteration. So where there are more than [`UNKNOWNS_MAX`], neighbours in a book become *lumps*: one offer of their amount
-//! at their mean limit.
+//! Millions of offers may lie near the rates, as where small batches come to what has stood for long. One unknown for each would
+//! take 120 bytes and 16 ns an iteration. So where there are more than [`UNKNOWNS_MAX`], neighbours in a book become *lumps*: one
+//! offer of their amount at their mean limit.
 //!
-//! A lump whose limits lie within `mu` of each other keeps the bounds. Its limits cannot lie on both sides of a ramp that is `mu` wide. If none
-//! is below the ramp, the ramp is convex over them: at the mean limit the lump sells at most what its offers do by smoothed demand, so no more
-//! than may be sold. If none is above it, the ramp is concave, and the lump sells at least what must be sold. So what a market of
-//! such lumps sells lies within the bounds of Appendix D, and amounts that clear it clear the offers.
+//! A lump whose limits lie within `mu` of each other keeps the bounds. Its limits cannot lie on both sides of a ramp that is `mu`
+//! wide. If none is below the ramp, the ramp is convex over them: at the mean limit the lump sells at most what its offers do by
+//! smoothed demand, so no more than may be sold. If none is above it, the ramp is concave, and the lump sells at least what must be
+//! sold. So what a market of such lumps sells lies within the bounds of Appendix D, and amounts that clear it clear the offers.
 //!
 //! Lumps are narrower on the ramp, and grow with the distance from it: there they only say where prices cannot go.
 

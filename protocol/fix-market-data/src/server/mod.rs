@@ -260,8 +260,8 @@ impl MarketDataServer {
             self.forget(*need);
         }
         for connection in self.connections.values_mut() {
-            for told in connection.requests.values_mut().flat_map(|request| request.targets.values_mut()) {
-                told.state = State::Waiting;
+            for sent in connection.requests.values_mut().flat_map(|request| request.targets.values_mut()) {
+                sent.state = State::Waiting;
             }
         }
         needs

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use walras_fix::{Message, Version};
 
 use super::{MarketDataServer, key_of, target_of};
-use crate::connection::{Asked, MarketKey, Part, Request, Target, Told};
+use crate::connection::{Asked, MarketKey, Part, Request, Sent, Target};
 use crate::limits::{MARKETS_MAX, REQUEST_ID_BYTES_MAX, REQUESTS_MAX};
 use crate::market::News;
 use crate::piece::Need;
@@ -151,7 +151,7 @@ impl MarketDataServer {
         Ok(())
     }
 
-    /// More markets of a request, which is told what is known of them.
+    /// More markets of a request, which gets what is known of them.
     pub(super) fn add_targets(&mut self, id: u64, no: u64, targets: BTreeSet<Target>) {
         let keys: BTreeSet<MarketKey> = targets.iter().map(|target| target.key).collect();
         for target in targets {
@@ -172,7 +172,7 @@ impl MarketDataServer {
         let Some(request) = connection.requests.get_mut(&no).filter(|request| !request.targets.contains_key(&target)) else {
             return;
         };
-        request.targets.insert(target, Told::NOTHING);
+        request.targets.insert(target, Sent::NOTHING);
         connection.target_count += 1;
         let market = self.markets.entry(key).or_default();
         if let Asked::Data(wanted) = &request.asked {

@@ -229,8 +229,8 @@ pub(crate) fn entering(order: NewOrder, oco_with: Option<u64>) -> OrderCommand {
     }
 }
 
-/// Terms in ticks and lots: size, peak and least size; price, trigger, trigger of a take-profit and distance of a trailing stop, and that in
-/// millionths; time in force, post-only, self-trade; hidden and the end.
+/// Terms in ticks and lots: size, peak and least size; price, trigger, trigger of a take-profit and distance of a trailing stop,
+/// and that in millionths; time in force, post-only, self-trade; hidden and the end.
 pub(crate) fn terms_of(
     side: &Bound<'_, PyAny>,
     (size, peak, min_size): (u64, Option<u64>, Option<u64>),
@@ -387,8 +387,9 @@ impl PyVenue {
 
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
-        account, instrument, side, size_lots, price_ticks = None, client_order_id = None, *, tif = None, trigger_ticks = None, take_profit_ticks = None,
-        trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false, min_size_lots = None, self_trade = None,
+        account, instrument, side, size_lots, price_ticks = None, client_order_id = None, *, tif = None, trigger_ticks = None,
+        take_profit_ticks = None, trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false,
+        min_size_lots = None, self_trade = None,
         oco_with = None, expires_ns = 0, time_ns = None
     ))]
     fn submit_lots(
@@ -425,7 +426,8 @@ impl PyVenue {
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (
         account, instrument, side, size, price = None, client_order_id = None, *, tif = None, trigger = None, take_profit = None,
-        trail = None, trail_ppm = None, post_only = None, peak = None, hidden = false, min_size = None, self_trade = None, oco_with = None, expires_ns = 0, time_ns = None
+        trail = None, trail_ppm = None, post_only = None, peak = None, hidden = false, min_size = None, self_trade = None,
+        oco_with = None, expires_ns = 0, time_ns = None
     ))]
     fn _submit(
         &mut self,

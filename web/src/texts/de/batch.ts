@@ -18,15 +18,22 @@ export const batch: typeof en = {
     pairs: "Paare",
     pairsTitle: "Geordnete Paare von Assets, in denen gehandelt wurde, von allen, die es gibt",
     gap: "Lücke",
-    gapTitle: "Von dem, was zu den Preisen des letzten Blocks handelbar war, der Anteil, der es höchstens nicht wurde, in Milliardsteln: jeder Validator hat den Nachweis geprüft. Ob die Preise gut sind, sagt nicht dieser Wert, sondern „Unbedient“",
+    gapTitle:
+      "Von dem, was zu den Preisen des letzten Blocks handelbar war, der Anteil, der es höchstens nicht wurde, in " +
+      "Milliardsteln: jeder Validator hat den Nachweis geprüft. Ob die Preise gut sind, sagt nicht dieser Wert, sondern " +
+      "„Unbedient“",
     unserved: "Unbedient",
-    unservedTitle: "Von dem, was Angebote klar besser als die Preise des letzten Blocks handeln wollten, der Anteil, der nicht gehandelt wurde, beim am schlechtesten bedienten Asset, in Milliardsteln",
+    unservedTitle:
+      "Von dem, was Angebote klar besser als die Preise des letzten Blocks handeln wollten, der Anteil, der nicht gehandelt " +
+      "wurde, beim am schlechtesten bedienten Asset, in Milliardsteln",
     standing: "Im Markt",
     standingTitle: "Angebote, die im Markt stehen",
     title: (block) => `Block ${block}`,
     number: (block) => `Nr. ${block}`,
     noBlock: "Noch kein Block",
-    idle: (blocks) => `In ${plural(blocks, { one: "dem letzten Block", other: `den letzten ${grouped(blocks)} Blöcken` })} war nichts abzurechnen: Angebote stehen wie zuvor, fragen Sie den Betreiber`,
+    idle: (blocks) =>
+      `In ${plural(blocks, { one: "dem letzten Block", other: `den letzten ${grouped(blocks)} Blöcken` })} war nichts ` +
+      "abzurechnen: Angebote stehen wie zuvor, fragen Sie den Betreiber",
     cleared: (count, assetCount) => `${transactions(count)}, ${assets(assetCount)}, ein Satz von Preisen`,
     of: (part, all) => `${part} von ${all}`,
     setAside: (count) => `, ${assets(count)} ausgenommen`,
@@ -92,7 +99,9 @@ export const batch: typeof en = {
     none: "Noch keine. Der erste Batch schließt, sobald jemand eine Transaktion gesendet hat.",
     title: "Blöcke",
     latest: "Letzte Blöcke",
-    rowTitle: (time, entry, dropped, setAside, root) => `${time} UTC, Logeintrag ${entry}, ${grouped(dropped)} weggelassen, ${assets(setAside)} ausgenommen, Zustandswurzel ${root}`,
+    rowTitle: (time, entry, dropped, setAside, root) =>
+      `${time} UTC, Logeintrag ${entry}, ${grouped(dropped)} weggelassen, ${assets(setAside)} ausgenommen, Zustandswurzel ` +
+      `${root}`,
   },
   offer: {
     sellAsset: "Asset zum Verkaufen",
@@ -127,19 +136,27 @@ export const batch: typeof en = {
     tooMuch: "Das ist mehr, als eine Menge sein kann: bieten Sie weniger an.",
     limitTooMuch: "Limit mal Menge ist mehr, als es geben kann: senken Sie eines von beiden.",
     overdraft: (free) => `Sie haben ${free}. Bieten Sie nicht mehr an: eine Überziehung wirft alle Ihre Transaktionen aus dem Block.`,
-    overdraftCollected: (free, collected) => `Sie haben ${free}, nach den ${collected}, die der nächste Block schon gesammelt hat. Bieten Sie nicht mehr an: eine Überziehung wirft alle Ihre Transaktionen aus dem Block.`,
-    needsKey: "Zum Anbieten braucht diese Seite einen Ed25519-Schlüssel eines Kontos (ed_...), zum Zusehen keinen. Die Demo gibt eine Adresse mit Schlüssel aus.",
+    overdraftCollected: (free, collected) =>
+      `Sie haben ${free}, nach den ${collected}, die der nächste Block schon gesammelt hat. Bieten Sie nicht mehr an: eine ` +
+      "Überziehung wirft alle Ihre Transaktionen aus dem Block.",
+    needsKey:
+      "Zum Anbieten braucht diese Seite einen Ed25519-Schlüssel eines Kontos (ed_...), zum Zusehen keinen. Die Demo gibt eine " +
+      "Adresse mit Schlüssel aus.",
     useKey: "Schlüssel nutzen",
     useOtherKey: "Anderen Schlüssel nutzen",
     again: "Noch einmal versuchen",
     hmacName: "Mit diesem Schlüssel können Sie zusehen, nicht anbieten. ",
-    hmac: "Ein Konto signiert seine Angebote selbst, und ein HMAC-Schlüssel (hm_...) gibt keine Signatur, die andere prüfen können. Bitten Sie den Betreiber um einen Ed25519-Schlüssel des Kontos (",
+    hmac:
+      "Ein Konto signiert seine Angebote selbst, und ein HMAC-Schlüssel (hm_...) gibt keine Signatur, die andere prüfen " +
+      "können. Bitten Sie den Betreiber um einen Ed25519-Schlüssel des Kontos (",
     hmacEnd: ") und nutzen Sie diesen.",
     asking: "Fragt den Handelsplatz, wessen Schlüssel das ist.",
     unableName: "Dieser Browser kann keine Angebote signieren. ",
     failedName: "Das Konto wurde nicht geladen. ",
     noAccountKeyName: "Das Konto hat noch keinen Transaktionsschlüssel. ",
-    noAccountKey: (account) => `Bitten Sie den Betreiber, Konto ${account} diesen zu geben (POST /v1/admin/account-keys), und versuchen Sie es dann noch einmal:`,
+    noAccountKey: (account) =>
+      `Bitten Sie den Betreiber, Konto ${account} diesen zu geben (POST /v1/admin/account-keys), und versuchen Sie es dann ` +
+      "noch einmal:",
     otherKeyName: "Das Konto signiert mit einem anderen Schlüssel. ",
     otherKey: "Dieser taugt zum Zusehen und für Orders. Zum Anbieten nehmen Sie den Schlüssel, mit dem das Konto angelegt wurde.",
     cannotSign: "Diese Seite kann nicht für das Konto signieren: warum, steht über der Maske.",
@@ -152,7 +169,9 @@ export const batch: typeof en = {
     away: "Abstand",
     stands: "Steht",
     actions: "Aktionen",
-    none: "Keine. Was im nächsten Block nicht ausgeführt wird, steht hier, in jedem weiteren Block, bis es ausgeführt wird oder Sie es stornieren.",
+    none:
+      "Keine. Was im nächsten Block nicht ausgeführt wird, steht hier, in jedem weiteren Block, bis es ausgeführt wird oder " +
+      "Sie es stornieren.",
     cancelAll: "Alle stornieren",
     cancel: "Storno",
     cancelLabel: (amount, sell, buy) => `Stornieren: ${amount} ${sell} gegen ${buy}`,

@@ -4,8 +4,10 @@ import type { machines as en } from "../en/machines.ts";
 import { grouped, pluralsOf } from "../forms.ts";
 
 const plural = pluralsOf("de");
-const publications = (count: number): string => `${grouped(count)} ${plural(count, { one: "Veröffentlichung", other: "Veröffentlichungen" })}`;
-const silent = (count: number, ids: string): string => plural(count, { one: `Replikat ${ids} schweigt`, other: `Replikate ${ids} schweigen` });
+const publications = (count: number): string =>
+  `${grouped(count)} ${plural(count, { one: "Veröffentlichung", other: "Veröffentlichungen" })}`;
+const silent = (count: number, ids: string): string =>
+  plural(count, { one: `Replikat ${ids} schweigt`, other: `Replikate ${ids} schweigen` });
 
 export const machines: typeof en = {
   fair: {
@@ -18,7 +20,9 @@ export const machines: typeof en = {
     release: "Marktdaten warten",
     releaseTitle: "Vom Entstehen eines Eintrags, bis jedes Replikat seine Wirkung zeigt, d_h",
     late: "Späte Daten",
-    lateTitle: "Anteil der letzten Veröffentlichungen, die nach ihrer Freigabezeit kamen: bei irgendeinem Replikat, wenn dieses führt; sonst hier",
+    lateTitle:
+      "Anteil der letzten Veröffentlichungen, die nach ihrer Freigabezeit kamen: bei irgendeinem Replikat, wenn dieses führt; " +
+      "sonst hier",
     clock: "Uhr hier",
     clockTitle: "Wie weit die Uhr dieses Replikats höchstens falsch geht, und ob sie stempeln darf",
     trouble: (why) => `Keine aktuelle Antwort, diese Werte stehen still: ${why}`,
@@ -39,10 +43,13 @@ export const machines: typeof en = {
     nowSequences: ". ",
     fixed: "d_s ist fest. ",
     notHeld: "Orders warten nicht: fair_access.sequencing schaltet das ein. ",
-    notReleased: "Marktdaten gehen hinaus, wie sie entstehen: fair_access.release hält sie zurück, damit alle sie im selben Augenblick sehen.",
+    notReleased:
+      "Marktdaten gehen hinaus, wie sie entstehen: fair_access.release hält sie zurück, damit alle sie im selben Augenblick " +
+      "sehen.",
     wereLate: (all, late, most) => `Von ${publications(all)} kamen ${grouped(late)} nach ihrer Zeit, die späteste um ${most}.`,
     inTime: (all) => `Alle ${publications(all)} kamen vor ihrer Zeit.`,
-    silentText: (who) => ` ${who}: die Verbindung ist weg, oder es meldet nichts. Marktdaten werden nach den Meldungen der anderen beurteilt.`,
+    silentText: (who) =>
+      ` ${who}: die Verbindung ist weg, oder es meldet nichts. Marktdaten werden nach den Meldungen der anderen beurteilt.`,
     outlierText: (id) => ` Die Meldungen von Replikat ${id} zählen nicht: seine Uhr oder Verbindung weicht zu weit von den anderen ab.`,
     silent,
     silentStart: silent,
@@ -74,7 +81,9 @@ export const machines: typeof en = {
     leadsPlace: "führt",
     linked: "Verbunden",
     notLinked: "Nicht verbunden",
-    ofItsOrders: (late, most, overtaken, share) => `${grouped(late)} seiner Orders kamen, als ihre Wartezeit vorbei war, die späteste um ${most}; ${grouped(overtaken)} gingen nach einer mit späterem Stempel, ${share} der letzten`,
+    ofItsOrders: (late, most, overtaken, share) =>
+      `${grouped(late)} seiner Orders kamen, als ihre Wartezeit vorbei war, die späteste um ${most}; ${grouped(overtaken)} ` +
+      `gingen nach einer mit späterem Stempel, ${share} der letzten`,
     unstamped: (orders) => `${grouped(orders)} ohne Stempel, der zählt`,
     ownPage: "Steht auf seiner Seite",
     excluded: (why) => `Ausgeschlossen: ${why}`,
@@ -85,7 +94,9 @@ export const machines: typeof en = {
     scale: "1 µs bis 100 ms",
     median: "Median",
     stagesNone: "Hier ist noch nichts angekommen.",
-    stagesWords: (seconds, oneOf) => `Zeiten der letzten ${seconds} s. Von den Orders einer Sitzung wird eine von ${oneOf} gemessen. Der Balken reicht vom Median bis 99 von 100, die Linie weiter bis 999 von 1000.`,
+    stagesWords: (seconds, oneOf) =>
+      `Zeiten der letzten ${seconds} s. Von den Orders einer Sitzung wird eine von ${oneOf} gemessen. Der Balken reicht vom ` +
+      "Median bis 99 von 100, die Linie weiter bis 999 von 1000.",
     stageTitle: (recent, all, most, longest) => `${recent} zuletzt, ${all} insgesamt; 90 von 100 in ${most}, die längste ${longest}`,
     stages: {
       receive: { name: "Annahme", words: "gelesen, geprüft, hier gestempelt" },
@@ -147,7 +158,8 @@ export const machines: typeof en = {
     linked: "Verbunden",
     notLinked: "Nicht verbunden",
     silent: "antwortet nicht",
-    relaySaid: (packets, hedges, lost, transit) => `${packets} Pakete, ${hedges} davon über eine Absicherung, ${lost} verloren, ${transit} vom Sender`,
+    relaySaid: (packets, hedges, lost, transit) =>
+      `${packets} Pakete, ${hedges} davon über eine Absicherung, ${lost} verloren, ${transit} vom Sender`,
     belowHere: "diesem Replikat",
     belowOther: "einem anderen",
     isReplica: (id) => `${id}, Replikat`,

@@ -61,7 +61,8 @@ export const market: typeof en = {
     indicative: (price) => `Indikativ ${price}, noch kein Handel`,
     overlap: (price) => `Überlappung ${price}, noch kein Handel`,
     spread: (price) => `Spread ${price}`,
-    spoken: (side, price, size, orders) => `${side} ${price}, Menge ${size}, ${grouped(orders)} ${plural(orders, { one: "Order", other: "Orders" })}`,
+    spoken: (side, price, size, orders) =>
+      `${side} ${price}, Menge ${size}, ${grouped(orders)} ${plural(orders, { one: "Order", other: "Orders" })}`,
     spokenOwn: (size) => `, Ihre ${size}`,
   },
   tape: {

@@ -53,7 +53,9 @@ export const orders: typeof en = {
     ocoNone: "Keiner anderen Order",
     ocoAt: (order, price) => `${order} zu ${price}`,
     minutes: "min",
-    needsKey: "Zum Handeln braucht diese Seite einen API-Schlüssel des Handelsplatzes, zum Zusehen keinen. Die Demo gibt eine Adresse mit Schlüssel aus.",
+    needsKey:
+      "Zum Handeln braucht diese Seite einen API-Schlüssel des Handelsplatzes, zum Zusehen keinen. Die Demo gibt eine Adresse " +
+      "mit Schlüssel aus.",
     useKey: "Schlüssel nutzen",
     sending: "Wird gesendet",
     notSent: "Nicht gesendet",
@@ -173,7 +175,9 @@ export const orders: typeof en = {
       day_ended: "Der Handelstag ist zu Ende.",
       self_trade: "Sie wäre gegen eine eigene Order ausgeführt worden.",
       account_suspended: "Das Konto ist gesperrt: fragen Sie den Betreiber.",
-      trigger_refused: "Sie wurde ausgelöst, konnte dann aber nicht angenommen werden: das verfügbare Guthaben oder ein Limit ließ es nicht zu.",
+      trigger_refused:
+        "Sie wurde ausgelöst, konnte dann aber nicht angenommen werden: das verfügbare Guthaben oder ein Limit ließ es nicht " +
+        "zu.",
       price_band: "Sie wäre jenseits des Preisbands ausgeführt worden, deshalb wurde das Instrument vorher ausgesetzt.",
       linked: "Die verbundene Order wurde ausgeführt oder ausgelöst, oder sie ist nicht mehr da.",
     },
@@ -249,7 +253,9 @@ export const orders: typeof en = {
     last: "Letzter",
     profitAll: "Ergebnis",
     profitNone: "Noch keines. Hier steht je Instrument, was Ihre Trades gebracht haben.",
-    profitWords: (count) => `zu Durchschnittskosten, aus ${plural(count, { one: "Ihrem letzten Trade", other: `Ihren letzten ${grouped(count)} Trades` })}`,
+    profitWords: (count) =>
+      "zu Durchschnittskosten, aus " +
+      `${plural(count, { one: "Ihrem letzten Trade", other: `Ihren letzten ${grouped(count)} Trades` })}`,
     orders: "Orders",
     ordersNone: "Noch nichts, seit diese Seite geöffnet wurde.",
     ordersWords: "Offene, und was diese Seite von anderen sah, seit sie geöffnet wurde.",

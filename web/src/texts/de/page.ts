@@ -47,7 +47,11 @@ export const page: typeof en = {
     book: { tab: "Orderbuch", motto: "Ein offenes Orderbuch: der beste Preis zuerst.", skip: "Zur Ordermaske springen" },
     batch: { tab: "Batch", motto: "Ein Batch, ein Satz von Preisen: alle Angebote zugleich.", skip: "Zu Ihrem Angebot springen" },
     account: { tab: "Konto", motto: "Was Sie haben, und was es gebracht hat.", skip: "Zu Ihrem Bestand springen" },
-    fair: { tab: "Fairer Zugang", motto: "Zuerst am Gateway, zuerst dran; alle sehen den Markt zugleich.", skip: "Zu den Wartezeiten springen" },
+    fair: {
+      tab: "Fairer Zugang",
+      motto: "Zuerst am Gateway, zuerst dran; alle sehen den Markt zugleich.",
+      skip: "Zu den Wartezeiten springen",
+    },
     network: { tab: "Netz", motto: "Orders hinein, Marktdaten hinaus.", skip: "Zu den Maschinen springen" },
   },
   bar: {
@@ -76,26 +80,39 @@ export const page: typeof en = {
   },
   key: {
     title: "API-Schlüssel",
-    words: "Die Seite signiert jede Sitzung mit diesem Schlüssel. Er bleibt nur in diesem Tab, bis Sie ihn schließen; das Geheimnis wird nie gesendet.",
+    words:
+      "Die Seite signiert jede Sitzung mit diesem Schlüssel. Er bleibt nur in diesem Tab, bis Sie ihn schließen; das Geheimnis " +
+      "wird nie gesendet.",
     field: "Schlüssel",
     use: "Diesen Schlüssel nutzen",
     forget: "Schlüssel vergessen",
     close: "Schließen",
-    none: "Kein Schlüssel in Gebrauch. Die Demo gibt eine Adresse mit Schlüssel aus; fügen Sie sie hier ein, wenn Sie die Seite ohne ihn geöffnet haben.",
+    none:
+      "Kein Schlüssel in Gebrauch. Die Demo gibt eine Adresse mit Schlüssel aus; fügen Sie sie hier ein, wenn Sie die Seite " +
+      "ohne ihn geöffnet haben.",
     inUse: (id) => `In Gebrauch: ${id}`,
   },
   help: {
     title: "Was Sie hier sehen",
-    market: "Ein Markt, auf dem jeder mit einem Schlüssel kaufen und verkaufen kann. Eine Order, die auf eine andere trifft, wird sofort ausgeführt, zum Preis derjenigen, die zuerst da war; die übrigen stehen im Buch, bis sie jemand nimmt oder ihr Eigentümer sie storniert.",
+    market:
+      "Ein Markt, auf dem jeder mit einem Schlüssel kaufen und verkaufen kann. Eine Order, die auf eine andere trifft, wird " +
+      "sofort ausgeführt, zum Preis derjenigen, die zuerst da war; die übrigen stehen im Buch, bis sie jemand nimmt oder ihr " +
+      "Eigentümer sie storniert.",
     demandName: "Blau ist Nachfrage",
     demand: ": die Geldseite, was Käufer wollen, links. ",
     supplyName: "Orange ist Angebot",
     supply: ": die Briefseite, was Verkäufer anbieten, rechts. Gelb sind Ihre Orders. Der Preis liegt, wo sich beide treffen.",
     log: "Jede Änderung hat eine Nummer im Log des Handelsplatzes; die Zahl oben zählt sie. Zeiten sind UTC.",
     batchName: "Im Batch",
-    batch: " ist niemand zuerst dran. Angebote, ein Asset gegen ein anderes zu verkaufen, werden einen Moment lang gesammelt; dann wird je Asset ein Preis gefunden, zu dem von jedem so viel gekauft wie verkauft wird, und alle, die diese Preise annehmen, handeln zugleich. Das Konto signiert sein Angebot selbst, in diesem Browser.",
+    batch:
+      " ist niemand zuerst dran. Angebote, ein Asset gegen ein anderes zu verkaufen, werden einen Moment lang gesammelt; dann " +
+      "wird je Asset ein Preis gefunden, zu dem von jedem so viel gekauft wie verkauft wird, und alle, die diese Preise " +
+      "annehmen, handeln zugleich. Das Konto signiert sein Angebot selbst, in diesem Browser.",
     fairName: "Fairer Zugang",
-    fair: " nimmt der Nähe ihren Vorteil. Orders bekommen ihren Zeitstempel am Gateway, das sie erreichen, und warten einen Moment, d_s, damit eine mit früherem Stempel noch vorgehen kann; Marktdaten warten d_h, damit alle Replikate sie im selben Augenblick zeigen.",
+    fair:
+      " nimmt der Nähe ihren Vorteil. Orders bekommen ihren Zeitstempel am Gateway, das sie erreichen, und warten einen " +
+      "Moment, d_s, damit eine mit früherem Stempel noch vorgehen kann; Marktdaten warten d_h, damit alle Replikate sie im " +
+      "selben Augenblick zeigen.",
     keyboard: "Tastatur",
     keyboardBatch: "Tastatur in der Batch-Ansicht",
     single: " Tastenkürzel mit einer Taste sind an (",

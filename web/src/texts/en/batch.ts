@@ -15,22 +15,34 @@ export const batch = {
     pairs: "Pairs",
     pairsTitle: "Ordered pairs of assets in which something traded, of all there are",
     gap: "Gap",
-    gapTitle: "Of what could trade at the last block's prices, the share that did not, at most, in parts per billion: every validator checked the proof. It does not tell whether the prices are good; Unserved does",
+    gapTitle:
+      "Of what could trade at the last block's prices, the share that did not, at most, in parts per billion: every validator " +
+      "checked the proof. It does not tell whether the prices are good; Unserved does",
     unserved: "Unserved",
-    unservedTitle: "Of what offers clearly better than the last block's prices wanted to trade, the share that did not, of the asset that is worst off, in parts per billion",
+    unservedTitle:
+      "Of what offers clearly better than the last block's prices wanted to trade, the share that did not, of the asset that " +
+      "is worst off, in parts per billion",
     standing: "Standing",
     standingTitle: "Offers that stand in the market",
     title: (block: string) => `Block ${block}`,
     number: (block: string) => `№ ${block}`,
     noBlock: "No block yet",
-    idle: (blocks: number) => `Nothing could be cleared in the last ${grouped(blocks)} ${plural(blocks, { one: "block", other: "blocks" })}: offers stand as before, ask the operator`,
-    cleared: (transactions: number, assets: number) => `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })}, ${grouped(assets)} ${plural(assets, { one: "asset", other: "assets" })}, one set of prices`,
+    idle: (blocks: number) =>
+      `Nothing could be cleared in the last ${grouped(blocks)} ${plural(blocks, { one: "block", other: "blocks" })}: offers ` +
+      "stand as before, ask the operator",
+    cleared: (transactions: number, assets: number) =>
+      `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })}, ${grouped(assets)} ` +
+      `${plural(assets, { one: "asset", other: "assets" })}, one set of prices`,
     of: (part: string, all: string) => `${part} of ${all}`,
     setAside: (assets: number) => `, ${grouped(assets)} ${plural(assets, { one: "asset", other: "assets" })} set aside`,
     faint: (block: string) => `faint: those of block ${block}, all cleared at once; order means nothing`,
     scattered: "scattered, because order means nothing: they all clear at once",
-    collectedFirst: (transactions: number) => `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })} collected for the first block`,
-    collected: (transactions: number, block: string) => `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })} collected for block ${block}`,
+    collectedFirst: (transactions: number) =>
+      `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })} collected for the first ` +
+      "block",
+    collected: (transactions: number, block: string) =>
+      `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })} collected for block ` +
+      `${block}`,
     closed: "Closed: nothing is collected",
     open: "Open: offers collect",
     every: (seconds: string) => `a batch each ${seconds} s`,
@@ -90,7 +102,9 @@ export const batch = {
     none: "None yet. The first batch closes when somebody has sent a transaction.",
     title: "Blocks",
     latest: "Latest blocks",
-    rowTitle: (time: string, entry: string, dropped: number, setAside: number, root: string) => `${time} UTC, log entry ${entry}, ${grouped(dropped)} left out, ${grouped(setAside)} ${plural(setAside, { one: "asset", other: "assets" })} set aside, state root ${root}`,
+    rowTitle: (time: string, entry: string, dropped: number, setAside: number, root: string) =>
+      `${time} UTC, log entry ${entry}, ${grouped(dropped)} left out, ${grouped(setAside)} ` +
+      `${plural(setAside, { one: "asset", other: "assets" })} set aside, state root ${root}`,
   },
   offer: {
     sellAsset: "Asset to sell",
@@ -125,19 +139,26 @@ export const batch = {
     tooMuch: "That is more than an amount can be: offer less.",
     limitTooMuch: "The limit times the amount is more than there can be: lower one of them.",
     overdraft: (free: string) => `You have ${free}. Offer no more: an overdraft drops all your transactions in the block.`,
-    overdraftCollected: (free: string, collected: string) => `You have ${free}, after the ${collected} that the next block has collected already. Offer no more: an overdraft drops all your transactions in the block.`,
-    needsKey: "To offer, this page needs an Ed25519 key of an account (ed_...); looking needs none. The demo prints an address that carries one.",
+    overdraftCollected: (free: string, collected: string) =>
+      `You have ${free}, after the ${collected} that the next block has collected already. Offer no more: an overdraft drops ` +
+      "all your transactions in the block.",
+    needsKey:
+      "To offer, this page needs an Ed25519 key of an account (ed_...); looking needs none. The demo prints an address that " +
+      "carries one.",
     useKey: "Use a key",
     useOtherKey: "Use another key",
     again: "Try again",
     hmacName: "This key can look, not offer. ",
-    hmac: "An account signs its offers itself, and an HMAC key (hm_...) is no signature that others can check. Ask the operator for an Ed25519 key of the account (",
+    hmac:
+      "An account signs its offers itself, and an HMAC key (hm_...) is no signature that others can check. Ask the operator " +
+      "for an Ed25519 key of the account (",
     hmacEnd: ") and use that one.",
     asking: "Asking the venue whose key this is.",
     unableName: "This browser cannot sign offers. ",
     failedName: "The account did not load. ",
     noAccountKeyName: "The account has no transaction key yet. ",
-    noAccountKey: (account: string) => `Ask the operator to give account ${account} this one (POST /v1/admin/account-keys), then try again:`,
+    noAccountKey: (account: string) =>
+      `Ask the operator to give account ${account} this one (POST /v1/admin/account-keys), then try again:`,
     otherKeyName: "The account signs with another key. ",
     otherKey: "This one is good for looking and for orders. To offer, use the key that the account was made with.",
     cannotSign: "This page cannot sign for the account: look above the ticket for why.",

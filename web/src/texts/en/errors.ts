@@ -23,11 +23,15 @@ export const errors = {
   keyShape: "A key looks like hm_name.secret or ed_name.secret: copy it whole, as the venue printed it, or its address with #demo=.",
   keyCut: "The secret is cut short: copy the key whole.",
   keyLength: "The secret of an Ed25519 key is 43 characters: copy the key whole.",
-  noEd25519: "This browser cannot sign with Ed25519: use Chrome 137, Edge 137, Firefox 129, Safari 17 or anything newer, over https or on this machine.",
+  noEd25519:
+    "This browser cannot sign with Ed25519: use Chrome 137, Edge 137, Firefox 129, Safari 17 or anything newer, over https or " +
+    "on this machine.",
   notConnected: "Not connected to the venue: nothing was sent. Wait for the connection and try again.",
   outcomeUnknown: "The connection broke before the venue answered. It may have taken the request: check the open orders.",
   outcomeUnknownOffer: "The connection broke before the venue answered. It may have taken the transaction: look at your offers.",
   noResult: (path: string) => `The venue's answer to ${path} has no result: reload the page to get the venue's own version of it.`,
   noReason: (path: string, status: number) => `The venue answered ${path} with status ${status} and no reason: look at its log.`,
-  clockBack: (seconds: string) => `The venue's clock was set back, and until it has caught up no key is taken: sign in again in ${seconds} s, or ask its operator.`,
+  clockBack: (seconds: string) =>
+    `The venue's clock was set back, and until it has caught up no key is taken: sign in again in ${seconds} s, or ask its ` +
+    "operator.",
 };

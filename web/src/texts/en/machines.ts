@@ -37,7 +37,9 @@ export const machines = {
     fixed: "d_s is fixed. ",
     notHeld: "Orders are not held: fair_access.sequencing switches that on. ",
     notReleased: "Market data is given out as it comes: fair_access.release holds it, so that everybody sees it at the same instant.",
-    wereLate: (all: number, late: number, most: string) => `Of ${grouped(all)} ${plural(all, { one: "publication", other: "publications" })} ${grouped(late)} came after their time, the latest by ${most}.`,
+    wereLate: (all: number, late: number, most: string) =>
+      `Of ${grouped(all)} ${plural(all, { one: "publication", other: "publications" })} ${grouped(late)} came after their ` +
+      `time, the latest by ${most}.`,
     inTime: (all: number) => `All ${grouped(all)} ${plural(all, { one: "publication", other: "publications" })} came before their time.`,
     silentText: (silent: string) => ` ${silent}: its link is lost, or it tells nothing. Market data is judged by what the others tell.`,
     outlierText: (id: string) => ` Reports of replica ${id} do not count: its clock or its link is too far from the others'.`,
@@ -71,7 +73,9 @@ export const machines = {
     leadsPlace: "leads",
     linked: "Linked",
     notLinked: "Not linked",
-    ofItsOrders: (late: number, most: string, overtaken: number, share: string) => `${grouped(late)} of its orders came when their delay was over, the latest by ${most}; ${grouped(overtaken)} left after one with a later stamp, ${share} of the last ones`,
+    ofItsOrders: (late: number, most: string, overtaken: number, share: string) =>
+      `${grouped(late)} of its orders came when their delay was over, the latest by ${most}; ${grouped(overtaken)} left after ` +
+      `one with a later stamp, ${share} of the last ones`,
     unstamped: (orders: number) => `${grouped(orders)} had no stamp that counts`,
     ownPage: "Its own page tells",
     excluded: (why: string) => `Excluded: ${why}`,
@@ -82,8 +86,11 @@ export const machines = {
     scale: "1 µs to 100 ms",
     median: "Median",
     stagesNone: "Nothing has come here yet.",
-    stagesWords: (seconds: string, oneOf: string) => `Times of the last ${seconds} s at most. Of a session's orders one in ${oneOf} is timed. The bar goes from the median to 99 of 100, the line on to 999 of 1,000.`,
-    stageTitle: (recent: string, all: string, most: string, longest: string) => `${recent} recently, ${all} in all; 90 of 100 within ${most}, the longest ${longest}`,
+    stagesWords: (seconds: string, oneOf: string) =>
+      `Times of the last ${seconds} s at most. Of a session's orders one in ${oneOf} is timed. The bar goes from the median to ` +
+      "99 of 100, the line on to 999 of 1,000.",
+    stageTitle: (recent: string, all: string, most: string, longest: string) =>
+      `${recent} recently, ${all} in all; 90 of 100 within ${most}, the longest ${longest}`,
     stages: {
       receive: { name: "Receive", words: "read, checked, stamped here" },
       transit: { name: "Transit", words: "from the stamp to the leader" },
@@ -123,7 +130,9 @@ export const machines = {
     lateData: "Late data",
     lateDataTitle: "Share of the last publications that came after their release time",
     delivered: "Delivered within",
-    deliveredTitle: "From the receiver that market data reaches first to the one that it reaches last, by the medians of the gateways that answer",
+    deliveredTitle:
+      "From the receiver that market data reaches first to the one that it reaches last, by the medians of the gateways that " +
+      "answer",
     leafGateways: "Leaf gateways",
     replicasHead: "Replicas",
     relays: (layer: string) => `Relays ${layer}`,
@@ -132,8 +141,8 @@ export const machines = {
     count: (many: string) => `${many} more`,
     noTree: "no relay tree: market data goes over WebSocket, from each replica",
     noGateways: "no leaf gateways: participants connect to the replicas",
-    onePath: "each packet takes one path, chosen anew for each",
-    paths: (many: string) => `each packet takes ${many} paths, chosen anew for each`,
+    onePath: "each packet takes one path, a new choice for each",
+    paths: (many: string) => `each packet takes ${many} paths, a new choice for each`,
     spoken: (gateways: string, replicas: string, tree: string) => `${gateways}; ${replicas}; ${tree}.`,
     name: "Gateway",
     link: "Link",
@@ -144,7 +153,8 @@ export const machines = {
     linked: "Linked",
     notLinked: "Not linked",
     silent: "does not answer",
-    relaySaid: (packets: string, hedges: string, lost: string, transit: string) => `${packets} packets, ${hedges} of them by a hedge, ${lost} lost, ${transit} from the sender`,
+    relaySaid: (packets: string, hedges: string, lost: string, transit: string) =>
+      `${packets} packets, ${hedges} of them by a hedge, ${lost} lost, ${transit} from the sender`,
     belowHere: "this replica",
     belowOther: "another replica",
     isReplica: (id: string) => `${id}, replica`,

@@ -60,7 +60,8 @@ export const market = {
     indicative: (price: string) => `Indicative ${price}, no trading yet`,
     overlap: (price: string) => `Overlap ${price}, no trading yet`,
     spread: (price: string) => `Spread ${price}`,
-    spoken: (side: string, price: string, size: string, orders: number) => `${side} ${price}, size ${size}, ${grouped(orders)} ${plural(orders, { one: "order", other: "orders" })}`,
+    spoken: (side: string, price: string, size: string, orders: number) =>
+      `${side} ${price}, size ${size}, ${grouped(orders)} ${plural(orders, { one: "order", other: "orders" })}`,
     spokenOwn: (size: string) => `, yours ${size}`,
   },
   tape: {

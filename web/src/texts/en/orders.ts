@@ -208,7 +208,8 @@ export const orders = {
     fee: "Fee",
     role: "Role",
     none: "None yet. When an order of yours trades, each piece is listed here.",
-    rowTitle: (instrument: string, trade: string, time: string, role: string, fee: string) => `${instrument}, trade ${trade} at ${time}, ${role}, fee ${fee}`,
+    rowTitle: (instrument: string, trade: string, time: string, role: string, fee: string) =>
+      `${instrument}, trade ${trade} at ${time}, ${role}, fee ${fee}`,
   },
   holdings: {
     balances: "Your balances",

@@ -86,16 +86,24 @@ export const page = {
   },
   help: {
     title: "What you are looking at",
-    market: "A market where anyone with a key may offer to buy or sell. An offer that meets another trades at once, at the price that stood first; one that meets none waits in the book until somebody takes it, or its owner cancels it.",
+    market:
+      "A market where anyone with a key may offer to buy or sell. An offer that meets another trades at once, at the price " +
+      "that stood first; one that meets none waits in the book until somebody takes it, or its owner cancels it.",
     demandName: "Blue is demand",
     demand: ": bids, what buyers want, on the left. ",
     supplyName: "Vermilion is supply",
     supply: ": asks, what sellers offer, on the right. Yellow is yours. The price is where the two meet.",
     log: "Every change has a number in the venue's log; the number at the top counts them. Times are UTC.",
     batchName: "In a batch",
-    batch: " nobody is first. Offers to sell one asset for another are collected for a moment, then one price for each asset is found at which as much is bought of each as is sold, and all who accept those prices trade at once. An offer is signed by its account, in this browser.",
+    batch:
+      " nobody is first. Offers to sell one asset for another are collected for a moment, then one price for each asset is " +
+      "found at which as much is bought of each as is sold, and all who accept those prices trade at once. An offer is signed " +
+      "by its account, in this browser.",
     fairName: "Fair access",
-    fair: " takes away what being near gives. Orders are stamped at the gateway that they reach, and held for a moment, d_s, so that one with an earlier stamp can still come first; market data is held, d_h, so that all replicas show it at the same instant.",
+    fair:
+      " takes away what being near gives. Orders are stamped at the gateway that they reach, and held for a moment, d_s, so " +
+      "that one with an earlier stamp can still come first; market data is held, d_h, so that all replicas show it at the same " +
+      "instant.",
     keyboard: "Keyboard",
     keyboardBatch: "Keyboard, in the batch view",
     single: " Single-key shortcuts are on (",
@@ -148,7 +156,7 @@ export const page = {
   },
   alerts: {
     title: "Price alerts",
-    words: "Told here once, while this page is open. The venue does not know of them.",
+    words: "An alert shows here once, while this page is open. The venue does not know of alerts.",
     instrument: "Instrument",
     price: "Price",
     add: "Add",

@@ -88,7 +88,8 @@ export const batch: typeof en = {
     none: "暂无。有人发送交易后第一个批次才会关闭。",
     title: "区块",
     latest: "最近的区块",
-    rowTitle: (time, entry, dropped, setAside, root) => `${time} UTC，日志记录 ${entry}，剔除 ${grouped(dropped)} 笔，${grouped(setAside)} 种资产除外，状态根 ${root}`,
+    rowTitle: (time, entry, dropped, setAside, root) =>
+      `${time} UTC，日志记录 ${entry}，剔除 ${grouped(dropped)} 笔，${grouped(setAside)} 种资产除外，状态根 ${root}`,
   },
   offer: {
     sellAsset: "卖出资产",

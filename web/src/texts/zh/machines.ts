@@ -72,7 +72,9 @@ export const machines: typeof en = {
     leadsPlace: "主",
     linked: "已连接",
     notLinked: "未连接",
-    ofItsOrders: (late, most, overtaken, share) => `其 ${grouped(late)} 笔委托在等待结束后才到，最多迟 ${most}；${grouped(overtaken)} 笔晚于时间戳更晚者离开，占近期的 ${share}`,
+    ofItsOrders: (late, most, overtaken, share) =>
+      `其 ${grouped(late)} 笔委托在等待结束后才到，最多迟 ${most}；${grouped(overtaken)} 笔晚于时间戳更晚者离开，占近期的 ` +
+      `${share}`,
     unstamped: (orders) => `${grouped(orders)} 笔没有有效时间戳`,
     ownPage: "见其自己的页面",
     excluded: (why) => `已排除：${why}`,

@@ -21,8 +21,14 @@ const words = t.account;
 export function tradeHistoryView(venue: Venue): void {
   const numeric = true;
   const { element, body } = table(words.tradesList, [
-    { name: words.time(zoneName()) }, { name: words.instrument }, { name: words.side }, { name: words.price, numeric }, { name: words.size, numeric }, { name: words.valueHead, numeric },
-    { name: words.fee, numeric }, { name: words.role },
+    { name: words.time(zoneName()) },
+    { name: words.instrument },
+    { name: words.side },
+    { name: words.price, numeric },
+    { name: words.size, numeric },
+    { name: words.valueHead, numeric },
+    { name: words.fee, numeric },
+    { name: words.role },
   ]);
   element.id = "trades-table";
   const search = h("input", { type: "text", id: "trades-search", "aria-label": words.search, placeholder: words.searchPlaceholder, autocomplete: "off", spellcheck: "false", oninput: () => draw() });
@@ -39,7 +45,16 @@ export function tradeHistoryView(venue: Venue): void {
     const units = venue.units(fill.instrument);
     const quote = units?.instrument.quote ?? "";
     const value = units ? showUnits(units.value(parseUnits(fill.price, units.priceDecimals), parseUnits(fill.size, units.sizeDecimals)), units.quoteDecimals) : "–";
-    setCells(row, [showDayTime(fill.time_ns), fill.instrument, sideText(fill.side), group(fill.price), group(trimZeros(fill.size, 2)), `${value} ${quote}`.trim(), `${group(trimZeros(fill.fee, 2))} ${quote}`.trim(), roleName(fill.role)]);
+    setCells(row, [
+      showDayTime(fill.time_ns),
+      fill.instrument,
+      sideText(fill.side),
+      group(fill.price),
+      group(trimZeros(fill.size, 2)),
+      `${value} ${quote}`.trim(),
+      `${group(trimZeros(fill.fee, 2))} ${quote}`.trim(),
+      roleName(fill.role),
+    ]);
     return row;
   }, () => {});
   const wanted = (): Fill[] => {
@@ -78,7 +93,12 @@ interface Line {
 }
 
 export function orderHistoryView(venue: Venue): void {
-  const { element, body } = table(words.orders, [{ name: words.time(zoneName()) }, { name: words.instrument }, { name: words.order }, { name: words.what }]);
+  const { element, body } = table(words.orders, [
+    { name: words.time(zoneName()) },
+    { name: words.instrument },
+    { name: words.order },
+    { name: words.what },
+  ]);
   element.id = "all-orders-table";
   const save = h("button", { type: "button", id: "all-orders-save", title: words.exportTitle(words.orders), onclick: () => download("walras-orders.csv", ordersCsv([...venue.account.orders.value.values()], venue.account.history.events.value)) }, words.export);
   byId("all-orders-tools").append(save);

@@ -18,8 +18,13 @@ export function blocksView(venue: Venue): void {
   const { desk } = venue;
   const words = t.blocks;
   const { element, body } = table(words.caption, [
-    { name: words.block }, { name: words.age, numeric: true }, { name: words.collected, numeric: true }, { name: words.traded, numeric: true }, { name: words.pairs, numeric: true },
-    { name: words.gap, numeric: true }, { name: words.unserved, numeric: true },
+    { name: words.block },
+    { name: words.age, numeric: true },
+    { name: words.collected, numeric: true },
+    { name: words.traded, numeric: true },
+    { name: words.pairs, numeric: true },
+    { name: words.gap, numeric: true },
+    { name: words.unserved, numeric: true },
   ]);
   element.id = "blocks-table";
   const empty = h("p.empty", {}, words.none);

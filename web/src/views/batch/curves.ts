@@ -91,8 +91,16 @@ function wordsOf(demand: Demand | null, pair: Pair): Node[] {
     ];
   }
   const rest = Math.abs(here.demand - here.supply);
-  const balance = rest <= 0.01 * Math.max(here.demand, here.supply) ? said.balance : here.supply > here.demand ? said.restSold : said.restComes;
-  return [price, plain(" "), side("buy", said.wantedAt(amount(here.demand), pair.sell)), plain(", "), side("sell", said.offeredAt(amount(here.supply))), plain(`. ${balance}`)];
+  const balance =
+    rest <= 0.01 * Math.max(here.demand, here.supply) ? said.balance : here.supply > here.demand ? said.restSold : said.restComes;
+  return [
+    price,
+    plain(" "),
+    side("buy", said.wantedAt(amount(here.demand), pair.sell)),
+    plain(", "),
+    side("sell", said.offeredAt(amount(here.supply))),
+    plain(`. ${balance}`),
+  ];
 }
 
 function options(colours: Palette, demandNow: () => Demand | null): PlotOptions {
@@ -120,7 +128,11 @@ function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
   ctx.fillText(said.wanted, bbox.left + 6 * scale, plot.valToPos(Number(demand.points[0]?.demand), "y", true) + 26 * scale);
   ctx.textAlign = "right";
   ctx.fillStyle = colours.ask;
-  ctx.fillText(said.offered, bbox.left + bbox.width - 6 * scale, plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 30 * scale);
+  ctx.fillText(
+    said.offered,
+    bbox.left + bbox.width - 6 * scale,
+    plot.valToPos(Number(demand.points.at(-1)?.supply), "y", true) + 30 * scale,
+  );
   const limit = typedLimit.value;
   const { min = 0, max = 0 } = plot.scales["x"] ?? {};
   if (limit !== null && limit >= (min ?? 0) && limit <= (max ?? 0)) {

@@ -62,7 +62,10 @@ export function batchHeadView(venue: Venue): void {
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
     setText(facts.pairs, last ? words.of(group(String(last.pairs_traded)), group(String(assets.length * (assets.length - 1)))) : "–");
     setText(facts.gap, last ? `${group(String(last.gap_ppb))} ppb` : "–");
-    setText(facts.unserved, last ? `${group(String(last.unserved_ppb))} ppb${last.set_aside > 0 ? words.setAside(last.set_aside) : ""}` : "–");
+    setText(
+      facts.unserved,
+      last ? `${group(String(last.unserved_ppb))} ppb${last.set_aside > 0 ? words.setAside(last.set_aside) : ""}` : "–",
+    );
     setText(facts.standing, group(standing_offers));
     setText(middle, last ? words.faint(group(last.block)) : words.scattered);
     drawTitle();

@@ -27,7 +27,10 @@ export class OfferForm {
   constructor({ chooseSell, chooseBuy, takeShare }: OfferActions) {
     this.sell = assetSelect("offer-sell", t.offer.sellAsset, chooseSell);
     this.buy = assetSelect("offer-buy", t.offer.buyAsset, chooseBuy);
-    this.fields = { amount: field("offer-amount", "amount", t.offer.sell, this.sell), limit: unitField("offer-limit", "limit", t.offer.limit) };
+    this.fields = {
+      amount: field("offer-amount", "amount", t.offer.sell, this.sell),
+      limit: unitField("offer-limit", "limit", t.offer.limit),
+    };
     this.element = h("form.ticket.offer", { novalidate: true, autocomplete: "off", "aria-labelledby": "offer-title" },
       this.fields.amount.row, shareButtons(t.offer.shares, takeShare),
       labelled("offer-buy", t.offer.for, this.buy),

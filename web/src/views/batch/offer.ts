@@ -110,7 +110,11 @@ export function offerView(venue: Venue, openKey: () => void): OfferControls {
       draw();
       const first = focusFault(form.fields, faults);
       answered = null;
-      return form.answer.say("bad", said.notSent, first ? `${first === "amount" ? said.sell : said.limit}: ${faults[first]}` : said.fillBoth);
+      return form.answer.say(
+        "bad",
+        said.notSent,
+        first ? `${first === "amount" ? said.sell : said.limit}: ${faults[first]}` : said.fillBoth,
+      );
     }
     sending = true;
     draw();

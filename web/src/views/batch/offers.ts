@@ -18,7 +18,11 @@ const FILLS_SHOWN = 100;
 export function offersView(venue: Venue): void {
   const { desk } = venue;
   const { element, body } = table(said.caption, [
-    { name: said.sells }, { name: said.least, numeric: true }, { name: said.away, numeric: true }, { name: said.stands }, { name: said.actions, silent: true },
+    { name: said.sells },
+    { name: said.least, numeric: true },
+    { name: said.away, numeric: true },
+    { name: said.stands },
+    { name: said.actions, silent: true },
   ]);
   element.id = "offers-table";
   const empty = h("p.empty", {}, said.none);
@@ -66,7 +70,14 @@ export function offerFillsView(venue: Venue): void {
   byId("offer-fills-body").append(element, empty);
   let fresh = false;
   const rows = new Rows<OfferFill>(body, (fill) => {
-    const row = h("tr", { class: fresh ? "new" : null, title: said.fillTitle(showTime(fill.time_ns, true), fill.sequence) }, h("td"), h("td.num.sell"), h("td.num.buy"), h("td.num"));
+    const row = h(
+      "tr",
+      { class: fresh ? "new" : null, title: said.fillTitle(showTime(fill.time_ns, true), fill.sequence) },
+      h("td"),
+      h("td.num.sell"),
+      h("td.num.buy"),
+      h("td.num"),
+    );
     setCells(row, [group(fill.block), `▼ ${group(trimZeros(fill.sold))} ${fill.sell}`, `▲ ${group(trimZeros(fill.bought))} ${fill.buy}`, rateOf(fill)]);
     return row;
   }, () => {});

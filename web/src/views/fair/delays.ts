@@ -49,7 +49,10 @@ export function delaysView(venue: Venue): void {
       plot.show(data());
       const now = desk.history.series(line.measure)[1].at(-1) ?? null;
       const level = target();
-      const words = [now === null ? t.fair.nothingNow : t.fair.valueNow(line.show(now)), ...(level === null ? [] : [t.fair.target(line.show(level))])].join("; ");
+      const words = [
+        now === null ? t.fair.nothingNow : t.fair.valueNow(line.show(now)),
+        ...(level === null ? [] : [t.fair.target(line.show(level))]),
+      ].join("; ");
       name.replaceChildren(h("b", {}, line.words), ` ${words}`);
       host.setAttribute("aria-label", t.fair.plot(line.words, words));
     };

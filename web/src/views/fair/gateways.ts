@@ -13,7 +13,13 @@ const words = t.fair;
 export function gatewaysView(venue: Venue): void {
   const { fair: desk } = venue;
   const { element, body } = table(words.gateways, [
-    { name: words.gateway }, { name: words.link }, { name: words.clockHead }, { name: words.stamps }, { name: words.orders, numeric: true }, { name: words.lateHead, numeric: true }, { name: words.unfairHead, numeric: true },
+    { name: words.gateway },
+    { name: words.link },
+    { name: words.clockHead },
+    { name: words.stamps },
+    { name: words.orders, numeric: true },
+    { name: words.lateHead, numeric: true },
+    { name: words.unfairHead, numeric: true },
     { name: words.copies, numeric: true },
   ]);
   element.id = "gateways-table";
@@ -51,8 +57,17 @@ function update(tr: HTMLTableRowElement, row: GatewayRow): void {
   tr.cells[3]?.classList.toggle("sell", row.stamps === "outlier");
   tr.title = [
     ...(trouble === null ? [] : [trouble]),
-    ...(figures ? [words.ofItsOrders(figures.late, showSpan(figures.late_ns_max), figures.overtaken, showShare(figures.overtaken_recent_ppm)),
-      ...(figures.unstamped > 0 ? [words.unstamped(figures.unstamped)] : [])] : []),
+    ...(figures
+      ? [
+          words.ofItsOrders(
+            figures.late,
+            showSpan(figures.late_ns_max),
+            figures.overtaken,
+            showShare(figures.overtaken_recent_ppm),
+          ),
+          ...(figures.unstamped > 0 ? [words.unstamped(figures.unstamped)] : []),
+        ]
+      : []),
   ].join("; ");
 }
 

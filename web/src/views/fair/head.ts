@@ -70,11 +70,17 @@ function doesWords({ fair: { is_sequencing, gateway }, cluster: { leader, replic
 
 function explain({ fair: { sequencer, release, is_sequencing }, cluster: { leader, replicas } }: FairLook): Node[] {
   const nodes: Node[] = [];
-  const say = (...parts: (string | Node)[]): void => void nodes.push(...parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part)));
+  const say = (...parts: (string | Node)[]): void =>
+    void nodes.push(...parts.map((part) => (typeof part === "string" ? document.createTextNode(part) : part)));
   if (sequencer && !is_sequencing) {
     const page = replicas.find(({ replica }) => replica === leader)?.http;
     say(said.old);
-    if (leader !== null) say(said.now, page ? h("a", { href: `http://${page}/#fair` }, said.nowReplica(String(leader))) : said.nowReplica(String(leader)), said.nowSequences);
+    if (leader !== null)
+      say(
+        said.now,
+        page ? h("a", { href: `http://${page}/#fair` }, said.nowReplica(String(leader))) : said.nowReplica(String(leader)),
+        said.nowSequences,
+      );
   }
   if (sequencer?.target_ppm === null) say(said.fixed);
   if (!sequencer) say(said.notHeld);

@@ -16,7 +16,11 @@ const [WIDTH, HEIGHT] = [112, 16];
 export function stagesView(venue: Venue): void {
   const { fair: desk } = venue;
   const { element, body } = table(t.fair.stagesCaption, [
-    { name: t.fair.stage }, { name: t.fair.scale }, { name: t.fair.median, numeric: true }, { name: "99 %", numeric: true }, { name: signed("99.9 %"), numeric: true },
+    { name: t.fair.stage },
+    { name: t.fair.scale },
+    { name: t.fair.median, numeric: true },
+    { name: "99 %", numeric: true },
+    { name: signed("99.9 %"), numeric: true },
   ]);
   element.id = "stages-table";
   byId("stages-body").append(element);

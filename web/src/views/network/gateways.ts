@@ -35,7 +35,12 @@ interface Passer {
 
 export function leavesView(venue: Venue): void {
   const numeric = true;
-  const waits = table(words.stage, [{ name: words.stage }, { name: words.share, silent: true }, { name: words.median, numeric }, { name: "99 %", numeric }]);
+  const waits = table(words.stage, [
+    { name: words.stage },
+    { name: words.share, silent: true },
+    { name: words.median, numeric },
+    { name: "99 %", numeric },
+  ]);
   waits.element.id = "waits-table";
   const none = h("p.empty", {}, words.waitsNone);
   byId("waits-body").append(waits.element, none);
@@ -91,8 +96,14 @@ function passersOf({ cluster, fair }: NetworkLook): Passer[] {
     };
   });
   const leaves = (cluster.gateways ?? []).map(({ gateway, is_linked, stands_below, sessions, trouble }) => ({
-    key: `gateway ${gateway}`, name: String(gateway), isLinked: is_linked, below: stands_below ? words.belowHere : is_linked ? words.belowOther : "–",
-    sessions: stands_below ? group(String(sessions)) : "–", orders: "–", overtaken: "–", trouble,
+    key: `gateway ${gateway}`,
+    name: String(gateway),
+    isLinked: is_linked,
+    below: stands_below ? words.belowHere : is_linked ? words.belowOther : "–",
+    sessions: stands_below ? group(String(sessions)) : "–",
+    orders: "–",
+    overtaken: "–",
+    trouble,
   }));
   return [...replicas, ...leaves];
 }

@@ -14,15 +14,35 @@ export function networkHeadView(venue: Venue): void {
   const window = h("span.last", { id: "network-window" }, "–");
   const under = h("span.change.muted");
   const dd = (id: string): HTMLElement => h("dd", { id: `network-${id}` }, "–");
-  const facts = { replicas: dd("replicas"), gateways: dd("gateways"), copies: dd("copies"), packets: dd("packets"), lost: dd("lost"), delivered: dd("delivered"), unfair: dd("unfair"), matching: dd("matching"), late: dd("late") };
+  const facts = {
+    replicas: dd("replicas"),
+    gateways: dd("gateways"),
+    copies: dd("copies"),
+    packets: dd("packets"),
+    lost: dd("lost"),
+    delivered: dd("delivered"),
+    unfair: dd("unfair"),
+    matching: dd("matching"),
+    late: dd("late"),
+  };
   const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
   const trouble = h("p.sell", { id: "network-trouble", role: "status", hidden: true });
   byId("network-head").append(
     h("div.picker", {}, who, h("span.sub", {}, words.window)),
     h("div.price", {}, window, under),
-    h("dl.facts", {},
-      fact(words.replicas, facts.replicas, words.replicasTitle), fact(words.gateways, facts.gateways, words.gatewaysTitle), fact(words.copies, facts.copies, words.copiesTitle),
-      fact(words.packets, facts.packets, words.packetsTitle), fact(words.lost, facts.lost, words.lostTitle), fact(words.delivered, facts.delivered, words.deliveredTitle), fact(words.unfair, facts.unfair, words.unfairTitle), fact(words.matching, facts.matching, words.matchingTitle), fact(words.lateData, facts.late, words.lateDataTitle)),
+    h(
+      "dl.facts",
+      {},
+      fact(words.replicas, facts.replicas, words.replicasTitle),
+      fact(words.gateways, facts.gateways, words.gatewaysTitle),
+      fact(words.copies, facts.copies, words.copiesTitle),
+      fact(words.packets, facts.packets, words.packetsTitle),
+      fact(words.lost, facts.lost, words.lostTitle),
+      fact(words.delivered, facts.delivered, words.deliveredTitle),
+      fact(words.unfair, facts.unfair, words.unfairTitle),
+      fact(words.matching, facts.matching, words.matchingTitle),
+      fact(words.lateData, facts.late, words.lateDataTitle),
+    ),
     trouble,
   );
   const draw = (): void => {

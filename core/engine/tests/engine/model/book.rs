@@ -80,8 +80,8 @@ impl Market {
         if self.value(better, order.open) > limits::AMOUNT_MAX.into() { order.price } else { better }
     }
 
-    /// Takes out the order that triggers next: stops before take-profits before trailing stops, buys before sells, the trigger touched first,
-    /// the smaller distance, who came first.
+    /// Takes out the order that triggers next: stops before take-profits before trailing stops, buys before sells, the trigger
+    /// touched first, the smaller distance, who came first.
     pub fn take_touched(&mut self) -> Option<Order> {
         let rank = |o: &Order| {
             let trigger = o.trigger.unwrap();

@@ -1,5 +1,5 @@
-//! The thread that does the work of blocks which needs only copies of the state: it brings offers into markets, checks clearings, and hashes. The
-//! engine's thread goes on with orders meanwhile.
+//! The thread that does the work of blocks which needs only copies of the state: it brings offers into markets, checks clearings,
+//! and hashes. The engine's thread goes on with orders meanwhile.
 
 use std::num::NonZero;
 use std::thread::JoinHandle;

@@ -119,7 +119,8 @@ const SNAPSHOT_NS: u64 = 2_000_000;
 const UPKEEP_NS: u64 = 1_000_000;
 const SOLVE_NS: u64 = 4_000_000;
 
-/// How long a thread takes for a block's work: about as long as the log takes for some entries, so that entries come to need what is not done yet.
+/// How long a thread takes for a block's work: about as long as the log takes for some entries, so that entries come to need what
+/// is not done yet.
 const BLOCK_WORK_NS: u64 = 1_000_000;
 
 pub(crate) struct Process {
