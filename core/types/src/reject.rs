@@ -65,7 +65,7 @@ reject_reasons! {
     MinSizeInvalid = 24, "The minimum size does not fit the order: give at least one lot and at most its size, and leave it out of post-only and fill-or-kill orders.";
     PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: leave it out, or use another time in force than immediate-or-cancel and fill-or-kill.";
     TimeInForceInvalid = 26, "A market order does not rest: use immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
-    AlreadyExpired = 27, "The good-till time has passed: give a later one.";
+    AlreadyExpired = 27, "The good-till time, or the last block that may have the transaction, has passed: give a later one.";
     SpecInvalid = 28, "The definition is inconsistent: see the ranges of its fields at POST /v1/admin/instruments in the API's description, /openapi.yaml.";
     AmendInvalid = 29, "The amendment does not fit the order: give a new price, trigger or size; only a stop that waits has a trigger, a trailing stop has none to give, and one without a limit has no price.";
     AmountOutOfRange = 30, "The amount is out of range: give from 1 to 9223372036854775807 of the asset's smallest units.";

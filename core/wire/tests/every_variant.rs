@@ -95,7 +95,7 @@ fn new_order() -> NewOrder {
 
 fn submit() -> SubmitTransaction {
     let operation = BatchOperation::Issue(IssuedAmount { asset: ASSET, amount: AMOUNT });
-    let transaction = BatchTransaction { account: OWN, sequence: TransactionSeq(1), operation };
+    let transaction = BatchTransaction::new(OWN, TransactionSeq(1), operation);
     SubmitTransaction::new(MARKET, &SignedTransaction { transaction, signature: [0; 64] }).unwrap()
 }
 
