@@ -2,7 +2,8 @@
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use walras_gateway::{Caller, Permission};
+use walras_access::Caller;
+use walras_gateway::{Allowance, Permission};
 use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 use walras_wire::{CancelOrder, Command, OrderCommand};
@@ -19,7 +20,7 @@ pub(super) async fn enter(app: &App, (by, caller): (Trader, Caller), commands: B
     let BracketCommands { exits, entry } = commands;
     // The request itself paid for the first.
     for _ in &exits {
-        app.access.charge(&caller, Permission::Trade, walras_gateway::Allowance::Requests)?;
+        app.access.charge(&caller, Permission::Trade, Allowance::Requests)?;
     }
     let mut entered = Vec::new();
     for (place, (what, command, subject)) in (0..).zip(exits) {
