@@ -177,10 +177,9 @@ pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Vec<SavedBracket>, DecodeErro
 /// Whether an order may be an exit: one that waits for a fixed trigger.
 fn can_exit(order_type: OrderType) -> bool {
     match order_type {
-        OrderType::Stop { .. }
-        | OrderType::StopLimit { .. }
-        | OrderType::TakeProfit { .. }
-        | OrderType::TakeProfitLimit { .. } => true,
+        OrderType::Stop { .. } | OrderType::StopLimit { .. } | OrderType::TakeProfit { .. } | OrderType::TakeProfitLimit { .. } => {
+            true
+        }
         OrderType::Limit { .. } | OrderType::Market | OrderType::TrailingStop { .. } | OrderType::TrailingStopLimit { .. } => false,
     }
 }
@@ -200,12 +199,7 @@ impl<I: PriceIndex> Market<I> {
     }
 
     /// Sets an exit aside until its entry trades.
-    pub(crate) fn hold_exit(
-        &mut self,
-        entry: &Entry,
-        of: ClientOrderId,
-        events: &mut Vec<Event>,
-    ) -> Result<(), RejectReason> {
+    pub(crate) fn hold_exit(&mut self, entry: &Entry, of: ClientOrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let account = AccountId(entry.owner.0);
         self.book.collect(&Entry { trigger: entry.trigger.map(Trigger::held), ..*entry }).map_err(reason)?;
         self.state.exposure_mut(account).opened(entry.side, SizeLots::ZERO);
@@ -261,7 +255,8 @@ impl<I: PriceIndex> Market<I> {
         let Bracket { side, filled, covered, exits, .. } = self.state.links.brackets.by_entry[&of];
         let exits = || exits.into_iter().flatten();
         let limits: Vec<PriceTicks> = exits().map(|exit| self.exit(owner, exit).price).collect();
-        let reserve = |open: SizeLots| limits.iter().map(|limit| self.state.reserved(side, *limit, open)).max().unwrap_or(Amount::ZERO);
+        let reserve =
+            |open: SizeLots| limits.iter().map(|limit| self.state.reserved(side, *limit, open)).max().unwrap_or(Amount::ZERO);
         let had = if covered.is_zero() { Amount::ZERO } else { reserve(covered) };
         let needs = reserve(filled);
         let account = AccountId(owner.0);
@@ -272,7 +267,8 @@ impl<I: PriceIndex> Market<I> {
         let mut orders = Vec::with_capacity(2);
         for exit in exits() {
             let handle = self.book.find(owner, exit.name).expect("an exit of a bracket is open");
-            let order = if covered.is_zero() { self.book.release(handle, filled) } else { self.book.resize_waiting(handle, filled) };
+            let order =
+                if covered.is_zero() { self.book.release(handle, filled) } else { self.book.resize_waiting(handle, filled) };
             events.push(Event::Order(OrderEvent::Amended(OrderAmended {
                 instrument: self.state.spec.instrument,
                 account,
@@ -380,9 +376,11 @@ impl MarketState {
     #[inline(never)]
     pub(crate) fn check_entry(&self, order: &NewOrder) -> Result<(), RejectReason> {
         let name = (OwnerId(order.account.0), order.client_order_id);
-        let fits = self.links.brackets.awaiting(name).is_none_or(|bracket| {
-            (bracket.side, bracket.size) == (order.terms.side.opposite(), order.terms.size)
-        });
+        let fits = self
+            .links
+            .brackets
+            .awaiting(name)
+            .is_none_or(|bracket| (bracket.side, bracket.size) == (order.terms.side.opposite(), order.terms.size));
         if fits { Ok(()) } else { Err(RejectReason::LinkInvalid) }
     }
 

@@ -11,9 +11,9 @@ use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{Event, PhaseCause};
 
 use crate::brackets::SavedBracket;
-use crate::{brackets, links};
 use crate::market::{Market, MarketState};
 use crate::settle::Settler;
+use crate::{brackets, links};
 
 /// What is left of a change of phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

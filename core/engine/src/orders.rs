@@ -6,11 +6,12 @@ use walras_order_book::{
 };
 use walras_types::limits::STOP_MEETINGS;
 use walras_types::{
-    AccountId, Amendment, Amount, ClientOrderId, OrderId, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce,
+    AccountId, Amendment, Amount, ClientOrderId, OrderId, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots,
+    TimeInForce,
 };
 use walras_wire::{
-    AmendOrder, CancelOrder, CancelReason, Event, Link, LinkedOrder, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled,
-    OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
+    AmendOrder, CancelOrder, CancelReason, Event, Link, LinkedOrder, MassCancel, NewOrder, OrderAccepted, OrderAmended,
+    OrderCancelled, OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
 };
 
 use crate::engine::{Engine, NOW};

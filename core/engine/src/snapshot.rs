@@ -473,13 +473,14 @@ fn put_trigger(trigger: Option<Trigger>, w: &mut Writer<'_>) {
         w.u32(distance);
     } else if let Some(Trigger { condition, becomes, trailing: None, is_held, .. }) = trigger {
         let held = if is_held { HELD } else { 0 };
-        w.u8(held + match (condition, becomes) {
-            (Condition::Stop, Becomes::Market) => 0,
-            (Condition::Stop, Becomes::Limit) => 1,
-            (_, Becomes::Rest) => 2,
-            (Condition::TakeProfit, Becomes::Market) => 3,
-            (Condition::TakeProfit, Becomes::Limit) => 4,
-        });
+        w.u8(held
+            + match (condition, becomes) {
+                (Condition::Stop, Becomes::Market) => 0,
+                (Condition::Stop, Becomes::Limit) => 1,
+                (_, Becomes::Rest) => 2,
+                (Condition::TakeProfit, Becomes::Market) => 3,
+                (Condition::TakeProfit, Becomes::Limit) => 4,
+            });
     }
 }
 

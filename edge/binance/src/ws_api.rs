@@ -19,10 +19,10 @@ use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 
 use crate::app::App;
+use crate::brackets::WantedBracket;
 use crate::call::signer;
 use crate::error::Error;
 use crate::limits::{RECV_WINDOW_MS_MAX, STAMP_UNIT};
-use crate::brackets::WantedBracket;
 use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
 use crate::params::Params;

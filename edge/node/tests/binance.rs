@@ -246,7 +246,10 @@ fn pending_orders_come_before_the_one_that_they_wait_for() {
         (format!("{}&{one}", working.replace("=0.1", "=99").replace("29000", "29001")), -2010),
         (working.to_owned(), -1102),
     ] {
-        let (_, answer) = list("oto", &text.replace("pendingQuantity=0.1", if text.contains("=99") { "pendingQuantity=99" } else { "pendingQuantity=0.1" }));
+        let (_, answer) = list(
+            "oto",
+            &text.replace("pendingQuantity=0.1", if text.contains("=99") { "pendingQuantity=99" } else { "pendingQuantity=0.1" }),
+        );
         assert_eq!(answer["code"], code, "{text}: {answer}");
     }
     assert_eq!(open(), 2, "of what was refused nothing is left");

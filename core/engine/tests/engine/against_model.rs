@@ -44,7 +44,9 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             assert_pages(engine, account, view.spec.instrument, &orders);
             let mut has: Vec<_> = orders
                 .iter()
-                .map(|o| (o.order_id, o.open.get(), o.shown.get(), o.linked, o.trigger.map(PriceTicks::get), (o.exit_of, o.is_held)))
+                .map(|o| {
+                    (o.order_id, o.open.get(), o.shown.get(), o.linked, o.trigger.map(PriceTicks::get), (o.exit_of, o.is_held))
+                })
                 .collect();
             has.sort_unstable();
             let mine = market.orders.iter().filter(|o| o.account == account);

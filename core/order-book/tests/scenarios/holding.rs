@@ -1,9 +1,7 @@
 //! Orders that are held: no price touches them before they are released.
 
 use walras_order_book::{Band, Becomes, Condition, Entry, Fate, Ladder, OrderBook, OwnerId, Trigger};
-use walras_types::{
-    Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce,
-};
+use walras_types::{Allocation, ClientOrderId, Display, OrderId, PostOnly, PriceTicks, SelfTrade, Side, SizeLots, TimeInForce};
 
 use crate::tape::Tape;
 

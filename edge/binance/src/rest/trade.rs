@@ -14,9 +14,9 @@ use walras_types::AccountId;
 
 use super::answer::{Answer, ok};
 use crate::app::App;
+use crate::brackets::WantedBracket;
 use crate::call::Call;
 use crate::error::{Error, put_number};
-use crate::brackets::WantedBracket;
 use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
 use crate::past::{self, Look};

@@ -57,7 +57,14 @@ impl Market {
 }
 
 impl Model {
-    pub(super) fn new_exit(&mut self, m: usize, c: &NewOrder, entry: ClientOrderId, id: OrderId, events: &mut Vec<Event>) -> Outcomes {
+    pub(super) fn new_exit(
+        &mut self,
+        m: usize,
+        c: &NewOrder,
+        entry: ClientOrderId,
+        id: OrderId,
+        events: &mut Vec<Event>,
+    ) -> Outcomes {
         let market = &self.markets[m];
         let (side, size) = (c.terms.side, c.terms.size.get());
         let waits = matches!(
@@ -200,7 +207,9 @@ impl Model {
                 resting: market.resting(*id),
             })));
         }
-        if covered == 0 && let [first, second] = exits[..] {
+        if covered == 0
+            && let [first, second] = exits[..]
+        {
             market.pairs.push([first, second]);
         }
         market.brackets[at].covered = filled;
