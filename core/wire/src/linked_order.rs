@@ -16,6 +16,12 @@ pub enum Link {
     Exit = 1,
 }
 
+/// The place of a link in a length.
+const LINK_BIT: u32 = 7;
+
+/// The rest of it.
+const TERMS_LEN: u8 = (1 << LINK_BIT) - 1;
+
 /// An order as it comes in, the order with which it is linked, and the text that its owner calls it by, if any. As of
 /// [`crate::NamedOrder`] the terms are bytes here, and so are the two names, so that a command is not longer in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +31,8 @@ pub struct LinkedOrder {
     client_order_id: [u8; 8],
     other: [u8; 8],
     terms: [u8; TERMS_MAX],
+    /// How many bytes the terms are, and in the highest bit how the order is linked: a byte more would make every command longer.
     terms_len: u8,
-    link: Link,
     name: Option<ClientOrderName>,
 }
 
@@ -45,22 +51,23 @@ impl LinkedOrder {
 
     fn linked(order: &NewOrder, link: Link, other: ClientOrderId, name: Option<ClientOrderName>) -> Self {
         let NewOrder { account, instrument, client_order_id, terms } = *order;
-        let (terms, terms_len) = terms_as_bytes(&terms);
+        let (terms, len) = terms_as_bytes(&terms);
+        let terms_len = len | ((link as u8) << LINK_BIT);
         let [client_order_id, other] = [client_order_id, other].map(|name| name.0.to_le_bytes());
-        Self { account, instrument, client_order_id, other, terms, terms_len, link, name }
+        Self { account, instrument, client_order_id, other, terms, terms_len, name }
     }
 
     /// The order.
     #[must_use]
     pub fn order(&self) -> NewOrder {
-        let terms = terms_of_bytes(&self.terms, self.terms_len);
+        let terms = terms_of_bytes(&self.terms, self.terms_len & TERMS_LEN);
         NewOrder { account: self.account, instrument: self.instrument, client_order_id: self.client_order_id(), terms }
     }
 
     /// How it is linked.
     #[must_use]
     pub const fn link(&self) -> Link {
-        self.link
+        if self.terms_len >> LINK_BIT == Link::Oco as u8 { Link::Oco } else { Link::Exit }
     }
 
     /// The order with which it is linked: an open one, or of an exit the entry that is to come.
@@ -101,7 +108,7 @@ impl LinkedOrder {
         self.instrument.put(w);
         self.client_order_id().put(w);
         self.other().put(w);
-        w.0.extend_from_slice(&self.terms[..usize::from(self.terms_len)]);
+        w.0.extend_from_slice(&self.terms[..usize::from(self.terms_len & TERMS_LEN)]);
         self.name.put(w);
     }
 
