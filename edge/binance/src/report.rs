@@ -53,6 +53,7 @@ pub(crate) fn cancel_status(reason: CancelReason) -> Status {
         | CancelReason::AccountSuspended
         | CancelReason::TriggerRefused
         | CancelReason::Linked
+        | CancelReason::Unfunded
         | CancelReason::PriceBand => Status::Expired,
     }
 }

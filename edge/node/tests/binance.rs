@@ -217,6 +217,48 @@ fn a_trailing_stop_goes_by_its_delta() {
 }
 
 #[test]
+fn pending_orders_come_before_the_one_that_they_wait_for() {
+    let venue = Venue::start();
+    let list = |path: &str, text: &str| venue.send(&venue.url(), "POST", &format!("/api/v3/orderList/{path}"), &venue.signed(text));
+    let open = || {
+        let (_, open) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
+        open.as_array().unwrap().len()
+    };
+    let working = "symbol=BTCUSD&workingType=LIMIT&workingTimeInForce=GTC&workingSide=BUY&workingQuantity=0.1&workingPrice=29000";
+    let two = "pendingSide=SELL&pendingQuantity=0.1&pendingAboveType=TAKE_PROFIT&pendingAboveStopPrice=31000\
+               &pendingBelowType=STOP_LOSS_LIMIT&pendingBelowStopPrice=28000&pendingBelowPrice=27990&pendingBelowTimeInForce=GTC";
+    let (status, placed) = list("otoco", &format!("{working}&{two}"));
+    assert_eq!((status, &placed["contingencyType"]), (200, &"OTO".into()), "{placed}");
+    let reports = placed["orderReports"].as_array().unwrap();
+    let says: Vec<_> = reports.iter().map(|one| (one["type"].as_str().unwrap(), one["status"].as_str().unwrap())).collect();
+    assert_eq!(says, [("LIMIT", "NEW"), ("TAKE_PROFIT", "PENDING_NEW"), ("STOP_LOSS_LIMIT", "PENDING_NEW")], "{placed}");
+    assert_eq!(open(), 3);
+    let cancel = format!("symbol=BTCUSD&orderId={}", reports[2]["orderId"]);
+    let (status, _) = venue.send(&venue.url(), "DELETE", "/api/v3/order", &venue.signed(&cancel));
+    assert_eq!((status, open()), (200, 0), "all of a list go with one of them");
+    let one = "pendingSide=SELL&pendingQuantity=0.1&pendingType=STOP_LOSS&pendingStopPrice=28000";
+    let (status, placed) = list("oto", &format!("{working}&{one}"));
+    assert_eq!((status, placed["orders"].as_array().unwrap().len(), open()), (200, 2, 2), "{placed}");
+    for (text, code) in [
+        (format!("{working}&{}", one.replace("SELL", "BUY")), -2010),
+        (format!("{working}&{}", one.replace("=0.1", "=0.2")), -2010),
+        (format!("{working}&{}&pendingPrice=31000", one.replace("STOP_LOSS&pendingStopPrice=28000", "LIMIT_MAKER")), -2010),
+        (format!("{}&{one}", working.replace("=0.1", "=99").replace("29000", "29001")), -2010),
+        (working.to_owned(), -1102),
+    ] {
+        let (_, answer) = list(
+            "oto",
+            &text.replace("pendingQuantity=0.1", if text.contains("=99") { "pendingQuantity=99" } else { "pendingQuantity=0.1" }),
+        );
+        assert_eq!(answer["code"], code, "{text}: {answer}");
+    }
+    assert_eq!(open(), 2, "of what was refused nothing is left");
+    let kill = working.replace("GTC", "FOK");
+    let (status, placed) = list("oto", &format!("{kill}&{one}"));
+    assert_eq!((status, &placed["orderReports"][0]["status"], open()), (200, &"EXPIRED".into(), 2), "{placed}");
+}
+
+#[test]
 fn a_stream_answers_what_is_wrong_and_goes_on() {
     let venue = Venue::start();
     let ws = venue.url().replace("http", "ws");

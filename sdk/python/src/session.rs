@@ -9,7 +9,7 @@ use walras_types::{AccountId, Amendment, ClientOrderId, InstrumentId, PriceTicks
 use walras_wire::order_entry::{OnDisconnect, ReportEvent, ReportsWanted, Role, TradeRole};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand};
 
-use crate::venue::{PyEvent, entering, terms_of};
+use crate::venue::{PyEvent, With, entering, terms_of};
 
 /// The holder's half of an API key.
 #[pyclass(frozen, module = "walras._native", name = "Key")]
@@ -193,7 +193,7 @@ impl Session {
     #[pyo3(signature = (
         now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None,
         take_profit_ticks = None, trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false,
-        min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
+        min_size_lots = None, self_trade = None, oco_with = None, exit_of = None, expires_ns = 0
     ))]
     fn submit_order(
         &mut self,
@@ -215,13 +215,15 @@ impl Session {
         min_size_lots: Option<u64>,
         self_trade: Option<&Bound<'_, PyAny>>,
         oco_with: Option<u64>,
+        exit_of: Option<u64>,
         expires_ns: u64,
     ) -> PyResult<u64> {
         let size = (size_lots, peak_lots, min_size_lots);
         let prices = [price_ticks, trigger_ticks, take_profit_ticks, trail_ticks];
         let terms = terms_of(side, size, (prices, trail_ppm), [tif, post_only, self_trade], (hidden, expires_ns))?;
         let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
-        self.submit(now_ns, entering(NewOrder { account, instrument, client_order_id, terms }, oco_with))
+        let order = NewOrder { account, instrument, client_order_id, terms };
+        self.submit(now_ns, entering(order, With { oco_with, exit_of })?)
     }
 
     fn submit_cancel(&mut self, now_ns: u64, account: u32, instrument: u32, client_order_id: u64) -> PyResult<u64> {

@@ -181,6 +181,7 @@ class Venue:
         min_size_lots: Optional[int] = None,
         self_trade: Optional[_Name] = None,
         oco_with: Optional[int] = None,
+        exit_of: Optional[int] = None,
         expires_ns: int = 0,
         time_ns: Optional[int] = None,
     ) -> Outcome: ...
@@ -262,6 +263,7 @@ class Venue:
         min_size: Optional[_Exact] = None,
         self_trade: Optional[_Name] = None,
         oco_with: Optional[int] = None,
+        exit_of: Optional[int] = None,
         expires_ns: int = 0,
         time_ns: Optional[int] = None,
     ) -> Outcome: ...
@@ -326,6 +328,7 @@ class Session:
         min_size_lots: Optional[int] = None,
         self_trade: Optional[_Name] = None,
         oco_with: Optional[int] = None,
+        exit_of: Optional[int] = None,
         expires_ns: int = 0,
     ) -> int: ...
     def submit_cancel(self, now_ns: int, account: int, instrument: int, client_order_id: int) -> int: ...

@@ -91,6 +91,7 @@ def order_body(
     min_size: Exact | None,
     self_trade: str | None,
     oco_with: int | None,
+    exit_of: int | None,
     expires_ns: int | None,
 ) -> Json:
     """An order as in ``OrderRequest`` of openapi.yaml, from the arguments of ``Venue.submit``."""
@@ -124,6 +125,7 @@ def order_body(
         "min_size": text("min_size", min_size),
         "self_trade": self_trade,
         "oco_with": None if oco_with is None else str(oco_with),
+        "exit_of": None if exit_of is None else str(exit_of),
     }
     return {name: value for name, value in body.items() if value is not None}
 
@@ -393,12 +395,13 @@ class Client:
         min_size: Exact | None = None,
         self_trade: str | None = None,
         oco_with: int | None = None,
+        exit_of: int | None = None,
         expires_ns: int | None = None,
     ) -> Json:
         """Enters an order; the arguments mean what they mean for ``walras.Venue.submit``. Its answer says what became of it at once."""
         body = order_body(
             instrument, side, size, price, client_order_id, tif, trigger, take_profit, trail, trail_ppm, post_only, peak, hidden, min_size,
-            self_trade, oco_with, expires_ns,
+            self_trade, oco_with, exit_of, expires_ns,
         )
         return self._command("POST", "/v1/orders", body)
 

@@ -280,6 +280,10 @@ pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
     body["open"] = scale.size(order.open).into();
     body["shown"] = scale.size(order.shown).into();
     body["linked_order_id"] = order.linked.map(|other| other.0.to_string()).into();
+    if let Some(entry) = order.exit_of {
+        body["exit_of"] = entry.0.to_string().into();
+        body["is_held"] = order.is_held.into();
+    }
     body["original_size"] = history.map(|history| scale.size(history.size)).into();
     body["filled"] = history.map(|history| scale.size(history.filled)).into();
     body["average_price"] = average.map(|price| price.to_string()).into();

@@ -239,6 +239,9 @@ pub struct OrderArgs {
     /// Your name for an open order with which it is linked: one cancels the other. Of the same side and size.
     #[arg(long, value_name = "NAME")]
     pub oco_with: Option<String>,
+    /// Your name for an order to come of which it is an exit: it stands for what that one has filled. Of the other side and the same size.
+    #[arg(long, value_name = "NAME", conflicts_with = "oco_with")]
+    pub exit_of: Option<String>,
     /// What happens when it would trade with an order of the same account.
     #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
     pub self_trade: Option<String>,
