@@ -21,7 +21,9 @@ from walras import _native
 from walras._venue import Exact, Refused
 
 if TYPE_CHECKING:
+    from walras._async_market import AsyncMarket
     from walras._entry import OrderEntry
+    from walras._market import Market
     from walras._stream import AsyncStream, Stream
 
 Json = dict[str, Any]
@@ -437,6 +439,16 @@ class Client:
         """
         return Session(self, secrets.randbits(63) if token is None else token, patience_s)
 
+    def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> Market:
+        """A batch market: its prices, and this account's offers, payments and pools in it (:class:`walras.batch.Market`).
+
+        ``key`` signs the transactions, the client's without it: an Ed25519 key either way. Transactions without an answer are sent again for
+        ``patience_s``.
+        """
+        from walras._market import Market
+
+        return Market(self, name, key, patience_s=patience_s)
+
     def stream(self) -> Stream:
         """The WebSocket: live market data, the account's own events, and orders. Needs ``websockets``."""
         from walras._stream import Stream
@@ -615,6 +627,12 @@ class AsyncClient:
     async def session(self, token: int | None = None, *, patience_s: float = 60.0) -> AsyncClient:
         """As :meth:`Client.session`: a client whose commands take effect once, one after the other."""
         return AsyncClient._of(await asyncio.to_thread(self.plain.session, token, patience_s=patience_s))
+
+    async def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> AsyncMarket:
+        """As :meth:`Client.batch`."""
+        from walras._async_market import AsyncMarket
+
+        return AsyncMarket(await asyncio.to_thread(self.plain.batch, name, key, patience_s=patience_s))
 
     def stream(self) -> AsyncStream:
         """As :meth:`Client.stream`."""
