@@ -14,7 +14,7 @@
 //! The partners of orders that traded are found in the events of the step in which they did. So the paths of orders only ask
 //! whether a market has any pair, and a step cancels at most one order for each that it met.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_ledger::Ledger;
 use walras_order_book::{Becomes, Entry, OpenOrder, OwnerId, PriceIndex};
@@ -51,6 +51,27 @@ pub(crate) struct Links {
     /// Each under both of its orders.
     pairs: BTreeMap<OrderId, Pair>,
     pub(crate) brackets: Brackets,
+}
+
+/// Brackets that are to follow their entries, the first that was concerned first, each once.
+#[derive(Default)]
+struct Concerned {
+    queue: VecDeque<EntryName>,
+    in_queue: BTreeSet<EntryName>,
+}
+
+impl Concerned {
+    fn add(&mut self, name: EntryName) {
+        if self.in_queue.insert(name) {
+            self.queue.push_back(name);
+        }
+    }
+
+    fn next(&mut self) -> Option<EntryName> {
+        let name = self.queue.pop_front()?;
+        self.in_queue.remove(&name);
+        Some(name)
+    }
 }
 
 impl Pair {
@@ -197,19 +218,19 @@ impl<I: PriceIndex> Market<I> {
     #[inline(never)]
     pub(crate) fn settle_links(&mut self, ledger: &mut Ledger, from: usize, events: &mut Vec<Event>) {
         let mut at = from;
-        let mut brackets: VecDeque<EntryName> = VecDeque::new();
+        let mut brackets = Concerned::default();
         loop {
             while let Some(event) = events.get(at).copied() {
                 self.settle_event(ledger, &event, &mut brackets, events);
                 at += 1;
             }
-            let Some(of) = brackets.pop_front() else { break };
+            let Some(of) = brackets.next() else { break };
             self.settle_bracket(ledger, of, events);
         }
     }
 
     /// Does so for one event, and notes the bracket that it concerns.
-    fn settle_event(&mut self, ledger: &mut Ledger, event: &Event, brackets: &mut VecDeque<EntryName>, events: &mut Vec<Event>) {
+    fn settle_event(&mut self, ledger: &mut Ledger, event: &Event, brackets: &mut Concerned, events: &mut Vec<Event>) {
         let links = &mut self.state.links;
         let (parted, concerned) = match event {
             Event::Order(OrderEvent::Accepted(e)) => {
@@ -227,9 +248,7 @@ impl<I: PriceIndex> Market<I> {
             _ => ([None, None], [None, None]),
         };
         for name in concerned.into_iter().flatten() {
-            if !brackets.contains(&name) {
-                brackets.push_back(name);
-            }
+            brackets.add(name);
         }
         for order_id in parted.into_iter().flatten() {
             if let Some(pair) = self.state.links.of(order_id).copied() {
