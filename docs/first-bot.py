@@ -24,8 +24,11 @@ class Key:
     """One line of a key file: `<key id>.<secret>`."""
 
     def __init__(self, path: str) -> None:
-        with open(path, encoding="ascii") as file:
-            self.id, _, secret = file.read().strip().partition(".")
+        try:
+            with open(path, encoding="ascii") as file:
+                self.id, _, secret = file.read().strip().partition(".")
+        except OSError as error:
+            raise SystemExit(f"--key: {error}; the demo writes .walras/demo/trader.key in the folder where it was started") from None
         self.secret = base64.urlsafe_b64decode(secret + "=" * (-len(secret) % 4))
 
     def signature(self, method: str, path: str, timestamp: int, nonce: str, body: bytes = b"") -> str:
@@ -36,12 +39,15 @@ class Key:
 
 
 class Bot:
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.url, self.key, self.instrument = args.url, Key(args.key), args.instrument
+    def __init__(self, args: argparse.Namespace, key: Key) -> None:
+        self.url, self.key, self.instrument = args.url, key, args.instrument
         self.size, self.half_spread, self.position_max = Decimal(args.size), args.spread_ticks, Decimal(args.position_max)
         self.ids = itertools.count(time.time_ns())
         rows = self.get("/v1/instruments")["instruments"]
-        self.spec = next(row for row in rows if row["symbol"].replace("/", "-") == self.instrument.replace("/", "-"))
+        named = {row["symbol"].replace("/", "-"): row for row in rows}
+        if self.instrument.replace("/", "-") not in named:
+            raise SystemExit(f"--instrument: the venue has no {self.instrument}, but {', '.join(named) or 'none at all'}")
+        self.spec = named[self.instrument.replace("/", "-")]
         self.tick = Decimal(self.spec["tick_size"])
 
     def get(self, path: str) -> dict:
@@ -149,10 +155,10 @@ class Bot:
 
 
 async def main(args: argparse.Namespace) -> None:
-    pause, bot = 0.5, None
+    pause, bot, key = 0.5, None, Key(args.key)
     while True:
         try:
-            bot = bot or await asyncio.to_thread(Bot, args)
+            bot = bot or await asyncio.to_thread(Bot, args, key)
             begun = time.monotonic()
             await bot.session()
             why = "the venue closed it"

@@ -111,7 +111,7 @@ fn pools(model: &Model, valuations: &[f64]) -> anyhow::Result<Vec<BatchTransacti
                 amounts: [units(first)?, units(second)?],
             };
             let (account, sequence) = (AccountId(number as u32), TransactionSeq(1));
-            Ok(BatchTransaction { account, sequence, operation: BatchOperation::CreatePool(create) })
+            Ok(BatchTransaction::new(account, sequence, BatchOperation::CreatePool(create)))
         })
         .collect()
 }

@@ -126,7 +126,7 @@ const block = (number: string, eur: string | null): BatchBlock => ({
 });
 const info: Batch = {
   market_id: 0, name: "main", assets: ["USD", "EUR", "JPY"], numeraire: "USD", interval_ms: 500, commission_exponent: 15, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: "open",
-  domain: "", collected: 0, closed_block: null, standing_offers: "0", idle_blocks: 0, last_block: null,
+  domain: "", collected: 0, collecting_block: "1", closed_block: null, standing_offers: "0", idle_blocks: 0, last_block: null,
 };
 const told = (more: Partial<BatchMessage>): BatchMessage => ({ type: "batch", kind: "update", batch: "main", collected: 0, closed_block: null, blocks: [], ...more });
 

@@ -10,7 +10,8 @@ interface Vector {
   public_key: string;
   domain: string;
   transactions: {
-    name: string; account_id: number; sequence: string; operation: "create_offer" | "cancel_offer"; fields: Record<string, string | number>;
+    name: string; account_id: number; sequence: string; until: string | null; joined: boolean;
+    operation: "create_offer" | "cancel_offer"; fields: Record<string, string | number>;
     transaction: string; message: string; signed: string;
   }[];
 }
@@ -18,21 +19,22 @@ interface Vector {
 const vector = JSON.parse(readFileSync(new URL("./transaction-vector.json", import.meta.url), "utf8")) as Vector;
 const key: Key = { id: "ed_vector", secret: toBase64Url(fromHex(vector.seed)) };
 
-for (const { name, account_id, sequence, operation, fields, transaction, message, signed } of vector.transactions) {
+for (const { name, account_id, sequence, until, joined, operation, fields, transaction, message, signed } of vector.transactions) {
   const big = (field: string): bigint => BigInt(fields[field] ?? 0);
   const common = { market_id: Number(fields["market_id"]), sell: Number(fields["sell"]), buy: Number(fields["buy"]), limit_bits: big("limit_bits") };
   const asked: CreateOffer | CancelOffer = operation === "create_offer" ? { operation, ...common, amount: big("amount") }
     : { operation, ...common, tie: big("tie"), sequence: big("sequence") };
 
   test(`the page encodes and signs as Rust reads: ${name}`, async () => {
-    const bytes = encodeTransaction(account_id, BigInt(sequence), asked);
+    const bytes = encodeTransaction(account_id, BigInt(sequence), asked, { ...(until === null ? {} : { until: BigInt(until) }), joined });
     assert.equal(toHex(bytes.buffer), transaction);
     assert.equal(toHex(signedMessage(vector.domain, bytes).buffer), message);
     assert.equal(await signTransaction(key, vector.domain, bytes), signed);
   });
   test(`the fake venue reads and verifies: ${name}`, () => {
     const read = readTransaction(signed);
-    assert.deepEqual([read.account, read.sequence, read.operation, read.limit], [account_id, BigInt(sequence), operation, big("limit_bits")]);
+    const expected = [account_id, BigInt(sequence), until === null ? null : BigInt(until), operation, big("limit_bits")];
+    assert.deepEqual([read.account, read.sequence, read.until, read.operation, read.limit], expected);
     assert.ok(signatureHolds(vector.public_key, vector.domain, signed));
     assert.ok(!signatureHolds(vector.public_key, "00".repeat(32), signed), "a signature for one venue is none for another");
     const forged = signed.replace(/^../, "aa");

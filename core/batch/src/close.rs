@@ -8,7 +8,7 @@ use walras_clearing::fork_join::fork_join;
 use walras_clearing::{BatchMarket, Offer, OfferKey, SellChange, TieBreak};
 use walras_ledger::{AccountSet, AccountsPart, Ledger, Parts, PartsRange};
 use walras_types::limits::{BATCH_TRANSACTIONS_MAX, POOL_RESERVE_MIN, POOLS_MAX, TRANSACTION_SEQ_END};
-use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey};
+use walras_types::{AccountId, Amount, AssetId, BatchOperation, BatchTransaction, Intake, OfferName, PublicKey, TransactionSeq};
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
@@ -16,6 +16,7 @@ use crate::closed::ClosedBatch;
 use crate::effects;
 use crate::gather::{ByPair, Entry, Look, look, sender};
 use crate::intake::{Outcome, Taken, View, window_place};
+use crate::joined;
 use crate::pools::PoolChange;
 use crate::settings::{AssetTable, BatchSettings};
 use walras_types::DropReason;
@@ -158,6 +159,7 @@ impl Batch {
             pools: &self.pools,
             pools_refused: pools_refused(&look, transactions, pools_room, accounts, ledger),
             keys_refused: &[],
+            block: self.number,
         };
         let mut refused = Vec::new();
         match intake {
@@ -230,7 +232,7 @@ fn pools_refused(look: &Look, transactions: &[BatchTransaction], room: usize, ac
         return Vec::new();
     }
     let could = |index: &&u32| {
-        let BatchTransaction { account, sequence, operation } = &transactions[**index as usize];
+        let BatchTransaction { account, sequence, operation, .. } = &transactions[**index as usize];
         let BatchOperation::CreatePool(create) = operation else { return false };
         let has = |(asset, amount): (&AssetId, Amount)| {
             ledger.balance(*account, *asset).is_some_and(|balance| balance.available >= amount && amount.get() >= POOL_RESERVE_MIN)
@@ -415,8 +417,14 @@ impl PartWork<'_> {
             numbers |= 1 << place;
         }
         let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
-        for entry in group {
-            match view.take(transaction(entry), last, taken, available, || standing.of_transaction(entry.1), outcome) {
+        let standing = |entry: &Entry| standing.of_transaction(entry.1);
+        let torn = joined::torn(view, transactions, group, last, standing);
+        for (place, entry) in group.iter().enumerate() {
+            if let Some(reason) = torn.get(place).copied().flatten() {
+                outcome.dropped.push((entry.1, reason));
+                continue;
+            }
+            match view.take(transaction(entry), last, taken, available, || standing(entry), outcome) {
                 Ok(()) => kept.push(*entry),
                 Err(reason) if reason.is_of_one() => outcome.dropped.push((entry.1, reason)),
                 Err(reason) => return Err(reason),
@@ -442,14 +450,27 @@ impl PartWork<'_> {
         let account = sender(&group[0]);
         let last = self.last_of(account);
         let available = |asset: AssetId| Some(self.part.balance(account, asset)?.available);
-        for entry in group {
+        let take = |entry: &Entry, taken: &mut Taken, outcome: &mut Outcome| {
             let before = refused.binary_search_by_key(&entry.1, |(index, _)| *index).map_or(Ok(()), |at| Err(refused[at].1));
             let (transaction, standing) = (&transactions[entry.1 as usize], || standing.of_transaction(entry.1));
-            let taken = before.and_then(|()| view.take(transaction, last, taken, available, standing, outcome));
-            match taken {
-                Ok(()) => kept.push(*entry),
-                Err(reason) => outcome.dropped.push((entry.1, reason)),
+            before.and_then(|()| view.take(transaction, last, taken, available, standing, outcome))
+        };
+        let mut faults = Vec::new();
+        for run in joined::runs(transactions, &joined::gathered(transactions, group)) {
+            let is_joined = run.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined);
+            let before = is_joined.then(|| (taken.clone(), outcome.mark()));
+            faults.clear();
+            faults.extend(run.iter().map(|entry| take(entry, taken, outcome).err()));
+            joined::add_faults(transactions, run, &mut faults);
+            if faults.iter().all(Option::is_none) {
+                kept.extend(run);
+                continue;
             }
+            if let Some((taken_before, mark)) = before {
+                *taken = taken_before;
+                outcome.rewind(mark);
+            }
+            outcome.dropped.extend(run.iter().zip(&faults).filter_map(|(entry, fault)| Some((entry.1, (*fault)?))));
         }
     }
 
@@ -493,30 +514,40 @@ fn untangle(
     }
     let (mut refused, mut given, mut outcome) = (Vec::new(), BTreeSet::new(), Outcome::default());
     let nothing = outcome.mark();
-    for (index, transaction) in (0_u32..).zip(transactions) {
-        let Some(taken) = states.get_mut(&transaction.account) else { continue };
-        let available = |asset: AssetId| Some(ledger.balance(transaction.account, asset)?.available);
-        let key = match &transaction.operation {
-            BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => Some(*key),
-            _ => None,
+    let name = |transaction: &BatchTransaction| {
+        let BatchTransaction { account, sequence, .. } = *transaction;
+        OfferName { account, sequence: TransactionSeq(sequence.0.min(TRANSACTION_SEQ_END - 1)) }.number()
+    };
+    let all = (0_u32..).zip(transactions).filter(|(_, transaction)| states.contains_key(&transaction.account));
+    let all: Vec<Entry> = all.map(|(index, transaction)| (name(transaction), index)).collect();
+    for run in joined::runs(transactions, &joined::gathered(transactions, &all)) {
+        let account = sender(&run[0]);
+        let Some(taken) = states.get_mut(&account) else { continue };
+        let available = |asset: AssetId| Some(ledger.balance(account, asset)?.available);
+        let (before, mut asked) = (taken.clone(), BTreeSet::new());
+        let own_fault = |entry: &Entry| {
+            let transaction = &transactions[entry.1 as usize];
+            let key = match &transaction.operation {
+                BatchOperation::CreateAccount(key) | BatchOperation::SetKey(key) => Some(*key),
+                _ => None,
+            };
+            if key.is_some_and(|key| given.contains(&key) || !asked.insert(key)) {
+                return Some(DropReason::KeyTwice);
+            }
+            let standing = || view.standing(transaction);
+            view.take(transaction, last[account.0 as usize], taken, available, standing, &mut outcome).err()
         };
-        if key.is_some_and(|key| given.contains(&key)) {
-            refused.push((index, DropReason::KeyTwice));
-            continue;
-        }
-        match view.take(
-            transaction,
-            last[transaction.account.0 as usize],
-            taken,
-            available,
-            || view.standing(transaction),
-            &mut outcome,
-        ) {
-            Ok(()) => given.extend(key),
-            Err(reason) => refused.push((index, reason)),
-        }
+        let mut faults: Vec<Option<DropReason>> = run.iter().map(own_fault).collect();
         outcome.rewind(nothing);
+        joined::add_faults(transactions, run, &mut faults);
+        if faults.iter().all(Option::is_none) {
+            given.extend(asked);
+        } else {
+            *taken = before;
+            refused.extend(run.iter().zip(faults).filter_map(|(entry, fault)| Some((entry.1, fault?))));
+        }
     }
+    refused.sort_unstable();
     refused
 }
 

@@ -35,10 +35,12 @@ pub(crate) struct View<'a> {
     pub(crate) pools_refused: Vec<u64>,
     /// Keys that no transaction gets, in ascending order.
     pub(crate) keys_refused: &'a [PublicKey],
+    /// The block's number.
+    pub(crate) block: u64,
 }
 
 /// What transactions of one account used up so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Taken {
     /// A bit for each number of the window.
     numbers: u64,
@@ -223,10 +225,13 @@ impl View<'_> {
         standing: impl FnOnce() -> Option<Amount>,
         outcome: &mut Outcome,
     ) -> Result<(), DropReason> {
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, terms, operation } = transaction;
         let number = 1 << window_place(last, *sequence).ok_or(DropReason::SequenceOutOfWindow)?;
         if taken.numbers & number != 0 {
             return Err(DropReason::SequenceTwice);
+        }
+        if !terms.allow(self.block) {
+            return Err(DropReason::Expired);
         }
         let name = || OfferName { account: *account, sequence: *sequence };
         match operation {

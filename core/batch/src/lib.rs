@@ -35,6 +35,7 @@ mod effects;
 mod gather;
 mod header;
 mod intake;
+mod joined;
 mod keys;
 pub mod light;
 mod outcomes;

@@ -4,7 +4,7 @@ use walras_clearing::PoolTraded;
 use walras_merkle::{Content, Entries, OUTCOME_KEY_BYTES, Trie, TrieProof};
 use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, AssetId, BatchOperation, OfferName};
-use walras_wire::batch::{decode_next_transaction, decode_operation};
+use walras_wire::batch::{decode_next_transaction, decode_operation, operation_bytes};
 
 use crate::closed::ClosedBatch;
 use crate::effects::{Then, closed_rest};
@@ -125,7 +125,7 @@ fn amount(rest: &mut &[u8]) -> Option<Amount> {
 /// What a block came to, for each transaction in it and each offer that it traded or ended, in ascending order of the names.
 ///
 /// The bytes of one, little endian: `name u64 | parts u8: 1 operation, 2 traded, 4 returned, 8 created, 16 pooled`, then those that are
-/// there: `operation as in the transaction, from its number on | sell u32, buy u32, sold u64, bought u64 | returned u64 | account u32 |
+/// there: `operation as in the transaction, without terms, from its number on | sell u32, buy u32, sold u64, bought u64 | returned u64 | account u32 |
 /// first u64, second u64, shares u64`.
 /// Names are numbers: account * 2^38 + the transaction's number.
 #[derive(Clone, Debug, Default)]
@@ -189,7 +189,7 @@ impl Outcomes {
             }
             let creates = matches!(transaction.operation, BatchOperation::CreateAccount(_));
             let account = if creates { created.next() } else { None };
-            made.push(name, Some(&bytes[HEAD_BYTES..]), &mut happened, account);
+            made.push(name, Some(operation_bytes(bytes)), &mut happened, account);
             // Pools that end come after all that transactions did.
             let is_this = |change: &&PoolChange| change.by.number() == name && change.kind != PoolChangeKind::Closed;
             if let Some(PoolChange { amounts, shares, .. }) = pooled.next_if(is_this) {
@@ -207,14 +207,17 @@ impl Outcomes {
     fn push<'h>(
         &mut self,
         name: u64,
-        operation: Option<&[u8]>,
+        operation: Option<(u8, &[u8])>,
         happened: &mut std::iter::Peekable<impl Iterator<Item = &'h (u64, Happened)>>,
         created: Option<AccountId>,
     ) {
         self.bytes.extend_from_slice(&name.to_le_bytes());
         let parts_at = self.bytes.len();
         self.bytes.push(if operation.is_some() { OPERATION } else { 0 } | if created.is_some() { CREATED } else { 0 });
-        self.bytes.extend_from_slice(operation.unwrap_or_default());
+        if let Some((tag, fields)) = operation {
+            self.bytes.push(tag);
+            self.bytes.extend_from_slice(fields);
+        }
         while let Some((_, what)) = happened.next_if(|(of, _)| *of == name) {
             match what {
                 Happened::Traded(OfferTraded { sell, buy, sold, bought }) => {
@@ -286,9 +289,6 @@ impl Outcomes {
 
 /// Bytes of an outcome before its parts.
 const NAME_BYTES: usize = 8;
-
-/// Bytes of a transaction before its operation: account and number.
-const HEAD_BYTES: usize = 12;
 
 /// What happened to offers, in ascending order of their names; what one traded before what came back of it.
 fn happened(change: &MarketChange<'_>, assets: &[AssetId]) -> Vec<(u64, Happened)> {

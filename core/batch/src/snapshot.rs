@@ -407,7 +407,7 @@ fn check_kept(
     while !rest.is_empty() {
         let (transaction, length) = decode_next_transaction(rest).map_err(|_| RestoreError::OutOfRange)?;
         rest = &rest[length..];
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, operation, .. } = transaction;
         in_order(last.replace((account, sequence)).is_none_or(|last| last < (account, sequence)))?;
         match sent.last_mut().filter(|(sender, _)| *sender == account) {
             Some((_, count)) => *count += 1,

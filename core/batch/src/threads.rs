@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn sent(account: u32, operation: BatchOperation) -> BatchTransaction {
-        BatchTransaction { account: AccountId(account), sequence: TransactionSeq(1), operation }
+        BatchTransaction::new(AccountId(account), TransactionSeq(1), operation)
     }
 
     /// So many payments of accounts that each pay the next.

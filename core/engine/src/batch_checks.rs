@@ -27,6 +27,9 @@ impl<I: PriceIndex> Engine<I> {
             }
             if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
         };
+        if !transaction.terms.allow(view.collecting_block()) {
+            return Err(DropReason::Expired);
+        }
         match &transaction.operation {
             BatchOperation::CreateAccount(_) | BatchOperation::SetKey(_) => Ok(()),
             BatchOperation::CreateOffer(create) => {

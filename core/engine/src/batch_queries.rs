@@ -44,6 +44,14 @@ pub struct BatchMarketView<'e> {
     pub outcomes: Option<&'e Arc<Outcomes>>,
 }
 
+impl BatchMarketView<'_> {
+    /// The number of the block that the batch that collects becomes.
+    #[must_use]
+    pub fn collecting_block(&self) -> u64 {
+        self.next_block + u64::from(self.is_under_way)
+    }
+}
+
 impl<I: PriceIndex> Engine<I> {
     /// How many threads share the work of a block. Changes nothing but the time it takes.
     pub fn set_threads(&mut self, threads: NonZero<usize>) {

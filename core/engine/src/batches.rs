@@ -17,7 +17,7 @@ use walras_types::limits::{
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName,
-    PublicKey, RejectReason, TimeNs, TransactionSeq,
+    PublicKey, RejectReason, TimeNs, TransactionSeq, TransactionTerms,
 };
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
@@ -167,7 +167,7 @@ impl BatchMarketState {
 
     /// Adds a transaction to those that are collected, unless one of its name is there.
     pub(crate) fn collect(&mut self, transaction: BatchTransaction) -> bool {
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, operation, .. } = transaction;
         let name = OfferName { account, sequence }.number();
         // A batch has fewer than 2^32.
         let place = self.collected.transactions.len() as u32;
@@ -377,7 +377,7 @@ impl<I: PriceIndex> Engine<I> {
     fn submit_transaction(&mut self, submit: &SubmitTransaction, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         let market = submit.market();
         let transaction = submit.transaction();
-        let BatchTransaction { account, sequence, .. } = transaction;
+        let BatchTransaction { account, sequence, terms, .. } = transaction;
         self.check_active(account)?;
         let (has_shards, has_pools) = (self.shard_place().count > 1, self.version.has_pools());
         let Batches { accounts, markets, .. } = &mut self.batches;
@@ -393,6 +393,12 @@ impl<I: PriceIndex> Engine<I> {
         }
         if !self.version.has_key_changes() && matches!(transaction.operation, BatchOperation::SetKey(_)) {
             return Err(RejectReason::NeedsLaterVersion);
+        }
+        if terms != TransactionTerms::NONE && !self.version.has_transaction_terms() {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        if !terms.allow(block) {
+            return Err(RejectReason::AlreadyExpired);
         }
         if has_shards && matches!(transaction.operation, BatchOperation::CreateAccount(_)) {
             return Err(RejectReason::AccountsByOperator);

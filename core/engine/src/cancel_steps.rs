@@ -77,8 +77,10 @@ impl<I: PriceIndex> Engine<I> {
         let mut looks = u64::from(left) * u64::from(LOOKS_PER_MEETING);
         while looks > 0 && standing.market < standing.markets_end {
             let market = standing.market as usize;
-            let exposure = self.markets[market].state.exposure(account);
-            let has_any = |side: Side| exposure.open_lots[side as usize] > 0;
+            let state = &self.markets[market].state;
+            let exposure = state.exposure(account);
+            // Exits that are held have no lots.
+            let has_any = |side: Side| exposure.open_lots[side as usize] > 0 || !state.links.brackets.is_empty();
             if exposure.open_orders > 0 && standing.side.is_none_or(has_any) {
                 if self.holds_up_cancels(market, reason) {
                     break;

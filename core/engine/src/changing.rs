@@ -10,9 +10,10 @@ use walras_types::{ClientOrderId, OrderId, PriceTicks, SizeLots, TradingPhase};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{Event, PhaseCause};
 
-use crate::links;
+use crate::brackets::SavedBracket;
 use crate::market::{Market, MarketState};
 use crate::settle::Settler;
+use crate::{brackets, links};
 
 /// What is left of a change of phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +26,24 @@ pub(crate) enum Changing {
     EndingDay { from: Option<(OwnerId, ClientOrderId)> },
 }
 
-/// In the number of what is left of a change of phase: linked orders follow.
-const HAS_LINKS: u8 = 0x80;
+/// In the number of what is left of a change of phase: pairs of linked orders follow.
+const HAS_PAIRS: u8 = 0x80;
+
+/// Likewise: entries and their exits follow.
+const HAS_BRACKETS: u8 = 0x40;
 
 /// [`Changing`] as a snapshot has it: what refers to the book is found once that is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Saved {
     Pricing { to: TradingPhase, looked: u64 },
     Other(Changing),
+}
+
+/// A market's linked orders as a snapshot has them.
+#[derive(Debug, Default)]
+pub(crate) struct SavedLinks {
+    pub(crate) pairs: Vec<[OrderId; 2]>,
+    pub(crate) brackets: Vec<SavedBracket>,
 }
 
 impl<I: PriceIndex> Market<I> {
@@ -137,9 +148,11 @@ impl<I: PriceIndex> Market<I> {
 }
 
 impl MarketState {
-    /// Appends what is left of a change of phase, and the linked orders, if there are any.
+    /// Appends what is left of a change of phase, then the linked orders and the exits of entries, if there are any.
     pub(crate) fn encode_changing(&self, w: &mut Writer<'_>) {
-        let links = if self.links.is_empty() { 0 } else { HAS_LINKS };
+        let pairs = if self.links.has_pairs() { HAS_PAIRS } else { 0 };
+        let brackets = if self.links.brackets.is_empty() { 0 } else { HAS_BRACKETS };
+        let links = pairs | brackets;
         match self.changing {
             None => w.u8(links),
             Some(Changing::Pricing { to, search }) => {
@@ -162,18 +175,23 @@ impl MarketState {
                 name.put(w);
             }
         }
-        if links != 0 {
+        if pairs != 0 {
             self.links.encode(w);
+        }
+        if brackets != 0 {
+            self.links.brackets.encode(w);
         }
     }
 }
 
 impl Saved {
     /// Reads what [`MarketState::encode_changing`] wrote.
-    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<(Option<Self>, Vec<[OrderId; 2]>), DecodeError> {
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<(Option<Self>, SavedLinks), DecodeError> {
         let kind = r.u8()?;
-        let changing = Self::decode_kind(kind & !HAS_LINKS, r)?;
-        Ok((changing, if kind & HAS_LINKS == 0 { Vec::new() } else { links::decode(r)? }))
+        let changing = Self::decode_kind(kind & !(HAS_PAIRS | HAS_BRACKETS), r)?;
+        let pairs = if kind & HAS_PAIRS == 0 { Vec::new() } else { links::decode(r)? };
+        let brackets = if kind & HAS_BRACKETS == 0 { Vec::new() } else { brackets::decode(r)? };
+        Ok((changing, SavedLinks { pairs, brackets }))
     }
 
     fn decode_kind(kind: u8, r: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {

@@ -52,6 +52,7 @@ mod batch_queries;
 mod batch_snapshot;
 mod batches;
 mod block_steps;
+mod brackets;
 mod cancel_after;
 mod cancel_steps;
 mod cancelling;

@@ -9,10 +9,12 @@
 //!   first's, since only one of the two can trade.
 //! - Linked orders keep their terms ([`RejectReason::LinkedOrderFixed`]).
 //!
+//! Exits of an order to come are a matter of their own ([`crate::brackets`]). Once they stand for something, two of them are a pair.
+//!
 //! The partners of orders that traded are found in the events of the step in which they did. So the paths of orders only ask
 //! whether a market has any pair, and a step cancels at most one order for each that it met.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use walras_ledger::Ledger;
 use walras_order_book::{Becomes, Entry, OpenOrder, OwnerId, PriceIndex};
@@ -21,6 +23,7 @@ use walras_types::{AccountId, Amount, ClientOrderId, OrderId, OrderType, PostOnl
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{CancelReason, Event, NewOrder, OrderEvent};
 
+use crate::brackets::{Brackets, EntryName};
 use crate::changing::Changing;
 use crate::market::{Market, MarketState};
 use crate::settle::Settler;
@@ -42,11 +45,33 @@ pub(crate) struct Pair {
     pub(crate) excess: Amount,
 }
 
-/// The pairs of a market.
+/// The pairs of a market, and the exits of its entries.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     /// Each under both of its orders.
     pairs: BTreeMap<OrderId, Pair>,
+    pub(crate) brackets: Brackets,
+}
+
+/// Brackets that are to follow their entries, the first that was concerned first, each once.
+#[derive(Default)]
+struct Concerned {
+    queue: VecDeque<EntryName>,
+    in_queue: BTreeSet<EntryName>,
+}
+
+impl Concerned {
+    fn add(&mut self, name: EntryName) {
+        if self.in_queue.insert(name) {
+            self.queue.push_back(name);
+        }
+    }
+
+    fn next(&mut self) -> Option<EntryName> {
+        let name = self.queue.pop_front()?;
+        self.in_queue.remove(&name);
+        Some(name)
+    }
 }
 
 impl Pair {
@@ -59,7 +84,12 @@ impl Pair {
 impl Links {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.pairs.is_empty() && self.brackets.is_empty()
+    }
+
+    /// Whether no order cancels another.
+    pub(crate) fn has_pairs(&self) -> bool {
+        !self.pairs.is_empty()
     }
 
     /// The pair that an order belongs to.
@@ -77,7 +107,7 @@ impl Links {
         self.pairs.iter().filter(|(order_id, pair)| pair.first.order_id == **order_id).map(|(_, pair)| pair)
     }
 
-    fn insert(&mut self, pair: Pair) {
+    pub(crate) fn insert(&mut self, pair: Pair) {
         self.pairs.insert(pair.first.order_id, pair);
         self.pairs.insert(pair.second.order_id, pair);
     }
@@ -108,7 +138,10 @@ impl<I: PriceIndex> Market<I> {
         let handle = self.book.find(OwnerId(order.account.0), name).ok_or(RejectReason::LinkInvalid)?;
         let other = self.book.view(handle);
         let terms = &order.terms;
-        let is_alike = terms.side == other.side && terms.size == other.open && self.state.links.of(other.order_id).is_none();
+        let links = &self.state.links;
+        let is_free = links.of(other.order_id).is_none() && links.brackets.of(other.order_id).is_none();
+        let is_awaited = links.brackets.awaiting((other.owner, order.client_order_id)).is_some();
+        let is_alike = terms.side == other.side && terms.size == other.open && is_free && !is_awaited;
         let waits = match terms.order_type {
             // It takes nothing, so it is whole when it is linked.
             OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. } => other.trigger.is_some(),
@@ -180,24 +213,47 @@ impl<I: PriceIndex> Market<I> {
         }
     }
 
-    /// Cancels the partners of the orders that traded, shrank or left, by the events from `from` on.
+    /// Cancels the partners of the orders that traded, shrank or left, by the events from `from` on, and lets exits follow their entries.
     #[cold]
     #[inline(never)]
     pub(crate) fn settle_links(&mut self, ledger: &mut Ledger, from: usize, events: &mut Vec<Event>) {
         let mut at = from;
-        while let Some(event) = events.get(at) {
-            let parted = match event {
-                Event::Order(OrderEvent::Traded(e)) => [Some(e.maker.order_id), Some(e.taker.order_id)],
-                Event::Order(OrderEvent::Cancelled(e)) => [Some(e.order_id), None],
-                Event::Order(OrderEvent::Reduced(e)) => [Some(e.order_id), None],
-                _ => [None, None],
-            };
-            for order_id in parted.into_iter().flatten() {
-                if let Some(pair) = self.state.links.of(order_id).copied() {
-                    self.cancel_partner(ledger, &pair, order_id, events);
-                }
+        let mut brackets = Concerned::default();
+        loop {
+            while let Some(event) = events.get(at).copied() {
+                self.settle_event(ledger, &event, &mut brackets, events);
+                at += 1;
             }
-            at += 1;
+            let Some(of) = brackets.next() else { break };
+            self.settle_bracket(ledger, of, events);
+        }
+    }
+
+    /// Does so for one event, and notes the bracket that it concerns.
+    fn settle_event(&mut self, ledger: &mut Ledger, event: &Event, brackets: &mut Concerned, events: &mut Vec<Event>) {
+        let links = &mut self.state.links;
+        let (parted, concerned) = match event {
+            Event::Order(OrderEvent::Accepted(e)) => {
+                links.brackets.entered((OwnerId(e.account.0), e.client_order_id), e.order_id);
+                ([None, None], [None, None])
+            }
+            Event::Order(OrderEvent::Traded(e)) => {
+                let parties = [e.maker.order_id, e.taker.order_id];
+                (parties.map(Some), parties.map(|order_id| links.brackets.traded(order_id, e.size)))
+            }
+            Event::Order(OrderEvent::Cancelled(e)) => {
+                ([Some(e.order_id), None], [links.brackets.of(e.order_id).map(|(name, _)| name), None])
+            }
+            Event::Order(OrderEvent::Reduced(e)) => ([Some(e.order_id), None], [None, None]),
+            _ => ([None, None], [None, None]),
+        };
+        for name in concerned.into_iter().flatten() {
+            brackets.add(name);
+        }
+        for order_id in parted.into_iter().flatten() {
+            if let Some(pair) = self.state.links.of(order_id).copied() {
+                self.cancel_partner(ledger, &pair, order_id, events);
+            }
         }
     }
 
@@ -205,6 +261,11 @@ impl<I: PriceIndex> Market<I> {
     #[cold]
     #[inline(never)]
     pub(crate) fn unlink_triggered(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) {
+        self.part_pair(ledger, entry, events);
+        self.part_triggered(ledger, entry.order_id, events);
+    }
+
+    fn part_pair(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) {
         let Some(pair) = self.state.links.of(entry.order_id).copied() else { return };
         self.cancel_partner(ledger, &pair, entry.order_id, events);
         if pair.second.order_id == entry.order_id {
@@ -218,17 +279,28 @@ impl<I: PriceIndex> Market<I> {
 
     /// Cancels what is linked with an order, if it is still there; they are a pair no more.
     fn cancel_partner(&mut self, ledger: &mut Ledger, pair: &Pair, order_id: OrderId, events: &mut Vec<Event>) {
-        let other = pair.other(order_id);
-        let found = self.book.find(pair.owner, other.name).filter(|handle| self.book.order_id(*handle) == other.order_id);
+        self.cancel_leg(ledger, pair.owner, pair.other(order_id), CancelReason::Linked, events);
+        self.state.links.remove(pair);
+    }
+
+    /// Cancels an order for another one's sake, if it is still there.
+    pub(crate) fn cancel_leg(
+        &mut self,
+        ledger: &mut Ledger,
+        owner: OwnerId,
+        leg: Leg,
+        reason: CancelReason,
+        events: &mut Vec<Event>,
+    ) {
+        let found = self.book.find(owner, leg.name).filter(|handle| self.book.order_id(*handle) == leg.order_id);
         if let Some(handle) = found {
             // The end of a day does not go on at an order that is gone.
-            if self.state.changing == Some(Changing::EndingDay { from: Some((pair.owner, other.name)) }) {
+            if self.state.changing == Some(Changing::EndingDay { from: Some((owner, leg.name)) }) {
                 self.state.changing = self.book.next_order(handle).map(|next| Changing::EndingDay { from: Some(next) });
             }
             let order = self.book.cancel(handle);
-            Settler::new(ledger, &mut self.state, events).gone(&order, CancelReason::Linked);
+            Settler::new(ledger, &mut self.state, events).gone(&order, reason);
         }
-        self.state.links.remove(pair);
     }
 
     /// Links the orders of a restored book as a snapshot says.
@@ -238,7 +310,8 @@ impl<I: PriceIndex> Market<I> {
             let is_alike = (first.owner, first.side, first.open) == (second.owner, second.side, second.open);
             let is_linked = ids.iter().any(|order_id| self.state.links.of(*order_id).is_some());
             let goes_on = |order: &OpenOrder| order.trigger.is_some_and(|trigger| trigger.becomes == Becomes::Rest);
-            let waits = second.trigger.is_some() && !goes_on(first) && !goes_on(second);
+            let is_held = [first, second].iter().any(|order| order.trigger.is_some_and(|trigger| trigger.is_held));
+            let waits = second.trigger.is_some() && !goes_on(first) && !goes_on(second) && !is_held;
             if first.order_id == second.order_id || !is_alike || is_linked || !waits {
                 return None;
             }
@@ -252,7 +325,7 @@ impl<I: PriceIndex> Market<I> {
 
 impl MarketState {
     /// Two orders as a pair. `None` where a reserve is no amount.
-    fn pair(&self, first: &OpenOrder, second: &OpenOrder) -> Option<Pair> {
+    pub(crate) fn pair(&self, first: &OpenOrder, second: &OpenOrder) -> Option<Pair> {
         let [of_first, of_second] =
             [self.reserve(first.side, first.price, first.open)?, self.reserve(second.side, second.price, second.open)?];
         Some(Pair {
@@ -267,14 +340,19 @@ impl MarketState {
     pub(crate) fn counted(&self, order: &OpenOrder) -> Option<(Amount, SizeLots)> {
         match self.links.of_second(order.order_id) {
             Some(pair) => Some((pair.excess, SizeLots::ZERO)),
+            None if self.links.brackets.is_held(order.order_id) => Some((Amount::ZERO, SizeLots::ZERO)),
             None => Some((self.reserve(order.side, order.price, order.open)?, order.open)),
         }
     }
 
-    /// Accounts for the second order of a pair that leaves while it is linked. Whether it is one.
+    /// Accounts for an order that leaves and has not reserved for itself alone: the second of a pair, or an exit that is held. Whether it is
+    /// one.
     #[cold]
     #[inline(never)]
-    pub(crate) fn second_is_gone(&mut self, ledger: &mut Ledger, order: &OpenOrder) -> bool {
+    pub(crate) fn linked_is_gone(&mut self, ledger: &mut Ledger, order: &OpenOrder) -> bool {
+        if self.held_is_gone(order) {
+            return true;
+        }
         let Some(&Pair { excess, .. }) = self.links.of_second(order.order_id) else { return false };
         let (account, asset) = (AccountId(order.owner.0), self.reserve_asset(order.side));
         ledger.adjust_reserve(account, asset, excess, Amount::ZERO).expect("a pair reserved the excess of its second");

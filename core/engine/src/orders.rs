@@ -6,27 +6,31 @@ use walras_order_book::{
 };
 use walras_types::limits::STOP_MEETINGS;
 use walras_types::{
-    AccountId, Amendment, Amount, OrderId, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots, TimeInForce,
+    AccountId, Amendment, Amount, ClientOrderId, OrderId, PostOnly, PriceTicks, RejectReason, SelfTrade, Side, SizeLots,
+    TimeInForce,
 };
 use walras_wire::{
-    AmendOrder, CancelOrder, CancelReason, Event, LinkedOrder, MassCancel, NewOrder, OrderAccepted, OrderAmended, OrderCancelled,
-    OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
+    AmendOrder, CancelOrder, CancelReason, Event, Link, LinkedOrder, MassCancel, NewOrder, OrderAccepted, OrderAmended,
+    OrderCancelled, OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
 };
 
 use crate::engine::{Engine, NOW};
-use crate::market::{Incoming, Market, MarketState, Stake, far_end};
+use crate::market::{Exposure, Incoming, Market, MarketState, Stake, far_end};
 use crate::settle::Settler;
 use crate::terms;
 use crate::versions::Rules;
 
 impl<I: PriceIndex> Engine<I> {
-    /// Checks in this order: account, instrument, terms, phase, that a stop waits, collar, value, limits, funds; then the book's own (name,
+    /// Checks in this order: account, instrument, that it fits the exits that wait for it, terms, phase, that a stop waits, collar, value, limits, funds; then the book's own (name,
     /// post-only, fill-or-kill, minimum size, room).
     #[inline]
     pub(crate) fn new_order(&mut self, order: &NewOrder, order_id: OrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(order.account)?;
         let index = self.enter_market(order.instrument)?;
         let market = &mut self.markets[index];
+        if !market.state.links.brackets.is_empty() {
+            market.state.check_entry(order)?;
+        }
         let last_price = market.book.last_price();
         let entry = terms::entry(order, order_id, self.time, &mut market.state, last_price)?;
         market.check_repriced(entry.side, Stake { limit: entry.price, open: entry.size }, entry.post_only)?;
@@ -42,7 +46,8 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// Enters an order and links it with an open one. Checks in this order: version, account, instrument, that the other one is open and
-    /// the two can be linked; then what [`Self::new_order`] checks, as if the other one were not there.
+    /// the two can be linked; then what [`Self::new_order`] checks, as if the other one were not there. Of an exit: that its entry is to
+    /// come and the order may be an exit of it; then what [`Self::new_order`] checks but for the last price, the position and funds.
     #[cold]
     #[inline(never)]
     pub(crate) fn new_linked_order(
@@ -57,6 +62,9 @@ impl<I: PriceIndex> Engine<I> {
         let order = linked.order();
         self.check_active(order.account)?;
         let index = self.enter_market(order.instrument)?;
+        if linked.link() == Link::Exit {
+            return self.new_exit(index, &order, linked.other(), order_id, events);
+        }
         let other = self.markets[index].linkable(&order, linked.other())?;
 
         let state = &mut self.markets[index].state;
@@ -70,6 +78,25 @@ impl<I: PriceIndex> Engine<I> {
             return Err(reason);
         }
         self.markets[index].link(&mut self.ledger, &other, order.client_order_id);
+        Ok(())
+    }
+
+    fn new_exit(
+        &mut self,
+        index: usize,
+        order: &NewOrder,
+        of: ClientOrderId,
+        order_id: OrderId,
+        events: &mut Vec<Event>,
+    ) -> Result<(), RejectReason> {
+        let market = &mut self.markets[index];
+        market.check_exit(order, of)?;
+        let entry = terms::entry(order, order_id, self.time, &mut market.state, None)?;
+        check_own_limits(&mut market.state, &entry)?;
+        market.hold_exit(&entry, of, events)?;
+        if let TimeInForce::GoodTill(until) = entry.time_in_force {
+            self.next_work = self.next_work.min(until);
+        }
         Ok(())
     }
 
@@ -125,6 +152,14 @@ impl<I: PriceIndex> Engine<I> {
 /// Checks an entry against its account's limits, and says what it must reserve.
 #[inline]
 fn check_limits(market: &mut MarketState, entry: &Entry) -> Result<Amount, RejectReason> {
+    let (reserve, exposure) = check_own_limits(market, entry)?;
+    market.check_position(&exposure, entry.side, entry.size)?;
+    Ok(reserve)
+}
+
+/// As [`check_limits`], but for the position that the account may have.
+#[inline(always)]
+fn check_own_limits(market: &mut MarketState, entry: &Entry) -> Result<(Amount, Exposure), RejectReason> {
     let value = market.value(entry.price, entry.size).ok_or(RejectReason::ValueOverflow)?;
     let reserve = market.reserve_at(entry.side, value, entry.size).ok_or(RejectReason::ValueOverflow)?;
     let exposure = *market.exposure_mut(AccountId(entry.owner.0));
@@ -140,8 +175,7 @@ fn check_limits(market: &mut MarketState, entry: &Entry) -> Result<Amount, Rejec
     if may_stay && exposure.open_orders >= limits.open_orders_max {
         return Err(RejectReason::TooManyOpenOrders);
     }
-    market.check_position(&exposure, entry.side, entry.size)?;
-    Ok(reserve)
+    Ok((reserve, exposure))
 }
 
 impl<I: PriceIndex> Market<I> {
@@ -351,7 +385,12 @@ impl<I: PriceIndex> Market<I> {
                         Fate::Rested { .. } | Fate::Parked | Fate::Filled | Fate::Unfilled { .. } | Fate::SelfTraded { .. } => {}
                     }
                 }
-                Err(_) => self.refuse_triggered(ledger, &entry, events),
+                Err(_) => {
+                    self.refuse_triggered(ledger, &entry, events);
+                    if !self.state.links.is_empty() {
+                        self.settle_links(ledger, triggered_at, events);
+                    }
+                }
             }
             left = left_after(left.saturating_sub(STOP_MEETINGS), self.state.trade_count - trades_before);
         }
@@ -400,8 +439,11 @@ impl<I: PriceIndex> Market<I> {
         }
         let named = self.book.find(OwnerId(amend.account.0), amend.amendment.client_order_id);
         let handle = named.ok_or(RejectReason::UnknownOrder)?;
-        if !self.state.links.is_empty() && self.state.links.of(self.book.order_id(handle)).is_some() {
-            return Err(RejectReason::LinkedOrderFixed);
+        if !self.state.links.is_empty() {
+            let (links, order_id) = (&self.state.links, self.book.order_id(handle));
+            if links.of(order_id).is_some() || links.brackets.forbids(order_id, &amend.amendment) {
+                return Err(RejectReason::LinkedOrderFixed);
+            }
         }
         if self.is_continuous()
             && amend.amendment.trigger.is_none()
@@ -648,7 +690,7 @@ fn insufficient(error: LedgerError) -> RejectReason {
     RejectReason::InsufficientFunds
 }
 
-fn reason(refusal: Refusal) -> RejectReason {
+pub(crate) fn reason(refusal: Refusal) -> RejectReason {
     match refusal {
         Refusal::DuplicateClientOrderId => RejectReason::DuplicateClientOrderId,
         Refusal::PostOnlyWouldTrade => RejectReason::PostOnlyWouldTrade,

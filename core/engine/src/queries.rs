@@ -60,6 +60,10 @@ pub struct OpenOrder {
     pub trigger: Option<PriceTicks>,
     /// The order with which it is linked: when one trades, triggers or leaves, the other is cancelled.
     pub linked: Option<OrderId>,
+    /// Of an exit whose entry is open or to come, the name of that.
+    pub exit_of: Option<ClientOrderId>,
+    /// Whether it is an exit that stands for nothing yet: no price triggers it.
+    pub is_held: bool,
 }
 
 /// A price of which an entry changed what it shows.
@@ -300,6 +304,7 @@ impl<I: PriceIndex> Market<I> {
         self.book.check_invariants();
         let mut expected: BTreeMap<AccountId, ([u64; 2], u32)> = BTreeMap::new();
         let mut ids = BTreeSet::new();
+        let mut orders = BTreeMap::new();
         self.book.for_each_order(|order| {
             let account = AccountId(order.owner.0);
             let (lots, count) = expected.entry(account).or_default();
@@ -307,8 +312,10 @@ impl<I: PriceIndex> Market<I> {
             lots[order.side as usize] += open.get();
             *count += 1;
             ids.insert((account, order.order_id));
+            orders.insert(order.order_id, *order);
             *reserved.entry((account, state.reserve_asset(order.side))).or_default() += amount.get();
         });
+        state.links.check_brackets(&orders);
         assert!(state.names.ids().eq(ids), "the accounts' lists and the book have other orders");
         let mut net_lots: i128 = 0;
         for (account, exposure) in state.exposures() {
@@ -333,7 +340,7 @@ fn open_order(state: &MarketState, order: &walras_order_book::OpenOrder) -> Open
             Becomes::Limit => OrderType::TrailingStopLimit { trail, price: order.price },
             Becomes::Market | Becomes::Rest => OrderType::TrailingStop { trail },
         },
-        Some(Trigger { price: trigger, condition, becomes, trailing: None }) => match (condition, becomes) {
+        Some(Trigger { price: trigger, condition, becomes, trailing: None, .. }) => match (condition, becomes) {
             (Condition::Stop, Becomes::Limit) => OrderType::StopLimit { trigger, price: order.price },
             (Condition::Stop, _) => OrderType::Stop { trigger },
             (Condition::TakeProfit, Becomes::Limit) => OrderType::TakeProfitLimit { trigger, price: order.price },
@@ -357,5 +364,7 @@ fn open_order(state: &MarketState, order: &walras_order_book::OpenOrder) -> Open
         price: order.trigger.is_none_or(|trigger| trigger.becomes == Becomes::Rest).then_some(order.price),
         trigger: order.trigger.filter(|trigger| trigger.becomes != Becomes::Rest).map(|trigger| trigger.price),
         linked: state.links.of(order.order_id).map(|pair| pair.other(order.order_id).order_id),
+        exit_of: state.links.brackets.of_exit(order.order_id).map(|((_, name), _)| name),
+        is_held: order.trigger.is_some_and(|trigger| trigger.is_held),
     }
 }

@@ -86,7 +86,7 @@ impl<'a> Settler<'a> {
     /// Accounts for and tells of an order that left the book without a trade.
     #[inline]
     pub(crate) fn gone(&mut self, order: &OpenOrder, reason: CancelReason) {
-        if self.market.links.is_empty() || !self.market.second_is_gone(self.ledger, order) {
+        if self.market.links.is_empty() || !self.market.linked_is_gone(self.ledger, order) {
             let stood = Stake { limit: order.price, open: order.open };
             let gone = Stake { open: SizeLots::ZERO, ..stood };
             self.market.shrink(self.ledger, order.order_id, order.owner, order.side, stood, gone);

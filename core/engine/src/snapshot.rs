@@ -3,7 +3,7 @@
 //!
 //! Little endian, in this order: magic, engine version, wire version; log index and time; the delays of fair access; assets;
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
-//! count, from version 13 on what is left of a change of phase and the linked orders, the accounts that have a position or limits
+//! count, from version 13 on what is left of a change of phase, the linked orders and the exits of entries, the accounts that have a position or limits
 //! of their own, and the open orders in the book's order; what is left of mass cancels; shards (`shards.rs`); the open sessions by
 //! id, each with account, token, last use, next place and the answers it remembers, oldest first; the nonces of signed commands by
 //! their last moments; from version 13 on the dead man's switches; batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash
@@ -22,7 +22,7 @@ use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{AccessDelays, AccountStatus, AssetSpec, WIRE_VERSION};
 
 use crate::batches::Batches;
-use crate::changing::Saved;
+use crate::changing::{Saved, SavedLinks};
 use crate::engine::Engine;
 use crate::market::{Market, MarketState, POSITION_LOTS_MAX};
 use crate::nonces::Nonces;
@@ -306,7 +306,7 @@ impl<I: PriceIndex> Engine<I> {
         state.set_reference_price(Wire::get(r)?);
         let last_price = Wire::get(r)?;
         state.trade_count = r.u64()?;
-        let (changing, links) = if state.has_phase_steps { Saved::decode(r)? } else { (None, Vec::new()) };
+        let (changing, links) = if state.has_phase_steps { Saved::decode(r)? } else { (None, SavedLinks::default()) };
         let accounts = AccountId(u32::try_from(self.statuses.len()).expect("their count was a u32"));
         let mut next = AccountId(0);
         for _ in 0..r.u32()? {
@@ -338,8 +338,9 @@ impl<I: PriceIndex> Engine<I> {
             }
             state.exposure_mut(account).opened(order.side, order.open);
         }
-        let linked: Option<BTreeMap<_, _>> =
-            (!links.is_empty()).then(|| orders.iter().map(|order| (order.order_id, *order)).collect());
+        let held = orders.iter().filter(|order| order.trigger.is_some_and(|trigger| trigger.is_held)).count();
+        let has_links = held > 0 || !links.pairs.is_empty() || !links.brackets.is_empty();
+        let linked: Option<BTreeMap<_, _>> = has_links.then(|| orders.iter().map(|order| (order.order_id, *order)).collect());
         let book =
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
         let book = book.with_step_max(self.meetings_max);
@@ -350,8 +351,14 @@ impl<I: PriceIndex> Engine<I> {
         if market.book.has_paused() && !market.is_continuous() {
             return Err(RestoreError::Contradiction("the rest of an order where nothing matches"));
         }
-        if linked.is_some_and(|orders| market.restore_links(&orders, &links).is_none()) {
-            return Err(RestoreError::Contradiction("linked orders"));
+        if let Some(orders) = linked {
+            if market.restore_links(&orders, &links.pairs).is_none() {
+                return Err(RestoreError::Contradiction("linked orders"));
+            }
+            let are_there = market.restore_brackets(&orders, &links.brackets).is_some();
+            if !are_there || market.state.links.brackets.held_count() != held {
+                return Err(RestoreError::Contradiction("the exits of an order"));
+            }
         }
         if let Some(saved) = changing {
             market.state.changing = Some(market.restore_changing(saved).map_err(RestoreError::Contradiction)?);
@@ -464,26 +471,33 @@ fn put_trigger(trigger: Option<Trigger>, w: &mut Writer<'_>) {
         };
         w.u8(kind + u8::from(becomes == Becomes::Limit));
         w.u32(distance);
-    } else if let Some(Trigger { condition, becomes, trailing: None, .. }) = trigger {
-        w.u8(match (condition, becomes) {
-            (Condition::Stop, Becomes::Market) => 0,
-            (Condition::Stop, Becomes::Limit) => 1,
-            (_, Becomes::Rest) => 2,
-            (Condition::TakeProfit, Becomes::Market) => 3,
-            (Condition::TakeProfit, Becomes::Limit) => 4,
-        });
+    } else if let Some(Trigger { condition, becomes, trailing: None, is_held, .. }) = trigger {
+        let held = if is_held { HELD } else { 0 };
+        w.u8(held
+            + match (condition, becomes) {
+                (Condition::Stop, Becomes::Market) => 0,
+                (Condition::Stop, Becomes::Limit) => 1,
+                (_, Becomes::Rest) => 2,
+                (Condition::TakeProfit, Becomes::Market) => 3,
+                (Condition::TakeProfit, Becomes::Limit) => 4,
+            });
     }
 }
 
+/// Added to the number of an order that waits: it is held.
+const HELD: u8 = 16;
+
 fn trigger(r: &mut Reader<'_>, side: Side) -> Result<Option<Trigger>, DecodeError> {
     let Some(price) = Wire::get(r)? else { return Ok(None) };
-    let (condition, becomes) = match r.u8()? {
+    let kind = r.u8()?;
+    let is_held = kind >= HELD;
+    let (condition, becomes) = match if is_held { kind - HELD } else { kind } {
         0 => (Condition::Stop, Becomes::Market),
         1 => (Condition::Stop, Becomes::Limit),
-        2 => (Condition::Stop, Becomes::Rest),
+        2 if !is_held => (Condition::Stop, Becomes::Rest),
         3 => (Condition::TakeProfit, Becomes::Market),
         4 => (Condition::TakeProfit, Becomes::Limit),
-        kind @ 5..=8 => {
+        kind @ 5..=8 if !is_held => {
             let distance = r.u32()?;
             let by = if kind < 7 { Trail::Ticks(distance) } else { Trail::Ppm(distance) };
             if !by.is_possible() {
@@ -494,11 +508,13 @@ fn trigger(r: &mut Reader<'_>, side: Side) -> Result<Option<Trigger>, DecodeErro
         }
         _ => {
             return Err(r.expected(
-                "0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise), 5 to 8 (a trailing stop)",
+                "0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise), 5 to 8 (a trailing stop), and \
+                 16 more for a stop or take-profit that is held",
             ));
         }
     };
-    Ok(Some(Trigger::fixed(price, condition, becomes)))
+    let trigger = Trigger::fixed(price, condition, becomes);
+    Ok(Some(if is_held { trigger.held() } else { trigger }))
 }
 
 pub(crate) fn put_order(order: &OpenOrder, w: &mut Writer<'_>) {

@@ -9,8 +9,9 @@
 //! - 11: logs that begin without an entry about their version.
 //! - 12: a log begins with its version; pools in batch markets.
 //! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders; take-profits;
-//!   trailing stops; linked orders; orders named by texts, and dead man's switches. Blocks of batch markets go on in steps; a limit
-//!   holds in them where whole units keep it ([`Edition::Second`]), and accounts set their own keys.
+//!   trailing stops; linked orders and brackets; orders named by texts, and dead man's switches. Blocks of batch markets go on in
+//!   steps; a limit holds in them where whole units keep it ([`Edition::Second`]), accounts set their own keys, and transactions have
+//!   terms.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps.
 //!   No release goes to it.
 
@@ -44,7 +45,7 @@ pub(crate) trait Rules {
     fn has_take_profits(self) -> bool;
     /// Whether there are trailing stops.
     fn has_trailing_stops(self) -> bool;
-    /// Whether orders may be linked.
+    /// Whether orders may be linked, or be exits of another.
     fn has_links(self) -> bool;
     /// Whether orders may come with a text that their owners call them by, and accounts have a dead man's switch.
     fn has_names(self) -> bool;
@@ -54,6 +55,8 @@ pub(crate) trait Rules {
     fn cancels_what_stands(self) -> bool;
     /// Whether accounts set their own keys by transactions of batch markets.
     fn has_key_changes(self) -> bool;
+    /// Whether transactions of batch markets may say the last block that may have them, and be joined.
+    fn has_transaction_terms(self) -> bool;
     /// How the rules of batch markets are read.
     fn batch_edition(self) -> Edition;
     /// How much of an uncross, a day's end or a mass cancel one entry does, in orders met.
@@ -100,6 +103,10 @@ impl Rules for EngineVersion {
     }
 
     fn has_key_changes(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn has_transaction_terms(self) -> bool {
         self >= EngineVersion(13)
     }
 

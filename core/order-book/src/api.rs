@@ -66,20 +66,28 @@ pub struct Trigger {
     pub becomes: Becomes,
     /// Of a trailing stop, what its price follows; `None` of a trigger that stays.
     pub trailing: Option<Trailing>,
+    /// Whether no price touches it before [`crate::OrderBook::release`].
+    pub is_held: bool,
 }
 
 impl Trigger {
     /// A trigger that stays.
     #[must_use]
     pub const fn fixed(price: PriceTicks, condition: Condition, becomes: Becomes) -> Self {
-        Self { price, condition, becomes, trailing: None }
+        Self { price, condition, becomes, trailing: None, is_held: false }
+    }
+
+    /// The same trigger, which no price touches before [`crate::OrderBook::release`].
+    #[must_use]
+    pub const fn held(self) -> Self {
+        Self { is_held: true, ..self }
     }
 
     /// The trigger of a trailing stop of `side`, or the price nearest to it.
     #[must_use]
     pub fn trailing(side: Side, by: Trail, best: PriceTicks, becomes: Becomes) -> Self {
         let price = trigger_of(side, by, best);
-        Self { price, condition: Condition::Stop, becomes, trailing: Some(Trailing { by, best }) }
+        Self { price, condition: Condition::Stop, becomes, trailing: Some(Trailing { by, best }), is_held: false }
     }
 }
 

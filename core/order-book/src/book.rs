@@ -238,7 +238,8 @@ impl<I: PriceIndex> OrderBook<I> {
     }
 
     /// Enters an order while nothing matches. It rests even if it crosses opposite orders, and even if it is post-only. A stop
-    /// waits even if the last trade touches it; [`OrderBook::take_triggered`] then returns it next.
+    /// waits even if the last trade touches it; [`OrderBook::take_triggered`] then returns it next. An order that is held may be collected
+    /// at any time.
     pub fn collect(&mut self, entry: &Entry) -> Result<Placed, Refusal> {
         match entry.trigger {
             Some(trigger @ Trigger { trailing: Some(_), .. }) => {
@@ -639,6 +640,34 @@ impl<I: PriceIndex> OrderBook<I> {
         let stop = self.stops.park(side, Trigger { price: trigger, ..stop.trigger }, slot);
         self.extras.set_stop(slot, stop);
         self.amend_in_place(slot, Rank::of(side, price), size);
+        self.view(handle)
+    }
+
+    /// Lets a held order wait for its trigger, with `size` lots, at the back of the trigger's queue. If the last trade touches it,
+    /// [`OrderBook::take_triggered`] returns it next.
+    ///
+    /// # Panics
+    /// If the order is not held.
+    pub fn release(&mut self, handle: Handle, size: SizeLots) -> OpenOrder {
+        let slot = handle.0.slot;
+        let stop = self.extras.get(slot).stop.expect("a held order has a trigger");
+        assert!(stop.trigger.is_held, "only an order that is held is released");
+        let (side, rank) = (self.arena[slot].side, self.arena[slot].rank);
+        self.stops.remove(side, stop);
+        let stop = self.stops.park(side, Trigger { is_held: false, ..stop.trigger }, slot);
+        self.extras.set_stop(slot, stop);
+        self.amend_in_place(slot, rank, size);
+        self.view(handle)
+    }
+
+    /// Gives an order that waits another size, where it stands.
+    ///
+    /// # Panics
+    /// If the order does not wait.
+    pub fn resize_waiting(&mut self, handle: Handle, size: SizeLots) -> OpenOrder {
+        let slot = handle.0.slot;
+        assert_eq!(self.arena[slot].place, Place::Parked, "only an order that waits is resized where it stands");
+        self.amend_in_place(slot, self.arena[slot].rank, size);
         self.view(handle)
     }
 

@@ -89,7 +89,8 @@ impl<I: PriceIndex> OrderBook<I> {
 
     /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the
     /// hidden; asks likewise; then buy stops, sell stops, buy take-profits and sell take-profits, the first to trigger first; then
-    /// trailing buy stops and trailing sell stops, the first to come first. [`OrderBook::restore`] takes them like this.
+    /// trailing buy stops and trailing sell stops, the first to come first; then what is held, likewise. [`OrderBook::restore`] takes
+    /// them like this.
     pub fn for_each_order(&self, mut see: impl FnMut(&OpenOrder)) {
         self.for_each_queue(|level| {
             let mut next = level.head;

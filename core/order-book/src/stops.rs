@@ -1,4 +1,5 @@
-//! Pending stops, take-profits and trailing stops, which wait for a trade to touch their trigger.
+//! Pending stops, take-profits and trailing stops, which wait for a trade to touch their trigger, and those that are held: they wait to be
+//! released first.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -23,6 +24,8 @@ pub(crate) struct Stops {
     waiting: [BTreeMap<(i64, u64), Slot>; 4],
     /// Per side, those whose trigger follows the market.
     trails: [Trails; 2],
+    /// Those that no price touches, in order of arrival.
+    held: BTreeMap<u64, (Side, Slot)>,
     next_turn: u64,
     /// The rest of a paused order, which continues before all stops.
     paused: Option<(Side, Slot)>,
@@ -34,7 +37,15 @@ pub(crate) struct Stops {
 impl Default for Stops {
     fn default() -> Self {
         let trails = Side::BOTH.map(Trails::new);
-        Self { waiting: Default::default(), trails, next_turn: 0, paused: None, falling: i64::MIN, rising: i64::MAX }
+        Self {
+            waiting: Default::default(),
+            trails,
+            held: BTreeMap::new(),
+            next_turn: 0,
+            paused: None,
+            falling: i64::MIN,
+            rising: i64::MAX,
+        }
     }
 }
 
@@ -59,23 +70,37 @@ impl Stops {
             self.paused = Some((side, slot));
             return Stop { trigger, turn: 0 };
         }
+        if trigger.is_held {
+            let turn = self.take_turn();
+            self.held.insert(turn, (side, slot));
+            return Stop { trigger, turn };
+        }
         if let Some(Trailing { by, best }) = trigger.trailing {
             let turn = self.trails[side as usize].push(slot, by, best);
             self.find_nearest();
             return Stop { trigger, turn };
         }
-        let turn = self.next_turn;
-        self.next_turn += 1;
+        let turn = self.take_turn();
         let Trigger { price, condition, .. } = trigger;
         self.waiting[queue_of(condition, side)].insert((key(condition, side, price), turn), slot);
         self.find_nearest();
         Stop { trigger, turn }
     }
 
+    fn take_turn(&mut self) -> u64 {
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        turn
+    }
+
     pub(crate) fn remove(&mut self, side: Side, stop: Stop) {
-        let Trigger { price, condition, becomes, trailing } = stop.trigger;
+        let Trigger { price, condition, becomes, trailing, is_held } = stop.trigger;
         if becomes == Becomes::Rest {
             self.paused = None;
+            return;
+        }
+        if is_held {
+            self.held.remove(&stop.turn);
             return;
         }
         if trailing.is_some() {
@@ -168,13 +193,18 @@ impl Stops {
 
     /// The order that follows this one in [`Self::iter`].
     pub(crate) fn after(&self, side: Side, stop: Stop) -> Option<Slot> {
-        let Trigger { price, condition, becomes, trailing } = stop.trigger;
+        let Trigger { price, condition, becomes, trailing, is_held } = stop.trigger;
+        if is_held {
+            return self.held.range((Bound::Excluded(stop.turn), Bound::Unbounded)).next().map(|(_, (_, slot))| *slot);
+        }
+        let first_held = || self.held.values().next().map(|(_, slot)| *slot);
         if trailing.is_some() {
             let next = self.trails[side as usize].from(stop.turn + 1).map(|(_, slot)| slot);
-            return next.or_else(|| match side {
+            let next = next.or_else(|| match side {
                 Side::Buy => self.trails[Side::Sell as usize].iter().next(),
                 Side::Sell => None,
             });
+            return next.or_else(first_held);
         }
         let from = match becomes {
             Becomes::Rest => Bound::Unbounded,
@@ -183,14 +213,14 @@ impl Stops {
         let queue = queue_of(condition, side);
         let next = self.waiting[queue].range((from, Bound::Unbounded)).next().map(|(_, slot)| *slot);
         let next = next.or_else(|| QUEUES[queue + 1..].iter().find_map(|queue| self.queue(*queue).next()));
-        next.or_else(|| self.iter_trailing().next().map(|(_, slot)| slot))
+        next.or_else(|| self.iter_trailing().next().map(|(_, slot)| slot)).or_else(first_held)
     }
 
-    /// All of them, queue by queue, in each the first to enter first; the rest of a paused order before the stops of its side. Last the
-    /// trailing stops, the first to come first.
+    /// All of them, queue by queue, in each the first to enter first; the rest of a paused order before the stops of its side. Then the
+    /// trailing stops, last those that are held, of both the first to come first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Side, Slot)> {
         let fixed = QUEUES.into_iter().flat_map(|queue| self.queue(queue).map(move |slot| (queue.1, slot)));
-        fixed.chain(self.iter_trailing())
+        fixed.chain(self.iter_trailing()).chain(self.held.values().copied())
     }
 
     /// The trailing stops, in the order of their arrival, buys before sells.

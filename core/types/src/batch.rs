@@ -1,5 +1,7 @@
 //! The transactions of batch markets, which take effect together, independent of their order.
 
+use std::num::NonZero;
+
 use crate::{AccountId, Amount, AssetId, BatchPrice, CreatePool, DepositToPool, WithdrawFromPool};
 
 /// A batch market of the venue: a set of assets that clear together. Assigned by the operator in dense order.
@@ -37,8 +39,47 @@ pub struct BatchTransaction {
     pub account: AccountId,
     /// The account's number for it.
     pub sequence: TransactionSeq,
+    /// When it counts.
+    pub terms: TransactionTerms,
     /// The requested operation.
     pub operation: BatchOperation,
+}
+
+impl BatchTransaction {
+    /// A transaction that counts alone, in whatever block.
+    #[must_use]
+    #[inline]
+    pub const fn new(account: AccountId, sequence: TransactionSeq, operation: BatchOperation) -> Self {
+        Self { account, sequence, terms: TransactionTerms::NONE, operation }
+    }
+
+    /// The same with these terms.
+    #[must_use]
+    pub const fn with_terms(self, terms: TransactionTerms) -> Self {
+        Self { terms, ..self }
+    }
+}
+
+/// The terms on which a transaction counts. Its account signs them with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionTerms {
+    /// The last block of the market that may have it. `None` for any.
+    pub until: Option<NonZero<u64>>,
+    /// Whether it is kept only together with the account's transaction of the next number, in the same block. So an account sends
+    /// several operations of which all count or none: each but the last is joined.
+    pub is_joined: bool,
+}
+
+impl TransactionTerms {
+    /// It counts alone, in whatever block.
+    pub const NONE: Self = Self { until: None, is_joined: false };
+
+    /// Whether a block of this number may have it.
+    #[must_use]
+    #[inline]
+    pub fn allow(&self, block: u64) -> bool {
+        self.until.is_none_or(|until| block <= until.get())
+    }
 }
 
 /// An operation of a batch market.

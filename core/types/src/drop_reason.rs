@@ -91,6 +91,12 @@ drop_reasons! {
     TooManyPools = 25, "the market has as many pools as it can: add to one that exists";
     /// Another transaction of the account sets its key.
     KeySetTwice = 26, "two transactions of the account set its key: send one in a batch";
+    /// A later block than the last one that may have it.
+    Expired = 27, "the block is later than the last one that may have it: sign it again with a later block";
+    /// It is joined with a transaction that is not there.
+    JoinedMissing = 28, "the transaction that it is joined with, that of the next number, is not in the batch: send both for one block";
+    /// One of those with which it is joined is dropped.
+    JoinedDropped = 29, "a transaction that it is joined with is dropped: look at that one's reason";
 }
 
 impl DropReason {
@@ -120,13 +126,17 @@ impl DropReason {
             | Self::PoolTerms
             | Self::SharesOverdrawn
             | Self::TooManyPools
-            | Self::KeySetTwice => RejectReason::Malformed,
+            | Self::KeySetTwice
+            | Self::JoinedMissing
+            | Self::JoinedDropped => RejectReason::Malformed,
+            Self::Expired => RejectReason::AlreadyExpired,
         }
     }
 
-    /// True if this reason drops only the offending transaction: it is invalid by itself, or another account asks for the same key.
+    /// True if this reason drops only the offending transaction and those that are joined with it: it is invalid by itself, or another account
+    /// asks for the same key.
     /// Any other reason drops all of the account's transactions in the batch, because of what they add up to. So what others send
-    /// costs an account one transaction at most.
+    /// costs an account one transaction at most, with what it joined.
     #[must_use]
     pub const fn is_of_one(self) -> bool {
         match self {
@@ -149,7 +159,10 @@ impl DropReason {
             | Self::PoolTerms
             | Self::PoolTooSmall
             | Self::DepositTooSmall
-            | Self::TooManyPools => true,
+            | Self::TooManyPools
+            | Self::Expired
+            | Self::JoinedMissing
+            | Self::JoinedDropped => true,
             Self::SequenceTwice
             | Self::CancelledTwice
             | Self::SupplyOverflow

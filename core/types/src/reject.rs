@@ -65,7 +65,7 @@ reject_reasons! {
     MinSizeInvalid = 24, "The minimum size does not fit the order: give at least one lot and at most its size, and leave it out of post-only and fill-or-kill orders.";
     PostOnlyInvalid = 25, "Post-only goes with limit orders that can rest: leave it out, or use another time in force than immediate-or-cancel and fill-or-kill.";
     TimeInForceInvalid = 26, "A market order does not rest: use immediate-or-cancel or fill-or-kill (a stop may wait with any time in force).";
-    AlreadyExpired = 27, "The good-till time has passed: give a later one.";
+    AlreadyExpired = 27, "The good-till time, or the last block that may have the transaction, has passed: give a later one.";
     SpecInvalid = 28, "The definition is inconsistent: see the ranges of its fields at POST /v1/admin/instruments in the API's description, /openapi.yaml.";
     AmendInvalid = 29, "The amendment does not fit the order: give a new price, trigger or size; only a stop that waits has a trigger, a trailing stop has none to give, and one without a limit has no price.";
     AmountOutOfRange = 30, "The amount is out of range: give from 1 to 9223372036854775807 of the asset's smallest units.";
@@ -119,8 +119,8 @@ reject_reasons! {
     StopWouldTrigger = 90, "The last trade has touched the trigger, so the order would not wait: give a buy stop or a sell take-profit a trigger above the last price and a sell stop or a buy take-profit one below it, or send a limit or market order to trade at once.";
     FillCheckTooDeep = 91, "The order would meet more than 1024 resting orders (or 4096 prices, where its account has no order on the other side) before it is known whether all of it, or its minimum size, can be filled: send a smaller order, lower its minimum, or use immediate-or-cancel.";
     BookBusy = 92, "The book still carries out an earlier command, in steps, and takes no other before that: nothing was done; send it again in a moment.";
-    LinkInvalid = 93, "The order cannot be linked with that one: name an open order of the account in the instrument, give this one its side and its open size, link no order twice, and let at least one of them wait for a trigger; a limit order that is linked as it enters is post-only.";
-    LinkedOrderFixed = 94, "An order that is linked with another keeps its terms: cancel it, which cancels both, and send both again.";
+    LinkInvalid = 93, "The order cannot be linked with that one: name an open order of the account in the instrument, give this one its side and its open size, link no order twice, and let at least one of them wait for a trigger; a limit order that is linked as it enters is post-only; an exit is one of two, a stop or take-profit that comes before its entry and has the other side and the same size.";
+    LinkedOrderFixed = 94, "An order that is linked with another keeps its terms, and an entry with exits its size: cancel it, which cancels what is linked with it, and send all again.";
     TrailInvalid = 95, "The trailing stop cannot follow the market at that distance: give at least one tick, or 1 to 999999 millionths of the price, so that its trigger is a price from 1 to 1099511627775 ticks.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.

@@ -6,7 +6,7 @@ use walras_types::{
 };
 
 use crate::batch::{
-    HEAD_BYTES, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction,
+    HEAD_BYTES, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TERMS, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction,
 };
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 
@@ -168,9 +168,10 @@ impl SubmitTransaction {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Whether it sets its account's key.
-    pub(crate) const fn sets_key(&self) -> bool {
-        self.bytes[HEAD_BYTES - 1] == SET_KEY
+    /// Whether it is one that programs of engine version 12 cannot read: it sets its account's key, or has terms.
+    pub(crate) const fn is_of_version_13(&self) -> bool {
+        let tag = self.bytes[HEAD_BYTES - 1];
+        tag == SET_KEY || tag & TERMS != 0
     }
 
     /// What is said to be its account's signature.

@@ -109,7 +109,7 @@ impl Command {
         match self {
             Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_) | OrderCommand::NewLinked(_))
             | Self::Batch(BatchCommand::Step(_)) => EngineVersion(13),
-            Self::Batch(BatchCommand::Submit(submit)) if submit.sets_key() => EngineVersion(13),
+            Self::Batch(BatchCommand::Submit(submit)) if submit.is_of_version_13() => EngineVersion(13),
             Self::Order(OrderCommand::New(NewOrder { terms: OrderTerms { order_type, .. }, .. })) => match order_type {
                 OrderType::TakeProfit { .. }
                 | OrderType::TakeProfitLimit { .. }

@@ -52,7 +52,7 @@ pub enum OrderCommand {
     NewNamed(NamedOrder),
     /// Cancel all of an account's orders after a time, unless it says so again before. From version 13 of the engine on.
     CancelAfter(CancelAfter),
-    /// Enter an order that is linked with an open one. From version 13 of the engine on.
+    /// Enter an order that is linked with an open one, or that is an exit of one to come. From version 13 of the engine on.
     NewLinked(LinkedOrder),
 }
 

@@ -12,6 +12,7 @@ use crate::command::{
     ClusterAction, ClusterRequestNote, CollectFees, Command, InstrumentCommand, MassCancel, NewOrder, OpenSession, OrderCommand,
     SessionCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
+use crate::linked_order::{Link, LinkedOrder};
 
 /// Appends a command to `buffer`.
 pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
@@ -23,7 +24,13 @@ pub fn encode_command(command: &Command, buffer: &mut Vec<u8>) {
         Command::Order(OrderCommand::MassCancel(c)) => tagged(w, 4, c),
         Command::Order(OrderCommand::NewNamed(c)) => tagged(w, 13, c),
         Command::Order(OrderCommand::CancelAfter(c)) => tagged(w, 14, c),
-        Command::Order(OrderCommand::NewLinked(c)) => tagged(w, 15, c),
+        Command::Order(OrderCommand::NewLinked(c)) => {
+            w.u8(match c.link() {
+                Link::Oco => 15,
+                Link::Exit => 28,
+            });
+            c.put(w);
+        }
         Command::Instrument(c) => encode_instrument_command(c, w),
         Command::Account(c) => encode_account_command(c, w),
         Command::Session(SessionCommand::Open(c)) => tagged(w, 6, c),
@@ -123,7 +130,8 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         12 => Command::Invalid(Wire::get(r)?),
         13 => Command::Order(OrderCommand::NewNamed(Wire::get(r)?)),
         14 => Command::Order(OrderCommand::CancelAfter(Wire::get(r)?)),
-        15 => Command::Order(OrderCommand::NewLinked(Wire::get(r)?)),
+        15 => Command::Order(OrderCommand::NewLinked(LinkedOrder::get(Link::Oco, r)?)),
+        28 => Command::Order(OrderCommand::NewLinked(LinkedOrder::get(Link::Exit, r)?)),
         _ => return Err(DecodeError::layout(0, "a command's tag")),
     };
     r.clone().finish()?;

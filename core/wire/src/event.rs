@@ -238,6 +238,8 @@ pub enum CancelReason {
     PriceBand = 8,
     /// The order with which it was linked traded, triggered, shrank or is gone.
     Linked = 9,
+    /// An exit: the account lacked the funds for what its entry had filled.
+    Unfunded = 10,
 }
 
 /// An order, or what was left of it, is gone.

@@ -124,7 +124,7 @@ wire_struct!(SessionClosed { session, account });
 
 wire_enum!(Priority, "priority 0 (kept) or 1 (lost)" { Kept = 0, Lost = 1 });
 wire_enum!(PhaseCause, "phase cause 0 (operator) or 1 (price band)" { Operator = 0, PriceBand = 1 });
-wire_enum!(CancelReason, "cancel reason 0 to 9" {
+wire_enum!(CancelReason, "cancel reason 0 to 10" {
     Requested = 0,
     MassCancelled = 1,
     Unfilled = 2,
@@ -135,6 +135,7 @@ wire_enum!(CancelReason, "cancel reason 0 to 9" {
     TriggerRefused = 7,
     PriceBand = 8,
     Linked = 9,
+    Unfunded = 10,
 });
 
 impl Wire for RejectReason {

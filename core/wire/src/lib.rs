@@ -42,7 +42,7 @@ pub use content::content_digest;
 pub use event::*;
 pub use event_codec::{decode_event, encode_event};
 pub use invalid::{InvalidCommand, decode_submitted};
-pub use linked_order::LinkedOrder;
+pub use linked_order::{Link, LinkedOrder};
 pub use named_order::NamedOrder;
 pub use shards::*;
 

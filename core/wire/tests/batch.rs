@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -86,11 +87,13 @@ fn name() -> impl Strategy<Value = OfferName> {
 }
 
 fn transaction() -> impl Strategy<Value = BatchTransaction> {
-    (account(), sequence(), operation()).prop_map(|(account, sequence, operation)| BatchTransaction {
-        account,
-        sequence,
-        operation,
-    })
+    (account(), sequence(), terms(), operation())
+        .prop_map(|(account, sequence, terms, operation)| BatchTransaction::new(account, sequence, operation).with_terms(terms))
+}
+
+fn terms() -> impl Strategy<Value = TransactionTerms> {
+    let until = prop_oneof![Just(None), (1..10_u64).prop_map(NonZero::new), (1..=u64::MAX).prop_map(NonZero::new)];
+    (until, any::<bool>()).prop_map(|(until, is_joined)| TransactionTerms { until, is_joined })
 }
 
 fn key() -> impl Strategy<Value = OfferKeyWire> {
@@ -245,11 +248,7 @@ fn a_transaction_byte_for_byte() {
         amount: Amount::new(6).unwrap(),
         limit: BatchPrice::ONE,
     };
-    let transaction = BatchTransaction {
-        account: AccountId(0x0102_0304),
-        sequence: TransactionSeq(0x20),
-        operation: BatchOperation::CreateOffer(offer),
-    };
+    let transaction = BatchTransaction::new(AccountId(0x0102_0304), TransactionSeq(0x20), BatchOperation::CreateOffer(offer));
     let expected = [
         &[4, 3, 2, 1][..],
         &[0x20, 0, 0, 0, 0, 0, 0, 0],
@@ -264,8 +263,33 @@ fn a_transaction_byte_for_byte() {
 }
 
 #[test]
+fn terms_byte_for_byte() {
+    let payment = BatchOperation::Payment(Payment { to: AccountId(3), asset: AssetId(4), amount: Amount::new(5).unwrap() });
+    let fields = [&[3, 0, 0, 0][..], &[4, 0, 0, 0], &[5, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let head = [&[1, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let until = [6, 7, 0, 0, 0, 0, 0, 0];
+    let sent = |until, is_joined| {
+        let transaction = BatchTransaction::new(AccountId(1), TransactionSeq(2), payment);
+        transaction_bytes(&transaction.with_terms(TransactionTerms { until, is_joined }))
+    };
+    let block = NonZero::new(0x0706);
+    assert_eq!(sent(None, false), [&head[..], &[4], &fields].concat());
+    assert_eq!(sent(None, true), [&head[..], &[0x44], &fields].concat());
+    assert_eq!(sent(block, false), [&head[..], &[0x84], &until, &fields].concat());
+    assert_eq!(sent(block, true), [&head[..], &[0xc4], &until, &fields].concat());
+    for bytes in [sent(None, true), sent(block, true)] {
+        let (tag, of_operation) = operation_bytes(&bytes);
+        assert_eq!((tag, of_operation), (4, &fields[..]), "an operation has no terms");
+        assert_eq!(decode_operation(&[&[tag][..], of_operation].concat()).unwrap(), (payment, 17));
+    }
+    let no_block = [&head[..], &[0x84], &[0; 8], &fields].concat();
+    assert!(decode_transaction(&no_block).unwrap_err().to_string().contains("last block"), "block 0 is none");
+    assert!(decode_operation(&[&[0x44][..], &fields].concat()).is_err(), "terms are the transaction's");
+}
+
+#[test]
 fn transactions_on_pools_byte_for_byte() {
-    let sent = |operation| transaction_bytes(&BatchTransaction { account: AccountId(1), sequence: TransactionSeq(2), operation });
+    let sent = |operation| transaction_bytes(&BatchTransaction::new(AccountId(1), TransactionSeq(2), operation));
     let head = [&[1, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0, 0]].concat();
     let (market, amounts) = (BatchMarketId(3), [6, 7].map(|units| Amount::new(units).unwrap()));
     let pool = OfferName { account: AccountId(8), sequence: TransactionSeq(9) };
@@ -281,7 +305,7 @@ fn transactions_on_pools_byte_for_byte() {
         let assets = [&[4, 0, 0, 0][..], &[5, 0, 0, 0]].concat();
         let expected = [&head[..], &[7], &[3, 0], &assets, &rule_bytes, &[0xb8, 0x0b, 0, 0], &six, &seven].concat();
         assert_eq!(sent(BatchOperation::CreatePool(create)), expected);
-        assert_eq!(expected.len(), TRANSACTION_BYTES_MAX);
+        assert_eq!(expected.len() + 8, TRANSACTION_BYTES_MAX, "with the last block that may have it");
     }
     let deposit = DepositToPool { market, pool, amounts };
     assert_eq!(sent(BatchOperation::DepositToPool(deposit)), [&head[..], &[8], &[3, 0], &name, &six, &seven].concat());
@@ -405,8 +429,7 @@ fn what_is_no_block_is_refused_where_it_stops() {
 #[test]
 fn what_is_no_transaction_is_refused_where_it_stops() {
     let payment = Payment { to: AccountId(1), asset: AssetId(2), amount: Amount::new(3).unwrap() };
-    let transaction =
-        BatchTransaction { account: AccountId(4), sequence: TransactionSeq(5), operation: BatchOperation::Payment(payment) };
+    let transaction = BatchTransaction::new(AccountId(4), TransactionSeq(5), BatchOperation::Payment(payment));
     let bytes = transaction_bytes(&transaction);
     let changes: &[(usize, u8, &str)] = &[
         (3, 4, "an account below ACCOUNTS_MAX (2^26)"),

@@ -95,7 +95,7 @@ fn new_order() -> NewOrder {
 
 fn submit() -> SubmitTransaction {
     let operation = BatchOperation::Issue(IssuedAmount { asset: ASSET, amount: AMOUNT });
-    let transaction = BatchTransaction { account: OWN, sequence: TransactionSeq(1), operation };
+    let transaction = BatchTransaction::new(OWN, TransactionSeq(1), operation);
     SubmitTransaction::new(MARKET, &SignedTransaction { transaction, signature: [0; 64] }).unwrap()
 }
 
@@ -199,6 +199,8 @@ fn commands() -> Vec<Row> {
     rows.push((Command::Invalid(invalid()), 12, Invalid));
     let linked = LinkedOrder::new(&new_order(), ClientOrderId(9), None);
     rows.push((Command::Order(OrderCommand::NewLinked(linked)), 15, Order));
+    let exit = LinkedOrder::exit(&new_order(), ClientOrderId(9), None);
+    rows.push((Command::Order(OrderCommand::NewLinked(exit)), 28, Order));
     rows
 }
 
@@ -247,7 +249,10 @@ fn place_of_command(command: &Command) -> usize {
         Command::Venue(VenueCommand::NoteClusterRequest(_)) => 38,
         Command::Venue(VenueCommand::SetEngineVersion(_)) => 39,
         Command::Invalid(_) => 40,
-        Command::Order(OrderCommand::NewLinked(_)) => 41,
+        Command::Order(OrderCommand::NewLinked(linked)) => match linked.link() {
+            Link::Oco => 41,
+            Link::Exit => 42,
+        },
     }
 }
 

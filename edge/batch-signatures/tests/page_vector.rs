@@ -5,12 +5,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "this test reads and writes a file of another part of the repository")]
 
+use std::num::NonZero;
+
 use serde_json::{Value, json};
 use walras_batch_signatures::SigningKey;
 use walras_types::limits::{ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, TRANSACTION_SEQ_END};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, Rounding,
-    TransactionSeq,
+    TransactionSeq, TransactionTerms,
 };
 use walras_wire::batch::{SigningDomain, encode_signed_transaction, encode_transaction};
 
@@ -74,11 +76,7 @@ fn limit(&(text, sell_decimals, buy_decimals): &(&str, u32, u32)) -> Value {
 }
 
 fn transactions() -> Vec<(&'static str, BatchTransaction)> {
-    let transaction = |account, sequence, operation| BatchTransaction {
-        account: AccountId(account),
-        sequence: TransactionSeq(sequence),
-        operation,
-    };
+    let transaction = |account, sequence, operation| BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation);
     let offer = |market, sell, buy, amount, limit| {
         let (sell, buy, amount) = (AssetId(sell), AssetId(buy), Amount::new(amount).unwrap());
         BatchOperation::CreateOffer(CreateOffer { market: BatchMarketId(market), sell, buy, amount, limit })
@@ -88,6 +86,8 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
         BatchOperation::CancelOffer(CancelOffer { market: BatchMarketId(market), sell, buy, limit, tie, sequence })
     };
     let stated = BatchPrice::from_decimal("1.0832", Rounding::Up).unwrap();
+    let until = |block| TransactionTerms { until: NonZero::new(block), is_joined: false };
+    let joined = TransactionTerms { until: None, is_joined: true };
     vec![
         ("an offer with a limit", transaction(3, 17, offer(0, 1, 0, 100_000, stated))),
         ("an offer at any price", transaction(3, 18, offer(0, 1, 0, 1, BatchPrice::ZERO))),
@@ -98,6 +98,12 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
                 TRANSACTION_SEQ_END - 1,
                 offer(u16::MAX, ASSETS_MAX - 1, ASSETS_MAX - 2, AMOUNT_MAX, BatchPrice::MAX),
             ),
+        ),
+        ("an offer with a last block", transaction(3, 20, offer(0, 1, 0, 100_000, stated)).with_terms(until(4_112))),
+        ("a cancel that is joined", transaction(3, 21, cancel(0, 1, 0, stated, 7, 17)).with_terms(joined)),
+        (
+            "a cancel that is joined and has the latest last block",
+            transaction(3, 22, cancel(0, 1, 0, stated, 7, 18)).with_terms(TransactionTerms { is_joined: true, ..until(u64::MAX) }),
         ),
         ("a cancel", transaction(3, 19, cancel(0, 1, 0, stated, 0x0123_4567_89ab_cdef, 17))),
         (
@@ -113,8 +119,10 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
 
 fn fields(transaction: &BatchTransaction) -> Value {
     let head = |operation: &str, fields: Value| {
+        let TransactionTerms { until, is_joined } = transaction.terms;
         json!({
             "account_id": transaction.account.0, "sequence": transaction.sequence.0.to_string(), "operation": operation, "fields": fields,
+            "until": until.map(|block| block.to_string()), "joined": is_joined,
         })
     };
     match transaction.operation {

@@ -187,8 +187,7 @@ fn s_has_one_form() {
 fn what_is_signed_for_one_venue_holds_at_no_other() {
     let key = SigningKey::from_seed(&[3; 32]);
     let payment = Payment { to: AccountId(1), asset: AssetId(0), amount: Amount::new(5).unwrap() };
-    let transaction =
-        BatchTransaction { account: AccountId(2), sequence: TransactionSeq(8), operation: BatchOperation::Payment(payment) };
+    let transaction = BatchTransaction::new(AccountId(2), TransactionSeq(8), BatchOperation::Payment(payment));
     let mut keys = KeyCache::default();
     keys.insert(AccountId(2), key.public_key()).unwrap();
     let mut bytes = Vec::new();
@@ -217,8 +216,7 @@ fn the_described_example_is_what_is_signed() {
     let hex = |bytes: &[u8]| data_encoding::HEXLOWER.encode(bytes);
     let key = SigningKey::from_seed(&[3; 32]);
     let payment = Payment { to: AccountId(1), asset: AssetId(0), amount: Amount::new(5).unwrap() };
-    let transaction =
-        BatchTransaction { account: AccountId(2), sequence: TransactionSeq(8), operation: BatchOperation::Payment(payment) };
+    let transaction = BatchTransaction::new(AccountId(2), TransactionSeq(8), BatchOperation::Payment(payment));
     let mut bytes = Vec::new();
     encode_signed_transaction(&key.sign(&domain(), &transaction), &mut bytes);
     let (transaction, signature) = bytes.split_at(bytes.len() - 64);

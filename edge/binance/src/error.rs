@@ -79,6 +79,11 @@ impl Error {
         Self::new(-1007, text).with_status(StatusCode::GATEWAY_TIMEOUT)
     }
 
+    /// Whether what was asked may have been carried out.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.code == Self::in_doubt().code
+    }
+
     pub(crate) fn of(asked: Asked, reason: RejectReason) -> Self {
         of_reason(asked, reason)
     }

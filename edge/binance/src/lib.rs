@@ -14,6 +14,7 @@
 //! *Start reading* at [`router`], then `rest` and `streams`.
 
 mod app;
+mod brackets;
 mod call;
 mod client_ids;
 mod error;

@@ -19,7 +19,7 @@ use crate::params::Params;
 use crate::report;
 
 /// What the parameters of one leg are called in a list, and as those of an order.
-const OF_A_LEG: [(&str, &str); 7] = [
+pub(crate) const OF_A_LEG: [(&str, &str); 7] = [
     ("Type", "type"),
     ("Price", "price"),
     ("StopPrice", "stopPrice"),
@@ -98,7 +98,7 @@ impl WantedList {
         let mut reports = [one, other];
         reports.iter_mut().for_each(|answer| answer["orderListId"] = id.into());
         let time = reports[1]["transactTime"].clone();
-        let mut list = described(id, &name.to_string(), &symbol, time, &reports);
+        let mut list = described(id, "OCO", &name.to_string(), &symbol, time, &reports);
         list["orderReports"] = reports.to_vec().into();
         Ok(list)
     }
@@ -127,11 +127,11 @@ fn leg(params: &Params, prefix: &str) -> Result<Params, Error> {
     Ok(leg)
 }
 
-fn described(id: u64, name: &str, symbol: &str, time: Value, orders: &[Value]) -> Value {
+pub(crate) fn described(id: u64, contingency: &str, name: &str, symbol: &str, time: Value, orders: &[Value]) -> Value {
     let brief = |order: &Value| json!({"symbol": symbol, "orderId": order["orderId"], "clientOrderId": order["clientOrderId"]});
     json!({
         "orderListId": id,
-        "contingencyType": "OCO",
+        "contingencyType": contingency,
         "listStatusType": "EXEC_STARTED",
         "listOrderStatus": "EXECUTING",
         "listClientOrderId": name,
@@ -157,7 +157,7 @@ fn described_pair(names: &Names, (instrument, pair): &(InstrumentId, [report::Or
     let reports = pair.each_ref().map(|order| report::order(order, symbol, scale));
     let id = report::list_id(pair[0].order_id, pair[1].order_id);
     // The list's own name is not kept: it goes by its number.
-    Some(described(id, &id.to_string(), symbol, reports[1]["time"].clone(), &reports))
+    Some(described(id, "OCO", &id.to_string(), symbol, reports[1]["time"].clone(), &reports))
 }
 
 /// `openOrderList`.
@@ -226,7 +226,7 @@ async fn cancel_pair(
         said["orderListId"] = id.into();
         said
     });
-    let mut list = described(id, &id.to_string(), symbol, crate::values::ms(outcome.time).into(), &reports);
+    let mut list = described(id, "OCO", &id.to_string(), symbol, crate::values::ms(outcome.time).into(), &reports);
     for (order, said) in pair.iter().zip(list["orders"].as_array_mut().into_iter().flatten()) {
         said["clientOrderId"] = order.called.to_string().into();
     }

@@ -12,7 +12,7 @@ use walras_types::{
     AccountId, Amount, Display, InstrumentId, OrderId, OrderTerms, OrderType, PostOnly, RejectReason, SelfTrade, Side, SizeLots,
     TimeInForce, Trail,
 };
-use walras_wire::{CancelOrder, Command, Event, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
+use walras_wire::{CancelOrder, Command, Event, Link, LinkedOrder, MassCancel, NamedOrder, NewOrder, OrderCommand, OrderEvent};
 
 use crate::app::App;
 use crate::client_ids;
@@ -43,8 +43,8 @@ pub(crate) struct Wanted {
     quote: Option<Amount>,
     pub(crate) called: ClientOrder,
     detail: Detail,
-    /// The open order with which it is to be linked.
-    other: Option<ClientOrder>,
+    /// The order with which it is to be linked.
+    other: Option<(Link, ClientOrder)>,
 }
 
 /// The instrument of the parameter `symbol`.
@@ -188,7 +188,12 @@ impl Wanted {
 
     /// The same, linked with an open order.
     pub(crate) fn linked_with(self, other: ClientOrder) -> Self {
-        Self { other: Some(other), ..self }
+        Self { other: Some((Link::Oco, other)), ..self }
+    }
+
+    /// The same, as an exit of an order that is to come.
+    pub(crate) fn exit_of(self, entry: ClientOrder) -> Self {
+        Self { other: Some((Link::Exit, entry)), ..self }
     }
 
     /// What a market order for an amount of quote says, by the book as it is: all that the amount buys or brings at a price which
@@ -214,7 +219,8 @@ impl Wanted {
         let new =
             NewOrder { account, instrument: wanted.scale.spec.instrument, client_order_id: wanted.called.id, terms: wanted.terms };
         let command = match (wanted.other, wanted.called.name) {
-            (Some(other), name) => OrderCommand::NewLinked(LinkedOrder::new(&new, other.id, name)),
+            (Some((Link::Oco, other)), name) => OrderCommand::NewLinked(LinkedOrder::new(&new, other.id, name)),
+            (Some((Link::Exit, entry)), name) => OrderCommand::NewLinked(LinkedOrder::exit(&new, entry.id, name)),
             (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&new, name)),
             (None, None) => OrderCommand::New(new),
         };

@@ -53,6 +53,7 @@ pub(crate) fn cancel_status(reason: CancelReason) -> Status {
         | CancelReason::AccountSuspended
         | CancelReason::TriggerRefused
         | CancelReason::Linked
+        | CancelReason::Unfunded
         | CancelReason::PriceBand => Status::Expired,
     }
 }
@@ -201,7 +202,7 @@ pub(crate) fn list_id(one: OrderId, other: OrderId) -> u64 {
 }
 
 /// The number of an order's list, -1 for none.
-fn list(order: &Order) -> i64 {
+pub(crate) fn list(order: &Order) -> i64 {
     let id = order.linked.map(|other| list_id(order.order_id, other));
     id.and_then(|id| i64::try_from(id).ok()).unwrap_or(-1)
 }

@@ -19,6 +19,7 @@ use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 
 use crate::app::App;
+use crate::brackets::WantedBracket;
 use crate::call::signer;
 use crate::error::Error;
 use crate::limits::{RECV_WINDOW_MS_MAX, STAMP_UNIT};
@@ -167,7 +168,15 @@ impl Session {
         params.flag("returnRateLimits")?;
         let later = Instant::now() + STAMP_UNIT;
         let is_alike = params.has("signature")
-            && !matches!(method, "order.place" | "order.cancelReplace" | "orderList.place" | "orderList.place.oco");
+            && !matches!(
+                method,
+                "order.place"
+                    | "order.cancelReplace"
+                    | "orderList.place"
+                    | "orderList.place.oco"
+                    | "orderList.place.oto"
+                    | "orderList.place.otoco"
+            );
         let patience = Duration::from_millis(self.line.app.config.http.request_timeout_ms);
         let answered = match tokio::time::timeout(patience, self.answer(method, &params)).await {
             Ok(answered) => answered,
@@ -268,8 +277,14 @@ impl Session {
                 order_lists::open_lists(&app, params, asker.account).await
             }
             "orderList.place.oto" | "orderList.place.otoco" => {
-                self.asker(params, Permission::Trade, Allowance::Requests)?;
-                Err(Error::new(-2010, "OTO orders are not supported for this symbol"))
+                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
+                let read = if method == "orderList.place.oto" { WantedBracket::read_oto } else { WantedBracket::read_otoco };
+                let list = read(&app.names(), params)?;
+                params.finish()?;
+                let count = list.order_count();
+                let placed = list.place(&app, asker.account, asker.signed).await;
+                app.weights().orders(app.now_ms(), asker.account, count * u64::from(placed.is_ok()));
+                placed
             }
             "userDataStream.subscribe" => {
                 let of = self.logged_on.as_ref().map(|on| (on.account, on.api_key.clone())).ok_or_else(Error::key)?;

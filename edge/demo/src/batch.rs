@@ -281,7 +281,7 @@ impl BatchBots {
             _ => self.offer(&mut seen[bot])?,
         };
         let (account, key) = &self.scenario.bots[bot];
-        let transaction = BatchTransaction { account: *account, sequence: TransactionSeq(seen[bot].next), operation };
+        let transaction = BatchTransaction::new(*account, TransactionSeq(seen[bot].next), operation);
         seen[bot].next += 1;
         Some(key.sign(&self.scenario.domain, &transaction))
     }

@@ -217,6 +217,48 @@ fn a_trailing_stop_goes_by_its_delta() {
 }
 
 #[test]
+fn pending_orders_come_before_the_one_that_they_wait_for() {
+    let venue = Venue::start();
+    let list = |path: &str, text: &str| venue.send(&venue.url(), "POST", &format!("/api/v3/orderList/{path}"), &venue.signed(text));
+    let open = || {
+        let (_, open) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
+        open.as_array().unwrap().len()
+    };
+    let working = "symbol=BTCUSD&workingType=LIMIT&workingTimeInForce=GTC&workingSide=BUY&workingQuantity=0.1&workingPrice=29000";
+    let two = "pendingSide=SELL&pendingQuantity=0.1&pendingAboveType=TAKE_PROFIT&pendingAboveStopPrice=31000\
+               &pendingBelowType=STOP_LOSS_LIMIT&pendingBelowStopPrice=28000&pendingBelowPrice=27990&pendingBelowTimeInForce=GTC";
+    let (status, placed) = list("otoco", &format!("{working}&{two}"));
+    assert_eq!((status, &placed["contingencyType"]), (200, &"OTO".into()), "{placed}");
+    let reports = placed["orderReports"].as_array().unwrap();
+    let says: Vec<_> = reports.iter().map(|one| (one["type"].as_str().unwrap(), one["status"].as_str().unwrap())).collect();
+    assert_eq!(says, [("LIMIT", "NEW"), ("TAKE_PROFIT", "PENDING_NEW"), ("STOP_LOSS_LIMIT", "PENDING_NEW")], "{placed}");
+    assert_eq!(open(), 3);
+    let cancel = format!("symbol=BTCUSD&orderId={}", reports[2]["orderId"]);
+    let (status, _) = venue.send(&venue.url(), "DELETE", "/api/v3/order", &venue.signed(&cancel));
+    assert_eq!((status, open()), (200, 0), "all of a list go with one of them");
+    let one = "pendingSide=SELL&pendingQuantity=0.1&pendingType=STOP_LOSS&pendingStopPrice=28000";
+    let (status, placed) = list("oto", &format!("{working}&{one}"));
+    assert_eq!((status, placed["orders"].as_array().unwrap().len(), open()), (200, 2, 2), "{placed}");
+    for (text, code) in [
+        (format!("{working}&{}", one.replace("SELL", "BUY")), -2010),
+        (format!("{working}&{}", one.replace("=0.1", "=0.2")), -2010),
+        (format!("{working}&{}&pendingPrice=31000", one.replace("STOP_LOSS&pendingStopPrice=28000", "LIMIT_MAKER")), -2010),
+        (format!("{}&{one}", working.replace("=0.1", "=99").replace("29000", "29001")), -2010),
+        (working.to_owned(), -1102),
+    ] {
+        let (_, answer) = list(
+            "oto",
+            &text.replace("pendingQuantity=0.1", if text.contains("=99") { "pendingQuantity=99" } else { "pendingQuantity=0.1" }),
+        );
+        assert_eq!(answer["code"], code, "{text}: {answer}");
+    }
+    assert_eq!(open(), 2, "of what was refused nothing is left");
+    let kill = working.replace("GTC", "FOK");
+    let (status, placed) = list("oto", &format!("{kill}&{one}"));
+    assert_eq!((status, &placed["orderReports"][0]["status"], open()), (200, &"EXPIRED".into(), 2), "{placed}");
+}
+
+#[test]
 fn a_stream_answers_what_is_wrong_and_goes_on() {
     let venue = Venue::start();
     let ws = venue.url().replace("http", "ws");
@@ -243,6 +285,88 @@ fn a_stream_answers_what_is_wrong_and_goes_on() {
     while best["b"] != "29000.00" {
         best = next();
     }
+}
+
+/// An order list is told of when it begins and when both of its orders have ended, however they end.
+#[test]
+fn an_accounts_stream_has_the_status_of_order_lists() {
+    let venue = Venue::start();
+    let url = format!("http://{}", venue.node().address());
+    let operator = Client::new(&url, Some(read_key(&operator_key_file(venue._folder.path())).unwrap()));
+    let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+    post("/v1/admin/accounts", json!({}));
+    post("/v1/admin/deposits", json!({"account_id": 1, "asset": "BTC", "amount": "10", "transfer_id": "1"}));
+    let made = post("/v1/admin/keys", json!({"account_id": 1, "permissions": ["read", "trade"]}));
+    let seller = Client::new(&url, Some(ClientKey::from_token(made["key"].as_str().unwrap()).unwrap()));
+
+    let (_, opened) = venue.send(&venue.url(), "POST", "/api/v3/userDataStream", "");
+    let ws = venue.url().replace("http", "ws");
+    let (mut socket, _) = tungstenite::connect(format!("{ws}/ws/{}", opened["listenKey"].as_str().unwrap())).unwrap();
+    // All that the stream says of orders and lists, up to the next status of a list.
+    let mut until_status = || {
+        let mut reports = Vec::new();
+        loop {
+            let said = until_some("the stream says something", || match socket.read().unwrap() {
+                Message::Text(text) => Some(serde_json::from_str::<Value>(&text).unwrap()),
+                _ => None,
+            });
+            match said["e"].as_str() {
+                Some("executionReport") => reports.push(said),
+                Some("listStatus") => return (reports, said),
+                _ => {}
+            }
+        }
+    };
+    let oco = "symbol=BTCUSD&side=BUY&quantity=0.1&aboveType=STOP_LOSS&aboveStopPrice=31000&aboveClientOrderId=protects\
+               &belowType=LIMIT_MAKER&belowPrice=29000&belowClientOrderId=takes";
+    let place = || {
+        let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/orderList/oco", &venue.signed(oco));
+        assert_eq!(status, 200, "{placed}");
+        placed
+    };
+
+    let placed = place();
+    let (reports, begun) = until_status();
+    let id = placed["orderListId"].as_u64().unwrap();
+    assert_eq!((&begun["g"], &begun["l"], &begun["L"]), (&json!(id), &json!("EXEC_STARTED"), &json!("EXECUTING")), "{begun}");
+    assert_eq!((&begun["s"], &begun["c"], &begun["r"]), (&json!("BTCUSD"), &json!("OCO"), &json!("NONE")));
+    let legs: Vec<_> = begun["O"].as_array().unwrap().iter().map(|leg| (&leg["c"], leg["i"].as_u64().unwrap())).collect();
+    let named: Vec<_> = reports.iter().map(|report| (&report["c"], report["i"].as_u64().unwrap())).collect();
+    assert_eq!((legs.clone(), legs[1].1), (named, id), "{begun}");
+    assert_eq!((legs[0].0, legs[1].0), (&json!("protects"), &json!("takes")));
+    assert!(reports.iter().all(|report| report["x"] == "NEW"), "{reports:?}");
+    assert_eq!(reports[1]["g"], id, "the later one is in the list from the beginning");
+
+    // Cancelled together.
+    let cancel = format!("symbol=BTCUSD&orderListId={id}");
+    let (status, done) = venue.send(&venue.url(), "DELETE", "/api/v3/orderList", &venue.signed(&cancel));
+    assert_eq!((status, &done["listOrderStatus"]), (200, &json!("ALL_DONE")), "{done}");
+    let (reports, done) = until_status();
+    assert_eq!((&done["g"], &done["l"], &done["L"]), (&json!(id), &json!("ALL_DONE"), &json!("ALL_DONE")), "{done}");
+    assert!(reports.len() == 2 && reports.iter().all(|report| report["g"] == id), "{reports:?}");
+    let kinds: Vec<_> = reports.iter().map(|report| report["x"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["EXPIRED", "CANCELED"], "the other one was asked for");
+
+    // One trades in part: the other is gone, and the list is done when the rest has traded.
+    let id = place()["orderListId"].as_u64().unwrap();
+    let (_, begun) = until_status();
+    assert_eq!((&begun["g"], &begun["l"]), (&json!(id), &json!("EXEC_STARTED")));
+    let sell = |name: &str, size: &str| {
+        let order = json!({
+            "instrument": "BTC-USD", "client_order_id": name, "side": "sell", "type": "limit", "size": size, "price": "29000",
+            "time_in_force": "ioc",
+        });
+        seller.signed("POST", "/v1/orders", Some(&order)).unwrap();
+    };
+    sell("1", "0.04");
+    sell("2", "0.06");
+    let (reports, done) = until_status();
+    assert_eq!((&done["g"], &done["l"], &done["L"]), (&json!(id), &json!("ALL_DONE"), &json!("ALL_DONE")), "{done}");
+    let of = |name: &str| -> Vec<&str> {
+        reports.iter().filter(|report| report["c"] == name).map(|report| report["X"].as_str().unwrap()).collect()
+    };
+    assert_eq!((of("protects"), of("takes")), (vec!["EXPIRED"], vec!["PARTIALLY_FILLED", "FILLED"]), "{reports:?}");
+    assert!(reports.iter().all(|report| report["g"] == id), "{reports:?}");
 }
 
 /// What an order is called and how it ended is known of an ended one, too, and after a restart.

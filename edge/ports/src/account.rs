@@ -21,6 +21,8 @@ pub struct OrderUpdate {
     pub terms: Option<OrderTerms>,
     /// The text that its owner calls it by.
     pub name: Option<ClientOrderName>,
+    /// The order with which it is linked; of one that is gone, was.
+    pub linked: Option<OrderId>,
     /// Why it is gone, if it was cancelled.
     pub cancelled: Option<CancelReason>,
 }
@@ -74,12 +76,22 @@ pub(crate) fn positions(engine: &Engine, account: AccountId) -> Vec<(InstrumentI
     all.filter(|(_, position)| is_position(position)).collect()
 }
 
+/// The order that a delta entered, and the earlier one with which its command linked it.
+fn linked_by(account: AccountId, delta: &AccountDelta, command: Option<&Command>, engine: &Engine) -> Option<(OrderId, OrderId)> {
+    let AccountDelta::Entered { instrument, order_id, size: Some(_), .. } = *delta else { return None };
+    let Some(Command::Order(OrderCommand::NewLinked(entered))) = command else { return None };
+    let earlier = engine.open_order(account, instrument, entered.other())?;
+    (earlier.linked == Some(order_id)).then_some((order_id, earlier.order_id))
+}
+
 /// An account that somebody listens to, and what happened to it since the last flush. Bounded by what can happen in that time.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     readers: usize,
     view: AccountView,
     terms: BTreeMap<OrderId, (OrderTerms, Option<ClientOrderName>)>,
+    /// Of orders that are linked, each with the other.
+    links: BTreeMap<OrderId, OrderId>,
     has_news: bool,
     changed: BTreeMap<OrderId, OrderUpdate>,
     fills: Vec<Fill>,
@@ -93,6 +105,7 @@ impl Watched {
             let has_traded = history.is_some_and(|history| !history.filled.is_zero());
             let name = history.and_then(|history| history.about?.name);
             self.terms.insert(order.order_id, (order.terms, name));
+            self.links.extend(order.linked.map(|other| (order.order_id, other)));
             self.view.add(OrderView {
                 instrument: *instrument,
                 order_id: order.order_id,
@@ -110,8 +123,18 @@ impl Watched {
         }
     }
 
-    fn note(&mut self, delta: &AccountDelta, command: Option<&Command>) {
+    fn note(&mut self, delta: &AccountDelta, command: Option<&Command>, linked: Option<(OrderId, OrderId)>) {
         let mut cancelled = None;
+        if let Some((later, earlier)) = linked {
+            self.links.insert(later, earlier);
+            // One that no reader was sent has no updates.
+            if self.terms.contains_key(&earlier) {
+                self.links.insert(earlier, later);
+            }
+            if let Some(update) = self.changed.get_mut(&earlier) {
+                update.linked = Some(later);
+            }
+        }
         match *delta {
             AccountDelta::Entered { order_id, size: Some(_), .. } => {
                 if let Some(Command::Order(order)) = command
@@ -140,9 +163,11 @@ impl Watched {
         self.has_news = true;
         if let Some(order) = self.view.apply(delta) {
             let (terms, name) = self.terms.get(&order.order_id).copied().unzip();
-            self.changed.insert(order.order_id, OrderUpdate { order, terms, name: name.flatten(), cancelled });
+            let linked = self.links.get(&order.order_id).copied();
+            self.changed.insert(order.order_id, OrderUpdate { order, terms, name: name.flatten(), linked, cancelled });
             if matches!(order.status, OrderStatus::Filled | OrderStatus::Cancelled) {
                 self.terms.remove(&order.order_id);
+                self.links.remove(&order.order_id);
             }
         }
     }
@@ -178,10 +203,10 @@ impl AccountWatch {
         if watched.readers == 0 { self.accounts.remove(&account) } else { None }
     }
 
-    /// Notes what happened to an account by an entry, which may hold a command, if anybody listens.
-    pub fn note(&mut self, account: AccountId, delta: &AccountDelta, command: Option<&Command>) {
+    /// Notes what happened to an account by an entry, which may hold a command, if anybody listens. `engine` is as the entry left it.
+    pub fn note(&mut self, account: AccountId, delta: &AccountDelta, command: Option<&Command>, engine: &Engine) {
         if let Some(watched) = self.accounts.get_mut(&account) {
-            watched.note(delta, command);
+            watched.note(delta, command, linked_by(account, delta, command, engine));
         }
     }
 

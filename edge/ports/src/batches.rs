@@ -23,6 +23,8 @@ pub struct BatchLook {
     pub account_fee: FeeInForce,
     /// Transactions of the batch that collects.
     pub collected: usize,
+    /// The block that it becomes.
+    pub collecting_block: u64,
     /// The block that is closed and waits to be cleared.
     pub closed_block: Option<u64>,
     /// Offers that stand.
@@ -62,6 +64,7 @@ pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook 
         assets: view.assets.to_vec(),
         account_fee: view.account_fee,
         collected: view.collected,
+        collecting_block: view.collecting_block(),
         closed_block: view.is_under_way.then_some(view.next_block),
         standing_offers: feed.map_or(0, BatchFeed::standing_offers),
         last: feed.and_then(|feed| feed.blocks().next_back().cloned()),

@@ -246,11 +246,7 @@ mod tests {
         let signatures = Signatures::start(changes, NonZero::<usize>::MIN).unwrap();
         let signed = |domain: [u8; 32], account: u32, by: u32| {
             let payment = Payment { to: AccountId(9), asset: AssetId(0), amount: Amount::new(5).unwrap() };
-            let transaction = BatchTransaction {
-                account: AccountId(account),
-                sequence: TransactionSeq(1),
-                operation: BatchOperation::Payment(payment),
-            };
+            let transaction = BatchTransaction::new(AccountId(account), TransactionSeq(1), BatchOperation::Payment(payment));
             key(by).sign(&SigningDomain::new(&domain), &transaction)
         };
         let mut asked = Vec::new();

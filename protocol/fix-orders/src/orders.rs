@@ -341,6 +341,9 @@ impl Orders {
             CancelReason::Linked => {
                 (ExecKind::Cancelled, Status::Cancelled, Some("The order with which it was linked traded, triggered or is gone"))
             }
+            CancelReason::Unfunded => {
+                (ExecKind::Cancelled, Status::Cancelled, Some("The account lacked the funds for what its entry had filled"))
+            }
             CancelReason::PriceBand => {
                 (ExecKind::Cancelled, Status::Cancelled, Some("It would have traded outside the price band: the instrument halted"))
             }

@@ -143,6 +143,10 @@ impl Requests<'_> {
                 let order = NewOrder { account: self.account, instrument, client_order_id: id, terms };
                 // The text of ClOrdID is in its sender's reports; the log has its number.
                 let command = match message.text(tags::CL_ORD_LINK_ID) {
+                    // It closes what an order that is to come opens.
+                    Some(entry) if message.text(tags::POSITION_EFFECT) == Some("C") => {
+                        OrderCommand::NewLinked(LinkedOrder::exit(&order, id_of(entry), None))
+                    }
                     Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, self.orders.id_of(other, None), None)),
                     None => OrderCommand::New(order),
                 };

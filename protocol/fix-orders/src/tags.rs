@@ -28,6 +28,7 @@ pub(crate) const RAW_DATA: i32 = 96;
 pub(crate) const POSS_RESEND: i32 = 97;
 pub(crate) const STOP_PX: i32 = 99;
 pub(crate) const CL_ORD_LINK_ID: i32 = 583;
+pub(crate) const POSITION_EFFECT: i32 = 77;
 pub(crate) const CXL_REJ_REASON: i32 = 102;
 pub(crate) const ORD_REJ_REASON: i32 = 103;
 pub(crate) const HEART_BT_INT: i32 = 108;

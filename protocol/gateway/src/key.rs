@@ -428,6 +428,24 @@ impl ClientKey {
         }
     }
 
+    /// The 32 bytes of an Ed25519 key's public half, which may be its account's transaction key.
+    #[must_use]
+    pub fn ed25519_public(&self) -> Option<[u8; 32]> {
+        match &self.secret {
+            Secret::Ed25519(key) => Some(key.verifying_key().to_bytes()),
+            Secret::HmacSha256(_) => None,
+        }
+    }
+
+    /// An Ed25519 key's signature of exactly these bytes.
+    #[must_use]
+    pub fn ed25519_signature(&self, message: &[u8]) -> Option<[u8; 64]> {
+        match &self.secret {
+            Secret::Ed25519(key) => Some(key.sign(message).to_bytes()),
+            Secret::HmacSha256(_) => None,
+        }
+    }
+
     /// The venue's record of this key.
     pub fn record(&self, account: Option<AccountId>, permissions: Permissions) -> Result<KeyRecord, KeyError> {
         let credential = match &self.secret {
@@ -565,6 +583,13 @@ mod tests {
             let record = key.record(Some(AccountId(1)), read).unwrap();
             let text = record.credential().to_text();
             assert_eq!(*Credential::from_text(algorithm, &text).unwrap().to_text(), *text);
+            // What an Ed25519 key signs as bytes it signs as text, by the half that others have.
+            let signature = key.ed25519_signature(b"message");
+            let is_ed25519 = algorithm == Algorithm::Ed25519;
+            let signature = signature.map(|bytes| Base64UrlUnpadded::encode_string(&bytes));
+            assert_eq!(signature, is_ed25519.then(|| key.sign_bytes(b"message")));
+            let public = key.ed25519_public().map(|bytes| Base64UrlUnpadded::encode_string(&bytes));
+            assert_eq!(public.as_deref(), is_ed25519.then_some(text.as_str()));
             let secret = token.split_once('.').unwrap().1;
             assert!(!format!("{key:?} {record:?}").contains(secret));
             assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));

@@ -121,8 +121,7 @@ mod tests {
 
     fn signed() -> SignedTransaction {
         let payment = Payment { to: AccountId(2), asset: AssetId(0), amount: Amount::new(1).unwrap() };
-        let transaction =
-            BatchTransaction { account: AccountId(1), sequence: TransactionSeq(1), operation: BatchOperation::Payment(payment) };
+        let transaction = BatchTransaction::new(AccountId(1), TransactionSeq(1), BatchOperation::Payment(payment));
         SignedTransaction { transaction, signature: [0; 64] }
     }
 

@@ -606,7 +606,7 @@ fn open_batch_market(venue: &mut Venue, transactions_max: u32) {
 fn payment(sequence: u64, to: u32, units: u64, signature: [u8; SIGNATURE_BYTES]) -> Vec<u8> {
     let payment = Payment { to: AccountId(to), asset: AssetId(0), amount: Amount::new(units).expect("an amount") };
     let operation = BatchOperation::Payment(payment);
-    let transaction = BatchTransaction { account: ACCOUNT, sequence: TransactionSeq(sequence), operation };
+    let transaction = BatchTransaction::new(ACCOUNT, TransactionSeq(sequence), operation);
     let (mut bytes, mut item) = (Vec::new(), Vec::new());
     encode_signed_transaction(&SignedTransaction { transaction, signature }, &mut bytes);
     assert!(push_signed_bytes(&bytes, &mut item));

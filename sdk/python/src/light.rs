@@ -36,6 +36,7 @@ type Quality<'py> = (Bound<'py, PyBytes>, u32, u32, u16, Bound<'py, PyBytes>);
 type Trade = (u16, u16, u64, f64, u64, u64);
 type Outcome<'py> = (Option<Bound<'py, PyBytes>>, Option<(u32, u32, u64, u64)>, Option<u64>, Option<u32>, Option<(u64, u64, u64)>);
 type Account<'py> = (Option<Bound<'py, PyBytes>>, u64, Vec<(u32, u64, u64)>);
+type Pool = ((u16, u16), (u8, u32), u32, (u64, u64), u64);
 
 #[pymethods]
 impl Block {
@@ -123,6 +124,24 @@ impl Block {
         let key = OfferKey { limit, tie: key.1, id: OfferId(key.2) };
         let found = self.0.offer(pair, &key, statement).map_err(|error| refused(&error))?;
         Ok(found.map(|offer| (offer.amount().get(), float(offer.stated()))))
+    }
+
+    /// Both assets, the rule and its parameters, fee, what it has of each, and all shares; `None` when there is no such pool.
+    fn pool(&self, account: u32, sequence: u64, statement: &[u8]) -> PyResult<Option<Pool>> {
+        let name = OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
+        let found = self.0.pool(name, statement).map_err(|error| refused(&error))?;
+        Ok(found.map(|view| {
+            let ([first, second], [has, has_other]) = (view.pool.assets, view.pool.reserves);
+            let reserves = (has.get(), has_other.get());
+            ((first.0, second.0), view.pool.rule.parts(), view.pool.fee_ppm, reserves, view.shares.get())
+        }))
+    }
+
+    /// An account's shares of a pool; 0 when it has none, or when there is no such pool.
+    fn pool_shares(&self, account: u32, sequence: u64, provider: u32, statement: &[u8]) -> PyResult<u64> {
+        let name = OfferName { account: AccountId(account), sequence: TransactionSeq(sequence) };
+        let shares = self.0.pool_shares(name, AccountId(provider), statement).map_err(|error| refused(&error))?;
+        Ok(shares.get())
     }
 }
 

@@ -4,12 +4,14 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use walras_gateway::session::{ClientAgreement, ClientEvent, ClientSettings, SessionClient, Wish};
-use walras_gateway::{ClientKey, Request};
-use walras_types::{AccountId, Amendment, ClientOrderId, InstrumentId, PriceTicks, RejectReason, Side, SizeLots};
-use walras_wire::order_entry::{OnDisconnect, ReportEvent, ReportsWanted, Role, TradeRole};
+use walras_gateway::{Algorithm, ClientKey, Request};
+use walras_types::{
+    AccountId, Amendment, BatchMarketId, ClientOrderId, InstrumentId, PriceTicks, RejectReason, Side, SizeLots,
+};
+use walras_wire::order_entry::{OnDisconnect, ReportEvent, ReportsWanted, Role, TradeRole, push_signed_bytes};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand};
 
-use crate::venue::{PyEvent, entering, terms_of};
+use crate::venue::{PyEvent, With, entering, terms_of};
 
 /// The holder's half of an API key.
 #[pyclass(frozen, module = "walras._native", name = "Key")]
@@ -28,6 +30,30 @@ impl PyKey {
         self.0.key_id().to_string()
     }
 
+    /// A new Ed25519 key of these random bytes.
+    #[staticmethod]
+    fn generate(entropy: &[u8]) -> PyResult<Self> {
+        let entropy = <&[u8; ClientKey::ENTROPY_LEN]>::try_from(entropy)
+            .map_err(|_| PyValueError::new_err(format!("entropy: give {} random bytes", ClientKey::ENTROPY_LEN)))?;
+        Ok(Self(ClientKey::generate(Algorithm::Ed25519, entropy)))
+    }
+
+    /// The line of its key file, with the secret.
+    fn token(&self) -> String {
+        self.0.to_token().as_str().to_owned()
+    }
+
+    /// The public half of an Ed25519 key; `None` of another kind of key.
+    #[getter]
+    fn public<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.ed25519_public().map(|public| PyBytes::new(py, &public))
+    }
+
+    /// The 64 bytes of an Ed25519 key's signature of a message; `None` of another kind of key.
+    fn sign_message<'py>(&self, py: Python<'py>, message: &[u8]) -> Option<Bound<'py, PyBytes>> {
+        self.0.ed25519_signature(message).map(|signature| PyBytes::new(py, &signature))
+    }
+
     /// The signature of a request, in base64url without padding.
     fn sign(&self, method: &str, path: &str, body: &[u8], timestamp_ns: u64, nonce: &str) -> String {
         self.0.sign(&Request { method, path, body }, timestamp_ns, nonce).signature
@@ -44,6 +70,9 @@ impl PyKey {
 pub(crate) struct Session {
     client: SessionClient,
 }
+
+/// What came of a frame of transactions.
+type Frame = (u64, Vec<u16>, Option<(u64, u64)>, Option<u64>);
 
 /// Name, number of the command or report, log index, time, reject code, and what else there is to say.
 type Happened<'py> = (&'static str, u64, u64, Option<u64>, u16, Option<Bound<'py, PyAny>>);
@@ -193,7 +222,7 @@ impl Session {
     #[pyo3(signature = (
         now_ns, account, instrument, side, size_lots, price_ticks, client_order_id, *, tif = None, trigger_ticks = None,
         take_profit_ticks = None, trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false,
-        min_size_lots = None, self_trade = None, oco_with = None, expires_ns = 0
+        min_size_lots = None, self_trade = None, oco_with = None, exit_of = None, expires_ns = 0
     ))]
     fn submit_order(
         &mut self,
@@ -215,13 +244,15 @@ impl Session {
         min_size_lots: Option<u64>,
         self_trade: Option<&Bound<'_, PyAny>>,
         oco_with: Option<u64>,
+        exit_of: Option<u64>,
         expires_ns: u64,
     ) -> PyResult<u64> {
         let size = (size_lots, peak_lots, min_size_lots);
         let prices = [price_ticks, trigger_ticks, take_profit_ticks, trail_ticks];
         let terms = terms_of(side, size, (prices, trail_ppm), [tif, post_only, self_trade], (hidden, expires_ns))?;
         let (account, instrument, client_order_id) = (AccountId(account), InstrumentId(instrument), ClientOrderId(client_order_id));
-        self.submit(now_ns, entering(NewOrder { account, instrument, client_order_id, terms }, oco_with))
+        let order = NewOrder { account, instrument, client_order_id, terms };
+        self.submit(now_ns, entering(order, With { oco_with, exit_of })?)
     }
 
     fn submit_cancel(&mut self, now_ns: u64, account: u32, instrument: u32, client_order_id: u64) -> PyResult<u64> {
@@ -247,6 +278,35 @@ impl Session {
             now_ns,
             OrderCommand::Amend(AmendOrder { account: AccountId(account), instrument: InstrumentId(instrument), amendment }),
         )
+    }
+
+    /// Sends a frame of signed transactions; its number.
+    fn submit_transactions(&mut self, now_ns: u64, market: u16, signed: Vec<Bound<'_, PyBytes>>) -> PyResult<u64> {
+        let mut items = Vec::new();
+        for (place, one) in signed.iter().enumerate() {
+            if !push_signed_bytes(one.as_bytes(), &mut items) {
+                let count = one.as_bytes().len();
+                return Err(PyValueError::new_err(format!("transaction {place} of the frame: no signed transaction has {count} bytes")));
+            }
+        }
+        let sent = self.client.submit_transactions(now_ns, BatchMarketId(market), items);
+        sent.map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// What came of frames: number, a reject code or 0 for each transaction, first and last block, how long to wait before those are sent
+    /// again that were throttled.
+    fn take_transactions(&mut self) -> Vec<Frame> {
+        std::iter::from_fn(|| self.client.next_transactions())
+            .map(|frame| {
+                let results = frame.results.iter().map(|result| result.map_or(0, RejectReason::number)).collect();
+                (frame.number, results, frame.blocks, frame.retry_after_ns)
+            })
+            .collect()
+    }
+
+    #[getter]
+    fn unanswered_transactions(&self) -> usize {
+        self.client.unanswered_transactions()
     }
 
     fn submit_mass_cancel(&mut self, now_ns: u64, account: u32, instrument: Option<u32>, side: Option<u8>) -> PyResult<u64> {

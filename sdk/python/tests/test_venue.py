@@ -212,6 +212,22 @@ def test_a_take_profit_and_a_stop_cancel_each_other() -> None:
         v.submit(ALICE, 0, "buy", 1, client_order_id=4, trigger=33_000, oco_with=3)
 
 
+def test_exits_stand_for_what_their_entry_has_filled() -> None:
+    v = venue(2)
+    with pytest.raises(ValueError, match="not both"):
+        v.submit(ALICE, 0, "sell", 1, trigger=29_000, oco_with=1, exit_of=1)
+    v.submit(ALICE, 0, "sell", 1, take_profit=31_000, client_order_id=2, exit_of=1)
+    v.submit(ALICE, 0, "sell", 1, trigger=29_000, client_order_id=3, exit_of=1)
+    v.submit(ALICE, 0, "buy", 1, 30_000, 1)
+    filled = v.submit(BOB, 0, "sell", "0.5", 30_000)
+    grown = [(event.client_order_id, event.kind) for event in filled.events if event.kind == "amended"]
+    assert grown == [(2, "amended"), (3, "amended")]
+    gone = v.cancel(ALICE, 0, 3)
+    assert [(event.client_order_id, event.reason) for event in gone.events] == [(3, "requested"), (2, "linked"), (1, "linked")]
+    with pytest.raises(walras.Refused, match="LinkInvalid"):
+        v.submit(ALICE, 0, "sell", 1, 31_000, exit_of=9)
+
+
 def test_a_trailing_stop_follows_the_market() -> None:
     v = venue(2)
     with pytest.raises(ValueError, match="not both"):

@@ -4,7 +4,7 @@
 :class:`Client` and :class:`AsyncClient` speak with a running venue. :mod:`walras.backtest` plays recorded days with a strategy in them,
 :mod:`walras.agents` a market of traders, :mod:`walras.gym` makes an environment of it.
 :func:`clear` clears a batch of offers among any number of assets at one price each, and checks the result in integers. :mod:`walras.light`
-checks what a venue says of its batch markets without trusting it.
+checks what a venue says of its batch markets without trusting it; :mod:`walras.batch` sends them offers and payments.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from walras._arrays import EVENT_KINDS, KINDS, POST_ONLY, SELF_TRADE, SIDES, TIMES, frame
 from walras._clear import Clearing, Offer, Quality, clear
-from walras._entry import Answer, OrderEntry, Report, SessionEnded, WindowFull
+from walras._entry import Answer, FrameAnswer, OrderEntry, Report, SessionEnded, WindowFull
 from walras._native import Event, Key, Outcome, Trade
 from walras._rest import AsyncClient, Client, OutcomeUnknown, Session
 from walras._stream import AsyncStream, BookCopy, Stream
@@ -43,6 +43,7 @@ __all__ = [
     "EVENT_KINDS",
     "Event",
     "Exact",
+    "FrameAnswer",
     "Instrument",
     "KINDS",
     "Key",

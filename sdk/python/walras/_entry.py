@@ -8,7 +8,7 @@ import os
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from walras._venue import Exact, Refused
 
 #: Reports that wait to be read; beyond that the oldest are dropped and counted.
 _REPORTS_MAX = 1 << 16
+#: Transactions of batch markets without results.
+_TRANSACTIONS_MAX = 8_192
 
 
 class Answer(NamedTuple):
@@ -38,6 +40,17 @@ class Report(NamedTuple):
     log_index: int
     time_ns: int
     event: _native.Event
+
+
+class FrameAnswer(NamedTuple):
+    """What came of a frame of transactions of a batch market."""
+
+    #: Of each, in the frame's order: 0 for one that was collected, else the number of the refusal.
+    codes: tuple[int, ...]
+    #: The blocks that the first and the last collected one are for.
+    blocks: tuple[int, int] | None
+    #: How long to wait before those are sent again that were throttled (107).
+    retry_after_ns: int | None
 
 
 class SessionEnded(ConnectionError):
@@ -84,6 +97,7 @@ class OrderEntry(asyncio.Protocol):
         self._units = {row["symbol"]: (int(row["instrument_id"]), Decimal(row["tick_size"]), Decimal(row["lot_size"])) for row in instruments}
         self._units.update({symbol.replace("/", "-"): units for symbol, units in self._units.items()})
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._frames: dict[int, asyncio.Future[FrameAnswer]] = {}
         self._reports: collections.deque[Report] = collections.deque(maxlen=_REPORTS_MAX)
         self.reports_dropped = 0
         #: How many commands came later than the venue holds orders for (docs/fair-access.md).
@@ -149,6 +163,10 @@ class OrderEntry(asyncio.Protocol):
         for future in waiting.values():
             if not future.done():
                 future.set_exception(SessionEnded(f"{self._ended}: this command may have taken effect, look at orders and fills"))
+        frames, self._frames = self._frames, {}
+        for frame in frames.values():
+            if not frame.done():
+                frame.set_exception(SessionEnded(f"{self._ended}: these transactions may have been collected, look at GET /v1/transactions"))
         self._changed.set()
 
     @property
@@ -207,6 +225,8 @@ class OrderEntry(asyncio.Protocol):
         events = self._session.on_bytes(time.time_ns(), data)
         if events:
             self._handle(events)
+        if self._frames:
+            self._take_transactions()
         self._schedule()
         if self._session.wish(time.time_ns()) == "":
             self._flush()
@@ -252,6 +272,13 @@ class OrderEntry(asyncio.Protocol):
                 self._end(more)
         self._changed.set()
 
+    def _take_transactions(self) -> None:
+        for number, codes, blocks, retry_after_ns in self._session.take_transactions():
+            frame = self._frames.pop(number, None)
+            if frame is not None and not frame.done():
+                frame.set_result(FrameAnswer(tuple(codes), blocks, retry_after_ns))
+        self._changed.set()
+
     # Commands.
 
     def send(
@@ -288,6 +315,23 @@ class OrderEntry(asyncio.Protocol):
     def send_mass_cancel(self, instrument: int | None = None, side: int | None = None) -> asyncio.Future[Answer]:
         """Sends a cancel of all orders, or of those of one instrument or side (0 buy, 1 sell), as :meth:`send`."""
         return self._sent(lambda: self._session.submit_mass_cancel(time.time_ns(), self.account, instrument, side))
+
+    def send_transactions(self, market: int, signed: Sequence[bytes]) -> asyncio.Future[FrameAnswer]:
+        """Sends 1 to 256 signed transactions of a batch market in one frame, now; what came of them as a future.
+
+        ``walras.batch.Market.signed`` makes them, of any accounts: each signature is its authority. A frame without results is sent again on the
+        next connection, where one that was taken before comes back as 12 or 32: it was collected once. At most 8,192 transactions wait at a
+        time; :class:`WindowFull` says to await some.
+        """
+        if self._ended is not None:
+            raise self._ended
+        if self._session.unanswered_transactions + len(signed) > _TRANSACTIONS_MAX:
+            raise WindowFull(f"{self._session.unanswered_transactions} transactions wait for their results: await some")
+        number = self._session.submit_transactions(time.time_ns(), market, list(signed))
+        future: asyncio.Future[FrameAnswer] = self._loop.create_future()
+        self._frames[number] = future
+        self._schedule()
+        return future
 
     def _sent(self, submit: Any) -> asyncio.Future[Answer]:
         if self._ended is not None:

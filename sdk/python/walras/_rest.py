@@ -21,7 +21,9 @@ from walras import _native
 from walras._venue import Exact, Refused
 
 if TYPE_CHECKING:
+    from walras._async_market import AsyncMarket
     from walras._entry import OrderEntry
+    from walras._market import Market
     from walras._stream import AsyncStream, Stream
 
 Json = dict[str, Any]
@@ -91,6 +93,7 @@ def order_body(
     min_size: Exact | None,
     self_trade: str | None,
     oco_with: int | None,
+    exit_of: int | None,
     expires_ns: int | None,
 ) -> Json:
     """An order as in ``OrderRequest`` of openapi.yaml, from the arguments of ``Venue.submit``."""
@@ -124,6 +127,7 @@ def order_body(
         "min_size": text("min_size", min_size),
         "self_trade": self_trade,
         "oco_with": None if oco_with is None else str(oco_with),
+        "exit_of": None if exit_of is None else str(exit_of),
     }
     return {name: value for name, value in body.items() if value is not None}
 
@@ -393,12 +397,13 @@ class Client:
         min_size: Exact | None = None,
         self_trade: str | None = None,
         oco_with: int | None = None,
+        exit_of: int | None = None,
         expires_ns: int | None = None,
     ) -> Json:
         """Enters an order; the arguments mean what they mean for ``walras.Venue.submit``. Its answer says what became of it at once."""
         body = order_body(
             instrument, side, size, price, client_order_id, tif, trigger, take_profit, trail, trail_ppm, post_only, peak, hidden, min_size,
-            self_trade, oco_with, expires_ns,
+            self_trade, oco_with, exit_of, expires_ns,
         )
         return self._command("POST", "/v1/orders", body)
 
@@ -433,6 +438,16 @@ class Client:
         commands takes a new one, as is done without it.
         """
         return Session(self, secrets.randbits(63) if token is None else token, patience_s)
+
+    def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> Market:
+        """A batch market: its prices, and this account's offers, payments and pools in it (:class:`walras.batch.Market`).
+
+        ``key`` signs the transactions, the client's without it: an Ed25519 key either way. Transactions without an answer are sent again for
+        ``patience_s``.
+        """
+        from walras._market import Market
+
+        return Market(self, name, key, patience_s=patience_s)
 
     def stream(self) -> Stream:
         """The WebSocket: live market data, the account's own events, and orders. Needs ``websockets``."""
@@ -612,6 +627,12 @@ class AsyncClient:
     async def session(self, token: int | None = None, *, patience_s: float = 60.0) -> AsyncClient:
         """As :meth:`Client.session`: a client whose commands take effect once, one after the other."""
         return AsyncClient._of(await asyncio.to_thread(self.plain.session, token, patience_s=patience_s))
+
+    async def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> AsyncMarket:
+        """As :meth:`Client.batch`."""
+        from walras._async_market import AsyncMarket
+
+        return AsyncMarket(await asyncio.to_thread(self.plain.batch, name, key, patience_s=patience_s))
 
     def stream(self) -> AsyncStream:
         """As :meth:`Client.stream`."""

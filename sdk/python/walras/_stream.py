@@ -252,12 +252,13 @@ class AsyncStream:
         min_size: Exact | None = None,
         self_trade: str | None = None,
         oco_with: int | None = None,
+        exit_of: int | None = None,
         expires_ns: int | None = None,
     ) -> Json:
         """Enters an order, as ``Client.submit``; needs :meth:`sign_in`."""
         body = order_body(
             instrument, side, size, price, client_order_id, tif, trigger, take_profit, trail, trail_ppm, post_only, peak, hidden, min_size,
-            self_trade, oco_with, expires_ns,
+            self_trade, oco_with, exit_of, expires_ns,
         )
         return await self._ask({"op": "order", **body})
 

@@ -301,13 +301,15 @@ class Venue(_native.Venue):
         min_size: Exact | None = None,
         self_trade: str | int | None = None,
         oco_with: int | None = None,
+        exit_of: int | None = None,
         expires_ns: int = 0,
         time_ns: int | None = None,
     ) -> _native.Outcome:
         """Enters an order: without a ``price`` a market order, with a ``trigger`` a stop, with both a stop limit.
         ``take_profit`` is the trigger of a take-profit, which waits for a price in its favour. ``trail`` is the distance of
         a trailing stop, whose trigger follows the market; ``trail_ppm`` the same in millionths of the price. ``oco_with``
-        is the ``client_order_id`` of an open order of the same side and size: one cancels the other.
+        is the ``client_order_id`` of an open order of the same side and size: one cancels the other. ``exit_of`` is that of an
+        order to come, of the other side and the same size: this one is a stop or a take-profit that stands for what that one has filled.
 
         ``side`` is ``buy`` or ``sell``. ``tif`` is ``gtc`` (a market order: ``ioc``), ``day``, ``gtd`` (until ``expires_ns``), ``ioc`` or ``fok``.
         ``post_only`` is ``reject`` or ``reprice``. ``peak`` shows that much at a time; ``hidden`` nothing. ``self_trade`` is ``cancel_newest``,
@@ -335,6 +337,7 @@ class Venue(_native.Venue):
                 min_size=min_size,
                 self_trade=self_trade,
                 oco_with=oco_with,
+                exit_of=exit_of,
                 expires_ns=expires_ns,
                 time_ns=time_ns,
             )

@@ -10,6 +10,7 @@ and nothing that is not so gets through:
     account = block.account(12, statement)          # an account, or None when there is none
     account.balances[3].available                   # units of the ledger's asset 3
     block.offer(key, statement)                     # an offer that stands, or None
+    block.pool(12, 7, statement)                    # a pool, or None; block.pool_shares(12, 7, 30, statement) of an account
     open_chain(newest, oldest, [(header, roots), ...])
 
 The bytes, and where they come from, are described in ``docs/light-client.md`` of the repository. They are read by the same code as in the venue.
@@ -31,6 +32,7 @@ __all__ = [
     "OfferKey",
     "OfferTraded",
     "Outcome",
+    "Pool",
     "PoolMoved",
     "Trade",
     "open_block",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _SEQUENCE_BITS = 38
+_WEIGHTED, _STABLE_SWAP = 1, 2
 _T = TypeVar("_T")
 
 
@@ -100,6 +103,25 @@ class Offer:
     """Units for sale."""
     stated_limit: float
     """The limit that its account stated."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a pool was when a block ended."""
+
+    first: int
+    """Its first asset, as an index among the market's."""
+    second: int
+    weights: Optional[tuple[int, int]]
+    """Of a weighted pool."""
+    amplification: Optional[int]
+    """Of a stable swap; with neither it keeps the product constant."""
+    fee_ppm: int
+    first_reserve: int
+    """Units of its first asset."""
+    second_reserve: int
+    shares: int
+    """All its shares."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +222,7 @@ class LightBlock:
 
         Raises :class:`LightError` when the statement does not prove it.
         """
-        if not 0 <= sequence < 1 << _SEQUENCE_BITS:
-            raise LightError(0, f"sequence {sequence}: a transaction's number is below 2**38")
+        _check(sequence)
         found = _called(lambda: self._native.outcome(account, sequence, statement))
         if found is None:
             return None
@@ -225,11 +246,31 @@ class LightBlock:
 
         Raises :class:`LightError` when the statement does not prove it.
         """
-        if not 0 <= key.sequence < 1 << _SEQUENCE_BITS:
-            raise LightError(0, f"sequence {key.sequence}: a transaction's number is below 2**38")
+        _check(key.sequence)
         name = (key.limit, key.tie, key.account << _SEQUENCE_BITS | key.sequence)
         found = _called(lambda: self._native.offer((key.sell, key.buy), name, statement))
         return None if found is None else Offer(*found)
+
+    def pool(self, account: int, sequence: int, statement: bytes) -> Optional[Pool]:
+        """The pool that transaction ``sequence`` of ``account`` created; None when there was none.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        _check(sequence)
+        found = _called(lambda: self._native.pool(account, sequence, statement))
+        if found is None:
+            return None
+        assets, (rule, parameters), fee_ppm, reserves, shares = found
+        weights = (parameters & 0xFFFF, parameters >> 16) if rule == _WEIGHTED else None
+        return Pool(*assets, weights, parameters if rule == _STABLE_SWAP else None, fee_ppm, *reserves, shares)
+
+    def pool_shares(self, account: int, sequence: int, provider: int, statement: bytes) -> int:
+        """A provider's shares of that pool; 0 when it had none, or when there was no such pool.
+
+        Raises :class:`LightError` when the statement does not prove it.
+        """
+        _check(sequence)
+        return _called(lambda: self._native.pool_shares(account, sequence, provider, statement))
 
 
 def open_block(trusted: bytes, header: bytes, roots: bytes) -> LightBlock:
@@ -247,6 +288,11 @@ def open_chain(newest: bytes, oldest: bytes, blocks: Iterable[tuple[bytes, bytes
     """
     links = list(blocks)
     return [_block(block) for block in _called(lambda: _native.open_chain(newest, oldest, links))]
+
+
+def _check(sequence: int) -> None:
+    if not 0 <= sequence < 1 << _SEQUENCE_BITS:
+        raise LightError(0, f"sequence {sequence}: a transaction's number is below 2**38")
 
 
 def _called(call: Callable[[], _T]) -> _T:

@@ -226,7 +226,7 @@ mod tests {
                 let whales = (others..).map(AccountId).zip(offers).take(WHALES as usize).map(|(account, create)| {
                     let amount = workload.endowment();
                     let operation = BatchOperation::CreateOffer(CreateOffer { amount, ..create });
-                    BatchTransaction { account, sequence: TransactionSeq(1), operation }
+                    BatchTransaction::new(account, TransactionSeq(1), operation)
                 });
                 transactions.extend(whales.collect::<Vec<_>>());
             }

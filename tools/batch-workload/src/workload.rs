@@ -195,7 +195,7 @@ impl Workload {
                 sequence: planned.sequence,
             };
             let operation = BatchOperation::CancelOffer(cancel);
-            self.block.push(BatchTransaction { account: planned.account, sequence: number, operation });
+            self.block.push(BatchTransaction::new(planned.account, number, operation));
         }
     }
 
@@ -232,7 +232,7 @@ impl Workload {
                 tie: key.tie,
                 sequence,
             };
-            self.block.push(BatchTransaction { account, sequence: number, operation: BatchOperation::CancelOffer(cancel) });
+            self.block.push(BatchTransaction::new(account, number, BatchOperation::CancelOffer(cancel)));
         }
     }
 
@@ -322,7 +322,7 @@ impl Workload {
         for _ in 0..DRAWS_MAX {
             let account = AccountId(self.model.accounts.draw(&mut self.random, self.model.account_count));
             if let Some(sequence) = self.number_for(account, &operation) {
-                self.block.push(BatchTransaction { account, sequence, operation });
+                self.block.push(BatchTransaction::new(account, sequence, operation));
                 return;
             }
         }
@@ -391,7 +391,7 @@ impl Workload {
             let first = self.faulty();
             let operations = [self.small_offer(), self.small_offer()];
             let (account, sequence) = self.sender_from(first, &operations[0]);
-            self.block.extend(operations.map(|operation| BatchTransaction { account, sequence, operation }));
+            self.block.extend(operations.map(|operation| BatchTransaction::new(account, sequence, operation)));
         }
         for _ in 0..faults.overdrafts {
             let (first, mut operation) = (self.faulty(), self.small_offer());
@@ -410,14 +410,14 @@ impl Workload {
         for _ in 0..faults.twin_keys {
             let (first, operation) = (self.faulty(), BatchOperation::CreateAccount(self.key()));
             let (account, sequence) = self.sender_from(first, &operation);
-            self.block.push(BatchTransaction { account, sequence, operation });
+            self.block.push(BatchTransaction::new(account, sequence, operation));
             self.send_from((account.0 + 1) % self.model.account_count, operation);
         }
     }
 
     fn send_from(&mut self, first: u32, operation: BatchOperation) {
         let (account, sequence) = self.sender_from(first, &operation);
-        self.block.push(BatchTransaction { account, sequence, operation });
+        self.block.push(BatchTransaction::new(account, sequence, operation));
     }
 
     /// An offer of one unit of the first asset; of an asset for itself where there is one asset, which is wrong in any case.

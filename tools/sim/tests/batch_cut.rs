@@ -103,7 +103,7 @@ fn transaction(at: u64, next: &mut [u64]) -> Command {
         }
     };
     let signed =
-        SignedTransaction { transaction: BatchTransaction { account, sequence, operation }, signature: [0; SIGNATURE_BYTES] };
+        SignedTransaction { transaction: BatchTransaction::new(account, sequence, operation), signature: [0; SIGNATURE_BYTES] };
     Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap()))
 }
 

@@ -2,6 +2,7 @@
 //! `cargo run -p walras-testkit --example make_seeds`. Everything in them is made up, by fixed random numbers or by hand.
 #![allow(clippy::unwrap_used, reason = "a tool for developers: it stops where it can not write")]
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use walras_engine::Engine;
@@ -19,7 +20,7 @@ use walras_testkit::{batch_commands, shard_commands};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
     DepositToPool, InstrumentId, IssuedAmount, LogIndex, OfferName, Ordinal, Payment, PoolRule, PublicKey, RejectReason, SessionId,
-    SessionSeq, Side, TimeNs, TransactionSeq, WithdrawFromPool,
+    SessionSeq, Side, TimeNs, TransactionSeq, TransactionTerms, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SIGNATURE_BYTES,
@@ -278,7 +279,7 @@ fn order_entry() {
     put("order_entry", "client", &stream);
     let (mut items, payment) = (Vec::new(), Payment { to: AccountId(7), asset: AssetId(1), amount: Amount::new(5).unwrap() });
     for sequence in (1..=3).map(TransactionSeq) {
-        let transaction = BatchTransaction { account: AccountId(6), sequence, operation: BatchOperation::Payment(payment) };
+        let transaction = BatchTransaction::new(AccountId(6), sequence, BatchOperation::Payment(payment));
         let mut signed = Vec::new();
         encode_signed_transaction(&SignedTransaction { transaction, signature: [3; SIGNATURE_BYTES] }, &mut signed);
         assert!(push_signed_bytes(&signed, &mut items));
@@ -367,13 +368,19 @@ fn batches() {
         ("deposit-to-pool", BatchOperation::DepositToPool(DepositToPool { market, pool, amounts })),
         ("withdraw-from-pool", BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool, shares: amount })),
     ] {
-        let transaction = BatchTransaction { account: AccountId(6), sequence: TransactionSeq(5), operation };
+        let transaction = BatchTransaction::new(AccountId(6), TransactionSeq(5), operation);
         let (mut bytes, mut signed_bytes) = (Vec::new(), Vec::new());
         encode_transaction(&transaction, &mut bytes);
         put("batch_transaction", name, &bytes);
         encode_signed_transaction(&SignedTransaction { transaction, signature: [3; SIGNATURE_BYTES] }, &mut signed_bytes);
         put("batch_transaction", &format!("{name}-signed"), &signed_bytes);
     }
+    let payment = BatchOperation::Payment(Payment { to: AccountId(7), asset: buy, amount });
+    let terms = TransactionTerms { until: NonZero::new(4_112), is_joined: true };
+    let transaction = BatchTransaction::new(AccountId(6), TransactionSeq(5), payment).with_terms(terms);
+    let mut bytes = Vec::new();
+    encode_transaction(&transaction, &mut bytes);
+    put("batch_transaction", "payment-with-terms", &bytes);
     let marginal = Some(OfferKeyWire { limit, tie: 9, id: 10 });
     let trade = |sell, buy| PairTradeWire { sell, buy, sold: amount, bought_by_buy_offers: Amount::ZERO, marginal };
     let certificate = |asset_count| Certificate { potentials: vec![0; asset_count], ..Certificate::default() };

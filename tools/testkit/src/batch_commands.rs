@@ -152,7 +152,7 @@ fn submit<I: PriceIndex>(c: &mut Choices<'_>, engine: &Engine<I>, market: BatchM
         6 => of_pools(c, engine, named, account, [sell, buy]),
         _ => BatchOperation::SetKey(if c.one_in(4) { PublicKey([c.byte(); 32]) } else { key(c) }),
     };
-    let transaction = BatchTransaction { account, sequence: TransactionSeq(sequence), operation };
+    let transaction = BatchTransaction::new(account, TransactionSeq(sequence), operation);
     let signed = SignedTransaction { transaction, signature: [c.byte(); 64] };
     SubmitTransaction::new(market, &signed).map_or(Command::Venue(VenueCommand::Tick), |c| Command::Batch(BatchCommand::Submit(c)))
 }

@@ -50,6 +50,9 @@ fn fault_of(reason: DropReason) -> Option<Fault> {
         DropReason::KeyTwice => Fault::KeyTwice,
         DropReason::KeySetTwice => Fault::KeySetTwice,
         DropReason::Overdraft => Fault::Overdraft,
+        DropReason::Expired => Fault::Expired,
+        DropReason::JoinedMissing => Fault::JoinedMissing,
+        DropReason::JoinedDropped => Fault::JoinedDropped,
         // Not among so few.
         DropReason::TooManyAccounts | DropReason::TooManyPools => return None,
         // Nobody asks for pools here.
@@ -440,11 +443,7 @@ fn the_bounds_of_a_batch_are_what_the_judge_says() {
     let endowment = workload.endowment().get();
     let issuer = AccountId(0);
     let gold = AssetId(0);
-    let sent = |account, sequence, operation| BatchTransaction {
-        account: AccountId(account),
-        sequence: TransactionSeq(sequence),
-        operation,
-    };
+    let sent = |account, sequence, operation| BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation);
     let of = |units| IssuedAmount { asset: gold, amount: Amount::new(units).unwrap() };
     let issue = |units| BatchOperation::Issue(of(units));
     let burn = |units| BatchOperation::Burn(of(units));

@@ -52,7 +52,7 @@ fn small() -> Venue {
 }
 
 fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction { account: AccountId(account), sequence: TransactionSeq(sequence), operation }
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
 }
 
 fn offer(sell: AssetId, buy: AssetId, units: u64, limit: &str) -> BatchOperation {

@@ -312,6 +312,10 @@ impl World<'_, '_> {
         assert_eq!((view.account_fee.now, view.account_fee.next), (self.judge.account_fee, fee), "{}", self.at);
     }
 
+    fn collecting_block(&self) -> u64 {
+        self.engines[0].batch_market(MARKET).expect("the market is there").collecting_block()
+    }
+
     /// Why a transaction is not collected, from what it says and the judge knows.
     fn refusal(&self, t: &BatchTransaction) -> Option<RejectReason> {
         let named = match &t.operation {
@@ -325,6 +329,7 @@ impl World<'_, '_> {
             () if t.account.0 >= self.judge.account_count => RejectReason::UnknownAccount,
             () if self.judge.suspended.contains(&t.account) => RejectReason::AccountSuspended,
             () if named.is_some_and(|named| named != MARKET) => RejectReason::BatchMarketMismatch,
+            () if t.terms.until.is_some_and(|until| until.get() < self.collecting_block()) => RejectReason::AlreadyExpired,
             () if !self.judge.keys.contains_key(&t.account) => RejectReason::NoTransactionKey,
             () if !(last + 1..=last + 64).contains(&t.sequence.0) => RejectReason::TransactionSeqOutOfWindow,
             () if is_twice() => RejectReason::DuplicateTransaction,
@@ -778,7 +783,7 @@ fn busy(seed: u64) -> Engine {
     for account in 0..6 {
         let first = engine.next_transaction(AccountId(account));
         let operation = BatchOperation::CreateAccount(PublicKey([account as u8 + 1; 32]));
-        let transaction = BatchTransaction { account: AccountId(account), sequence: first, operation };
+        let transaction = BatchTransaction::new(AccountId(account), first, operation);
         let submit = SubmitTransaction::new(MARKET, &SignedTransaction { transaction, signature: [3; 64] }).unwrap();
         apply(&mut engine, Command::Batch(BatchCommand::Submit(submit)));
     }

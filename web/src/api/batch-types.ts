@@ -51,6 +51,8 @@ export interface Batch {
   /** What signatures are for, 32 bytes in hex. */
   domain: string;
   collected: number;
+  /** The block that the collecting batch becomes. */
+  collecting_block: string;
   /** The block whose prices are being sought. */
   closed_block: string | null;
   standing_offers: string;

@@ -6,6 +6,8 @@ import { type Key, signBytes, toHex } from "./signing.ts";
 const PURPOSE = "walras batch transaction";
 const VERSION = 1;
 const TAG = { create_offer: 2, cancel_offer: 3 } as const;
+const UNTIL = 0x80;
+const JOINED = 0x40;
 
 export interface CreateOffer {
   operation: "create_offer";
@@ -28,22 +30,34 @@ export interface CancelOffer {
   sequence: bigint;
 }
 
-export function encodeTransaction(account: number, sequence: bigint, asked: CreateOffer | CancelOffer): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(asked.operation === "create_offer" ? 39 : 47);
-  const view = new DataView(bytes.buffer);
-  view.setUint32(0, account, true);
-  view.setBigUint64(4, sequence, true);
-  view.setUint8(12, TAG[asked.operation]);
-  view.setUint16(13, asked.market_id, true);
-  view.setUint32(15, asked.sell, true);
-  view.setUint32(19, asked.buy, true);
+export interface Terms {
+  /** The last block that may have the transaction; any without it. */
+  until?: bigint;
+  /** Whether it is kept only together with the account's transaction of the next number. */
+  joined?: boolean;
+}
+
+export function encodeTransaction(
+  account: number, sequence: bigint, asked: CreateOffer | CancelOffer, { until, joined = false }: Terms = {},
+): Uint8Array<ArrayBuffer> {
+  const fieldsAt = until === undefined ? 13 : 21;
+  const bytes = new Uint8Array(fieldsAt + (asked.operation === "create_offer" ? 26 : 34));
+  const head = new DataView(bytes.buffer);
+  head.setUint32(0, account, true);
+  head.setBigUint64(4, sequence, true);
+  head.setUint8(12, TAG[asked.operation] | (until === undefined ? 0 : UNTIL) | (joined ? JOINED : 0));
+  if (until !== undefined) head.setBigUint64(13, until, true);
+  const fields = new DataView(bytes.buffer, fieldsAt);
+  fields.setUint16(0, asked.market_id, true);
+  fields.setUint32(2, asked.sell, true);
+  fields.setUint32(6, asked.buy, true);
   if (asked.operation === "create_offer") {
-    view.setBigUint64(23, asked.amount, true);
-    view.setBigUint64(31, asked.limit_bits, true);
+    fields.setBigUint64(10, asked.amount, true);
+    fields.setBigUint64(18, asked.limit_bits, true);
   } else {
-    view.setBigUint64(23, asked.limit_bits, true);
-    view.setBigUint64(31, asked.tie, true);
-    view.setBigUint64(39, asked.sequence, true);
+    fields.setBigUint64(10, asked.limit_bits, true);
+    fields.setBigUint64(18, asked.tie, true);
+    fields.setBigUint64(26, asked.sequence, true);
   }
   return bytes;
 }

@@ -99,14 +99,20 @@ function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void 
   if (!known && (changes.side === undefined || changes.open === undefined)) return;
   const next = { ...known, ...changes } as OpenOrder;
   const ended = ENDED.has(status) || !/[1-9]/.test(next.open);
-  if (!ended) orders.set(key, next);
-  else if (orders.delete(key)) part(orders, next.linked_order_id);
+  if (!ended) {
+    orders.set(key, next);
+    // The earlier order of a pair has no update of its own when the later one enters.
+    if (changes.linked_order_id != null) link(orders, changes.linked_order_id, next.order_id);
+  } else if (orders.delete(key)) part(orders, next.linked_order_id);
 }
 
 /** The order with which the one that is gone was linked stands by itself, if it stands. */
 function part(orders: Map<string, OpenOrder>, orderId: string | null | undefined): void {
-  if (orderId == null) return;
-  for (const order of orders.values()) if (order.order_id === orderId) order.linked_order_id = null;
+  if (orderId != null) link(orders, orderId, null);
+}
+
+function link(orders: Map<string, OpenOrder>, orderId: string, other: string | null): void {
+  for (const order of orders.values()) if (order.order_id === orderId) order.linked_order_id = other;
 }
 
 export function orderKey(order: { instrument: string; client_order_id: string }): string {

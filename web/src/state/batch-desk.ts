@@ -15,6 +15,8 @@ import type { Said } from "./outcome.ts";
 import { type OwnOffer, OwnOffers, type Sent } from "./own-offers.ts";
 
 const INFO_EVERY_MS = 5_000;
+/** So long a transaction counts at most: what the venue dropped, nobody can hand in again later. */
+const COUNTS_MS = 120_000;
 
 /** Whether offers can be signed here, or what stands in the way. */
 export type Signer =
@@ -147,7 +149,7 @@ export class BatchDesk {
     const { market_id, name, domain } = market.info.value;
     const sequence = this.#nextSequence;
     this.#nextSequence += 1n;
-    const transaction = encodeTransaction(signer.accountId, sequence, { ...asked, market_id });
+    const transaction = encodeTransaction(signer.accountId, sequence, { ...asked, market_id }, { until: market.lastBlockWithin(COUNTS_MS) });
     const signed = await signTransaction(signer.key, domain, transaction);
     try {
       const { block } = await postTransaction(name, signed);

@@ -60,6 +60,14 @@ export class BatchMarket {
     this.cycle.value = { collected: message.collected, closedBlock: message.closed_block, beganMs };
   }
 
+  /** The number of the last block that the market collects for in this time, as far as is known here. */
+  lastBlockWithin(timeMs: number): bigint {
+    const { collecting_block, interval_ms } = this.info.value;
+    const afterLast = BigInt(this.last?.block ?? "0") + 1n;
+    const collecting = BigInt(collecting_block) > afterLast ? BigInt(collecting_block) : afterLast;
+    return collecting + BigInt(Math.ceil(timeMs / Math.max(interval_ms, 1)));
+  }
+
   /** The last known price of an asset, newest first. */
   price(asset: string): string | null {
     for (const { prices } of this.blocks.value) {

@@ -95,7 +95,7 @@ export class FakeBatch {
     return {
       market_id: 0, name: "main", assets: BATCH_ASSETS.map(({ symbol }) => symbol), numeraire: "USD", interval_ms: this.intervalMs,
       commission_exponent: COMMISSION_EXPONENT, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: this.phase, domain: this.domain, collected: this.collected,
-      closed_block: this.closedBlock, standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length), idle_blocks: 0, last_block: this.blocks.at(-1) ?? null,
+      collecting_block: String(this.#block + 1n), closed_block: this.closedBlock, standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length), idle_blocks: 0, last_block: this.blocks.at(-1) ?? null,
     };
   }
 
@@ -110,9 +110,12 @@ export class FakeBatch {
     if (sequence < this.nextSequence || sequence >= this.nextSequence + SEQUENCE_WINDOW || this.#pending.some((other) => other.sequence === sequence)) {
       throw new FakeReject(77, "SequenceOutOfWindow", "The number is not among the 64 that follow the account's last one: use the next one.");
     }
+    const block = this.#block + 1n;
+    if (transaction.until !== null && transaction.until < block) {
+      throw new FakeReject(27, "AlreadyExpired", "The good-till time, or the last block that may have the transaction, has passed: give a later one.");
+    }
     this.#pending.push(transaction);
     this.collected += 1;
-    const block = this.#block + 1n;
     return { account_id: transaction.account, sequence: String(sequence), block: String(block) };
   }
 

@@ -16,15 +16,21 @@ export interface FakeTransaction {
   tie: bigint;
   /** The number of the offer that a cancel names. */
   cancelled: bigint;
+  /** The last block that may have it. */
+  until: bigint | null;
 }
 
 const SIGNATURE_BYTES = 64;
 const SPKI_HEAD = "302a300506032b6570032100";
 
 export function readTransaction(hex: string): FakeTransaction {
-  const bytes = Buffer.from(hex, "hex");
-  const tag = bytes[12];
-  const expected = { 2: 39, 3: 47 }[tag ?? 0];
+  const signed = Buffer.from(hex, "hex");
+  const hasEnd = ((signed[12] ?? 0) & 0x80) !== 0;
+  const until = hasEnd && signed.length >= 21 ? signed.readBigUInt64LE(13) : null;
+  // Without the end the rest lies where it lies in a transaction that has none.
+  const bytes = hasEnd ? Buffer.concat([signed.subarray(0, 13), signed.subarray(21)]) : signed;
+  const tag = (bytes[12] ?? 0) & 0x3f;
+  const expected = { 2: 39, 3: 47 }[tag];
   if (!/^([0-9a-f]{2})+$/.test(hex) || expected === undefined || bytes.length !== expected + SIGNATURE_BYTES) {
     throw new FakeReject(100, "Malformed", "That is no signed transaction: see docs/batch-transactions.md.");
   }
@@ -33,7 +39,7 @@ export function readTransaction(hex: string): FakeTransaction {
   return {
     account: bytes.readUInt32LE(0), sequence: bytes.readBigUInt64LE(4), operation: isOffer ? "create_offer" : "cancel_offer", market: bytes.readUInt16LE(13),
     sell: bytes.readUInt32LE(15), buy: bytes.readUInt32LE(19), amount: isOffer ? bytes.readBigUInt64LE(23) : 0n, limit, stated: limit,
-    tie: isOffer ? 0n : bytes.readBigUInt64LE(31), cancelled: isOffer ? 0n : bytes.readBigUInt64LE(39),
+    tie: isOffer ? 0n : bytes.readBigUInt64LE(31), cancelled: isOffer ? 0n : bytes.readBigUInt64LE(39), until,
   };
 }
 

@@ -104,6 +104,7 @@ impl Before {
             pools: &self.pools,
             pools_refused: Vec::new(),
             keys_refused: &[],
+            block: 0,
         };
         let (mut outcome, mut taken, mut rest) = (Outcome::default(), Taken::default(), kept);
         while !rest.is_empty() {
@@ -152,7 +153,7 @@ impl Before {
 impl View<'_> {
     /// Takes a transaction that was found good, whatever its account has now. `None` where it cannot have been.
     fn take_again(&self, transaction: &BatchTransaction, taken: &mut Taken, outcome: &mut Outcome) -> Option<()> {
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, operation, .. } = transaction;
         let (account, name) = (*account, OfferName { account: *account, sequence: *sequence });
         let all = |_: AssetId| Some(Amount::MAX);
         let mut effect = |asset, amount, then| outcome.effects.push(Effect { asset, account, amount, then });

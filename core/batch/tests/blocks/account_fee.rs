@@ -14,7 +14,7 @@ use crate::world::{MARKET, World, amount, key};
 const OUTSIDE: AssetId = AssetId(3);
 
 fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction { account: AccountId(account), sequence: TransactionSeq(sequence), operation }
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
 }
 
 fn open(number: u64) -> BatchOperation {

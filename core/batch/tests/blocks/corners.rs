@@ -12,7 +12,7 @@ use walras_types::{
 use crate::world::{MARKET, World, amount, key, price, threads, with_marginal};
 
 fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction { account: AccountId(account), sequence: TransactionSeq(sequence), operation }
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
 }
 
 fn offer(sell: u32, buy: u32, units: u64, limit: BatchPrice) -> BatchOperation {

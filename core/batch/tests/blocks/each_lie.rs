@@ -149,11 +149,7 @@ fn everything(commission: Commission) -> (World, Vec<BatchTransaction>) {
     for (account, asset, units) in [(0, 1, AMOUNT_MAX - 5), (1, 2, AMOUNT_MAX), (2, 0, AMOUNT_MAX), (3, 3, AMOUNT_MAX)] {
         world.ledger.deposit(AccountId(account), AssetId(asset), amount(units)).unwrap();
     }
-    let sent = |account, sequence, operation| BatchTransaction {
-        account: AccountId(account),
-        sequence: TransactionSeq(sequence),
-        operation,
-    };
+    let sent = |account, sequence, operation| BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation);
     let offer = |sell, buy, units, limit| {
         let (sell, buy, amount) = (AssetId(sell), AssetId(buy), amount(units));
         BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell, buy, amount, limit })
@@ -628,10 +624,12 @@ fn a_block_of_other_transactions_is_caught() {
         let mut backwards = kept.clone();
         backwards.reverse();
         sets.push(("order", backwards));
-        let fresh = |sequence| BatchTransaction {
-            account: AccountId(3),
-            sequence: TransactionSeq(case.open.accounts.last(AccountId(3)).0 + sequence),
-            operation: BatchOperation::CreateAccount(key(1 << 50)),
+        let fresh = |sequence| {
+            BatchTransaction::new(
+                AccountId(3),
+                TransactionSeq(case.open.accounts.last(AccountId(3)).0 + sequence),
+                BatchOperation::CreateAccount(key(1 << 50)),
+            )
         };
         sets.push(("more", [&kept[..], &[fresh(64)]].concat()));
         for (at, transaction) in kept.iter().enumerate() {

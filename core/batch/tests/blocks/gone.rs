@@ -14,7 +14,7 @@ fn block(world: &mut World, operations: impl IntoIterator<Item = BatchOperation>
     let last = world.accounts.last(AccountId(0)).0;
     let sent: Vec<BatchTransaction> = (last + 1..)
         .zip(operations)
-        .map(|(sequence, operation)| BatchTransaction { account: AccountId(0), sequence: TransactionSeq(sequence), operation })
+        .map(|(sequence, operation)| BatchTransaction::new(AccountId(0), TransactionSeq(sequence), operation))
         .collect();
     let closed = world.close(&sent, Intake::Filter, 1);
     assert_eq!(closed.dropped, []);

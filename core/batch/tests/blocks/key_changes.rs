@@ -6,7 +6,7 @@ use walras_types::{AccountId, AssetId, BatchOperation, BatchTransaction, Payment
 use crate::world::{World, amount, key};
 
 fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction { account: AccountId(account), sequence: TransactionSeq(sequence), operation }
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
 }
 
 fn set(number: u64) -> BatchOperation {

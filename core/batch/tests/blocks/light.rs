@@ -205,7 +205,7 @@ fn a_statement_is_of_the_last_block_or_is_not_made() {
         assert_eq!(served.open().unwrap().offer(none, &place, &before), Err(LightError::UnknownPair(none)));
     }
     let sequence = TransactionSeq(world.accounts.last(AccountId(0)).0 + 1);
-    let create = BatchTransaction { account: AccountId(0), sequence, operation: BatchOperation::CreateAccount(key(1 << 50)) };
+    let create = BatchTransaction::new(AccountId(0), sequence, BatchOperation::CreateAccount(key(1 << 50)));
     world.close(&[create], Intake::Filter, 1);
     assert!(world.batch.offer_statement(pair, &place).is_none(), "while a batch is closed");
     // Accounts are as they were, until somebody lies about hashes: then what is hashed is no longer what the last block left.

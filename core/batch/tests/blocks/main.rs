@@ -15,4 +15,5 @@ mod pools;
 mod properties;
 mod quality;
 mod steps;
+mod terms;
 mod world;

@@ -270,7 +270,7 @@ fn name(account: u32, sequence: u64) -> OfferName {
 }
 
 fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
-    BatchTransaction { account: AccountId(account), sequence: TransactionSeq(sequence), operation }
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
 }
 
 fn create(assets: [u32; 2], amounts: [u64; 2]) -> CreatePool {

@@ -259,16 +259,18 @@ fn closed(offers: &[(u16, u16, u64, u64)], most: QualityMax) -> World {
     let mut world = World::with_quality(offers.len() as u32, UNITS, rules(), most);
     // Assets 1, 2, 0 of the ledger are 0, 1, 2 of the market.
     let of_ledger = |asset: u16| AssetId(u32::from((asset + 1) % 3));
-    let sent = |(account, &(sell, buy, units, percent)): (u32, &(u16, u16, u64, u64))| BatchTransaction {
-        account: AccountId(account),
-        sequence: TransactionSeq(1),
-        operation: BatchOperation::CreateOffer(CreateOffer {
-            market: MARKET,
-            sell: of_ledger(sell),
-            buy: of_ledger(buy),
-            amount: amount(units),
-            limit: price(percent, 100),
-        }),
+    let sent = |(account, &(sell, buy, units, percent)): (u32, &(u16, u16, u64, u64))| {
+        BatchTransaction::new(
+            AccountId(account),
+            TransactionSeq(1),
+            BatchOperation::CreateOffer(CreateOffer {
+                market: MARKET,
+                sell: of_ledger(sell),
+                buy: of_ledger(buy),
+                amount: amount(units),
+                limit: price(percent, 100),
+            }),
+        )
     };
     let sent: Vec<BatchTransaction> = (0..).zip(offers).map(sent).collect();
     assert_eq!(world.close(&sent, Intake::Filter, 1).kept_count as usize, offers.len());

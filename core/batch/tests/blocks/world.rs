@@ -183,11 +183,8 @@ pub(crate) fn transactions(world: &World, draw: &mut Draw, count: usize, wild: u
             let account = AccountId(draw.below(account_count) as u32);
             let number = next.entry(account.0).or_insert(world.accounts.last(account).0);
             *number += 1 + draw.below(3);
-            let mut transaction = BatchTransaction {
-                account,
-                sequence: TransactionSeq(*number),
-                operation: operation(world, draw, account, &standing, wild),
-            };
+            let mut transaction =
+                BatchTransaction::new(account, TransactionSeq(*number), operation(world, draw, account, &standing, wild));
             if draw.chance(wild) {
                 match draw.below(4) {
                     0 => transaction.sequence.0 = draw.below(80),

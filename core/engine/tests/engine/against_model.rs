@@ -44,13 +44,16 @@ fn assert_same(venue: &Venue<Ladder>, model: &Model) {
             assert_pages(engine, account, view.spec.instrument, &orders);
             let mut has: Vec<_> = orders
                 .iter()
-                .map(|o| (o.order_id, o.open.get(), o.shown.get(), o.linked, o.trigger.map(PriceTicks::get)))
+                .map(|o| {
+                    (o.order_id, o.open.get(), o.shown.get(), o.linked, o.trigger.map(PriceTicks::get), (o.exit_of, o.is_held))
+                })
                 .collect();
             has.sort_unstable();
             let mine = market.orders.iter().filter(|o| o.account == account);
             let shown = |o: &crate::model::Order| market.resting(o.id).shown.get();
             let linked = |id: OrderId| market.pair_of(id).map(|pair| if pair[0] == id { pair[1] } else { pair[0] });
-            let mut expected: Vec<_> = mine.map(|o| (o.id, o.open, shown(o), linked(o.id), o.trigger)).collect();
+            let exit = |o: &crate::model::Order| (market.exit_of(o.id), o.is_held);
+            let mut expected: Vec<_> = mine.map(|o| (o.id, o.open, shown(o), linked(o.id), o.trigger, exit(o))).collect();
             expected.sort_unstable();
             assert_eq!(has, expected, "open orders of account {account}");
             assert_eq!(position.open_orders as usize, expected.len());
@@ -104,7 +107,9 @@ fn assert_indicative(venue: &Venue<Ladder>, view: &InstrumentView) {
 /// orders of the day, one takes the other with it, the first of that order.
 fn by_age(mut events: Vec<Event>) -> Vec<Event> {
     let ended = |event: &Event| match event {
-        Event::Order(OrderEvent::Cancelled(e)) if matches!(e.reason, CancelReason::DayEnded | CancelReason::Linked) => {
+        Event::Order(OrderEvent::Cancelled(e))
+            if matches!(e.reason, CancelReason::DayEnded | CancelReason::Linked | CancelReason::Unfunded) =>
+        {
             Some((e.order_id, e.reason))
         }
         _ => None,
@@ -161,7 +166,7 @@ const REACHED: &str = "
     Order/Amended/Kept Order/Amended/Lost
     Order/Cancelled/AccountSuspended Order/Cancelled/DayEnded Order/Cancelled/Expired Order/Cancelled/MassCancelled
     Order/Cancelled/PriceBand Order/Cancelled/Requested Order/Cancelled/SelfTrade Order/Cancelled/TriggerRefused
-    Order/Cancelled/Unfilled Order/Cancelled/Linked LinkInvalid LinkedOrderFixed
+    Order/Cancelled/Unfilled Order/Cancelled/Linked Order/Cancelled/Unfunded LinkInvalid LinkedOrderFixed
     Instrument/Created Instrument/PhaseChanged Instrument/Uncrossed Instrument/Uncrossed/AtAPrice
     Account/Created Account/StatusChanged Account/Deposited Account/Withdrawn Account/FeesCollected Account/RiskLimitsChanged
     Session/Opened Venue/AccessDelaysChanged Venue/AssetCreated Venue/EngineVersionSet

@@ -1,5 +1,7 @@
 //! Random commands, biased to edges: ids collide, prices cross, balances run out, time comes.
 
+use std::ops::Range;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use walras_types::*;
@@ -12,8 +14,19 @@ pub type Step = (u64, Command);
 
 /// All that happens to a venue: it is set up, phases are entered, then everything happens.
 pub fn steps(allocation: impl Strategy<Value = Allocation> + Clone, steps: usize) -> impl Strategy<Value = Vec<Step>> {
+    steps_with(2_000..60_000, allocation, steps)
+}
+
+/// The same where accounts have so much.
+pub fn steps_with(
+    amounts: Range<u64>,
+    allocation: impl Strategy<Value = Allocation> + Clone,
+    steps: usize,
+) -> impl Strategy<Value = Vec<Step>> {
     let specs = (instrument(0, allocation.clone()), instrument(1, allocation), any::<bool>());
-    (specs, 2_000..60_000u64, vec(step(), steps / 4..steps)).prop_map(|((first, second, auction), amount, steps)| {
+    let parts = prop_oneof![40 => step().prop_map(|step| vec![step]), 3 => bracket()];
+    let steps = vec(parts, steps / 4..steps).prop_map(|parts| parts.concat());
+    (specs, amounts, steps).prop_map(|((first, second, auction), amount, steps)| {
         let mut commands = opening(4, amount, &[first, second]);
         commands.push(phase(0, if auction { TradingPhase::PreOpen } else { TradingPhase::Continuous }));
         commands.push(phase(1, TradingPhase::Continuous));
@@ -114,6 +127,46 @@ fn linked() -> impl Strategy<Value = LinkedOrder> {
             LinkedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, other, None)
         },
     )
+}
+
+/// What an exit is: mostly a stop or a take-profit.
+fn exit_type() -> impl Strategy<Value = OrderType> {
+    prop_oneof![
+        6 => price().prop_map(|trigger| OrderType::Stop { trigger }),
+        4 => (price(), price()).prop_map(|(trigger, price)| OrderType::StopLimit { trigger, price }),
+        5 => price().prop_map(|trigger| OrderType::TakeProfit { trigger }),
+        4 => (price(), price()).prop_map(|(trigger, price)| OrderType::TakeProfitLimit { trigger, price }),
+        1 => price().prop_map(|price| OrderType::Limit { price, post_only: PostOnly::Reject }),
+        1 => trail().prop_map(|trail| OrderType::TrailingStop { trail }),
+    ]
+}
+
+/// An exit of an order that may never come.
+fn exit() -> impl Strategy<Value = LinkedOrder> {
+    let size = prop_oneof![8 => Just(SizeLots::new(LINKED_LOTS)), 1 => size()];
+    (account(), instrument_id(), (name(), name()), terms(), exit_type(), size).prop_map(
+        |(account, instrument, (client_order_id, entry), terms, order_type, size)| {
+            let terms = OrderTerms { size, order_type, display: Display::Full, min_size: None, ..terms };
+            LinkedOrder::exit(&NewOrder { account, instrument, client_order_id, terms }, entry, None)
+        },
+    )
+}
+
+/// One or two exits, and then their entry.
+fn bracket() -> impl Strategy<Value = Vec<Step>> {
+    let names = Just((0..6).map(ClientOrderId).collect::<Vec<_>>()).prop_shuffle();
+    let exits = vec((exit_type(), terms()), 1..3);
+    (account(), instrument_id(), names, terms(), exits).prop_map(|(account, instrument, names, terms, exits)| {
+        let order = |client_order_id, terms| NewOrder { account, instrument, client_order_id, terms };
+        let mut commands = Vec::new();
+        for (name, (order_type, of_exit)) in names[1..].iter().zip(exits) {
+            let (side, size) = (terms.side.opposite(), terms.size);
+            let of_exit = OrderTerms { side, size, order_type, display: Display::Full, min_size: None, ..of_exit };
+            commands.push(OrderCommand::NewLinked(LinkedOrder::exit(&order(*name, of_exit), names[0], None)));
+        }
+        commands.push(OrderCommand::New(order(names[0], terms)));
+        commands.into_iter().map(|command| (0, Command::Order(command))).collect()
+    })
 }
 
 fn side() -> impl Strategy<Value = Side> {
@@ -221,6 +274,7 @@ pub fn command() -> impl Strategy<Value = Command> {
             Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
         }),
         80 => linked().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
+        8 => exit().prop_map(|linked| Command::Order(OrderCommand::NewLinked(linked))),
         24 => (account(), instrument_id(), amendment())
             .prop_map(|(account, instrument, amendment)| Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment }))),
         6 => (account(), instrument_id(), name()).prop_map(|(account, instrument, client_order_id)| {

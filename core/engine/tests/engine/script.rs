@@ -12,8 +12,8 @@
 //! ```
 //! Order options: `in=N` (the instrument, the first without it; also of cancels), `day`, `till=T`, `ioc`, `fok`, `post`, `reprice`,
 //! `peak=N`, `hidden`, `min=N`, `stp=Mode`, `stop=P`, `profit=P`, `trail=N` (ticks), `trail-ppm=N`, `oco=N` (the account's order
-//! with which it is linked). Everybody starts with 200 BTC and 10000 USD. `at T` before a command stamps it with that time, in
-//! nanoseconds.
+//! with which it is linked), `exit=N` (the order to come of which it is an exit). Everybody starts with 200 BTC and 10000 USD. `at T`
+//! before a command stamps it with that time, in nanoseconds.
 
 use std::collections::BTreeMap;
 
@@ -229,9 +229,10 @@ fn command(words: &[&str]) -> Command {
                 client_order_id: ClientOrderId(value(words, "#").unwrap()),
                 terms: terms(if verb == "buy" { Side::Buy } else { Side::Sell }, lots(size.parse().unwrap()), words),
             };
-            Command::Order(match value(words, "oco=") {
-                Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
-                None => OrderCommand::New(order),
+            Command::Order(match (value(words, "oco="), value(words, "exit=")) {
+                (Some(other), _) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
+                (None, Some(entry)) => OrderCommand::NewLinked(LinkedOrder::exit(&order, ClientOrderId(entry), None)),
+                (None, None) => OrderCommand::New(order),
             })
         }
         _ => panic!("no command: {words:?}"),

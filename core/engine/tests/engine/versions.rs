@@ -1,5 +1,7 @@
 //! Under an earlier version of the rules the engine does what the program of that version did.
 
+use std::num::NonZero;
+
 use walras_engine::versions::{NEWEST, OLDEST};
 use walras_types::*;
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
@@ -41,8 +43,12 @@ fn batch_venue() -> Venue {
 }
 
 fn submit(venue: &mut Venue, operation: BatchOperation) -> Vec<Event> {
+    submit_with_terms(venue, operation, TransactionTerms::NONE)
+}
+
+fn submit_with_terms(venue: &mut Venue, operation: BatchOperation, terms: TransactionTerms) -> Vec<Event> {
     let account = AccountId(0);
-    let transaction = BatchTransaction { account, sequence: venue.engine.next_transaction(account), operation };
+    let transaction = BatchTransaction::new(account, venue.engine.next_transaction(account), operation).with_terms(terms);
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
     venue.apply(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())))
 }
@@ -95,6 +101,34 @@ fn keys_set_by_their_owners_need_version_13() {
     venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
     let events = submit(&mut venue, set);
     assert!(matches!(events[..], [Event::Batch(BatchEvent::TransactionCollected(_))]), "{events:?}");
+}
+
+#[test]
+fn terms_of_transactions_need_version_13_and_end() {
+    let mut venue = batch_venue();
+    let offer = BatchOperation::CreateOffer(CreateOffer {
+        market: MARKET,
+        sell: BTC,
+        buy: USD,
+        amount: units(10),
+        limit: BatchPrice::ZERO,
+    });
+    let until = |block| TransactionTerms { until: NonZero::new(block), is_joined: false };
+    let refused = |events: &[Event]| match events {
+        [Event::Rejected(Rejected { reason, .. })] => Some(*reason),
+        [Event::Batch(BatchEvent::TransactionCollected(_))] => None,
+        _ => panic!("{events:?}"),
+    };
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(EngineVersion(12))));
+    for terms in [until(9), TransactionTerms { until: None, is_joined: true }] {
+        assert_eq!(refused(&submit_with_terms(&mut venue, offer, terms)), Some(RejectReason::NeedsLaterVersion));
+    }
+    venue.apply(Command::Venue(VenueCommand::SetEngineVersion(NEWEST)));
+    assert_eq!(refused(&submit_with_terms(&mut venue, offer, until(1))), None);
+    venue.apply(Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 1 })));
+    // Block 2 collects now, whether block 1 is cleared or not.
+    assert_eq!(refused(&submit_with_terms(&mut venue, offer, until(1))), Some(RejectReason::AlreadyExpired));
+    assert_eq!(refused(&submit_with_terms(&mut venue, offer, until(2))), None);
 }
 
 #[test]

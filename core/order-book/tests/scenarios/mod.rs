@@ -2,6 +2,7 @@
 
 mod allocation;
 mod auctions;
+mod holding;
 mod leaving;
 mod order_types;
 mod restoring;

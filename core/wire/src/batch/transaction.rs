@@ -1,9 +1,11 @@
 //! Transactions to bytes and back.
 
+use std::num::NonZero;
+
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, MESSAGE_BYTES_MAX, TRANSACTION_SEQ_END};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, TransactionSeq, WithdrawFromPool,
+    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, TransactionSeq, TransactionTerms, WithdrawFromPool,
 };
 
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_struct};
@@ -17,11 +19,23 @@ pub(crate) const HEAD_BYTES: usize = 4 + 8 + 1;
 /// The tag of [`BatchOperation::SetKey`].
 pub(crate) const SET_KEY: u8 = 10;
 
-/// Bytes of the longest transaction, a new pool: market, two assets, rule, fee, two amounts.
-pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES + 2 + 4 + 4 + 1 + 4 + 4 + 8 + 8;
+/// Added to an operation's tag where a transaction says the last block that may have it, which follows in eight bytes.
+const UNTIL: u8 = 0x80;
 
-/// Bytes of the longest operation with its tag.
-pub const OPERATION_BYTES_MAX: usize = TRANSACTION_BYTES_MAX - 12;
+/// Added to an operation's tag where a transaction is kept only together with the account's next one.
+const JOINED: u8 = 0x40;
+
+/// Added to an operation's tag for terms, any of them.
+pub(crate) const TERMS: u8 = UNTIL | JOINED;
+
+/// Bytes of the longest operation with its tag, a new pool: market, two assets, rule, fee, two amounts.
+pub const OPERATION_BYTES_MAX: usize = 1 + 2 + 4 + 4 + 1 + 4 + 4 + 8 + 8;
+
+/// Bytes of the longest transaction: account, sequence, operation, last block.
+pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES - 1 + OPERATION_BYTES_MAX + UNTIL_BYTES;
+
+/// Bytes of the last block that may have a transaction.
+const UNTIL_BYTES: usize = 8;
 
 const _: () = assert!(TRANSACTION_BYTES_MAX + SIGNATURE_BYTES <= MESSAGE_BYTES_MAX);
 
@@ -77,6 +91,17 @@ pub fn decode_operation(bytes: &[u8]) -> Result<(BatchOperation, usize), DecodeE
     first(bytes)
 }
 
+/// The tag of the operation and the bytes of its fields, of a transaction's bytes: what [`encode_operation`] writes, without terms.
+///
+/// # Panics
+/// When the bytes are no transaction's.
+#[must_use]
+pub fn operation_bytes(transaction: &[u8]) -> (u8, &[u8]) {
+    let tag = transaction[HEAD_BYTES - 1];
+    let fields_at = if tag & UNTIL == 0 { HEAD_BYTES } else { HEAD_BYTES + UNTIL_BYTES };
+    (tag & !TERMS, &transaction[fields_at..])
+}
+
 /// Appends an operation to `buffer`: what [`decode_operation`] reads.
 pub fn encode_operation(operation: &BatchOperation, buffer: &mut Vec<u8>) {
     operation.put(&mut Writer(buffer));
@@ -98,13 +123,25 @@ fn whole<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
 impl Wire for BatchTransaction {
     #[inline]
     fn put(&self, w: &mut Writer<'_>) {
+        let TransactionTerms { until, is_joined } = self.terms;
         self.account.put(w);
         self.sequence.put(w);
+        let tag_at = w.0.len();
         self.operation.put(w);
+        if is_joined {
+            w.0[tag_at] |= JOINED;
+        }
+        if let Some(until) = until {
+            w.0[tag_at] |= UNTIL;
+            w.0.splice(tag_at + 1..tag_at + 1, until.get().to_le_bytes());
+        }
     }
     #[inline]
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { account: account(r)?, sequence: Wire::get(r)?, operation: Wire::get(r)? })
+        let (account, sequence, tag) = (account(r)?, Wire::get(r)?, r.u8()?);
+        let until = if tag & UNTIL == 0 { None } else { Some(last_block(r)?) };
+        let terms = TransactionTerms { until, is_joined: tag & JOINED != 0 };
+        Ok(Self { account, sequence, terms, operation: fields_of(tag & !TERMS, r)? })
     }
 }
 
@@ -126,23 +163,35 @@ impl Wire for BatchOperation {
     }
     #[inline]
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        match r.u8()? {
-            1 => Ok(Self::CreateAccount(Wire::get(r)?)),
-            2 => Ok(Self::CreateOffer(Wire::get(r)?)),
-            3 => Ok(Self::CancelOffer(Wire::get(r)?)),
-            4 => Ok(Self::Payment(Wire::get(r)?)),
-            5 => Ok(Self::Issue(Wire::get(r)?)),
-            6 => Ok(Self::Burn(Wire::get(r)?)),
-            7 => Ok(Self::CreatePool(Wire::get(r)?)),
-            8 => Ok(Self::DepositToPool(Wire::get(r)?)),
-            9 => Ok(Self::WithdrawFromPool(Wire::get(r)?)),
-            SET_KEY => Ok(Self::SetKey(Wire::get(r)?)),
-            _ => Err(r.expected(
-                "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), \
-                 8 (deposit), 9 (withdraw) or 10 (set key)",
-            )),
-        }
+        let tag = r.u8()?;
+        fields_of(tag, r)
     }
+}
+
+/// The operation of a tag, whose fields follow.
+#[inline]
+fn fields_of(tag: u8, r: &mut Reader<'_>) -> Result<BatchOperation, DecodeError> {
+    match tag {
+        1 => Ok(BatchOperation::CreateAccount(Wire::get(r)?)),
+        2 => Ok(BatchOperation::CreateOffer(Wire::get(r)?)),
+        3 => Ok(BatchOperation::CancelOffer(Wire::get(r)?)),
+        4 => Ok(BatchOperation::Payment(Wire::get(r)?)),
+        5 => Ok(BatchOperation::Issue(Wire::get(r)?)),
+        6 => Ok(BatchOperation::Burn(Wire::get(r)?)),
+        7 => Ok(BatchOperation::CreatePool(Wire::get(r)?)),
+        8 => Ok(BatchOperation::DepositToPool(Wire::get(r)?)),
+        9 => Ok(BatchOperation::WithdrawFromPool(Wire::get(r)?)),
+        SET_KEY => Ok(BatchOperation::SetKey(Wire::get(r)?)),
+        _ => Err(r.expected(
+            "operation 1 (create account), 2 (create offer), 3 (cancel), 4 (payment), 5 (issue), 6 (burn), 7 (create pool), \
+             8 (deposit), 9 (withdraw) or 10 (set key)",
+        )),
+    }
+}
+
+fn last_block(r: &mut Reader<'_>) -> Result<NonZero<u64>, DecodeError> {
+    let block = r.u64()?;
+    r.checked(NonZero::new(block), "the last block that may have the transaction, at least 1")
 }
 
 #[inline]

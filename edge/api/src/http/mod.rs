@@ -6,6 +6,7 @@ mod batch_admin;
 mod batch_proofs;
 mod batches;
 mod bounds;
+mod brackets;
 mod carry;
 mod clock;
 mod cluster;

@@ -51,10 +51,14 @@ async fn one(
 type Asked = Result<Query<NumberRequest>, QueryRejection>;
 
 pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
-    let by = signed.trader()?;
+    let (by, caller) = signed.trader_of_many()?;
     let ordinal = query(asked)?.ordinal()?;
     let request: OrderRequest = parse(&signed.body)?;
     let catalog = app.venue.catalog_for_commands()?;
+    if request.has_exits() && ordinal.is_none() {
+        let commands = request.bracket(by.account, &catalog, fresh_client_order_id)?;
+        return super::brackets::enter(&app, (by, caller), commands).await;
+    }
     let (command, subject) = request.command(by.account, &catalog, || fresh_or_numbered(ordinal))?;
     one(&app, (by, ordinal), (command, Some(subject))).await
 }

@@ -99,6 +99,7 @@ pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
         "phase": phase(look.phase),
         "domain": hex(&spec.domain),
         "collected": look.collected,
+        "collecting_block": look.collecting_block.to_string(),
         "closed_block": look.closed_block.map(|block| block.to_string()),
         "standing_offers": look.standing_offers.to_string(),
         "idle_blocks": look.idle_blocks,

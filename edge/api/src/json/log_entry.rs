@@ -13,7 +13,7 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
-    Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, MassCancel,
+    Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, Link, MassCancel,
     NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
     SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer, VenueCommand,
 };
@@ -70,7 +70,11 @@ fn command(command: &Command) -> Value {
         Command::Order(OrderCommand::NewLinked(c)) => {
             let mut fields = new_order(&c.order());
             fields.extend(c.name().map(|name| ("client_order_name".to_owned(), name.as_str().into())));
-            fields.insert("oco_with".to_owned(), number(c.other().0));
+            let how = match c.link() {
+                Link::Oco => "oco_with",
+                Link::Exit => "exit_of",
+            };
+            fields.insert(how.to_owned(), number(c.other().0));
             ("new_order", fields)
         }
         Command::Order(OrderCommand::CancelAfter(c)) => {

@@ -78,6 +78,7 @@ names! {
         CancelReason::TriggerRefused = "trigger_refused",
         CancelReason::PriceBand = "price_band",
         CancelReason::Linked = "linked",
+        CancelReason::Unfunded = "unfunded",
     }
     /// Place in the queue after an amendment.
     priority, parse_priority: Priority { Priority::Kept = "kept", Priority::Lost = "lost" }

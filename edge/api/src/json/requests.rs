@@ -16,6 +16,7 @@ use walras_wire::{
     NamedOrder, NewOrder, OrderCommand, SetAccountStatus, SetRiskLimits, SetTradingPhase, Transfer, VenueCommand,
 };
 
+use super::brackets::ExitRequest;
 use super::outcome::Subject;
 use super::{names, strict};
 
@@ -40,7 +41,7 @@ fn named<T>(field: &str, text: &str, parse: impl Fn(&str) -> Option<T>, known: &
     parse(text).ok_or_else(|| Refusal::malformed(format!("{field}: {text:?} is none of {known}")))
 }
 
-fn field<T>(field: &str, parsed: Result<T, QuantityError>) -> Result<T, Refusal> {
+pub(super) fn field<T>(field: &str, parsed: Result<T, QuantityError>) -> Result<T, Refusal> {
     parsed.map_err(|e| Refusal::new(e.reason(), format!("{field}: {e}")))
 }
 
@@ -66,8 +67,8 @@ pub fn instrument<'a>(catalog: &'a Catalog, symbol: &str) -> Result<&'a Instrume
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderRequest {
-    instrument: String,
-    client_order_id: Option<String>,
+    pub(super) instrument: String,
+    pub(super) client_order_id: Option<String>,
     side: String,
     size: String,
     #[serde(rename = "type")]
@@ -84,11 +85,27 @@ pub struct OrderRequest {
     min_size: Option<String>,
     self_trade: Option<String>,
     oco_with: Option<String>,
+    exit_of: Option<String>,
+    pub(super) take_profit: Option<ExitRequest>,
+    pub(super) stop_loss: Option<ExitRequest>,
 }
 
 impl OrderRequest {
     /// The command, and what its answer is about. `fresh` names an order that the client did not.
     pub fn command(
+        &self,
+        account: AccountId,
+        catalog: &Catalog,
+        fresh: impl FnOnce() -> ClientOrderId,
+    ) -> Result<(Command, Subject), Refusal> {
+        let elsewhere = "they go with POST /v1/orders without a session's number; else send each before its entry, as an order with exit_of";
+        absent("take_profit", &self.take_profit, elsewhere)?;
+        absent("stop_loss", &self.stop_loss, elsewhere)?;
+        self.command_alone(account, catalog, fresh)
+    }
+
+    /// As [`Self::command`], of the order without its exits.
+    pub(super) fn command_alone(
         &self,
         account: AccountId,
         catalog: &Catalog,
@@ -101,16 +118,18 @@ impl OrderRequest {
         };
         let instrument = scale.spec.instrument;
         let order = NewOrder { account, instrument, client_order_id: called.id, terms: self.terms(scale)? };
-        let other = self.oco_with.as_deref().map(client_order).transpose()?;
-        let command = match (other, called.name) {
-            (Some(other), name) => OrderCommand::NewLinked(LinkedOrder::new(&order, other.id, name)),
-            (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
-            (None, None) => OrderCommand::New(order),
+        let [other, entry] = [&self.oco_with, &self.exit_of].map(|name| name.as_deref().map(client_order).transpose());
+        let command = match (other?, entry?, called.name) {
+            (Some(_), Some(_), _) => return Err(Refusal::malformed("exit_of does not go here: there is oco_with")),
+            (Some(other), None, name) => OrderCommand::NewLinked(LinkedOrder::new(&order, other.id, name)),
+            (None, Some(entry), name) => OrderCommand::NewLinked(LinkedOrder::exit(&order, entry.id, name)),
+            (None, None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+            (None, None, None) => OrderCommand::New(order),
         };
         Ok((Command::Order(command), Subject { account, instrument, called }))
     }
 
-    fn terms(&self, scale: &InstrumentScale) -> Result<OrderTerms, Refusal> {
+    pub(super) fn terms(&self, scale: &InstrumentScale) -> Result<OrderTerms, Refusal> {
         let side = named("side", &self.side, names::parse_side, "buy, sell")?;
         let size = field("size", scale.parse_size(&self.size))?;
         let post_only = match &self.post_only {

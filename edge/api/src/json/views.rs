@@ -280,6 +280,10 @@ pub fn order(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
     body["open"] = scale.size(order.open).into();
     body["shown"] = scale.size(order.shown).into();
     body["linked_order_id"] = order.linked.map(|other| other.0.to_string()).into();
+    if let Some(entry) = order.exit_of {
+        body["exit_of"] = entry.0.to_string().into();
+        body["is_held"] = order.is_held.into();
+    }
     body["original_size"] = history.map(|history| scale.size(history.size)).into();
     body["filled"] = history.map(|history| scale.size(history.filled)).into();
     body["average_price"] = average.map(|price| price.to_string()).into();
@@ -456,7 +460,7 @@ fn status_of(status: OrderStatus) -> (&'static str, bool) {
 }
 
 fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
-    let OrderUpdate { order, terms: says, name, cancelled } = update;
+    let OrderUpdate { order, terms: says, name, linked, cancelled } = update;
     let scale = catalog.instrument(order.instrument)?;
     let (status, gone) = status_of(order.status);
     let mut body = match says {
@@ -471,6 +475,9 @@ fn order_update(catalog: &Catalog, update: &OrderUpdate) -> Option<Value> {
     body["open"] = if gone { "0".to_owned() } else { scale.size(order.open) }.into();
     body["shown"] = if gone { "0".to_owned() } else { scale.size(order.shown) }.into();
     body["status"] = status.into();
+    if says.is_some() {
+        body["linked_order_id"] = linked.map(|other| other.0.to_string()).into();
+    }
     if let Some(reason) = cancelled {
         body["reason"] = names::cancel_reason(*reason).into();
     }

@@ -14,6 +14,7 @@ use walras_types::AccountId;
 
 use super::answer::{Answer, ok};
 use crate::app::App;
+use crate::brackets::WantedBracket;
 use crate::call::Call;
 use crate::error::{Error, put_number};
 use crate::order_lists::{self, WantedList};
@@ -205,9 +206,26 @@ pub(crate) async fn cancel_replace_of(
     }
 }
 
-pub(super) async fn order_list(State(_): State<App>, call: Call) -> Answer {
-    call.trader()?;
-    Err(Error::new(-2010, "OTO orders are not supported for this symbol"))
+/// An order with an exit.
+pub(super) async fn place_oto(State(app): State<App>, call: Call) -> Answer {
+    let list = WantedBracket::read_oto(&app.names(), &call.params);
+    place_bracket(&app, &call, list).await
+}
+
+/// An order with two exits.
+pub(super) async fn place_otoco(State(app): State<App>, call: Call) -> Answer {
+    let list = WantedBracket::read_otoco(&app.names(), &call.params);
+    place_bracket(&app, &call, list).await
+}
+
+async fn place_bracket(app: &App, call: &Call, list: Result<WantedBracket, Error>) -> Answer {
+    let signer = call.trader()?;
+    let list = list?;
+    call.params.finish()?;
+    let further = list.order_count() - 1;
+    let answer = list.place(app, signer.account, signer.signed()).await?;
+    app.weights().orders(app.now_ms(), signer.account, further);
+    Ok(counted(app, signer.account, ok(&answer)))
 }
 
 /// Two orders of which one cancels the other.

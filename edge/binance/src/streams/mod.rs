@@ -6,6 +6,7 @@ mod line;
 mod names;
 mod session;
 mod user;
+mod user_lists;
 
 pub(crate) use hub::{HubHandle, Out};
 pub(crate) use line::{End, Heard, Line};

@@ -10,10 +10,13 @@ use tokio::task::JoinHandle;
 use walras_engine::Balance;
 use walras_gateway::{ClientOrder, Permission};
 use walras_market_data::{Fill, FillRole, OrderStatus};
-use walras_ports::{AccountPart, AccountPush, ConnectionId, InstrumentScale, OrderUpdate, Push, Subscription, VenueHandle};
+use walras_ports::{
+    AccountPart, AccountPush, ConnectionId, InstrumentScale, ListedOrder, OrderUpdate, Push, Subscription, VenueHandle,
+};
 use walras_types::{AccountId, AssetId, OrderId, Side, SizeLots};
 
 use super::hub::Out;
+use super::user_lists::{Known, Leg, OrderLists};
 use crate::app::App;
 use crate::kinds;
 use crate::report::{self, Order, Status, cancel_status};
@@ -110,6 +113,7 @@ async fn run(app: App, account: AccountId, api_key: String, kept: Kept, name: Ar
 struct Teller {
     app: App,
     orders: HashMap<OrderId, Order>,
+    lists: OrderLists,
     balances: BTreeMap<AssetId, Balance>,
     /// Of execution reports.
     execution: u64,
@@ -121,13 +125,19 @@ fn total(balance: Option<&Balance>) -> i128 {
 
 impl Teller {
     fn new(app: App) -> Self {
-        Self { app, orders: HashMap::new(), balances: BTreeMap::new(), execution: 0 }
+        Self { app, orders: HashMap::new(), lists: OrderLists::default(), balances: BTreeMap::new(), execution: 0 }
     }
 
     /// The events of a push.
     fn take(&mut self, push: &AccountPush) -> Vec<Value> {
         for listed in &push.orders {
             self.orders.insert(listed.order.order_id, Order::listed(listed));
+        }
+        for ListedOrder { instrument, order, .. } in &push.orders {
+            let legs = [Some(order.order_id), order.linked].map(|id| self.leg(id?, &[]));
+            if let [Some(one), Some(other)] = legs {
+                self.lists.begin(*instrument, one, other);
+            }
         }
         match push.part {
             AccountPart::Snapshot => {
@@ -140,6 +150,7 @@ impl Teller {
                 for update in &push.order_updates {
                     self.order(update, &push.fills, &mut events);
                 }
+                self.list_statuses(&push.order_updates, &mut events);
                 self.balances(push, &mut events);
                 events
             }
@@ -147,7 +158,7 @@ impl Teller {
     }
 
     fn order(&mut self, update: &OrderUpdate, fills: &[Fill], events: &mut Vec<Value>) {
-        let OrderUpdate { order: view, terms, name, cancelled } = update;
+        let OrderUpdate { order: view, terms, name, linked, cancelled } = update;
         let (names, now) = (self.app.names(), self.app.now());
         let (Some(symbol), Some(scale)) = (names.name(view.instrument), names.catalog().instrument(view.instrument)) else {
             return;
@@ -158,6 +169,7 @@ impl Teller {
             Some(mut known) => {
                 let changed = terms.is_some_and(|terms| terms.order_type != known.terms.order_type);
                 known.is_working |= view.price.is_some();
+                known.linked = linked.or(known.linked);
                 if changed && let Some(terms) = terms {
                     known.terms = *terms;
                     known.size = SizeLots::new(view.open.get().saturating_add(known.filled.get()).saturating_add(traded));
@@ -169,7 +181,7 @@ impl Teller {
                 let Some(terms) = terms else { return };
                 let order = Order {
                     order_id: view.order_id,
-                    linked: None,
+                    linked: *linked,
                     called: ClientOrder::of(view.client_order_id, *name),
                     terms: *terms,
                     is_working: view.price.is_some(),
@@ -230,7 +242,7 @@ impl Teller {
             "p": report::limit_price(scale, terms),
             "P": report::stop_price(scale, terms),
             "F": report::iceberg_size(scale, terms),
-            "g": -1,
+            "g": report::list(order),
             "C": original,
             "x": kind,
             "X": order.status.name(),
@@ -260,6 +272,52 @@ impl Teller {
             event["W"] = order.entered.map_or(0, ms).into();
         }
         event
+    }
+
+    /// An order that is open, or that one of these updates is about.
+    fn leg(&self, order_id: OrderId, updates: &[OrderUpdate]) -> Option<Leg> {
+        if let Some(order) = self.orders.get(&order_id) {
+            return Some(Leg::of(order_id, &order.called));
+        }
+        let update = updates.iter().find(|update| update.order.order_id == order_id)?;
+        Some(Leg::of(order_id, &ClientOrder::of(update.order.client_order_id, update.name)))
+    }
+
+    /// What became of order lists by these updates: a list begins with its later order, and is done when both of its orders are.
+    fn list_statuses(&mut self, updates: &[OrderUpdate], events: &mut Vec<Value>) {
+        let (names, now_ms) = (self.app.names(), self.app.now_ms());
+        let mut say = |(instrument, id, legs): Known, status: &str, order_status: &str| {
+            let Some(symbol) = names.name(instrument) else { return };
+            let brief = |leg: &Leg| json!({"s": symbol, "i": leg.order_id.0, "c": leg.called});
+            events.push(json!({
+                "e": "listStatus",
+                "E": now_ms,
+                "s": symbol,
+                "g": id,
+                "c": "OCO",
+                "l": status,
+                "L": order_status,
+                "r": "NONE",
+                // The list's own name is not kept: it goes by its number.
+                "C": id.to_string(),
+                "T": now_ms,
+                "O": legs.iter().map(brief).collect::<Vec<_>>(),
+            }));
+        };
+        for OrderUpdate { order, linked, .. } in updates {
+            let legs = [Some(order.order_id), *linked].map(|id| self.leg(id?, updates));
+            if let [Some(one), Some(other)] = legs
+                && let Some(begun) = self.lists.begin(order.instrument, one, other)
+            {
+                say(begun, "EXEC_STARTED", "EXECUTING");
+            }
+        }
+        let ended = updates.iter().filter(|update| matches!(update.order.status, OrderStatus::Filled | OrderStatus::Cancelled));
+        for update in ended {
+            if let Some(done) = self.lists.end(update.order.order_id) {
+                say(done, "ALL_DONE", "ALL_DONE");
+            }
+        }
     }
 
     /// Balances that changed, and of those that did not change by trades, by how much.

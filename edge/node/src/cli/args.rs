@@ -2,6 +2,7 @@
 
 mod admin;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -238,6 +239,9 @@ pub struct OrderArgs {
     /// Your name for an open order with which it is linked: one cancels the other. Of the same side and size.
     #[arg(long, value_name = "NAME")]
     pub oco_with: Option<String>,
+    /// Your name for an order to come of which it is an exit: it stands for what that one has filled. Of the other side and the same size.
+    #[arg(long, value_name = "NAME", conflicts_with = "oco_with")]
+    pub exit_of: Option<String>,
     /// What happens when it would trade with an order of the same account.
     #[arg(long, value_parser = ["cancel_newest", "cancel_oldest", "cancel_both", "decrement", "allow"])]
     pub self_trade: Option<String>,
@@ -307,6 +311,17 @@ pub struct TradesArgs {
     pub limit: usize,
 }
 
+/// Where a transaction of a batch market goes.
+#[derive(Debug, Args)]
+pub struct IntoBatch {
+    /// The batch market.
+    #[arg(long, default_value = "main")]
+    pub batch: String,
+    /// Only one of the next N blocks may have the transaction; after them its signature is good for nothing. Any block without it.
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<NonZero<u32>>,
+}
+
 /// `walras offer`.
 #[derive(Debug, Subcommand)]
 pub enum OfferCommand {
@@ -318,9 +333,9 @@ pub enum OfferCommand {
     Cancel {
         /// The number of the transaction that created it.
         sequence: u64,
-        /// The batch market.
-        #[arg(long, default_value = "main")]
-        batch: String,
+        /// Where it goes.
+        #[command(flatten)]
+        into: IntoBatch,
     },
     /// Shows the account's standing offers.
     List,
@@ -338,9 +353,9 @@ pub struct OfferSellArgs {
     /// Least bought for each one sold; any price without it. The whole amount brings at least what this comes to, in whole units: never less.
     #[arg(long)]
     pub price: Option<String>,
-    /// The batch market.
-    #[arg(long, default_value = "main")]
-    pub batch: String,
+    /// Where it goes.
+    #[command(flatten)]
+    pub into: IntoBatch,
 }
 
 /// `walras offer buy`.
@@ -355,9 +370,9 @@ pub struct OfferBuyArgs {
     /// Most sold for each one bought. The amount times this, rounded up to whole units, is offered.
     #[arg(long)]
     pub price: String,
-    /// The batch market.
-    #[arg(long, default_value = "main")]
-    pub batch: String,
+    /// Where it goes.
+    #[command(flatten)]
+    pub into: IntoBatch,
 }
 
 /// `walras pool`.
@@ -381,9 +396,9 @@ pub enum PoolCommand {
         first: String,
         /// The most that it takes of its second asset.
         second: String,
-        /// The batch market.
-        #[arg(long, default_value = "main")]
-        batch: String,
+        /// Where it goes.
+        #[command(flatten)]
+        into: IntoBatch,
     },
     /// Gives shares of a pool back for their part of what it has.
     Withdraw {
@@ -391,9 +406,9 @@ pub enum PoolCommand {
         pool: String,
         /// How many shares; all that the account has without it.
         shares: Option<u64>,
-        /// The batch market.
-        #[arg(long, default_value = "main")]
-        batch: String,
+        /// Where it goes.
+        #[command(flatten)]
+        into: IntoBatch,
     },
 }
 
@@ -417,9 +432,9 @@ pub struct PoolCreateArgs {
     /// What the pool asks beyond its price, in parts per million, at most 100000. It stays in the pool.
     #[arg(long, default_value_t = 3_000)]
     pub fee_ppm: u32,
-    /// The batch market.
-    #[arg(long, default_value = "main")]
-    pub batch: String,
+    /// Where it goes.
+    #[command(flatten)]
+    pub into: IntoBatch,
 }
 
 /// `walras pay`.
@@ -431,9 +446,9 @@ pub struct PayArgs {
     pub amount: String,
     /// Of what.
     pub asset: String,
-    /// The batch market whose next block pays.
-    #[arg(long, default_value = "main")]
-    pub batch: String,
+    /// Where it goes.
+    #[command(flatten)]
+    pub into: IntoBatch,
 }
 
 /// `walras batch`.
@@ -481,18 +496,18 @@ pub enum BatchCommand {
     CreateAccount {
         /// The new account's: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
         key: String,
-        /// The market whose next block opens it.
-        #[arg(long, default_value = "main")]
-        batch: String,
+        /// Where it goes.
+        #[command(flatten)]
+        into: IntoBatch,
     },
     /// Replaces the own account's key for transactions, by a transaction that the present one signs. The new one signs from the
     /// block on that has the transaction; API keys are others.
     SetKey {
         /// The new one: a file of an Ed25519 key, or the 64 hexadecimal digits of a public key.
         key: String,
-        /// The market whose next block sets it.
-        #[arg(long, default_value = "main")]
-        batch: String,
+        /// Where it goes.
+        #[command(flatten)]
+        into: IntoBatch,
     },
     /// Makes new units of an asset, as its issuer.
     Issue(IssueArgs),
@@ -533,9 +548,9 @@ pub struct IssueArgs {
     pub amount: String,
     /// Of what.
     pub asset: String,
-    /// The market whose next block does it.
-    #[arg(long, default_value = "main")]
-    pub batch: String,
+    /// Where it goes.
+    #[command(flatten)]
+    pub into: IntoBatch,
 }
 
 /// What to show of an account.

@@ -1,5 +1,7 @@
 //! Batch markets from the command line: looking at them, and transactions, which are signed here.
 
+use std::num::NonZero;
+
 use serde_json::{Value, json};
 use walras_api::json::batches::{hex, unhex};
 use walras_batch_signatures::{SigningKey, check_key};
@@ -9,13 +11,13 @@ use walras_ports::AssetScale;
 use walras_terminal::table::{fields, table};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
-    IssuedAmount, Payment, PublicKey, Symbol, TransactionSeq,
+    IssuedAmount, Payment, PublicKey, Symbol, TransactionSeq, TransactionTerms,
 };
 use walras_wire::AssetSpec;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::admin::public_key;
-use super::args::{BatchCommand, IssueArgs, OfferBuyArgs, OfferCommand, OfferSellArgs, PayArgs};
+use super::args::{BatchCommand, IntoBatch, IssueArgs, OfferBuyArgs, OfferCommand, OfferSellArgs, PayArgs};
 use super::{CliError, Output, batch_proof};
 
 pub(super) fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
@@ -80,13 +82,13 @@ pub(super) fn batch(
         }
         BatchCommand::Outcome { sequence } => outcome(client, *sequence),
         BatchCommand::Proof { what, trusted, batch } => batch_proof::proof(client, what, trusted.as_deref(), batch),
-        BatchCommand::CreateAccount { key: new, batch } => {
+        BatchCommand::CreateAccount { key: new, into } => {
             let new = given_key(new)?;
-            Desk::open(client, key()?.as_ref(), batch)?.send(BatchOperation::CreateAccount(new))
+            Desk::open(client, key()?.as_ref(), into)?.send(BatchOperation::CreateAccount(new))
         }
-        BatchCommand::SetKey { key: new, batch } => {
+        BatchCommand::SetKey { key: new, into } => {
             let new = given_key(new)?;
-            Desk::open(client, key()?.as_ref(), batch)?.send(BatchOperation::SetKey(new))
+            Desk::open(client, key()?.as_ref(), into)?.send(BatchOperation::SetKey(new))
         }
         BatchCommand::Issue(args) => issued(client, key()?.as_ref(), args, BatchOperation::Issue),
         BatchCommand::Burn(args) => issued(client, key()?.as_ref(), args, BatchOperation::Burn),
@@ -137,12 +139,14 @@ pub(super) struct Desk<'a> {
     domain: SigningDomain,
     account: AccountId,
     next: TransactionSeq,
+    terms: TransactionTerms,
     assets: Vec<AssetScale>,
     key: SigningKey,
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn open(client: &'a Client, key: Option<&ClientKey>, batch: &str) -> Result<Self, CliError> {
+    pub(super) fn open(client: &'a Client, key: Option<&ClientKey>, into: &IntoBatch) -> Result<Self, CliError> {
+        let IntoBatch { batch, blocks } = into;
         let key = key.ok_or(ClientError::NoKey)?;
         let seed = key
             .ed25519_seed()
@@ -153,6 +157,14 @@ impl<'a> Desk<'a> {
         let found = found.ok_or_else(|| wrong(format!("the venue has no batch market {batch:?}: see `walras batch list`")))?;
         let not_a_venue = || ClientError::NotAVenue { url: client.url().to_owned(), status: 200 };
         let domain = found["domain"].as_str().and_then(unhex).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        let terms = match blocks {
+            None => TransactionTerms::NONE,
+            Some(blocks) => {
+                let now = found["collecting_block"].as_str().and_then(|text| text.parse::<NonZero<u64>>().ok());
+                let last = now.map(|now| now.saturating_add(u64::from(blocks.get()) - 1));
+                TransactionTerms { until: Some(last.ok_or_else(not_a_venue)?), is_joined: false }
+            }
+        };
         let market = found["market_id"].as_u64().and_then(|id| u16::try_from(id).ok());
         let account = client.signed("GET", "/v1/account", None)?;
         let id = account["account_id"].as_u64().and_then(|id| u32::try_from(id).ok());
@@ -166,11 +178,12 @@ impl<'a> Desk<'a> {
         let assets: Option<Vec<_>> = rows(&assets, "assets").iter().map(scale).collect();
         Ok(Self {
             client,
-            name: batch.to_owned(),
+            name: batch.clone(),
             market: BatchMarketId(market.ok_or_else(not_a_venue)?),
             domain: SigningDomain::new(&domain.ok_or_else(not_a_venue)?),
             account: AccountId(id.ok_or_else(not_a_venue)?),
             next: TransactionSeq(next.ok_or_else(not_a_venue)?),
+            terms,
             assets: assets.ok_or_else(not_a_venue)?,
             key: SigningKey::from_seed(&seed),
         })
@@ -182,7 +195,7 @@ impl<'a> Desk<'a> {
     }
 
     pub(super) fn send(&self, operation: BatchOperation) -> Result<Output, CliError> {
-        let transaction = BatchTransaction { account: self.account, sequence: self.next, operation };
+        let transaction = BatchTransaction::new(self.account, self.next, operation).with_terms(self.terms);
         let mut bytes = Vec::new();
         encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);
         let path = format!("/v1/batches/{}/transactions", self.name);
@@ -197,10 +210,10 @@ impl<'a> Desk<'a> {
 
 pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCommand) -> Result<Output, CliError> {
     match command {
-        OfferCommand::Sell(args) => sell(&Desk::open(client, key, &args.batch)?, args),
-        OfferCommand::Buy(args) => buy(&Desk::open(client, key, &args.batch)?, args),
-        OfferCommand::Cancel { sequence, batch } => {
-            let desk = Desk::open(client, key, batch)?;
+        OfferCommand::Sell(args) => sell(&Desk::open(client, key, &args.into)?, args),
+        OfferCommand::Buy(args) => buy(&Desk::open(client, key, &args.into)?, args),
+        OfferCommand::Cancel { sequence, into } => {
+            let desk = Desk::open(client, key, into)?;
             let offers = client.signed_pages("/v1/offers", "offers")?;
             let digits = sequence.to_string();
             let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"].as_str() == Some(&digits));
@@ -278,14 +291,14 @@ fn issued(
     args: &IssueArgs,
     operation: impl FnOnce(IssuedAmount) -> BatchOperation,
 ) -> Result<Output, CliError> {
-    let desk = Desk::open(client, key, &args.batch)?;
+    let desk = Desk::open(client, key, &args.into)?;
     let asset = desk.asset(&args.asset)?;
     let amount = asset.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
     desk.send(operation(IssuedAmount { asset: asset.spec.asset, amount }))
 }
 
 pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> Result<Output, CliError> {
-    let desk = Desk::open(client, key, &args.batch)?;
+    let desk = Desk::open(client, key, &args.into)?;
     let asset = desk.asset(&args.asset)?;
     let amount = asset.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
     desk.send(BatchOperation::Payment(Payment { to: AccountId(args.account), asset: asset.spec.asset, amount }))

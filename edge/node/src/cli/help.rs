@@ -54,7 +54,8 @@ const EXAMPLES: &[(&str, &str)] = &[
   walras order sell BTC/USD 1 --trigger 49000 --price 48900  a stop-limit order
   walras order sell BTC/USD 1 --take-profit 56000            a take-profit, market once the price is there
   walras order sell BTC/USD 1 --trail 500                    a trailing stop, 500 below the highest price from now on
-  walras order sell BTC/USD 1 --trigger 49000 --oco-with tp  cancels the order tp when it trades, and the other way round",
+  walras order sell BTC/USD 1 --trigger 49000 --oco-with tp  cancels the order tp when it trades, and the other way round
+  walras order sell BTC/USD 1 --trigger 49000 --exit-of in   a stop-loss of the order in, which comes next and buys one",
     ),
     (
         "batch",

@@ -58,23 +58,23 @@ pub(super) fn pool(
             }
             Ok(Output { human: table(&shown, &columns), json })
         }
-        PoolCommand::Create(args) => create(&Desk::open(client, key()?.as_ref(), &args.batch)?, args),
-        PoolCommand::Deposit { pool, first, second, batch } => {
+        PoolCommand::Create(args) => create(&Desk::open(client, key()?.as_ref(), &args.into)?, args),
+        PoolCommand::Deposit { pool, first, second, into } => {
             let name = parse_name(pool)?;
-            let found = find(client, batch, name)?;
-            let desk = Desk::open(client, key()?.as_ref(), batch)?;
+            let found = find(client, &into.batch, name)?;
+            let desk = Desk::open(client, key()?.as_ref(), into)?;
             let amounts = [amount(&desk, &found["first"], first)?, amount(&desk, &found["second"], second)?];
             desk.send(BatchOperation::DepositToPool(DepositToPool { market: desk.market, pool: name, amounts }))
         }
-        PoolCommand::Withdraw { pool, shares, batch } => {
+        PoolCommand::Withdraw { pool, shares, into } => {
             let name = parse_name(pool)?;
             let key = key()?;
             let shares = match shares {
                 Some(shares) => *shares,
-                None => own_shares(client, batch, name)?,
+                None => own_shares(client, &into.batch, name)?,
             };
             let shares = Amount::new(shares).ok_or_else(|| wrong("no pool has so many shares: see `walras pool shares`"))?;
-            let desk = Desk::open(client, key.as_ref(), batch)?;
+            let desk = Desk::open(client, key.as_ref(), into)?;
             desk.send(BatchOperation::WithdrawFromPool(WithdrawFromPool { market: desk.market, pool: name, shares }))
         }
     }

@@ -74,6 +74,7 @@ pub(super) fn order(client: &Client, args: &OrderArgs) -> Result<Output, CliErro
     put("min_size", args.min_size.clone());
     put("self_trade", args.self_trade.clone());
     put("oco_with", args.oco_with.clone());
+    put("exit_of", args.exit_of.clone());
     if let Some(ppm) = args.trail_ppm {
         body.insert("trail_ppm".to_owned(), ppm.into());
     }

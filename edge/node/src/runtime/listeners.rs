@@ -74,7 +74,7 @@ impl Listeners {
         }
         if let Some(feed) = feed {
             let watch = feed.accounts();
-            deltas.iter().for_each(|(account, delta)| watch.note(*account, delta, content.command()));
+            deltas.iter().for_each(|(account, delta)| watch.note(*account, delta, content.command(), engine));
         }
         if let Some(archive) = &mut self.archive {
             archive.on_entry(*log_index, *time, events, records, engine);

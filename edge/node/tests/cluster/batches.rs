@@ -35,7 +35,7 @@ impl Signer {
         let offer = CreateOffer { market: BatchMarketId(0), sell, buy, amount: Amount::new(units).unwrap(), limit };
         let (account, sequence) = (AccountId(self.account), TransactionSeq(self.next));
         self.next += 1;
-        let transaction = BatchTransaction { account, sequence, operation: BatchOperation::CreateOffer(offer) };
+        let transaction = BatchTransaction::new(account, sequence, BatchOperation::CreateOffer(offer));
         let mut bytes = Vec::new();
         encode_signed_transaction(&self.key.sign(domain, &transaction), &mut bytes);
         hex(&bytes)

@@ -232,11 +232,7 @@ impl Written {
     /// A payment of an account by whoever has a key; the entry's index.
     fn pay(&mut self, account: u32, sequence: u64, by: &SigningKey) -> u64 {
         let payment = Payment { to: AccountId(0), asset: AssetId(1), amount: Amount::new(5).unwrap() };
-        let transaction = BatchTransaction {
-            account: AccountId(account),
-            sequence: TransactionSeq(sequence),
-            operation: BatchOperation::Payment(payment),
-        };
+        let transaction = BatchTransaction::new(AccountId(account), TransactionSeq(sequence), BatchOperation::Payment(payment));
         let signed = by.sign(&self.domain, &transaction);
         self.entries.push(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(BATCH, &signed).unwrap())));
         self.entries.len() as u64

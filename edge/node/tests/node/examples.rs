@@ -1,6 +1,7 @@
 //! The examples of answers in `openapi.yaml` are answers of a venue: `WALRAS_WRITE_EXAMPLES=1` writes them, and each run compares the
 //! shape of what is there with what a venue says.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -169,4 +170,23 @@ fn an_example_that_drifted_is_noticed() {
     ] {
         assert!(differ(&example, &other, "").is_err(), "{other}");
     }
+}
+
+/// An order has the same fields in every way in, and so has a change of one.
+#[test]
+fn every_way_in_takes_all_of_an_order() {
+    let document = document();
+    let fields = |name: &str, without: &[&str]| {
+        let properties = document["components"]["schemas"][name]["properties"].as_object().unwrap();
+        for field in without {
+            assert!(properties.contains_key(*field), "{name} has no {field}");
+        }
+        properties.keys().filter(|field| !without.contains(&field.as_str())).cloned().collect::<BTreeSet<_>>()
+    };
+    let socket = ["op", "id", "session", "session_seq"];
+    assert_eq!(fields("OneOrder", &["op"]), fields("OrderRequest", &[]));
+    assert_eq!(fields("WsOrder", &socket), fields("OrderRequest", &[]));
+    let of_order = ["instrument", "client_order_id"];
+    assert_eq!(fields("OneAmend", &[&["op"][..], &of_order].concat()), fields("AmendRequest", &[]));
+    assert_eq!(fields("WsAmend", &[&socket[..], &of_order].concat()), fields("AmendRequest", &[]));
 }

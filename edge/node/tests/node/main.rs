@@ -8,6 +8,7 @@ mod bad_input;
 mod batches;
 mod bench;
 mod bots;
+mod brackets;
 mod cli;
 mod clock;
 mod crowds;

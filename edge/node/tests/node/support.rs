@@ -209,7 +209,7 @@ impl Signer {
     }
 
     pub(crate) fn sign(&self, sequence: u64, operation: BatchOperation) -> String {
-        let transaction = BatchTransaction { account: AccountId(self.account), sequence: TransactionSeq(sequence), operation };
+        let transaction = BatchTransaction::new(AccountId(self.account), TransactionSeq(sequence), operation);
         let mut bytes = Vec::new();
         encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);
         hex(&bytes)

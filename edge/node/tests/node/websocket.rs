@@ -247,6 +247,52 @@ fn the_private_channel_is_its_accounts_alone() {
 }
 
 #[test]
+fn the_private_channel_says_which_orders_are_linked() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let mut alice = Socket::connect(&venue.url());
+    alice.authenticate(&market.alice_key);
+    alice.next_of("account");
+    let mut stop = limit(1, "sell", "1", "28000");
+    (stop["type"], stop["trigger"]) = ("stop_limit".into(), "29000".into());
+    let mut profit = limit(2, "sell", "1", "31000");
+    (profit["post_only"], profit["oco_with"]) = ("reject".into(), "1".into());
+    // The updates of an order, as they come.
+    let mut updates = Vec::new();
+    let mut update_of = |alice: &mut Socket, client: &str, status: &str| loop {
+        if let Some(place) = updates.iter().position(|u: &Value| u["client_order_id"] == client && u["status"] == status) {
+            return updates.remove(place);
+        }
+        let heard = alice.next_of("account");
+        check_named(&document(), "WsAccount", &heard);
+        updates.extend(heard["order_updates"].as_array().into_iter().flatten().cloned());
+    };
+    market.order(&market.alice, &stop);
+    let first = update_of(&mut alice, "1", "waiting_trigger");
+    assert_eq!(first["linked_order_id"], Value::Null, "{first}");
+    market.order(&market.alice, &profit);
+    let second = update_of(&mut alice, "2", "resting");
+    assert_eq!(second["linked_order_id"], first["order_id"], "{second}");
+    market.alice.signed("DELETE", "/v1/orders/BTC-USD/2", None).unwrap();
+    let gone = [update_of(&mut alice, "2", "cancelled"), update_of(&mut alice, "1", "cancelled")];
+    assert_eq!((&gone[0]["linked_order_id"], &gone[1]["linked_order_id"]), (&first["order_id"], &second["order_id"]), "{gone:?}");
+    assert_eq!((&gone[0]["reason"], &gone[1]["reason"]), (&json!("requested"), &json!("linked")));
+    // A reader that comes later hears it of orders that it was sent. Over the socket an order may be linked as well.
+    market.order(&market.alice, &stop);
+    (profit["op"], profit["id"]) = ("order".into(), "b".into());
+    check_named(&document(), "WsOrder", &profit);
+    alice.ask(&profit, "order");
+    let mut late = Socket::connect(&venue.url());
+    late.authenticate(&market.alice_key);
+    let orders = late.next_of("account")["orders"].clone();
+    assert_eq!((&orders[0]["linked_order_id"], &orders[1]["linked_order_id"]), (&orders[1]["order_id"], &orders[0]["order_id"]));
+    market.alice.signed("DELETE", "/v1/orders/BTC-USD/1", None).unwrap();
+    let heard = late.next_of("account");
+    let linked: Vec<_> = heard["order_updates"].as_array().unwrap().iter().map(|update| &update["linked_order_id"]).collect();
+    assert_eq!(linked, [&orders[1]["order_id"], &orders[0]["order_id"]], "{heard}");
+}
+
+#[test]
 fn commands_over_the_socket_are_answered_by_id() {
     let venue = Venue::start();
     let market = venue.market();

@@ -249,11 +249,7 @@ mod tests {
         }
         let pays = |account: u32, sequence, amount| {
             let payment = Payment { to: AccountId(3), asset: AssetId(0), amount: Amount::new(amount).unwrap() };
-            BatchTransaction {
-                account: AccountId(account),
-                sequence: TransactionSeq(sequence),
-                operation: BatchOperation::Payment(payment),
-            }
+            BatchTransaction::new(AccountId(account), TransactionSeq(sequence), BatchOperation::Payment(payment))
         };
         // The first is in order, the second spends eleven, the third uses a number twice.
         let sent = [pays(0, 1, 5), pays(1, 1, 6), pays(0, 2, 5), pays(2, 1, 1), pays(1, 2, 5), pays(2, 1, 2)];

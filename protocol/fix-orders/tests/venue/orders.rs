@@ -156,6 +156,25 @@ fn an_order_that_is_linked_cancels_the_other() {
 }
 
 #[test]
+fn exits_stand_for_what_their_entry_has_filled() {
+    let (mut world, mut clients) = two();
+    for body in ["11=tp|40=J|99=29500|", "11=sl|40=3|99=28000|"] {
+        send(&mut world, &mut clients, 0, "D", &format!("55=BTC/USD|54=2|38=0.01|59=1|583=in|77=C|{body}"));
+        assert_eq!(fields(clients[0].last(), &[150, 39, 151]), ["0", "0", "0.010"], "{body}");
+    }
+    send(&mut world, &mut clients, 0, "D", "11=in|55=BTC/USD|54=1|38=0.01|40=2|44=29000|59=1|");
+    assert_eq!(fields(clients[0].last(), &[11, 150, 39]), ["in", "0", "0"]);
+    let before = clients[0].received.len();
+    send(&mut world, &mut clients, 1, "D", "11=b|55=BTC/USD|54=2|38=0.004|40=2|44=29000|59=3|");
+    let said: Vec<_> = clients[0].received[before..].iter().map(|one| fields(one, &[11, 150, 151])).collect();
+    assert_eq!(said, [["in", "F", "0.006"], ["tp", "5", "0.004"], ["sl", "5", "0.004"]]);
+    send(&mut world, &mut clients, 0, "F", "11=c|41=sl|55=BTC/USD|54=2|");
+    assert_eq!(world.open_orders(0), 0, "an entry never stands without its exits");
+    send(&mut world, &mut clients, 0, "D", "11=x|55=BTC/USD|54=2|38=0.01|40=2|44=31000|59=1|583=next|77=C|");
+    assert!(clients[0].last().text(58).contains("LinkInvalid"), "{:?}", clients[0].last());
+}
+
+#[test]
 fn other_versions_have_their_own_words() {
     for (begin_string, extra, kinds) in [("FIX.4.2", "", ["0", "2", "4"]), ("FIXT.1.1", "1137=9|", ["0", "F", "4"])] {
         let mut world = World::new();

@@ -597,7 +597,7 @@ fn reports_go_out_without_gaps() {
 fn signed_bytes(sequence: u64) -> Vec<u8> {
     let payment = Payment { to: AccountId(1), asset: AssetId(0), amount: Amount::new(5).unwrap() };
     let operation = BatchOperation::Payment(payment);
-    let transaction = BatchTransaction { account: AccountId(0), sequence: TransactionSeq(sequence), operation };
+    let transaction = BatchTransaction::new(AccountId(0), TransactionSeq(sequence), operation);
     let mut bytes = Vec::new();
     encode_signed_transaction(&SignedTransaction { transaction, signature: [9; SIGNATURE_BYTES] }, &mut bytes);
     bytes

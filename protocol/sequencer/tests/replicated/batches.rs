@@ -49,7 +49,7 @@ fn setup() -> Vec<Command> {
         let (sell, buy) = (AssetId(id), AssetId(1 - id));
         let offer = CreateOffer { market: MARKET, sell, buy, amount: amount(100), limit: BatchPrice::ZERO };
         let operation = BatchOperation::CreateOffer(offer);
-        let transaction = BatchTransaction { account: AccountId(id), sequence: TransactionSeq(1), operation };
+        let transaction = BatchTransaction::new(AccountId(id), TransactionSeq(1), operation);
         let signed = SignedTransaction { transaction, signature: [0; 64] };
         commands.push(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap())));
     }

@@ -174,7 +174,7 @@ struct Fields {
     text: String,
 }
 
-const CANCELS: [&str; 10] = [
+const CANCELS: [&str; 11] = [
     "requested",
     "mass_cancelled",
     "unfilled",
@@ -185,6 +185,7 @@ const CANCELS: [&str; 10] = [
     "trigger_refused",
     "price_band",
     "linked",
+    "unfunded",
 ];
 
 /// The name of why an order is gone.

@@ -153,8 +153,8 @@ impl PyVenue {
         Ok(Outcome { order_id, client_order_id, instrument, time_ns: time.0, tally, events, units })
     }
 
-    fn enter(&mut self, time_ns: Option<u64>, order: NewOrder, oco_with: Option<u64>) -> PyResult<Outcome> {
-        let command = Command::Order(entering(order, oco_with));
+    fn enter(&mut self, time_ns: Option<u64>, order: NewOrder, with: With) -> PyResult<Outcome> {
+        let command = Command::Order(entering(order, with)?);
         self.outcome(time_ns, order.client_order_id.0, order.instrument.0, &command)
     }
 
@@ -221,12 +221,23 @@ fn rest(
     })
 }
 
-/// An order as a command: linked with an open one of that number, or by itself.
-pub(crate) fn entering(order: NewOrder, oco_with: Option<u64>) -> OrderCommand {
-    match oco_with {
-        Some(other) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
-        None => OrderCommand::New(order),
-    }
+/// The order with which one is linked: an open one, or one to come of which it is an exit.
+#[derive(Clone, Copy)]
+pub(crate) struct With {
+    pub(crate) oco_with: Option<u64>,
+    pub(crate) exit_of: Option<u64>,
+}
+
+/// An order as a command: linked with another, or by itself.
+pub(crate) fn entering(order: NewOrder, with: With) -> PyResult<OrderCommand> {
+    Ok(match (with.oco_with, with.exit_of) {
+        (Some(_), Some(_)) => {
+            return Err(PyValueError::new_err("an order is linked with one other: give oco_with or exit_of, not both"));
+        }
+        (Some(other), None) => OrderCommand::NewLinked(LinkedOrder::new(&order, ClientOrderId(other), None)),
+        (None, Some(entry)) => OrderCommand::NewLinked(LinkedOrder::exit(&order, ClientOrderId(entry), None)),
+        (None, None) => OrderCommand::New(order),
+    })
 }
 
 /// Terms in ticks and lots: size, peak and least size; price, trigger, trigger of a take-profit and distance of a trailing stop,
@@ -390,7 +401,7 @@ impl PyVenue {
         account, instrument, side, size_lots, price_ticks = None, client_order_id = None, *, tif = None, trigger_ticks = None,
         take_profit_ticks = None, trail_ticks = None, trail_ppm = None, post_only = None, peak_lots = None, hidden = false,
         min_size_lots = None, self_trade = None,
-        oco_with = None, expires_ns = 0, time_ns = None
+        oco_with = None, exit_of = None, expires_ns = 0, time_ns = None
     ))]
     fn submit_lots(
         &mut self,
@@ -411,6 +422,7 @@ impl PyVenue {
         min_size_lots: Option<u64>,
         self_trade: Option<&Bound<'_, PyAny>>,
         oco_with: Option<u64>,
+        exit_of: Option<u64>,
         expires_ns: u64,
         time_ns: Option<u64>,
     ) -> PyResult<Outcome> {
@@ -419,7 +431,7 @@ impl PyVenue {
         let terms = terms_of(side, size, (prices, trail_ppm), [tif, post_only, self_trade], (hidden, expires_ns))?;
         let client_order_id = self.next_name(client_order_id);
         let order = NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms };
-        self.enter(time_ns, order, oco_with)
+        self.enter(time_ns, order, With { oco_with, exit_of })
     }
 
     /// The same in decimals, and by symbol. See `walras.Venue.submit`.
@@ -427,7 +439,7 @@ impl PyVenue {
     #[pyo3(signature = (
         account, instrument, side, size, price = None, client_order_id = None, *, tif = None, trigger = None, take_profit = None,
         trail = None, trail_ppm = None, post_only = None, peak = None, hidden = false, min_size = None, self_trade = None,
-        oco_with = None, expires_ns = 0, time_ns = None
+        oco_with = None, exit_of = None, expires_ns = 0, time_ns = None
     ))]
     fn _submit(
         &mut self,
@@ -448,6 +460,7 @@ impl PyVenue {
         min_size: Option<&Bound<'_, PyAny>>,
         self_trade: Option<&Bound<'_, PyAny>>,
         oco_with: Option<u64>,
+        exit_of: Option<u64>,
         expires_ns: u64,
         time_ns: Option<u64>,
     ) -> PyResult<Outcome> {
@@ -463,7 +476,7 @@ impl PyVenue {
         let terms = rest.terms(self::side(side)?, size, price, Waits { trigger, take_profit, trail })?;
         let client_order_id = self.next_name(client_order_id);
         let order = NewOrder { account: AccountId(account), instrument: InstrumentId(instrument), client_order_id, terms };
-        self.enter(time_ns, order, oco_with)
+        self.enter(time_ns, order, With { oco_with, exit_of })
     }
 
     #[pyo3(signature = (account, instrument, client_order_id, *, time_ns = None))]

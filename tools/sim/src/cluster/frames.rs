@@ -61,11 +61,11 @@ impl Frames {
             let sequence = self.next;
             self.next = TransactionSeq(sequence.0 + 1);
             self.open.insert(sequence, operation);
-            checks.on_transaction_asked(BatchTransaction { account: ACCOUNT, sequence, operation });
+            checks.on_transaction_asked(BatchTransaction::new(ACCOUNT, sequence, operation));
         }
         let mut items = Vec::new();
         for (sequence, operation) in &self.open {
-            let transaction = BatchTransaction { account: ACCOUNT, sequence: *sequence, operation: *operation };
+            let transaction = BatchTransaction::new(ACCOUNT, *sequence, *operation);
             let mut bytes = Vec::new();
             encode_signed_transaction(&SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] }, &mut bytes);
             assert!(push_signed_bytes(&bytes, &mut items), "it is as long as one is");

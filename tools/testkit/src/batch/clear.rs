@@ -76,6 +76,7 @@ impl Venue {
         }
         fills.into_iter().for_each(|fill| self.trade(fill));
         let pending = self.pending.take().expect("a batch is closed before it is cleared");
+        self.block += 1;
         Ok(self.finish(pending))
     }
 

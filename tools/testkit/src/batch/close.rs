@@ -61,6 +61,12 @@ pub enum Fault {
     KeySetTwice,
     /// More is spent than was available.
     Overdraft,
+    /// The block comes after the last one that may have it.
+    Expired,
+    /// It is joined with one that is not there.
+    JoinedMissing,
+    /// It is joined with one that is wrong.
+    JoinedDropped,
 }
 
 /// What a batch comes to.
@@ -97,8 +103,40 @@ fn asked_key(transaction: &BatchTransaction) -> Option<PublicKey> {
     }
 }
 
+/// The places of transactions that are kept together or not at all, in the order of their numbers; first the run of which one came first.
+fn runs(transactions: &[BatchTransaction]) -> Vec<Vec<usize>> {
+    let mut places: Vec<usize> = (0..transactions.len()).collect();
+    places.sort_by_key(|place| (transactions[*place].account, transactions[*place].sequence));
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for place in places {
+        let next = &transactions[place];
+        let goes_on = |run: &&mut Vec<usize>| {
+            let last = &transactions[run[run.len() - 1]];
+            last.terms.is_joined && last.account == next.account && u128::from(last.sequence.0) + 1 == u128::from(next.sequence.0)
+        };
+        match runs.last_mut().filter(goes_on) {
+            Some(run) => run.push(place),
+            None => runs.push(vec![place]),
+        }
+    }
+    runs.sort_by_key(|run| run.iter().min().copied());
+    runs
+}
+
+/// All that is wrong with the transactions of a run, of what is wrong with each alone.
+fn faults_of_run(transactions: &[BatchTransaction], run: &[usize], mut faults: Vec<BTreeSet<Fault>>) -> Vec<BTreeSet<Fault>> {
+    let last = run.len() - 1;
+    if transactions[run[last]].terms.is_joined {
+        faults[last].insert(Fault::JoinedMissing);
+    }
+    if faults.iter().any(|faults| !faults.is_empty()) {
+        faults.iter_mut().filter(|faults| faults.is_empty()).for_each(|faults| drop(faults.insert(Fault::JoinedDropped)));
+    }
+    faults
+}
+
 /// What transactions taken so far have used up.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Used {
     numbers: BTreeSet<(AccountId, TransactionSeq)>,
     cancelled: BTreeSet<(Pair, OfferKey)>,
@@ -110,7 +148,7 @@ struct Used {
 
 impl Used {
     fn add(&mut self, venue: &Venue, transaction: &BatchTransaction) {
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, operation, .. } = transaction;
         self.numbers.insert((*account, *sequence));
         if let Some((asset, units)) = debit(operation, venue.account_fee) {
             *self.debits.entry((*account, asset)).or_default() += units;
@@ -144,7 +182,7 @@ impl Venue {
 
     /// All that is wrong with a transaction by itself, whatever else is in the batch.
     fn own_faults(&self, transaction: &BatchTransaction) -> BTreeSet<Fault> {
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, operation, .. } = transaction;
         let last = self.last.get(account).copied().unwrap_or(0);
         let in_window = sequence.0 > last
             && sequence.0 <= last.saturating_add(TRANSACTIONS_PER_ACCOUNT_MAX)
@@ -158,6 +196,7 @@ impl Venue {
         check(account.0 < self.account_count, Fault::UnknownAccount);
         check(!self.suspended.contains(account), Fault::Suspended);
         check(in_window, Fault::NumberOutOfWindow);
+        check(transaction.terms.until.is_none_or(|until| self.block <= until.get()), Fault::Expired);
         faults
     }
 
@@ -224,6 +263,12 @@ impl Venue {
                 own.insert(Fault::KeyTwice);
             }
         }
+        for run in runs(transactions) {
+            let own: Vec<BTreeSet<Fault>> = run.iter().map(|place| all[*place].1.clone()).collect();
+            for (place, faults) in run.iter().zip(faults_of_run(transactions, &run, own)) {
+                all[*place].1 = faults;
+            }
+        }
         let right = || all.iter().filter(|(_, own)| own.is_empty()).map(|(transaction, _)| *transaction);
         let mut used = Used::default();
         right().for_each(|transaction| used.add(self, transaction));
@@ -273,25 +318,36 @@ impl Venue {
         verdict
     }
 
-    /// One after the other.
+    /// One after the other; those that are joined when the first of them comes.
     fn reserve(&self, transactions: &[BatchTransaction]) -> Verdict {
         let (mut verdict, mut used) = (Verdict::default(), Used::default());
-        for (place, transaction) in transactions.iter().enumerate() {
-            let mut faults = self.own_faults(transaction);
-            faults.extend(self.faults_beside(&used, transaction));
-            if faults.is_empty() {
-                used.add(self, transaction);
-                verdict.kept.push(place);
+        for run in runs(transactions) {
+            let mut used_with = used.clone();
+            let own = |place: &usize| {
+                let transaction = &transactions[*place];
+                let mut faults = self.own_faults(transaction);
+                faults.extend(self.faults_beside(&used_with, transaction));
+                if faults.is_empty() {
+                    used_with.add(self, transaction);
+                }
+                faults
+            };
+            let own = run.iter().map(own).collect();
+            let faults = faults_of_run(transactions, &run, own);
+            if faults.iter().all(BTreeSet::is_empty) {
+                used = used_with;
+                verdict.kept.extend(run);
             } else {
-                verdict.dropped.insert(place, faults);
+                verdict.dropped.extend(run.into_iter().zip(faults));
             }
         }
+        verdict.kept.sort_unstable();
         verdict
     }
 
     /// What is wrong with one more transaction beside those taken.
     fn faults_beside(&self, used: &Used, transaction: &BatchTransaction) -> Vec<Fault> {
-        let BatchTransaction { account, sequence, operation } = transaction;
+        let BatchTransaction { account, sequence, operation, .. } = transaction;
         let mut faults = Vec::new();
         if used.numbers.contains(&(*account, *sequence)) {
             faults.push(Fault::NumberTwice);
@@ -332,7 +388,7 @@ impl Venue {
     pub fn close(&mut self, kept: &[BatchTransaction], batch_hash: &[u8; 32]) {
         assert!(self.pending.is_none(), "the batch before is not cleared");
         let mut refunds = Vec::new();
-        for BatchTransaction { account, sequence, operation } in kept {
+        for BatchTransaction { account, sequence, operation, .. } in kept {
             let last = self.last.entry(*account).or_default();
             *last = (*last).max(sequence.0);
             if let Some((asset, units)) = debit(operation, self.account_fee) {
@@ -365,7 +421,7 @@ impl Venue {
             self.add_available(account, asset, i128::from(amount.get()));
         }
         let (mut new_accounts, mut new_keys) = (BTreeMap::new(), BTreeMap::new());
-        for BatchTransaction { account, sequence, operation } in kept {
+        for BatchTransaction { account, sequence, operation, .. } in kept {
             match operation {
                 BatchOperation::CreateAccount(key) => {
                     new_accounts.insert((account, sequence), key);

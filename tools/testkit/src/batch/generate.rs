@@ -2,6 +2,7 @@
 //! near the largest amount.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 
 use walras_clearing::{
     AssetIndex, Edition, LowerBounds, OfferKey, Pair, PairTrade, PoolIndex, PoolSide, PoolTrade, Proposal, Rules, honourable_sold,
@@ -10,6 +11,7 @@ use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACC
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
     CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
+    TransactionTerms,
 };
 
 use super::venue::{Holding, Venue};
@@ -100,6 +102,7 @@ pub fn transactions(c: &mut Choices<'_>, venue: &Venue, count: usize) -> Vec<Bat
     for _ in 0..count {
         batch.push();
     }
+    batch.add_terms();
     batch.made
 }
 
@@ -127,7 +130,23 @@ impl Batch<'_, '_, '_> {
             5 => self.burn(account).unwrap_or_else(|| self.create_offer(account)),
             _ => BatchOperation::SetKey(self.key()),
         };
-        self.made.push(BatchTransaction { account, sequence, operation });
+        self.made.push(BatchTransaction::new(account, sequence, operation));
+    }
+
+    /// Says of some the last block that may have them, and joins some with the next one.
+    fn add_terms(&mut self) {
+        if !self.c.one_in(3) {
+            return;
+        }
+        let sent: BTreeSet<(AccountId, TransactionSeq)> = self.made.iter().map(|t| (t.account, t.sequence)).collect();
+        for place in 0..self.made.len() {
+            let BatchTransaction { account, sequence, .. } = self.made[place];
+            let block = self.venue.block;
+            let until = if self.is_wrong() { block - 1 } else { self.c.pick(&[0, 0, block, block + 1, u64::MAX]) };
+            let has_next = sent.contains(&(account, TransactionSeq(sequence.0.wrapping_add(1))));
+            let is_joined = if has_next { self.c.one_in(2) } else { self.is_wrong() };
+            self.made[place].terms = TransactionTerms { until: NonZero::new(until), is_joined };
+        }
     }
 
     fn account(&mut self) -> AccountId {

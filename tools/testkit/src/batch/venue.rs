@@ -67,6 +67,8 @@ pub struct Venue {
     pub keys: BTreeMap<AccountId, PublicKey>,
     /// The highest number that each account used; 0 if it is not here.
     pub last: BTreeMap<AccountId, u64>,
+    /// The number of the block that is next to be cleared.
+    pub block: u64,
     /// What stands.
     pub offers: BTreeMap<(Pair, OfferKey), Standing>,
     /// The batch that waits to be cleared.
@@ -91,6 +93,7 @@ impl Venue {
             suspended: BTreeSet::new(),
             keys: BTreeMap::new(),
             last: BTreeMap::new(),
+            block: 1,
             offers: BTreeMap::new(),
             pending: None,
         }

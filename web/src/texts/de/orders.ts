@@ -166,6 +166,7 @@ export const orders: typeof en = {
       trigger_refused: "nach dem Auslösen abgelehnt",
       price_band: "Preisband",
       linked: "OCO",
+      unfunded: "ohne Deckung",
     },
   },
   outcome: {
@@ -180,6 +181,7 @@ export const orders: typeof en = {
         "zu.",
       price_band: "Sie wäre jenseits des Preisbands ausgeführt worden, deshalb wurde das Instrument vorher ausgesetzt.",
       linked: "Die verbundene Order wurde ausgeführt oder ausgelöst, oder sie ist nicht mehr da.",
+      unfunded: "Das verfügbare Guthaben deckte nicht, was die Einstiegsorder ausgeführt hatte.",
     },
     bought: (part, whole) => `${part} von ${whole} gekauft`,
     sold: (part, whole) => `${part} von ${whole} verkauft`,

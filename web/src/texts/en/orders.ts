@@ -165,6 +165,7 @@ export const orders = {
       trigger_refused: "trigger refused",
       price_band: "price band",
       linked: "linked",
+      unfunded: "unfunded",
     },
   },
   outcome: {
@@ -178,6 +179,7 @@ export const orders = {
       trigger_refused: "It was triggered, but could not be taken then: the available balance or a limit did not allow it.",
       price_band: "It would have traded beyond the price band, so the instrument was halted first.",
       linked: "The order with which it was linked traded, triggered or is gone.",
+      unfunded: "The available balance did not cover what its entry had filled.",
     },
     bought: (part: string, whole: string) => `Bought ${part} of ${whole}`,
     sold: (part: string, whole: string) => `Sold ${part} of ${whole}`,

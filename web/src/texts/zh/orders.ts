@@ -162,6 +162,7 @@ export const orders: typeof en = {
       trigger_refused: "触发后被拒绝",
       price_band: "涨跌幅限制",
       linked: "OCO 联动",
+      unfunded: "资金不足",
     },
   },
   outcome: {
@@ -174,6 +175,7 @@ export const orders: typeof en = {
       trigger_refused: "已触发，但当时无法接受：可用余额或限额不允许。",
       price_band: "它会在涨跌幅限制之外成交，因此先暂停了该品种。",
       linked: "与它关联的委托已成交、触发或不复存在。",
+      unfunded: "可用余额不足以覆盖其入场委托已成交的部分。",
     },
     bought: (part, whole) => `已买入 ${part}，共 ${whole}`,
     sold: (part, whole) => `已卖出 ${part}，共 ${whole}`,

@@ -53,7 +53,7 @@ impl Market {
     }
 
     fn touches(&self, order: &Order) -> bool {
-        let Some((trigger, last)) = order.trigger.zip(self.last) else { return false };
+        let Some((trigger, last)) = order.trigger.zip(self.last).filter(|_| !order.is_held) else { return false };
         match (order.side == Side::Buy) != order.takes_profit {
             true => last >= trigger,
             false => last <= trigger,

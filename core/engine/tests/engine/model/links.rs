@@ -32,11 +32,17 @@ impl Model {
         let order = c.order();
         self.active(order.account)?;
         let m = self.market(order.instrument)?;
+        if c.link() == Link::Exit {
+            return self.new_exit(m, &order, c.other(), id, events);
+        }
         let other = *self.markets[m].named(order.account, c.other()).ok_or(RejectReason::LinkInvalid)?;
         let OrderTerms { side, size, order_type, .. } = order.terms;
         let waits = order_type.trigger().is_some() || order_type.trail().is_some();
         let takes_nothing = matches!(order_type, OrderType::Limit { post_only: PostOnly::Reject | PostOnly::Reprice, .. });
-        let may_be = side == other.side && size.get() == other.open && self.markets[m].pair_of(other.id).is_none();
+        let market = &self.markets[m];
+        let is_free = market.pair_of(other.id).is_none() && !market.in_bracket(other.id);
+        let is_awaited = market.is_awaited(order.account, order.client_order_id);
+        let may_be = side == other.side && size.get() == other.open && is_free && !is_awaited;
         ensure(may_be && (waits || (takes_nothing && other.trigger.is_some())), RejectReason::LinkInvalid)?;
         self.set_counts(m, other.id, false);
         self.new_order(&order, id, events)?;
@@ -49,10 +55,20 @@ impl Model {
         self.markets[m].orders.iter_mut().find(|o| o.id == id).unwrap().counts = counts;
     }
 
-    /// Cancels what is linked with the orders that traded, shrank or left, by the events from `from` on.
+    /// Cancels what is linked with the orders that traded, shrank or left, by the events from `from` on, and lets exits follow entries.
     pub(super) fn settle_links(&mut self, m: usize, from: usize, events: &mut Vec<Event>) {
-        let mut at = from;
-        while at < events.len() {
+        let (mut at, mut concerned) = (from, Vec::new());
+        loop {
+            if at == events.len() {
+                if concerned.is_empty() {
+                    return;
+                }
+                let next = concerned.remove(0);
+                self.settle_bracket(m, next, events);
+                continue;
+            }
+            let event = events[at];
+            self.note(m, &event, &mut concerned);
             let parted = match &events[at] {
                 Event::Order(OrderEvent::Traded(e)) => vec![e.maker.order_id, e.taker.order_id],
                 Event::Order(OrderEvent::Cancelled(e)) => vec![e.order_id],

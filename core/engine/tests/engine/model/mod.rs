@@ -2,6 +2,7 @@
 //! its open orders. Written from the documentation, not from the engine's code; first in, first out only.
 
 mod book;
+mod brackets;
 mod links;
 mod rules;
 mod sessions;
@@ -12,6 +13,7 @@ use walras_types::*;
 use walras_wire::*;
 
 use book::{Outcome, State};
+pub use brackets::Bracket;
 pub use sessions::Session;
 
 /// An order in the book, or on its way into it.
@@ -37,8 +39,10 @@ pub struct Order {
     pub takes_profit: bool,
     /// Of an order that waits: whether it becomes a market order, of which nothing rests.
     pub becomes_market: bool,
-    /// Not while an order comes in that is to be linked with it: neither its reserve nor its lots count then.
+    /// Not while an order comes in that is to be linked with it, nor of an exit that is held: neither its reserve nor its lots count then.
     pub counts: bool,
+    /// Of an exit that stands for nothing yet: no price touches it.
+    pub is_held: bool,
     /// Who came first has the lower turn.
     pub turn: u64,
 }
@@ -55,6 +59,7 @@ pub struct Market {
     pub orders: Vec<Order>,
     /// Of each pair of linked orders the first, and the second, which waits.
     pub pairs: Vec<[OrderId; 2]>,
+    pub brackets: Vec<Bracket>,
     pub net: BTreeMap<AccountId, i64>,
     pub limits: BTreeMap<AccountId, RiskLimits>,
 }
@@ -356,6 +361,7 @@ impl Model {
         while self.markets[m].phase == TradingPhase::Continuous {
             let Some(order) = self.markets[m].take_touched() else { return };
             self.cancel_partner(m, order.id, events);
+            self.part_triggered(m, order.id, events);
             let at = events.len();
             events.push(Event::Rejected(rejected(&Command::Venue(VenueCommand::Tick), RejectReason::Malformed))); // Replaced below.
             let (order, outcome) = self.enter(m, order, events);
@@ -371,7 +377,10 @@ impl Model {
             }));
             match outcome {
                 Ok(state) => self.tell_end(m, &order, state, at, events),
-                Err(_) => events.push(market.cancelled(&order, CancelReason::TriggerRefused)),
+                Err(_) => {
+                    events.push(market.cancelled(&order, CancelReason::TriggerRefused));
+                    self.settle_links(m, at, events);
+                }
             }
         }
     }

@@ -50,6 +50,7 @@ impl Market {
             turns: 0,
             orders: Vec::new(),
             pairs: Vec::new(),
+            brackets: Vec::new(),
             net: Default::default(),
             limits: Default::default(),
         }
@@ -133,20 +134,12 @@ impl Model {
     pub(super) fn new_order(&mut self, c: &NewOrder, id: OrderId, events: &mut Vec<Event>) -> Outcomes {
         self.active(c.account)?;
         let m = self.market(c.instrument)?;
+        self.markets[m].check_entry(c)?;
         let mut order = self.markets[m].order(c, id, self.now, self.version)?;
         let market = &self.markets[m];
         let (side, size) = (order.side, order.open);
-        let value = market.value(order.price, size);
-        market.check_amount(value)?;
         market.check_repriced(&order)?;
-        let reserve = market.reserve(side, order.price, size);
-        market.check_amount(reserve.max(market.base(size)))?;
-        let limits = market.limits(c.account);
-        ensure(size <= limits.order_lots_max.get(), RejectReason::OrderTooLarge)?;
-        ensure(value <= limits.order_value_max.get().into(), RejectReason::OrderValueTooLarge)?;
-        let open_orders = market.orders.iter().filter(|o| o.account == c.account).count();
-        let may_stay = can_rest(order.time_in_force) || order.trigger.is_some();
-        ensure(!may_stay || open_orders < limits.open_orders_max as usize, RejectReason::TooManyOpenOrders)?;
+        let reserve = market.check_limits(&order)?;
         market.check_position(c.account, side, size)?;
         ensure(self.available(c.account, market.reserve_asset(side)) >= reserve, RejectReason::InsufficientFunds)?;
         let (at, trades) = (events.len(), market.trades);
@@ -189,6 +182,7 @@ impl Model {
         let Amendment { client_order_id, price: new_price, trigger: new_trigger, size: new_size } = c.amendment;
         let old = *market.named(c.account, client_order_id).ok_or(RejectReason::UnknownOrder)?;
         ensure(market.pair_of(old.id).is_none(), RejectReason::LinkedOrderFixed)?;
+        ensure(market.may_amend(old.id, new_size.is_some()), RejectReason::LinkedOrderFixed)?;
         ensure(old.trigger.is_some() || new_trigger.is_none(), RejectReason::AmendInvalid)?;
         let market_stop = old.trigger.is_some() && old.becomes_market;
         ensure(!(market_stop && new_price.is_some()), RejectReason::AmendInvalid)?;
@@ -247,8 +241,24 @@ impl Model {
 }
 
 impl Market {
+    /// Whether an order is within what amounts and its account's limits allow, its position aside. What it reserves.
+    pub fn check_limits(&self, order: &Order) -> Result<i128, RejectReason> {
+        let (side, size) = (order.side, order.open);
+        let value = self.value(order.price, size);
+        self.check_amount(value)?;
+        let reserve = self.reserve(side, order.price, size);
+        self.check_amount(reserve.max(self.base(size)))?;
+        let limits = self.limits(order.account);
+        ensure(size <= limits.order_lots_max.get(), RejectReason::OrderTooLarge)?;
+        ensure(value <= limits.order_value_max.get().into(), RejectReason::OrderValueTooLarge)?;
+        let open_orders = self.orders.iter().filter(|o| o.account == order.account).count();
+        let may_stay = can_rest(order.time_in_force) || order.trigger.is_some();
+        ensure(!may_stay || open_orders < limits.open_orders_max as usize, RejectReason::TooManyOpenOrders)?;
+        Ok(reserve)
+    }
+
     /// The order that a command asks for, if it may.
-    fn order(&self, c: &NewOrder, id: OrderId, now: TimeNs, version: u16) -> Result<Order, RejectReason> {
+    pub fn order(&self, c: &NewOrder, id: OrderId, now: TimeNs, version: u16) -> Result<Order, RejectReason> {
         let terms = &c.terms;
         check_terms(terms, now)?;
         ensure(self.phase.takes_orders(), RejectReason::PhaseTakesNoOrders)?;
@@ -311,6 +321,7 @@ impl Market {
                 OrderType::Stop { .. } | OrderType::TakeProfit { .. } | OrderType::TrailingStop { .. }
             ),
             counts: true,
+            is_held: false,
             turn: 0,
         })
     }

@@ -1,5 +1,6 @@
 //! What a trader or an operator may rely on, a script per subject. The language is explained in [`crate::script`].
 
+mod brackets;
 mod changes;
 mod funds;
 mod links;

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 use walras_types::{
     BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool, DepositToPool, IssuedAmount,
-    OfferName, Payment, PoolRule, WithdrawFromPool,
+    OfferName, Payment, PoolRule, TransactionTerms, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
@@ -45,7 +45,7 @@ pub(super) fn submit(submit: &SubmitTransaction) -> Map<String, Value> {
 }
 
 fn transaction(transaction: &BatchTransaction) -> Value {
-    let BatchTransaction { account, sequence, operation } = transaction;
+    let BatchTransaction { account, sequence, terms, operation } = transaction;
     let (kind, fields) = match operation {
         BatchOperation::CreateAccount(key) => ("create_account", object([("key", Some(hex(&key.0).into()))])),
         BatchOperation::SetKey(key) => ("set_key", object([("key", Some(hex(&key.0).into()))])),
@@ -101,6 +101,13 @@ fn transaction(transaction: &BatchTransaction) -> Value {
     fields.insert("kind".to_owned(), kind.into());
     fields.insert("account_id".to_owned(), account.0.into());
     fields.insert("sequence".to_owned(), number(sequence.0));
+    let TransactionTerms { until, is_joined } = terms;
+    if let Some(until) = until {
+        fields.insert("until_block".to_owned(), number(until.get()));
+    }
+    if *is_joined {
+        fields.insert("joined".to_owned(), true.into());
+    }
     fields.into()
 }
 

@@ -193,11 +193,12 @@ fn read_command(mut f: Fields) -> Command {
             let name = f.maybe("client_order_name").map(|name| ClientOrderName::new(name.as_str().unwrap()).unwrap());
             let (account, instrument, client_order_id) = (f.account(), f.instrument(), f.order());
             let order = NewOrder { account, instrument, client_order_id, terms: read_terms(&mut f) };
-            let other = f.maybe_number("oco_with").map(ClientOrderId);
-            Command::Order(match (other, name) {
-                (Some(other), name) => OrderCommand::NewLinked(LinkedOrder::new(&order, other, name)),
-                (None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
-                (None, None) => OrderCommand::New(order),
+            let [other, entry] = ["oco_with", "exit_of"].map(|how| f.maybe_number(how).map(ClientOrderId));
+            Command::Order(match (other, entry, name) {
+                (Some(other), _, name) => OrderCommand::NewLinked(LinkedOrder::new(&order, other, name)),
+                (None, Some(entry), name) => OrderCommand::NewLinked(LinkedOrder::exit(&order, entry, name)),
+                (None, None, Some(name)) => OrderCommand::NewNamed(NamedOrder::new(&order, name)),
+                (None, None, None) => OrderCommand::New(order),
             })
         }
         "cancel_after" => {
@@ -502,6 +503,8 @@ fn commands() -> Vec<Command> {
         LinkedOrder::new(&NewOrder { account, instrument, client_order_id, terms }, ClientOrderId(u64::MAX), name)
     };
     all.extend([None, Some(name)].map(|name| Command::Order(OrderCommand::NewLinked(linked(name)))));
+    let exit = LinkedOrder::exit(&linked(None).order(), ClientOrderId(u64::MAX), None);
+    all.push(Command::Order(OrderCommand::NewLinked(exit)));
     all
 }
 

@@ -132,7 +132,7 @@ impl Market {
             BatchOperation::CreateOffer(CreateOffer { market: self.id, sell, buy, amount: units, limit })
         };
         let account = AccountId(self.first_account.0 + account);
-        BatchTransaction { account, sequence: TransactionSeq(u64::from(sequence)), operation }
+        BatchTransaction::new(account, TransactionSeq(u64::from(sequence)), operation)
     }
 
     /// All of them, signed.

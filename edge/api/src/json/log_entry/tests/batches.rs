@@ -1,9 +1,11 @@
 //! Commands of batch markets and clearings, read back from their lines.
 
+use std::num::NonZero;
+
 use walras_types::{
     AccountFee, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, CancelOffer, Commission, CreateOffer,
     CreatePool, DepositToPool, Intake, IssuedAmount, LowerBounds, Mu, OfferName, PPB_ALL, Payment, PoolRule, PublicKey, QualityMax,
-    Rounding, TransactionSeq, WithdrawFromPool,
+    Rounding, TransactionSeq, TransactionTerms, WithdrawFromPool,
 };
 use walras_wire::batch::{
     BlockProposal, BlockRoots, Certificate, OfferKeyWire, PairTradeWire, PoolSideWire, PoolTradeWire, SignedTransaction,
@@ -51,8 +53,8 @@ pub(super) fn commands() -> Vec<Command> {
         BatchOperation::WithdrawFromPool(WithdrawFromPool { market: MARKET, pool, shares: amount }),
         BatchOperation::SetKey(key),
     ];
-    let submit = |operation| {
-        let transaction = BatchTransaction { account, sequence: TransactionSeq(77), operation };
+    let submit = |operation, terms| {
+        let transaction = BatchTransaction::new(account, TransactionSeq(77), operation).with_terms(terms);
         let signed = SignedTransaction { transaction, signature: std::array::from_fn(|at| at as u8) };
         Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).unwrap()))
     };
@@ -77,7 +79,11 @@ pub(super) fn commands() -> Vec<Command> {
         Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 12 })),
         Command::Batch(BatchCommand::Step(StepBlock { market: MARKET, block: 12, step: 345 })),
     ];
-    all.extend(operations.map(submit));
+    let until = NonZero::new(EXACT_BELOW);
+    all.push(submit(operations[1], TransactionTerms { until, is_joined: false }));
+    all.push(submit(operations[3], TransactionTerms { until, is_joined: true }));
+    all.extend(operations.map(|operation| submit(operation, TransactionTerms { until: None, is_joined: true })));
+    all.extend(operations.map(|operation| submit(operation, TransactionTerms::NONE)));
     all
 }
 
@@ -182,6 +188,8 @@ fn rule(f: &mut Fields) -> PoolRule {
 fn read_transaction(mut f: Fields) -> BatchTransaction {
     let kind = f.text("kind");
     let (account, sequence) = (f.account(), TransactionSeq(f.number("sequence")));
+    let until = f.maybe_number("until_block").map(|block| NonZero::new(block).unwrap());
+    let terms = TransactionTerms { until, is_joined: f.maybe("joined").is_some_and(|joined| joined.as_bool().unwrap()) };
     let f = &mut f;
     let operation = match kind.as_str() {
         "create_account" => BatchOperation::CreateAccount(PublicKey(read_hash(&f.text("key")))),
@@ -223,7 +231,7 @@ fn read_transaction(mut f: Fields) -> BatchTransaction {
     };
     let left = std::mem::replace(f, Fields(serde_json::Map::new()));
     left.end();
-    BatchTransaction { account, sequence, operation }
+    BatchTransaction::new(account, sequence, operation).with_terms(terms)
 }
 
 #[test]

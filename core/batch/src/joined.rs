@@ -1,0 +1,78 @@
+//! Transactions of an account that are kept together or not at all.
+//!
+//! Those that are joined have numbers that follow each other, and all but the last say that they are. They are called a run.
+
+use std::borrow::Cow;
+
+use walras_types::{Amount, BatchTransaction, DropReason};
+
+use crate::gather::Entry;
+use crate::intake::{Outcome, Taken, View};
+
+/// Whether the first of two transactions of an account is kept only together with the second.
+fn are_joined(transactions: &[BatchTransaction], first: &Entry, second: &Entry) -> bool {
+    let [first, second] = [first, second].map(|entry| &transactions[entry.1 as usize]);
+    first.account == second.account && first.terms.is_joined && first.sequence.0.checked_add(1) == Some(second.sequence.0)
+}
+
+fn any_is_joined(transactions: &[BatchTransaction], group: &[Entry]) -> bool {
+    group.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined)
+}
+
+/// Adds to what is wrong with the transactions of a run by themselves what is wrong with it as a whole.
+pub(crate) fn add_faults(transactions: &[BatchTransaction], run: &[Entry], faults: &mut [Option<DropReason>]) {
+    if let Some((end, fault)) = run.last().zip(faults.last_mut())
+        && transactions[end.1 as usize].terms.is_joined
+    {
+        fault.get_or_insert(DropReason::JoinedMissing);
+    }
+    if faults.iter().any(Option::is_some) {
+        faults.iter_mut().for_each(|fault| *fault = fault.or(Some(DropReason::JoinedDropped)));
+    }
+}
+
+/// For each of an account's transactions, which are in the order of their numbers, why it is dropped before they are looked at together,
+/// if it is: it or one of its run is wrong by itself, or the run's end is not there. Nothing where none is joined.
+pub(crate) fn torn(
+    view: &View<'_>,
+    transactions: &[BatchTransaction],
+    group: &[Entry],
+    last: u64,
+    standing: impl Fn(&Entry) -> Option<Amount>,
+) -> Vec<Option<DropReason>> {
+    if !any_is_joined(transactions, group) {
+        return Vec::new();
+    }
+    let mut outcome = Outcome::default();
+    let nothing = outcome.mark();
+    let mut own_fault = |entry: &Entry| {
+        let (transaction, enough) = (&transactions[entry.1 as usize], |_| Some(Amount::MAX));
+        let taken = view.take(transaction, last, &mut Taken::default(), enough, || standing(entry), &mut outcome);
+        outcome.rewind(nothing);
+        taken.err().filter(|reason| reason.is_of_one())
+    };
+    let mut torn: Vec<Option<DropReason>> = Vec::with_capacity(group.len());
+    for run in runs(transactions, group) {
+        let first = torn.len();
+        torn.extend(run.iter().map(&mut own_fault));
+        add_faults(transactions, run, &mut torn[first..]);
+    }
+    torn
+}
+
+/// An account's transactions with each run in one place: runs in the order in which their first came, and each in the order of its numbers.
+pub(crate) fn gathered<'g>(transactions: &[BatchTransaction], group: &'g [Entry]) -> Cow<'g, [Entry]> {
+    if !any_is_joined(transactions, group) {
+        return Cow::Borrowed(group);
+    }
+    let mut by_number = group.to_vec();
+    by_number.sort_unstable();
+    let mut runs: Vec<&[Entry]> = runs(transactions, &by_number).collect();
+    runs.sort_by_key(|run| run.iter().map(|entry| entry.1).min());
+    Cow::Owned(runs.concat())
+}
+
+/// The runs that follow each other in `entries`; a transaction that is joined with none is one too.
+pub(crate) fn runs<'e>(transactions: &'e [BatchTransaction], entries: &'e [Entry]) -> impl Iterator<Item = &'e [Entry]> {
+    entries.chunk_by(|a, b| are_joined(transactions, a, b))
+}

@@ -1,0 +1,145 @@
+//! Transactions that say their last block, and transactions that are joined.
+
+use std::num::NonZero;
+
+use walras_batch::{DropReason, Intake, ProposedClearing};
+use walras_types::{
+    AccountId, AssetId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, OfferName, Payment, TransactionSeq,
+    TransactionTerms,
+};
+
+use crate::world::{MARKET, World, amount, key};
+
+const BOTH: [Intake; 2] = [Intake::Filter, Intake::Reserve];
+
+fn sent(account: u32, sequence: u64, operation: BatchOperation) -> BatchTransaction {
+    BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation)
+}
+
+fn until(transaction: BatchTransaction, block: u64) -> BatchTransaction {
+    transaction.with_terms(TransactionTerms { until: NonZero::new(block), ..transaction.terms })
+}
+
+fn joined(transaction: BatchTransaction) -> BatchTransaction {
+    transaction.with_terms(TransactionTerms { is_joined: true, ..transaction.terms })
+}
+
+fn pay(to: u32, units: u64) -> BatchOperation {
+    BatchOperation::Payment(Payment { to: AccountId(to), asset: AssetId(3), amount: amount(units) })
+}
+
+fn offer(units: u64) -> BatchOperation {
+    let (sell, buy) = (AssetId(1), AssetId(2));
+    BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell, buy, amount: amount(units), limit: BatchPrice::ONE })
+}
+
+fn open(number: u64) -> BatchOperation {
+    BatchOperation::CreateAccount(key(number))
+}
+
+/// What is left out of a batch of these, of a venue in which each of four accounts has 100 of everything.
+fn dropped(intake: Intake, transactions: &[BatchTransaction]) -> Vec<(u32, DropReason)> {
+    World::new(4, 100).close(transactions, intake, 2).dropped
+}
+
+#[test]
+fn blocks_after_the_last_one_do_not_have_it() {
+    for intake in BOTH {
+        let mut world = World::new(4, 100);
+        for block in 1..5_u64 {
+            assert_eq!(world.batch.number(), block);
+            let batch = [
+                until(sent(0, 3 * block, pay(1, 1)), block),
+                until(sent(0, 3 * block + 1, pay(1, 1)), block - 1),
+                until(sent(0, 3 * block + 2, pay(1, 1)), u64::MAX),
+            ];
+            let late = if block > 1 { vec![(1, DropReason::Expired)] } else { Vec::new() };
+            let closed = world.close(&batch, intake, 1);
+            assert_eq!(closed.dropped, late, "block {block}: before block 1 there is none, so that one has no end");
+            world = world.restored();
+            world.clear(&ProposedClearing::of_nothing(world.batch.market()), 1).unwrap();
+            world.check();
+        }
+    }
+}
+
+#[test]
+fn the_hash_of_a_batch_is_over_terms_too() {
+    let hash = |transaction| World::new(4, 100).close(&[transaction, sent(0, 2, pay(1, 1))], Intake::Filter, 1).batch_hash;
+    let plain = sent(0, 1, pay(1, 1));
+    let all = [plain, until(plain, 1), until(plain, 2), joined(plain), joined(until(plain, 1))].map(hash);
+    for (place, one) in all.iter().enumerate() {
+        assert!(!all[..place].contains(one), "{place}");
+    }
+}
+
+#[test]
+fn joined_transactions_are_kept_together_or_not_at_all() {
+    use DropReason::{JoinedDropped, JoinedMissing, PaysItself, UnknownRecipient};
+    let good = [joined(sent(0, 5, pay(1, 40))), joined(sent(0, 6, offer(10))), sent(0, 7, pay(2, 60))];
+    let alone = sent(0, 9, offer(3));
+    for intake in BOTH {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let batch = order.map(|place| good[place]);
+            assert_eq!(dropped(intake, &[&batch[..], &[alone]].concat()), [], "{order:?}");
+        }
+        // One is wrong by itself: all of its run goes, and nothing else.
+        let wrong = [good[0], joined(sent(0, 6, pay(0, 1))), good[2], alone];
+        assert_eq!(dropped(intake, &wrong), [(0, JoinedDropped), (1, PaysItself), (2, JoinedDropped)], "{intake:?}");
+        let two = [good[0], joined(sent(0, 6, pay(9, 1))), sent(0, 7, pay(0, 60)), alone];
+        assert_eq!(dropped(intake, &two), [(0, JoinedDropped), (1, UnknownRecipient), (2, PaysItself)], "{intake:?}");
+        // The next one is not there, or is another account's.
+        assert_eq!(dropped(intake, &[good[0], good[2], alone]), [(0, JoinedMissing)]);
+        assert_eq!(dropped(intake, &[good[0], good[1], alone]), [(0, JoinedDropped), (1, JoinedMissing)]);
+        assert_eq!(dropped(intake, &[joined(sent(0, 64, pay(1, 1))), sent(1, 65, pay(0, 1))])[..1], [(0, JoinedMissing)]);
+        // No account has a number after the 64.
+        let last = [joined(sent(0, 64, pay(1, 1))), sent(0, 65, pay(1, 1))];
+        assert_eq!(dropped(intake, &last), [(0, JoinedDropped), (1, DropReason::SequenceOutOfWindow)]);
+        // One joined with a late one is as late.
+        let late = [joined(sent(0, 1, pay(1, 1))), until(sent(0, 2, pay(1, 1)), 1)];
+        let mut world = World::new(4, 100);
+        world.close(&[], intake, 1);
+        world.clear(&ProposedClearing::of_nothing(world.batch.market()), 1).unwrap();
+        assert_eq!(world.close(&late, intake, 1).dropped, [(0, JoinedDropped), (1, DropReason::Expired)]);
+    }
+}
+
+#[test]
+fn what_a_run_would_have_spent_is_not_spent() {
+    use DropReason::{JoinedDropped, Overdraft, PaysItself};
+    let run = [joined(sent(0, 1, pay(1, 90))), sent(0, 2, pay(0, 1))];
+    for intake in BOTH {
+        let batch = [run[0], run[1], sent(0, 3, pay(2, 100))];
+        assert_eq!(dropped(intake, &batch), [(0, JoinedDropped), (1, PaysItself)], "{intake:?}");
+    }
+    // Too much together costs all that the account sent, or where they come one by one the run.
+    let batch = [sent(0, 9, pay(1, 20)), joined(sent(0, 1, pay(1, 50))), sent(0, 2, pay(2, 50)), sent(0, 3, pay(3, 80))];
+    assert_eq!(dropped(Intake::Filter, &batch), [0, 1, 2, 3].map(|place| (place, Overdraft)));
+    assert_eq!(dropped(Intake::Reserve, &batch), [(1, JoinedDropped), (2, Overdraft)]);
+}
+
+#[test]
+fn a_key_goes_to_a_run_or_to_who_asks_after_it() {
+    use DropReason::{JoinedDropped, KeyTwice, PaysItself};
+    let run = [joined(sent(0, 1, open(5))), sent(0, 2, pay(1, 1))];
+    let other = [sent(2, 1, open(5)), sent(2, 2, pay(1, 1))];
+    let batch = [run[0], run[1], other[0], other[1]];
+    assert_eq!(dropped(Intake::Filter, &batch), [(0, KeyTwice), (1, JoinedDropped), (2, KeyTwice)]);
+    assert_eq!(dropped(Intake::Reserve, &batch), [(2, KeyTwice)]);
+    let torn = [run[0], sent(0, 2, pay(0, 1)), other[0], other[1]];
+    assert_eq!(dropped(Intake::Reserve, &torn), [(0, JoinedDropped), (1, PaysItself)], "the key is free again");
+    let twice = [joined(sent(0, 1, open(5))), sent(0, 2, open(5)), other[0]];
+    assert_eq!(dropped(Intake::Reserve, &twice), [(0, JoinedDropped), (1, KeyTwice)]);
+}
+
+#[test]
+fn an_outcome_has_the_operation_without_terms() {
+    let mut world = World::new(4, 100);
+    let operation = pay(1, 7);
+    let batch = [joined(until(sent(0, 1, operation), 9)), sent(0, 2, pay(1, 8))];
+    assert_eq!(world.close(&batch, Intake::Filter, 1).kept_count, 2);
+    let cleared = world.clear(&ProposedClearing::of_nothing(world.batch.market()), 1).unwrap();
+    let name = OfferName { account: AccountId(0), sequence: TransactionSeq(1) };
+    let outcome = cleared.outcomes.get(name).unwrap();
+    assert_eq!(outcome.operation, Some(operation));
+}

@@ -1,0 +1,80 @@
+//! `POST /v1/orders` of an order with exits: these are entered first, and where one of the three is refused nothing is left.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use walras_access::Caller;
+use walras_gateway::{Allowance, Permission};
+use walras_sequencer::SignedBy;
+use walras_types::AccountId;
+use walras_wire::{CancelOrder, Command, OrderCommand};
+
+use super::carry::{CameOf, Sent, send, signed_at};
+use super::error::ApiError;
+use super::signed::Trader;
+use super::{Answer, App, ok};
+use crate::json::brackets::BracketCommands;
+use crate::json::outcome::Subject;
+
+pub(super) async fn enter(app: &App, (by, caller): (Trader, Caller), commands: BracketCommands) -> Answer {
+    let Trader { account, signed } = by;
+    let BracketCommands { exits, entry } = commands;
+    // The request itself paid for the first.
+    for _ in &exits {
+        app.access.charge(&caller, Permission::Trade, Allowance::Requests)?;
+    }
+    let mut entered = Vec::new();
+    for (place, (what, command, subject)) in (0..).zip(exits) {
+        let sent = send(app, account, signed_at(&signed, place), None, (command, Some(subject)));
+        match done(app, sent).await {
+            Ok(answer) => entered.push((what, subject, answer)),
+            Err(error) => {
+                take_out(app, account, entered.iter().map(|(_, subject, _)| *subject), &error).await;
+                return Err(named(what, error));
+            }
+        }
+    }
+    let place = u16::try_from(entered.len()).expect("an order has two exits at most");
+    let (command, subject) = entry;
+    match done(app, send(app, account, signed_at(&signed, place), None, (command, Some(subject)))).await {
+        Ok(mut answer) => {
+            for (what, _, exit) in entered {
+                answer[what] = json!({"order_id": exit["order_id"], "client_order_id": exit["client_order_id"]});
+            }
+            Ok(ok(&answer))
+        }
+        Err(error) => {
+            take_out(app, account, entered.iter().map(|(_, subject, _)| *subject), &error).await;
+            Err(error)
+        }
+    }
+}
+
+async fn done(app: &App, sent: Sent) -> Result<Value, ApiError> {
+    match sent.came_of(app).await {
+        CameOf::Done(answer) => Ok(answer),
+        CameOf::Rejected(reason, _) => Err(reason.into()),
+        CameOf::Refused(why) => Err(why),
+    }
+}
+
+/// Says of which exit a refusal is.
+fn named(what: &str, mut error: ApiError) -> ApiError {
+    error.refusal.detail = Some(match error.refusal.detail.take() {
+        Some(detail) => format!("{what}: {detail}"),
+        None => what.to_owned(),
+    });
+    error
+}
+
+/// Cancels exits whose entry was refused. Where it may have been carried out they stay: they are what protects it.
+async fn take_out(app: &App, account: AccountId, exits: impl Iterator<Item = Subject>, error: &ApiError) {
+    if error.status == Some(StatusCode::SERVICE_UNAVAILABLE) {
+        return;
+    }
+    for Subject { instrument, called, .. } in exits {
+        let cancel = CancelOrder { account, instrument, client_order_id: called.id };
+        // One that is gone was cancelled with the other.
+        let sent = send(app, account, SignedBy::NOBODY, None, (Command::Order(OrderCommand::Cancel(cancel)), None));
+        sent.came_of(app).await;
+    }
+}

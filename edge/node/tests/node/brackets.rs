@@ -1,0 +1,88 @@
+//! Orders with exits over HTTP: all of them are entered, or none.
+
+use serde_json::{Value, json};
+use walras_types::RejectReason as R;
+
+use crate::schema::{check_named, document};
+use crate::support::{Market, Venue, code, limit};
+
+fn open(market: &Market) -> Vec<Value> {
+    let document = document();
+    let orders = market.alice.signed("GET", "/v1/orders", None).unwrap();
+    let orders = orders["orders"].as_array().unwrap().clone();
+    orders.iter().for_each(|order| check_named(&document, "Order", order));
+    orders
+}
+
+fn bracket(id: u64) -> Value {
+    let mut body = limit(id, "buy", "1", "29900");
+    body["take_profit"] = json!({"trigger": "31000", "client_order_id": "profit"});
+    body["stop_loss"] = json!({"trigger": "29000", "price": "28990"});
+    body
+}
+
+#[test]
+fn exits_are_entered_first_and_stand_for_what_is_filled() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let body = bracket(7);
+    check_named(&document(), "OrderRequest", &body);
+    let placed = market.order(&market.alice, &body);
+    check_named(&document(), "OrderAnswer", &placed);
+    let number = |answer: &Value| answer["order_id"].as_str().unwrap().parse::<u64>().unwrap();
+    assert_eq!(placed["take_profit"]["client_order_id"], "profit");
+    assert!(number(&placed["take_profit"]) < number(&placed["stop_loss"]) && number(&placed["stop_loss"]) < number(&placed));
+    let held = open(&market);
+    assert_eq!(held.len(), 3);
+    for (order, kind) in held.iter().zip(["take_profit", "stop_limit"]) {
+        let says = [&order["type"], &order["exit_of"], &order["side"], &order["open"]];
+        assert_eq!(says, [kind, "7", "sell", "1.0000"], "{order}");
+        assert_eq!((&order["is_held"], &order["linked_order_id"]), (&json!(true), &Value::Null));
+    }
+    market.order(&market.bob, &limit(1, "sell", "0.4", "29900"));
+    let active = open(&market);
+    for order in &active[..2] {
+        assert_eq!((&order["is_held"], &order["open"]), (&json!(false), &json!("0.4000")), "{order}");
+    }
+    assert_eq!(active[0]["linked_order_id"], active[1]["order_id"]);
+    // An entry never stands without its exits.
+    market.alice.signed("DELETE", "/v1/orders/BTC-USD/profit", None).unwrap();
+    assert_eq!(open(&market), Vec::<Value>::new());
+}
+
+#[test]
+fn where_one_is_refused_nothing_is_left() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let refused = |body: &Value| market.alice.signed("POST", "/v1/orders", Some(body));
+    let mut dear = bracket(1);
+    dear["size"] = "90".into();
+    assert_eq!(code(refused(&dear)), u64::from(R::InsufficientFunds.number()));
+    assert_eq!(open(&market), Vec::<Value>::new());
+    let mut wrong = bracket(1);
+    wrong["stop_loss"]["price"] = "90000".into();
+    let error = refused(&wrong).unwrap_err().to_string();
+    assert!(error.contains("stop_loss"), "{error}");
+    assert_eq!(open(&market), Vec::<Value>::new());
+    for (field, value) in [("exit_of", json!("5")), ("stop_loss", json!({"price": "1"})), ("stop_loss", json!({"trigger": 1}))] {
+        let mut body = bracket(1);
+        body[field] = value;
+        assert!(refused(&body).is_err(), "{body}");
+        assert_eq!(open(&market), Vec::<Value>::new());
+    }
+    // With numbers each is sent by itself.
+    let session = market.alice.signed("POST", "/v1/sessions", Some(&json!({"token": "5"}))).unwrap();
+    let numbered = format!("/v1/orders?session={}&session_seq=1", session["session"].as_str().unwrap());
+    assert_eq!(code(market.alice.signed("POST", &numbered, Some(&bracket(1)))), u64::from(R::Malformed.number()));
+    let exit = json!({
+        "op": "order", "instrument": "BTC-USD", "client_order_id": "sl", "side": "sell", "type": "stop", "size": "1",
+        "trigger": "29000", "exit_of": "in",
+    });
+    let entry = json!({
+        "op": "order", "instrument": "BTC-USD", "client_order_id": "in", "side": "buy", "type": "limit", "size": "1", "price": "29900",
+    });
+    let path = format!("/v1/orders/batch?session={}&session_seq=1", session["session"].as_str().unwrap());
+    let results = market.alice.signed("POST", &path, Some(&json!({"commands": [exit, entry]}))).unwrap();
+    assert_eq!(results["results"][1]["answer"]["status"], "resting", "{results}");
+    assert_eq!(open(&market).len(), 2);
+}

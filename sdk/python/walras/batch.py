@@ -1,0 +1,66 @@
+"""Batch markets of a running venue: offers, prices, pools and proofs.
+
+:class:`Market` is made by ``Client.batch("main")`` (:class:`AsyncMarket` by ``await AsyncClient.batch("main")``); it numbers and signs
+transactions, sends them until they are answered, and says what came of them:
+
+    market = walras.Client("http://127.0.0.1:7070", "trader.key").batch("main")
+    sent = market.sell("100", "USD", "EUR", price="0.92")       # at least 92 EUR for them
+    market.wait(sent.sequence)                                  # once its block is cleared: status, sold, bought, price
+    market.prices()                                             # of the last block
+    market.prove_transaction(sent.sequence, trusted=block_hash) # what the block did with it, checked here
+
+Transactions are signed with Ed25519. The operations (:class:`CreateOffer` and so on), :func:`encode` and :func:`sign` make the bytes of
+docs/batch-transactions.md without a venue; amounts and limits in them are in smallest units.
+"""
+
+from __future__ import annotations
+
+from walras._async_market import AsyncMarket
+from walras._market import Collected, Market, Proven, Trusted, new_key
+from walras._transactions import (
+    ANY_PRICE,
+    Burn,
+    CancelOffer,
+    CreateAccount,
+    CreateOffer,
+    CreatePool,
+    DepositToPool,
+    Issue,
+    Operation,
+    Payment,
+    SetKey,
+    WithdrawFromPool,
+    bought_at_least,
+    encode,
+    limit_bits,
+    price_of,
+    sign,
+    signed_message,
+)
+
+__all__ = [
+    "ANY_PRICE",
+    "AsyncMarket",
+    "Burn",
+    "CancelOffer",
+    "Collected",
+    "CreateAccount",
+    "CreateOffer",
+    "CreatePool",
+    "DepositToPool",
+    "Issue",
+    "Market",
+    "Operation",
+    "Payment",
+    "Proven",
+    "SetKey",
+    "Trusted",
+    "WithdrawFromPool",
+    "bought_at_least",
+    "encode",
+    "limit_bits",
+    "new_key",
+    "price_of",
+    "sign",
+    "signed_message",
+]
