@@ -63,7 +63,7 @@ impl BatchTransaction {
 /// The terms on which a transaction counts. Its account signs them with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionTerms {
-    /// The last block of the market that may have it. `None` for any.
+    /// The last block of the market that may have it, below [`crate::limits::UNTIL_BLOCK_END`]. `None` for any.
     pub until: Option<NonZero<u64>>,
     /// Whether it is kept only together with the account's transaction of the next number, in the same block. So an account sends
     /// several operations of which all count or none: each but the last is joined.

@@ -103,6 +103,9 @@ pub const TRANSACTION_SEQ_BITS: u32 = 38;
 /// Numbers that an account can give its transactions end before this.
 pub const TRANSACTION_SEQ_END: u64 = 1 << TRANSACTION_SEQ_BITS;
 
+/// Last blocks that transactions say are below this: at a block each millisecond they last for 34 years.
+pub const UNTIL_BLOCK_END: u64 = 1 << 40;
+
 /// Transactions of one account in one block, and how far their numbers may lie above the last one before.
 pub const TRANSACTIONS_PER_ACCOUNT_MAX: u64 = 64;
 

@@ -7,6 +7,7 @@ use walras_types::{
 
 use crate::batch::{
     HEAD_BYTES, SET_KEY, SIGNATURE_BYTES, SignedTransaction, TERMS, TRANSACTION_BYTES_MAX, decode_transaction, encode_transaction,
+    transaction_bytes_of,
 };
 use crate::codec::{DecodeError, Reader, Wire, Writer, wire_enum, wire_struct};
 
@@ -124,8 +125,8 @@ pub struct SetIssuer {
 /// The transaction is kept as its bytes, which take half of the room that its fields do: so no command is longer for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SubmitTransaction {
-    market: BatchMarketId,
-    len: u8,
+    /// Little endian, as all of it is: without an alignment no byte is lost.
+    market: [u8; 2],
     /// Of a transaction, zeros after it.
     bytes: [u8; TRANSACTION_BYTES_MAX],
     signature: [u8; SIGNATURE_BYTES],
@@ -146,14 +147,13 @@ impl SubmitTransaction {
     fn of_bytes(market: BatchMarketId, transaction: &[u8], signature: [u8; SIGNATURE_BYTES]) -> Self {
         let mut bytes = [0; TRANSACTION_BYTES_MAX];
         bytes[..transaction.len()].copy_from_slice(transaction);
-        // At most TRANSACTION_BYTES_MAX, or the slice above would not be.
-        Self { market, len: transaction.len() as u8, bytes, signature }
+        Self { market: market.0.to_le_bytes(), bytes, signature }
     }
 
     /// Into which market's batch. A transaction that names a market has to name this one.
     #[must_use]
     pub const fn market(&self) -> BatchMarketId {
-        self.market
+        BatchMarketId(u16::from_le_bytes(self.market))
     }
 
     /// What is asked.
@@ -165,7 +165,7 @@ impl SubmitTransaction {
     /// The transaction's bytes, those that are signed.
     #[must_use]
     pub fn transaction_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        &self.bytes[..transaction_bytes_of(&self.bytes)]
     }
 
     /// Whether it is one that programs of engine version 12 cannot read: it sets its account's key, or has terms.
@@ -196,7 +196,7 @@ impl SubmitTransaction {
 
 impl std::fmt::Debug for SubmitTransaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SubmitTransaction").field("market", &self.market).field("signed", &self.signed()).finish()
+        f.debug_struct("SubmitTransaction").field("market", &self.market()).field("signed", &self.signed()).finish()
     }
 }
 
@@ -249,7 +249,7 @@ wire_enum!(LowerBounds, "lower bounds 0 (required) or 1 (best effort)" { Require
 
 impl Wire for SubmitTransaction {
     fn put(&self, w: &mut Writer<'_>) {
-        self.market.put(w);
+        self.market().put(w);
         w.0.extend_from_slice(self.transaction_bytes());
         self.signature.put(w);
     }

@@ -492,7 +492,7 @@ pub fn frame_len(header: [u8; FRAME_HEADER_BYTES]) -> Result<usize, DecodeError>
 pub fn frame_len_of(header: [u8; FRAME_HEADER_BYTES], sizes: FrameSizes) -> Result<usize, DecodeError> {
     let (len_max, expected) = match sizes {
         FrameSizes::Short => (FRAME_LEN_MAX, "a frame's length from 1 to 1,024"),
-        FrameSizes::Transactions => (TRANSACTIONS_FRAME_LEN_MAX, "a frame's length from 1 to 28,941"),
+        FrameSizes::Transactions => (TRANSACTIONS_FRAME_LEN_MAX, "a frame's length from 1 to 30,221"),
     };
     match usize::try_from(u32::from_le_bytes(header)) {
         Ok(len) if (1..=len_max).contains(&len) => Ok(len),

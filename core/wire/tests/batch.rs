@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use walras_types::limits::{
     ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, POOL_AMPLIFICATION_MAX, POOL_WEIGHT_MAX, TRANSACTION_SEQ_END,
+    UNTIL_BLOCK_END,
 };
 use walras_types::*;
 use walras_wire::DecodeError;
@@ -92,7 +93,7 @@ fn transaction() -> impl Strategy<Value = BatchTransaction> {
 }
 
 fn terms() -> impl Strategy<Value = TransactionTerms> {
-    let until = prop_oneof![Just(None), (1..10_u64).prop_map(NonZero::new), (1..=u64::MAX).prop_map(NonZero::new)];
+    let until = prop_oneof![Just(None), (1..10_u64).prop_map(NonZero::new), (1..UNTIL_BLOCK_END).prop_map(NonZero::new)];
     (until, any::<bool>()).prop_map(|(until, is_joined)| TransactionTerms { until, is_joined })
 }
 
@@ -267,7 +268,7 @@ fn terms_byte_for_byte() {
     let payment = BatchOperation::Payment(Payment { to: AccountId(3), asset: AssetId(4), amount: Amount::new(5).unwrap() });
     let fields = [&[3, 0, 0, 0][..], &[4, 0, 0, 0], &[5, 0, 0, 0, 0, 0, 0, 0]].concat();
     let head = [&[1, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0, 0]].concat();
-    let until = [6, 7, 0, 0, 0, 0, 0, 0];
+    let until = [6, 7, 0, 0, 0];
     let sent = |until, is_joined| {
         let transaction = BatchTransaction::new(AccountId(1), TransactionSeq(2), payment);
         transaction_bytes(&transaction.with_terms(TransactionTerms { until, is_joined }))
@@ -282,8 +283,9 @@ fn terms_byte_for_byte() {
         assert_eq!((tag, of_operation), (4, &fields[..]), "an operation has no terms");
         assert_eq!(decode_operation(&[&[tag][..], of_operation].concat()).unwrap(), (payment, 17));
     }
-    let no_block = [&head[..], &[0x84], &[0; 8], &fields].concat();
+    let no_block = [&head[..], &[0x84], &[0; 5], &fields].concat();
     assert!(decode_transaction(&no_block).unwrap_err().to_string().contains("last block"), "block 0 is none");
+    assert_eq!(sent(NonZero::new(u64::MAX), false), sent(NonZero::new(UNTIL_BLOCK_END - 1), false), "as late as can be said");
     assert!(decode_operation(&[&[0x44][..], &fields].concat()).is_err(), "terms are the transaction's");
 }
 
@@ -305,7 +307,7 @@ fn transactions_on_pools_byte_for_byte() {
         let assets = [&[4, 0, 0, 0][..], &[5, 0, 0, 0]].concat();
         let expected = [&head[..], &[7], &[3, 0], &assets, &rule_bytes, &[0xb8, 0x0b, 0, 0], &six, &seven].concat();
         assert_eq!(sent(BatchOperation::CreatePool(create)), expected);
-        assert_eq!(expected.len() + 8, TRANSACTION_BYTES_MAX, "with the last block that may have it");
+        assert_eq!(expected.len() + 5, TRANSACTION_BYTES_MAX, "with the last block that may have it");
     }
     let deposit = DepositToPool { market, pool, amounts };
     assert_eq!(sent(BatchOperation::DepositToPool(deposit)), [&head[..], &[8], &[3, 0], &name, &six, &seven].concat());

@@ -9,7 +9,7 @@ use std::num::NonZero;
 
 use serde_json::{Value, json};
 use walras_batch_signatures::SigningKey;
-use walras_types::limits::{ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, TRANSACTION_SEQ_END};
+use walras_types::limits::{ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, TRANSACTION_SEQ_END, UNTIL_BLOCK_END};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, Rounding,
     TransactionSeq, TransactionTerms,
@@ -103,7 +103,8 @@ fn transactions() -> Vec<(&'static str, BatchTransaction)> {
         ("a cancel that is joined", transaction(3, 21, cancel(0, 1, 0, stated, 7, 17)).with_terms(joined)),
         (
             "a cancel that is joined and has the latest last block",
-            transaction(3, 22, cancel(0, 1, 0, stated, 7, 18)).with_terms(TransactionTerms { is_joined: true, ..until(u64::MAX) }),
+            transaction(3, 22, cancel(0, 1, 0, stated, 7, 18))
+                .with_terms(TransactionTerms { is_joined: true, ..until(UNTIL_BLOCK_END - 1) }),
         ),
         ("a cancel", transaction(3, 19, cancel(0, 1, 0, stated, 0x0123_4567_89ab_cdef, 17))),
         (

@@ -5,14 +5,18 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "this test reads and writes a file of another part of the repository")]
 
+use std::num::NonZero;
+
 use serde_json::{Value, json};
 use walras_batch_signatures::SigningKey;
 use walras_types::limits::{
     ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, POOL_AMPLIFICATION_MAX, POOL_FEE_PPM_MAX, POOL_WEIGHT_MAX, TRANSACTION_SEQ_END,
+    UNTIL_BLOCK_END,
 };
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
-    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, Rounding, TransactionSeq, WithdrawFromPool,
+    DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, Rounding, TransactionSeq, TransactionTerms,
+    WithdrawFromPool,
 };
 use walras_wire::batch::{SigningDomain, encode_signed_transaction, encode_transaction};
 
@@ -119,16 +123,8 @@ fn operations(n: &Numbers) -> Vec<(BatchOperation, &'static str, Value)> {
             "Payment",
             json!({"to": n.account, "asset": sell.0, "amount": amount.get()}),
         ),
-        (
-            BatchOperation::Issue(IssuedAmount { asset: sell, amount }),
-            "Issue",
-            json!({"asset": sell.0, "amount": amount.get()}),
-        ),
-        (
-            BatchOperation::Burn(IssuedAmount { asset: sell, amount }),
-            "Burn",
-            json!({"asset": sell.0, "amount": amount.get()}),
-        ),
+        (BatchOperation::Issue(IssuedAmount { asset: sell, amount }), "Issue", json!({"asset": sell.0, "amount": amount.get()})),
+        (BatchOperation::Burn(IssuedAmount { asset: sell, amount }), "Burn", json!({"asset": sell.0, "amount": amount.get()})),
         (created(PoolRule::ConstantProduct), "CreatePool", pool_fields(json!({}))),
         (created(PoolRule::Weighted { weights: n.weights }), "CreatePool", pool_fields(json!({"weights": n.weights}))),
         (
@@ -152,14 +148,18 @@ fn operations(n: &Numbers) -> Vec<(BatchOperation, &'static str, Value)> {
 
 fn vector() -> Value {
     let (key, domain) = (SigningKey::from_seed(&SEED), SigningDomain::new(&DOMAIN));
-    let rows = numbers().iter().flat_map(|n| operations(n).into_iter().map(move |one| (n.account, n.sequence, one)).collect::<Vec<_>>());
+    let of_numbers = |n: Numbers| operations(&n).into_iter().map(move |one| (n.account, n.sequence, one)).collect::<Vec<_>>();
+    let rows = numbers().into_iter().flat_map(of_numbers);
     let rows = rows.map(|(account, sequence, (operation, class, fields))| {
-        let transaction = BatchTransaction { account: AccountId(account), sequence: TransactionSeq(sequence), operation };
+        // Some of each kind have terms: the numbers decide which.
+        let until = if sequence % 3 == 1 { NonZero::new(sequence.clamp(1, UNTIL_BLOCK_END - 1)) } else { None };
+        let terms = TransactionTerms { until, is_joined: account % 2 == 1 };
+        let transaction = BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation).with_terms(terms);
         let (mut bytes, mut signed) = (Vec::new(), Vec::new());
         encode_transaction(&transaction, &mut bytes);
         encode_signed_transaction(&key.sign(&domain, &transaction), &mut signed);
         json!({
-            "account": account, "sequence": sequence, "class": class, "fields": fields, "transaction": hex(&bytes), "signed": hex(&signed),
+            "account": account, "sequence": sequence, "until": until, "joined": terms.is_joined, "class": class, "fields": fields, "transaction": hex(&bytes), "signed": hex(&signed),
         })
     });
     json!({

@@ -153,6 +153,24 @@ def test_payments_in_one_request_and_what_is_refused(venue: BatchVenue) -> None:
         alice.outcome(1_000_000)
 
 
+def test_joined_transactions_and_a_last_block(venue: BatchVenue) -> None:
+    alice, bob = venue.market()
+    usd, had = alice._ids["USD"], available(bob, "USD")
+    good = [batch.Payment(venue.accounts[1], usd, units) for units in (1, 2)]
+    until = int(alice.status()["collecting_block"]) + 1_000
+    sent = alice.send(*good, until=until, joined=True)
+    (first, last) = [result for result in sent if isinstance(result, batch.Collected)]
+    assert alice.wait(last.sequence)["status"] == "cleared" and available(bob, "USD") == had + Decimal("0.0003")
+    # One of the two is more than there is, so neither counts; the venue has no block 0 any more, nor the one before this.
+    both = alice.send(good[0], batch.CancelOffer(alice.id, usd, alice._ids["BTC"], 0, 0, first.sequence), joined=True)
+    dropped = [alice.wait(result.sequence) for result in both if isinstance(result, batch.Collected)]
+    assert [row["reason"]["name"] for row in dropped] == ["JoinedDropped", "UnknownOffer"], dropped
+    with pytest.raises(walras.Refused) as refused:
+        alice.pay(venue.accounts[1], "0.0001", "USD", until=1)
+    assert refused.value.name == "AlreadyExpired"
+    assert available(bob, "USD") == had + Decimal("0.0003")
+
+
 def test_keys_accounts_and_an_issuer(venue: BatchVenue) -> None:
     _, bob = venue.market()
     issued = venue.admin.request("POST", "/v1/admin/assets", {"symbol": "EUR", "decimals": 2})

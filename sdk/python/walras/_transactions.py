@@ -223,8 +223,14 @@ def encode(account: int, sequence: int, operation: Operation, *, until: int | No
     head = struct.pack("<IQ", _account(account), _sequence("sequence", sequence))
     asked = operation._bytes()
     tag = asked[0] | (0 if until is None else _UNTIL) | (_JOINED if joined else 0)
-    last = b"" if until is None else struct.pack("<Q", _below("until", until, 1 << 64))
+    last = b"" if until is None else _last_block(until).to_bytes(5, "little")
     return head + bytes([tag]) + last + asked[1:]
+
+
+def _last_block(until: int) -> int:
+    if _below("until", until, 1 << 40) == 0:
+        raise ValueError("until 0: give the number of a block, at least 1")
+    return until
 
 
 def signed_message(domain: bytes, transaction: bytes) -> bytes:

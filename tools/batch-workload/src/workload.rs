@@ -145,7 +145,7 @@ impl Workload {
         }
         let (soonest, latest) = self.model.cancel_after_blocks;
         for (transaction, is_dropped) in std::mem::take(&mut self.block).into_iter().zip(is_dropped) {
-            let BatchTransaction { account, sequence, operation } = transaction;
+            let BatchTransaction { account, sequence, operation, .. } = transaction;
             if is_dropped {
                 continue;
             }

@@ -40,13 +40,16 @@ export interface Terms {
 export function encodeTransaction(
   account: number, sequence: bigint, asked: CreateOffer | CancelOffer, { until, joined = false }: Terms = {},
 ): Uint8Array<ArrayBuffer> {
-  const fieldsAt = until === undefined ? 13 : 21;
+  const fieldsAt = until === undefined ? 13 : 18;
   const bytes = new Uint8Array(fieldsAt + (asked.operation === "create_offer" ? 26 : 34));
   const head = new DataView(bytes.buffer);
   head.setUint32(0, account, true);
   head.setBigUint64(4, sequence, true);
   head.setUint8(12, TAG[asked.operation] | (until === undefined ? 0 : UNTIL) | (joined ? JOINED : 0));
-  if (until !== undefined) head.setBigUint64(13, until, true);
+  if (until !== undefined) {
+    head.setUint32(13, Number(until & 0xffff_ffffn), true);
+    head.setUint8(17, Number(until >> 32n));
+  }
   const fields = new DataView(bytes.buffer, fieldsAt);
   fields.setUint16(0, asked.market_id, true);
   fields.setUint32(2, asked.sell, true);

@@ -26,9 +26,9 @@ const SPKI_HEAD = "302a300506032b6570032100";
 export function readTransaction(hex: string): FakeTransaction {
   const signed = Buffer.from(hex, "hex");
   const hasEnd = ((signed[12] ?? 0) & 0x80) !== 0;
-  const until = hasEnd && signed.length >= 21 ? signed.readBigUInt64LE(13) : null;
+  const until = hasEnd && signed.length >= 18 ? BigInt(signed.readUIntLE(13, 5)) : null;
   // Without the end the rest lies where it lies in a transaction that has none.
-  const bytes = hasEnd ? Buffer.concat([signed.subarray(0, 13), signed.subarray(21)]) : signed;
+  const bytes = hasEnd ? Buffer.concat([signed.subarray(0, 13), signed.subarray(18)]) : signed;
   const tag = (bytes[12] ?? 0) & 0x3f;
   const expected = { 2: 39, 3: 47 }[tag];
   if (!/^([0-9a-f]{2})+$/.test(hex) || expected === undefined || bytes.length !== expected + SIGNATURE_BYTES) {

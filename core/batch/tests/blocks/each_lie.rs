@@ -2,6 +2,7 @@
 //! design is named so, with why. Random lies are in [`crate::lies`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 
 use walras_batch::{
     BlockPlace, BlockRejected, Certificate, Cleared, Intake, POTENTIAL_MAX, POTENTIAL_ONE, ProposedClearing, gap_ppb,
@@ -13,7 +14,7 @@ use walras_merkle::{Digest, StateRoots};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, BatchOperation, BatchPrice, BatchTransaction, Commission, CreateOffer, IssuedAmount, Mu, PPB_ALL,
-    Payment, TransactionSeq,
+    Payment, TransactionSeq, TransactionTerms,
 };
 
 use crate::world::{Draw, MARKET, World, after_a_block, amount, key, price, proposed, with_marginal};
@@ -548,12 +549,17 @@ fn without_hashes_a_lie_breaks_a_rule_or_is_another_clearing_by_the_rules() {
 /// A transaction changed in each of its fields.
 fn changed(transaction: &BatchTransaction) -> Vec<BatchTransaction> {
     let mut all = Vec::new();
-    let BatchTransaction { account, sequence, operation } = *transaction;
+    let BatchTransaction { account, sequence, terms, operation } = *transaction;
     for other in [account.0 + 1, account.0.wrapping_sub(1), 0, u32::MAX] {
         all.push(BatchTransaction { account: AccountId(other), ..*transaction });
     }
     for other in [sequence.0 + 1, sequence.0.wrapping_sub(1), sequence.0 + 64, 0, u64::MAX] {
         all.push(BatchTransaction { sequence: TransactionSeq(other), ..*transaction });
+    }
+    let mut with = |terms| all.push(transaction.with_terms(terms));
+    with(TransactionTerms { is_joined: !terms.is_joined, ..terms });
+    for until in [None, NonZero::new(1), NonZero::new(u64::MAX)] {
+        with(TransactionTerms { until, ..terms });
     }
     let mut with = |operation| all.push(BatchTransaction { operation, ..*transaction });
     match operation {

@@ -29,7 +29,8 @@ fn stop(price: i64) -> Trigger {
 fn trade(book: &mut OrderBook, id: u64, price: i64) {
     let tape = &mut Tape::default();
     for (id, side) in [(id, Side::Buy), (id + 1, Side::Sell)] {
-        book.submit(&entry(id, side, price, None), Band::OPEN, tape).unwrap();
+        let fate = book.submit(&entry(id, side, price, None), Band::OPEN, tape);
+        assert!(fate.is_ok(), "{fate:?}");
     }
     assert_eq!(tape.0.len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, MESSAGE_BYTES_MAX, TRANSACTION_SEQ_END};
+use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, MESSAGE_BYTES_MAX, TRANSACTION_SEQ_END, UNTIL_BLOCK_END};
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer, CreatePool,
     DepositToPool, IssuedAmount, OfferName, Payment, PoolRule, PublicKey, TransactionSeq, TransactionTerms, WithdrawFromPool,
@@ -19,7 +19,7 @@ pub(crate) const HEAD_BYTES: usize = 4 + 8 + 1;
 /// The tag of [`BatchOperation::SetKey`].
 pub(crate) const SET_KEY: u8 = 10;
 
-/// Added to an operation's tag where a transaction says the last block that may have it, which follows in eight bytes.
+/// Added to an operation's tag where a transaction says the last block that may have it, which follows in five bytes.
 const UNTIL: u8 = 0x80;
 
 /// Added to an operation's tag where a transaction is kept only together with the account's next one.
@@ -35,7 +35,12 @@ pub const OPERATION_BYTES_MAX: usize = 1 + 2 + 4 + 4 + 1 + 4 + 4 + 8 + 8;
 pub const TRANSACTION_BYTES_MAX: usize = HEAD_BYTES - 1 + OPERATION_BYTES_MAX + UNTIL_BYTES;
 
 /// Bytes of the last block that may have a transaction.
-const UNTIL_BYTES: usize = 8;
+const UNTIL_BYTES: usize = 5;
+
+const _: () = assert!(UNTIL_BLOCK_END == 1 << (8 * UNTIL_BYTES));
+
+/// Bytes of an operation's fields, by its tag.
+const FIELD_BYTES: [usize; 11] = [0, 32, 26, 34, 16, 12, 12, 35, 30, 22, 32];
 
 const _: () = assert!(TRANSACTION_BYTES_MAX + SIGNATURE_BYTES <= MESSAGE_BYTES_MAX);
 
@@ -48,7 +53,16 @@ pub struct SignedTransaction {
     pub signature: [u8; SIGNATURE_BYTES],
 }
 
-/// Appends a transaction to `buffer`. Ids and numbers beyond the limits are written as they are; no reader takes them.
+/// How many bytes the transaction has that `bytes` begin with; 0 where they begin with none.
+#[must_use]
+pub(crate) fn transaction_bytes_of(bytes: &[u8]) -> usize {
+    let Some(&tag) = bytes.get(HEAD_BYTES - 1) else { return 0 };
+    let until = if tag & UNTIL == 0 { 0 } else { UNTIL_BYTES };
+    FIELD_BYTES.get(usize::from(tag & !TERMS)).map_or(0, |fields| HEAD_BYTES + until + fields)
+}
+
+/// Appends a transaction to `buffer`. Ids and numbers beyond the limits are written as they are; no reader takes them. A last block beyond
+/// the limit is written as the latest one.
 pub fn encode_transaction(transaction: &BatchTransaction, buffer: &mut Vec<u8>) {
     transaction.put(&mut Writer(buffer));
 }
@@ -133,7 +147,8 @@ impl Wire for BatchTransaction {
         }
         if let Some(until) = until {
             w.0[tag_at] |= UNTIL;
-            w.0.splice(tag_at + 1..tag_at + 1, until.get().to_le_bytes());
+            let bytes = until.get().min(UNTIL_BLOCK_END - 1).to_le_bytes();
+            w.0.splice(tag_at + 1..tag_at + 1, bytes[..UNTIL_BYTES].iter().copied());
         }
     }
     #[inline]
@@ -190,7 +205,9 @@ fn fields_of(tag: u8, r: &mut Reader<'_>) -> Result<BatchOperation, DecodeError>
 }
 
 fn last_block(r: &mut Reader<'_>) -> Result<NonZero<u64>, DecodeError> {
-    let block = r.u64()?;
+    let mut bytes = [0; 8];
+    bytes[..UNTIL_BYTES].copy_from_slice(r.slice(UNTIL_BYTES, "the last block that may have the transaction, in 5 bytes")?);
+    let block = u64::from_le_bytes(bytes);
     r.checked(NonZero::new(block), "the last block that may have the transaction, at least 1")
 }
 

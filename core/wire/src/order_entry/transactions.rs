@@ -28,7 +28,7 @@ const _: () = assert!(SIGNED_TRANSACTION_BYTES_MAX <= u8::MAX as usize);
 const _: () = assert!(TRANSACTIONS_FRAME_LEN_MAX < super::RUN_BYTES_MAX - super::FRAME_HEADER_BYTES);
 const _: () = assert!(1 + 8 + 3 * 9 + 2 + 2 * TRANSACTIONS_PER_FRAME_MAX <= FRAME_LEN_MAX);
 // The text of an error names it.
-const _: () = assert!(TRANSACTIONS_FRAME_LEN_MAX == 28_941);
+const _: () = assert!(TRANSACTIONS_FRAME_LEN_MAX == 30_221);
 
 const COUNT_EXPECTED: &str = "1 to 256 transactions";
 

@@ -13,9 +13,9 @@ use walras_types::{
 };
 use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
-    Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, Link, MassCancel,
-    NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus, SetBatchInterval,
-    SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer, VenueCommand,
+    Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, Link,
+    MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus,
+    SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer, VenueCommand,
 };
 
 use super::batches::hex;

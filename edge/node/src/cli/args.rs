@@ -44,7 +44,7 @@ pub enum Command {
     /// Runs a venue in which a real or generated order stream is replayed beside market-making bots.
     Demo(DemoArgs),
     /// Enters an order: limit with --price, else market; --trigger makes it a stop, --take-profit a take-profit.
-    Order(OrderArgs),
+    Order(Box<OrderArgs>),
     /// Cancels one order, or with --all those of the account.
     Cancel(CancelArgs),
     /// Changes price, trigger or open size of an order.

@@ -130,7 +130,7 @@ fn faults_of_run(transactions: &[BatchTransaction], run: &[usize], mut faults: V
         faults[last].insert(Fault::JoinedMissing);
     }
     if faults.iter().any(|faults| !faults.is_empty()) {
-        faults.iter_mut().filter(|faults| faults.is_empty()).for_each(|faults| drop(faults.insert(Fault::JoinedDropped)));
+        faults.iter_mut().filter(|faults| faults.is_empty()).for_each(|faults| faults.extend([Fault::JoinedDropped]));
     }
     faults
 }

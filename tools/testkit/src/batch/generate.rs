@@ -10,8 +10,7 @@ use walras_clearing::{
 use walras_types::limits::{AMOUNT_MAX, TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX};
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, Commission,
-    CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq,
-    TransactionTerms,
+    CreateOffer, IssuedAmount, Mu, NetRate, OfferName, Payment, PublicKey, Rounding, TransactionSeq, TransactionTerms,
 };
 
 use super::venue::{Holding, Venue};

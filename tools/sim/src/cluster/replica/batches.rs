@@ -85,10 +85,10 @@ fn terms(engine: &Engine, sequence: TransactionSeq) -> TransactionTerms {
     };
     let until = match sequence.0 % 7 {
         0 => NonZero::new(view.collecting_block()),
-        1 if sequence.0 % 3 == 0 => NonZero::new(view.collecting_block() - 1),
+        1 if sequence.0.is_multiple_of(3) => NonZero::new(view.collecting_block() - 1),
         _ => None,
     };
-    TransactionTerms { until, is_joined: sequence.0 % 11 == 0 }
+    TransactionTerms { until, is_joined: sequence.0.is_multiple_of(11) }
 }
 
 /// A new account, or another key for an old one where the rules in force know that: leaders log it only then.
