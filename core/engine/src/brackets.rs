@@ -15,14 +15,13 @@
 use std::collections::BTreeMap;
 
 use walras_ledger::Ledger;
-use walras_order_book::{Becomes, Entry, OpenOrder, OwnerId, PriceIndex, Trigger};
+use walras_order_book::{Becomes, Entry, OpenOrder, OwnerId, PriceIndex, Refusal, Trigger};
 use walras_types::{AccountId, Amendment, Amount, ClientOrderId, OrderId, OrderType, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
 use walras_wire::{CancelReason, Event, NewOrder, OrderAccepted, OrderAmended, OrderEvent, Priority, Resting};
 
 use crate::links::{Leg, Links};
 use crate::market::{Market, MarketState};
-use crate::orders::reason;
 
 /// Whose entry, and what it is called.
 pub(crate) type EntryName = (OwnerId, ClientOrderId);
@@ -199,9 +198,9 @@ impl<I: PriceIndex> Market<I> {
     }
 
     /// Sets an exit aside until its entry trades.
-    pub(crate) fn hold_exit(&mut self, entry: &Entry, of: ClientOrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+    pub(crate) fn hold_exit(&mut self, entry: &Entry, of: ClientOrderId, events: &mut Vec<Event>) -> Result<(), Refusal> {
         let account = AccountId(entry.owner.0);
-        self.book.collect(&Entry { trigger: entry.trigger.map(Trigger::held), ..*entry }).map_err(reason)?;
+        self.book.collect(&Entry { trigger: entry.trigger.map(Trigger::held), ..*entry })?;
         self.state.exposure_mut(account).opened(entry.side, SizeLots::ZERO);
         self.state.names.add(account, entry.order_id, entry.client_order_id);
         self.state.links.brackets.add_exit((entry.owner, of), entry);

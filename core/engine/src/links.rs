@@ -12,7 +12,7 @@
 //! Exits of an order to come are a matter of their own ([`crate::brackets`]). Once they stand for something, two of them are a pair.
 //!
 //! The partners of orders that traded are found in the events of the step in which they did. So the paths of orders only ask
-//! whether a market has any pair, and a step cancels at most one order for each that it met.
+//! whether a market has any pair or bracket, and a step cancels at most two orders for each that it met.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -93,7 +93,7 @@ impl<I: PriceIndex> Engine<I> {
         market.check_exit(order, of)?;
         let entry = terms::entry(order, order_id, self.time, &mut market.state, None)?;
         check_own_limits(&mut market.state, &entry)?;
-        market.hold_exit(&entry, of, events)?;
+        market.hold_exit(&entry, of, events).map_err(reason)?;
         if let TimeInForce::GoodTill(until) = entry.time_in_force {
             self.next_work = self.next_work.min(until);
         }
@@ -690,7 +690,7 @@ fn insufficient(error: LedgerError) -> RejectReason {
     RejectReason::InsufficientFunds
 }
 
-pub(crate) fn reason(refusal: Refusal) -> RejectReason {
+fn reason(refusal: Refusal) -> RejectReason {
     match refusal {
         Refusal::DuplicateClientOrderId => RejectReason::DuplicateClientOrderId,
         Refusal::PostOnlyWouldTrade => RejectReason::PostOnlyWouldTrade,

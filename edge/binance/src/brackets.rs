@@ -67,7 +67,8 @@ impl WantedBracket {
         // The signature goes into the log with the first command.
         let mut signed = Some(signed);
         let (mut placed, mut answers) = (Vec::new(), Vec::new());
-        for wanted in exits.into_iter().map(|exit| exit.exit_of(called)).chain([entry]) {
+        let orders: Vec<Wanted> = exits.into_iter().map(|exit| exit.exit_of(called)).chain([entry]).collect();
+        for wanted in orders {
             let exit = wanted.called;
             match wanted.place(app, account, signed.take().unwrap_or(SignedBy::NOBODY)).await {
                 Ok(answer) => {

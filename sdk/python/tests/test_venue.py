@@ -224,6 +224,10 @@ def test_exits_stand_for_what_their_entry_has_filled() -> None:
     assert grown == [(2, "amended"), (3, "amended")]
     gone = v.cancel(ALICE, 0, 3)
     assert [(event.client_order_id, event.reason) for event in gone.events] == [(3, "requested"), (2, "linked"), (1, "linked")]
+    v.submit(BOB, 0, "sell", "0.3", 30_000)
+    v.submit(ALICE, 0, "sell", 1, trigger=29_000, client_order_id=3, exit_of=1)
+    taken = v.submit(ALICE, 0, "buy", 1, 30_000, 1, tif="ioc")
+    assert (taken.filled, taken.open) == (Decimal("0.3"), 0), "what its exit stands for is not what is left of it"
     with pytest.raises(walras.Refused, match="LinkInvalid"):
         v.submit(ALICE, 0, "sell", 1, 31_000, exit_of=9)
 

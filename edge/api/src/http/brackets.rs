@@ -22,13 +22,16 @@ pub(super) async fn enter(app: &App, (by, caller): (Trader, Caller), commands: B
     for _ in &exits {
         app.access.charge(&caller, Permission::Trade, Allowance::Requests)?;
     }
-    let mut entered = Vec::new();
+    let (mut entered, mut answers) = (Vec::new(), Vec::new());
     for (place, (what, command, subject)) in (0..).zip(exits) {
         let sent = send(app, account, signed_at(&signed, place), None, (command, Some(subject)));
         match done(app, sent).await {
-            Ok(answer) => entered.push((what, subject, answer)),
+            Ok(answer) => {
+                entered.push(subject);
+                answers.push((what, answer));
+            }
             Err(error) => {
-                take_out(app, account, entered.iter().map(|(_, subject, _)| *subject), &error).await;
+                take_out(app, account, entered, &error).await;
                 return Err(named(what, error));
             }
         }
@@ -37,13 +40,13 @@ pub(super) async fn enter(app: &App, (by, caller): (Trader, Caller), commands: B
     let (command, subject) = entry;
     match done(app, send(app, account, signed_at(&signed, place), None, (command, Some(subject)))).await {
         Ok(mut answer) => {
-            for (what, _, exit) in entered {
+            for (what, exit) in answers {
                 answer[what] = json!({"order_id": exit["order_id"], "client_order_id": exit["client_order_id"]});
             }
             Ok(ok(&answer))
         }
         Err(error) => {
-            take_out(app, account, entered.iter().map(|(_, subject, _)| *subject), &error).await;
+            take_out(app, account, entered, &error).await;
             Err(error)
         }
     }
@@ -67,7 +70,7 @@ fn named(what: &str, mut error: ApiError) -> ApiError {
 }
 
 /// Cancels exits whose entry was refused. Where it may have been carried out they stay: they are what protects it.
-async fn take_out(app: &App, account: AccountId, exits: impl Iterator<Item = Subject>, error: &ApiError) {
+async fn take_out(app: &App, account: AccountId, exits: Vec<Subject>, error: &ApiError) {
     if error.status == Some(StatusCode::SERVICE_UNAVAILABLE) {
         return;
     }

@@ -467,6 +467,8 @@ pub(crate) struct Tally {
     pub(crate) filled: u64,
     pub(crate) open: u64,
     pub(crate) trade_count: u32,
+    /// Whether its own event was there. What is amended after that are exits of some order.
+    has_come: bool,
 }
 
 impl Tally {
@@ -474,8 +476,12 @@ impl Tally {
     #[inline]
     pub(crate) fn see(&mut self, order_id: u64, event: &Event) {
         match event {
-            Event::Order(OrderEvent::Accepted(e)) if e.order_id.0 == order_id => self.open = e.resting.open.get(),
-            Event::Order(OrderEvent::Amended(e)) => self.open = e.resting.open.get(),
+            Event::Order(OrderEvent::Accepted(e)) if e.order_id.0 == order_id => {
+                (self.open, self.has_come) = (e.resting.open.get(), true);
+            }
+            Event::Order(OrderEvent::Amended(e)) if !self.has_come && self.trade_count == 0 => {
+                (self.open, self.has_come) = (e.resting.open.get(), true);
+            }
             Event::Order(OrderEvent::Traded(e)) => {
                 self.trade_count += 1;
                 if e.taker.order_id.0 == order_id {
