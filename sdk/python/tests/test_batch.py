@@ -153,6 +153,25 @@ def test_payments_in_one_request_and_what_is_refused(venue: BatchVenue) -> None:
         alice.outcome(1_000_000)
 
 
+def test_a_last_block_and_all_or_none(venue: BatchVenue) -> None:
+    alice, bob = venue.market()
+    usd, had = alice._ids["USD"], available(bob, "USD")
+    first = alice.pay(venue.accounts[1], 1, "USD", until=int(alice.status()["collecting_block"]) + 5)
+    assert alice.wait(first.sequence)["status"] == "cleared"
+    with pytest.raises(walras.Refused, match="AlreadyExpired"):
+        alice.pay(venue.accounts[1], 1, "USD", until=first.block)
+    payment = batch.Payment(venue.accounts[1], usd, 20)
+    nothing = batch.CancelOffer(alice.id, usd, alice._ids["BTC"], batch.ANY_PRICE, 7, first.sequence)
+    together = [result for result in alice.send(payment, nothing, joined=True) if isinstance(result, batch.Collected)]
+    rows = [alice.wait(sent.sequence) for sent in together]
+    assert [row["status"] for row in rows] == ["dropped", "dropped"], rows
+    assert [row["reason"]["name"] for row in rows] == ["JoinedDropped", "UnknownOffer"], rows
+    (both, last) = alice.send(payment, payment, joined=True)
+    assert isinstance(both, batch.Collected) and isinstance(last, batch.Collected)
+    assert [alice.wait(sent.sequence)["status"] for sent in (both, last)] == ["cleared", "cleared"]
+    assert available(bob, "USD") == had + 1 + Decimal("0.0040")
+
+
 def test_keys_accounts_and_an_issuer(venue: BatchVenue) -> None:
     _, bob = venue.market()
     issued = venue.admin.request("POST", "/v1/admin/assets", {"symbol": "EUR", "decimals": 2})

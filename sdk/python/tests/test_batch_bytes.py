@@ -40,7 +40,7 @@ def test_every_operation_is_what_rust_makes_of_it() -> None:
     key, domain = key_of_seed(bytes.fromhex(VECTOR["seed"])), bytes.fromhex(VECTOR["domain"])
     assert key.public is not None and key.public.hex() == VECTOR["public_key"]
     for row in VECTOR["transactions"]:
-        transaction = batch.encode(row["account"], row["sequence"], operation(row))
+        transaction = batch.encode(row["account"], row["sequence"], operation(row), until=row["until"], joined=row["joined"])
         assert transaction.hex() == row["transaction"], row
         assert batch.sign(key, domain, transaction).hex() == row["signed"], row
     assert {row["class"] for row in VECTOR["transactions"]} == {kind.__name__ for kind in get_args(batch.Operation)}
@@ -61,8 +61,9 @@ def test_a_last_block_and_a_joined_transaction_are_flags_of_the_operation() -> N
     assert batch.encode(2, 8, payment, joined=True) == plain[:12] + bytes([plain[12] | 0x40]) + plain[13:]
     until = batch.encode(2, 8, payment, until=0x0102030405060708)
     assert until == plain[:12] + bytes([plain[12] | 0x80]) + bytes([8, 7, 6, 5, 4, 3, 2, 1]) + plain[13:]
-    assert batch.encode(2, 8, payment, until=0, joined=True) == plain[:12] + bytes([plain[12] | 0xC0]) + bytes(8) + plain[13:]
-    for wrong in (-1, 1 << 64):
+    both = batch.encode(2, 8, payment, until=1, joined=True)
+    assert both == plain[:12] + bytes([plain[12] | 0xC0, 1]) + bytes(7) + plain[13:]
+    for wrong in (-1, 0, 1 << 64):
         with pytest.raises(ValueError, match="until"):
             batch.encode(2, 8, payment, until=wrong)
 

@@ -58,6 +58,12 @@ def _limit(bits: int) -> int:
     return bits
 
 
+def _block(until: int) -> int:
+    if until == 0:
+        raise ValueError("until 0: give the number of a block, from 1 on, or None for no end")
+    return _below("until", until, 1 << 64)
+
+
 def _key(key: bytes) -> bytes:
     if len(key) != 32:
         raise ValueError(f"a key of {len(key)} bytes: give the 32 bytes of an Ed25519 public key, such as Key(...).public")
@@ -223,7 +229,7 @@ def encode(account: int, sequence: int, operation: Operation, *, until: int | No
     head = struct.pack("<IQ", _account(account), _sequence("sequence", sequence))
     asked = operation._bytes()
     tag = asked[0] | (0 if until is None else _UNTIL) | (_JOINED if joined else 0)
-    last = b"" if until is None else struct.pack("<Q", _below("until", until, 1 << 64))
+    last = b"" if until is None else struct.pack("<Q", _block(until))
     return head + bytes([tag]) + last + asked[1:]
 
 
