@@ -136,16 +136,8 @@ fn operations(n: &Numbers) -> Vec<(BatchOperation, &'static str, Value)> {
             "Payment",
             json!({"to": n.account, "asset": sell.0, "amount": amount.get()}),
         ),
-        (
-            BatchOperation::Issue(IssuedAmount { asset: sell, amount }),
-            "Issue",
-            json!({"asset": sell.0, "amount": amount.get()}),
-        ),
-        (
-            BatchOperation::Burn(IssuedAmount { asset: sell, amount }),
-            "Burn",
-            json!({"asset": sell.0, "amount": amount.get()}),
-        ),
+        (BatchOperation::Issue(IssuedAmount { asset: sell, amount }), "Issue", json!({"asset": sell.0, "amount": amount.get()})),
+        (BatchOperation::Burn(IssuedAmount { asset: sell, amount }), "Burn", json!({"asset": sell.0, "amount": amount.get()})),
         (created(PoolRule::ConstantProduct), "CreatePool", pool_fields(json!({}))),
         (created(PoolRule::Weighted { weights: n.weights }), "CreatePool", pool_fields(json!({"weights": n.weights}))),
         (
