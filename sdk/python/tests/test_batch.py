@@ -29,7 +29,9 @@ class BatchVenue(Venue):
         self.admin = walras.Client(self.url, self.folder / "data" / "operator.key")
         for symbol, decimals in (("BTC", 8), ("USD", 4)):
             self.admin.request("POST", "/v1/admin/assets", {"symbol": symbol, "decimals": decimals})
-        self.keys, self.accounts, self.numbers = [], [], itertools.count(1)
+        self.keys: list[str] = []
+        self.accounts: list[int] = []
+        self.numbers = itertools.count(1)
         for _ in range(2):
             account = self.admin.request("POST", "/v1/admin/accounts", {})["account_id"]
             for place, asset in enumerate(("BTC", "USD")):
@@ -255,7 +257,7 @@ def test_asyncio_and_frames_of_many(venue: BatchVenue) -> None:
         assert (await market.prove_transaction(sent.sequence, trusted=bob.block_hash)).value is not None
         first = await market.next_sequence()
         payments = [batch.Payment(venue.accounts[1], plain._ids["USD"], 1) for _ in range(30)]
-        signed = market.plain.signed(first, *payments)
+        signed = await market.signed(first, *payments)
         forged = signed[3][:-1] + bytes([signed[3][-1] ^ 1])
         async with await client.order_entry(venue.addresses[1]) as entry:
             frames = [entry.send_transactions(market.plain.id, signed[:10]), entry.send_transactions(market.plain.id, [forged])]

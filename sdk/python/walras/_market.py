@@ -124,7 +124,8 @@ class Market:
 
     def status(self) -> Json:
         """The market's row of ``GET /v1/batches``: phase, interval, fees, what it collects, its last block."""
-        return next(row for row in self._client.get("/v1/batches")["batches"] if row["market_id"] == self.id)
+        rows: list[Json] = self._client.get("/v1/batches")["batches"]
+        return next(row for row in rows if row["market_id"] == self.id)
 
     def blocks(self, limit: int = 100) -> list[Json]:
         """The last blocks, newest first, with their prices, volumes and quality."""
