@@ -28,7 +28,7 @@ fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
 }
 
-/// Numbers for the fields of an operation: small and different ones, all zeros as far as that is one, all at their most.
+/// Numbers for a transaction: small and different ones, the least ones, the greatest ones.
 struct Numbers {
     market: u16,
     account: u32,
@@ -41,6 +41,14 @@ struct Numbers {
     fee_ppm: u32,
     weights: [u16; 2],
     amplification: u32,
+    until: u64,
+    is_joined: bool,
+}
+
+impl Numbers {
+    fn terms(&self) -> TransactionTerms {
+        TransactionTerms { until: NonZero::new(self.until), is_joined: self.is_joined }
+    }
 }
 
 fn numbers() -> [Numbers; 3] {
@@ -57,6 +65,8 @@ fn numbers() -> [Numbers; 3] {
             fee_ppm: 3_000,
             weights: [80, 20],
             amplification: 200,
+            until: 4_112,
+            is_joined: false,
         },
         Numbers {
             market: 0,
@@ -70,6 +80,8 @@ fn numbers() -> [Numbers; 3] {
             fee_ppm: 0,
             weights: [1, 1],
             amplification: 1,
+            until: 0,
+            is_joined: false,
         },
         Numbers {
             market: u16::MAX,
@@ -83,6 +95,8 @@ fn numbers() -> [Numbers; 3] {
             fee_ppm: POOL_FEE_PPM_MAX,
             weights: [POOL_WEIGHT_MAX, POOL_WEIGHT_MAX],
             amplification: POOL_AMPLIFICATION_MAX,
+            until: UNTIL_BLOCK_END - 1,
+            is_joined: true,
         },
     ]
 }
@@ -148,24 +162,24 @@ fn operations(n: &Numbers) -> Vec<(BatchOperation, &'static str, Value)> {
 
 fn vector() -> Value {
     let (key, domain) = (SigningKey::from_seed(&SEED), SigningDomain::new(&DOMAIN));
-    let of_numbers = |n: Numbers| operations(&n).into_iter().map(move |one| (n.account, n.sequence, one)).collect::<Vec<_>>();
-    let rows = numbers().into_iter().flat_map(of_numbers);
-    let rows = rows.map(|(account, sequence, (operation, class, fields))| {
-        // Some of each kind have terms: the numbers decide which.
-        let until = if sequence % 3 == 1 { NonZero::new(sequence.clamp(1, UNTIL_BLOCK_END - 1)) } else { None };
-        let terms = TransactionTerms { until, is_joined: account % 2 == 1 };
-        let transaction = BatchTransaction::new(AccountId(account), TransactionSeq(sequence), operation).with_terms(terms);
+    let row = |n: &Numbers, (operation, class, fields): (BatchOperation, &str, Value)| {
+        let transaction = BatchTransaction::new(AccountId(n.account), TransactionSeq(n.sequence), operation).with_terms(n.terms());
         let (mut bytes, mut signed) = (Vec::new(), Vec::new());
         encode_transaction(&transaction, &mut bytes);
         encode_signed_transaction(&key.sign(&domain, &transaction), &mut signed);
         json!({
-            "account": account, "sequence": sequence, "until": until, "joined": terms.is_joined, "class": class, "fields": fields, "transaction": hex(&bytes), "signed": hex(&signed),
+            "account": n.account, "sequence": n.sequence, "until": n.terms().until.map(NonZero::get), "joined": n.is_joined,
+            "class": class, "fields": fields, "transaction": hex(&bytes), "signed": hex(&signed),
         })
-    });
+    };
+    let mut rows = Vec::new();
+    for n in numbers() {
+        rows.extend(operations(&n).into_iter().map(|one| row(&n, one)));
+    }
     json!({
         "about": "Made by edge/batch-signatures/tests/python_vector.rs, which compares it.",
         "seed": hex(&SEED), "public_key": hex(&key.public_key().0), "domain": hex(&DOMAIN),
-        "transactions": rows.collect::<Vec<_>>(),
+        "transactions": rows,
     })
 }
 

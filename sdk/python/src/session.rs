@@ -5,9 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use walras_gateway::session::{ClientAgreement, ClientEvent, ClientSettings, SessionClient, Wish};
 use walras_gateway::{Algorithm, ClientKey, Request};
-use walras_types::{
-    AccountId, Amendment, BatchMarketId, ClientOrderId, InstrumentId, PriceTicks, RejectReason, Side, SizeLots,
-};
+use walras_types::{AccountId, Amendment, BatchMarketId, ClientOrderId, InstrumentId, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wire::order_entry::{OnDisconnect, ReportEvent, ReportsWanted, Role, TradeRole, push_signed_bytes};
 use walras_wire::{AmendOrder, CancelOrder, Command, MassCancel, NewOrder, OrderCommand};
 
@@ -286,7 +284,9 @@ impl Session {
         for (place, one) in signed.iter().enumerate() {
             if !push_signed_bytes(one.as_bytes(), &mut items) {
                 let count = one.as_bytes().len();
-                return Err(PyValueError::new_err(format!("transaction {place} of the frame: no signed transaction has {count} bytes")));
+                return Err(PyValueError::new_err(format!(
+                    "transaction {place} of the frame: no signed transaction has {count} bytes"
+                )));
             }
         }
         let sent = self.client.submit_transactions(now_ns, BatchMarketId(market), items);

@@ -29,7 +29,9 @@ class BatchVenue(Venue):
         self.admin = walras.Client(self.url, self.folder / "data" / "operator.key")
         for symbol, decimals in (("BTC", 8), ("USD", 4)):
             self.admin.request("POST", "/v1/admin/assets", {"symbol": symbol, "decimals": decimals})
-        self.keys, self.accounts, self.numbers = [], [], itertools.count(1)
+        self.keys: list[str] = []
+        self.accounts: list[int] = []
+        self.numbers = itertools.count(1)
         for _ in range(2):
             account = self.admin.request("POST", "/v1/admin/accounts", {})["account_id"]
             for place, asset in enumerate(("BTC", "USD")):
@@ -153,22 +155,23 @@ def test_payments_in_one_request_and_what_is_refused(venue: BatchVenue) -> None:
         alice.outcome(1_000_000)
 
 
-def test_joined_transactions_and_a_last_block(venue: BatchVenue) -> None:
+def test_a_last_block_and_all_or_none(venue: BatchVenue) -> None:
     alice, bob = venue.market()
     usd, had = alice._ids["USD"], available(bob, "USD")
-    good = [batch.Payment(venue.accounts[1], usd, units) for units in (1, 2)]
-    until = int(alice.status()["collecting_block"]) + 1_000
-    sent = alice.send(*good, until=until, joined=True)
-    (first, last) = [result for result in sent if isinstance(result, batch.Collected)]
-    assert alice.wait(last.sequence)["status"] == "cleared" and available(bob, "USD") == had + Decimal("0.0003")
-    # One of the two is more than there is, so neither counts; the venue has no block 0 any more, nor the one before this.
-    both = alice.send(good[0], batch.CancelOffer(alice.id, usd, alice._ids["BTC"], 0, 0, first.sequence), joined=True)
-    dropped = [alice.wait(result.sequence) for result in both if isinstance(result, batch.Collected)]
-    assert [row["reason"]["name"] for row in dropped] == ["JoinedDropped", "UnknownOffer"], dropped
-    with pytest.raises(walras.Refused) as refused:
-        alice.pay(venue.accounts[1], "0.0001", "USD", until=1)
-    assert refused.value.name == "AlreadyExpired"
-    assert available(bob, "USD") == had + Decimal("0.0003")
+    first = alice.pay(venue.accounts[1], 1, "USD", until=int(alice.status()["collecting_block"]) + 5)
+    assert alice.wait(first.sequence)["status"] == "cleared"
+    with pytest.raises(walras.Refused, match="AlreadyExpired"):
+        alice.pay(venue.accounts[1], 1, "USD", until=first.block)
+    payment = batch.Payment(venue.accounts[1], usd, 20)
+    nothing = batch.CancelOffer(alice.id, usd, alice._ids["BTC"], batch.ANY_PRICE, 7, first.sequence)
+    together = [result for result in alice.send(payment, nothing, joined=True) if isinstance(result, batch.Collected)]
+    rows = [alice.wait(sent.sequence) for sent in together]
+    assert [row["status"] for row in rows] == ["dropped", "dropped"], rows
+    assert [row["reason"]["name"] for row in rows] == ["JoinedDropped", "UnknownOffer"], rows
+    (both, last) = alice.send(payment, payment, joined=True)
+    assert isinstance(both, batch.Collected) and isinstance(last, batch.Collected)
+    assert [alice.wait(sent.sequence)["status"] for sent in (both, last)] == ["cleared", "cleared"]
+    assert available(bob, "USD") == had + 1 + Decimal("0.0040")
 
 
 def test_keys_accounts_and_an_issuer(venue: BatchVenue) -> None:
@@ -254,7 +257,7 @@ def test_asyncio_and_frames_of_many(venue: BatchVenue) -> None:
         assert (await market.prove_transaction(sent.sequence, trusted=bob.block_hash)).value is not None
         first = await market.next_sequence()
         payments = [batch.Payment(venue.accounts[1], plain._ids["USD"], 1) for _ in range(30)]
-        signed = market.plain.signed(first, *payments)
+        signed = await market.signed(first, *payments)
         forged = signed[3][:-1] + bytes([signed[3][-1] ^ 1])
         async with await client.order_entry(venue.addresses[1]) as entry:
             frames = [entry.send_transactions(market.plain.id, signed[:10]), entry.send_transactions(market.plain.id, [forged])]

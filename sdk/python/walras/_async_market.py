@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
-from typing import Any, Optional
+from typing import Optional
 
 from walras import light
 from walras._market import Collected, Market, Proven, Trusted
@@ -131,6 +131,10 @@ class AsyncMarket:
     async def send(self, *operations: Operation, until: int | None = None, joined: bool = False) -> list[Collected | Refused]:
         """As :meth:`walras.batch.Market.send`."""
         return await asyncio.to_thread(self.plain.send, *operations, until=until, joined=joined)
+
+    async def signed(self, first: int, *operations: Operation, until: int | None = None, joined: bool = False) -> list[bytes]:
+        """As :meth:`walras.batch.Market.signed`."""
+        return await asyncio.to_thread(self.plain.signed, first, *operations, until=until, joined=joined)
 
     async def next_sequence(self) -> int:
         """As :meth:`walras.batch.Market.next_sequence`."""

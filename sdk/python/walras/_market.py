@@ -43,7 +43,9 @@ T = TypeVar("T")
 #: A block's hash from a source that you trust; a function of the block's number that gives it; or ``None`` to take the venue's own word.
 Trusted = Union[bytes, Callable[[int], bytes], None]
 
-_DUPLICATE, _OUT_OF_WINDOW, _BATCH_FULL = 12, 32, 50
+#: After a retry: it was taken the first time, if the account's transactions have it.
+_TAKEN = {12, 32, 27}
+_BATCH_FULL = 50
 #: A transaction with one of these results is not in a batch yet, and is sent again under its number.
 _SEND_AGAIN = _AGAIN | {_BATCH_FULL}
 #: With one of these it may be in the log all the same.
@@ -122,7 +124,8 @@ class Market:
 
     def status(self) -> Json:
         """The market's row of ``GET /v1/batches``: phase, interval, fees, what it collects, its last block."""
-        return next(row for row in self._client.get("/v1/batches")["batches"] if row["market_id"] == self.id)
+        rows: list[Json] = self._client.get("/v1/batches")["batches"]
+        return next(row for row in rows if row["market_id"] == self.id)
 
     def blocks(self, limit: int = 100) -> list[Json]:
         """The last blocks, newest first, with their prices, volumes and quality."""
@@ -370,7 +373,7 @@ class Market:
         if "error" not in answer:
             return Collected(int(answer["sequence"]), int(answer["block"]))
         refused = refusal(answer)
-        if may_be_taken and refused.code in (_DUPLICATE, _OUT_OF_WINDOW):
+        if may_be_taken and refused.code in _TAKEN:
             # It was taken the first time.
             for row in self.transactions():
                 if int(row["sequence"]) == sequence and row["batch"] == self.name:

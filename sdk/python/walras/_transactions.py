@@ -13,7 +13,7 @@ from walras._venue import Exact
 
 _PURPOSE, _VERSION = b"walras batch transaction", 1
 _UNTIL, _JOINED = 0x80, 0x40
-_ACCOUNTS, _ASSETS, _SEQUENCES, _AMOUNTS = 1 << 26, 1 << 12, 1 << 38, 1 << 63
+_ACCOUNTS, _ASSETS, _SEQUENCES, _AMOUNTS, _BLOCKS = 1 << 26, 1 << 12, 1 << 38, 1 << 63, 1 << 40
 
 #: The limit of an offer that takes any price.
 ANY_PRICE = 0
@@ -56,6 +56,12 @@ def _limit(bits: int) -> int:
     if bits != ANY_PRICE and not _BITS_MIN <= bits <= _BITS_MAX:
         raise ValueError(f"limit {bits}: give ANY_PRICE, or what limit_bits() makes of a price")
     return bits
+
+
+def _block(until: int) -> int:
+    if until == 0:
+        raise ValueError("until 0: give the number of a block, from 1 on, or None for no end")
+    return _below("until", until, _BLOCKS)
 
 
 def _key(key: bytes) -> bytes:
@@ -223,14 +229,8 @@ def encode(account: int, sequence: int, operation: Operation, *, until: int | No
     head = struct.pack("<IQ", _account(account), _sequence("sequence", sequence))
     asked = operation._bytes()
     tag = asked[0] | (0 if until is None else _UNTIL) | (_JOINED if joined else 0)
-    last = b"" if until is None else _last_block(until).to_bytes(5, "little")
+    last = b"" if until is None else _block(until).to_bytes(5, "little")
     return head + bytes([tag]) + last + asked[1:]
-
-
-def _last_block(until: int) -> int:
-    if _below("until", until, 1 << 40) == 0:
-        raise ValueError("until 0: give the number of a block, at least 1")
-    return until
 
 
 def signed_message(domain: bytes, transaction: bytes) -> bytes:

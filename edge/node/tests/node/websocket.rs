@@ -281,7 +281,7 @@ fn the_private_channel_says_which_orders_are_linked() {
     market.order(&market.alice, &stop);
     (profit["op"], profit["id"]) = ("order".into(), "b".into());
     check_named(&document(), "WsOrder", &profit);
-    alice.ask(&profit, "order");
+    alice.ask(&profit, "reply");
     let mut late = Socket::connect(&venue.url());
     late.authenticate(&market.alice_key);
     let orders = late.next_of("account")["orders"].clone();
