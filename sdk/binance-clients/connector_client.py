@@ -121,7 +121,7 @@ def order_lists(c: Context) -> None:
 def error_codes(c: Context) -> None:
     raises(ClientError, lambda: c.taker.depth("NOPE"), "-1121")
     raises(ClientError, lambda: c.taker.new_order(SYMBOL, "BUY", "LIMIT", quantity="1", price="29000"), "-1102", "timeInForce")
-    raises(ClientError, lambda: c.taker.new_order(SYMBOL, "BUY", "TAKE_PROFIT", quantity="1", stopPrice="29000"), "-2010")
+    raises(ClientError, lambda: c.taker.new_order(SYMBOL, "BUY", "TAKE_PROFIT", quantity="1", trailingDelta=100), "-2010")
     raises(ClientError, lambda: Spot(base_url=c.venue.rest, api_key="nobody", api_secret="x").account(), "-2014")
 
 

@@ -1,11 +1,14 @@
 //! The dialect of `docs/binance.md` from outside: signatures that are taken once, whoever asks wrongly, and slow readers.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tungstenite::Message;
+use tungstenite::stream::MaybeTlsStream;
 use walras_access::connections::Doors;
 use walras_access::{Access, Clock, Start, now, operator_key_file};
 use walras_client::{Client, read_key};
@@ -299,24 +302,6 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
     let made = post("/v1/admin/keys", json!({"account_id": 1, "permissions": ["read", "trade"]}));
     let seller = Client::new(&url, Some(ClientKey::from_token(made["key"].as_str().unwrap()).unwrap()));
 
-    let (_, opened) = venue.send(&venue.url(), "POST", "/api/v3/userDataStream", "");
-    let ws = venue.url().replace("http", "ws");
-    let (mut socket, _) = tungstenite::connect(format!("{ws}/ws/{}", opened["listenKey"].as_str().unwrap())).unwrap();
-    // All that the stream says of orders and lists, up to the next status of a list.
-    let mut until_status = || {
-        let mut reports = Vec::new();
-        loop {
-            let said = until_some("the stream says something", || match socket.read().unwrap() {
-                Message::Text(text) => Some(serde_json::from_str::<Value>(&text).unwrap()),
-                _ => None,
-            });
-            match said["e"].as_str() {
-                Some("executionReport") => reports.push(said),
-                Some("listStatus") => return (reports, said),
-                _ => {}
-            }
-        }
-    };
     let oco = "symbol=BTCUSD&side=BUY&quantity=0.1&aboveType=STOP_LOSS&aboveStopPrice=31000&aboveClientOrderId=protects\
                &belowType=LIMIT_MAKER&belowPrice=29000&belowClientOrderId=takes";
     let place = || {
@@ -325,6 +310,43 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
         placed
     };
 
+    let (_, opened) = venue.send(&venue.url(), "POST", "/api/v3/userDataStream", "");
+    let ws = venue.url().replace("http", "ws");
+    let (mut socket, _) = tungstenite::connect(format!("{ws}/ws/{}", opened["listenKey"].as_str().unwrap())).unwrap();
+    let MaybeTlsStream::Plain(stream) = socket.get_ref() else { panic!("the venue has no TLS") };
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut next = || match socket.read() {
+        Ok(Message::Text(text)) => Some(serde_json::from_str::<Value>(&text).unwrap()),
+        Ok(_) => None,
+        Err(tungstenite::Error::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+        Err(e) => panic!("the stream ended: {e}"),
+    };
+    let cancel = |id: u64| {
+        let cancel = format!("symbol=BTCUSD&orderListId={id}");
+        venue.send(&venue.url(), "DELETE", "/api/v3/orderList", &venue.signed(&cancel))
+    };
+    // What came before the stream knew the account is told of by nobody.
+    let mut is_open = false;
+    while !is_open {
+        cancel(place()["orderListId"].as_u64().unwrap());
+        is_open = next().is_some();
+    }
+    let last = place()["orderListId"].as_u64().unwrap();
+    cancel(last);
+    let is_done = |said: &Value| said["e"] == "listStatus" && said["g"] == last && said["l"] == "ALL_DONE";
+    until_some("the stream tells of the list", || next().filter(is_done));
+    // All that the stream says of orders and lists, up to the next status of a list.
+    let mut until_status = || {
+        let mut reports = Vec::new();
+        loop {
+            let said = until_some("the stream says something", &mut next);
+            match said["e"].as_str() {
+                Some("executionReport") => reports.push(said),
+                Some("listStatus") => return (reports, said),
+                _ => {}
+            }
+        }
+    };
     let placed = place();
     let (reports, begun) = until_status();
     let id = placed["orderListId"].as_u64().unwrap();
@@ -338,8 +360,7 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
     assert_eq!(reports[1]["g"], id, "the later one is in the list from the beginning");
 
     // Cancelled together.
-    let cancel = format!("symbol=BTCUSD&orderListId={id}");
-    let (status, done) = venue.send(&venue.url(), "DELETE", "/api/v3/orderList", &venue.signed(&cancel));
+    let (status, done) = cancel(id);
     assert_eq!((status, &done["listOrderStatus"]), (200, &json!("ALL_DONE")), "{done}");
     let (reports, done) = until_status();
     assert_eq!((&done["g"], &done["l"], &done["L"]), (&json!(id), &json!("ALL_DONE"), &json!("ALL_DONE")), "{done}");

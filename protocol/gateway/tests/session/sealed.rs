@@ -159,7 +159,8 @@ fn frames_of_transactions_are_sealed_however_many_are_written_together() {
     for _ in 0..TRANSACTIONS_PER_FRAME_MAX {
         assert!(push_signed_bytes(&[7; SIGNED_TRANSACTION_BYTES_MAX], &mut items));
     }
-    for len in [items.len(), 9 * 113, items.len(), items.len(), 113, items.len(), items.len()] {
+    let one = 1 + SIGNED_TRANSACTION_BYTES_MAX;
+    for len in [items.len(), 9 * one, items.len(), items.len(), one, items.len(), items.len()] {
         pair.client.submit_transactions(START, BatchMarketId(0), items[..len].to_vec()).unwrap();
         pair.submit(1);
     }
