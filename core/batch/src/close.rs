@@ -456,7 +456,7 @@ impl PartWork<'_> {
             before.and_then(|()| view.take(transaction, last, taken, available, standing, outcome))
         };
         let mut faults = Vec::new();
-        for run in joined::runs(transactions, &joined::gathered(transactions, group)) {
+        joined::for_each_run(transactions, group, |run| {
             let is_joined = run.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined);
             let before = is_joined.then(|| (taken.clone(), outcome.mark()));
             faults.clear();
@@ -464,14 +464,14 @@ impl PartWork<'_> {
             joined::add_faults(transactions, run, &mut faults);
             if faults.iter().all(Option::is_none) {
                 kept.extend(run);
-                continue;
+                return;
             }
             if let Some((taken_before, mark)) = before {
                 *taken = taken_before;
                 outcome.rewind(mark);
             }
             outcome.dropped.extend(run.iter().zip(&faults).filter_map(|(entry, fault)| Some((entry.1, (*fault)?))));
-        }
+        });
     }
 
     /// Reserves what an account's transactions spend, and counts their numbers as used.
@@ -520,9 +520,9 @@ fn untangle(
     };
     let all = (0_u32..).zip(transactions).filter(|(_, transaction)| states.contains_key(&transaction.account));
     let all: Vec<Entry> = all.map(|(index, transaction)| (name(transaction), index)).collect();
-    for run in joined::runs(transactions, &joined::gathered(transactions, &all)) {
+    joined::for_each_run(transactions, &all, |run| {
         let account = sender(&run[0]);
-        let Some(taken) = states.get_mut(&account) else { continue };
+        let Some(taken) = states.get_mut(&account) else { return };
         let available = |asset: AssetId| Some(ledger.balance(account, asset)?.available);
         let (before, mut asked) = (taken.clone(), BTreeSet::new());
         let own_fault = |entry: &Entry| {
@@ -546,7 +546,7 @@ fn untangle(
             *taken = before;
             refused.extend(run.iter().zip(faults).filter_map(|(entry, fault)| Some((entry.1, fault?))));
         }
-    }
+    });
     refused.sort_unstable();
     refused
 }

@@ -2,8 +2,6 @@
 //!
 //! Those that are joined have numbers that follow each other, and all but the last say that they are. They are called a run.
 
-use std::borrow::Cow;
-
 use walras_types::{Amount, BatchTransaction, DropReason};
 
 use crate::gather::Entry;
@@ -60,19 +58,20 @@ pub(crate) fn torn(
     torn
 }
 
-/// An account's transactions with each run in one place: runs in the order in which their first came, and each in the order of its numbers.
-pub(crate) fn gathered<'g>(transactions: &[BatchTransaction], group: &'g [Entry]) -> Cow<'g, [Entry]> {
+/// Calls `see` with the runs of transactions, of one account or of several: in the order in which their first came, and each in the order
+/// of its numbers. A transaction that is joined with none is a run of its own.
+pub(crate) fn for_each_run(transactions: &[BatchTransaction], group: &[Entry], mut see: impl FnMut(&[Entry])) {
     if !any_is_joined(transactions, group) {
-        return Cow::Borrowed(group);
+        return group.chunks(1).for_each(see);
     }
     let mut by_number = group.to_vec();
     by_number.sort_unstable();
     let mut runs: Vec<&[Entry]> = runs(transactions, &by_number).collect();
     runs.sort_by_key(|run| run.iter().map(|entry| entry.1).min());
-    Cow::Owned(runs.concat())
+    runs.into_iter().for_each(&mut see);
 }
 
-/// The runs that follow each other in `entries`; a transaction that is joined with none is one too.
-pub(crate) fn runs<'e>(transactions: &'e [BatchTransaction], entries: &'e [Entry]) -> impl Iterator<Item = &'e [Entry]> {
+/// The runs of transactions that are in the order of their numbers.
+fn runs<'e>(transactions: &'e [BatchTransaction], entries: &'e [Entry]) -> impl Iterator<Item = &'e [Entry]> {
     entries.chunk_by(|a, b| are_joined(transactions, a, b))
 }

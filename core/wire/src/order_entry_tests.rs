@@ -216,10 +216,10 @@ fn a_frame_of_transactions_has_the_shape_that_it_announces() {
     assert!(SignedTransactions::new(1, BatchMarketId(0), &items).is_err(), "one too many");
 
     let frame = &bytes[FRAME_HEADER_BYTES..];
-    for cut in [0, 1, 12, 13, 14, 125, frame.len() - 1] {
+    for cut in [0, 1, 12, 13, 14, 130, frame.len() - 1] {
         assert!(decode_client(&frame[..cut]).is_err(), "cut at {cut}");
     }
-    for (at, wrong) in [(11, 1), (11, 255), (12, 0), (12, 2), (13, 0), (13, 113), (13, 255), (126, 1)] {
+    for (at, wrong) in [(11, 1), (11, 255), (12, 0), (12, 2), (13, 0), (13, 118), (13, 255), (131, 1)] {
         let mut other = frame.to_vec();
         other[at] = wrong;
         assert!(decode_client(&other).is_err(), "byte {at} is {wrong}");

@@ -414,9 +414,7 @@ pub fn command(c: &mut Choices<'_>, range: Range, now: TimeNs) -> Command {
         _ => {
             let (account, instrument, client_order_id) = (account(c, range), instrument(c, range), name(c, range));
             let order = NewOrder { account, instrument, client_order_id, terms: terms(c, range, now) };
-            let other = name(c, range);
-            let linked = if c.one_in(3) { LinkedOrder::exit(&order, other, None) } else { LinkedOrder::new(&order, other, None) };
-            Command::Order(OrderCommand::NewLinked(linked))
+            Command::Order(OrderCommand::NewLinked(LinkedOrder::new(&order, name(c, range), None)))
         }
     }
 }

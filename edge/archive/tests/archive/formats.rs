@@ -61,7 +61,7 @@ fn closed_until(folder: &Path) -> TimeNs {
 
 #[test]
 fn parquet_holds_what_happened() {
-    let script = Script::of_seed(21, 8_000);
+    let script = Script::of_seed(21, 4_000);
     let folder = tempfile::tempdir().unwrap();
     archive(&settings(folder.path()), &script);
     let end = closed_until(folder.path());
