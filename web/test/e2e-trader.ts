@@ -265,10 +265,12 @@ async function entersBracket({ page, shoot }: Watched, { venue }: Running, { wid
   await until("they are listed again", async () => (await rows()).filter((row) => /waits for its entry/.test(row)).length === 2);
   // Filled in part, then wholly: the exits follow, then stand by themselves, and one cancels the other.
   venue.sellAtMarket("BTC-USD", 0.01);
-  await until("they are linked", async () => (await rows()).length === 3 && (await rows()).filter((row) => /, OCO with /.test(row)).length === 2);
+  await until("they are linked", async () =>
+    (await rows()).length === 3 && (await rows()).filter((row) => /, OCO with /.test(row)).length === 2);
   assert.deepEqual(book.stops.map(({ open }) => open), [100n, 100n]);
   venue.sellAtMarket("BTC-USD", 0.01);
-  await until("they stand by themselves", async () => (await rows()).length === 2 && (await rows()).every((row) => /, OCO with /.test(row)));
+  await until("they stand by themselves", async () =>
+    (await rows()).length === 2 && (await rows()).every((row) => /, OCO with /.test(row)));
   await shoot(`bracket-active-${width}`);
   await page.locator("#orders-table tbody button").last().click();
   await until("both are gone", async () => (await rows()).length === 0 && book.ordersOf(1).length === 0);

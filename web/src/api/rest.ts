@@ -1,5 +1,5 @@
-// The few things the page asks for by plain HTTP: lists that do not change, the account's history on arrival, the figures of fair access, and
-// orders with exits, which the venue enters together only there.
+// The few things the page asks for by plain HTTP: lists that do not change, the account's history on arrival, the figures of fair access,
+// and orders with exits, which the venue enters together only there.
 
 import type { AccountInfo, Batch, TransactionResult } from "./batch-types.ts";
 import type { Cluster, FairAccess, Latency, NodeClock } from "./fair-types.ts";
@@ -7,7 +7,8 @@ import { type Key, freshNonce, sign } from "./signing.ts";
 import { Stamps } from "./stamps.ts";
 import { t } from "../texts/index.ts";
 import {
-  type ApiErrorBody, type Asset, type Fill, type Instrument, type OrderReply, type OrderRequest, OutcomeUnknown, type Position, Refusal, type Status,
+  type ApiErrorBody, type Asset, type Fill, type Instrument, type OrderReply, type OrderRequest, OutcomeUnknown, type Position,
+  Refusal, type Status,
 } from "./types.ts";
 
 /** Longest that a request waits until the venue takes its stamp. */

@@ -43,7 +43,7 @@ export const orders = {
       ioc: "At once, rest cancelled (IOC)",
       fok: "At once, all or nothing (FOK)",
     },
-    more: "More: post-only, iceberg, minimum, self-trade, one cancels the other",
+    more: "More: post-only, iceberg, self-trade, OCO",
     taking: "Taking",
     postOnly: { off: "May take at once", reject: "Never take: reject", reprice: "Never take: reprice" },
     shown: "Shown",
