@@ -94,3 +94,27 @@ test("what became of orders is remembered, as it came, newest first", () => {
   account.clear("no_key");
   assert.deepEqual(account.history.events.value, []);
 });
+
+test("exits wait for their entry until it trades, and are by themselves once it is gone", () => {
+  const account = new Account(() => 7n);
+  const exit = (id: string, open = "1.0"): OpenOrder => ({ ...order(id, open), side: "sell", type: "stop", price: null, trigger: "9.00" });
+  const held = (): unknown[] => [...account.orders.value.values()].filter(({ side }) => side === "sell").map((each) => [each.exit_of, each.is_held]);
+  const update = (...order_updates: OrderUpdate[]): void => void account.apply({ type: "account", kind: "update", order_updates });
+  account.apply({ type: "account", kind: "snapshot", orders: [{ ...exit("5"), exit_of: "6", is_held: true }] });
+  account.expectExits("BTC/USD", "3", ["1"]);
+  update({ ...exit("1"), status: "waiting_trigger" }, { ...order("3"), status: "resting" });
+  assert.deepEqual(held(), [["6", true], ["3", true]]);
+  update({ ...exit("1", "0.4"), status: "waiting_trigger" }, { ...order("3", "0.6"), status: "partially_filled" });
+  assert.deepEqual(held(), [["6", true], ["3", false]]);
+  update({ ...exit("1"), status: "waiting_trigger" }, { ...order("3", "0.0"), status: "filled" });
+  assert.deepEqual(held(), [["6", true], [undefined, undefined]]);
+  // A pair whose entry was filled at once: the venue does not say that one cancels the other.
+  account.expectExits("BTC/USD", "9", ["7", "8"]);
+  update(
+    { ...exit("7"), linked_order_id: null, status: "waiting_trigger" },
+    { ...exit("8"), linked_order_id: null, status: "waiting_trigger" },
+    { ...order("9", "0.0"), status: "filled" },
+  );
+  assert.deepEqual(held().slice(2), [[undefined, undefined], [undefined, undefined]]);
+  assert.deepEqual([...account.orders.value.values()].slice(-2).map((each) => each.linked_order_id), ["98", "97"]);
+});

@@ -105,6 +105,12 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await page.fill("#ticket-size", texts === de ? "0.5" : "0,5");
   await page.locator("#ticket-size-fault").waitFor();
   assert.equal(await text(page, "#ticket-size-fault"), texts.errors.plainNumber);
+  await page.locator("#exits summary").click();
+  for (const name of ["takeProfit", "stopLimit"]) await page.fill(`#ticket-${name}`, decimal("1.25", texts));
+  await until("what is wrong with it is told", async () => (await text(page, "#ticket-stopLimit-fault")) === texts.ticket.exits.limitAlone);
+  await look("exits");
+  for (const name of ["takeProfit", "stopLimit"]) await page.fill(`#ticket-${name}`, "");
+  await page.locator("#exits summary").click();
   await page.locator("#more summary").click();
   await page.locator("#tif").selectOption("gtt");
   await page.locator("#display").selectOption("iceberg");

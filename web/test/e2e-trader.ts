@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
-import { COUNTS_SHIFTS } from "./e2e-layout.ts";
+import { assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
 
 interface Size {
@@ -19,7 +19,7 @@ const SHIFT_MOST = 0.1;
 const SHIFT_MS = 3_000;
 
 export async function traderSteps(browser: Browser): Promise<void> {
-  const at = (name: string, sizes: Size[], act: (watched: Watched, fake: Running, size: Size) => Promise<void>, options: { init?: string; timezone?: string; steps?: number; before?: (fake: Running) => void } = {}): Promise<void> =>
+  const at = (name: string, sizes: Size[], act: (watched: Watched, fake: Running, size: Size) => Promise<void>, options: { init?: string; timezone?: string; steps?: number; errors?: RegExp; before?: (fake: Running) => void } = {}): Promise<void> =>
     step(`trader: ${name}`, async () => {
       for (const size of sizes) {
         const fake = await startFakeVenue(0, options.steps ?? 0);
@@ -29,7 +29,7 @@ export async function traderSteps(browser: Browser): Promise<void> {
           const watched = await open(browser, fake.edAddress, { ...size, ...(init === undefined ? {} : { init }), ...(timezone === undefined ? {} : { timezone }) });
           await isReady(watched.page);
           await act(watched, fake, size);
-          await watched.assertClean();
+          await watched.assertClean(options.errors);
           await watched.page.context().close();
         } finally {
           await fake.close();
@@ -43,6 +43,7 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
   await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
+  await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
   await at("an alert is told once", [WIDE], alerts);
   await at("an arrangement is kept", [WIDE, { width: 390, height: 844 }], keepsLayout);
   await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
@@ -206,8 +207,81 @@ async function asksAlways({ page }: Watched, { venue }: Running): Promise<void> 
   await enter(page, "b", "0.01");
   await until("it is asked about", async () => /^Not sent yet.*Buy 0\.01 BTC at.*press again/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")));
   assert.equal(venue.market("BTC-USD").book.ordersOf(1).length, 0);
+  // With exits it is another order, and they are asked about with it.
+  await page.locator("#exits summary").click();
+  await page.fill("#ticket-stopLoss", "20000");
+  await page.locator("#ticket-stopLoss").press("Enter");
+  await until("all of it is asked about", async () =>
+    /Buy 0\.01 BTC at [\d .]+, stop-loss at 20 000\.00\. If/u.test((await text(page, "#ticket-answer")).replace(/\s/gu, " ")));
+  assert.equal(venue.market("BTC-USD").book.ordersOf(1).length, 0);
   await page.keyboard.press("Enter");
   await until("it stands", async () => /^Standing/.test(await text(page, "#ticket-answer")));
+  assert.equal(venue.market("BTC-USD").book.ordersOf(1).length, 2);
+}
+
+async function entersBracket({ page, shoot }: Watched, { venue }: Running, { width }: Size): Promise<void> {
+  const { book, instrument } = venue.market("BTC-USD");
+  const answer = async (): Promise<string> => (await text(page, "#ticket-answer")).replace(/\s/gu, " ");
+  const rows = async (): Promise<string[]> =>
+    (await page.locator("#orders-table tbody tr td:first-child").allTextContents()).map((row) => row.replace(/\s/gu, " "));
+  const last = Number(instrument.last_price);
+  const bid = (Number((await text(page, "#best-bid")).replace(/\s/gu, "")) + 0.01).toFixed(2);
+  await page.fill("#ticket-price", bid);
+  await page.fill("#ticket-size", "0.02");
+  await page.locator("#exits summary").click();
+  await page.fill("#ticket-takeProfit", (last - 1_000).toFixed(2));
+  await page.fill("#ticket-stopLimit", (last - 1_010).toFixed(2));
+  await until("what is wrong is told", async () => /above its price/.test(await text(page, "#ticket-takeProfit-fault")));
+  assert.match(await text(page, "#ticket-stopLimit-fault"), /needs a stop-loss/);
+  await shoot(`bracket-faults-${width}`);
+  // A trigger that the last trade has touched is the venue's to refuse, and then nothing is left.
+  await page.locator("#kind").selectOption("market");
+  await page.fill("#ticket-takeProfit", (last + 1_000).toFixed(2));
+  await page.fill("#ticket-stopLoss", (last + 1).toFixed(2));
+  await until("it is warned of", async () => /the venue refuses such a stop/.test(await text(page, "#ticket-stopLoss-fault")));
+  await page.locator("#ticket-stopLoss").press("Enter");
+  await until("it is refused", async () => /^Refused, no\. 90/.test(await answer()));
+  assert.equal(book.ordersOf(1).length, 0);
+
+  await page.locator("#kind").selectOption("limit");
+  await page.locator("#tif").selectOption("gtc");
+  await page.fill("#ticket-stopLoss", (last - 1_000).toFixed(2));
+  await page.locator("#ticket-stopLoss").press("Enter");
+  await until("it stands with its exits", async () =>
+    /^Standing.*follow what it fills: take-profit at [\d .]+, stop-loss at [\d .]+, limit [\d .]+\.$/.test(await answer()));
+  await until("all three are listed", async () => (await rows()).length === 3);
+  assert.equal((await rows()).filter((row) => /, waits for its entry$/.test(row)).length, 2, (await rows()).join("\n"));
+  await shoot(`bracket-open-${width}`);
+  await page.locator("#exits summary").click();
+  await until("its head says what is folded", async () =>
+    /^Exits: take-profit at [\d .]+, stop-loss at [\d .]+, limit/.test((await text(page, "#exits summary")).replace(/\s/gu, " ")));
+  await assertFits(page, `a bracket at ${width}`, { width });
+  await assertWithin(page, "#exits summary", "#ticket-body");
+  await shoot(`bracket-held-${width}`);
+  assert.ok((await page.evaluate(() => window.shifted)) < SHIFT_MOST);
+  // Known anew, from the list.
+  await page.reload();
+  await isReady(page);
+  await until("they are listed again", async () => (await rows()).filter((row) => /waits for its entry/.test(row)).length === 2);
+  // Filled in part, then wholly: the exits follow, then stand by themselves, and one cancels the other.
+  venue.sellAtMarket("BTC-USD", 0.01);
+  await until("they are linked", async () =>
+    (await rows()).length === 3 && (await rows()).filter((row) => /, OCO with /.test(row)).length === 2);
+  assert.deepEqual(book.stops.map(({ open }) => open), [100n, 100n]);
+  venue.sellAtMarket("BTC-USD", 0.01);
+  await until("they stand by themselves", async () =>
+    (await rows()).length === 2 && (await rows()).every((row) => /, OCO with /.test(row)));
+  await shoot(`bracket-active-${width}`);
+  await page.locator("#orders-table tbody button").last().click();
+  await until("both are gone", async () => (await rows()).length === 0 && book.ordersOf(1).length === 0);
+
+  await page.locator("#kind").selectOption("market");
+  await page.fill("#ticket-size", "0.01");
+  await page.locator("#exits summary").click();
+  await page.fill("#ticket-stopLoss", (last - 1_000).toFixed(2));
+  await page.locator("#ticket-stopLoss").press("Enter");
+  await until("it is filled", async () => /^Filled.*stop-loss at [\d .]+\.$/.test(await answer()));
+  await until("its exit stands", async () => (await rows()).length === 1 && /stop at [\d .]+$/.test((await rows())[0] ?? ""));
 }
 
 async function alerts({ page, shoot }: Watched, { venue }: Running): Promise<void> {

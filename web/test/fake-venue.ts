@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { WebSocketServer } from "ws";
 import type { Cluster } from "../src/api/fair-types.ts";
+import type { OrderRequest } from "../src/api/types.ts";
 import { DEMO_KEY_ID, DEMO_SECRET, ED_KEY_ID, ED_SECRET, verify } from "./fake/auth.ts";
 import { FakeReject } from "./fake/matching.ts";
 import { Session } from "./fake/session.ts";
@@ -79,16 +80,20 @@ async function answer(venue: FakeVenue, request: IncomingMessage, response: Serv
     response.end(body);
   } catch (error) {
     const reject = error instanceof FakeReject ? error : new FakeReject(109, "NotFound", "There is nothing at this address.");
-    response.writeHead(reject.code === 109 ? 404 : 401, { "Content-Type": "application/json", "Content-Security-Policy": POLICY });
+    response.writeHead(reject.code === 109 ? 404 : reject.code < 100 ? 409 : 401, { "Content-Type": "application/json", "Content-Security-Policy": POLICY });
     response.end(JSON.stringify({ error: { code: reject.code, name: reject.reason, message: reject.message } }));
   }
 }
 
 async function api(venue: FakeVenue, request: IncomingMessage, path: string): Promise<object> {
   const header = (name: string): string => String(request.headers[name] ?? "");
-  const account = (): number => verify({
+  const account = (body = ""): number => verify({
     key: header("walras-key"), timestamp: header("walras-timestamp"), nonce: header("walras-nonce"), signature: header("walras-signature"),
-  }, request.method ?? "", path, "", venue.acceptsTimestampsFromNs);
+  }, request.method ?? "", path, body, venue.acceptsTimestampsFromNs);
+  if (path === "/v1/orders" && request.method === "POST") {
+    const body = await bodyOf(request);
+    return venue.bracket(account(body), JSON.parse(body) as OrderRequest);
+  }
   if (path.startsWith("/v1/batches") && venue.hasBatches) return batches(venue, path, request.method === "POST" ? await bodyOf(request) : "");
   switch (path.split("?")[0]) {
     case "/v1/time":

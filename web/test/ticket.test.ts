@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Instrument } from "../src/api/types.ts";
 import { parseUnits } from "../src/base/decimal.ts";
+import { exitsText } from "../src/state/bracket.ts";
 import { Units } from "../src/state/market.ts";
 import { type TicketFields, checkTicket, largestSize, stepped } from "../src/state/ticket.ts";
 import { freshClientOrderId } from "../src/state/client-order-id.ts";
@@ -156,4 +157,34 @@ test("waiting grows to a limit and starts over", () => {
   backoff.reset();
   assert.equal(backoff.next(), 250);
   assert.equal(new Backoff(() => 0).next(), 125);
+});
+
+test("a limit or market order may have exits, each on its side of the price", () => {
+  const check = (more: Partial<TicketFields>) => checkTicket({ ...fields, ...more }, units, 0n, 3_080_000n);
+  const whole = check({ takeProfit: "32 000", stopLoss: "29000", stopLimit: "28990.25" });
+  assert.deepEqual([whole.faults, whole.warnings], [{}, {}]);
+  assert.deepEqual(whole.order?.take_profit, { trigger: "32000.00" });
+  assert.deepEqual(whole.order?.stop_loss, { trigger: "29000.00", price: "28990.25" });
+  assert.match(exitsText(whole.order ?? {}) ?? "", /^take-profit at 32\s000\.00, stop-loss at 29\s000\.00, limit 28\s990\.25$/u);
+  assert.equal(exitsText(check({}).order ?? {}), null);
+  const market = check({ kind: "market", timeInForce: "ioc", side: "sell", stopLoss: "31000" });
+  assert.deepEqual([market.order?.stop_loss, market.order?.take_profit], [{ trigger: "31000.00" }, undefined]);
+  assert.equal(check({ kind: "stop", trigger: "31000", takeProfit: "1" }).order?.take_profit, undefined, "a stop has none");
+});
+
+test("an exit that is wrong is told at its field", () => {
+  const check = (more: Partial<TicketFields>) => checkTicket({ ...fields, ...more }, units, 0n, 3_080_000n);
+  assert.match(check({ takeProfit: "30711.25" }).faults.takeProfit ?? "", /above its price, 30\s711\.25: write more/u);
+  assert.match(check({ stopLoss: "30800" }).faults.stopLoss ?? "", /below its price, 30\s711\.25: write less/u);
+  assert.match(check({ side: "sell", takeProfit: "31000" }).faults.takeProfit ?? "", /below its price/);
+  assert.match(check({ side: "sell", stopLoss: "30000" }).faults.stopLoss ?? "", /above its price/);
+  assert.match(check({ stopLoss: "29000.1" }).faults.stopLoss ?? "", /0\.25/);
+  assert.match(check({ stopLimit: "29000" }).faults.stopLimit ?? "", /needs a stop-loss/);
+  assert.match(check({ takeProfit: "32000", ocoWith: "7" }).faults.takeProfit ?? "", /not linked too/);
+  assert.equal(check({ stopLimit: "29000" }).order, null);
+  // What only the venue can decide is warned of.
+  assert.match(check({ takeProfit: "30750" }).warnings.takeProfit ?? "", /already above it: the venue refuses such a take-profit/);
+  assert.match(check({ stopLoss: "29000", stopLimit: "29500" }).warnings.stopLimit ?? "", /above the stop-loss/);
+  const market = check({ kind: "market", timeInForce: "ioc", stopLoss: "30900" });
+  assert.match(market.warnings.stopLoss ?? "", /already below it/);
 });

@@ -1,11 +1,15 @@
-// The few things the page asks for by plain HTTP: lists that do not change, the account's history on arrival, and the figures of fair access.
+// The few things the page asks for by plain HTTP: lists that do not change, the account's history on arrival, the figures of fair access,
+// and orders with exits, which the venue enters together only there.
 
 import type { AccountInfo, Batch, TransactionResult } from "./batch-types.ts";
 import type { Cluster, FairAccess, Latency, NodeClock } from "./fair-types.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
 import { Stamps } from "./stamps.ts";
 import { t } from "../texts/index.ts";
-import { type ApiErrorBody, type Asset, type Fill, type Instrument, OutcomeUnknown, type Position, Refusal, type Status } from "./types.ts";
+import {
+  type ApiErrorBody, type Asset, type Fill, type Instrument, type OrderReply, type OrderRequest, OutcomeUnknown, type Position,
+  Refusal, type Status,
+} from "./types.ts";
 
 /** Longest that a request waits until the venue takes its stamp. */
 const WAIT_MS_MAX = 2_000;
@@ -120,25 +124,50 @@ export async function postTransaction(batch: string, signed: string): Promise<{ 
   return result;
 }
 
-async function getSigned<T>(path: string, key: Key): Promise<T> {
+/** Enters an order with its exits: all of them, or none. */
+export function postOrder(key: Key, order: OrderRequest): Promise<OrderReply> {
+  const path = "/v1/orders";
+  const body = JSON.stringify(order);
+  return signedOnce(async () => {
+    const headers = { ...(await signedHeaders(key, "POST", path, body)), "Content-Type": "application/json" };
+    let response: Response;
+    try {
+      response = await fetch(path, { method: "POST", headers, body });
+    } catch {
+      throw new OutcomeUnknown();
+    }
+    return read<OrderReply>(path, response);
+  });
+}
+
+function getSigned<T>(path: string, key: Key): Promise<T> {
+  return signedOnce(() => get<T>(path, key));
+}
+
+/** Signs once more where the stamp alone was refused. */
+async function signedOnce<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return await get<T>(path, key);
+    return await ask();
   } catch (error) {
     if (!isStale(error)) throw error;
     await prepareNextStamp();
-    return get<T>(path, key);
+    return ask();
   }
 }
 
+async function signedHeaders(key: Key, method: string, path: string, body: string): Promise<Record<string, string>> {
+  const signed = await sign(key, method, path, body, nextStamp(), freshNonce());
+  return {
+    Accept: "application/json",
+    "Walras-Key": signed.key,
+    "Walras-Timestamp": signed.timestamp,
+    "Walras-Nonce": signed.nonce,
+    "Walras-Signature": signed.signature,
+  };
+}
+
 async function get<T>(path: string, key?: Key): Promise<T> {
-  const headers: Record<string, string> = { Accept: "application/json" };
-  if (key) {
-    const signed = await sign(key, "GET", path, "", nextStamp(), freshNonce());
-    headers["Walras-Key"] = signed.key;
-    headers["Walras-Timestamp"] = signed.timestamp;
-    headers["Walras-Nonce"] = signed.nonce;
-    headers["Walras-Signature"] = signed.signature;
-  }
+  const headers = key ? await signedHeaders(key, "GET", path, "") : { Accept: "application/json" };
   return read(path, await fetch(path, { headers, cache: "no-store" }));
 }
 

@@ -170,6 +170,9 @@ export interface OpenOrder {
   display?: Display;
   /** The order with which it is linked: one cancels the other. */
   linked_order_id?: string | null;
+  /** Of an exit, the client order id of its entry while that is open or to come, and whether nothing of that has traded. */
+  exit_of?: string;
+  is_held?: boolean;
   /** What was asked when it entered, what it has traded since and at what price, and when it entered: unless it changed since. */
   original_size?: string | null;
   filled?: string | null;
@@ -239,6 +242,15 @@ export interface OrderRequest {
   self_trade?: SelfTrade;
   /** The open order with which it is linked. */
   oco_with?: string;
+  /** What closes it as it fills: sent by HTTP, entered with it or not at all. */
+  take_profit?: ExitRequest;
+  stop_loss?: ExitRequest;
+}
+
+export interface ExitRequest {
+  client_order_id?: string;
+  trigger: string;
+  price?: string;
 }
 
 export interface OrderReply {

@@ -23,6 +23,8 @@ export class Account {
   readonly hasPastFills = new Signal(false);
   readonly history = new OrderHistory();
   readonly #nowNs: () => bigint;
+  /** The entries of exits that were sent and not heard of yet, by the exits' keys: what the venue says as it goes names no entries. */
+  readonly #expected = new Map<string, string>();
 
   constructor(nowNs: () => bigint) {
     this.#nowNs = nowNs;
@@ -69,7 +71,13 @@ export class Account {
     this.orders.value = orders;
   }
 
+  /** Exits that are about to be sent, of the entry of that client order id. */
+  expectExits(instrument: string, entry: string, ids: string[]): void {
+    for (const client_order_id of ids) this.#expected.set(orderKey({ instrument, client_order_id }), entry);
+  }
+
   clear(state: SignedIn): void {
+    this.#expected.clear();
     this.balances.value = new Map();
     this.positions.value = new Map();
     this.orders.value = new Map();
@@ -85,7 +93,20 @@ export class Account {
     const traded = new Set(message.fills?.map(orderKey));
     for (const update of message.order_updates ?? []) {
       this.history.onUpdate(orders.get(orderKey(update)), update, traded.has(orderKey(update)), this.#nowNs());
+      const key = orderKey(update);
+      const wasHeld = orders.get(key)?.is_held;
       applyUpdate(orders, update);
+      const order = orders.get(key);
+      const entry = this.#expected.get(key);
+      this.#expected.delete(key);
+      if (order && entry !== undefined) {
+        order.exit_of = entry;
+        order.is_held = order.linked_order_id == null && !traded.has(orderKey({ ...update, client_order_id: entry }));
+      } else if (order && wasHeld) {
+        // Nothing but what its entry has filled changes an exit that is held.
+        order.is_held = false;
+      } else if (!order) freeExits(orders, update);
+      if (order?.is_held === false) pair(exitsOf(orders, { ...order, client_order_id: order.exit_of ?? "" }));
     }
     this.orders.value = orders;
   }
@@ -98,6 +119,8 @@ function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void 
   const known = orders.get(key);
   if (!known && (changes.side === undefined || changes.open === undefined)) return;
   const next = { ...known, ...changes } as OpenOrder;
+  // A pair stays one until one of them is gone; not all news of them names the other.
+  if (changes.linked_order_id == null && known?.linked_order_id != null) next.linked_order_id = known.linked_order_id;
   const ended = ENDED.has(status) || !/[1-9]/.test(next.open);
   if (!ended) {
     orders.set(key, next);
@@ -109,6 +132,28 @@ function applyUpdate(orders: Map<string, OpenOrder>, update: OrderUpdate): void 
 /** The order with which the one that is gone was linked stands by itself, if it stands. */
 function part(orders: Map<string, OpenOrder>, orderId: string | null | undefined): void {
   if (orderId != null) link(orders, orderId, null);
+}
+
+/** Exits whose entry is gone are orders like any others. */
+function freeExits(orders: Map<string, OpenOrder>, entry: { instrument: string; client_order_id: string }): void {
+  const exits = exitsOf(orders, entry);
+  pair(exits);
+  for (const order of exits) {
+    delete order.exit_of;
+    delete order.is_held;
+  }
+}
+
+function exitsOf(orders: Map<string, OpenOrder>, entry: { instrument: string; client_order_id: string }): OpenOrder[] {
+  return [...orders.values()].filter((order) => order.exit_of === entry.client_order_id && order.instrument === entry.instrument);
+}
+
+/** Two exits that stand for something cancel each other: the venue's news of them does not say so. */
+function pair(exits: OpenOrder[]): void {
+  const [one, other] = exits;
+  if (!one || !other) return;
+  one.linked_order_id = other.order_id;
+  other.linked_order_id = one.order_id;
 }
 
 function link(orders: Map<string, OpenOrder>, orderId: string, other: string | null): void {

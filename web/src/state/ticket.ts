@@ -4,9 +4,10 @@ import type { Display, OrderKind, OrderRequest, PostOnly, SelfTrade, Side, TimeI
 import { DecimalError, divide, formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { showUnits, signed, typed, ungroup } from "../base/format.ts";
 import { t } from "../texts/index.ts";
+import { checkExits, type ExitFields, takesExits } from "./bracket.ts";
 import { type Units } from "./market.ts";
 
-export interface TicketFields {
+export interface TicketFields extends ExitFields {
   side: Side;
   kind: OrderKind;
   price: string;
@@ -25,7 +26,7 @@ export interface TicketFields {
   ocoWith?: string;
 }
 
-export type FieldName = "price" | "trigger" | "trail" | "size" | "minutes" | "peak" | "minSize";
+export type FieldName = "price" | "trigger" | "trail" | "size" | "minutes" | "peak" | "minSize" | keyof ExitFields;
 export type Faults = Partial<Record<FieldName, string>>;
 
 export interface Checked {
@@ -110,6 +111,7 @@ export function checkTicket(fields: TicketFields, units: Units, venueTimeNs: big
     if (minSize !== null) order.min_size = formatUnits(minSize, units.sizeDecimals);
     if (minSize !== null && size !== null && minSize > size) faults.minSize = t.ticket.minTooLarge;
   }
+  if (takesExits(kind)) Object.assign(order, checkExits(fields, units, price, lastPrice, faults, warnings));
   const value = price !== null && size !== null ? units.value(price, size) : null;
   return { faults, warnings, order: Object.keys(faults).length === 0 ? order : null, value, size, price };
 }
@@ -138,7 +140,7 @@ export function sizeOfValue(text: string, units: Units, price: bigint | null): s
 }
 
 /** Whether a stop with this trigger is set off by a trade at `price`: a buy from below, a sell from above. */
-function isTriggered(side: Side, kind: OrderKind, trigger: bigint, price: bigint): boolean {
+export function isTriggered(side: Side, kind: OrderKind, trigger: bigint, price: bigint): boolean {
   return (side === "buy") !== takesProfit(kind) ? price >= trigger : price <= trigger;
 }
 
@@ -177,7 +179,7 @@ export function stepped(text: string, decimals: number, step: bigint, by: bigint
   return typed(formatUnits(next < step ? step : next, decimals));
 }
 
-function quantity(
+export function quantity(
   text: string, decimals: number, step: bigint, field: FieldName, stepName: "tick" | "lot", faults: Faults,
 ): bigint | null {
   if (text.trim() === "") {

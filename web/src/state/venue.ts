@@ -1,14 +1,15 @@
 // The page's one model: connection, venue, the chosen market, the account, the desk for batches, fair access, and what has been said to the user.
 
-import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions, venueTimeNs } from "../api/rest.ts";
+import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions, postOrder, venueTimeNs } from "../api/rest.ts";
 import type { Key } from "../api/signing.ts";
 import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
-import type { Asset, Fill, Instrument, Interval, Refusal, ServerMessage, Status } from "../api/types.ts";
+import type { Asset, ExitRequest, Fill, Instrument, Interval, OrderReply, OrderRequest, Refusal, ServerMessage, Status } from "../api/types.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
 import { t } from "../texts/index.ts";
 import { Account } from "./account.ts";
 import { BatchDesk } from "./batch-desk.ts";
 import { FairDesk } from "./fair-access.ts";
+import { freshClientOrderId } from "./client-order-id.ts";
 import { Market, Units } from "./market.ts";
 import { NetworkDesk } from "./network.ts";
 import { type Said, describeEnd, refusalText } from "./outcome.ts";
@@ -111,6 +112,17 @@ export class Venue {
     this.account.clear(key ? "signing_in" : "no_key");
     this.desk.setKey(key);
     this.socket.setKey(key);
+  }
+
+  /** Sends an order, with its exits where it has any. */
+  async enter(symbol: string, order: OrderRequest): Promise<OrderReply> {
+    const { take_profit: profit, stop_loss: loss } = order;
+    const key = this.#key;
+    if (key === null || !(profit || loss)) return (await this.socket.request("order", { ...order })) as unknown as OrderReply;
+    const named = (exit: ExitRequest): ExitRequest => ({ ...exit, client_order_id: freshClientOrderId() });
+    const exits = { ...(profit && { take_profit: named(profit) }), ...(loss && { stop_loss: named(loss) }) };
+    this.account.expectExits(symbol, order.client_order_id, Object.values(exits).map(({ client_order_id }) => client_order_id ?? ""));
+    return postOrder(key, { ...order, ...exits });
   }
 
   #onState(state: ConnectionState, retryInMs: number): void {

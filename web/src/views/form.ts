@@ -54,7 +54,10 @@ export function focusFault<Name extends string>(
   fields: Record<Name, Field>, faults: Partial<Record<Name, string>>,
 ): Name | undefined {
   const first = (Object.keys(fields) as Name[]).find((name) => faults[name] !== undefined);
-  if (first !== undefined) fields[first].input.focus();
+  if (first !== undefined) {
+    fields[first].input.closest("details")?.setAttribute("open", "");
+    fields[first].input.focus();
+  }
   return first;
 }
 

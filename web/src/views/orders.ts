@@ -108,7 +108,7 @@ function texts(order: OpenOrder, venue: Venue): string[] {
       : said.trails(group(order.trail));
   const [base = order.instrument] = order.instrument.split(/[/-]/);
   return [
-    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}`,
+    `${sideText(order.side)} ${base}${trigger}${trail}${shown}${linkedText(order, venue)}${order.is_held === true ? said.held : ""}`,
     order.price === null ? said.market : group(order.price),
     group(order.open),
     order.time_in_force?.toUpperCase() ?? "",

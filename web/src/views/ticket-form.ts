@@ -24,6 +24,9 @@ export class TicketForm {
     minutes: ticketField("minutes", said.fields.minutes),
     peak: ticketField("peak", said.fields.peak),
     minSize: ticketField("minSize", said.fields.minSize),
+    takeProfit: ticketField("takeProfit", said.fields.takeProfit),
+    stopLoss: ticketField("stopLoss", said.fields.stopLoss),
+    stopLimit: ticketField("stopLimit", said.fields.stopLimit),
   };
   readonly timeInForce = select("tif", listed(TIMES));
   readonly postOnly = select("post-only", listed(POST_ONLY));
@@ -33,6 +36,9 @@ export class TicketForm {
   readonly oco = select("oco", [["", said.ocoNone]]);
   /** Of the size: the base asset or the quote asset; pressed, the other one. */
   readonly unitButton = h("button.unit", { type: "button", id: "size-unit" });
+  /** What closes the order again; its head says what is asked for while it is folded. */
+  readonly exitsHead = h("summary", {}, said.exits.title);
+  readonly exits: HTMLElement;
   readonly sum = h("dl.sum");
   readonly submit = h("button.submit", { type: "submit", id: "submit" });
   readonly answer = new Answer("ticket-answer");
@@ -40,13 +46,15 @@ export class TicketForm {
   readonly #kind = select("kind", listed(KINDS));
 
   constructor(takeShare: (percent: bigint) => void, turnUnit: () => void) {
-    const { trigger, trail, price, size, minutes, peak, minSize } = this.fields;
+    const { trigger, trail, price, size, minutes, peak, minSize, takeProfit, stopLoss, stopLimit } = this.fields;
     this.unitButton.addEventListener("click", turnUnit);
     size.unit.replaceWith(this.unitButton);
+    this.exits = h("details", { id: "exits" }, this.exitsHead,
+      h("div.inner", {}, takeProfit.row, stopLoss.row, stopLimit.row));
     this.element = h("form.ticket", { novalidate: true, autocomplete: "off", "aria-labelledby": "ticket-title" },
       this.#side.element, labelled("kind", said.kind, this.#kind),
       trigger.row, trail.row, price.row, size.row, shareButtons(said.shares, takeShare),
-      labelled("tif", said.stands, this.timeInForce), minutes.row,
+      labelled("tif", said.stands, this.timeInForce), minutes.row, this.exits,
       h("details", { id: "more" }, h("summary", {}, said.more),
         h("div.inner", {}, labelled("post-only", said.taking, this.postOnly), labelled("display", said.shown, this.display),
           peak.row, minSize.row, labelled("self-trade", said.selfTradeLabel, this.selfTrade), labelled("oco", said.oco, this.oco))),
@@ -74,7 +82,7 @@ export class TicketForm {
   }
 
   typed(): TicketFields {
-    const { price, trigger, trail, size, minutes, peak, minSize } = this.fields;
+    const { price, trigger, trail, size, minutes, peak, minSize, takeProfit, stopLoss, stopLimit } = this.fields;
     return {
       side: this.side,
       kind: this.kind,
@@ -90,6 +98,9 @@ export class TicketForm {
       minSize: minSize.input.value,
       selfTrade: this.selfTrade.value as SelfTrade,
       ocoWith: this.oco.value,
+      takeProfit: takeProfit.input.value,
+      stopLoss: stopLoss.input.value,
+      stopLimit: stopLimit.input.value,
     };
   }
 }

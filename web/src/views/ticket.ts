@@ -1,7 +1,7 @@
 // The order ticket: says what an order will do before it is sent, and what the venue answered after.
 
 import { venueTimeNs } from "../api/rest.ts";
-import { type OrderReply, Refusal, type Side } from "../api/types.ts";
+import { Refusal, type Side } from "../api/types.ts";
 import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits, typed, ungroup } from "../base/format.ts";
@@ -10,6 +10,7 @@ import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
 import { freshClientOrderId } from "../state/client-order-id.ts";
 import type { Market } from "../state/market.ts";
+import { exitsText, takesExits } from "../state/bracket.ts";
 import { describeError, describeReply } from "../state/outcome.ts";
 import {
   type Checked,
@@ -28,6 +29,8 @@ import { t } from "../texts/index.ts";
 import { kindName } from "../texts/names.ts";
 import { focusFault, onArrows, showFaults, showSum } from "./form.ts";
 import { TicketForm } from "./ticket-form.ts";
+
+const PRICES = new Set<string>(["price", "trigger", "trail", "takeProfit", "stopLoss", "stopLimit"]);
 
 /** What an order's answer says of one that goes on to stand. */
 const STANDING = new Set(["resting", "partially_filled", "waiting_trigger"]);
@@ -54,7 +57,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     size.input.focus();
     draw();
   });
-  const { price, trigger, trail, size, minutes, peak, minSize } = form.fields;
+  const { price, trigger, trail, size, minutes, peak, minSize, takeProfit, stopLoss, stopLimit } = form.fields;
   const keyHint = h("p.empty", {}, t.ticket.needsKey,
     h("button", { type: "button", onclick: openKey }, t.ticket.useKey));
   byId("ticket-body").append(keyHint, form.element);
@@ -96,7 +99,8 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     peak.row.hidden = !rests || display !== "iceberg";
     offerPartners(venue, market, form);
 
-    for (const { unit } of [price, trigger, trail]) setText(unit, instrument.quote);
+    form.exits.hidden = !takesExits(kind);
+    for (const { unit } of [price, trigger, trail, takeProfit, stopLoss, stopLimit]) setText(unit, instrument.quote);
     for (const { unit } of [peak, minSize]) setText(unit, instrument.base);
     const inQuote = sizeUnit.value === "quote";
     setText(form.unitButton, inQuote ? instrument.quote : instrument.base);
@@ -105,6 +109,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     setText(minutes.unit, t.ticket.minutes);
 
     const checked = check(market);
+    setText(form.exitsHead, form.exits.hasAttribute("open") ? t.ticket.exits.title : exitsHead(checked));
     showFaults(form.fields, checked.faults, attempted, checked.warnings);
     drawSum(venue, market, form, checked);
     form.submit.className = `submit ${side}`;
@@ -128,12 +133,14 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
         count === 1 && first ? `${t.ticket.fields[first]}: ${faults[first]}` : t.ticket.faults(count),
       );
     }
+    const exits = exitsText(order);
+    const placed = [submitWords(market, form, check(market)), exits].filter((part) => part !== null).join(t.ticket.exits.comma);
     const asked = JSON.stringify([market.symbol, order]);
     answered = null;
     const asks = confirmations.value === "all" || (confirmations.value === "far" && warnings.price !== undefined);
     if (asks && confirmed !== asked) {
       confirmed = asked;
-      const what = warnings.price ?? `${submitWords(market, form, check(market))}.`;
+      const what = [warnings.price, exits === null && warnings.price ? undefined : `${placed}.`].filter(Boolean).join(" ");
       return form.answer.say("bad", t.ticket.notSentYet, t.ticket.pressAgain(what));
     }
     confirmed = null;
@@ -141,9 +148,10 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     draw();
     try {
       const name = freshClientOrderId();
-      const reply = (await venue.socket.request("order", { instrument: slug(market.symbol), client_order_id: name, ...order })) as unknown as OrderReply;
+      const reply = await venue.enter(market.symbol, { instrument: slug(market.symbol), client_order_id: name, ...order });
       const answer = describeReply(market.units, order.side, order.size, reply);
-      form.answer.say(answer.tone, answer.title, answer.text);
+      const standing = exits === null || reply.status === "cancelled" && reply.fills.length === 0 ? "" : ` ${t.ticket.exits.placed(exits)}`;
+      form.answer.say(answer.tone, answer.title, `${answer.text}${standing}`);
       if (STANDING.has(reply.status) && order.oco_with !== undefined) venue.account.link(market.symbol, [name, order.oco_with]);
       if (STANDING.has(reply.status)) answered = { key: orderKey({ instrument: market.symbol, client_order_id: name }), wasSeen: false };
       followUp();
@@ -164,11 +172,12 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   });
   form.element.addEventListener("input", () => draw());
   form.element.addEventListener("change", () => draw());
+  form.exits.addEventListener("toggle", () => draw());
   for (const [name, { input }] of Object.entries(form.fields)) {
     onArrows(input, (by) => {
       const market = venue.market.value;
       if (!market) return;
-      const isPrice = name === "price" || name === "trigger" || name === "trail";
+      const isPrice = PRICES.has(name);
       const { units } = market;
       const wholeQuote: [number, bigint] = [units.quoteDecimals, 10n ** BigInt(units.quoteDecimals)];
       const [decimals, step] = name === "minutes" ? [0, 1n] : name === "size" && sizeUnit.value === "quote" ? wholeQuote : isPrice ? [units.priceDecimals, units.tick] : [units.sizeDecimals, units.lot];
@@ -193,7 +202,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
   venue.connection.watch(draw);
   venue.market.watch((market) => {
     if (!market) return;
-    for (const { input } of [price, trigger, trail, size]) input.value = "";
+    for (const { input } of [price, trigger, trail, size, takeProfit, stopLoss, stopLimit]) input.value = "";
     attempted = false;
     market.bookChanged.watch(() => {
       // The first book offers a starting price; from then on the price is the user's.
@@ -328,6 +337,12 @@ function mostAffordable(venue: Venue, market: Market, form: TicketForm): bigint 
   const opposite = market.book.bestAsk()?.price ?? null;
   const price = hasPrice(form.kind) ? checkTicket(form.typed(), units, 0n).price : opposite;
   return largestSize(form.side, parseUnits(balance.available, decimals), decimals, price, units);
+}
+
+/** What the order's exits are, while they may be folded. */
+function exitsHead({ order }: Checked): string {
+  const exits = order === null ? null : exitsText(order);
+  return exits === null ? t.ticket.exits.title : t.ticket.exits.titled(exits);
 }
 
 function submitWords(market: Market, form: TicketForm, checked: Checked): string {

@@ -1,5 +1,6 @@
 // A price-time book in ticks and lots, enough of one for the page to talk to: slow and plain. The real one is the venue's.
 
+import { cancelBracket, freeExits, releaseExits } from "./brackets.ts";
 import type { OrderKind, PostOnly, Side, TimeInForce } from "../../src/api/types.ts";
 
 export interface FakeOrder {
@@ -14,6 +15,13 @@ export interface FakeOrder {
   peak: bigint | null;
   hidden: boolean;
   timeInForce: TimeInForce;
+  /** What it has traded. */
+  filled?: bigint;
+  /** The client order id of its entry, of an exit; and whether nothing of that has traded. */
+  exitOf?: string;
+  isHeld?: boolean;
+  /** One cancels the other. */
+  linked?: FakeOrder;
 }
 
 export interface FakeTrade {
@@ -73,6 +81,8 @@ export class FakeBook {
       return { status: "waiting_trigger", trades: [] };
     }
     const result = this.#enter(order, postOnly, minSize, timeNs);
+    releaseExits(this, result.trades);
+    if (order.open === 0n || result.status === "cancelled") freeExits(this, order);
     this.#trigger(timeNs);
     return result;
   }
@@ -84,6 +94,7 @@ export class FakeBook {
     }
     order.open = 0n;
     this.onOrder(order, status);
+    cancelBracket(this, order);
   }
 
   amend(order: FakeOrder, price: bigint | null, size: bigint | null, timeNs: bigint): void {
@@ -96,7 +107,8 @@ export class FakeBook {
     const list = this.side(order.side);
     list.splice(list.indexOf(order), 1);
     if (price !== null) order.price = price;
-    this.#enter(order, "off", 0n, timeNs);
+    releaseExits(this, this.#enter(order, "off", 0n, timeNs).trades);
+    if (order.open === 0n) freeExits(this, order);
     this.#trigger(timeNs);
   }
 
@@ -170,6 +182,7 @@ export class FakeBook {
       const size = maker.open < taker.open ? maker.open : taker.open;
       maker.open -= size;
       taker.open -= size;
+      for (const order of [maker, taker]) order.filled = (order.filled ?? 0n) + size;
       const trade = { tradeId: this.#nextTrade++, timeNs, price: maker.price as bigint, size, takerSide: taker.side, maker, taker };
       trades.push(trade);
       this.onTrade(trade);
@@ -186,7 +199,8 @@ export class FakeBook {
     for (;;) {
       const last = this.#last;
       if (last === null) return;
-      const index = this.stops.findIndex(({ side, kind, trigger }) => {
+      const index = this.stops.findIndex(({ side, kind, trigger, isHeld }) => {
+        if (isHeld === true) return false;
         const at = trigger ?? last;
         return (side === "buy") !== kind.startsWith("take_profit") ? last >= at : last <= at;
       });
@@ -194,7 +208,8 @@ export class FakeBook {
       if (!stop) return;
       stop.trigger = null;
       stop.kind = stop.price === null ? "market" : "limit";
-      this.#enter(stop, "off", 0n, timeNs);
+      cancelBracket(this, stop);
+      releaseExits(this, this.#enter(stop, "off", 0n, timeNs).trades);
     }
   }
 }

@@ -174,6 +174,37 @@ export class FakeVenue {
     };
   }
 
+  /** An order with its exits, of which it is entered with both or not at all. */
+  bracket(account: number, request: OrderRequest): object {
+    const market = this.market(request.instrument);
+    const entered: FakeOrder[] = [];
+    try {
+      for (const [kind, exit] of [["take_profit", request.take_profit], ["stop", request.stop_loss]] as const) {
+        if (exit === undefined) continue;
+        const { priceDecimals, sizeDecimals } = market;
+        const trigger = parse(exit.trigger, priceDecimals, 113, "PriceNotOnTick");
+        const order: FakeOrder = {
+          orderId: (this.logIndex += 1n), clientOrderId: exit.client_order_id ?? String(this.logIndex), account,
+          side: request.side === "buy" ? "sell" : "buy", kind: exit.price === undefined ? kind : `${kind}_limit`,
+          price: exit.price === undefined ? null : parse(exit.price, priceDecimals, 113, "PriceNotOnTick"),
+          trigger, open: parse(request.size, sizeDecimals, 114, "SizeNotOnLot"),
+          peak: null, hidden: false, timeInForce: "gtc", exitOf: request.client_order_id, isHeld: true,
+        };
+        const last = market.instrument.last_price;
+        const rises = (order.side === "buy") !== (kind === "take_profit");
+        if (last !== null && (rises ? parseUnits(last, priceDecimals) >= trigger : parseUnits(last, priceDecimals) <= trigger)) {
+          throw new FakeReject(90, "StopWouldTrigger", "The last trade has touched the trigger, so the order would not wait.");
+        }
+        market.book.submit(order, "off", 0n, nowNs());
+        entered.push(order);
+      }
+      return this.order(account, market, request);
+    } catch (error) {
+      for (const exit of entered) if (exit.open > 0n) market.book.cancel(exit);
+      throw error;
+    }
+  }
+
   cancel(account: number, market: FakeMarket, clientOrderId: string): object {
     market.book.cancel(findOrder(market, account, clientOrderId));
     return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), status: "cancelled" };
@@ -213,7 +244,9 @@ export class FakeVenue {
 
   #onOrder(market: FakeMarket, order: FakeOrder, status: string): void {
     if (order.account === 0) return;
-    for (const session of this.sessions) session.onPrivate(order.account, { ...wireOrder(market, order), status });
+    // As of the venue: only lists name entries.
+    const { exit_of: _, is_held: __, ...news } = wireOrder(market, order);
+    for (const session of this.sessions) session.onPrivate(order.account, { ...news, linked_order_id: null, status });
   }
 
   #settle(market: FakeMarket, order: FakeOrder, trade: FakeTrade, fee: bigint): void {
@@ -232,6 +265,8 @@ export class FakeVenue {
     let total = 0n;
     for (const market of this.markets) {
       for (const order of market.book.ordersOf(account)) {
+        // One of a pair reserves.
+        if (order.isHeld === true || (order.linked !== undefined && order.linked.orderId < order.orderId)) continue;
         const price = order.price ?? order.trigger ?? 0n;
         if (order.side === "buy" && asset === "USD") total += valueOf(market, price, order.open);
         if (order.side === "sell" && asset === market.instrument.base) total += order.open * 10n ** BigInt(8 - market.sizeDecimals);
@@ -283,5 +318,7 @@ function wireOrder(market: FakeMarket, order: FakeOrder): OpenOrder {
     instrument: market.instrument.symbol, order_id: String(order.orderId), client_order_id: order.clientOrderId, side: order.side, type: order.kind,
     price: price(order.price), trigger: price(order.trigger), open: formatUnits(order.open, market.sizeDecimals),
     shown: formatUnits(shown, market.sizeDecimals), time_in_force: order.timeInForce,
+    linked_order_id: order.linked === undefined ? null : String(order.linked.orderId),
+    ...(order.exitOf === undefined ? {} : { exit_of: order.exitOf, is_held: order.isHeld === true }),
   };
 }

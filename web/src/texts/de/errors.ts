@@ -169,12 +169,14 @@ export const reasons: typeof known = {
     advice:
       "Die Order kann nicht mit jener verbunden werden: nennen Sie eine offene Order des Kontos im Instrument mit gleicher " +
       "Seite und offener Menge, verbinden Sie keine zweimal, und lassen Sie mindestens eine auf einen Auslöser warten; eine " +
-      "Limit-Order, die verbunden eingeht, ist Post-only.",
+      "Limit-Order, die verbunden eingeht, ist Post-only. Ein Exit ist einer von zweien, ein Stop oder Take-Profit, kommt vor " +
+      "seiner Einstiegsorder und hat die andere Seite und die gleiche Menge.",
   },
   94: {
     name: "Verbundene Order steht fest",
     advice:
-      "Eine verbundene Order lässt sich nicht ändern: stornieren Sie sie, was beide storniert, und senden Sie beide neu.",
+      "Eine verbundene Order lässt sich nicht ändern, und eine mit Exits nicht in der Menge: stornieren Sie sie, was die " +
+      "verbundenen mit storniert, und senden Sie alle neu.",
   },
   102: { name: "Nicht angemeldet", advice: "Kein gültiger Schlüssel mit Signatur: melden Sie sich mit einem Schlüssel an." },
   103: {
