@@ -49,13 +49,29 @@ pub(crate) fn torn(
         outcome.rewind(nothing);
         taken.err().filter(|reason| reason.is_of_one())
     };
-    let mut torn: Vec<Option<DropReason>> = Vec::with_capacity(group.len());
-    for run in runs(transactions, group) {
-        let first = torn.len();
-        torn.extend(run.iter().map(&mut own_fault));
-        add_faults(transactions, run, &mut torn[first..]);
+    let by_number = by_number(transactions, group);
+    let mut torn: Vec<(u32, Option<DropReason>)> = Vec::with_capacity(group.len());
+    for run in runs(transactions, &by_number) {
+        let mut faults: Vec<Option<DropReason>> = run.iter().map(&mut own_fault).collect();
+        add_faults(transactions, run, &mut faults);
+        torn.extend(run.iter().map(|entry| entry.1).zip(faults));
     }
-    torn
+    torn.sort_unstable_by_key(|(index, _)| *index);
+    let fault_of = |entry: &Entry| {
+        let at = torn.binary_search_by_key(&entry.1, |(index, _)| *index).expect("each was looked at");
+        torn[at].1
+    };
+    group.iter().map(fault_of).collect()
+}
+
+/// By account and number. An entry's name is not enough: beyond the last number that there is, all names are alike.
+fn by_number(transactions: &[BatchTransaction], group: &[Entry]) -> Vec<Entry> {
+    let mut sorted = group.to_vec();
+    sorted.sort_unstable_by_key(|entry| {
+        let BatchTransaction { account, sequence, .. } = transactions[entry.1 as usize];
+        (account, sequence, entry.1)
+    });
+    sorted
 }
 
 /// Calls `see` with the runs of transactions, of one account or of several: in the order in which their first came, and each in the order
@@ -64,8 +80,7 @@ pub(crate) fn for_each_run(transactions: &[BatchTransaction], group: &[Entry], m
     if !any_is_joined(transactions, group) {
         return group.chunks(1).for_each(see);
     }
-    let mut by_number = group.to_vec();
-    by_number.sort_unstable();
+    let by_number = by_number(transactions, group);
     let mut runs: Vec<&[Entry]> = runs(transactions, &by_number).collect();
     runs.sort_by_key(|run| run.iter().map(|entry| entry.1).min());
     runs.into_iter().for_each(&mut see);

@@ -12,8 +12,7 @@ pub type Step = (u64, Command);
 
 /// All that happens to a venue: it is set up, phases are entered, then everything happens.
 pub fn steps(allocation: impl Strategy<Value = Allocation> + Clone, steps: usize) -> impl Strategy<Value = Vec<Step>> {
-    // Who has little cannot pay for what an entry filled.
-    steps_with(prop_oneof![6 => 2_000..60_000u64, 1 => 300..1_500u64], allocation, steps)
+    steps_with(2_000..60_000u64, allocation, steps)
 }
 
 /// The same where accounts have so much.
@@ -151,13 +150,18 @@ fn exit() -> impl Strategy<Value = LinkedOrder> {
     )
 }
 
-/// One or two exits, and then their entry.
+/// One or two exits, and then their entry; now and then after bids that leave the account little for exits that buy.
 fn bracket() -> impl Strategy<Value = Vec<Step>> {
     let names = Just((0..6).map(ClientOrderId).collect::<Vec<_>>()).prop_shuffle();
     let exits = vec((exit_type(), terms()), 1..3);
-    (account(), instrument_id(), names, terms(), exits).prop_map(|(account, instrument, names, terms, exits)| {
+    let spends = prop::bool::weighted(0.3);
+    (account(), instrument_id(), names, terms(), exits, spends).prop_map(|(account, instrument, names, terms, exits, spends)| {
         let order = |client_order_id, terms| NewOrder { account, instrument, client_order_id, terms };
         let mut commands = Vec::new();
+        let bids = [200, 80, 30, 12, 5, 2].map(|lots| OrderTerms::limit(Side::Buy, ticks(86), SizeLots::new(lots)));
+        if spends {
+            commands.extend((40..).zip(bids).map(|(name, bid)| OrderCommand::New(order(ClientOrderId(name), bid))));
+        }
         for (name, (order_type, of_exit)) in names[1..].iter().zip(exits) {
             let (side, size) = (terms.side.opposite(), terms.size);
             let of_exit = OrderTerms { side, size, order_type, display: Display::Full, min_size: None, ..of_exit };

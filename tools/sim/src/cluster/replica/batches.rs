@@ -1,14 +1,12 @@
 //! Batch markets in the simulation: the operator who declares one and those who trade in it, all at whatever replica leads; a
 //! solver takes a while. What a leader that dies was asked to do is lost, and the next one begins from the state.
 
-use std::num::NonZero;
-
 use walras_engine::Engine;
 use walras_engine::versions::OLDEST;
 use walras_types::limits::POOL_RESERVE_MIN;
 use walras_types::{
     AccountId, Amount, AssetId, BatchOperation, BatchPhase, BatchTransaction, CreatePool, DepositToPool, EngineVersion, OfferName,
-    PoolRule, PublicKey, TransactionSeq, TransactionTerms, WithdrawFromPool,
+    PoolRule, PublicKey, TransactionSeq, WithdrawFromPool,
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction};
 use walras_wire::{
@@ -72,23 +70,9 @@ fn transaction(engine: &Engine, random: &mut Random) -> Option<Command> {
     } else {
         operation(count, |n| random.below(n))?
     };
-    let sequence = engine.next_transaction(account);
-    let transaction = BatchTransaction::new(account, sequence, operation).with_terms(terms(engine, sequence));
+    let transaction = BatchTransaction::new(account, engine.next_transaction(account), operation);
     let signed = SignedTransaction { transaction, signature: [0; SIGNATURE_BYTES] };
     Some(Command::Batch(BatchCommand::Submit(SubmitTransaction::new(MARKET, &signed).ok()?)))
-}
-
-/// Some transactions have a last block, which may have passed, and a few wait for the next one; where the rules in force know that.
-fn terms(engine: &Engine, sequence: TransactionSeq) -> TransactionTerms {
-    let Some(view) = engine.batch_market(MARKET).filter(|_| engine.version() >= EngineVersion(13)) else {
-        return TransactionTerms::NONE;
-    };
-    let until = match sequence.0 % 7 {
-        0 => NonZero::new(view.collecting_block()),
-        1 if sequence.0.is_multiple_of(3) => NonZero::new(view.collecting_block() - 1),
-        _ => None,
-    };
-    TransactionTerms { until, is_joined: sequence.0.is_multiple_of(11) }
 }
 
 /// A new account, or another key for an old one where the rules in force know that: leaders log it only then.
