@@ -100,7 +100,8 @@ python-test: python # what CI checks of it: style as well
 
 bot-test: python web ## the bot of docs/first-bot.md and the clients of the Python package, against venues of their own
 	$(CARGO) test --workspace --no-run
-	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" .venv/bin/pytest -q tests/test_first_bot.py tests/test_client.py tests/test_batch.py
+	cd sdk/python && WALRAS_PROGRAM="$(abspath $(TARGET)/debug/walras)" \
+		.venv/bin/pytest -q tests/test_first_bot.py tests/test_client.py tests/test_batch.py
 
 facade-small: # the clients of Binance's Spot API that are small
 	$(CARGO) build -p walras-node

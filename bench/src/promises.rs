@@ -2,9 +2,9 @@
 //!
 //! Bounded work: how long the longest single entry of the log takes, where an order meets 200,000 others, a trade touches 100,000
 //! stops, an order that must fill whole can not, an auction trades 200,000 times, a day with 200,000 orders ends, or an account is
-//! suspended that has 100,000 orders, or as many as it may have by default, and where a book grows to a million orders. Each is
-//! applied entry by entry as a leader logs it, and every entry is timed. What is left out: the log, the network, and what readers
-//! of the events do.
+//! suspended that has 100,000 orders, or as many as it may have by default, where a book grows to a million orders, and where an
+//! order fills 50,000 that have a take-profit and a stop-loss each. Each is applied entry by entry as a leader logs it, and every
+//! entry is timed. What is left out: the log, the network, and what readers of the events do.
 //!
 //! Reads beside orders: `promises/reads.rs`. Fair access from outside: `promises/inversions.rs`. An upgrade under load:
 //! `promises/upgrades.rs`. What somebody sends again: `walras_siege::replays`. CloudEx's shard with four gateways:
@@ -27,8 +27,8 @@ use walras_types::{
     AccountId, ClientOrderId, OrderTerms, OrderType, PriceTicks, RejectReason, Side, SizeLots, TimeInForce, TradingPhase,
 };
 use walras_wire::{
-    AccountCommand, AccountStatus, Command, Event, InstrumentCommand, NewOrder, OrderCommand, OrderEvent, SetAccountStatus,
-    SetTradingPhase, VenueCommand,
+    AccountCommand, AccountStatus, Command, Event, InstrumentCommand, LinkedOrder, NewOrder, OrderCommand, OrderEvent,
+    SetAccountStatus, SetTradingPhase, VenueCommand,
 };
 
 use crate::report::{Figure, Report, Unit};
@@ -76,7 +76,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     planted(config, report)?;
     let (makers, stops) = if config.is_full { (200_000, 100_000) } else { (2_000, 1_000) };
     let (many, grown_to) = if config.is_full { (100_000, 1_000_000) } else { (1_500, 10_000) };
-    let mut worst = [const { Vec::new() }; 8];
+    let bracketed_count = if config.is_full { 50_000 } else { 500 };
+    let mut worst = [const { Vec::new() }; 9];
     for round in 1..=config.rounds {
         let found = [
             unfillable(makers)?,
@@ -87,6 +88,7 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
             suspended(makers, makers.min(u64::from(OPEN_ORDERS_DEFAULT)))?,
             suspended(makers, many)?,
             grown(grown_to)?,
+            bracketed(bracketed_count)?,
         ];
         eprintln!("  round {round}: {found:?} us");
         worst.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
@@ -107,7 +109,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.figure(Figure::new("good_p50_ratio_under_reads", p50_ratio, Unit::Ratio));
     report.check(format!(
         "{makers} orders filled, {stops} stops triggered, {makers} trades of an auction and {makers} orders of a day cancelled, {many} of an \
-         account that is suspended, each once, in entries of the log; a book grown to {grown_to} orders"
+         account that is suspended, each once, in entries of the log; a book grown to {grown_to} orders; \
+         {bracketed_count} brackets filled, each with its two exits"
     ));
     let names = [
         "fok_worst_us_at_200k",
@@ -118,6 +121,7 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         "suspend_10k_longest_hold_us",
         "suspend_100k_longest_hold_us",
         "grow_1m_longest_hold_us",
+        "brackets_50k_longest_hold_us",
     ];
     for (name, samples) in names.into_iter().zip(worst) {
         report.figure(Figure::new(name, median(&samples), Unit::Us).bar(1_000.0));
@@ -300,6 +304,31 @@ fn fills(makers: u64) -> anyhow::Result<f64> {
     let taker = order(TAKER, 1, OrderTerms::limit(Side::Buy, price(PRICES), lots(makers)));
     let (longest, trades) = carry_out(&mut engine, &taker, |event| matches!(event, OrderEvent::Traded(_)));
     ensure!(trades as u64 == makers, "{trades} trades of {makers}");
+    Ok(longest)
+}
+
+/// One order that fills that many offers, each with a take-profit and a stop-loss: exits that buy, whose funds are reserved as it
+/// does.
+fn bracketed(entries: u64) -> anyhow::Result<f64> {
+    let (mut engine, mut events) = (open(USERS), Vec::new());
+    apply(&mut engine, &Command::Venue(VenueCommand::SetEngineVersion(NEWEST)), &mut events);
+    let (takes, protects) = (PriceTicks::saturating(BEST - 100), price(PRICES + 100));
+    for id in 0..entries {
+        let (account, entry) = (AccountId(u32::try_from(id % u64::from(MAKERS))?), 3 * id);
+        let exits = [OrderType::TakeProfit { trigger: takes }, OrderType::Stop { trigger: protects }];
+        for (place, order_type) in (1..).zip(exits) {
+            let terms = OrderTerms { order_type, ..OrderTerms::limit(Side::Buy, price(0), lots(1)) };
+            let exit = NewOrder { account, instrument: INSTRUMENT, client_order_id: ClientOrderId(entry + place), terms };
+            let exit = OrderCommand::NewLinked(LinkedOrder::exit(&exit, ClientOrderId(entry), None));
+            apply(&mut engine, &Command::Order(exit), &mut events);
+            ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "an exit was refused: {events:?}");
+        }
+        apply(&mut engine, &order(account, entry, OrderTerms::limit(Side::Sell, price(id % PRICES), lots(1))), &mut events);
+        ensure!(!events.iter().any(|event| matches!(event, Event::Rejected(_))), "an offer was refused: {events:?}");
+    }
+    let taker = order(TAKER, 1, OrderTerms::limit(Side::Buy, price(PRICES), lots(entries)));
+    let (longest, released) = carry_out(&mut engine, &taker, |event| matches!(event, OrderEvent::Amended(_)));
+    ensure!(released as u64 == 2 * entries, "{released} exits became active of {entries} entries");
     Ok(longest)
 }
 

@@ -98,7 +98,8 @@ test("what became of orders is remembered, as it came, newest first", () => {
 test("exits wait for their entry until it trades, and are by themselves once it is gone", () => {
   const account = new Account(() => 7n);
   const exit = (id: string, open = "1.0"): OpenOrder => ({ ...order(id, open), side: "sell", type: "stop", price: null, trigger: "9.00" });
-  const held = (): unknown[] => [...account.orders.value.values()].filter(({ side }) => side === "sell").map((each) => [each.exit_of, each.is_held]);
+  const sells = () => [...account.orders.value.values()].filter(({ side }) => side === "sell");
+  const held = (): unknown[] => sells().map((each) => [each.exit_of, each.is_held]);
   const update = (...order_updates: OrderUpdate[]): void => void account.apply({ type: "account", kind: "update", order_updates });
   account.apply({ type: "account", kind: "snapshot", orders: [{ ...exit("5"), exit_of: "6", is_held: true }] });
   account.expectExits("BTC/USD", "3", ["1"]);

@@ -107,7 +107,7 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   assert.equal(await text(page, "#ticket-size-fault"), texts.errors.plainNumber);
   await page.locator("#exits summary").click();
   for (const name of ["takeProfit", "stopLimit"]) await page.fill(`#ticket-${name}`, decimal("1.25", texts));
-  await until("what is wrong with it is told", async () => (await text(page, "#ticket-stopLimit-fault")) === texts.ticket.exits.limitAlone);
+  await until("the field says what is wrong", async () => (await text(page, "#ticket-stopLimit-fault")) === texts.ticket.exits.limitAlone);
   await look("exits");
   for (const name of ["takeProfit", "stopLimit"]) await page.fill(`#ticket-${name}`, "");
   await page.locator("#exits summary").click();

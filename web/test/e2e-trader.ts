@@ -19,7 +19,9 @@ const SHIFT_MOST = 0.1;
 const SHIFT_MS = 3_000;
 
 export async function traderSteps(browser: Browser): Promise<void> {
-  const at = (name: string, sizes: Size[], act: (watched: Watched, fake: Running, size: Size) => Promise<void>, options: { init?: string; timezone?: string; steps?: number; errors?: RegExp; before?: (fake: Running) => void } = {}): Promise<void> =>
+  type Options = { init?: string; timezone?: string; steps?: number; errors?: RegExp; before?: (fake: Running) => void };
+  type Act = (watched: Watched, fake: Running, size: Size) => Promise<void>;
+  const at = (name: string, sizes: Size[], act: Act, options: Options = {}): Promise<void> =>
     step(`trader: ${name}`, async () => {
       for (const size of sizes) {
         const fake = await startFakeVenue(0, options.steps ?? 0);
@@ -231,7 +233,7 @@ async function entersBracket({ page, shoot }: Watched, { venue }: Running, { wid
   await page.locator("#exits summary").click();
   await page.fill("#ticket-takeProfit", (last - 1_000).toFixed(2));
   await page.fill("#ticket-stopLimit", (last - 1_010).toFixed(2));
-  await until("what is wrong is told", async () => /above its price/.test(await text(page, "#ticket-takeProfit-fault")));
+  await until("the field says what is wrong", async () => /above its price/.test(await text(page, "#ticket-takeProfit-fault")));
   assert.match(await text(page, "#ticket-stopLimit-fault"), /needs a stop-loss/);
   await shoot(`bracket-faults-${width}`);
   // A trigger that the last trade has touched is the venue's to refuse, and then nothing is left.
@@ -259,7 +261,7 @@ async function entersBracket({ page, shoot }: Watched, { venue }: Running, { wid
   await assertWithin(page, "#exits summary", "#ticket-body");
   await shoot(`bracket-held-${width}`);
   assert.ok((await page.evaluate(() => window.shifted)) < SHIFT_MOST);
-  // Known anew, from the list.
+  // Known again, from the list.
   await page.reload();
   await isReady(page);
   await until("they are listed again", async () => (await rows()).filter((row) => /waits for its entry/.test(row)).length === 2);

@@ -80,7 +80,8 @@ async function answer(venue: FakeVenue, request: IncomingMessage, response: Serv
     response.end(body);
   } catch (error) {
     const reject = error instanceof FakeReject ? error : new FakeReject(109, "NotFound", "There is nothing at this address.");
-    response.writeHead(reject.code === 109 ? 404 : reject.code < 100 ? 409 : 401, { "Content-Type": "application/json", "Content-Security-Policy": POLICY });
+    const status = reject.code === 109 ? 404 : reject.code < 100 ? 409 : 401;
+    response.writeHead(status, { "Content-Type": "application/json", "Content-Security-Policy": POLICY });
     response.end(JSON.stringify({ error: { code: reject.code, name: reject.reason, message: reject.message } }));
   }
 }

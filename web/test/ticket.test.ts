@@ -172,7 +172,7 @@ test("a limit or market order may have exits, each on its side of the price", ()
   assert.equal(check({ kind: "stop", trigger: "31000", takeProfit: "1" }).order?.take_profit, undefined, "a stop has none");
 });
 
-test("an exit that is wrong is told at its field", () => {
+test("a wrong exit says so at its field", () => {
   const check = (more: Partial<TicketFields>) => checkTicket({ ...fields, ...more }, units, 0n, 3_080_000n);
   assert.match(check({ takeProfit: "30711.25" }).faults.takeProfit ?? "", /above its price, 30\s711\.25: write more/u);
   assert.match(check({ stopLoss: "30800" }).faults.stopLoss ?? "", /below its price, 30\s711\.25: write less/u);

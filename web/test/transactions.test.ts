@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { postWithTerms } from "../src/api/rest.ts";
 import { type Key, KeyError, parseKey, publicKeyHex, toBase64Url, toHex } from "../src/api/signing.ts";
-import { type CancelOffer, type CreateOffer, encodeTransaction, fromHex, signTransaction, signedMessage } from "../src/api/transactions.ts";
+import {
+  type CancelOffer, type CreateOffer, type Terms, encodeTransaction, fromHex, signTransaction, signedMessage,
+} from "../src/api/transactions.ts";
 import { readTransaction, signatureHolds } from "./fake/transaction.ts";
 
 interface Vector {
@@ -41,6 +44,27 @@ for (const { name, account_id, sequence, until, joined, operation, fields, trans
     assert.ok(!signatureHolds(vector.public_key, vector.domain, forged), "nor for another account's transaction");
   });
 }
+
+test("a venue of an earlier version gets the transaction without terms", async () => {
+  const { fetch } = globalThis;
+  const sent: string[] = [];
+  const answers = (code: number) => [{ results: [{ error: { code, name: "", message: "" } }] }, { results: [{ sequence: "1", block: "2" }] }];
+  const sign = (terms: Terms): Promise<string> => Promise.resolve(terms.until === undefined ? "plain" : "until");
+  try {
+    for (const [code, expected] of [[39, ["until", "plain"]], [27, ["until"]]] as const) {
+      const bodies = answers(code);
+      sent.length = 0;
+      globalThis.fetch = (_, init) => {
+        sent.push(...(JSON.parse(String(init?.body)) as { transactions: string[] }).transactions);
+        return Promise.resolve(new Response(JSON.stringify(bodies.shift()), { status: 200 }));
+      };
+      const block = await postWithTerms("main", { until: 9n }, sign).then((answer) => answer.block, () => null);
+      assert.deepEqual([sent, block], [expected, code === 39 ? "2" : null]);
+    }
+  } finally {
+    globalThis.fetch = fetch;
+  }
+});
 
 test("the public half of a key is what Rust derives", async () => {
   assert.equal(await publicKeyHex(key), vector.public_key);

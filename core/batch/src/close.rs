@@ -456,21 +456,21 @@ impl PartWork<'_> {
             before.and_then(|()| view.take(transaction, last, taken, available, standing, outcome))
         };
         let mut faults = Vec::new();
-        joined::for_each_run(transactions, group, |run| {
-            let is_joined = run.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined);
+        joined::for_each_chain(transactions, group, |chain| {
+            let is_joined = chain.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined);
             let before = is_joined.then(|| (taken.clone(), outcome.mark()));
             faults.clear();
-            faults.extend(run.iter().map(|entry| take(entry, taken, outcome).err()));
-            joined::add_faults(transactions, run, &mut faults);
+            faults.extend(chain.iter().map(|entry| take(entry, taken, outcome).err()));
+            joined::add_faults(transactions, chain, &mut faults);
             if faults.iter().all(Option::is_none) {
-                kept.extend(run);
+                kept.extend(chain);
                 return;
             }
             if let Some((taken_before, mark)) = before {
                 *taken = taken_before;
                 outcome.rewind(mark);
             }
-            outcome.dropped.extend(run.iter().zip(&faults).filter_map(|(entry, fault)| Some((entry.1, (*fault)?))));
+            outcome.dropped.extend(chain.iter().zip(&faults).filter_map(|(entry, fault)| Some((entry.1, (*fault)?))));
         });
     }
 
@@ -520,8 +520,8 @@ fn untangle(
     };
     let all = (0_u32..).zip(transactions).filter(|(_, transaction)| states.contains_key(&transaction.account));
     let all: Vec<Entry> = all.map(|(index, transaction)| (name(transaction), index)).collect();
-    joined::for_each_run(transactions, &all, |run| {
-        let account = sender(&run[0]);
+    joined::for_each_chain(transactions, &all, |chain| {
+        let account = sender(&chain[0]);
         let Some(taken) = states.get_mut(&account) else { return };
         let available = |asset: AssetId| Some(ledger.balance(account, asset)?.available);
         let (before, mut asked) = (taken.clone(), BTreeSet::new());
@@ -537,14 +537,14 @@ fn untangle(
             let standing = || view.standing(transaction);
             view.take(transaction, last[account.0 as usize], taken, available, standing, &mut outcome).err()
         };
-        let mut faults: Vec<Option<DropReason>> = run.iter().map(own_fault).collect();
+        let mut faults: Vec<Option<DropReason>> = chain.iter().map(own_fault).collect();
         outcome.rewind(nothing);
-        joined::add_faults(transactions, run, &mut faults);
+        joined::add_faults(transactions, chain, &mut faults);
         if faults.iter().all(Option::is_none) {
             given.extend(asked);
         } else {
             *taken = before;
-            refused.extend(run.iter().zip(faults).filter_map(|(entry, fault)| Some((entry.1, fault?))));
+            refused.extend(chain.iter().zip(faults).filter_map(|(entry, fault)| Some((entry.1, fault?))));
         }
     });
     refused.sort_unstable();

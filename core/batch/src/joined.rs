@@ -1,6 +1,6 @@
 //! Transactions of an account that are kept together or not at all.
 //!
-//! Those that are joined have numbers that follow each other, and all but the last say that they are. They are called a run.
+//! Those that are joined have numbers that follow each other, and all but the last say that they are. They are called a chain.
 
 use walras_types::{Amount, BatchTransaction, DropReason};
 
@@ -17,9 +17,9 @@ fn any_is_joined(transactions: &[BatchTransaction], group: &[Entry]) -> bool {
     group.iter().any(|entry| transactions[entry.1 as usize].terms.is_joined)
 }
 
-/// Adds to what is wrong with the transactions of a run by themselves what is wrong with it as a whole.
-pub(crate) fn add_faults(transactions: &[BatchTransaction], run: &[Entry], faults: &mut [Option<DropReason>]) {
-    if let Some((end, fault)) = run.last().zip(faults.last_mut())
+/// Adds to what is wrong with the transactions of a chain by themselves what is wrong with it as a whole.
+pub(crate) fn add_faults(transactions: &[BatchTransaction], chain: &[Entry], faults: &mut [Option<DropReason>]) {
+    if let Some((end, fault)) = chain.last().zip(faults.last_mut())
         && transactions[end.1 as usize].terms.is_joined
     {
         fault.get_or_insert(DropReason::JoinedMissing);
@@ -30,7 +30,7 @@ pub(crate) fn add_faults(transactions: &[BatchTransaction], run: &[Entry], fault
 }
 
 /// For each of an account's transactions, which are in the order of their numbers, why it is dropped before they are looked at together,
-/// if it is: it or one of its run is wrong by itself, or the run's end is not there. Nothing where none is joined.
+/// if it is: it or one of its chain is wrong by itself, or the chain's end is not there. Nothing where none is joined.
 pub(crate) fn torn(
     view: &View<'_>,
     transactions: &[BatchTransaction],
@@ -51,10 +51,10 @@ pub(crate) fn torn(
     };
     let by_number = by_number(transactions, group);
     let mut torn: Vec<(u32, Option<DropReason>)> = Vec::with_capacity(group.len());
-    for run in runs(transactions, &by_number) {
-        let mut faults: Vec<Option<DropReason>> = run.iter().map(&mut own_fault).collect();
-        add_faults(transactions, run, &mut faults);
-        torn.extend(run.iter().map(|entry| entry.1).zip(faults));
+    for chain in chains(transactions, &by_number) {
+        let mut faults: Vec<Option<DropReason>> = chain.iter().map(&mut own_fault).collect();
+        add_faults(transactions, chain, &mut faults);
+        torn.extend(chain.iter().map(|entry| entry.1).zip(faults));
     }
     torn.sort_unstable_by_key(|(index, _)| *index);
     let fault_of = |entry: &Entry| {
@@ -74,19 +74,19 @@ fn by_number(transactions: &[BatchTransaction], group: &[Entry]) -> Vec<Entry> {
     sorted
 }
 
-/// Calls `see` with the runs of transactions, of one account or of several: in the order in which their first came, and each in the order
-/// of its numbers. A transaction that is joined with none is a run of its own.
-pub(crate) fn for_each_run(transactions: &[BatchTransaction], group: &[Entry], mut see: impl FnMut(&[Entry])) {
+/// Calls `see` with the chains of transactions, of one account or of several: in the order in which their first came, and each in the order
+/// of its numbers. A transaction that is joined with none is a chain of its own.
+pub(crate) fn for_each_chain(transactions: &[BatchTransaction], group: &[Entry], mut see: impl FnMut(&[Entry])) {
     if !any_is_joined(transactions, group) {
         return group.chunks(1).for_each(see);
     }
     let by_number = by_number(transactions, group);
-    let mut runs: Vec<&[Entry]> = runs(transactions, &by_number).collect();
-    runs.sort_by_key(|run| run.iter().map(|entry| entry.1).min());
-    runs.into_iter().for_each(&mut see);
+    let mut chains: Vec<&[Entry]> = chains(transactions, &by_number).collect();
+    chains.sort_by_key(|chain| chain.iter().map(|entry| entry.1).min());
+    chains.into_iter().for_each(&mut see);
 }
 
-/// The runs of transactions that are in the order of their numbers.
-fn runs<'e>(transactions: &'e [BatchTransaction], entries: &'e [Entry]) -> impl Iterator<Item = &'e [Entry]> {
+/// The chains of transactions that are in the order of their numbers.
+fn chains<'e>(transactions: &'e [BatchTransaction], entries: &'e [Entry]) -> impl Iterator<Item = &'e [Entry]> {
     entries.chunk_by(|a, b| are_joined(transactions, a, b))
 }

@@ -124,10 +124,9 @@ fn amount(rest: &mut &[u8]) -> Option<Amount> {
 
 /// What a block came to, for each transaction in it and each offer that it traded or ended, in ascending order of the names.
 ///
-/// The bytes of one, little endian: `name u64 | parts u8: 1 operation, 2 traded, 4 returned, 8 created, 16 pooled`, then those that are
-/// there: `operation as in the transaction, without terms, from its number on | sell u32, buy u32, sold u64, bought u64 | returned u64 | account u32 |
-/// first u64, second u64, shares u64`.
-/// Names are numbers: account * 2^38 + the transaction's number.
+/// The bytes of one, little endian: `name u64 | parts u8: 1 operation, 2 traded, 4 returned, 8 created, 16 pooled`, then those that
+/// are there: `operation as in the transaction, without terms, from its number on | sell u32, buy u32, sold u64, bought u64 |
+/// returned u64 | account u32 | first u64, second u64, shares u64`. Names are numbers: account * 2^38 + the transaction's number.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
     names: Vec<u64>,

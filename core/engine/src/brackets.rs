@@ -18,7 +18,7 @@ use walras_ledger::Ledger;
 use walras_order_book::{Becomes, Entry, OpenOrder, OwnerId, PriceIndex, Refusal, Trigger};
 use walras_types::{AccountId, Amendment, Amount, ClientOrderId, OrderId, OrderType, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wire::codec::{DecodeError, Reader, Wire, Writer};
-use walras_wire::{CancelReason, Event, NewOrder, OrderAccepted, OrderAmended, OrderEvent, Priority, Resting};
+use walras_wire::{CancelReason, Event, NewOrder, OrderAmended, OrderEvent, Priority, Resting};
 
 use crate::links::{Leg, Links};
 use crate::market::{Market, MarketState};
@@ -204,16 +204,7 @@ impl<I: PriceIndex> Market<I> {
         self.state.exposure_mut(account).opened(entry.side, SizeLots::ZERO);
         self.state.names.add(account, entry.order_id, entry.client_order_id);
         self.state.links.brackets.add_exit((entry.owner, of), entry);
-        events.push(Event::Order(OrderEvent::Accepted(OrderAccepted {
-            instrument: self.state.spec.instrument,
-            account,
-            client_order_id: entry.client_order_id,
-            order_id: entry.order_id,
-            side: entry.side,
-            size: entry.size,
-            price: None,
-            resting: Resting { open: entry.size, shown: SizeLots::ZERO },
-        })));
+        events.push(self.state.accepted(entry, Resting { open: entry.size, shown: SizeLots::ZERO }));
         Ok(())
     }
 

@@ -345,8 +345,8 @@ impl MarketState {
         }
     }
 
-    /// Accounts for an order that leaves and has not reserved for itself alone: the second of a pair, or an exit that is held. Whether it is
-    /// one.
+    /// Accounts for an order that leaves and has not reserved for itself alone: the second of a pair, or an exit that is held.
+    /// Whether it is one.
     #[cold]
     #[inline(never)]
     pub(crate) fn linked_is_gone(&mut self, ledger: &mut Ledger, order: &OpenOrder) -> bool {

@@ -7,6 +7,7 @@ use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, EngineVersion, FeeSchedule, InstrumentSpec, OrderId, PriceTicks, RejectReason,
     RiskLimits, Rounding, ShardId, Side, SizeLots, TradeId, TradingPhase, parts_per_million,
 };
+use walras_wire::{Event, OrderAccepted, OrderEvent, Resting};
 
 use crate::changing::Changing;
 use crate::links::Links;
@@ -157,6 +158,21 @@ impl Exposure {
 }
 
 impl MarketState {
+    /// Says that an order was accepted, of which `resting` stands so far.
+    #[inline(always)]
+    pub(crate) fn accepted(&self, entry: &Entry, resting: Resting) -> Event {
+        Event::Order(OrderEvent::Accepted(OrderAccepted {
+            instrument: self.spec.instrument,
+            account: AccountId(entry.owner.0),
+            client_order_id: entry.client_order_id,
+            order_id: entry.order_id,
+            side: entry.side,
+            size: entry.size,
+            price: None,
+            resting,
+        }))
+    }
+
     pub(crate) fn new(spec: InstrumentSpec) -> Self {
         let center = spec.reference_price;
         Self {

@@ -10,8 +10,8 @@ use walras_types::{
     TimeInForce,
 };
 use walras_wire::{
-    AmendOrder, CancelOrder, CancelReason, Event, Link, LinkedOrder, MassCancel, NewOrder, OrderAccepted, OrderAmended,
-    OrderCancelled, OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
+    AmendOrder, CancelOrder, CancelReason, Event, Link, LinkedOrder, MassCancel, NewOrder, OrderAmended, OrderCancelled,
+    OrderEvent, PhaseCause, Priority, Resting, StopTriggered,
 };
 
 use crate::engine::{Engine, NOW};
@@ -21,8 +21,8 @@ use crate::terms;
 use crate::versions::Rules;
 
 impl<I: PriceIndex> Engine<I> {
-    /// Checks in this order: account, instrument, that it fits the exits that wait for it, terms, phase, that a stop waits, collar, value, limits, funds; then the book's own (name,
-    /// post-only, fill-or-kill, minimum size, room).
+    /// Checks in this order: account, instrument, that it fits the exits that wait for it, terms, phase, that a stop waits, collar,
+    /// value, limits, funds; then the book's own (name, post-only, fill-or-kill, minimum size, room).
     #[inline]
     pub(crate) fn new_order(&mut self, order: &NewOrder, order_id: OrderId, events: &mut Vec<Event>) -> Result<(), RejectReason> {
         self.check_active(order.account)?;
@@ -206,16 +206,7 @@ impl<I: PriceIndex> Market<I> {
         ledger.reserve(account, asset, reserve).map_err(insufficient)?;
         self.state.exposure_mut(account).opened(entry.side, entry.size);
         let accepted_at = events.len();
-        events.push(Event::Order(OrderEvent::Accepted(OrderAccepted {
-            instrument: self.state.spec.instrument,
-            account,
-            client_order_id: entry.client_order_id,
-            order_id: entry.order_id,
-            side: entry.side,
-            size: entry.size,
-            price: None,
-            resting: Resting::default(),
-        })));
+        events.push(self.state.accepted(entry, Resting::default()));
         let trades_before = self.state.trade_count;
         let order = Incoming::of(entry);
         match self.give(ledger, entry, &order, events) {

@@ -3,11 +3,11 @@
 //!
 //! Little endian, in this order: magic, engine version, wire version; log index and time; the delays of fair access; assets;
 //! accounts with status and last transfer; instruments, each with definition, phase, shard, reference price, last price, trade
-//! count, from version 13 on what is left of a change of phase, the linked orders and the exits of entries, the accounts that have a position or limits
-//! of their own, and the open orders in the book's order; what is left of mass cancels; shards (`shards.rs`); the open sessions by
-//! id, each with account, token, last use, next place and the answers it remembers, oldest first; the nonces of signed commands by
-//! their last moments; from version 13 on the dead man's switches; batch markets (`batch_snapshot.rs`); the ledger; the BLAKE3 hash
-//! of all of that.
+//! count, from version 13 on what is left of a change of phase, the linked orders and the exits of entries, the accounts that have
+//! a position or limits of their own, and the open orders in the book's order; what is left of mass cancels; shards (`shards.rs`);
+//! the open sessions by id, each with account, token, last use, next place and the answers it remembers, oldest first; the nonces
+//! of signed commands by their last moments; from version 13 on the dead man's switches; batch markets (`batch_snapshot.rs`); the
+//! ledger; the BLAKE3 hash of all of that.
 
 use std::collections::BTreeMap;
 
@@ -508,8 +508,8 @@ fn trigger(r: &mut Reader<'_>, side: Side) -> Result<Option<Trigger>, DecodeErro
         }
         _ => {
             return Err(r.expected(
-                "0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise), 5 to 8 (a trailing stop), and \
-                 16 more for a stop or take-profit that is held",
+                "0 or 1 (a stop, market or limit), 2 (the rest of an order), 3 or 4 (a take-profit likewise), 5 to 8 (a trailing stop), \
+                 and 16 more for a stop or take-profit that is held",
             ));
         }
     };

@@ -133,10 +133,9 @@ impl DropReason {
         }
     }
 
-    /// True if this reason drops only the offending transaction and those that are joined with it: it is invalid by itself, or another account
-    /// asks for the same key.
-    /// Any other reason drops all of the account's transactions in the batch, because of what they add up to. So what others send
-    /// costs an account one transaction at most, with what it joined.
+    /// True if this reason drops only the offending transaction and those that are joined with it: it is invalid by itself, or
+    /// another account asks for the same key. Any other reason drops all of the account's transactions in the batch, because of
+    /// what they add up to. So what others send costs an account one transaction at most, with what it joined.
     #[must_use]
     pub const fn is_of_one(self) -> bool {
         match self {

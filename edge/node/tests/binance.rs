@@ -290,7 +290,7 @@ fn a_stream_answers_what_is_wrong_and_goes_on() {
     }
 }
 
-/// An order list is told of when it begins and when both of its orders have ended, however they end.
+/// The stream reports an order list when it begins, and when both of its orders have ended, however they end.
 #[test]
 fn an_accounts_stream_has_the_status_of_order_lists() {
     let venue = Venue::start();
@@ -325,7 +325,7 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
         let cancel = format!("symbol=BTCUSD&orderListId={id}");
         venue.send(&venue.url(), "DELETE", "/api/v3/orderList", &venue.signed(&cancel))
     };
-    // What came before the stream knew the account is told of by nobody.
+    // The stream does not report what came before it knew the account.
     let mut is_open = false;
     while !is_open {
         cancel(place()["orderListId"].as_u64().unwrap());
@@ -334,7 +334,7 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
     let last = place()["orderListId"].as_u64().unwrap();
     cancel(last);
     let is_done = |said: &Value| said["e"] == "listStatus" && said["g"] == last && said["l"] == "ALL_DONE";
-    until_some("the stream tells of the list", || next().filter(is_done));
+    until_some("the stream reports the list", || next().filter(is_done));
     // All that the stream says of orders and lists, up to the next status of a list.
     let mut until_status = || {
         let mut reports = Vec::new();

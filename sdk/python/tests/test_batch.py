@@ -56,13 +56,8 @@ class BatchVenue(Venue):
 
 @pytest.fixture(scope="module")
 def venue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BatchVenue]:
-    venue = BatchVenue(tmp_path_factory.mktemp("venue"))
-    venue.start()
-    try:
-        venue.set_up()
+    with BatchVenue(tmp_path_factory.mktemp("venue")).running() as venue:
         yield venue
-    finally:
-        venue.stop()
 
 
 def available(market: batch.Market, asset: str) -> Decimal:

@@ -17,13 +17,8 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="needs the program: `make bo
 
 @pytest.fixture(scope="module")
 def venue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Venue]:
-    venue = Venue(tmp_path_factory.mktemp("venue"))
-    venue.start()
-    try:
-        venue.set_up()
+    with Venue(tmp_path_factory.mktemp("venue")).running() as venue:
         yield venue
-    finally:
-        venue.stop()
 
 
 @pytest.fixture(autouse=True)

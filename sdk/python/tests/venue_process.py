@@ -11,12 +11,15 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import walras
 
 PROGRAM = os.environ.get("WALRAS_PROGRAM")
 PATIENCE_S = 60
+AnyVenue = TypeVar("AnyVenue", bound="Venue")
 
 
 class Venue:
@@ -42,6 +45,16 @@ class Venue:
         self.addresses = (found[1], found[2])
         self.url = f"http://{found[1]}"
 
+    @contextmanager
+    def running(self: AnyVenue) -> Iterator[AnyVenue]:
+        """Started and set up; stopped in the end."""
+        self.start()
+        try:
+            self.set_up()
+            yield self
+        finally:
+            self.stop()
+
     def stop(self) -> None:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(PATIENCE_S)
@@ -54,7 +67,16 @@ class Venue:
         admin = walras.Client(self.url, self.folder / "data" / "operator.key")
         for symbol, decimals in (("BTC", 8), ("USD", 4)):
             admin.request("POST", "/v1/admin/assets", {"symbol": symbol, "decimals": decimals})
-        instrument = {"symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.5", "lot_size": "0.01", "reference_price": "30000", "collar_ppm": 1_000_000, "band_ppm": 1_000_000}
+        instrument = {
+            "symbol": "BTC/USD",
+            "base": "BTC",
+            "quote": "USD",
+            "tick_size": "0.5",
+            "lot_size": "0.01",
+            "reference_price": "30000",
+            "collar_ppm": 1_000_000,
+            "band_ppm": 1_000_000,
+        }
         admin.request("POST", "/v1/admin/instruments", instrument)
         admin.request("POST", "/v1/admin/phases", {"instrument": "BTC/USD", "phase": "continuous"})
         self.keys = []
@@ -92,8 +114,8 @@ def run(what: Awaitable[None]) -> None:
 
 
 class LossyProxy:
-    """Passes connections on; of some requests it passes on the request and drops the answer, of others it drops the request. The plan is for
-    requests with ``marker`` in their first line."""
+    """Passes connections on; of some requests it passes on the request and drops the answer, of others it drops the request. The
+    plan is for requests with ``marker`` in their first line."""
 
     def __init__(self, target: str, plan: list[str], marker: bytes = b"session_seq=") -> None:
         self.target, self.plan, self.marker, self.lost = target.rsplit(":", 1), plan, marker, 0

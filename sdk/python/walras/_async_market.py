@@ -14,8 +14,8 @@ from walras._venue import Exact, Refused
 
 
 class AsyncMarket:
-    """:class:`walras.batch.Market` for asyncio: the same methods, awaited; each request runs in a thread. ``plain`` is that market, with its
-    ``name``, ``id``, ``domain`` and ``assets``."""
+    """:class:`walras.batch.Market` for asyncio: the same methods, awaited; each request runs in a thread. ``plain`` is that market,
+    with its ``name``, ``id``, ``domain`` and ``assets``."""
 
     def __init__(self, plain: Market) -> None:
         self.plain = plain
@@ -110,7 +110,15 @@ class AsyncMarket:
     ) -> Collected:
         """As :meth:`walras.batch.Market.create_pool`."""
         return await asyncio.to_thread(
-            self.plain.create_pool, first_amount, first, second_amount, second, fee_ppm=fee_ppm, weights=weights, amplification=amplification, until=until
+            self.plain.create_pool,
+            first_amount,
+            first,
+            second_amount,
+            second,
+            fee_ppm=fee_ppm,
+            weights=weights,
+            amplification=amplification,
+            until=until,
         )
 
     async def deposit(

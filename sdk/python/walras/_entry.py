@@ -166,7 +166,8 @@ class OrderEntry(asyncio.Protocol):
         frames, self._frames = self._frames, {}
         for frame in frames.values():
             if not frame.done():
-                frame.set_exception(SessionEnded(f"{self._ended}: these transactions may have been collected, look at GET /v1/transactions"))
+                says = f"{self._ended}: these transactions may have been collected, look at GET /v1/transactions"
+                frame.set_exception(SessionEnded(says))
         self._changed.set()
 
     @property
@@ -319,9 +320,9 @@ class OrderEntry(asyncio.Protocol):
     def send_transactions(self, market: int, signed: Sequence[bytes]) -> asyncio.Future[FrameAnswer]:
         """Sends 1 to 256 signed transactions of a batch market in one frame, now; what came of them as a future.
 
-        ``walras.batch.Market.signed`` makes them, of any accounts: each signature is its authority. A frame without results is sent again on the
-        next connection, where one that was taken before comes back as 12 or 32: it was collected once. At most 8,192 transactions wait at a
-        time; :class:`WindowFull` says to await some.
+        ``walras.batch.Market.signed`` makes them, of any accounts: each signature is its authority. A frame without results is sent
+        again on the next connection, where one that was taken before comes back as 12 or 32: it was collected once. At most 8,192
+        transactions wait at a time; :class:`WindowFull` says to await some.
         """
         if self._ended is not None:
             raise self._ended

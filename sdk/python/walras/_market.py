@@ -90,8 +90,9 @@ def _public(key: KeyLike | bytes) -> bytes:
 class Market:
     """A batch market of a running venue, seen by one account. Made by :meth:`walras.Client.batch`. Safe to use from several threads.
 
-    Amounts are exact (``str``, ``Decimal`` or ``int``, no ``float``), in whole units; answers are the JSON objects of ``edge/api/openapi.yaml``.
-    It counts the account's numbers by itself: another program that sends for the same account at the same time needs a range of its own.
+    Amounts are exact (``str``, ``Decimal`` or ``int``, no ``float``), in whole units; answers are the JSON objects of
+    ``edge/api/openapi.yaml``. It counts the account's numbers by itself: another program that sends for the same account at the
+    same time needs a range of its own.
     """
 
     def __init__(self, client: Client, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> None:
@@ -132,7 +133,9 @@ class Market:
         return list(self._client.get(f"{self._path}/blocks", limit=limit)["blocks"])
 
     def prices(self) -> dict[str, Decimal | None]:
-        """The last block's prices: what a whole unit of each asset is worth in the numeraire; ``None`` without one, empty before a block."""
+        """The last block's prices: what a whole unit of each asset is worth in the numeraire; ``None`` without one, empty before a
+        block.
+        """
         last = self.blocks(1)
         return {symbol: None if price is None else Decimal(price) for symbol, price in last[0]["prices"].items()} if last else {}
 
@@ -221,7 +224,9 @@ class Market:
         return self._one(CreateOffer(self.id, self._id(sell), self._id(buy), units, limit), until)
 
     def buy(self, amount: Exact, buy: str, sell: str, price: Exact, *, until: int | None = None) -> Collected:
-        """Offers what ``amount`` costs at ``price`` whole units of ``sell`` for each, and asks for all of it; at a better price it brings more."""
+        """Offers what ``amount`` costs at ``price`` whole units of ``sell`` for each, and asks for all of it; at a better price it
+        brings more.
+        """
         units = self.units(buy, amount)
         paid, limit = cost(price, units, self._decimals[self._known(sell)], self._decimals[buy])
         return self._one(CreateOffer(self.id, self._id(sell), self._id(buy), paid, limit), until)
@@ -247,7 +252,9 @@ class Market:
         return self._one(Burn(self._id(asset), self.units(asset, amount)), until)
 
     def create_account(self, key: KeyLike | bytes, *, until: int | None = None) -> Collected:
-        """Opens an account for a key (of :func:`new_key`, or the 32 bytes of a public one). The account pays the market's fee for it, if any."""
+        """Opens an account for a key (of :func:`new_key`, or the 32 bytes of a public one). The account pays the market's fee for
+        it, if any.
+        """
         return self._one(CreateAccount(_public(key)), until)
 
     def set_key(self, key: KeyLike | bytes, *, until: int | None = None) -> Collected:
@@ -266,7 +273,9 @@ class Market:
         amplification: int | None = None,
         until: int | None = None,
     ) -> Collected:
-        """Creates a pool of two assets; its name is the account and the number of this transaction. See docs/batch-markets.md for the rules."""
+        """Creates a pool of two assets; its name is the account and the number of this transaction. See docs/batch-markets.md for
+        the rules.
+        """
         amounts = self.units(first, first_amount, "first_amount"), self.units(second, second_amount, "second_amount")
         return self._one(CreatePool(self.id, self._id(first), self._id(second), *amounts, fee_ppm, weights, amplification), until)
 
@@ -300,8 +309,9 @@ class Market:
     def send(self, *operations: Operation, until: int | None = None, joined: bool = False) -> list[Collected | Refused]:
         """Numbers, signs and sends up to 64 operations; what came of each, in their order.
 
-        ``until`` is the last block that may have them. ``joined``: a block keeps all of them, or none. What is not answered is sent again, by any
-        replica, for ``patience_s``: a number is taken once, so that does no harm. :class:`walras.OutcomeUnknown` where no answer comes.
+        ``until`` is the last block that may have them. ``joined``: a block keeps all of them, or none. What is not answered is sent
+        again, by any replica, for ``patience_s``: a number is taken once, so that does no harm. :class:`walras.OutcomeUnknown`
+        where no answer comes.
         """
         if not 1 <= len(operations) <= _NUMBERS_MAX:
             raise ValueError(f"{len(operations)} operations: give 1 to {_NUMBERS_MAX}, as many numbers as an account has in one batch")

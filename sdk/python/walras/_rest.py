@@ -442,8 +442,8 @@ class Client:
     def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> Market:
         """A batch market: its prices, and this account's offers, payments and pools in it (:class:`walras.batch.Market`).
 
-        ``key`` signs the transactions, the client's without it: an Ed25519 key either way. Transactions without an answer are sent again for
-        ``patience_s``.
+        ``key`` signs the transactions, the client's without it: an Ed25519 key either way. Transactions without an answer are sent
+        again for ``patience_s``.
         """
         from walras._market import Market
 

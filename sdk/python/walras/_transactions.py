@@ -148,7 +148,9 @@ class Burn:
 
 @dataclass(frozen=True)
 class CreatePool:
-    """Creates a pool: a weighted one where there are ``weights``, a stable swap where there is an ``amplification``, else constant product."""
+    """Creates a pool: a weighted one where there are ``weights``, a stable swap where there is an ``amplification``, else constant
+    product.
+    """
 
     market: int
     first: int
@@ -251,9 +253,9 @@ def sign(key: _native.Key, domain: bytes, transaction: bytes) -> bytes:
 def limit_bits(price: Exact, sell_decimals: int, buy_decimals: int, amount: int | None = None) -> int:
     """The limit of an offer that asks for ``price`` whole units of what it buys for each whole unit that it sells.
 
-    Prices of a batch market are binary fractions, so most decimals are between two of them. With the ``amount`` that is offered, in smallest
-    units, the limit asks for as many units as ``price`` does, never for less, and for more only where no limit asks for exactly as many;
-    without it the limit is never below ``price``.
+    Prices of a batch market are binary fractions, so most decimals are between two of them. With the ``amount`` that is offered, in
+    smallest units, the limit asks for as many units as ``price`` does, never for less, and for more only where no limit asks for
+    exactly as many; without it the limit is never below ``price``.
     """
     return limit_of_ratio(_ratio(price) * Fraction(10) ** (buy_decimals - sell_decimals), amount)
 

@@ -6,6 +6,7 @@ import type { Cluster, FairAccess, Latency, NodeClock } from "./fair-types.ts";
 import { type Key, freshNonce, sign } from "./signing.ts";
 import { Stamps } from "./stamps.ts";
 import { t } from "../texts/index.ts";
+import type { Terms } from "./transactions.ts";
 import {
   type ApiErrorBody, type Asset, type Fill, type Instrument, type OrderReply, type OrderRequest, OutcomeUnknown, type Position,
   Refusal, type Status,
@@ -13,6 +14,8 @@ import {
 
 /** Longest that a request waits until the venue takes its stamp. */
 const WAIT_MS_MAX = 2_000;
+/** What a venue says whose engine has an earlier version. */
+const NEEDS_LATER_VERSION = 39;
 
 const stamps = new Stamps();
 
@@ -108,6 +111,18 @@ export async function fetchAccount(key: Key): Promise<AccountInfo> {
 }
 
 /** Hands in one signed transaction, in hex: its signature says whose it is. The block is the one that it is collected for. */
+/** Hands a transaction in that `sign` makes with these terms; without them where the rules in force at the venue do not know any yet. */
+export async function postWithTerms(
+  batch: string, terms: Terms, sign: (terms: Terms) => Promise<string>,
+): Promise<{ sequence: string; block: string }> {
+  try {
+    return await postTransaction(batch, await sign(terms));
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== NEEDS_LATER_VERSION) throw error;
+    return postTransaction(batch, await sign({}));
+  }
+}
+
 export async function postTransaction(batch: string, signed: string): Promise<{ sequence: string; block: string }> {
   const path = `/v1/batches/${encodeURIComponent(batch)}/transactions`;
   let response: Response;

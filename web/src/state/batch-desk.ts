@@ -1,10 +1,10 @@
 // All of the batch view's model: the markets, the chosen one, one's own offers, and whether this page can sign for the account.
 
 import type { AccountInfo, Batch, BatchMessage, DemandMessage, OfferFill } from "../api/batch-types.ts";
-import { fetchAccount, fetchBatches, postTransaction } from "../api/rest.ts";
+import { fetchAccount, fetchBatches, postWithTerms } from "../api/rest.ts";
 import { type Key, KeyError, isEd25519, publicKeyHex } from "../api/signing.ts";
 import type { Subscription, VenueSocket } from "../api/socket.ts";
-import { type CancelOffer, type CreateOffer, encodeTransaction, signTransaction } from "../api/transactions.ts";
+import { type CancelOffer, type CreateOffer, type Terms, encodeTransaction, signTransaction } from "../api/transactions.ts";
 import type { AccountMessage, Asset } from "../api/types.ts";
 import { formatUnits } from "../base/decimal.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
@@ -149,10 +149,10 @@ export class BatchDesk {
     const { market_id, name, domain } = market.info.value;
     const sequence = this.#nextSequence;
     this.#nextSequence += 1n;
-    const transaction = encodeTransaction(signer.accountId, sequence, { ...asked, market_id }, { until: market.lastBlockWithin(COUNTS_MS) });
-    const signed = await signTransaction(signer.key, domain, transaction);
+    const sign = (terms: Terms): Promise<string> =>
+      signTransaction(signer.key, domain, encodeTransaction(signer.accountId, sequence, { ...asked, market_id }, terms));
     try {
-      const { block } = await postTransaction(name, signed);
+      const { block } = await postWithTerms(name, { until: market.lastBlockWithin(COUNTS_MS) }, sign);
       const sent: Sent = { batch: name, sequence: sequence.toString(), block, asks };
       this.offers.collected(sent);
       return sent;

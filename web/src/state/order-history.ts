@@ -1,5 +1,5 @@
-// What became of one's orders since the page was opened: placed, amended, traded in part, filled, cancelled, refused. It is what the page saw,
-// and no more: what the venue knows of orders that ended before is not asked for.
+// What became of one's orders since the page was opened: placed, amended, traded in part, filled, cancelled, refused. It is what the
+// page saw, and no more: what the venue knows of orders that ended before is not asked for.
 
 import type { OpenOrder, OrderKind, OrderUpdate, Side } from "../api/types.ts";
 import { trimZeros } from "../base/decimal.ts";

@@ -3,7 +3,9 @@
 import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions, postOrder, venueTimeNs } from "../api/rest.ts";
 import type { Key } from "../api/signing.ts";
 import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
-import type { Asset, ExitRequest, Fill, Instrument, Interval, OrderReply, OrderRequest, Refusal, ServerMessage, Status } from "../api/types.ts";
+import type {
+  Asset, ExitRequest, Fill, Instrument, Interval, OrderReply, OrderRequest, Refusal, ServerMessage, Status,
+} from "../api/types.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
 import { t } from "../texts/index.ts";
 import { Account } from "./account.ts";

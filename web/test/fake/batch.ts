@@ -95,7 +95,8 @@ export class FakeBatch {
     return {
       market_id: 0, name: "main", assets: BATCH_ASSETS.map(({ symbol }) => symbol), numeraire: "USD", interval_ms: this.intervalMs,
       commission_exponent: COMMISSION_EXPONENT, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: this.phase, domain: this.domain, collected: this.collected,
-      collecting_block: String(this.#block + 1n), closed_block: this.closedBlock, standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length), idle_blocks: 0, last_block: this.blocks.at(-1) ?? null,
+      collecting_block: String(this.#block + 1n), closed_block: this.closedBlock, idle_blocks: 0, last_block: this.blocks.at(-1) ?? null,
+      standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length),
     };
   }
 
@@ -112,7 +113,8 @@ export class FakeBatch {
     }
     const block = this.#block + 1n;
     if (transaction.until !== null && transaction.until < block) {
-      throw new FakeReject(27, "AlreadyExpired", "The good-till time, or the last block that may have the transaction, has passed: give a later one.");
+      const says = "The good-till time, or the last block that may have the transaction, has passed: give a later one.";
+      throw new FakeReject(27, "AlreadyExpired", says);
     }
     this.#pending.push(transaction);
     this.collected += 1;

@@ -83,7 +83,7 @@ fn joined_transactions_are_kept_together_or_not_at_all() {
             let batch = order.map(|place| good[place]);
             assert_eq!(dropped(intake, &[&batch[..], &[alone]].concat()), [], "{order:?}");
         }
-        // One is wrong by itself: all of its run goes, and nothing else.
+        // One is wrong by itself: all of its chain goes, and nothing else.
         let wrong = [good[0], joined(sent(0, 6, pay(0, 1))), good[2], alone];
         assert_eq!(dropped(intake, &wrong), [(0, JoinedDropped), (1, PaysItself), (2, JoinedDropped)], "{intake:?}");
         let two = [good[0], joined(sent(0, 6, pay(9, 1))), sent(0, 7, pay(0, 60)), alone];
@@ -105,28 +105,28 @@ fn joined_transactions_are_kept_together_or_not_at_all() {
 }
 
 #[test]
-fn what_a_run_would_have_spent_is_not_spent() {
+fn what_a_chain_would_have_spent_is_not_spent() {
     use DropReason::{JoinedDropped, Overdraft, PaysItself};
-    let run = [joined(sent(0, 1, pay(1, 90))), sent(0, 2, pay(0, 1))];
+    let chain = [joined(sent(0, 1, pay(1, 90))), sent(0, 2, pay(0, 1))];
     for intake in BOTH {
-        let batch = [run[0], run[1], sent(0, 3, pay(2, 100))];
+        let batch = [chain[0], chain[1], sent(0, 3, pay(2, 100))];
         assert_eq!(dropped(intake, &batch), [(0, JoinedDropped), (1, PaysItself)], "{intake:?}");
     }
-    // Too much together costs all that the account sent, or where they come one by one the run.
+    // Too much together costs all that the account sent, or where they come one by one the chain.
     let batch = [sent(0, 9, pay(1, 20)), joined(sent(0, 1, pay(1, 50))), sent(0, 2, pay(2, 50)), sent(0, 3, pay(3, 80))];
     assert_eq!(dropped(Intake::Filter, &batch), [0, 1, 2, 3].map(|place| (place, Overdraft)));
     assert_eq!(dropped(Intake::Reserve, &batch), [(1, JoinedDropped), (2, Overdraft)]);
 }
 
 #[test]
-fn a_key_goes_to_a_run_or_to_who_asks_after_it() {
+fn a_key_goes_to_a_chain_or_to_who_asks_after_it() {
     use DropReason::{JoinedDropped, KeyTwice, PaysItself};
-    let run = [joined(sent(0, 1, open(5))), sent(0, 2, pay(1, 1))];
+    let chain = [joined(sent(0, 1, open(5))), sent(0, 2, pay(1, 1))];
     let other = [sent(2, 1, open(5)), sent(2, 2, pay(1, 1))];
-    let batch = [run[0], run[1], other[0], other[1]];
+    let batch = [chain[0], chain[1], other[0], other[1]];
     assert_eq!(dropped(Intake::Filter, &batch), [(0, KeyTwice), (1, JoinedDropped), (2, KeyTwice)]);
     assert_eq!(dropped(Intake::Reserve, &batch), [(2, KeyTwice)]);
-    let torn = [run[0], sent(0, 2, pay(0, 1)), other[0], other[1]];
+    let torn = [chain[0], sent(0, 2, pay(0, 1)), other[0], other[1]];
     assert_eq!(dropped(Intake::Reserve, &torn), [(0, JoinedDropped), (1, PaysItself)], "the key is free again");
     let twice = [joined(sent(0, 1, open(5))), sent(0, 2, open(5)), other[0]];
     assert_eq!(dropped(Intake::Reserve, &twice), [(0, JoinedDropped), (1, KeyTwice)]);

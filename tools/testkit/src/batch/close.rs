@@ -103,30 +103,30 @@ fn asked_key(transaction: &BatchTransaction) -> Option<PublicKey> {
     }
 }
 
-/// The places of transactions that are kept together or not at all, in the order of their numbers; first the run of which one came first.
-fn runs(transactions: &[BatchTransaction]) -> Vec<Vec<usize>> {
+/// The places of transactions that are kept together or not at all, in the order of their numbers; first the chain of which one came first.
+fn chains(transactions: &[BatchTransaction]) -> Vec<Vec<usize>> {
     let mut places: Vec<usize> = (0..transactions.len()).collect();
     places.sort_by_key(|place| (transactions[*place].account, transactions[*place].sequence));
-    let mut runs: Vec<Vec<usize>> = Vec::new();
+    let mut chains: Vec<Vec<usize>> = Vec::new();
     for place in places {
         let next = &transactions[place];
-        let goes_on = |run: &&mut Vec<usize>| {
-            let last = &transactions[run[run.len() - 1]];
+        let goes_on = |chain: &&mut Vec<usize>| {
+            let last = &transactions[chain[chain.len() - 1]];
             last.terms.is_joined && last.account == next.account && u128::from(last.sequence.0) + 1 == u128::from(next.sequence.0)
         };
-        match runs.last_mut().filter(goes_on) {
-            Some(run) => run.push(place),
-            None => runs.push(vec![place]),
+        match chains.last_mut().filter(goes_on) {
+            Some(chain) => chain.push(place),
+            None => chains.push(vec![place]),
         }
     }
-    runs.sort_by_key(|run| run.iter().min().copied());
-    runs
+    chains.sort_by_key(|chain| chain.iter().min().copied());
+    chains
 }
 
-/// All that is wrong with the transactions of a run, of what is wrong with each alone.
-fn faults_of_run(transactions: &[BatchTransaction], run: &[usize], mut faults: Vec<BTreeSet<Fault>>) -> Vec<BTreeSet<Fault>> {
-    let last = run.len() - 1;
-    if transactions[run[last]].terms.is_joined {
+/// All that is wrong with the transactions of a chain, of what is wrong with each alone.
+fn faults_of_chain(transactions: &[BatchTransaction], chain: &[usize], mut faults: Vec<BTreeSet<Fault>>) -> Vec<BTreeSet<Fault>> {
+    let last = chain.len() - 1;
+    if transactions[chain[last]].terms.is_joined {
         faults[last].insert(Fault::JoinedMissing);
     }
     if faults.iter().any(|faults| !faults.is_empty()) {
@@ -263,9 +263,9 @@ impl Venue {
                 own.insert(Fault::KeyTwice);
             }
         }
-        for run in runs(transactions) {
-            let own: Vec<BTreeSet<Fault>> = run.iter().map(|place| all[*place].1.clone()).collect();
-            for (place, faults) in run.iter().zip(faults_of_run(transactions, &run, own)) {
+        for chain in chains(transactions) {
+            let own: Vec<BTreeSet<Fault>> = chain.iter().map(|place| all[*place].1.clone()).collect();
+            for (place, faults) in chain.iter().zip(faults_of_chain(transactions, &chain, own)) {
                 all[*place].1 = faults;
             }
         }
@@ -321,7 +321,7 @@ impl Venue {
     /// One after the other; those that are joined when the first of them comes.
     fn reserve(&self, transactions: &[BatchTransaction]) -> Verdict {
         let (mut verdict, mut used) = (Verdict::default(), Used::default());
-        for run in runs(transactions) {
+        for chain in chains(transactions) {
             let mut used_with = used.clone();
             let own = |place: &usize| {
                 let transaction = &transactions[*place];
@@ -332,13 +332,13 @@ impl Venue {
                 }
                 faults
             };
-            let own = run.iter().map(own).collect();
-            let faults = faults_of_run(transactions, &run, own);
+            let own = chain.iter().map(own).collect();
+            let faults = faults_of_chain(transactions, &chain, own);
             if faults.iter().all(BTreeSet::is_empty) {
                 used = used_with;
-                verdict.kept.extend(run);
+                verdict.kept.extend(chain);
             } else {
-                verdict.dropped.extend(run.into_iter().zip(faults));
+                verdict.dropped.extend(chain.into_iter().zip(faults));
             }
         }
         verdict.kept.sort_unstable();
