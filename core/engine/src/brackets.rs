@@ -204,6 +204,7 @@ impl<I: PriceIndex> Market<I> {
         self.state.exposure_mut(account).opened(entry.side, SizeLots::ZERO);
         self.state.names.add(account, entry.order_id, entry.client_order_id);
         self.state.links.brackets.add_exit((entry.owner, of), entry);
+        self.bound_steps();
         events.push(self.state.accepted(entry, Resting { open: entry.size, shown: SizeLots::ZERO }));
         Ok(())
     }

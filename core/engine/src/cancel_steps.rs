@@ -112,6 +112,7 @@ impl<I: PriceIndex> Engine<I> {
         let open = market.state.names.after(account, standing.after).take_while(|(order_id, _)| *order_id <= standing.last);
         let orders: Vec<_> = open.take(most).collect();
         let mut is_done = orders.len() < most;
+        let removal = u64::from(LOOKS_PER_MEETING) * u64::from(market.state.removal_cost());
         for (order_id, name) in orders {
             if *looks == 0 {
                 is_done = false;
@@ -125,7 +126,7 @@ impl<I: PriceIndex> Engine<I> {
                 Settler::new(&mut self.ledger, &mut market.state, events).gone(&order, reason);
                 market.settle_last(&mut self.ledger, events);
             }
-            *looks = looks.saturating_sub(if goes { LOOKS_PER_MEETING.into() } else { 1 });
+            *looks = looks.saturating_sub(if goes { removal } else { 1 });
             standing.after = order_id;
         }
         market.look_for_work(self.time);

@@ -78,9 +78,12 @@ impl<I: PriceIndex> Market<I> {
                     }
                 }
                 Changing::Uncrossing { to, uncross, left: lots } => {
-                    let from = events.len();
+                    let (from, cost) = (events.len(), self.state.trade_cost());
+                    let turns = left.div_ceil(cost);
+                    let mut spared = turns;
                     let settler = &mut Settler::new(ledger, &mut self.state, events);
-                    let lots = self.book.uncross_some(uncross.price, lots, &mut left, settler);
+                    let lots = self.book.uncross_some(uncross.price, lots, &mut spared, settler);
+                    left = left.saturating_sub((turns - spared).saturating_mul(cost));
                     if !self.state.links.is_empty() {
                         self.settle_links(ledger, from, events);
                     }

@@ -81,6 +81,12 @@ impl Pair {
     }
 }
 
+/// What it costs to take an order out with what is linked with it, in units of what an entry may do: see [`MarketState::trade_cost`].
+pub(crate) const LINKED_MEETINGS: u32 = 4;
+
+/// What a trade costs where exits may follow it: two orders are resized and move in their queues, and their funds are reserved.
+const BRACKET_MEETINGS: u32 = 16;
+
 impl Links {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -170,6 +176,12 @@ impl<I: PriceIndex> Market<I> {
         let (account, asset) = (AccountId(new.owner.0), state.reserve_asset(new.side));
         ledger.adjust_reserve(account, asset, has, both).expect("one of the two had reserved as much");
         state.links.insert(pair);
+        self.bound_steps();
+    }
+
+    /// Lets an order meet as many others in an entry as their links allow.
+    pub(crate) fn bound_steps(&mut self) {
+        self.book.set_step_max((self.state.meetings_max / self.state.trade_cost()).max(1));
     }
 
     /// Cancels the partner of the order that has just left.
@@ -184,12 +196,12 @@ impl<I: PriceIndex> Market<I> {
     #[cold]
     #[inline(never)]
     pub(crate) fn expire_linked(&mut self, ledger: &mut Ledger, now: TimeNs, max: u32, events: &mut Vec<Event>) -> u32 {
-        let mut count = 0;
+        let (mut count, cost) = (0, self.state.removal_cost());
         while count < max && self.book.expire(now, 1, &mut Settler::new(ledger, &mut self.state, events)) > 0 {
             self.settle_last(ledger, events);
-            count += 1;
+            count += cost;
         }
-        count
+        count.min(max)
     }
 
     /// Goes on with the end of a day as [`walras_order_book::OrderBook::end_day_from`], and cancels with each order what is linked with it.
@@ -197,6 +209,7 @@ impl<I: PriceIndex> Market<I> {
     #[cold]
     #[inline(never)]
     pub(crate) fn end_day_linked(&mut self, ledger: &mut Ledger, looks: &mut u64, events: &mut Vec<Event>) {
+        let removal = u64::from(LOOKS_PER_MEETING) * u64::from(self.state.removal_cost());
         while *looks > 0
             && let Some(Changing::EndingDay { from }) = self.state.changing
         {
@@ -209,7 +222,7 @@ impl<I: PriceIndex> Market<I> {
             if has_left {
                 self.settle_last(ledger, events);
             }
-            *looks = looks.saturating_sub(if has_left { LOOKS_PER_MEETING.into() } else { 1 });
+            *looks = looks.saturating_sub(if has_left { removal } else { 1 });
         }
     }
 
@@ -227,6 +240,7 @@ impl<I: PriceIndex> Market<I> {
             let Some(of) = brackets.next() else { break };
             self.settle_bracket(ledger, of, events);
         }
+        self.bound_steps();
     }
 
     /// Does so for one event, and notes the bracket that it concerns.
@@ -263,6 +277,7 @@ impl<I: PriceIndex> Market<I> {
     pub(crate) fn unlink_triggered(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) {
         self.part_pair(ledger, entry, events);
         self.part_triggered(ledger, entry.order_id, events);
+        self.bound_steps();
     }
 
     fn part_pair(&mut self, ledger: &mut Ledger, entry: &Entry, events: &mut Vec<Event>) {
@@ -324,6 +339,24 @@ impl<I: PriceIndex> Market<I> {
 }
 
 impl MarketState {
+    /// What a trade costs here, in units of the orders that an entry may meet: more where it concerns linked orders, so that an entry takes
+    /// no longer.
+    #[inline]
+    pub(crate) fn trade_cost(&self) -> u32 {
+        // An engine whose entries meet all, in tests, counts nothing.
+        match (self.links.is_empty() || self.meetings_max == u32::MAX, self.links.brackets.is_empty()) {
+            (true, _) => 1,
+            (false, true) => LINKED_MEETINGS,
+            (false, false) => BRACKET_MEETINGS,
+        }
+    }
+
+    /// What it costs here to take out an order that does not trade.
+    #[inline]
+    pub(crate) fn removal_cost(&self) -> u32 {
+        self.trade_cost().min(LINKED_MEETINGS)
+    }
+
     /// Two orders as a pair. `None` where a reserve is no amount.
     pub(crate) fn pair(&self, first: &OpenOrder, second: &OpenOrder) -> Option<Pair> {
         let [of_first, of_second] =

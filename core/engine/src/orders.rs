@@ -322,6 +322,7 @@ impl<I: PriceIndex> Market<I> {
     /// band; else lets in what the trades touched, as far as this entry goes.
     #[inline]
     fn after_matching(&mut self, ledger: &mut Ledger, from: usize, trades_before: u64, placed: &Placed, events: &mut Vec<Event>) {
+        let cost = self.state.trade_cost();
         if !self.state.links.is_empty() {
             self.settle_links(ledger, from, events);
         }
@@ -332,7 +333,7 @@ impl<I: PriceIndex> Market<I> {
             Fate::Rested { .. } | Fate::Parked | Fate::Filled | Fate::Unfilled { .. } | Fate::SelfTraded { .. } => {
                 let trades = self.state.trade_count - trades_before;
                 if trades != 0 {
-                    self.trigger_stops(ledger, left_after(self.state.meetings_max, trades), events);
+                    self.trigger_stops(ledger, left_after(self.state.meetings_max, trades, cost), events);
                 }
             }
         }
@@ -343,6 +344,7 @@ impl<I: PriceIndex> Market<I> {
     pub(crate) fn trigger_stops(&mut self, ledger: &mut Ledger, mut left: u32, events: &mut Vec<Event>) -> u32 {
         while self.is_continuous() && left > 0 {
             let Some(Triggered { mut entry, trailed_to }) = self.book.take_triggered() else { break };
+            let cost = self.state.trade_cost();
             if !self.state.links.is_empty() {
                 self.unlink_triggered(ledger, &entry, events);
             }
@@ -383,7 +385,7 @@ impl<I: PriceIndex> Market<I> {
                     }
                 }
             }
-            left = left_after(left.saturating_sub(STOP_MEETINGS), self.state.trade_count - trades_before);
+            left = left_after(left.saturating_sub(STOP_MEETINGS + cost - 1), self.state.trade_count - trades_before, cost);
         }
         self.state.is_busy = self.goes_on();
         left
@@ -667,8 +669,8 @@ fn price_in_force(placed: &Placed) -> Option<PriceTicks> {
 
 /// How many more orders may be met after so many trades.
 #[inline]
-fn left_after(left: u32, trades: u64) -> u32 {
-    left.saturating_sub(u32::try_from(trades).unwrap_or(u32::MAX))
+fn left_after(left: u32, trades: u64, cost: u32) -> u32 {
+    left.saturating_sub(u32::try_from(trades).unwrap_or(u32::MAX).saturating_mul(cost))
 }
 
 /// What is left of an open order, and what others see of it: nothing of a stop that waits.

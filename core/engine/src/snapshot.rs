@@ -343,7 +343,6 @@ impl<I: PriceIndex> Engine<I> {
         let linked: Option<BTreeMap<_, _>> = has_links.then(|| orders.iter().map(|order| (order.order_id, *order)).collect());
         let book =
             OrderBook::restore(spec.allocation, self.hash_seed, last_price, orders.into_iter()).map_err(RestoreError::Book)?;
-        let book = book.with_step_max(self.meetings_max);
         for (order_id, account, name) in named {
             state.names.add(account, order_id, name);
         }
@@ -363,6 +362,7 @@ impl<I: PriceIndex> Engine<I> {
         if let Some(saved) = changing {
             market.state.changing = Some(market.restore_changing(saved).map_err(RestoreError::Contradiction)?);
         }
+        market.bound_steps();
         market.look_for_work(self.time);
         self.next_work = self.next_work.min(market.next_work());
         self.markets.push(market);

@@ -32,9 +32,9 @@ impl<I: PriceIndex> Engine<I> {
     /// tests. All who apply a log must agree on it, from its first entry on.
     pub fn set_meetings_max(&mut self, meetings_max: u32) {
         self.meetings_max = meetings_max.max(1);
-        for Market { book, state, .. } in &mut self.markets {
-            book.set_step_max(self.meetings_max);
-            state.meetings_max = self.meetings_max;
+        for market in &mut self.markets {
+            market.state.meetings_max = self.meetings_max;
+            market.bound_steps();
         }
     }
 

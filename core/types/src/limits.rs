@@ -17,7 +17,8 @@ pub const FILL_CHECK_ORDERS_MAX: u32 = 1_024;
 pub const FILL_CHECK_LEVELS_MAX: u32 = 4_096;
 
 /// Maximum number of orders that an incoming order meets in one log entry. Its rest continues with the next entries, before
-/// anything else enters the book. Each is a trade with its settlement and event, about half a microsecond in a large book.
+/// anything else enters the book. Each is a trade with its settlement and event, about half a microsecond in a large book. Where a market
+/// has linked orders each counts for several.
 pub const MEETINGS_PER_ENTRY_MAX: u32 = 500;
 
 /// Largest distance of a trailing stop in millionths of the price: less than all of it, so that a sell's trigger is a price.
