@@ -48,7 +48,10 @@ for (const { name, account_id, sequence, until, joined, operation, fields, trans
 test("a venue of an earlier version gets the transaction without terms", async () => {
   const { fetch } = globalThis;
   const sent: string[] = [];
-  const answers = (code: number) => [{ results: [{ error: { code, name: "", message: "" } }] }, { results: [{ sequence: "1", block: "2" }] }];
+  const answers = (code: number) => [
+    { results: [{ error: { code, name: "", message: "" } }] },
+    { results: [{ sequence: "1", block: "2" }] },
+  ];
   const sign = (terms: Terms): Promise<string> => Promise.resolve(terms.until === undefined ? "plain" : "until");
   try {
     for (const [code, expected] of [[39, ["until", "plain"]], [27, ["until"]]] as const) {
