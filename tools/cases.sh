@@ -10,14 +10,11 @@ if ! [[ $rounds =~ ^[1-9][0-9]*$ ]]; then
     echo "usage: tools/cases.sh ROUNDS" >&2
     exit 2
 fi
-packages=()
-for manifest in $(grep -l '^proptest' ./*/Cargo.toml ./*/*/Cargo.toml); do
-    packages+=(--package "$(sed -n 's/^name = "\(.*\)"$/\1/p' "$manifest" | head -1)")
-done
+mapfile -t crates < <(grep -l '^proptest' ./*/Cargo.toml ./*/*/Cargo.toml | xargs dirname)
 for ((round = 1; round <= rounds; round++)); do
     seed=$((RANDOM << 30 | RANDOM << 15 | RANDOM))
     echo "round $round of $rounds: cases of seed $seed" >&2
-    if ! PROPTEST_RNG_SEED=$seed cargo test --quiet --no-fail-fast "${packages[@]}"; then
+    if ! PROPTEST_RNG_SEED=$seed tools/run_tests.py "${crates[@]}"; then
         echo "these cases again: PROPTEST_RNG_SEED=$seed cargo test --package NAME (what was found belongs into a test of its own)" >&2
         exit 1
     fi

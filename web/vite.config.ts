@@ -5,6 +5,8 @@ import { defineConfig } from "vite";
 const venue = process.env["WALRAS_VENUE"] ?? "http://127.0.0.1:7070";
 
 export default defineConfig({
+  // The client of ../sdk/typescript, from its sources.
+  resolve: { tsconfigPaths: true },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
@@ -12,6 +14,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 600,
   },
   server: {
+    fs: { allow: [".", "../sdk/typescript/src"] },
     proxy: {
       "/v1/ws": { target: venue.replace(/^http/, "ws"), ws: true },
       "/v1": { target: venue },

@@ -30,6 +30,8 @@ const ASSETS: u16 = 50;
 const SEED: u64 = 1;
 const THREADS: NonZero<usize> = NonZero::new(2).expect("two is not zero");
 const WARM_UP: usize = 2;
+/// What a light client may have to read of a block.
+const LIGHT_BYTES_MAX: f64 = 4_096.0;
 
 /// Runs all of it.
 ///
@@ -86,7 +88,7 @@ fn pool_blocks(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     }
     let ktps = report.samples("pool_blocks_ktps", rates);
     report.figure(Figure::new("pool_blocks_ktps", ktps, Unit::Ktps));
-    report.figure(Figure::new("header_bytes_light_client", light as f64, Unit::Bytes));
+    report.figure(Figure::new("header_bytes_light_client", light as f64, Unit::Bytes).bar(LIGHT_BYTES_MAX));
     report.check(format!("blocks beside {} pools were validated on another state, all roots equal", pools.len()));
     Ok(())
 }

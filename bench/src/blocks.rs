@@ -46,9 +46,6 @@ const THREADS: [usize; 2] = [1, 2];
 const WARM_UP: usize = 3;
 const SEED: u64 = 1;
 
-/// Offers that stand where blocks are measured among many.
-const STANDING: usize = 3_000_000;
-
 /// Metrics that the file of results has to hold.
 pub const REQUIRED: [&str; 10] = [
     "propose_ktps",
@@ -113,16 +110,8 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     let how = "measured apart on a machine like this one, 2 threads, blocks of 200,000, no signatures, no disk";
     let peer = PeerFigure::new("SPEEDEX's own implementation", 58.0, Unit::Ktps, how);
     blocks.tell(report, "_1m_accounts_ktps", (Some(peer), None), Some((290.0, f64::NAN)));
-    let standing = standing::Config {
-        rounds: config.rounds,
-        transactions,
-        sizes: vec![(STANDING / scale, "3m_standing".to_owned())],
-        accounts: 100_000 / scale as u32,
-        log: Some(config.scratch.clone()),
-        suffix: String::new(),
-        bars: Some((430.0, 760.0)),
-    };
-    standing::run(&standing, report)?;
+    standing::run(&standing::Config::at_three_million(config.rounds, scale, config.scratch.clone()), report)?;
+    report.note(standing::NAMES);
     let sizes = if config.is_full { &RECOVERED[..] } else { &RECOVERED[..1] };
     recovery::run(sizes, &config.scratch, report)?;
     report.check("every block that was proposed was validated on another state, all roots equal; nothing valid was dropped");
@@ -195,7 +184,7 @@ fn measure(config: &Config, model: &Model, threads: usize, signed: Signed, intak
         let transactions = workload.block(stands_in(proposer.batch.market())).to_vec();
         let mut signatures_ms = 0.0;
         if let Some(signatures) = &signatures {
-            let checked = signatures.check(&signatures.sign(&transactions, NonZero::<usize>::MIN), threads)?;
+            let checked = signatures.check(&signatures.sign(&transactions, threads), threads)?;
             ensure!(checked.0 == transactions, "what was signed is not what was read");
             signatures_ms = checked.1;
         }

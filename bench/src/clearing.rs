@@ -239,7 +239,10 @@ fn circulation(config: &Config, report: &mut Report) -> anyhow::Result<()> {
         let metric = format!("circulation_n{asset_count}_us");
         let value = report.samples(&metric, us);
         let theirs = match &peer {
-            Some(peer) => Some(peer.solve_us(&network, &config.scratch, config.rounds)?),
+            Some(peer) => {
+                let solved = peer.solve(&network, &config.scratch, config.rounds)?;
+                Some(solved.context("GLPK finds no amounts within bounds that were made feasible")?.0)
+            }
             None => None,
         };
         if let Some(theirs) = theirs {
@@ -260,12 +263,17 @@ fn circulation(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// The peer of the circulation.
-struct Glpk {
+pub(crate) struct Glpk {
     script: PathBuf,
 }
 
+/// The commission of the linear program: 2^-15.
+const COMMISSION_EXPONENT: u32 = 15;
+/// The peer's message on bounds that cannot hold (`bench/peers/glpk/solve.c`).
+const INFEASIBLE: &str = "the bounds of this problem can not hold";
+
 impl Glpk {
-    fn build(peers: &Path) -> Result<Self, String> {
+    pub(crate) fn build(peers: &Path) -> Result<Self, String> {
         let script = peers.join("glpk/run.sh");
         match Command::new(&script).arg("--build-only").output() {
             Ok(output) if output.status.success() => Ok(Self { script }),
@@ -274,16 +282,20 @@ impl Glpk {
         }
     }
 
-    fn solve_us(&self, network: &Network<'_>, scratch: &Path, rounds: usize) -> anyhow::Result<f64> {
-        const COMMISSION_EXPONENT: u32 = 15;
+    /// Its time in microseconds, and the value that it trades; `None` if it finds that the bounds cannot hold.
+    pub(crate) fn solve(&self, network: &Network<'_>, scratch: &Path, rounds: usize) -> anyhow::Result<Option<(f64, f64)>> {
         std::fs::create_dir_all(scratch)?;
         let file = scratch.join("amounts.txt");
         std::fs::write(&file, problem_text(network, COMMISSION_EXPONENT))?;
         let output = Command::new(&self.script).arg(&file).args(["--rounds", &rounds.to_string()]).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        ensure!(output.status.success(), "GLPK ended with {}: {text}", output.status);
+        let (text, why) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if why.contains(INFEASIBLE) {
+            return Ok(None);
+        }
+        ensure!(output.status.success(), "GLPK ended with {}: {text}{why}", output.status);
         let answer: Value = serde_json::from_str(text.lines().last().unwrap_or_default())?;
-        Ok(answer["solve_ms_median"].as_f64().context("GLPK's report has no solve_ms_median")? * 1e3)
+        let number = |name: &str| answer[name].as_f64().with_context(|| format!("GLPK's report has no {name}"));
+        Ok(Some((number("solve_ms_median")? * 1e3, number("objective")?)))
     }
 }
 

@@ -16,6 +16,7 @@
 
 pub mod access;
 pub mod batch;
+pub mod batch_peers;
 pub mod batch_state;
 pub mod beside_blocks;
 pub mod blocks;
@@ -28,6 +29,7 @@ pub mod engine;
 pub mod fair_access;
 pub mod instructions;
 pub mod latency;
+pub mod memory;
 pub mod order_book;
 pub mod overlay;
 pub mod peer;

@@ -9,8 +9,8 @@ use walras_bench::peer::ExchangeCore;
 use walras_bench::report::Report;
 use walras_bench::streams::{Scale, data_folder};
 use walras_bench::{
-    access, batch, batch_state, beside_blocks, blocks, clearing, cold, document, engine, fair_access, instructions, order_book,
-    overlay, product, promises, recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
+    access, batch, batch_peers, batch_state, beside_blocks, blocks, clearing, cold, document, engine, fair_access, instructions,
+    order_book, overlay, product, promises, recovery, replay, replay_files, replication, siege, signed_flow, simulation, standing,
 };
 
 #[global_allocator]
@@ -51,7 +51,7 @@ const BENCHES: [Bench; 18] = [
     Bench { name: "simulation", about: "whole venues with faults from seeds, on one core", run: run_simulation },
     Bench {
         name: "overlay",
-        about: "a relay of market data next to a plain one, the costs of the binary feed and of a leaf gateway, a simulated thousand",
+        about: "a relay next to a plain one, multicast on sockets, the costs of the feed and of a leaf gateway, a simulated thousand",
         run: run_overlay,
     },
     Bench { name: "cold", about: "make demo and make test in a fresh clone, from nothing built", run: run_cold },
@@ -222,22 +222,35 @@ fn run_clearing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_batch(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let rounds = if options.small { 2 } else { options.rounds };
-    batch::run(&batch::Config { rounds, is_full: !options.small }, report)?;
     std::fs::create_dir_all(&options.streams).context("making the folder of logs; name another with --streams")?;
+    let (is_full, scratch) = (!options.small, options.streams.clone());
+    report.require(&batch::REQUIRED);
+    batch::run(&batch::Config { rounds, is_full }, report)?;
+    let peers = options.peer.then(|| "bench/peers".into());
+    batch_peers::run(&batch_peers::Config { rounds, is_full, peers, scratch: scratch.clone() }, report)?;
     let beside = if options.small { (500, 100, 3) } else { (100_000, 100_000, 7) };
     let (transactions, accounts, blocks) = beside;
-    let scratch = options.streams.clone();
-    let orders_per_second = 10_000;
     batch_state::run(&batch_state::Config { rounds, accounts, transactions }, report)?;
-    let beside = beside_blocks::Config { rounds, transactions, accounts, blocks, orders_per_second, scratch };
-    if let Err(error) = beside_blocks::run(&beside, report) {
-        // A slow machine cannot clear two such blocks a second with orders beside them.
-        report.note(format!("order_p99_ratio_while_clearing: not measured, this machine does not keep up: {error:#}"));
-    }
-    let (walras, scratch) = (walras()?, options.streams.clone());
-    signed_flow::run(&signed_flow::Config { walras, scratch, rounds, is_full: !options.small }, report)?;
-    // They take an hour and most of the memory: `standing --standing 70000000` measures them.
-    report.carry(&options.results.join("standing.json"), &["propose_ktps_70m_standing", "offers_held", "accounts_held"])
+    let orders_per_second = 10_000;
+    let beside = beside_blocks::Config { rounds, transactions, accounts, blocks, orders_per_second, scratch: scratch.clone() };
+    beside_blocks::run_where_it_keeps_up(&beside, report)?;
+    standing::run(&standing::Config::at_three_million(rounds, if is_full { 1 } else { 100 }, scratch.clone()), report)?;
+    report.note(standing::NAMES);
+    signed_flow::run(&signed_flow::Config { walras: walras()?, scratch, rounds, is_full }, report)?;
+    // They take an hour and most of the memory: `standing --standing 70000000 --accounts 10000000` measures them.
+    report.carry(
+        &options.results.join("standing.json"),
+        &[
+            "propose_ktps_70m_standing",
+            "validate_ktps_70m_standing",
+            "propose_signed_durable_ktps_70m_standing",
+            "validate_signed_durable_ktps_70m_standing",
+            "offers_held",
+            "offers_held_memory_mib",
+            "accounts_held",
+            "accounts_held_memory_mib",
+        ],
+    )
 }
 
 fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {
@@ -248,7 +261,8 @@ fn run_blocks(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn run_standing(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let (scale, rounds) = if options.small { (100, 2) } else { (1, options.rounds) };
-    standing::run_all(rounds, options.standing / scale, options.accounts / scale as u32, 100_000 / scale, report)
+    let (standing, accounts, transactions) = (options.standing / scale, options.accounts / scale as u32, 100_000 / scale);
+    standing::run_all(rounds, standing, accounts, transactions, &options.streams, report)
 }
 
 fn run_victim(folder: &str, accounts: &str, blocks: &str) -> anyhow::Result<()> {

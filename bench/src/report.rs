@@ -310,7 +310,7 @@ impl Report {
         let figures = results["figures"].as_array().with_context(|| format!("{} has no figures", file.display()))?;
         let mut carried = Vec::new();
         for figure in figures.iter().filter(|figure| metrics.iter().any(|metric| figure["metric"] == *metric)) {
-            let unit = [Unit::Ktps, Unit::Count].into_iter().find(|unit| figure["unit"] == unit.name());
+            let unit = [Unit::Ktps, Unit::Count, Unit::Mib].into_iter().find(|unit| figure["unit"] == unit.name());
             let (Some(unit), Some(metric), Some(value)) = (unit, figure["metric"].as_str(), figure["value"].as_f64()) else {
                 continue;
             };
@@ -318,7 +318,13 @@ impl Report {
             self.figure(Figure::new(metric, value, unit));
         }
         let (date, commit) = (&results["date"], &results["commit"]["id"]);
-        self.note(format!("{} are of {}, a run of {date} at {commit}", carried.join(", "), file.display()));
+        let missing: Vec<&str> = metrics.iter().copied().filter(|metric| carried.iter().all(|name| name != metric)).collect();
+        if !carried.is_empty() {
+            self.note(format!("{} are of {}, a run of {date} at {commit}", carried.join(", "), file.display()));
+        }
+        if !missing.is_empty() {
+            self.note(format!("{} has no {}: they are left out", file.display(), missing.join(", ")));
+        }
         Ok(())
     }
 

@@ -1,4 +1,5 @@
 //! The hostile campaign of `tools/siege`: how much longer a well-behaved client waits while the venue is attacked, and what the venue survives.
+//! `good_p99_ratio_*` are by kind of attack, `good_p99_under_attack_ratio_*` by the interface that the client uses; each is the worst.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,13 +49,20 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
             }
         }
     }
-    let Figures { p99_ratios, new_connection_max_ms, survived, tried } = Figures::of(&outcomes);
+    let Figures { p99_ratios, by_interface, new_connection_max_ms, survived, tried } = Figures::of(&outcomes);
     for (group, ratio) in p99_ratios {
         let figure = Figure::new(format!("good_p99_ratio_{}", group.name()), ratio, Unit::Ratio);
         if ratio.is_finite() {
             report.figure(figure.bar(P99_RATIO_MAX));
         } else {
             report.note(format!("under an attack of the kind {} something was not served at all", group.name()));
+        }
+    }
+    for (interface, ratio) in by_interface {
+        if ratio.is_finite() {
+            report.figure(Figure::new(format!("good_p99_under_attack_ratio_{}", interface.name()), ratio, Unit::Ratio));
+        } else {
+            report.note(format!("under some attack something of the interface {} was not served at all", interface.name()));
         }
     }
     if new_connection_max_ms.is_finite() {

@@ -57,7 +57,7 @@ fn one_round(config: &Config, transactions: u32) -> anyhow::Result<TransactionRe
     let _ = std::fs::remove_dir_all(&dir);
     let limits = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
     let settings = limits.map(|key| ("throttle", key, toml::Value::Integer(1_000_000_000))).into();
-    let options = LocalOptions { replicas: 1, first_port: 0, later: 0, gateways: 0, relays: 0, settings };
+    let options = LocalOptions { replicas: 1, settings, ..LocalOptions::default() };
     let mut local = LocalCluster::prepare(&config.walras, &dir, &options)?;
     local.start(1)?;
     local.wait_for_leader(PATIENCE)?;

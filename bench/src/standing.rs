@@ -1,25 +1,30 @@
 //! Blocks among millions of standing offers, as the papers run them: a fifth to a third of the transactions cancel offers of any age.
 //!
-//! One state is filled and grows from one size to the next; then it is copied, and blocks are proposed on one copy and validated on the
-//! other, which change roles after each. Offers to fill it ask a few percent more than those of the model, so that they stand.
+//! A market is filled and grows from one size to the next, and blocks are measured at each. Only one state is held at a time, so
+//! that twice as much fits into memory. First a proposer goes through all blocks and keeps what it proposed. Then its state is
+//! dropped, and a validator goes through the same history from the beginning, with the workload of the same seed. It checks every
+//! proposal and all roots. Offers that fill the market ask a few percent more than those of the model, so that they stand.
+//!
+//! *Bare* blocks are neither signed nor written. *Signed and durable* blocks come as signed bytes: they are decoded, their
+//! signatures are checked, and they are on disk before they are used. This is done and timed once, by the proposer, and its time is
+//! part of the validator's rate, too. All roots are made for both.
 
-use std::fs::File;
-use std::io::Write;
-use std::num::NonZero;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
-use walras_batch_venue::{Proposed, Signatures, Venue};
-use walras_batch_workload::{Model, Workload};
-use walras_types::{BatchOperation, BatchPrice, BatchTransaction};
+use anyhow::Context;
+use walras_batch_workload::Model;
 
+use crate::memory;
 use crate::report::{Figure, Report, Unit};
+
+mod history;
+
+use history::{Log, propose, validate};
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Measured blocks at each size; figures are medians over them.
+    /// Measured blocks of each kind at each size; figures are medians over them.
     pub rounds: usize,
     /// Transactions of a block.
     pub transactions: usize,
@@ -27,7 +32,7 @@ pub struct Config {
     pub sizes: Vec<(usize, String)>,
     /// Accounts that send.
     pub accounts: u32,
-    /// Where signed blocks are written; without, blocks are bare.
+    /// Where signed blocks are written, in addition to the bare ones; without, all blocks are bare.
     pub log: Option<PathBuf>,
     /// What follows a metric's name: nothing, or `_10k_accounts`.
     pub suffix: String,
@@ -35,17 +40,29 @@ pub struct Config {
     pub bars: Option<(f64, f64)>,
 }
 
+/// What a run held at its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// Standing offers.
+    pub offers: usize,
+    /// Accounts, including those that the blocks created.
+    pub accounts: u32,
+    /// The most that the process had resident, in MiB.
+    pub memory_mib: f64,
+}
+
+/// What the metrics' names mean.
+pub const NAMES: &str = "rates are bare unless their name has _signed_: transactions come unsigned, and nothing is written. With \
+     _signed_durable_ they are decoded, their signatures are checked, and they are written to a file and synced, before anything is done \
+     with them. Roots are made in all";
+
 const ASSETS: u16 = 50;
-const THREADS: NonZero<usize> = NonZero::new(2).expect("two is not zero");
-const SEED: u64 = 1;
 /// The share of a block that cancels.
 const CANCELS: f64 = 0.27;
-/// Blocks at each size before the first that counts.
-const WARM_UP: usize = 2;
-/// Transactions of a block that fills: less is lost to what each block costs.
-const FILLING: usize = 400_000;
-/// How much more than in the model an offer asks that fills: at least, and up to.
-const MORE: (f64, f64) = (0.02, 0.3);
+/// Standing offers of the goal.
+const GOAL: usize = 3_000_000;
+/// The share of the rate at [`GOAL`] that the largest size has to keep.
+const LEFT: f64 = 0.85;
 
 /// 1, 3, 10, .. times 100,000 up to this many, and this many.
 #[must_use]
@@ -65,75 +82,102 @@ pub fn short(count: usize) -> String {
     }
 }
 
-/// Two states of one history.
-struct Chain {
-    workload: Workload,
-    start: Option<Vec<Option<BatchPrice>>>,
-    proposer: Venue,
-    validator: Option<Venue>,
+/// Approximate bytes of a state, as measured: of an account with balances of 50 assets, a key, and its share of the workload and
+/// signatures; and of a standing offer with its hash tree, and its share of what a block copies and searches.
+const ACCOUNT_BYTES: f64 = 1_300.0;
+const OFFER_BYTES: f64 = 250.0;
+/// What any state needs in addition.
+const BASE_MIB: f64 = 256.0;
+
+/// Approximately what a run needs, in MiB.
+fn needed_mib(accounts: u32, offers: usize) -> f64 {
+    BASE_MIB + (f64::from(accounts) * ACCOUNT_BYTES + offers as f64 * OFFER_BYTES) / f64::from(1 << 20)
 }
 
-impl Chain {
-    fn propose(&mut self, transactions: &[BatchTransaction]) -> anyhow::Result<Proposed> {
-        let proposed = self.proposer.propose(transactions, self.start.as_deref())?;
-        let dropped = proposed.dropped().count();
-        ensure!(dropped == 0, "{dropped} of {} valid transactions were dropped", transactions.len());
-        self.workload.closed(&proposed.closed.batch_hash, []);
-        self.start = Some(proposed.block.proposal.prices.clone());
-        Ok(proposed)
-    }
-
-    /// Until so many offers stand.
-    fn fill(&mut self, size: usize, filling: usize) -> anyhow::Result<()> {
-        self.validator = None;
-        let mut random = walras_price_solver::random::Random::new(SEED);
-        while self.proposer.open_offer_count() < size {
-            let missing = size - self.proposer.open_offer_count();
-            self.workload.set_transaction_count(filling.min(missing + missing / 4 + 100));
-            let mut transactions = self.workload.block(|_, _| false).to_vec();
-            for transaction in &mut transactions {
-                if let BatchOperation::CreateOffer(create) = &mut transaction.operation {
-                    let more = 1.0 + random.uniform(MORE.0, MORE.1);
-                    create.limit = BatchPrice::from_bits((f64::from_bits(create.limit.bits()) * more).to_bits())?;
-                }
-            }
-            self.propose(&transactions)?;
+impl Config {
+    /// Three million standing offers of 100,000 accounts, both divided by `scale`, and the goals at that size.
+    #[must_use]
+    pub fn at_three_million(rounds: usize, scale: usize, log: PathBuf) -> Self {
+        Self {
+            rounds,
+            transactions: 100_000 / scale,
+            sizes: vec![(GOAL / scale, "3m_standing".to_owned())],
+            accounts: 100_000 / scale as u32,
+            log: Some(log),
+            suffix: "_3m_standing".to_owned(),
+            bars: Some((430.0, 760.0)),
         }
-        Ok(())
+    }
+
+    fn model(&self) -> Model {
+        Model { cancel_share: 0.0, ..Model::standard(ASSETS, self.accounts, self.transactions) }
+    }
+
+    /// The sizes for which there is memory. A note names each other one.
+    fn fitting(&self, report: &mut Report) -> Vec<(usize, String)> {
+        let Some(available) = memory::available_mib() else { return self.sizes.clone() };
+        let (fitting, others): (Vec<_>, Vec<_>) =
+            self.sizes.iter().cloned().partition(|(size, _)| needed_mib(self.accounts, *size) <= available);
+        for (size, name) in others {
+            let needed = needed_mib(self.accounts, size) / 1_024.0;
+            let (accounts, available) = (self.accounts, available / 1_024.0);
+            report.note(format!(
+                "{name}{} was NOT RUN: {size} offers of {accounts} accounts take about {needed:.1} GiB, and {available:.1} are available",
+                if self.suffix.is_empty() { String::new() } else { format!(" of {}", &self.suffix[1..]) }
+            ));
+        }
+        fitting
     }
 }
 
-/// Thousands of transactions a second, of each block.
-#[derive(Default)]
-struct Rates {
-    propose: Vec<f64>,
-    validate: Vec<f64>,
-}
-
-/// The rate by standing offers among 100,000 accounts, then by accounts with 1,000,000 standing offers, from 1,000 accounts on.
+/// The rate by accounts with 1,000,000 standing offers, from 1,000 accounts on, then by standing offers among 100,000 accounts. The
+/// run that needs most memory comes last, since a process keeps some of what it freed.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_all(rounds: usize, standing: usize, accounts: u32, transactions: usize, report: &mut Report) -> anyhow::Result<()> {
+pub fn run_all(
+    rounds: usize,
+    standing: usize,
+    accounts: u32,
+    transactions: usize,
+    scratch: &Path,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     report.rounds(rounds);
+    report.note(NAMES);
     let of_offers = Config {
         rounds,
         transactions,
         sizes: sizes_up_to(standing),
         accounts: transactions as u32,
-        log: None,
+        log: Some(scratch.to_owned()),
         suffix: String::new(),
         bars: None,
     };
-    run(&of_offers, report)?;
+    let mut all = Vec::new();
     let steps = (3..8).map(|power| 10_u32.pow(power)).filter(|count| *count < accounts).chain([accounts]);
     for accounts in steps {
         // Accounts may send so many in a block.
         let transactions = transactions.min(accounts as usize * 32);
         let sizes = vec![(10 * of_offers.transactions, format!("{}_standing", short(10 * of_offers.transactions)))];
         let suffix = format!("_{}_accounts", short(accounts as usize));
-        run(&Config { transactions, sizes, accounts, suffix, ..of_offers.clone() }, report)?;
+        all.push(run(&Config { transactions, sizes, accounts, suffix, ..of_offers.clone() }, report)?);
     }
+    all.push(run(&of_offers, report)?);
+    let most_offers = all.iter().copied().max_by_key(|held| held.offers).unwrap_or_default();
+    let most_accounts = all.iter().copied().max_by_key(|held| held.accounts).unwrap_or_default();
+    report.note(format!(
+        "offers_held with {} accounts in {:.1} GiB; accounts_held with {} offers in {:.1} GiB: the most that the process had resident, the \
+         making of blocks and their signatures included",
+        most_offers.accounts,
+        most_offers.memory_mib / 1_024.0,
+        most_accounts.offers,
+        most_accounts.memory_mib / 1_024.0
+    ));
+    report.figure(Figure::new("offers_held", most_offers.offers as f64, Unit::Count));
+    report.figure(Figure::new("offers_held_memory_mib", most_offers.memory_mib, Unit::Mib));
+    report.figure(Figure::new("accounts_held", f64::from(most_accounts.accounts), Unit::Count));
+    report.figure(Figure::new("accounts_held_memory_mib", most_accounts.memory_mib, Unit::Mib));
     Ok(())
 }
 
@@ -141,90 +185,75 @@ pub fn run_all(rounds: usize, standing: usize, accounts: u32, transactions: usiz
 ///
 /// # Errors
 /// When a block is not what it should be, or the log cannot be written.
-pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
-    let model = Model { cancel_share: 0.0, ..Model::standard(ASSETS, config.accounts, config.transactions) };
-    let workload = Workload::new(model.clone(), SEED);
-    let proposer = Venue::new(&model, workload.endowment(), THREADS)?;
-    let mut chain = Chain { workload, start: None, proposer, validator: None };
+pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<Held> {
+    let config = Config { sizes: config.fitting(report), ..config.clone() };
+    if config.sizes.is_empty() {
+        return Ok(Held::default());
+    }
+    memory::forget_peak();
+    let mut rates = vec![[Rates::default(), Rates::default()]; config.sizes.len()];
     let log = config.log.as_ref().map(|folder| Log::create(folder, config.accounts)).transpose()?;
-    // Accounts may send so many at most.
-    let filling = (FILLING / 100_000 * config.transactions).min(config.accounts as usize * 32);
-    for (number, (size, name)) in config.sizes.iter().enumerate() {
-        eprintln!("{size} standing offers of {} accounts", config.accounts);
-        chain.fill(*size, filling)?;
-        chain.workload.set_transaction_count(config.transactions);
-        chain.validator = Some(chain.proposer.clone());
+    let (proposed, held) = propose(&config, log.as_ref(), &mut rates)?;
+    drop(log);
+    validate(&config, proposed, &mut rates)?;
+    let memory_mib = memory::peak_mib().context("/proc/self/status has no VmHWM, so the memory of this run is unknown")?;
+    for (number, (name, rates)) in config.sizes.iter().map(|(_, name)| name).zip(&rates).enumerate() {
         let bars = config.bars.filter(|_| number + 1 == config.sizes.len());
-        let suffix = format!("ktps_{name}{}", config.suffix);
-        tell(report, &suffix, measure(config, &mut chain, None)?, bars);
-        if let Some(log) = &log {
-            tell(report, &format!("signed_durable_{suffix}"), measure(config, &mut chain, Some(log))?, None);
+        let suffix = format!("ktps_{name}{}", config.suffix_of(name));
+        let bars = bars.or_else(|| config.left_of_goal(number, report));
+        let [bare, signed] = rates;
+        bare.tell(report, &suffix, bars);
+        if config.log.is_some() {
+            signed.tell(report, &format!("signed_durable_{suffix}"), None);
         }
     }
-    let (offers, accounts) = (chain.proposer.open_offer_count() as f64, f64::from(chain.proposer.ledger.account_count()));
-    report.figure(Figure::new(format!("offers_held{}", config.suffix), offers, Unit::Count));
-    report.figure(Figure::new(format!("accounts_held{}", config.suffix), accounts, Unit::Count));
+    report.figure(Figure::new(format!("memory_mib{}", config.suffix), memory_mib, Unit::Mib));
     report.check(format!(
-        "standing offers: every block of {:.0} % cancels was validated on another state, all roots equal; nothing valid was dropped",
+        "standing offers of {} accounts: every block of {:.0} % cancels, and every one that filled the market, was validated from the \
+         beginning on another state, all roots equal; nothing valid was dropped",
+        config.accounts,
         100.0 * CANCELS
     ));
-    Ok(())
+    Ok(Held { memory_mib, ..held })
 }
 
-fn measure(config: &Config, chain: &mut Chain, log: Option<&Log>) -> anyhow::Result<Rates> {
-    let mut rates = Rates::default();
-    for round in 0..WARM_UP + config.rounds {
-        let transactions = chain.workload.block_cancelling(CANCELS, chain.proposer.batch.market()).to_vec();
-        let logged_ms = log.map_or(Ok(0.0), |log| log.take(&transactions))?;
-        let proposed = chain.propose(&transactions)?;
-        let validator = chain.validator.as_mut().context("a state to validate on")?;
-        let validate_ms = validator.validate(&transactions, &proposed.block)?;
-        std::mem::swap(&mut chain.proposer, validator);
-        if round >= WARM_UP {
-            let count = transactions.len() as f64;
-            rates.propose.push(count / (logged_ms + proposed.times.total()));
-            rates.validate.push(count / (logged_ms + validate_ms));
+impl Config {
+    /// The suffix, unless the size's name says it.
+    fn suffix_of(&self, name: &str) -> &str {
+        if self.suffix.strip_prefix('_') == Some(name) { "" } else { &self.suffix }
+    }
+
+    /// The rates that the largest size has to reach, from those at the goal's size, if both are measured.
+    fn left_of_goal(&self, number: usize, report: &Report) -> Option<(f64, f64)> {
+        let (size, _) = self.sizes[number];
+        let goal = self.sizes.iter().find(|(size, _)| *size == GOAL).filter(|_| size > GOAL && number + 1 == self.sizes.len())?;
+        let at_goal = |name: &str| {
+            let metric = format!("{name}_ktps_{}{}", goal.1, self.suffix);
+            report.figures().iter().find(|figure| figure.metric == metric).map(|figure| LEFT * figure.value)
+        };
+        Some((at_goal("propose")?, at_goal("validate")?))
+    }
+}
+
+/// Thousands of transactions a second, of each block.
+#[derive(Clone, Default)]
+struct Rates {
+    propose: Vec<f64>,
+    validate: Vec<f64>,
+}
+
+impl Rates {
+    fn tell(&self, report: &mut Report, suffix: &str, bars: Option<(f64, f64)>) {
+        let rows = [("propose", &self.propose, bars.map(|bars| bars.0)), ("validate", &self.validate, bars.map(|bars| bars.1))];
+        for (name, samples, bar) in rows {
+            let metric = format!("{name}_{suffix}");
+            let value = report.samples(metric.clone(), samples.clone());
+            let figure = Figure::new(metric, value, Unit::Ktps);
+            report.figure(match bar {
+                Some(bar) => figure.bar(bar),
+                None => figure,
+            });
         }
-    }
-    Ok(rates)
-}
-
-fn tell(report: &mut Report, suffix: &str, rates: Rates, bars: Option<(f64, f64)>) {
-    let rows = [("propose", rates.propose, bars.map(|bars| bars.0)), ("validate", rates.validate, bars.map(|bars| bars.1))];
-    for (name, samples, bar) in rows {
-        let metric = format!("{name}_{suffix}");
-        let value = report.samples(metric.clone(), samples);
-        let figure = Figure::new(metric, value, Unit::Ktps);
-        report.figure(match bar {
-            Some(bar) => figure.bar(bar),
-            None => figure,
-        });
-    }
-}
-
-/// Where blocks come from when they are signed: they are decoded and checked, and on disk before anything is done with them.
-struct Log {
-    signatures: Signatures,
-    file: File,
-}
-
-impl Log {
-    fn create(folder: &std::path::Path, accounts: u32) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(folder)?;
-        let path = folder.join("blocks-standing.log");
-        let file = File::create(&path).with_context(|| format!("writing {}", path.display()))?;
-        Ok(Self { signatures: Signatures::new(accounts)?, file })
-    }
-
-    /// In how many milliseconds.
-    fn take(&self, transactions: &[BatchTransaction]) -> anyhow::Result<f64> {
-        let signed = self.signatures.sign(transactions, THREADS);
-        let (checked, check_ms) = self.signatures.check(&signed, THREADS)?;
-        ensure!(checked == transactions, "what was signed is not what was read");
-        let begun = Instant::now();
-        (&self.file).write_all(signed.bytes())?;
-        self.file.sync_data()?;
-        Ok(check_ms + begun.elapsed().as_secs_f64() * 1e3)
     }
 }
 
@@ -232,27 +261,72 @@ impl Log {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_small_run_has_every_figure() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = Config {
+    fn small(folder: &Path) -> Config {
+        Config {
             rounds: 2,
             transactions: 1_000,
             sizes: vec![(2_000, "2k_standing".to_owned()), (5_000, "5k_standing".to_owned())],
             accounts: 1_000,
-            log: Some(folder.path().into()),
+            log: Some(folder.to_owned()),
             suffix: String::new(),
             bars: Some((430.0, 760.0)),
-        };
+        }
+    }
+
+    #[test]
+    fn a_small_run_has_every_figure() {
+        let folder = tempfile::tempdir().unwrap();
         let mut report = Report::begin("blocks");
-        run(&config, &mut report).unwrap();
+        let held = run(&small(folder.path()), &mut report).unwrap();
         let value = |name: &str| report.figures().iter().find(|figure| figure.metric == name).unwrap().value;
         for size in ["2k", "5k"] {
             for name in ["propose", "validate", "propose_signed_durable", "validate_signed_durable"] {
                 assert!(value(&format!("{name}_ktps_{size}_standing")) > 0.0);
             }
         }
-        assert!(value("offers_held") > 3_000.0 && value("accounts_held") >= 1_000.0);
+        assert!(value("memory_mib") > 1.0);
+        assert!(held.offers > 3_000 && held.accounts >= 1_000);
+    }
+
+    #[test]
+    fn all_runs_together_say_what_they_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut report = Report::begin("standing");
+        run_all(2, 1_000, 2_000, 100, folder.path(), &mut report).unwrap();
+        let value = |name: &str| report.figures().iter().find(|figure| figure.metric == name).unwrap().value;
+        assert!(value("offers_held") > 500.0 && value("accounts_held") >= 2_000.0);
+        assert!(value("offers_held_memory_mib") > 1.0 && value("accounts_held_memory_mib") > 1.0);
+        assert!(value("propose_ktps_1k_standing_2k_accounts") > 0.0);
+    }
+
+    #[test]
+    fn a_validator_of_another_history_refuses_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { log: None, ..small(folder.path()) };
+        let mut rates = vec![[Rates::default(), Rates::default()]; 2];
+        let (proposed, _) = propose(&config, None, &mut rates).unwrap();
+        let other = Config { accounts: 1_001, ..config };
+        assert!(validate(&other, proposed, &mut rates).is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_said() {
+        let sizes = vec![(2_000, "2k_standing".to_owned()), (usize::MAX >> 16, "too_many_standing".to_owned())];
+        let mut report = Report::begin("standing");
+        let config = Config { sizes, ..small(Path::new("unused")) };
+        if memory::available_mib().is_some_and(|mib| mib > 2.0 * BASE_MIB) {
+            assert_eq!(config.fitting(&mut report), [(2_000, "2k_standing".to_owned())]);
+        }
+    }
+
+    #[test]
+    fn the_largest_size_is_held_against_three_million() {
+        let mut report = Report::begin("standing");
+        let config = Config { sizes: sizes_up_to(70_000_000), ..small(Path::new("unused")) };
+        report.figure(Figure::new("propose_ktps_3m_standing", 400.0, Unit::Ktps));
+        report.figure(Figure::new("validate_ktps_3m_standing", 800.0, Unit::Ktps));
+        assert_eq!(config.left_of_goal(config.sizes.len() - 1, &report), Some((340.0, 680.0)));
+        assert_eq!(config.left_of_goal(config.sizes.len() - 2, &report), None);
     }
 
     #[test]

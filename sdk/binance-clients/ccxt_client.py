@@ -19,6 +19,7 @@ MARKET = "BTC/USD"
 def configured(exchange: Any, running: Venue) -> Any:
     for name in ("public", "private"):
         exchange.urls["api"][name] = f"{running.rest}/api/v3"
+    exchange.urls["api"]["sapi"] = f"{running.rest}/sapi/v1"
     if "ws" in exchange.urls["api"]:
         exchange.urls["api"]["ws"]["spot"] = f"{running.ws}/ws"
         exchange.urls["api"]["ws"]["ws-api"]["spot"] = f"{running.ws}/ws-api/v3"
@@ -60,6 +61,12 @@ def filters(c: Context) -> None:
     assert market["precision"]["price"] == 0.01 and market["precision"]["amount"] == 0.0001, market["precision"]
     assert market["limits"]["amount"]["min"] == 0.0001, market["limits"]
     assert c.taker.price_to_precision(MARKET, 30000.018) == "30000.02"
+
+
+@steps.step
+def trading_fees(c: Context) -> None:
+    for fees in (c.taker.fetch_trading_fees(), {MARKET: c.taker.fetch_trading_fee(MARKET)}):
+        assert (fees[MARKET]["maker"], fees[MARKET]["taker"]) == (0.0001, 0.0002), fees
 
 
 @steps.step
@@ -136,6 +143,15 @@ def tickers(c: Context) -> None:
 
 
 @steps.step
+def rolling_windows_and_time_zones(c: Context) -> None:
+    ticker = c.taker.fetch_ticker(MARKET, {"rolling": True, "windowSize": "4h"})
+    assert ticker["last"] == 30100 and ticker["baseVolume"] == 0.21 and ticker["change"] == 0, ticker
+    assert c.taker.fetch_tickers([MARKET], {"rolling": True})[MARKET]["quoteVolume"] == 6321
+    day = c.taker.fetch_ohlcv(MARKET, "1d", params={"timeZone": "8"})[-1]
+    assert day[0] % 86_400_000 == 57_600_000 and day[4] == 30100, day
+
+
+@steps.step
 def cancel(c: Context) -> None:
     order = c.taker.create_order(MARKET, "limit", "buy", 0.1, 29000)
     gone = c.taker.cancel_order(order["id"], MARKET)
@@ -206,12 +222,20 @@ def order(**changed: str) -> dict[str, str]:
     return {"symbol": "BTCUSD", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "0.1", "price": "29000", **changed}
 
 
-@steps.step
-def rsa_key(c: Context) -> None:
-    keyed = {**options(c.venue.taker), "apiKey": c.venue.taker.rsa_key, "secret": c.venue.taker.rsa_pem}
-    exchange = configured(ccxt.binance(keyed), c.venue)
+def places_with_key(c: Context, key: str, pem: str) -> None:
+    exchange = configured(ccxt.binance({**options(c.venue.taker), "apiKey": key, "secret": pem}), c.venue)
     order = exchange.create_order(MARKET, "limit", "buy", 0.01, 28000)
     assert exchange.cancel_order(order["id"], MARKET)["status"] == "canceled"
+
+
+@steps.step
+def ed25519_key(c: Context) -> None:
+    places_with_key(c, c.venue.taker.ed25519_key, c.venue.taker.ed25519_pem)
+
+
+@steps.step
+def rsa_key(c: Context) -> None:
+    places_with_key(c, c.venue.taker.rsa_key, c.venue.taker.rsa_pem)
 
 
 @steps.step
@@ -237,6 +261,14 @@ async def stream_book_and_trades(c: Context) -> None:
     assert (await ticker)["last"] in (30050, 30100)
     candle = await c.pro.watch_ohlcv(MARKET, "1m")
     assert candle[-1][4] == 30050, candle
+
+
+@steps.step
+async def stream_windows_and_time_zones(c: Context) -> None:
+    tickers = await c.pro.watch_tickers([MARKET], {"name": "ticker_1h"})
+    assert tickers[MARKET]["last"] == 30050, tickers
+    day = (await c.pro.watch_ohlcv(MARKET, "1d", params={"timezone": "+08:00"}))[-1]
+    assert day[0] % 86_400_000 == 57_600_000 and day[4] == 30050, day
 
 
 @steps.step
@@ -268,6 +300,13 @@ async def websocket_api(c: Context) -> None:
     # ccxt 4.5.90 makes balances of this answer for other accounts than spot's alone; what it was sent is there.
     balances = {b["asset"]: float(b["free"]) for b in (await c.pro.fetch_balance_ws())["info"]["balances"]}
     assert balances["BTC"] > 0, balances
+
+
+@steps.step
+async def websocket_market_data(c: Context) -> None:
+    trades = await c.pro.fetch_trades_ws(MARKET, limit=1)
+    assert trades[-1]["id"] == str(c.taker.public_get_trades({"symbol": "BTCUSD", "limit": 1})[0]["id"]), trades
+    assert (await c.pro.fetch_ohlcv_ws(MARKET, "1d"))[-1][4] == trades[-1]["price"]
 
 
 @steps.step

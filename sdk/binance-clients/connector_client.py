@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import queue
+import threading
 from decimal import Decimal
 from typing import Any
 
@@ -87,6 +88,16 @@ def trades_and_klines(c: Context) -> None:
 
 
 @steps.step
+def rolling_windows_and_time_zones(c: Context) -> None:
+    window = c.taker.rolling_window_ticker(SYMBOL, windowSize="4h")
+    assert window["volume"] == "0.2000" and window["openTime"] % 60_000 == 0, window
+    [mini] = c.taker.rolling_window_ticker(symbols=[SYMBOL], type="MINI")
+    assert mini["count"] == 1 and "priceChange" not in mini, mini
+    assert c.taker.trading_day_ticker(SYMBOL)["openTime"] % 86_400_000 == 0
+    assert c.taker.klines(SYMBOL, "1d", timeZone="8")[-1][0] % 86_400_000 == 57_600_000
+
+
+@steps.step
 def balances(c: Context) -> None:
     balances = {b["asset"]: b for b in c.taker.account()["balances"]}
     assert balances["BTC"]["free"] == "100.2", balances
@@ -105,6 +116,18 @@ def cancel_and_replace(c: Context) -> None:
 
 
 @steps.step
+def amend(c: Context) -> None:
+    order = limit(c.taker, "BUY", "0.2", "29000.00", newClientOrderId="smaller")
+    wanted = {"symbol": SYMBOL, "orderId": order["orderId"], "newQty": "0.1"}
+    # It has no method for this path of its own.
+    done = c.taker.sign_request("PUT", "/api/v3/order/amend/keepPriority", dict(wanted))
+    assert done["amendedOrder"]["qty"] == "0.1000" and done["amendedOrder"]["clientOrderId"] == "smaller", done
+    assert c.taker.get_order(SYMBOL, orderId=order["orderId"])["origQty"] == "0.1000"
+    raises(ClientError, lambda: c.taker.sign_request("PUT", "/api/v3/order/amend/keepPriority", dict(wanted)), "-2038")
+    c.taker.cancel_order(SYMBOL, orderId=order["orderId"])
+
+
+@steps.step
 def order_lists(c: Context) -> None:
     placed = c.taker.new_oco_order(
         SYMBOL, "SELL", "0.1", "LIMIT_MAKER", "STOP_LOSS", abovePrice="31000.00", belowStopPrice="29000.00"
@@ -112,6 +135,7 @@ def order_lists(c: Context) -> None:
     list_id = placed["orderListId"]
     assert c.taker.get_oco_order(orderListId=list_id)["listOrderStatus"] == "EXECUTING"
     assert [one["orderListId"] for one in c.taker.get_oco_open_orders()] == [list_id]
+    assert [one["orderListId"] for one in c.taker.get_oco_orders()] == [list_id]
     done = c.taker.cancel_oco_order(SYMBOL, orderListId=list_id)
     assert [order["status"] for order in done["orderReports"]] == ["CANCELED", "CANCELED"], done
     assert c.taker.get_open_orders(SYMBOL) == []
@@ -151,12 +175,16 @@ async def streams(c: Context) -> None:
     client.agg_trade(symbol="btcusd")
     client.diff_book_depth(symbol="btcusd", speed=100)
     client.book_ticker(symbol="btcusd")
+    client.rolling_window_ticker(symbol="btcusd", windowSize="1h")
+    client.kline_timezone_offset(symbol="btcusd", interval="1d")
     await heard.until(lambda m: m.get("result", 1) is None)
     await asyncio.sleep(0.5)
     limit(c.maker, "SELL", "0.1", "30050.00")
     await heard.until(lambda m: m.get("e") == "depthUpdate")
     c.taker.new_order(SYMBOL, "BUY", "MARKET", quantity="0.1")
     assert (await heard.until(lambda m: m.get("e") == "aggTrade"))["p"] == "30050.00"
+    assert (await heard.until(lambda m: m.get("e") == "1hTicker"))["O"] % 60_000 == 0
+    assert (await heard.until(lambda m: m.get("e") == "kline"))["k"]["t"] % 86_400_000 == 57_600_000
     client.stop()
 
 
@@ -195,6 +223,77 @@ async def websocket_api(c: Context) -> None:
     client.account(id="3")
     assert (await heard.until(lambda m: m.get("id") == "3"))["result"]["canTrade"] is True
     client.stop()
+
+
+@steps.step
+async def websocket_market_data(c: Context) -> None:
+    heard = Heard()
+    account = c.venue.taker
+    client = SpotWebsocketAPIClient(
+        stream_url=f"{c.venue.ws}/ws-api/v3", api_key=account.api_key, api_secret=account.secret, on_message=heard
+    )
+    last = c.taker.trades(SYMBOL)[-1]
+    asked = {
+        "recent": (client.recent_trades, {}),
+        "historical": (client.historical_trades, {"apiKey": account.api_key}),
+        "aggregate": (client.aggregate_trades, {}),
+        "average": (client.avg_price, {}),
+        "day": (client.ticker_24hr, {}),
+        "window": (client.ticker, {"windowSize": "7d"}),
+        "price": (client.ticker_price, {}),
+        "book": (client.ticker_book, {}),
+    }
+    results = {}
+    for name, (ask, more) in asked.items():
+        ask(symbol=SYMBOL, id=name, **more)
+        answer = await heard.until(lambda m: m.get("id") == name)  # noqa: B023
+        assert answer["status"] == 200, answer
+        results[name] = answer["result"]
+    assert results["recent"][-1] == last == results["historical"][-1], results
+    assert results["aggregate"][-1]["l"] == last["id"] and results["average"]["mins"] == 5, results
+    assert {results[name]["lastId"] for name in ("day", "window")} == {last["id"]}, results
+    assert results["price"]["price"] == last["price"] and results["book"]["askPrice"] == "30100.00", results
+    client.order_rate_limit(id="orders")
+    assert (await heard.until(lambda m: m.get("id") == "orders"))["result"][1]["count"] > 0
+    client.oco_history(id="lists")
+    assert (await heard.until(lambda m: m.get("id") == "lists"))["result"] == []
+    client.user_data_start(id="start")
+    listen_key = (await heard.until(lambda m: m.get("id") == "start"))["result"]["listenKey"]
+    client.user_data_stop(listenKey=listen_key, id="stop")
+    assert (await heard.until(lambda m: m.get("id") == "stop"))["result"] == {}
+    client.stop()
+
+
+@steps.step
+async def reconnect(c: Context) -> None:
+    """It does not connect again by itself: it reports the end, and the program opens another stream. REST needs nothing."""
+    ended = threading.Event()
+    first = Heard()
+
+    def at_end(_client: Any, *_why: Any) -> None:
+        ended.set()
+
+    client = SpotWebsocketStreamClient(stream_url=c.venue.ws, on_message=first, on_close=at_end, on_error=at_end)
+    client.book_ticker(symbol="btcusd")
+    await first.until(lambda m: m.get("result", 1) is None)
+    c.venue.stop()
+    assert await asyncio.to_thread(ended.wait, 10), "it does not report the end of the stream"
+    c.venue.start()
+    second = Heard()
+    client = SpotWebsocketStreamClient(stream_url=c.venue.ws, on_message=second)
+    client.book_ticker(symbol="btcusd")
+    assert (await second.until(lambda m: "b" in m))["b"] == "29900.00"
+    client.stop()
+    # Requests before the restart are not known any more: only later stamps are taken.
+    for _ in range(100):
+        try:
+            assert c.taker.account()["canTrade"] is True
+            break
+        except ClientError as e:
+            assert e.error_code == -1021, e
+            await asyncio.sleep(0.1)
+    else:
+        raise AssertionError("the restarted venue took no request")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import logging
+from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any
 
+import aiohttp
 from cryptofeed.connection import RestEndpoint, Routes, WebsocketEndpoint
 from cryptofeed.defines import BALANCES, BUY, CANDLES, GOOD_TIL_CANCELED, L2_BOOK, LIMIT, ORDER_INFO, SELL, TICKER, TRADES
 from cryptofeed.exchanges import Binance
@@ -13,7 +17,7 @@ from cryptofeed.symbols import Symbols
 
 from steps import Steps
 from tls_proxy import TlsProxy
-from venue import Venue
+from venue import Account, Venue
 
 steps = Steps("cryptofeed", "cryptofeed")
 SYMBOL = "BTC-USD"
@@ -37,12 +41,17 @@ class Context:
         client.key_id, client.key_secret = account.api_key, account.secret
         return client
 
-    async def limit(self, account: Any, side: str, amount: str, price: str) -> Any:
+    async def with_client(self, account: Account, act: Callable[[Any], Awaitable[Any]]) -> Any:
         client = self.client(account)
         try:
-            return await client.place_order(SYMBOL, side, LIMIT, Decimal(amount), Decimal(price), GOOD_TIL_CANCELED)
+            return await act(client)
         finally:
             await client.shutdown()
+
+    async def limit(self, account: Account, side: str, amount: str, price: str) -> Any:
+        return await self.with_client(
+            account, lambda client: client.place_order(SYMBOL, side, LIMIT, Decimal(amount), Decimal(price), GOOD_TIL_CANCELED)
+        )
 
     async def heard(self, channel: str, act: Any, **more: Any) -> list[Any]:
         """What a feed says of a channel while something is done."""
@@ -65,6 +74,7 @@ class Context:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(0.5)
         finally:
+            feed.stop()
             await feed.shutdown()
         assert seen, f"the feed said nothing of {channel}"
         return seen
@@ -131,14 +141,106 @@ async def user_stream(c: Context) -> None:
 
 @steps.step
 async def orders_and_balances(c: Context) -> None:
-    client = c.client(c.venue.taker)
-    try:
+    async def look(client: Any) -> None:
         balances = {balance["asset"]: Decimal(balance["free"]) for balance in await client.balances()}
         assert balances["BTC"] > 100, balances
         orders = await client.orders(SYMBOL)
         assert len(orders) == 2, orders
+
+    await c.with_client(c.venue.taker, look)
+
+
+@steps.step
+async def cancel(c: Context) -> None:
+    async def act(client: Any) -> None:
+        before = [order["orderId"] for order in await client.orders(SYMBOL)]
+        placed = await client.place_order(SYMBOL, BUY, LIMIT, Decimal("0.01"), Decimal("28900"), GOOD_TIL_CANCELED)
+        gone = await client.cancel_order(placed["orderId"], SYMBOL)
+        assert gone["status"] == "CANCELED" and gone["orderId"] == placed["orderId"], gone
+        assert [order["orderId"] for order in await client.orders(SYMBOL)] == before
+        try:
+            await client.cancel_order(placed["orderId"], SYMBOL)
+        except aiohttp.ClientResponseError as e:
+            assert e.status == 400, e
+        else:
+            raise AssertionError("an order was cancelled twice")
+
+    await c.with_client(c.venue.taker, act)
+
+
+class Log(logging.Handler):
+    """What the library logs: it raises an error's status alone, and logs the answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@steps.step
+async def error_codes(c: Context) -> None:
+    taker = c.venue.taker
+    refused = [
+        (taker, "0.1", "30000.001", 400, "-1013"),
+        (taker, "0.00001", "30000", 400, "-1013"),
+        (taker, "900", "30000", 400, "-2010"),
+        (dataclasses.replace(taker, secret="x" * 43), "0.1", "29000", 400, "-1022"),
+        (dataclasses.replace(taker, api_key="hm_nobody"), "0.1", "29000", 401, "-2015"),
+    ]
+    log, logger = Log(), logging.getLogger("feedhandler")
+    logger.addHandler(log)
+    try:
+        for account, amount, price, status, code in refused:
+            log.texts.clear()
+            try:
+                await c.limit(account, BUY, amount, price)
+            except aiohttp.ClientResponseError as e:
+                assert e.status == status, e
+            else:
+                raise AssertionError(f"{amount} at {price} was taken")
+            assert any(code in text for text in log.texts), log.texts
     finally:
-        await client.shutdown()
+        logger.removeHandler(log)
+
+
+@steps.step
+async def rate_limit_headers(c: Context) -> None:
+    async def look(client: Any) -> None:
+        _, headers = await client.http_conn.read(f"{client.api}time", return_headers=True)
+        assert int(headers["X-MBX-USED-WEIGHT-1M"]) > 0, headers
+
+    await c.with_client(c.venue.taker, look)
+
+
+@steps.step
+async def reconnect(c: Context) -> None:
+    seen: list[Any] = []
+
+    async def callback(said: Any, _at: float) -> None:
+        seen.append(said)
+
+    async def until(what: str, is_so: Callable[[], bool]) -> None:
+        for _ in range(150):
+            if is_so():
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"the feed said nothing {what}")
+
+    feed = Binance(callbacks={TICKER: callback}, symbols=[SYMBOL], channels=[TICKER])
+    feed.start(asyncio.get_running_loop())
+    try:
+        await until("at first", lambda: len(seen) > 0)
+        c.venue.stop()
+        c.venue.start()
+        before = len(seen)
+        # It begins with the best levels, as they were.
+        await until("after the restart", lambda: len(seen) > before)
+        assert seen[-1].bid == seen[0].bid and seen[-1].ask == seen[0].ask, seen
+    finally:
+        feed.stop()
+        await feed.shutdown()
 
 
 if __name__ == "__main__":

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pathlib
+import sys
+import tempfile
+from collections.abc import Awaitable
 from typing import Any
 
+import pyarrow
+
 from nautilus_trader.adapters.binance.common.enums import BinanceAccountType, BinanceKlineInterval, BinanceOrderType, BinanceTimeInForce
-from nautilus_trader.adapters.binance.common.enums import BinanceOrderSide
+from nautilus_trader.adapters.binance.common.enums import BinanceKeyType, BinanceOrderSide
 from nautilus_trader.adapters.binance.http.client import BinanceHttpClient
 from nautilus_trader.adapters.binance.http.error import BinanceClientError
 from nautilus_trader.adapters.binance.spot.http.account import BinanceSpotAccountHttpAPI
 from nautilus_trader.adapters.binance.spot.http.market import BinanceSpotMarketHttpAPI
 from nautilus_trader.adapters.binance.spot.http.user import BinanceSpotUserDataHttpAPI
 from nautilus_trader.adapters.binance.websocket.client import BinanceWebSocketClient
+from nautilus_trader.adapters.databento.loaders import DatabentoDataLoader
 from nautilus_trader.common.component import LiveClock
+from nautilus_trader.core.nautilus_pyo3 import HttpMethod
+from nautilus_trader.model.identifiers import InstrumentId
 
 from steps import Steps
 from venue import Venue
 
 steps = Steps("nautilus_trader", "nautilus_trader")
 SYMBOL = "BTCUSD"
+ARCHIVE = pathlib.Path(__file__).parents[2] / "edge" / "archive" / "tests" / "golden" / "2026-11-20"
 
 
 class Context:
@@ -31,10 +41,15 @@ class Context:
             BinanceHttpClient(self.clock, account.api_key, account.secret, running.rest)
             for account in (running.taker, running.maker)
         )
+        self.http = taker
         self.market = BinanceSpotMarketHttpAPI(taker, account_type=kind)
         self.taker = BinanceSpotAccountHttpAPI(taker, self.clock, account_type=kind)
         self.maker = BinanceSpotAccountHttpAPI(maker, self.clock, account_type=kind)
         self.user = BinanceSpotUserDataHttpAPI(taker, account_type=kind)
+
+    def with_key(self, key: str, kind: BinanceKeyType, **secret: str) -> BinanceSpotAccountHttpAPI:
+        client = BinanceHttpClient(self.clock, key, "", self.venue.rest, key_type=kind, **secret)
+        return BinanceSpotAccountHttpAPI(client, self.clock, account_type=BinanceAccountType.SPOT)
 
     def stream(self, seen: list[Any]) -> BinanceWebSocketClient:
         loop = asyncio.get_running_loop()
@@ -48,8 +63,23 @@ async def limit(account: BinanceSpotAccountHttpAPI, side: BinanceOrderSide, quan
     )
 
 
+async def refused(asked: Awaitable[Any], status: int, code: int) -> None:
+    """A request must end in this error."""
+    try:
+        await asked
+    except BinanceClientError as e:
+        assert e.status == status and e.message["code"] == code, (e.status, e.message)
+    else:
+        raise AssertionError(f"nothing was raised, where {code} was expected")
+
+
+async def places(account: BinanceSpotAccountHttpAPI) -> None:
+    order = await limit(account, BinanceOrderSide.BUY, "0.01", "28000.00")
+    assert (await account.cancel_order(symbol=SYMBOL, order_id=order.orderId)).status.value == "CANCELED"
+
+
 async def until(seen: list[Any], is_it: Any) -> Any:
-    for _ in range(100):
+    for _ in range(150):
         found = [message for message in seen if is_it(message)]
         if found:
             return found[0]
@@ -140,14 +170,146 @@ async def user_stream(c: Context) -> None:
 
 
 @steps.step
+async def replace(c: Context) -> None:
+    """By its client for signed requests: its adapter replaces no spot orders."""
+    order = await limit(c.taker, BinanceOrderSide.BUY, "0.1", "29000.00")
+    wanted = {
+        "symbol": SYMBOL, "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "0.2", "price": "29100.00",
+        "cancelReplaceMode": "STOP_ON_FAILURE", "cancelOrderId": str(order.orderId), "timestamp": str(c.clock.timestamp_ms()),
+    }
+    done = json.loads(await c.http.sign_request(HttpMethod.POST, "/api/v3/order/cancelReplace", wanted))
+    assert (done["cancelResult"], done["newOrderResult"]) == ("SUCCESS", "SUCCESS"), done
+    [other] = await c.taker.query_open_orders(SYMBOL)
+    assert other.price == "29100.00" and other.orderId != order.orderId, other
+    assert await c.taker.cancel_all_open_orders(SYMBOL)
+    assert await c.taker.query_open_orders(SYMBOL) == []
+
+
+@steps.step
+async def order_lists(c: Context) -> None:
+    placed = await c.taker.new_spot_oco(
+        symbol=SYMBOL, side=BinanceOrderSide.SELL, quantity="0.1", price="31000.00", stop_price="29000.00"
+    )
+    assert [one.orderListId for one in await c.taker.query_spot_all_open_oco()] == [placed.orderListId]
+    assert [one.orderListId for one in await c.taker.query_spot_all_oco()] == [placed.orderListId]
+    await c.taker.cancel_spot_oco(symbol=SYMBOL, order_list_id=str(placed.orderListId))
+    assert await c.taker.query_open_orders(SYMBOL) == []
+
+
+@steps.step
 async def error_codes(c: Context) -> None:
-    for order_id, code in ((999_999, "-2013"),):
+    buy = BinanceOrderSide.BUY
+    await refused(c.taker.query_order(symbol=SYMBOL, order_id=999_999), 400, -2013)
+    await refused(c.taker.cancel_order(symbol=SYMBOL, order_id=999_999), 400, -2011)
+    await refused(c.market.query_depth("NOPE", 5), 400, -1121)
+    await refused(limit(c.taker, BinanceOrderSide.SELL, "900", "30200.00"), 400, -2010)
+    await refused(limit(c.taker, buy, "0.1", "30000.001"), 400, -1013)
+    await refused(limit(c.taker, buy, "0.00001", "30000.00"), 400, -1013)
+    await refused(limit(c.taker, buy, "0.1", "1e5"), 400, -1100)
+    await refused(c.taker.query_open_orders(SYMBOL, recv_window="70000"), 400, -1131)
+    own = c.venue.taker
+    for key, secret, status, code in ((own.api_key, "x" * 43, 400, -1022), ("hm_nobody", own.secret, 401, -2015)):
+        client = BinanceHttpClient(c.clock, key, secret, c.venue.rest)
+        account = BinanceSpotAccountHttpAPI(client, c.clock, account_type=BinanceAccountType.SPOT)
+        await refused(account.query_spot_account_info(), status, code)
+
+
+@steps.step
+async def rate_limits(c: Context) -> None:
+    """It shows no headers."""
+    info = await c.market.query_spot_exchange_info(SYMBOL)
+    assert [limit.rateLimitType.value for limit in info.rateLimits] == ["REQUEST_WEIGHT", "ORDERS", "ORDERS"], info.rateLimits
+    limits = await c.taker.query_spot_order_rate_limit()
+    assert [limit.intervalNum for limit in limits] == [10, 1] and limits[1].count > 0, limits
+
+
+@steps.step
+async def ed25519_key(c: Context) -> None:
+    own = c.venue.taker
+    # It takes what is between the lines of the PEM.
+    key = "".join(line for line in own.ed25519_pem.splitlines() if not line.startswith("-"))
+    await places(c.with_key(own.ed25519_key, BinanceKeyType.ED25519, ed25519_private_key=key))
+
+
+@steps.step
+async def rsa_key(c: Context) -> None:
+    own = c.venue.taker
+    await places(c.with_key(own.rsa_key, BinanceKeyType.RSA, rsa_private_key=own.rsa_pem))
+
+
+def archived(kind: str) -> Any:
+    """What its loader reads of a day of the venue's archive (docs/history.md), compressed as Databento's files are."""
+    source = ARCHIVE / f"BTC-USD.0.{kind}.dbn"
+    with tempfile.TemporaryDirectory() as folder:
+        packed = pathlib.Path(folder) / f"{source.name}.zst"
+        packed.write_bytes(pyarrow.compress(source.read_bytes(), "zstd", asbytes=True))
+        loader, instrument = DatabentoDataLoader(), InstrumentId.from_str("BTC/USD.WALRAS")
+        return loader.from_dbn_file(packed, instrument_id=instrument, price_precision=1, as_legacy_cython=True)
+
+
+@steps.step
+async def archived_trades(_: Context) -> None:
+    trades = archived("trades")
+    assert [str(trade.price) for trade in trades] == ["30001.0", "29999.5", "30001.0", "30001.5"], trades
+    assert [int(trade.size) for trade in trades] == [2, 1, 3, 3], "in lots"
+
+
+@steps.step
+async def archived_books(_: Context) -> None:
+    books = archived("mbp-10")
+    assert len(books) == 5 and str(books[-1].bids[0].price) == "29999.5", books
+    assert int(books[-1].bids[0].size) == 3 and int(books[-1].asks[0].size) == 4
+
+
+async def trading_node(c: Context) -> list[dict[str, str]]:
+    """Runs a whole node (nautilus_node.py) until its strategy is done, and returns what the strategy was sent."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, own = pathlib.Path(folder) / "said", c.venue.taker
+        settings = {"api_key": own.api_key, "secret": own.secret, "rest": c.venue.rest, "ws": c.venue.ws, "out": str(out)}
+        program = str(pathlib.Path(__file__).with_name("nautilus_node.py"))
+        pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+        node = await asyncio.create_subprocess_exec(sys.executable, program, json.dumps(settings), **pipes)
         try:
-            await c.taker.query_order(symbol=SYMBOL, order_id=order_id)
-        except BinanceClientError as e:
-            assert code in str(e.message), e.message
-        else:
-            raise AssertionError("nothing was raised")
+            log, _ = await asyncio.wait_for(node.communicate(), 25)
+        finally:
+            if node.returncode is None:
+                node.kill()
+        assert node.returncode == 0, log.decode()[-3000:]
+        return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+@steps.step
+async def a_trading_node(c: Context) -> None:
+    resting = await limit(c.taker, BinanceOrderSide.BUY, "0.3", "29500.00")
+    await limit(c.maker, BinanceOrderSide.SELL, "1", "30060.00")
+    said = await trading_node(c)
+    by_kind = {line["what"]: line for line in said}
+    assert by_kind["started"]["tick"] == "0.01" and by_kind["started"]["lot"] == "0.0001", said
+    known = [line for line in said if line["what"] == "known" and line["id"] == resting.clientOrderId]
+    assert [line["status"] for line in known] == ["ACCEPTED"], "it takes over an order that it did not send"
+    assert "quote" in by_kind and "trade" in by_kind and "cancelled" in by_kind, said
+    assert {"rejected", "denied"}.isdisjoint(by_kind), said
+    fills = [line for line in said if line["what"] == "filled"]
+    assert sum(float(line["size"]) for line in fills) == 0.1, said
+    await c.taker.cancel_order(symbol=SYMBOL, order_id=resting.orderId)
+
+
+@steps.step
+async def reconnect(c: Context) -> None:
+    seen: list[Any] = []
+    client = c.stream(seen)
+    await client.subscribe_book_ticker(SYMBOL)
+    await client.subscribe_agg_trades(SYMBOL)
+
+    def is_best(message: Any) -> bool:
+        return "b" in message.get("data", {})
+
+    before = (await until(seen, is_best))["data"]["b"]
+    c.venue.stop()
+    seen.clear()
+    c.venue.start()
+    assert (await until(seen, is_best))["data"]["b"] == before
+    await client.disconnect()
 
 
 if __name__ == "__main__":

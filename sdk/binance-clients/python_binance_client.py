@@ -82,6 +82,15 @@ def trades_and_klines(c: Context) -> None:
 
 
 @steps.step
+def rolling_windows_and_time_zones(c: Context) -> None:
+    window = c.taker.get_symbol_ticker_window(symbol=SYMBOL, windowSize="4h")
+    assert window["volume"] == "0.2000" and window["openTime"] % 60_000 == 0, window
+    day = c.taker.v3_get_ticker_trading_day(symbol=SYMBOL, timeZone="8")
+    assert day["lastPrice"] == "30100.00" and day["openTime"] % 86_400_000 == 57_600_000, day
+    assert c.taker.get_klines(symbol=SYMBOL, interval="1d", timeZone="8")[-1][0] == day["openTime"]
+
+
+@steps.step
 def balances(c: Context) -> None:
     assert c.taker.get_asset_balance(asset="BTC")["free"] == "100.2"
     assert c.maker.get_asset_balance(asset="BTC")["locked"] == "0.3"
@@ -166,7 +175,8 @@ def rsa_key(c: Context) -> None:
 async def streams(c: Context) -> None:
     client = await c.client(c.venue.taker)
     manager = BinanceSocketManager(client)
-    names = [f"btcusd@{kind}" for kind in ("trade", "aggTrade", "kline_1m", "miniTicker", "ticker", "bookTicker", "depth5@100ms")]
+    kinds = ("trade", "aggTrade", "kline_1m", "kline_1d@+08:00", "miniTicker", "ticker", "ticker_1h", "bookTicker", "depth5@100ms")
+    names = [f"btcusd@{kind}" for kind in kinds]
     async with manager.multiplex_socket(names) as socket:
         await asyncio.sleep(0.3)
         limit(c.maker, "SELL", "0.1", "30050.00")
@@ -175,6 +185,17 @@ async def streams(c: Context) -> None:
         while seen != set(names):
             message = await asyncio.wait_for(socket.recv(), 10)
             seen.add(message["stream"])
+    await client.close_connection()
+
+
+@steps.step
+async def stream_of_all_tickers(c: Context) -> None:
+    client = await c.client(c.venue.taker)
+    async with BinanceSocketManager(client).miniticker_socket() as socket:
+        await asyncio.sleep(0.3)
+        c.taker.order_market_buy(symbol=SYMBOL, quantity="0.01")
+        tickers = await asyncio.wait_for(socket.recv(), 10)
+        assert [ticker["s"] for ticker in tickers] == [SYMBOL], tickers
     await client.close_connection()
 
 
@@ -223,6 +244,28 @@ async def websocket_api(c: Context) -> None:
     assert (await client.ws_cancel_order(symbol=SYMBOL, orderId=order["orderId"]))["status"] == "CANCELED"
     assert (await client.ws_get_account())["accountType"] == "SPOT"
     assert (await client.ws_get_order_book(symbol=SYMBOL))["bids"][0][0] == "29900.00"
+    await client.close_connection()
+
+
+@steps.step
+async def websocket_market_data(c: Context) -> None:
+    client = await c.client(c.venue.taker)
+    last = c.taker.get_recent_trades(symbol=SYMBOL)[-1]
+    assert (await client.ws_get_recent_trades(symbol=SYMBOL))[-1] == last
+    assert (await client.ws_get_historical_trades(symbol=SYMBOL, fromId=last["id"])) == [last]
+    assert (await client.ws_get_aggregate_trades(symbol=SYMBOL))[-1]["l"] == last["id"]
+    assert (await client.ws_get_symbol_ticker(symbol=SYMBOL))["price"] == last["price"]
+    assert (await client.ws_get_orderbook_ticker(symbol=SYMBOL))["askPrice"] == "30100.00"
+    assert (await client.ws_get_avg_price(symbol=SYMBOL))["mins"] == 5
+    for ticker in (
+        await client.ws_get_ticker(symbol=SYMBOL),
+        await client.ws_get_symbol_ticker_window(symbol=SYMBOL, windowSize="1h"),
+        await client.ws_get_trading_day_ticker(symbol=SYMBOL),
+    ):
+        assert ticker["lastPrice"] == last["price"] and ticker["lastId"] == last["id"], ticker
+    rates = await client.ws_get_commission_rates(symbol=SYMBOL)
+    assert rates["standardCommission"]["maker"] == "0.000100", rates
+    assert (await client.ws_get_account_rate_limits_orders())[1]["count"] > 0
     await client.close_connection()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import json
+import os
 import pathlib
 
 FILE = pathlib.Path(__file__).with_name("results.json")
@@ -13,10 +14,10 @@ BEGIN, END = "<!-- clients: written by make facade-test -->\n", "<!-- end of cli
 
 
 def record(client: str, package: str | None, total: int, failed: list[str]) -> None:
-    """Notes how a client did, in the place of how it did before."""
-    known = json.loads(FILE.read_text()) if FILE.exists() else {}
-    if package is None:
+    """Notes how a client did, in the place of how it did before; where WALRAS_RECORD says so."""
+    if package is None or "WALRAS_RECORD" not in os.environ:
         return
+    known = json.loads(FILE.read_text()) if FILE.exists() else {}
     known[client] = {
         "version": importlib.metadata.version(package),
         "date": datetime.date.today().isoformat(),

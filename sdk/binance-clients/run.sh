@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the clients of the Binance dialect against a venue of this machine, each in an environment of its own, and prints a line of JSON for
-# each: run.sh small (those of `make test`), or run.sh all. WALRAS_PROGRAM is the program. What came of them goes to results.json and into
+# each: run.sh small (those of `make test`), or run.sh all. WALRAS_PROGRAM is the program. What came of all goes to results.json and into
 # docs/binance.md.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,6 +15,9 @@ environment() { # name
   fi
 }
 
+# The tests leave the repository as it is.
+[ "${1:-all}" != all ] || export WALRAS_RECORD=1
+
 failed=0
 client() { # environment, program
   environment "$1"
@@ -28,6 +31,7 @@ if [ "${1:-all}" = all ]; then
   client connector connector_client.py
   client large cryptofeed_client.py
   client large nautilus_client.py
+  client freqtrade freqtrade_client.py
+  $PYTHON results.py
 fi
-$PYTHON results.py
 exit $failed

@@ -74,5 +74,9 @@ class TlsProxy:
             await server.serve_forever()
 
     async def forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        own_reader, own_writer = await asyncio.open_connection("127.0.0.1", self.behind)
+        try:
+            own_reader, own_writer = await asyncio.open_connection("127.0.0.1", self.behind)
+        except OSError:
+            writer.close()
+            return
         await asyncio.gather(pump(reader, own_writer), pump(own_reader, writer))

@@ -26,12 +26,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 PATIENCE_S = 30
 
 
-def wait_until(what: str, is_so: Callable[[], bool]) -> None:
+def wait_until(what: str, is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Waits for a condition."""
     begun = time.monotonic()
     while not is_so():
-        if time.monotonic() - begun > PATIENCE_S:
-            raise TimeoutError(f"not within {PATIENCE_S} s: {what}")
+        if time.monotonic() - begun > patience_s:
+            raise TimeoutError(f"not within {patience_s} s: {what}")
         time.sleep(0.02)
 
 

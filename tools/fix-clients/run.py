@@ -1,71 +1,289 @@
-"""Unmodified FIX engines against a venue of their own: python3 run.py WALRAS NAME COMMAND...
+"""Unmodified FIX engines against venues of their own: python3 run.py PROGRAM ENGINE COMMAND...
 
-COMMAND is started with the venue's FIX ports of orders and of market data, a key's id and its secret. It prints STOP when the
-venue is to be killed, waits for a line, prints START when it is to run again, and DONE at the end.
+PROGRAM is walras. COMMAND is a client on ENGINE, and is started for each version of FIX, without TLS and with it, each time with a new
+venue. It gets name=value arguments, prints PASSED or FAILED with the name of each step, and asks for what the venue's operator or
+another participant is to do by PLEASE, as `Venue.please` lists it. What the steps came to goes to results.json and into docs/fix.md.
 """
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
+from dataclasses import dataclass, field
+
+HERE = pathlib.Path(__file__).resolve().parent
+RESULTS = HERE / "results.json"
+PAGE = HERE.parents[1] / "docs" / "fix.md"
+BEGIN, END = "<!-- clients: written by make fix-clients -->\n", "<!-- end of clients -->"
+
+VERSIONS = ["FIX.4.2", "FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"]
+#: Where the version of each engine is pinned.
+PINS = {
+    "quickfixj": (HERE / "quickfixj" / "pom.xml", r"<quickfixj\.version>(.*?)<"),
+    "quickfix-go": (HERE / "quickfix-go" / "go.mod", r"quickfixgo/quickfix v(\S+)"),
+}
+#: The steps of every client in their order, and the first version that has the messages of each.
+STEPS = {
+    "logon": "FIX.4.2",
+    "security_list": "FIX.4.3",
+    "security_status": "FIX.4.2",
+    "session_status": "FIX.4.2",
+    "book": "FIX.4.2",
+    "order": "FIX.4.2",
+    "replace": "FIX.4.2",
+    "trade": "FIX.4.2",
+    "refused": "FIX.4.2",
+    "order_status": "FIX.4.2",
+    "possible_resend": "FIX.4.2",
+    "cancel": "FIX.4.2",
+    "order_types": "FIX.4.2",
+    "mass_cancel": "FIX.4.3",
+    "full_refresh": "FIX.4.2",
+    "end_request": "FIX.4.2",
+    "halt": "FIX.4.2",
+    "heartbeat": "FIX.4.2",
+    "gap_at_the_venue": "FIX.4.2",
+    "gap_at_the_client": "FIX.4.2",
+    "restart": "FIX.4.2",
+    "missed_while_away": "FIX.4.2",
+    "lost_numbers": "FIX.4.2",
+    "reset": "FIX.4.2",
+    "logout": "FIX.4.2",
+}
+PATIENCE_S = 240
+#: The short program of each engine in the documents: its file, what runs it (`None`: what runs the client), and where.
+DOCUMENTS: dict[str, tuple[str, list[str] | None, pathlib.Path | None]] = {
+    "quickfixj": ("FixOrder.java", None, None),
+    "quickfix-go": ("fix-order.go", ["go", "run", str(PAGE.parent / "fix-session.go")], HERE / "quickfix-go"),
+}
 
 
-def free_port():
+def steps_of(version: str) -> list[str]:
+    return [step for step, since in STEPS.items() if since <= version]
+
+
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+        return int(listener.getsockname()[1])
 
 
-def main(walras, name, command):
-    folder = pathlib.Path(tempfile.mkdtemp())
-    http, fix, data = free_port(), free_port(), free_port()
-    config = folder / "walras.toml"
-    config.write_text(
-        f'[venue]\ndata = "{folder}/data"\n[http]\nlisten = "127.0.0.1:{http}"\n'
-        f'[order_entry]\nlisten = ""\n[fix]\nlisten = "127.0.0.1:{fix}"\n'
-        f'market_data_listen = "127.0.0.1:{data}"\n[log]\nsegment_bytes = 1048576\n'
-    )
+@dataclass
+class Venue:
+    """A venue with an open market and an offer of 0.01 at 100, and what its operator and another participant do."""
 
-    def serve():
-        venue = subprocess.Popen([walras, "serve", "--config", config], stdout=subprocess.PIPE, text=True)
-        print(venue.stdout.readline().strip())
-        return venue
+    program: str
+    folder: pathlib.Path
+    has_tls: bool
+    ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(3)])
+    process: subprocess.Popen[str] | None = None
 
-    def ask(*args, key=folder / "data" / "operator.key"):
-        ran = subprocess.run([walras, "--url", f"http://127.0.0.1:{http}", "--key", key, *args], capture_output=True, text=True)
-        assert ran.returncode == 0, (args, ran.stdout, ran.stderr)
+    @property
+    def log(self) -> pathlib.Path:
+        return self.folder / "venue.log"
 
-    venue = serve()
-    try:
+    def start(self) -> None:
+        http, orders, data = self.ports
+        config = self.folder / "walras.toml"
+        config.write_text(
+            f'[venue]\ndata = "{self.folder}/data"\n[http]\nlisten = "127.0.0.1:{http}"\n[order_entry]\nlisten = ""\n'
+            f'[fix]\nlisten = "127.0.0.1:{orders}"\nmarket_data_listen = "127.0.0.1:{data}"\ntls = "{"on" if self.has_tls else "off"}"\n'
+            "[log]\nsegment_bytes = 1048576\n"
+        )
+        with self.log.open("ab") as log:
+            command = [self.program, "serve", "--config", str(config)]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self.process.stdout is not None
+        if not self.process.stdout.readline():
+            raise RuntimeError(f"the venue does not start: {self.log.read_text()}")
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def ask(self, *args: str, key: str = "data/operator.key") -> None:
+        command = [self.program, "--url", f"http://127.0.0.1:{self.ports[0]}", "--key", str(self.folder / key), *args]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode != 0:
+            raise RuntimeError(f"walras {' '.join(args)}: {ran.stdout}{ran.stderr}")
+
+    def set_up(self) -> None:
         for asset in ("BTC", "USD"):
-            ask("admin", "asset", asset, "8")
-        ask("admin", "instrument", "BTC/USD", "BTC", "USD", "--tick-size", "0.5", "--lot-size", "0.001", "--reference-price", "100")
-        ask("admin", "phase", "BTC-USD", "continuous")
+            self.ask("admin", "asset", asset, "8")
+        sizes = ["--tick-size", "0.5", "--lot-size", "0.001", "--reference-price", "100"]
+        self.ask("admin", "instrument", "BTC/USD", "BTC", "USD", *sizes)
+        self.please("phase continuous")
         for account in ("0", "1"):
-            ask("admin", "account")
+            self.ask("admin", "account")
             for asset in ("BTC", "USD"):
-                ask("admin", "deposit", account, asset, "100000")
-            ask("admin", "key", "--account", account, "--algorithm", "hmac-sha256", "--out", folder / f"{account}.key")
-        ask("order", "sell", "BTC/USD", "0.01", "--price", "100", key=folder / "1.key")
-        key_id, secret = (folder / "0.key").read_text().strip().split(".")
-        client = subprocess.Popen([*command, str(fix), str(data), key_id, secret], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        is_done = False
-        for line in client.stdout:
-            said = line.strip()
-            print(f"{name}: {said}")
-            is_done |= said == "DONE"
-            if said == "STOP":
-                venue.kill()
-                venue.wait()
-                client.stdin.write("\n")
-                client.stdin.flush()
-            if said == "START":
-                venue = serve()
-        return client.wait() == 0 and is_done
-    finally:
-        venue.kill()
-        venue.wait()
+                self.ask("admin", "deposit", account, asset, "100000")
+            self.ask("admin", "key", "--account", account, "--algorithm", "hmac-sha256", "--out", str(self.folder / f"{account}.key"))
+        self.ask("admin", "key", "--account", "0", "--algorithm", "ed25519", "--out", str(self.folder / "signing.key"))
+        self.please("sell 0.01 100")
+
+    def commit(self) -> str:
+        """The commit that the program was built from, as it says itself."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[0]}/v1/status", timeout=PATIENCE_S) as answer:
+            return str(json.load(answer)["commit"])
+
+    def please(self, what: str) -> None:
+        """What clients may ask for."""
+        match what.split():
+            case ["kill"]:
+                self.kill()
+            case ["start"]:
+                self.start()
+            case ["phase", phase]:
+                self.ask("admin", "phase", "BTC-USD", phase)
+            case ["sell", size, price]:
+                self.ask("order", "sell", "BTC/USD", size, "--price", price, key="1.key")
+            case _:
+                raise RuntimeError(f"nobody does this: {what}")
+
+    def arguments(self, version: str, next_expected: bool) -> list[str]:
+        """What a client is to know."""
+        _, orders, data = self.ports
+        values = {
+            "version": version,
+            "orders": orders,
+            "data": data,
+            "key": (self.folder / "0.key").read_text().strip(),
+            "signing_key": (self.folder / "signing.key").read_text().strip(),
+            "certificate": self.folder / "data" / "order-entry.crt" if self.has_tls else "",
+            "next_expected": "Y" if next_expected else "N",
+            "folder": self.folder,
+        }
+        return [f"{name}={value}" for name, value in values.items()]
+
+
+def run_client(program: str, command: list[str], version: str, has_tls: bool, next_expected: bool) -> tuple[list[str], str]:
+    """The steps that a client passed, and the program's commit."""
+    passed: list[str] = []
+    commit = ""
+    with tempfile.TemporaryDirectory() as folder:
+        venue = Venue(program, pathlib.Path(folder), has_tls)
+        client = None
+        try:
+            venue.start()
+            venue.set_up()
+            commit = venue.commit()
+            # A client that hangs is a client that failed.
+            limited = ["timeout", str(PATIENCE_S), *command, *venue.arguments(version, next_expected)]
+            client = subprocess.Popen(limited, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert client.stdin is not None and client.stdout is not None
+            for line in client.stdout:
+                word, _, rest = line.strip().partition(" ")
+                if word == "PLEASE":
+                    venue.please(rest)
+                    client.stdin.write("\n")
+                    client.stdin.flush()
+                elif word == "PASSED":
+                    passed.append(rest)
+                else:
+                    print(f"  {version}{' by TLS' if has_tls else ''}: {line.strip()}", flush=True)
+            if client.wait() != 0:
+                print("".join(f"  venue: {line}\n" for line in venue.log.read_text().splitlines()[-10:]), flush=True)
+        finally:
+            if client is not None and client.poll() is None:
+                # Which `timeout` passes on.
+                client.terminate()
+                client.wait()
+            venue.kill()
+    return passed, commit
+
+
+def run_document(program: str, engine: str, command: list[str]) -> bool:
+    """Whether the engine's short program of docs/fix.md enters an order and cancels it."""
+    file, before, where = DOCUMENTS[engine]
+    runner = before or command[: command.index("Main")]
+    with tempfile.TemporaryDirectory() as folder:
+        venue = Venue(program, pathlib.Path(folder), False)
+        try:
+            venue.start()
+            venue.set_up()
+            key_id, secret = (venue.folder / "0.key").read_text().strip().split(".")
+            limited = ["timeout", str(PATIENCE_S), *runner, str(PAGE.parent / file), str(venue.ports[1]), key_id, secret]
+            ran = subprocess.run([*limited, "BTC/USD", "90"], capture_output=True, text=True, cwd=where)
+        finally:
+            venue.kill()
+    # QuickFIX/J logs to the same place.
+    said = [line.strip() for line in ran.stdout.splitlines() if line.startswith("report")]
+    if said != ["report 0", "report 4"]:
+        print(f"  {file}: {ran.stdout}{ran.stderr}", flush=True)
+    return said == ["report 0", "report 4"]
+
+
+def table(results: dict[str, dict[str, object]]) -> str:
+    """The table of the document."""
+    lines = ["| engine | version | FIX | steps passed | not passed | on |", "| --- | --- | --- | --- | --- | --- |"]
+    for engine, result in results.items():
+        sessions = result["sessions"]
+        assert isinstance(sessions, dict)
+        for version, session in sessions.items():
+            failed = ", ".join(f"`{name}`" for name in session["failed"]) or "none"
+            name = version.removeprefix("FIX.").replace("SP", " SP")
+            counts = f"{session['passed']} of {session['total']}"
+            lines.append(f"| {engine} | {result['version']} | {name} | {counts} | {failed} | {result['date']} |")
+    return "\n".join(lines) + "\n"
+
+
+def record(engine: str, commit: str, sessions: dict[str, dict[str, object]]) -> None:
+    """Notes how an engine did, in the place of how it did before."""
+    file, pattern = PINS[engine]
+    pinned = re.search(pattern, file.read_text())
+    assert pinned, f"{file} pins no version"
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[engine] = {
+        "version": pinned[1],
+        "date": datetime.date.today().isoformat(),
+        "commit": commit,
+        "passed": sum(int(str(session["passed"])) for session in sessions.values()),
+        "total": sum(int(str(session["total"])) for session in sessions.values()),
+        "sessions": sessions,
+    }
+    results = dict(sorted(results.items()))
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    assert rest, f"{PAGE} has no line {BEGIN!r}"
+    PAGE.write_text(before + BEGIN + table(results) + END + rest.partition(END)[2])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=VERSIONS, help="this version alone, and write no results")
+    parser.add_argument("program")
+    parser.add_argument("engine", choices=sorted(PINS))
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    sessions: dict[str, dict[str, object]] = {}
+    commit = ""
+    for version in [args.only] if args.only else VERSIONS:
+        expected, count, failed = steps_of(version), 0, []
+        for has_tls in (False, True):
+            # QuickFIX/J says the number that it expects where the version has that, and once it asks for what it lacks instead.
+            next_expected = args.engine == "quickfixj" and version >= "FIX.4.4" and not has_tls
+            passed, commit = run_client(args.program, args.command, version, has_tls, next_expected)
+            count += len([step for step in expected if step in passed])
+            failed += [f"{step}{' (TLS)' if has_tls else ''}" for step in expected if step not in passed]
+        total = 2 * len(expected)
+        if version == "FIX.4.4":
+            is_passed = run_document(args.program, args.engine, args.command)
+            total, count, failed = total + 1, count + is_passed, failed + ([] if is_passed else ["document"])
+        sessions[version] = {"passed": count, "total": total, "failed": failed}
+        print(f"{args.engine}: {json.dumps({version: sessions[version]})}", flush=True)
+    if not args.only:
+        record(args.engine, commit, sessions)
+    return 1 if any(session["failed"] for session in sessions.values()) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(0 if main(sys.argv[1], sys.argv[2], sys.argv[3:]) else f"{sys.argv[2]} failed")
+    sys.exit(main())

@@ -1,14 +1,14 @@
 // Start here: makes the model, hangs the views on it, loads the market. Every view reads the model and none knows another.
 
+import { Backoff, type Key } from "walras";
 import { takeKey } from "./api/key-store.ts";
-import type { Key } from "./api/signing.ts";
-import { Backoff } from "./api/backoff.ts";
 import { byId } from "./base/dom.ts";
 import { ungroup } from "./base/format.ts";
 import type { Signal } from "./base/signal.ts";
 import { FOLLOWED_MAX } from "./state/tickers.ts";
 import { Venue } from "./state/venue.ts";
 import { translateDocument } from "./texts/document.ts";
+import { errorText } from "./texts/error-text.ts";
 import { t } from "./texts/index.ts";
 import { assetsView } from "./views/account/assets.ts";
 import { accountHeadView } from "./views/account/head.ts";
@@ -18,6 +18,8 @@ import { curvesView } from "./views/batch/curves.ts";
 import { batchHeadView } from "./views/batch/head.ts";
 import { offerView } from "./views/batch/offer.ts";
 import { cancelOffers, offerFillsView, offersView } from "./views/batch/offers.ts";
+import { poolTicketView } from "./views/batch/pool-ticket.ts";
+import { poolsShown, poolsView } from "./views/batch/pools.ts";
 import { vectorView } from "./views/batch/vector.ts";
 import { candlesView } from "./views/candles.ts";
 import { depthView } from "./views/depth.ts";
@@ -33,6 +35,7 @@ import { leavesView } from "./views/network/gateways.ts";
 import { networkHeadView } from "./views/network/head.ts";
 import { treeView } from "./views/network/tree.ts";
 import { noticesView } from "./views/notices.ts";
+import { orderDialog } from "./views/order-detail.ts";
 import { cancelEverything, ordersView } from "./views/orders.ts";
 import { quoteView } from "./views/quote.ts";
 import { alertsDialog, settingsDialog } from "./views/settings.ts";
@@ -47,7 +50,7 @@ import { ACCOUNT_FRAGMENT, BATCH_FRAGMENT, FAIR_FRAGMENT, NETWORK_FRAGMENT, frag
 const REVEAL_MS_MAX = 1_500;
 const LOOK_EVERY_MS = 50;
 
-const venue = new Venue(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/ws`);
+const venue = new Venue();
 translateDocument();
 startTheme();
 noticesView(venue);
@@ -55,6 +58,7 @@ noticesView(venue);
 const openKey = keyDialog(venue);
 const openHelp = helpDialog(venue);
 const openMarkets = marketsDialog(venue);
+const openOrder = orderDialog(venue);
 venueBarView(venue, openKey, openHelp, settingsDialog(), alertsDialog(venue));
 quoteView(venue, openMarkets);
 candlesView(venue);
@@ -62,7 +66,7 @@ depthView(venue);
 const ticket = ticketView(venue, openKey);
 const ladder = ladderView(venue, ticket.setPrice);
 tapeView(venue);
-ordersView(venue);
+ordersView(venue, openOrder);
 fillsView(venue);
 holdingsView(venue);
 batchHeadView(venue);
@@ -70,6 +74,7 @@ vectorView(venue);
 curvesView(venue);
 blocksView(venue);
 const offer = offerView(venue, openKey);
+poolsView(venue, poolTicketView(venue, openKey));
 offersView(venue);
 offerFillsView(venue);
 fairHeadView(venue);
@@ -78,7 +83,7 @@ gatewaysView(venue);
 stagesView(venue);
 accountHeadView(venue, openKey);
 assetsView(venue);
-orderHistoryView(venue);
+orderHistoryView(venue, openOrder);
 tradeHistoryView(venue);
 networkHeadView(venue);
 treeView(venue);
@@ -104,10 +109,10 @@ const keys: Record<typeof shownView.value, ShortcutActions> = {
   },
   batch: {
     ...everywhere,
-    buy: () => offer.focus("buy"),
-    sell: () => offer.focus("sell"),
-    price: () => offer.focus("limit"),
-    size: () => offer.focus("amount"),
+    buy: () => toOffer("buy"),
+    sell: () => toOffer("sell"),
+    price: () => toOffer("limit"),
+    size: () => toOffer("amount"),
     book: () => byId("components").querySelector<HTMLElement>("input:checked")?.focus(),
     orders: () => focusIn("offers"),
     instrument: () => byId("batch").focus(),
@@ -137,10 +142,16 @@ revealWhenDrawn();
 await start(preferred);
 if (preferred !== null || venue.instruments.value.length === 0) show(preferred ?? BATCH_FRAGMENT);
 
-/** The first cancel button of a panel's table, else the panel. */
+/** The first button of a panel's table that does something, else the panel. */
 function focusIn(panel: string): void {
-  const buttons = [...byId(panel).querySelectorAll<HTMLElement>("td button")];
+  const buttons = [...byId(panel).querySelectorAll<HTMLElement>("td button:not(.name)")];
   (buttons.find((button) => button.checkVisibility()) ?? byId(panel)).focus();
+}
+
+/** Leads to the ticket for offers, also while pools are shown in its place. */
+function toOffer(field: Parameters<typeof offer.focus>[0]): void {
+  poolsShown.value = false;
+  offer.focus(field);
 }
 
 function goTo(fragment: string): void {
@@ -183,7 +194,7 @@ function revealWhenDrawn(): void {
   const isThere = (): boolean => {
     const market = venue.market.value;
     const hasBook = market === null ? venue.desk.market.value !== null : market.book.isLive && market.ticker.value !== null;
-    return venue.status.value !== null && hasBook && venue.account.state.value !== "signing_in" && isAccountThere();
+    return venue.status.value !== null && hasBook && venue.account.state.value !== "signing_in" && isAccountThere() && areMachinesThere();
   };
   // What the account is worth hangs on more: its trades, and the prices of all markets.
   const isAccountThere = (): boolean => {
@@ -191,6 +202,14 @@ function revealWhenDrawn(): void {
     if (location.hash !== `#${ACCOUNT_FRAGMENT}` || account.state.value !== "signed_in") return true;
     const hasPrices = tickers.all.value.size >= Math.min(instruments.value.length, FOLLOWED_MAX) && (desk.list.value.length === 0 || desk.market.value?.last != null);
     return account.hasPastFills.value && account.balances.value.size > 0 && hasPrices && ungroup(byId("account-trades").textContent ?? "") === String(account.fills.value.length);
+  };
+  // The figures of the machines are asked for once their view is shown, and that is known last.
+  const areMachinesThere = (): boolean => {
+    const { fair, network, status } = venue;
+    const isAnswered = (desk: typeof fair | typeof network): boolean => desk.look.value !== null || desk.trouble.value !== null;
+    if (location.hash === `#${FAIR_FRAGMENT}`) return status.value?.fair_access !== true || isAnswered(fair);
+    if (location.hash === `#${NETWORK_FRAGMENT}`) return (network.isKnown && !network.isOn.value) || isAnswered(network);
+    return true;
   };
   const again = setInterval(look, LOOK_EVERY_MS);
   const stops = [venue.status, venue.account.state, venue.desk.market].map((signal) => (signal as Signal<unknown>).watch(look));
@@ -212,7 +231,7 @@ function useKeyOfAddress(): void {
   try {
     key = takeKey();
   } catch (error) {
-    venue.say({ tone: "bad", title: t.notices.keyInAddress, text: (error as Error).message });
+    venue.say({ tone: "bad", title: t.notices.keyInAddress, text: errorText(error) });
   }
   if (key) venue.setKey(key);
 }
@@ -225,7 +244,7 @@ async function start(preferred: string | null): Promise<void> {
     } catch (error) {
       const waitMs = backoff.next();
       venue.connection.value = { state: "waiting", retryInMs: waitMs };
-      if (waitMs > 4_000) venue.say({ tone: "bad", title: t.notices.silent, text: (error as Error).message });
+      if (waitMs > 4_000) venue.say({ tone: "bad", title: t.notices.silent, text: errorText(error) });
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

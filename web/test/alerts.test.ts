@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { addAlert, alerts, reached } from "../src/state/alerts.ts";
 
-test("an alert waits for the price to come from where it was, and is told once", () => {
+test("an alert waits for the price to come from where it was, and is shown once", () => {
   alerts.value = [];
   assert.equal(addAlert("BTC/USD", "101.5", "100.00"), null);
   assert.equal(addAlert("BTC/USD", "99", "100.00"), null);

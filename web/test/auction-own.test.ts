@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { AuctionHistory, ownOutcome, ownWords } from "../src/state/auction.ts";
 import { Units } from "../src/state/market.ts";
+import { instrument } from "./whole.ts";
 
-const units = new Units({
-  instrument_id: 0, symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.01", lot_size: "0.0001", price_decimals: 2, size_decimals: 4, maker_fee_ppm: 0, taker_fee_ppm: 0,
-  phase: "pre_open", reference_price: null, last_price: null,
-}, []);
+const units = new Units(instrument({ lot_size: "0.0001", size_decimals: 4, taker_fee_ppm: 0, phase: "pre_open" }), []);
 
 test("one's orders beyond the price trade whole, those at it share, those that wait or are too far do not", () => {
   const order = (side: "buy" | "sell", price: string | null, open: string, trigger: string | null = null) => ({ side, price, open, trigger });
@@ -20,7 +18,7 @@ test("one's orders beyond the price trade whole, those at it share, those that w
   assert.equal(ownWords(ownOutcome([], 10_000n, units), units), "");
 });
 
-test("the way of the price keeps what changed, and begins anew", () => {
+test("the path of the price keeps what changed, and begins again", () => {
   const history = new AuctionHistory();
   history.add({ price: 5n, volume: 1n, imbalance: 0n }, 1);
   history.add({ price: 5n, volume: 1n, imbalance: 0n }, 2);

@@ -3,6 +3,7 @@
 // nothing is left out.
 
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
 import type { Running } from "./fake-venue.ts";
@@ -30,9 +31,13 @@ export async function batchSteps(browser: Browser, fake: Running | null, address
   const hasAll = process.env["WALRAS_HAS_ALL"] !== undefined;
   if (!fake && !hasAll && !(await hasBatches(address))) return console.log("--  the venue has no batch market: its view is not tried");
   await step("batch: sees all prices without a key, and they move", () => seesPrices(stage));
-  if (hasAll || /#demo=ed_/.test(address)) await step("batch: offers, stands, trades, cancels by keyboard", () => offers(stage));
+  if (hasAll || /#demo=ed_/.test(address)) {
+    await step("batch: offers, stands, trades, cancels by keyboard", () => offers(stage));
+    await step("batch: opens a pool, adds to it, takes out of it", () => pools(stage));
+  }
   if (fake) {
     await step("batch: says what stands in the way of an offer", () => refusesWithAdvice(stage, fake));
+    await step("batch: says when blocks go wrong one after the other", () => goesWrong(stage, fake));
     await step("batch: survives a lost connection", () => survives(stage, fake));
     await step("batch: has no tab where the venue has none", () => isAbsent(stage, fake));
   }
@@ -128,6 +133,9 @@ async function offers(stage: Stage): Promise<void> {
   await until("the ticket says so", async () => /It stands/.test(await text(page, "#offer-answer")));
   assert.match(await text(page, "#offers-table tbody tr"), new RegExp(`100\\s${sell}`));
 
+  // What is shown of it hashes to the block's state root, which is whole in the title.
+  if (stage.fake) await isChecked(stage.fake, page, sell);
+
   // Below the price it trades in the next block, at the block's price and not its own.
   await enter(page, "50", (rate * 0.98).toPrecision(5));
   await nextBlock(stage, page);
@@ -186,6 +194,154 @@ async function offers(stage: Stage): Promise<void> {
   await watched.shoot("batch-help");
   await watched.assertClean();
   await page.context().close();
+}
+
+/** Opens a pool of the chosen pair, adds to it, takes all of it out again. */
+async function pools(stage: Stage): Promise<void> {
+  const watched = await open(stage.browser, stage.address, WIDE);
+  const { page } = watched;
+  await page.locator("#tab-batch").click();
+  await isShown(page);
+  await canOffer(page);
+  const [first, second] = [await page.locator("#offer-sell").inputValue(), await page.locator("#offer-buy").inputValue()];
+  await crosses(page);
+  const rate = Number((await page.locator("#offer-limit").inputValue()).replace(/\s/g, ""));
+  await page.locator("#pools-show").click();
+  await page.locator("#pool-form").waitFor();
+  assert.equal(await page.locator("#curves").isVisible(), false);
+  if (stage.fake) await seesPools(watched);
+  const rows = (): Promise<string[]> => page.locator("#pools-table tbody tr").allTextContents();
+  const before = (await rows()).length;
+  const ready = (): Promise<void> => until("it can be sent", async () => !(await page.locator("#pool-submit").isDisabled()));
+  const says = (expected: RegExp): Promise<void> =>
+    until(`the ticket says ${expected}`, async () => expected.test(await text(page, "#pool-answer")));
+  const done = async (): Promise<void> => {
+    await says(/Collected|Done/);
+    await nextBlock(stage, page);
+    await says(/^Done in block/);
+  };
+
+  // Nothing is signed that is wrong here; then a pool is opened by keyboard.
+  await ready();
+  await page.fill("#pool-first", "200");
+  // Of a pool of 60 : 40, whose price is then the market's.
+  await page.fill("#pool-second", String(Math.round((200 * rate * 40) / 60)));
+  await page.fill("#pool-fee", "10.5");
+  await page.keyboard.press("Enter");
+  await says(/Not sent.*0 to 10 %/);
+  await page.fill("#pool-fee", "0.25");
+  await page.selectOption("#pool-rule", "weighted");
+  await page.fill("#pool-weights", "60 : 40");
+  assert.match(await text(page, "#pool-form .sum"), /It gives\d[\d\s]* shares/);
+  await page.keyboard.press("Enter");
+  await done();
+  await until("the pool is listed", async () => (await rows()).length === before + 1);
+  const row = page.locator("#pools-table tbody tr", { hasText: "weighted 60 : 40" }).last();
+  const own = async (column: number): Promise<string> => plain(await row.locator(`td:nth-child(${column})`).innerText());
+  await until("it is one's own, whole", async () => /^100 %( ✓)?$/.test((await own(4)).split("\n")[0] ?? ""));
+  // The light client checks the shares against the root in the feed, after the next block perhaps.
+  await until("the shares are checked", async () => {
+    if (/^100 % ✓$/.test((await own(4)).split("\n")[0] ?? "")) return true;
+    if (stage.fake) await makeBlock(stage.fake);
+    return false;
+  });
+  assert.match((await row.getAttribute("title")) ?? "", /✓ Checked: it was so after block/);
+  assert.match(await own(1), new RegExp(`^${first} / ${second}$`));
+  assert.equal(await own(3), "weighted 60 : 40\n0.25 %");
+
+  // Typing one amount fills in the other by the ratio; the part stays whole.
+  await row.locator("[data-action=deposit]").click();
+  await until("the field has the focus", async () => page.evaluate(() => document.activeElement?.id === "pool-first"));
+  await page.keyboard.type("50");
+  await until("the other amount is suggested", async () => Number(await page.locator("#pool-second").inputValue()) > 0);
+  await page.keyboard.press("Enter");
+  await done();
+  const amounts = async (column: number): Promise<number[]> =>
+    (await own(column)).split("\n").slice(-2).map((line) => Number(line.replace(/[^\d.]/g, "")));
+  await until("it has more", async () => ((await amounts(2))[0] ?? 0) > 201);
+  // What one owns is asked for apart from the list, and may come a moment later.
+  if (stage.fake) await until("all of it is one's own", async () => isDeepStrictEqual(await amounts(2), await amounts(4)));
+  await watched.shoot("batch-pools");
+  await row.locator("[data-action=withdraw]").click();
+  await ready();
+  await page.fill("#pool-shares", "999999999999");
+  await page.keyboard.press("Enter");
+  await says(/Not sent.*take out no more/);
+  if (stage.fake) await leavesOut(stage.fake, page, says);
+  await row.locator("[data-action=withdraw]").click();
+  await page.locator("#pool-form .shares button").last().click();
+  await page.locator("#pool-submit").click();
+  await done();
+  await until("it is gone", async () => (await rows()).length === before);
+
+  await page.locator("#pools-hide").click();
+  await page.locator("#curves").waitFor();
+  assert.equal(await page.locator("#pool").isVisible(), false);
+  await page.locator("#pools-show").click();
+  await blur(page);
+  await page.keyboard.press("z");
+  await until("the offer's key leads back to it", async () => page.evaluate(() => document.activeElement?.id === "offer-amount"));
+  await watched.assertClean();
+  await page.context().close();
+}
+
+/** Other accounts' pools: each rule in words, and no part of one's own. */
+async function seesPools({ page }: Watched): Promise<void> {
+  await until("pools are listed", async () => (await page.locator("#pools-table tbody tr").count()) === 3);
+  const shown = await page.locator("#pools-table tbody tr").evaluateAll((all) =>
+    all.map((row) => [...(row as HTMLTableRowElement).cells].map(({ innerText }) => innerText)));
+  assert.deepEqual(shown.map((cells) => [cells[0], cells[2], cells[3]].map((cell) => plain(cell ?? ""))), [
+    ["EUR / USD", "constant product\n0.3 %", "–"], ["BTC / USD", "weighted 80 : 20\n0.1 %", "–"],
+    ["EUR / CHF", "stable swap, A = 200\n0.01 %", "–"],
+  ]);
+  assert.match(shown[0]?.[1] ?? "", /^924\s000.00 EUR\n1\s000\s876.80 USD$/u);
+  assert.match(await text(page, "#pools-title"), /\(3\)/);
+  assert.equal(await page.locator("#pools-table [data-action=withdraw]").first().isVisible(), false, "nothing to take out");
+}
+
+/** With plain spaces. */
+function plain(shown: string): string {
+  return shown.replaceAll("\u00a0", " ");
+}
+
+/** The balance is spent elsewhere after the deposit was signed: the batch leaves the deposit out, and the ticket says why. */
+async function leavesOut(fake: Running, page: Page, says: (expected: RegExp) => Promise<void>): Promise<void> {
+  await page.locator("#pools-table tbody tr", { hasText: "EUR / CHF" }).locator("[data-action=deposit]").click();
+  await page.fill("#pool-first", "1000");
+  await page.keyboard.press("Enter");
+  await says(/Not sent/);
+  fake.venue.spend("CHF", -1_000_000n);
+  fake.venue.sessions.forEach((session) => session.onPrivate(1, {}));
+  await until("there is enough", async () => /You have[^C]*EUR10\s000.00 CHF/.test(await text(page, "#pool-form .sum")));
+  await page.fill("#pool-first", "1001");
+  await page.locator("#pool-submit").click();
+  await says(/Collected/);
+  fake.venue.spend("CHF", 1_000_000n);
+  await makeBlock(fake);
+  await says(/left out \(18/);
+  await page.locator(".notice[data-tone=bad] button").first().click();
+}
+
+/** The light client checks the offer and the balance against the root in the feed, and finds out a venue that errs. */
+async function isChecked(fake: Running, page: Page, asset: string): Promise<void> {
+  const { batch } = fake.venue;
+  const held = (): Promise<string> => text(page, `.component[data-asset="${asset}"] .held`);
+  // After another block the page asks again.
+  const says = (what: string, holds: () => Promise<boolean>): Promise<void> => until(what, async () => {
+    if (await holds()) return true;
+    await makeBlock(fake);
+    return false;
+  });
+  await says("the offer is checked", async () => /✓$/.test(await text(page, "#offers-table tbody tr td:nth-child(4)")));
+  await says("the balance is checked", async () => /✓$/.test(await held()));
+  assert.match(await text(page, "#proof-words"), /state root, last that of block [\d\s]+: [0-9a-f]{8}…[0-9a-f]{8}\. The root comes from/u);
+  const root = /[0-9a-f]{64}$/.exec((await page.locator("#proof-words").getAttribute("title")) ?? "")?.[0];
+  assert.ok(batch.blocks.some(({ state_root }) => state_root === root), "it is the root of a block in the feed");
+  batch.miscounts = 1n;
+  await says("what differs from the proof is marked", async () => /⚠$/.test(await held()));
+  await until("the words say so", async () => /^⚠ means: the venue's own proof differs/.test(await text(page, "#proof-words")));
+  batch.miscounts = 0n;
+  await says("it is checked again", async () => /✓$/.test(await held()));
 }
 
 /** Each way in which an offer cannot be signed here, and what the page says of it. */
@@ -286,6 +442,35 @@ async function canOffer(page: Page): Promise<void> {
 
 async function prices(page: Page): Promise<string[]> {
   return page.locator(".component .worth").evaluateAll((all) => all.map((each) => each.getAttribute("title") ?? ""));
+}
+
+/** Two blocks may be chance, three are said, in each width and without a word cut; nothing cleared is said before what was set aside. */
+async function goesWrong({ browser, address }: Stage, fake: Running): Promise<void> {
+  const { batch } = fake.venue;
+  for (const size of [WIDE, { width: 390, height: 844 }]) {
+    const watched = await open(browser, address, size);
+    const { page } = watched;
+    await page.locator("#tab-batch").click();
+    await isShown(page);
+    const says = async (idle: number, aside: number, expected: RegExp): Promise<void> => {
+      [batch.idleBlocks, batch.asideBlocks] = [idle, aside];
+      await until(`it says ${expected}`, async () => {
+        if (expected.test(await text(page, "#batch-block-words"))) return true;
+        await makeBlock(fake);
+        return false;
+      });
+    };
+    await says(0, 3, /^Some assets were set aside in each of the last 3 blocks: their offers wait, ask the operator$/);
+    const cut = await page.locator("#batch-block-words").evaluate((words) => words.scrollWidth > words.clientWidth + 1);
+    assert.equal(cut, false);
+    await assertFits(page, "blocks that go wrong", size);
+    await watched.shoot(`batch-aside-${size.width}`);
+    if (size === WIDE) await says(4, 5, /^Nothing could be cleared in the last 4 blocks/);
+    else await says(0, 2, /one set of prices$/);
+    await watched.assertClean();
+    await page.context().close();
+  }
+  [batch.idleBlocks, batch.asideBlocks] = [0, 0];
 }
 
 async function makeBlock(fake: Running): Promise<void> {

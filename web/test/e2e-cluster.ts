@@ -6,10 +6,10 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Cluster } from "../src/api/fair-types.ts";
+import type { ClusterView } from "walras";
 import { launch, until } from "./browser.ts";
 import { fairSteps } from "./e2e-fair.ts";
-import { endsWithTest, exitOf, printed, programFile, withinMs } from "./process.ts";
+import { endsWithTest, exitOf, printed, programFile, withinMs } from "../../sdk/typescript/test/process.ts";
 
 const START_MS = 120_000;
 const STOP_MS = 60_000;
@@ -22,7 +22,7 @@ const LOAD_SECONDS = "600";
 async function leaderOf(address: string): Promise<string> {
   let http: string | null | undefined;
   await until("a replica leads", async () => {
-    const { leader, replicas } = (await (await fetch(new URL("/v1/cluster", address))).json()) as Cluster;
+    const { leader, replicas } = (await (await fetch(new URL("/v1/cluster", address))).json()) as ClusterView;
     http = replicas.find(({ replica }) => replica === leader)?.http;
     return typeof http === "string";
   });

@@ -7,10 +7,10 @@ import { once } from "node:events";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Instrument } from "../src/api/types.ts";
+import type { Instrument } from "walras";
 import { launch } from "./browser.ts";
 import { auctionStep } from "./e2e-auction.ts";
-import { endsWithTest, exitOf, printed, programFile, withinMs } from "./process.ts";
+import { endsWithTest, exitOf, printed, programFile, withinMs } from "../../sdk/typescript/test/process.ts";
 
 const START_MS = 60_000;
 const STOP_MS = 60_000;

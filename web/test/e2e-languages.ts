@@ -8,7 +8,7 @@ import { en } from "../src/texts/en/index.ts";
 import type { Texts } from "../src/texts/index.ts";
 import { type Language, LANGUAGE_TAGS } from "../src/texts/language.ts";
 import { zh } from "../src/texts/zh/index.ts";
-import { assertFits, open, step, text, until, type Watched } from "./browser.ts";
+import { assertFits, choose, open, step, text, until, type Watched } from "./browser.ts";
 import { assertApart, assertWithin, canSubmit, COUNTS_SHIFTS, makeBlock, standsStill, tradeMuch } from "./e2e-layout.ts";
 import { FakeFair } from "./fake/fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
@@ -37,6 +37,7 @@ export async function languageSteps(browser: Browser): Promise<void> {
           const fake = await startFakeVenue(0, options.steps ?? 0);
           fake.venue.fair = new FakeFair();
           [fake.venue.fair.gateways, fake.venue.fair.lostGateway, fake.venue.fair.layers] = [6, 47, [3, 20]];
+          fake.venue.fair.parallelLayers = [[2, 20]];
           options.before?.(fake);
           try {
             const watched = await open(browser, fake.edAddress, {
@@ -130,7 +131,7 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
   await page.keyboard.press("Escape");
   await page.locator("#orders-table tbody button").last().click();
   await until("it is cancelled", async () => (await page.locator("#orders-table tbody tr").count()) === 0);
-  await page.locator("input[name=orders-shown][value=history]").check({ force: true });
+  await choose(page, "input[name=orders-shown][value=history]");
   await until("its history is listed", async () => (await page.locator("#history-table tbody tr").count()) === 3);
   await look("history");
 
@@ -164,7 +165,7 @@ async function showsBook({ page, texts, fake, size, look }: Tour): Promise<void>
     await page.locator("#kind").selectOption("limit");
     await page.locator("#tif").selectOption("gtc");
     await page.locator("#display").selectOption("full");
-    await page.locator(`input[name=side][value=${side}]`).check({ force: true });
+    await choose(page, `input[name=side][value=${side}]`);
     const last = Number((await text(page, "#last-price")).replace(/\s/gu, "").replace(",", "."));
     await page.fill("#ticket-price", decimal((last + far).toFixed(2), texts));
     await page.fill("#ticket-size", "1");
@@ -199,6 +200,16 @@ async function showsOthers({ page, texts, fake, size, look }: Tour): Promise<voi
   await until("it stands", async () => (await text(page, "#offer-answer")).startsWith(texts.offer.stands));
   await look("batch");
   await assertFits(page, "batches", size);
+  await page.locator("#pools-show").click();
+  await until("pools are listed", async () => (await page.locator("#pools-table tbody tr").count()) === 3);
+  await page.locator("#pool-rule").selectOption("weighted");
+  await page.fill("#pool-fee", "99");
+  await until("the field says what is wrong", async () => (await text(page, "#pool-fee-fault")) === texts.pools.feeRange);
+  await look("pools");
+  await assertFits(page, "pools", size);
+  const aside = await page.locator("#pools-body").evaluate((box) => box.scrollWidth - box.clientWidth);
+  assert.ok(aside <= 1, `the pools are ${aside} px too wide`);
+  await page.locator("#pools-hide").click();
   for (const view of ["account", "fair", "network"]) {
     await page.locator(`#tab-${view}`).click();
     await page.locator(`#view-${view}`).waitFor();

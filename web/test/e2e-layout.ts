@@ -3,9 +3,10 @@
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
+import { assertFits, blur, choose, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { FakeFair } from "./fake/fair.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
+import { fill } from "./whole.ts";
 
 interface Size {
   width: number;
@@ -69,13 +70,21 @@ export async function layoutSteps(browser: Browser): Promise<void> {
   const screens = [...SIZES, { width: 768, height: 1024 }];
   await at("nothing moves while the book is read", screens, standsStill, shifting);
   await at("nothing moves while blocks are read", screens, standsStill, { ...shifting, batch: true });
+  const machines = (fake: Running): void => {
+    const fair = new FakeFair();
+    [fair.gateways, fair.lostGateway, fair.layers] = [20, 47, [3, 20]];
+    fake.venue.fair = fair;
+  };
+  const many = { ...shifting, before: machines };
+  await at("nothing moves while delays are read", screens, standsStillOn("fair", "#fair-delay"), many);
+  await at("nothing moves while machines are watched", screens, standsStillOn("network", "#network-window"), many);
 }
 
 async function looksDisabled({ page }: Watched, { venue }: Running): Promise<void> {
   for (const side of ["buy", "sell"]) {
     venue.isDown = false;
     await canSubmit(page);
-    await page.locator(`input[name=side][value=${side}]`).check({ force: true });
+    await choose(page, `input[name=side][value=${side}]`);
     await page.locator("#submit").hover();
     const enabled = await colourOf(page, "#submit");
     venue.isDown = true;
@@ -97,10 +106,10 @@ async function looksDisabled({ page }: Watched, { venue }: Running): Promise<voi
 async function amendsInSight({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
   await rests(page, await lowBid(page), "0.0200");
   await assertWithin(page, "#orders-table td:not([hidden]), #orders-table tbody button", "#orders-body");
-  await page.locator("#orders-table tbody button").first().click();
+  await page.locator("#orders-table tbody button:not(.name)").first().click();
   const row = page.locator("#orders-table tbody tr").first();
   await assertWithin(page, "#orders-table tbody input, #orders-table tbody button", "#orders-body");
-  assert.deepEqual(await row.locator("button").allTextContents(), ["Save", "Keep"]);
+  assert.deepEqual(await row.locator("button:not(.name)").allTextContents(), ["Save", "Keep"]);
   const lines = await row.locator("td").first().evaluate((cell) => cell.getClientRects()[0]!.height / Number.parseFloat(getComputedStyle(cell).lineHeight));
   if (width >= 1060) assert.ok(lines < 5, `the order's row is ${lines.toFixed(1)} lines high`);
   const label = await row.locator("td").first().evaluate((cell) => {
@@ -114,7 +123,7 @@ async function amendsInSight({ page, shoot }: Watched, _: Running, { width }: Si
   }
   await shoot(`amend-${width}`);
   await page.keyboard.press("Escape");
-  assert.deepEqual(await row.locator("button").allTextContents(), ["Amend", "Cancel"]);
+  assert.deepEqual(await row.locator("button:not(.name)").allTextContents(), ["Amend", "Cancel"]);
   assert.equal(await row.locator("td:visible").count(), width > 480 ? 5 : 4);
 }
 
@@ -124,24 +133,25 @@ async function remembersOrders({ page, shoot }: Watched, _: Running, { width }: 
   await page.waitForFunction(() => document.querySelectorAll("#orders-table tbody tr").length === 0);
   await enter(page, "b", "999999");
   await page.locator("#ticket-answer[data-tone=bad]").waitFor();
-  await page.locator("input[name=orders-shown][value=history]").check({ force: true });
+  await choose(page, "input[name=orders-shown][value=history]");
   await until("all three are listed", async () => (await page.locator("#history-table tbody tr").count()) === 3);
   const events = (await page.locator("#history-table td.what").allTextContents()).join("; ");
   assert.equal(events, "Refused, no. 60: insufficient funds; Cancelled; Placed");
-  assert.match(await text(page, "#history-words"), /Seen by this page since it was opened/);
+  await until("there are no older ones", async () => /These are all/.test(await text(page, "#orders-body .older")));
   assert.match(await text(page, "#orders-title"), /history/);
   await assertNotCut(page, "#history-table td, #history-table th", "#orders-body");
   await assertNotCut(page, "#orders-tools > *", "#orders");
   await shoot(`history-${width}`);
-  await page.locator("input[name=orders-shown][value=open]").check({ force: true });
+  await choose(page, "input[name=orders-shown][value=open]");
   await page.locator("#history-table").waitFor({ state: "hidden" });
 }
 
 export function tradeMuch({ venue }: Running): void {
   const fills = [["50005.00", "0.0200", "0.400040", "taker"], ["49999.99", "12.3456", "246.911951", "maker"], ["100123.45", "3.5000", "140.172830", "auction"]] as const;
-  fills.forEach(([price, size, fee, role], index) => venue.addFill({
-    instrument: "BTC/USD", trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${Date.now()}000000`, side: index === 1 ? "sell" : "buy", price, size, fee, role,
-  }));
+  fills.forEach(([price, size, fee, role], index) => venue.addFill(fill({
+    trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${Date.now()}000000`,
+    side: index === 1 ? "sell" : "buy", price, size, fee, role,
+  })));
 }
 
 async function fillsInSight({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {
@@ -163,11 +173,15 @@ async function ticketInSight({ page, shoot }: Watched): Promise<void> {
   assert.ok((await overflow()) <= 1, `nor after a long one: ${await overflow()} px`);
   await page.locator("#more summary").click();
   await page.locator("#post-only").waitFor();
-  const { foot, bottoms } = await page.evaluate(() => ({
+  const places = (): Promise<{ foot: number; bottoms: number[] }> => page.evaluate(() => ({
     foot: document.querySelector(".ticket .foot")!.getBoundingClientRect().top,
     bottoms: [...document.querySelectorAll("#more .field:not([hidden])")].map((row) => row.getBoundingClientRect().bottom),
   }));
-  assert.ok(bottoms.filter((bottom) => bottom <= foot + 1).length >= Math.min(3, bottoms.length), `of ${bottoms.length} fields at least three are in sight: ${bottoms} above ${foot}`);
+  // The ticket scrolls to them, which takes a moment.
+  await until("at least three of the fields are in sight", async () => {
+    const { foot, bottoms } = await places();
+    return bottoms.filter((bottom) => bottom <= foot + 1).length >= Math.min(3, bottoms.length);
+  });
   await assertNotCut(page, "input[name=side], #submit", "#ticket");
   const holdings = await page.locator("#holdings-body").evaluate((body) => body.clientHeight);
   assert.ok(holdings > 40, "some of what one has is in sight all the same");
@@ -192,7 +206,10 @@ async function saysWhatIsThere({ page, shoot }: Watched, { venue }: Running, { w
   const figure = async (id: string): Promise<number> => Number((await text(page, id)).replace(/[^\d.]/g, ""));
   const [high, low, last] = [await figure("#day-high"), await figure("#day-low"), await figure("#last-price")];
   assert.ok(low > 0 && low <= last && last <= high, `${low} to ${high}, last ${last}`);
-  assert.deepEqual((await page.locator(".facts dt").allTextContents()).slice(3, 6), ["High today", "Low today", "Volume today"]);
+  const facts = (await page.locator(".facts dt").allTextContents()).slice(3, 7);
+  assert.deepEqual(facts, ["High today", "Low today", "Volume today", "Turnover today"]);
+  const [volume, turnover] = [await figure("#day-volume"), await figure("#day-turnover")];
+  assert.ok(turnover >= volume * low * 0.999 && turnover <= volume * high * 1.001, `${volume} for ${turnover} is within the day's prices`);
   await assertNotCut(page, "#quote .facts dd, #quote .price", "#quote");
   await assertApart(page, "#change", "#quote .facts");
   venue.market("BTC-USD").empty("sell");
@@ -360,6 +377,18 @@ export async function standsStill({ page }: Watched): Promise<void> {
   await page.waitForFunction((ms) => performance.now() > ms, SHIFT_MS);
   const shifted = await page.evaluate(() => window.shifted);
   assert.ok(shifted < SHIFT_MOST, `layout shift of ${shifted.toFixed(3)} in ${SHIFT_MS / 1000} s`);
+}
+
+/** The same on the view of this tab, whose figures have come by then. */
+function standsStillOn(view: string, figure: string): Act {
+  return async (watched) => {
+    const { page } = watched;
+    await page.locator(`#tab-${view}`).click();
+    await page.locator(`#view-${view}`).waitFor();
+    await standsStill(watched);
+    assert.ok(await page.locator(`#view-${view}`).isVisible());
+    assert.match(await text(page, figure), /\d/);
+  };
 }
 
 async function isReady(page: Page): Promise<void> {

@@ -19,7 +19,7 @@ export async function networkSteps(browser: Browser): Promise<void> {
           await watched.page.locator("#connection[data-state=live]").waitFor();
           await act(watched.page, fake);
           await assertFits(watched.page, `${name} at ${size.width}`, size);
-          if (fair) await watched.shoot(`network-${fair.layers.length === 0 ? "plain-" : ""}${dark ? "dark-" : ""}${size.width}`);
+          if (fair) await watched.shoot(`network-${fair.layers.length === 0 ? "plain-" : fair.parallelLayers.length > 0 ? "trees-" : ""}${dark ? "dark-" : ""}${size.width}`);
           await watched.assertClean();
           await watched.page.context().close();
         }
@@ -33,17 +33,39 @@ export async function networkSteps(browser: Browser): Promise<void> {
     assert.equal(await page.locator("#tab-network").isVisible(), false);
   });
   const tree = new FakeFair();
-  [tree.gateways, tree.lostGateway, tree.layers] = [20, 47, [3, 20]];
+  [tree.gateways, tree.lostGateway, tree.layers, tree.latePackets] = [20, 47, [3, 20], 37];
   await at("draws gateways, replicas, relays and receivers, and says what is lost", tree, seesTree);
+  const trees = new FakeFair();
+  [trees.gateways, trees.layers, trees.parallelLayers, trees.latePackets] = [6, [3, 20], [[2, 4, 20]], 37];
+  await at("draws the relay tree that is chosen, and counts all of them", trees, choosesTree);
   await at("says where there is neither a tree nor a gateway", new FakeFair(), async (page) => {
     await until("the replicas are drawn", async () => (await page.locator("#tree-host .node").count()) === 3);
     assert.match(await text(page, "#tree-words"), /no relay tree/);
-    assert.deepEqual([await text(page, "#network-gateways"), await text(page, "#network-copies")], ["–", "–"]);
+    const facts = await Promise.all(["gateways", "copies", "receivers-late"].map((fact) => text(page, `#network-${fact}`)));
+    assert.deepEqual(facts, ["–", "–", "–"]);
   });
+}
+
+async function choosesTree(page: Page): Promise<void> {
+  const [nodes, down] = [page.locator("#tree-host .node"), page.locator("#tree-host .node.relay.down")];
+  await until("the first tree is drawn", async () => (await nodes.count()) === 6 + 3 + 3 + 20);
+  assert.deepEqual(await page.locator("#tree-choice option").allTextContents(), ["Tree 1", "Tree 2 (1 silent)"]);
+  assert.equal(await down.count(), 0);
+  await page.locator("#tree-choice").selectOption({ index: 1 });
+  await until("the second tree is drawn", async () => (await nodes.count()) === 6 + 3 + 2 + 4 + 20);
+  assert.equal(await down.count(), 1, "the relay that does not answer");
+  assert.match((await page.locator("#tree-host svg").getAttribute("aria-label")) ?? "", /Relays 1 2, Relays 2 4, Receivers 20/);
+  // Of both trees: packets late at receivers, and the longer window.
+  assert.equal(await text(page, "#network-receivers-late"), "74");
+  assert.match((await text(page, "#network-delivered")).replace(/\s/gu, " "), /^150 µs$/);
+  const before = await text(page, "#network-packets");
+  await until("it goes on", async () => (await text(page, "#network-packets")) !== before);
+  assert.equal(await nodes.count(), 6 + 3 + 2 + 4 + 20, "the choice stays");
 }
 
 async function seesTree(page: Page): Promise<void> {
   await until("all machines are drawn", async () => (await page.locator("#tree-host .node").count()) === 20 + 3 + 3 + 20);
+  assert.equal(await page.locator("#tree-choice").isVisible(), false, "there is one tree to draw");
   assert.equal(await page.locator("#tree-host .node.gateway.down").count(), 1, "the gateway that is not linked");
   assert.equal(await page.locator("#tree-host .node.replica.leads").count(), 1);
   // One to each relay of the first layer, and each of those to each receiver.
@@ -55,6 +77,12 @@ async function seesTree(page: Page): Promise<void> {
   assert.equal(await text(page, "#network-copies"), "2");
   assert.match(await text(page, "#network-unfair"), /% of 1/u);
   assert.match(await text(page, "#network-matching"), /^0\.21\s?%$/u);
+  assert.equal(await text(page, "#network-receivers-late"), "37");
+  assert.match(
+    (await page.locator("#network-receivers-late").getAttribute("title")) ?? "",
+    /^Of 9\s300 samples that receivers reported, 37 were late/u,
+  );
+  assert.match((await text(page, "#network-delivered")).replace(/\s/gu, " "), /^100 µs$/);
   assert.equal(await page.locator("#leaves-table tbody tr").count(), 23);
   const lost = page.locator("#leaves-table tbody tr").filter({ has: page.locator("td:first-child", { hasText: /^47$/ }) });
   assert.match((await lost.textContent()) ?? "", /Not linked/);

@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { assertWithin, COUNTS_SHIFTS } from "./e2e-layout.ts";
 import { type Running, startFakeVenue } from "./fake-venue.ts";
+import { fill } from "./whole.ts";
 
 interface Size {
   width: number;
@@ -17,6 +18,30 @@ const WIDE: Size = { width: 1440, height: 900 };
 const SIZES: Size[] = [WIDE, { width: 1280, height: 720 }, { width: 390, height: 844 }];
 const SHIFT_MOST = 0.1;
 const SHIFT_MS = 3_000;
+
+/** Counts tones in place of playing them. */
+const COUNTS_TONES = `
+  window.tones = 0;
+  const nothing = () => {};
+  const ramps = { setValueAtTime: nothing, linearRampToValueAtTime: nothing, exponentialRampToValueAtTime: nothing };
+  window.AudioContext = class {
+    state = "running";
+    currentTime = 0;
+    createGain() {
+      window.tones += 1;
+      return { gain: ramps, connect: nothing };
+    }
+    createOscillator() {
+      return { frequency: {}, connect: nothing, start: nothing, stop: nothing };
+    }
+  };
+`;
+
+declare global {
+  interface Window {
+    tones: number;
+  }
+}
 
 export async function traderSteps(browser: Browser): Promise<void> {
   type Options = { init?: string; timezone?: string; steps?: number; errors?: RegExp; before?: (fake: Running) => void };
@@ -41,12 +66,13 @@ export async function traderSteps(browser: Browser): Promise<void> {
   await at("the account is worth what it holds, and trades earned what they did", SIZES, showsAccount, { before: tradeBefore });
   await at("trades and orders are narrowed, and saved as they are", [WIDE], savesHistories, { before: tradeBefore });
   await at("a market is found by its name, and kept at the top", SIZES, findsMarkets);
-  await at("indicators are drawn, told, and kept", [WIDE], drawsIndicators);
+  await at("indicators are drawn, read out, and kept", [WIDE], drawsIndicators);
   await at("an order is dragged to another price on the chart", [WIDE], dragsOrders);
   await at("a size is given in the quote asset", [WIDE], sizesInQuote);
   await at("every order is asked about where that is chosen", [WIDE], asksAlways, { init: 'localStorage.setItem("walras.confirmations", JSON.stringify("all"))' });
   await at("an order has a take-profit and a stop-loss", SIZES, entersBracket, { init: COUNTS_SHIFTS, errors: /409 \(Conflict\)/ });
-  await at("an alert is told once", [WIDE], alerts);
+  await at("an alert is shown once", [WIDE], alerts);
+  await at("trades and alerts are heard where that is chosen", [WIDE], playsTones, { init: COUNTS_TONES });
   await at("an arrangement is kept", [WIDE, { width: 390, height: 844 }], keepsLayout);
   await at("times are this computer's where that is chosen", [WIDE], localTimes, { init: 'localStorage.setItem("walras.time-zone", JSON.stringify("local"))', timezone: "Asia/Kolkata" });
   await at("nothing moves while the account is read", SIZES, standsStill, { init: COUNTS_SHIFTS, steps: 20, before: tradeBefore });
@@ -54,10 +80,14 @@ export async function traderSteps(browser: Browser): Promise<void> {
 
 function tradeBefore({ venue }: Running): void {
   const fills = [["buy", "30000.00", "1.0000", "12.00"], ["buy", "31000.00", "1.0000", "12.40"], ["sell", "32000.00", "1.0000", "12.80"]] as const;
-  fills.forEach(([side, price, size, fee], index) => venue.addFill({
-    instrument: "BTC/USD", trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${1_700_000_000 + index}123456789`, side, price, size, fee, role: "taker",
+  fills.forEach(([side, price, size, fee], index) => venue.addFill(fill({
+    trade_id: `9000${index}`, order_id: `8000${index}`, client_order_id: String(index), time_ns: `${1_700_000_000 + index}123456789`, side,
+    price, size, fee, role: "taker",
+  })));
+  venue.addFill(fill({
+    instrument: "ETH/USD", order_id: "2", client_order_id: "9", time_ns: "1700000009000000000", side: "sell", price: "2000.00",
+    size: "1.500", fee: "0.00",
   }));
-  venue.addFill({ instrument: "ETH/USD", trade_id: "1", order_id: "2", client_order_id: "9", time_ns: "1700000009000000000", side: "sell", price: "2000.00", size: "1.500", fee: "0.00", role: "maker" });
 }
 
 async function showsAccount({ page, shoot }: Watched, { venue }: Running, { width, height }: Size): Promise<void> {
@@ -131,16 +161,29 @@ async function findsMarkets({ page, shoot }: Watched, _: Running, { width }: Siz
   await page.keyboard.press("Escape");
 }
 
+const INDICATORS = new RegExp([
+  /Average 10 [\d\s.]+/u, /Exponential 50 [\d\s.]+/u, /Bollinger 20 [\d\s.]+ \/ [\d\s.]+ \/ [\d\s.]+/u, /VWAP [\d\s.]+/u,
+  /RSI 14 \d+\.\d/u, /MACD [−\d\s.]+ \/ [−\d\s.]+/u, /ATR 14 [\d\s.]+$/u,
+].map(({ source }) => source).join("; "), "u");
+
 async function drawsIndicators({ page, shoot }: Watched): Promise<void> {
   await page.locator("#studies summary").click();
-  for (const name of ["average", "exponential", "vwap", "rsi"]) await page.locator(`#study-${name}`).check();
+  for (const name of ["average", "exponential", "bollinger", "vwap", "rsi", "macd", "atr"]) await page.locator(`#study-${name}`).check();
   await page.fill("#study-average-period", "10");
   await page.locator("#study-average-period").press("Enter");
   const shown = (): Promise<string> => page.locator("#candle-readout").evaluate((line) => [...line.children].map((part) => part.textContent).join("; "));
-  await until("they are told", async () => /Average 10 [\d\s.]+; Exponential 50 [\d\s.]+; VWAP [\d\s.]+; RSI 14 \d+\.\d$/u.test(await shown()));
+  await until("their values are read out", async () => INDICATORS.test(await shown()));
+  const panes = (): Promise<number> =>
+    page.locator("#chart-plot table tr").evaluateAll((rows) => rows.filter((row) => row.querySelector("canvas")).length);
+  const before = await panes();
   await blur(page);
   assert.equal(await page.locator("#studies").getAttribute("open"), null, "Escape closes the menu");
   await shoot("indicators");
+  // A pane goes with its indicator.
+  await page.locator("#studies summary").click();
+  await page.locator("#study-macd").uncheck();
+  await until("its pane is gone", async () => (await panes()) < before);
+  await page.locator("#study-macd").check();
   await page.reload();
   await isReady(page);
   await until("they are kept", async () => /Average 10 .*VWAP .*RSI 14/u.test(await shown()));
@@ -234,7 +277,7 @@ async function entersBracket({ page, shoot }: Watched, { venue }: Running, { wid
   await page.fill("#ticket-takeProfit", (last - 1_000).toFixed(2));
   await page.fill("#ticket-stopLimit", (last - 1_010).toFixed(2));
   await until("the field says what is wrong", async () => /above its price/.test(await text(page, "#ticket-takeProfit-fault")));
-  assert.match(await text(page, "#ticket-stopLimit-fault"), /needs a stop-loss/);
+  await until("and so does the other", async () => /needs a stop-loss/.test(await text(page, "#ticket-stopLimit-fault")));
   await shoot(`bracket-faults-${width}`);
   // A trigger that the last trade has touched is the venue's to refuse, and then nothing is left.
   await page.locator("#kind").selectOption("market");
@@ -302,6 +345,44 @@ async function alerts({ page, shoot }: Watched, { venue }: Running): Promise<voi
   assert.match((await text(page, ".notice")).replace(/\s/gu, " "), /Price alertBTC\/USD falls to .*: last trade /);
   await page.locator("#alerts-button").click();
   assert.match(await text(page, "#alerts-list"), /None set/);
+}
+
+async function playsTones({ page }: Watched, { venue }: Running): Promise<void> {
+  const { book } = venue.market("BTC-USD");
+  const tones = (): Promise<number> => page.evaluate(() => window.tones);
+  const setting = page.locator("#setting-sound");
+  const figure = async (id: string): Promise<number> => Number((await text(page, id)).replace(/\s/gu, ""));
+  // One's own order at the top of the book, and somebody who sells to it.
+  const trade = async (): Promise<void> => {
+    await rests(page, ((await figure("#best-bid")) + 0.01).toFixed(2), "0.02");
+    await until("it stands in the book", async () => book.ordersOf(1).length === 1);
+    venue.sellAtMarket("BTC-USD", 0.02);
+    await page.locator(".notice", { hasText: "Your order traded" }).waitFor();
+    await page.locator(".notice button").click();
+  };
+  await trade();
+  assert.equal(await tones(), 0, "nothing is heard that was not chosen");
+  await page.locator("#settings-button").click();
+  assert.equal(await setting.isChecked(), false);
+  await setting.check();
+  assert.equal(await tones(), 1, "what is chosen is heard at once");
+  await page.keyboard.press("Escape");
+  await trade();
+  await until("the trade is heard", async () => (await tones()) === 2);
+  await page.locator("#alerts-button").click();
+  await page.fill("#alert-price", ((await figure("#last-price")) - 1).toFixed(2));
+  await page.locator("#alert-add").click();
+  await page.keyboard.press("Escape");
+  venue.sellAtMarket("BTC-USD", 12);
+  await until("the alert is heard", async () => (await tones()) === 3);
+  await page.reload();
+  await isReady(page);
+  await page.locator("#settings-button").click();
+  assert.equal(await setting.isChecked(), true, "it is kept");
+  await setting.uncheck();
+  await page.keyboard.press("Escape");
+  await trade();
+  assert.equal(await tones(), 0);
 }
 
 async function keepsLayout({ page, shoot }: Watched, _: Running, { width }: Size): Promise<void> {

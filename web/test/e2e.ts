@@ -5,7 +5,9 @@ import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
 import { assertFits, blur, launch, open, retype, step, text, until, type Watched } from "./browser.ts";
 import { batchSteps } from "./e2e-batch.ts";
+import { docsSteps } from "./e2e-docs.ts";
 import { fairSteps } from "./e2e-fair.ts";
+import { historySteps } from "./e2e-histories.ts";
 import { languageSteps } from "./e2e-languages.ts";
 import { layoutSteps } from "./e2e-layout.ts";
 import { networkSteps } from "./e2e-network.ts";
@@ -34,10 +36,12 @@ try {
   await step("reads well in dark, and at 400 pixels", looks);
   await batchSteps(browser, fake, fake?.edAddress ?? address);
   await fairSteps(browser, fake, address);
+  if (!fake) await docsSteps(browser, address);
   if (fake) {
     await layoutSteps(browser);
     await languageSteps(browser);
     await traderSteps(browser);
+    await historySteps(browser);
     await networkSteps(browser);
   }
 } finally {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { FairAccess } from "../src/api/fair-types.ts";
+import type { FairAccessView } from "walras";
 import { showShare, showSpan } from "../src/base/format.ts";
 import { FairHistory, gatewayRows, lateWords, sharePpm } from "../src/state/fair-access.ts";
 import { FakeFair } from "./fake/fair.ts";
+import { releaseFigures, releaseJudged } from "./whole.ts";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 const look = (fair: FakeFair): Parameters<typeof gatewayRows>[0] => ({ fair: fair.fairAccess(), cluster: fair.cluster(), clock: fair.clock(), latency: fair.latency() });
@@ -26,7 +27,9 @@ test("shares have two digits however small they are", () => {
 test("history keeps some minutes, breaks the line where nobody asked, and takes shares over some seconds", () => {
   const history = new FairHistory();
   const base = new FakeFair().fairAccess();
-  const at = (publications: number, late: number, more: Partial<FairAccess> = {}): FairAccess => ({ ...base, release: base.release && { ...base.release, delay_ns: 2_000, target_ppm: null, publications, late, late_ns_max: 1 }, ...more });
+  const at = (publications: number, late: number, more: Partial<FairAccessView> = {}): FairAccessView => ({
+    ...base, release: base.release && { ...base.release, delay_ns: 2_000, target_ppm: null, publications, late, late_ns_max: 1 }, ...more,
+  });
   history.add(at(100, 50), 1_000);
   assert.equal(history.latePpm, null, "of one look nothing can be said");
   history.add(at(200, 50), 2_000);
@@ -65,8 +68,8 @@ test("a share of nothing is no 0 %, and a silent replica is named", () => {
   // Where another one leads, what is late here is all that is known here.
   fair.leader = 2;
   assert.equal(late(), "0.12 % of 1 %");
-  const judged = { publications: 0, unfair: 0, unfair_recent_ppm: 0, outlier_reports: 0, outliers: [] };
-  const figures = { delay_ns: 1, target_ppm: null, publications: 3, late: 1, late_ns_max: 1, judged };
+  const judged = releaseJudged();
+  const figures = releaseFigures({ publications: 3, late: 1, late_ns_max: 1, judged });
   assert.equal(lateWords(figures, null).share, "Not judged yet", "a leader that has led for a moment only");
   assert.equal(lateWords({ ...figures, judged: { ...judged, silent: [2, 3] } }, null).share, "Not judged: replicas 2, 3 are silent");
 });

@@ -6,12 +6,12 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { WebSocketServer } from "ws";
-import type { Cluster } from "../src/api/fair-types.ts";
-import type { OrderRequest } from "../src/api/types.ts";
+import type { OrderRequest } from "walras";
 import { DEMO_KEY_ID, DEMO_SECRET, ED_KEY_ID, ED_SECRET, verify } from "./fake/auth.ts";
 import { FakeReject } from "./fake/matching.ts";
 import { Session } from "./fake/session.ts";
 import { FakeVenue } from "./fake/venue.ts";
+import { cluster } from "./whole.ts";
 
 export const POLICY = "default-src 'self'";
 /** WALRAS_DIST names another build of the page. */
@@ -95,7 +95,10 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
     const body = await bodyOf(request);
     return venue.bracket(account(body), JSON.parse(body) as OrderRequest);
   }
-  if (path.startsWith("/v1/batches") && venue.hasBatches) return batches(venue, path, request.method === "POST" ? await bodyOf(request) : "");
+  const one = /^\/v1\/orders\/([^/?]+)\/(\d+)\?by=order_id$/.exec(path);
+  if (one) return venue.orderState(account(), venue.market(one[1] ?? ""), one[2] ?? "");
+  if (path === "/v1/batches" && !venue.hasBatches) return { batches: [] };
+  if (path.startsWith("/v1/batches")) return batches(venue, path, request.method === "POST" ? await bodyOf(request) : "");
   switch (path.split("?")[0]) {
     case "/v1/time":
       return { time_ns: `${Date.now()}000000` };
@@ -105,7 +108,7 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
       venue.fair?.step();
       return found(venue.fair?.fairAccess());
     case "/v1/cluster":
-      return venue.fair?.cluster() ?? ALONE;
+      return venue.fair?.cluster() ?? cluster();
     case "/v1/clock":
       return found(venue.fair?.clock());
     case "/v1/latency":
@@ -121,16 +124,21 @@ async function api(venue: FakeVenue, request: IncomingMessage, path: string): Pr
         transaction_key: venue.batch.transactionKey, next_sequence: String(venue.batch.nextSequence),
       };
     }
+    case "/v1/shares":
+      return { shares: venue.batch.pools.sharesOf(account()) };
+    case "/v1/transactions":
+      account();
+      return { transactions: venue.batch.outcomes };
     case "/v1/fills":
       account();
-      return { fills: venue.fills() };
+      return venue.fills(new URLSearchParams(path.split("?")[1]));
+    case "/v1/orders/closed":
+      account();
+      return venue.closedOrders(new URLSearchParams(path.split("?")[1]));
     default:
       throw new FakeReject(109, "NotFound", "There is nothing at this address.");
   }
 }
-
-/** The cluster of a venue on one machine. */
-const ALONE: Cluster = { replica: 1, leader: 1, replicas: [{ replica: 1, member: "voter", is_linked: true, trouble: null, http: null }], gateways: [], tree: null };
 
 function found(answer: object | null | undefined): object {
   if (!answer) throw new FakeReject(109, "NotFound", "There is nothing at this address.");
@@ -143,6 +151,10 @@ function batches(venue: FakeVenue, path: string, body: string): object {
   const query = new URLSearchParams(path.split("?")[1]);
   if (name === undefined) return { batches: [batch.info()] };
   if (name === "main" && what === "blocks") return { blocks: batch.blocks.slice(-Number(query.get("limit") ?? "100")).reverse() };
+  if (name === "main" && what === "proofs") {
+    return batch.proof(/\/proofs\/(account|offer|shares)/.exec(path)?.[1] as "account" | "offer" | "shares", query);
+  }
+  if (name === "main" && what === "pools") return { pools: batch.pools.list() };
   if (name === "main" && what === "demand") return batch.demand(query.get("sell") ?? "", query.get("buy") ?? "");
   if (name === "main" && what === "transactions") return { results: (JSON.parse(body) as { transactions: string[] }).transactions.map((hex) => submitted(venue, hex)) };
   throw new FakeReject(109, "NotFound", "There is nothing at this address.");

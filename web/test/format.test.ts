@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseUnits } from "../src/base/decimal.ts";
-import { group, sentence, showChange, showShort, showTime, ungroup, words } from "../src/base/format.ts";
+import { parseUnits } from "walras";
+import { group, sentence, showChange, showPercent, showShort, showTime, ungroup, words } from "../src/base/format.ts";
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
 
@@ -21,6 +21,11 @@ test("changes carry a sign, and zero neither", () => {
   assert.equal(plain(showChange(12_345)), "+1.23 %");
   assert.equal(plain(showChange(-2_800)), "−0.28 %");
   assert.equal(plain(showChange(0)), "±0.00 %");
+});
+
+test("a percentage keeps every digit", () => {
+  const shown = [[0, "0 %"], [1, "0.0001 %"], [12_500, "1.25 %"], [99_999, "9.9999 %"], [999_999, "99.9999 %"], [1e6, "100 %"]] as const;
+  for (const [ppm, expected] of shown) assert.equal(plain(showPercent(ppm)), expected);
 });
 
 test("cut digits are said to be cut", () => {

@@ -10,12 +10,12 @@ Object.defineProperty(globalThis, "localStorage", {
 });
 
 const { group, showChange, showDay, showDayTime, showShare, showSpan, showTime, typed, ungroup } = await import("../src/base/format.ts");
-const { parseUnits } = await import("../src/base/decimal.ts");
 const { checkOffer, steppedRate } = await import("../src/state/offer.ts");
 const { describeError } = await import("../src/state/outcome.ts");
 const { sizeOfValue, stepped } = await import("../src/state/ticket.ts");
 const { Units } = await import("../src/state/market.ts");
-const { Refusal } = await import("../src/api/types.ts");
+const { parseUnits, Refused } = await import("walras");
+const { errorText } = await import("../src/texts/error-text.ts");
 const { t } = await import("../src/texts/index.ts");
 
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
@@ -37,7 +37,9 @@ test("figures have a comma, and what is shown can be typed back", () => {
 });
 
 test("a point is never guessed at", () => {
-  for (const text of ["1.5", "1.000", "1.000,50", "1,5,0"]) assert.throws(() => parseUnits(ungroup(text), 2), /höchstens ein Komma/, text);
+  for (const text of ["1.5", "1.000", "1.000,50", "1,5,0"]) {
+    assert.throws(() => parseUnits(ungroup(text), 2), (error) => /höchstens ein Komma/.test(errorText(error)), text);
+  }
   assert.equal(parseUnits(ungroup("1 000,5"), 2), 100_050n);
 });
 
@@ -69,9 +71,9 @@ test("the tickets read and write commas", () => {
   assert.equal(sizeOfValue("100,50", units, 10_000n), "1.005", "a plain decimal, for what comes after");
 });
 
-test("a known reason is told in German, an unknown one in the venue's words, and its details as they came", () => {
+test("a known reason is in German, an unknown one in the venue's words, and its details as they came", () => {
   const known = describeError(
-    new Refusal({
+    new Refused({
       code: 60,
       name: "InsufficientFunds",
       message: "The available balance does not cover it.",
@@ -80,6 +82,6 @@ test("a known reason is told in German, an unknown one in the venue's words, and
   );
   assert.equal(known.title, "Abgelehnt, Nr. 60: Guthaben reicht nicht");
   assert.match(known.text, /^Das verfügbare Guthaben deckt .* needs 5 USD$/);
-  const unknown = describeError(new Refusal({ code: 9_999, name: "SomethingNew", message: "Do this instead." }));
+  const unknown = describeError(new Refused({ code: 9_999, name: "SomethingNew", message: "Do this instead." }));
   assert.deepEqual(unknown, { title: "Abgelehnt, Nr. 9999: Something new", text: "Do this instead." });
 });

@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { exponentialAverage, GUARD, type Line, relativeStrength, simpleAverage, type Traded, volumeWeighted } from "../src/indicators/indicators.ts";
+import {
+  bollingerBands, convergence, exponentialAverage, GUARD, type Line, relativeStrength, simpleAverage, squareRoot, type Traded, trueRange,
+  volumeWeighted,
+} from "../src/indicators/indicators.ts";
 
 interface Fraction {
   n: bigint;
@@ -65,7 +68,7 @@ test("the exponential average strays by less than its period of guard units", ()
   }
 });
 
-test("VWAP is exact, and begins anew with the UTC day", () => {
+test("VWAP is exact, and begins again with the UTC day", () => {
   const list = prices(90, 3);
   const candles: Traded[] = list.map((close, at) => ({ timeS: 1_700_000_000 + at * 3_600, high: close + 5n, low: close - 7n, close, volume: BigInt((at * 37) % 11) }));
   const exact = candles.map((_, at) => {
@@ -100,4 +103,82 @@ test("RSI is Wilder's, 100 in a rise, 0 in a fall, 50 in calm", () => {
   });
   // A share of two averages, each off by less than `period` guard units of at least one tick between them.
   assertNear(relativeStrength(list, period), exact, BigInt(200 * period));
+});
+
+test("a square root is the largest whole number whose square is not above", () => {
+  const squares = prices(300, 13).flatMap((p) => [p * p, p * p - 1n, p ** 5n * 10n ** 24n]);
+  const list = [...Array.from({ length: 2_000 }, (_, n) => BigInt(n)), ...squares];
+  for (const of of list) {
+    const root = squareRoot(of);
+    assert.ok(root * root <= of && (root + 1n) * (root + 1n) > of, String(of));
+  }
+});
+
+test("Bollinger's bands are two deviations from the mean, to the last digit", () => {
+  for (const period of [2, 5, 20]) {
+    const list = prices(80, 17);
+    const n = BigInt(period);
+    const { upper, middle, lower } = bollingerBands(list, period);
+    assert.deepEqual(middle, simpleAverage(list, period));
+    list.forEach((_, at) => {
+      const [above, below] = [upper[at], lower[at]];
+      if (at + 1 < period) return assert.deepEqual([above, below], [null, null]);
+      assert.ok(above != null && below != null);
+      const window = list.slice(at + 1 - period, at + 1);
+      const sum = window.reduce((a, b) => a + b);
+      // n^2 times the variance, from the deviations themselves.
+      const variance = window.reduce((all, price) => all + (n * price - sum) ** 2n, 0n) / n;
+      // Twice the deviation times n, in guard units, squared: between what the bands say and one more.
+      const exact = 4n * variance * ONE * ONE;
+      for (const reach of [n * above - sum * ONE, sum * ONE - n * below]) {
+        assert.ok((reach - n) * (reach < n ? 0n : reach - n) <= exact && (reach + n + 1n) ** 2n > exact, `${period} at ${at}`);
+      }
+    });
+  }
+  const { upper, lower } = bollingerBands([7n, 7n, 7n], 3);
+  assert.deepEqual([upper[2], lower[2]], [7n * ONE, 7n * ONE], "what stands still has no width");
+  assert.deepEqual(bollingerBands([1n, 3n], 2).upper[1], 4n * ONE, "of 1 and 3 the mean is 2, the deviation 1");
+});
+
+test("MACD is the difference of two exponential averages, and its signal the average of that", () => {
+  const list = prices(200, 19);
+  const average = (values: (Fraction | null)[], period: number): (Fraction | null)[] => {
+    const from = values.findIndex((value) => value !== null);
+    let last: Fraction | null = null;
+    return values.map((value, at) => {
+      if (value === null || at - from + 1 < period) return null;
+      last = last === null ? values.slice(from, at + 1).reduce<Fraction>((sum, each) => add(sum, each ?? whole(0n)), whole(0n)) : last;
+      if (at - from + 1 === period) return (last = times(last, 1n, BigInt(period)));
+      return (last = add(times(value, 2n, BigInt(period + 1)), times(last, BigInt(period - 1), BigInt(period + 1))));
+    });
+  };
+  const [fast, slow] = [average(list.map(whole), 12), average(list.map(whole), 26)];
+  const exact = slow.map((value, at) => value && add(fast[at] ?? whole(0n), times(value, -1n, 1n)));
+  const { macd, signal } = convergence(list);
+  assertNear(macd, exact, 26n);
+  assertNear(signal, average(exact, 9), 35n);
+  assert.equal(signal.findIndex((value) => value !== null), 33, "26 closes for the slow average, 9 of it for the signal");
+  assert.ok(macd.some((value) => value !== null && value < 0n) && macd.some((value) => value !== null && value > 0n));
+  assert.deepEqual(convergence(list.slice(0, 10)).signal, list.slice(0, 10).map(() => null), "too few closes");
+});
+
+test("ATR is Wilder's, and counts a gap from the close before", () => {
+  const list = prices(120, 23);
+  const candles = list.map((close, at) => ({ high: close + BigInt(at % 7), low: close - BigInt(at % 5), close }));
+  const period = 14;
+  const ranges = candles.map(({ high, low }, at) => {
+    const before = list[at - 1];
+    const all = before === undefined ? [] : [high - low, high - before, before - low];
+    return all.reduce((most, each) => (each > most ? each : most), 0n);
+  });
+  let last: Fraction | null = null;
+  const exact = ranges.map((range, at) => {
+    if (at < period) return null;
+    last = last === null ? { n: ranges.slice(1, period + 1).reduce((a, b) => a + b), d: BigInt(period) }
+      : add(times(last, BigInt(period - 1), BigInt(period)), reduced(range, BigInt(period)));
+    return last;
+  });
+  assertNear(trueRange(candles, period), exact, BigInt(period));
+  const gap = [{ high: 10n, low: 10n, close: 10n }, { high: 21n, low: 20n, close: 20n }, { high: 20n, low: 19n, close: 19n }];
+  assert.deepEqual(trueRange(gap, 2), [null, null, 6n * ONE], "11 and 1");
 });

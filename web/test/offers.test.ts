@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch, BatchBlock, BatchMessage, Offer } from "../src/api/batch-types.ts";
-import type { AccountMessage } from "../src/api/types.ts";
-import { BatchMarket, stageOf } from "../src/state/batch-market.ts";
+import type { BatchBlock, Offer, WsAccount, WsBatch } from "walras";
+import { ASSETS_SHOWN_MAX, BatchMarket, pairCount, shownAssets, stageOf } from "../src/state/batch-market.ts";
 import { checkOffer, expectedAt, spendableOf, suggestedLimit, steppedRate } from "../src/state/offer.ts";
 import { describeDrop } from "../src/state/offer-outcome.ts";
 import { OwnOffers, type Sent } from "../src/state/own-offers.ts";
+import { batch, batchBlock } from "./whole.ts";
 
 const UNITS = { sellDecimals: 2, buyDecimals: 2 };
 const offer = (sequence: string, amount = "10.00"): Offer => ({
@@ -14,7 +14,7 @@ const offer = (sequence: string, amount = "10.00"): Offer => ({
 const sent = (sequence: string, block = "16"): Sent => ({
   batch: "main", sequence, block, asks: { makes: { sell: "EUR", buy: "USD", amount: "10.00", stated_price: "1.08" } },
 });
-const update = (more: Partial<AccountMessage>): AccountMessage => ({ type: "account", kind: "update", ...more });
+const update = (more: Partial<WsAccount>): WsAccount => ({ type: "account", kind: "update", ...more });
 const states = (offers: OwnOffers): string[] => offers.list("main").map(({ sequence, state, amount }) => `${sequence} ${state} ${amount}`);
 
 test("an offer is collected, stands, trades in part, and is gone", () => {
@@ -105,7 +105,9 @@ test("an offer is held against what is left of the balance and what is collected
 
 test("what the last prices would bring is after the commission, rounded down", () => {
   assert.equal(expectedAt(100_000n, "1.0832", "1", 15, UNITS), 108_316n);
+  assert.equal(expectedAt(100_000n, "1.0832", "1", null, UNITS), 108_320n, "a market without a commission");
   assert.equal(expectedAt(100n, "1", "0.006712", 15, { sellDecimals: 2, buyDecimals: 0 }), 148n);
+  assert.equal(suggestedLimit("1.0832", "1", null), "1.0832");
   const rate = suggestedLimit("1.0832", "1", 15);
   assert.equal(rate, "1.0831");
   const { least } = checkOffer({ amount: "1000", limit: rate, price: "limit" }, UNITS);
@@ -120,28 +122,27 @@ test("arrow keys step the limit in the last digit that is shown", () => {
   assert.equal(steppedRate("nonsense", 1n), "nonsense");
 });
 
-const block = (number: string, eur: string | null): BatchBlock => ({
-  block: number, time_ns: "1", log_index: "1", transactions: 1, dropped: 0, offers_traded: 1, pairs_traded: 1, gap_ppb: 0, unserved_ppb: 0, set_aside: 0, state_root: "",
-  prices: { USD: "1", EUR: eur, JPY: "0.005" }, volumes: {}, turnover: "0",
-});
-const info: Batch = {
-  market_id: 0, name: "main", assets: ["USD", "EUR", "JPY"], numeraire: "USD", interval_ms: 500, commission_exponent: 15, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: "open",
-  domain: "", collected: 0, collecting_block: "1", closed_block: null, standing_offers: "0", idle_blocks: 0, last_block: null,
-};
-const told = (more: Partial<BatchMessage>): BatchMessage => ({ type: "batch", kind: "update", batch: "main", collected: 0, closed_block: null, blocks: [], ...more });
+const block = (number: string, eur: string | null): BatchBlock =>
+  batchBlock({ block: number, prices: { USD: "1", EUR: eur, JPY: "0.005" } });
+const info = batch();
+const batchMessage = (more: Partial<WsBatch>): WsBatch =>
+  ({
+    type: "batch", kind: "update", batch: "main", phase: "open", interval_ms: 2_000, assets: ["USD", "EUR", "JPY"], collected: 0,
+    closed_block: null, blocks: [], ...more,
+  });
 
 test("a market keeps its blocks newest first, and its last known prices", () => {
   const market = new BatchMarket(info, 0);
   assert.deepEqual(market.pair.value, { sell: "EUR", buy: "USD" });
   assert.equal(market.nextBlock, null);
-  market.apply(told({ kind: "snapshot", blocks: [block("1", "1.08"), block("2", "1.09")] }), 0);
-  market.apply(told({ blocks: [block("3", null)] }), 0);
-  market.apply(told({ blocks: [block("3", null)] }), 0);
+  market.apply(batchMessage({ kind: "snapshot", blocks: [block("1", "1.08"), block("2", "1.09")] }), 0);
+  market.apply(batchMessage({ blocks: [block("3", null)] }), 0);
+  market.apply(batchMessage({ blocks: [block("3", null)] }), 0);
   assert.deepEqual(market.blocks.value.map((each) => each.block), ["3", "2", "1"]);
   assert.deepEqual([market.price("EUR"), market.movePpm("EUR"), market.movePpm("JPY")], ["1.09", null, 0]);
   assert.deepEqual(market.history("EUR", 9), [1.08, 1.09]);
   assert.equal(market.rate({ sell: "EUR", buy: "JPY" }), "218");
-  market.apply(told({ closed_block: "4" }), 0);
+  market.apply(batchMessage({ closed_block: "4" }), 0);
   assert.equal(market.nextBlock, "5");
 });
 
@@ -154,16 +155,40 @@ test("the pair turns around when one picks what the other side has", () => {
   assert.deepEqual(market.pair.value, { sell: "JPY", buy: "USD" });
 });
 
+test("two stocks are no pair: what was not chosen becomes a currency", () => {
+  const market = new BatchMarket(batch({ assets: ["USD", "EUR", "AAPL", "MSFT"], currencies: ["USD", "EUR"] }), 0);
+  assert.equal(pairCount(market.info.value), 10);
+  assert.deepEqual(market.pair.value, { sell: "EUR", buy: "USD" });
+  market.choose({ buy: "AAPL" });
+  assert.deepEqual(market.pair.value, { sell: "EUR", buy: "AAPL" });
+  market.choose({ buy: "MSFT" });
+  assert.deepEqual(market.pair.value, { sell: "EUR", buy: "MSFT" });
+  market.choose({ sell: "AAPL" });
+  assert.deepEqual(market.pair.value, { sell: "AAPL", buy: "EUR" });
+  market.choose({ buy: "AAPL" });
+  assert.deepEqual(market.pair.value, { sell: "EUR", buy: "AAPL" });
+  assert.equal(pairCount(info), 6, "all pairs exist where all assets are currencies");
+});
+
+test("of a thousand assets those are shown that are looked for", () => {
+  const assets = Array.from({ length: 1_000 }, (_, at) => `S${at}`);
+  const usual = shownAssets(assets, "", ["S999", "S500"]);
+  assert.deepEqual([usual.length, usual[0], usual.at(-2), usual.at(-1)], [ASSETS_SHOWN_MAX, "S0", "S500", "S999"]);
+  assert.deepEqual(shownAssets(assets, " s99", ["S500"]), ["S99", "S990", "S991", "S992", "S993", "S994", "S995", "S996", "S997", "S998", "S999"]);
+  assert.deepEqual(shownAssets(assets, "X", ["S1"]), []);
+  assert.deepEqual(shownAssets(["A", "B"], "X", []), ["A", "B"], "a few assets are all shown");
+});
+
 test("the stages of a batch follow its closes", () => {
   const market = new BatchMarket(info, 1_000);
   assert.deepEqual(stageOf(market, 1_125), { name: "collects", leftMs: 375, part: 0.25 });
   assert.deepEqual(stageOf(market, 1_500), { name: "waits" });
-  market.apply(told({ collected: 2 }), 1_600);
+  market.apply(batchMessage({ collected: 2 }), 1_600);
   assert.deepEqual(stageOf(market, 1_600), { name: "due" });
-  market.apply(told({ closed_block: "1" }), 1_700);
+  market.apply(batchMessage({ closed_block: "1" }), 1_700);
   assert.equal(stageOf(market, 1_800).name, "collects");
   assert.deepEqual(stageOf(market, 2_300), { name: "prices", block: "1" });
-  market.apply(told({ blocks: [block("1", "1")] }), 2_400);
+  market.apply(batchMessage({ blocks: [block("1", "1")] }), 2_400);
   assert.deepEqual(stageOf(market, 2_300), { name: "waits" }, "the clearing of a closed batch begins no new one");
   market.info.value = { ...info, phase: "closed" };
   assert.deepEqual(stageOf(market, 2_400), { name: "closed" });

@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Instrument, type OrderReply, OutcomeUnknown, Refusal } from "../src/api/types.ts";
+import { type CancelReason, type OrderAnswer, type OrderStatus, OutcomeUnknown, Refused } from "walras";
 import { Units } from "../src/state/market.ts";
 import { describeEnd, describeError, describeReply } from "../src/state/outcome.ts";
+import { instrument, orderAnswer, orderUpdate } from "./whole.ts";
 
-const instrument: Instrument = {
-  instrument_id: 0, symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.01", lot_size: "0.001", price_decimals: 2, size_decimals: 3,
-  maker_fee_ppm: 0, taker_fee_ppm: 400, phase: "continuous", reference_price: null, last_price: null,
-};
-const units = new Units(instrument, []);
-const reply = (status: string, sizes: [string, string][], reason?: string): OrderReply => ({
-  log_index: "7", time_ns: "1", order_id: "7", client_order_id: "1", status, open: "0.500",
-  fills: sizes.map(([size, price], index) => ({ trade_id: String(index), size, price, fee: "0" })), ...(reason === undefined ? {} : { reason }),
+const units = new Units(instrument(), []);
+/** A venue may have a reason that the page does not know yet. */
+const reply = (status: OrderStatus, sizes: [string, string][], reason?: string): OrderAnswer => orderAnswer({
+  status, fills: sizes.map(([size, price], index) => ({ trade_id: String(index), size, price, fee: "0", fee_asset: "USD" })),
+  ...(reason === undefined ? {} : { reason: reason as CancelReason }),
 });
-const say = (answer: OrderReply): string => {
+const say = (answer: OrderAnswer): string => {
   const { tone, title, text } = describeReply(units, "buy", "0.500", answer);
   return `${tone}: ${title}. ${text}`;
 };
@@ -29,16 +27,15 @@ test("an order's outcome is shown with exact sums", () => {
 });
 
 test("a refusal keeps its number, advice and detail", () => {
-  const refusal = new Refusal({ code: 48, name: "PriceOutsideCollar", message: "The limit price is too far.", detail: "price: 99" });
+  const refusal = new Refused({ code: 48, name: "PriceOutsideCollar", message: "The limit price is too far.", detail: "price: 99" });
   assert.deepEqual(describeError(refusal), { title: "Refused, no. 48: Price outside collar", text: "The limit price is too far. price: 99" });
   assert.equal(describeError(new OutcomeUnknown()).title, "No answer");
   assert.equal(describeError(new Error("x")).title, "Not sent");
 });
 
 test("only an end that nobody asked for is announced", () => {
-  const end = (reason: string): string | undefined =>
-    describeEnd({ instrument: "BTC/USD", client_order_id: "1", side: "sell", status: "cancelled", reason })?.title;
+  const end = (reason: CancelReason): string | undefined => describeEnd(orderUpdate({ side: "sell", status: "cancelled", reason }))?.title;
   assert.equal(end("expired"), "Your sell order in BTC/USD was cancelled");
-  for (const asked of ["requested", "mass_cancelled", "unfilled"]) assert.equal(end(asked), undefined);
-  assert.equal(describeEnd({ instrument: "BTC/USD", client_order_id: "1", status: "filled" }), null);
+  for (const asked of ["requested", "mass_cancelled", "unfilled"] as const) assert.equal(end(asked), undefined);
+  assert.equal(describeEnd(orderUpdate({ status: "filled" })), null);
 });

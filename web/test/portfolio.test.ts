@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Fill } from "../src/api/types.ts";
+import type { Fill } from "walras";
 import { csv, isoTime } from "../src/base/csv.ts";
+import * as whole from "./whole.ts";
 import { convert, rateOf, resultOf, unrealised } from "../src/state/portfolio.ts";
 
 const SCALE = { priceDecimals: 2, sizeDecimals: 4, quoteDecimals: 2 };
@@ -9,7 +10,7 @@ let count = 0;
 
 function fill(side: "buy" | "sell", size: string, price: string, fee = "0.00"): Fill {
   count += 1;
-  return { instrument: "BTC/USD", trade_id: String(count), order_id: "1", client_order_id: "1", time_ns: String(1_000 + count), side, price, size, fee, role: "taker" };
+  return whole.fill({ trade_id: String(count), time_ns: String(1_000 + count), side, price, size, fee, role: "taker" });
 }
 
 test("what is sold takes its share of the cost; profit adds up to the cent", () => {

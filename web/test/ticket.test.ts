@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Instrument } from "../src/api/types.ts";
-import { parseUnits } from "../src/base/decimal.ts";
+import { Backoff, parseUnits } from "walras";
 import { exitsText } from "../src/state/bracket.ts";
 import { Units } from "../src/state/market.ts";
 import { type TicketFields, checkTicket, largestSize, stepped } from "../src/state/ticket.ts";
 import { freshClientOrderId } from "../src/state/client-order-id.ts";
-import { Backoff } from "../src/api/backoff.ts";
-import { Random } from "./fake/random.ts";
+import * as whole from "./whole.ts";
+import { Random } from "../../sdk/typescript/test/random.ts";
 
-const instrument: Instrument = {
-  instrument_id: 0, symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.25", lot_size: "0.001", price_decimals: 2, size_decimals: 3,
-  maker_fee_ppm: -50, taker_fee_ppm: 400, phase: "continuous", reference_price: null, last_price: null,
-};
-const units = new Units(instrument, [{ asset_id: 0, symbol: "USD", decimals: 5 }, { asset_id: 1, symbol: "BTC", decimals: 8 }]);
+const instrument = whole.instrument({ tick_size: "0.25", maker_fee_ppm: -50 });
+const units = new Units(instrument, [
+  { asset_id: 0, symbol: "USD", decimals: 5, supply: "1" },
+  { asset_id: 1, symbol: "BTC", decimals: 8, supply: "1" },
+]);
 const fields: TicketFields = {
   side: "buy", kind: "limit", price: "30 711.25", trigger: "", size: "0.5", timeInForce: "gtc", minutes: "", postOnly: "off", display: "full",
   peak: "", minSize: "", selfTrade: "cancel_newest",

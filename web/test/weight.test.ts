@@ -1,26 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BookMessage, Indicative, Instrument, Phase, WireLevel } from "../src/api/types.ts";
-import { formatUnits } from "../src/base/decimal.ts";
+import { BookCopy, formatUnits, type Indicative, type IndicativeUncross, type Level, type Phase, type WsBook } from "walras";
 import { crossingCurves, indicativeWords } from "../src/state/auction.ts";
-import { Book } from "../src/state/book.ts";
 import { Units } from "../src/state/market.ts";
 import { REACH_PPM, weightOf, weightWords } from "../src/state/weight.ts";
+import * as whole from "./whole.ts";
 
-const instrument: Instrument = {
-  instrument_id: 0, symbol: "BTC/USD", base: "BTC", quote: "USD", tick_size: "0.01", lot_size: "0.0001", price_decimals: 2, size_decimals: 4,
-  maker_fee_ppm: 0, taker_fee_ppm: 400, phase: "continuous", reference_price: null, last_price: null,
+const units = new Units(whole.instrument({ lot_size: "0.0001", size_decimals: 4 }), []);
+/** Its checksum is what the book finds. */
+const snapshot = (book: BookCopy, bids: Level[], asks: Level[], indicative: Indicative): void => {
+  const message: WsBook = {
+    type: "book", instrument: "BTC/USD", kind: "snapshot", feed_seq: "1", log_index: "1", bids, asks, checksum: -1, indicative,
+  };
+  assert.throws(() => book.apply(message));
+  book.apply({ ...message, checksum: book.checksum() });
 };
-const units = new Units(instrument, []);
-const message = (bids: WireLevel[], asks: WireLevel[], more: Partial<BookMessage> = {}): BookMessage =>
-  ({ type: "book", instrument: "BTC/USD", kind: "snapshot", feed_seq: "1", log_index: "1", bids, asks, ...more });
-const bookOf = (bids: WireLevel[], asks: WireLevel[], indicative?: Indicative | null): Book => {
-  const book = new Book(2, 4);
-  book.apply(message(bids, asks, indicative === undefined ? {} : { indicative }));
+const bookOf = (bids: Level[], asks: Level[], indicative: Indicative = null): BookCopy => {
+  const book = new BookCopy(2, 4);
+  snapshot(book, bids, asks, indicative);
   return book;
 };
 const plain = (text: string): string => text.replaceAll("\u00a0", " ");
-const said = (bids: WireLevel[], asks: WireLevel[]): (string | number | null)[] => {
+const said = (bids: Level[], asks: Level[]): (string | number | null)[] => {
   const { percent, wanted, middle, offered } = weightWords(weightOf(bookOf(bids, asks), REACH_PPM), units);
   return [percent, wanted, middle, offered].map((each) => (typeof each === "string" ? plain(each) : each));
 };
@@ -47,28 +48,26 @@ test("while orders collect, the curves cross: each counts all who would trade at
 });
 
 test("the indicative price, volume and imbalance are put into words", () => {
-  const words = (indicative: Indicative | null | undefined, phase: Phase = "pre_open"): string | null => {
-    const said = indicativeWords(bookOf([], [], indicative), phase, units);
+  const wordsOf = (book: BookCopy, phase: Phase): string | null => {
+    const said = indicativeWords(book, phase, units);
     return said && plain(`${said.price} ${said.words}`.trim());
   };
-  const at = (imbalance: string): Indicative => ({ price: "49950.00", volume: "1.0", imbalance });
+  const words = (indicative: Indicative, phase: Phase = "pre_open"): string | null => wordsOf(bookOf([], [], indicative), phase);
+  const at = (imbalance: string): IndicativeUncross => ({ price: "49950.00", volume: "1.0", imbalance });
   assert.equal(words(at("-1.0")), "49 950.00 if the auction ended now: 1 BTC would trade, 1 BTC more would be for sale at that price.");
   assert.equal(words(at("0.25")), "49 950.00 if the auction ended now: 1 BTC would trade, 0.25 BTC more would be wanted at that price.");
   assert.equal(words(at("0")), "49 950.00 if the auction ended now: 1 BTC would trade, nothing would be left over.");
   assert.equal(words(null), "Nothing would trade if the auction ended now: no bid reaches an ask.");
-  // A halt collects or not, which the venue knows; trading and a closed market have no auction; older venues do not say.
+  // A halt collects or not, which the venue knows; trading and a closed market have no auction; without a snapshot nothing is known.
   assert.equal(words(null, "halt"), null);
   assert.match(words(at("0"), "halt") ?? "", /^49 950/);
   for (const phase of ["continuous", "closed"] as const) assert.equal(words(at("0"), phase), null);
-  assert.equal(words(undefined), null);
+  assert.equal(wordsOf(new BookCopy(2, 4), "pre_open"), null);
 });
 
-test("an indicative price holds until the next one, and no longer than the book", () => {
+test("an indicative price holds no longer than the book", () => {
   const book = bookOf([["99", "1", 1]], [["98", "1", 1]], { price: "98.50", volume: "1", imbalance: "0" });
-  book.apply(message([["97", "1", 1]], [], { kind: "update", feed_seq: "2" }));
   assert.equal(book.indicative?.price, 9_850n);
-  book.apply(message([], [], { kind: "update", feed_seq: "3", indicative: null }));
+  snapshot(book, [], [], null);
   assert.equal(book.indicative, null);
-  book.apply(message([], []));
-  assert.equal(book.indicative, undefined);
 });

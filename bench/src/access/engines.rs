@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use super::fix::{OURS, Seen, Shape, load};
+use super::fix::{OURS, Seen, Shape, load, round_trip_us};
 use super::free_address;
 use crate::product::processes;
 
@@ -103,18 +103,30 @@ impl Engine {
         Ok(best)
     }
 
+    /// How long one order at a time takes.
+    pub(super) fn round_trip_us(&self, scratch: &Path) -> anyhow::Result<f64> {
+        let (_acceptor, address) = self.start(1, scratch)?;
+        round_trip_us(&address, ("bench", "bench")).with_context(|| format!("single orders into {}", self.name))
+    }
+
     fn measure_one(&self, shape: Shape, seconds: u32, scratch: &Path) -> anyhow::Result<Seen> {
+        let (acceptor, address) = self.start(shape.0, scratch)?;
+        let id = acceptor.0.id();
+        load(&address, &[("bench".to_owned(), "bench".to_owned())], shape, seconds, || processes::cpu_us_of(id))
+            .with_context(|| format!("the load of {}", self.name))
+    }
+
+    /// An acceptor for so many sessions, and where it listens.
+    fn start(&self, sessions: usize, scratch: &Path) -> anyhow::Result<(Acceptor, String)> {
         let address = free_address()?;
         let port = address.rsplit(':').next().unwrap_or_default();
         let mut command = Command::new(&self.program);
         // quickfix-rs ends with its input, so it has one.
-        command.arg(port).arg(shape.0.to_string()).arg(scratch).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(port).arg(sessions.to_string()).arg(scratch).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = Acceptor(command.spawn().with_context(|| format!("starting the acceptor on {}", self.name))?);
         let mut line = String::new();
         BufReader::new(child.0.stdout.take().context("the output of the acceptor")?).read_line(&mut line)?;
         ensure!(line.trim() == "listening", "the acceptor on {} said {line:?}", self.name);
-        let id = child.0.id();
-        load(&address, &[("bench".to_owned(), "bench".to_owned())], shape, seconds, || processes::cpu_us_of(id))
-            .with_context(|| format!("the load of {}", self.name))
+        Ok((child, address))
     }
 }

@@ -13,6 +13,7 @@ use walras_wait::pause;
 
 use super::Open;
 use crate::product::processes::Running;
+use crate::statistics::median;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A load: sessions, and what each keeps unanswered.
@@ -20,6 +21,9 @@ pub(super) type Shape = (usize, u64);
 pub(super) const OURS: Shape = (4, 256);
 /// Of each session's own order numbers.
 const IDS: u64 = 1 << 40;
+
+/// Orders and cancels that are sent one at a time, and how many of the first are not counted.
+const ONE_AT_A_TIME: (u64, u64) = (6_000, 1_000);
 
 /// What a load saw.
 pub(super) struct Seen {
@@ -106,6 +110,19 @@ impl Session {
         Ok(Some((kind, text)))
     }
 
+    /// Waits for an execution report.
+    fn report(&mut self) -> anyhow::Result<()> {
+        loop {
+            match self.message()? {
+                None => self.fill()?,
+                Some((kind, text)) if kind == b"8" && text.is_empty() => return Ok(()),
+                // Heartbeats and gap fills.
+                Some((kind, _)) if kind == b"0" || kind == b"4" => {}
+                Some((_, text)) => bail!("instead of a report came {text}"),
+            }
+        }
+    }
+
     /// Orders that rest and their cancels, until it is to stop. Counts what was answered.
     fn trade(&mut self, (first_id, window): (u64, u64), stop: &AtomicBool, answered: &AtomicU64) -> anyhow::Result<()> {
         let (mut id, mut unanswered) = (first_id, 0);
@@ -132,12 +149,35 @@ impl Session {
                     unanswered -= 1;
                     answered.fetch_add(1, SeqCst);
                 }
-                // A heartbeat, and what fills gaps of numbers.
+                // Heartbeats and gap fills.
                 Some((kind, _)) if kind == b"0" || kind == b"4" => {}
                 Some((_, text)) => bail!("instead of a report came {text}"),
             }
         }
     }
+}
+
+/// The median time from an order or a cancel to its report, with nothing else under way.
+pub(super) fn round_trip_us(address: &str, (key, secret): (&str, &str)) -> anyhow::Result<f64> {
+    let mut session = Session::log_on(address, "BENCH1".to_owned(), (key, secret))?;
+    let (count, warm_up) = ONE_AT_A_TIME;
+    let mut samples = Vec::new();
+    for number in 0..count {
+        session.time = fix_time();
+        let (time, id) = (session.time.clone(), 9 * IDS + number / 2 * 2);
+        if number % 2 == 0 {
+            session.put("D", &format!("11={id}\x0155=BTC/USD\x0154=1\x0160={time}\x0138=0.0001\x0140=2\x0144=25000\x0159=1\x01"));
+        } else {
+            session.put("F", &format!("11={}\x0141={id}\x0155=BTC/USD\x0154=1\x0160={time}\x01", id + 1));
+        }
+        let begun = Instant::now();
+        session.flush()?;
+        session.report()?;
+        if number >= warm_up {
+            samples.push(begun.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    Ok(median(&samples))
 }
 
 /// Orders a second, and what they cost a process.
@@ -186,7 +226,9 @@ pub(super) fn keys(venue: &Running, count: usize) -> anyhow::Result<Vec<(String,
         .collect()
 }
 
-/// Into the venue.
-pub(super) fn of_venue(venue: &Open, seconds: u32) -> anyhow::Result<Seen> {
-    load(&venue.fix, &keys(&venue.running, OURS.0)?, OURS, seconds, || venue.running.cpu_us())
+/// Into the venue: the load, and the round trip.
+pub(super) fn of_venue(venue: &Open, seconds: u32) -> anyhow::Result<(Seen, f64)> {
+    let keys = keys(&venue.running, OURS.0)?;
+    let round_trip_us = round_trip_us(&venue.fix, (&keys[0].0, &keys[0].1))?;
+    Ok((load(&venue.fix, &keys, OURS, seconds, || venue.running.cpu_us())?, round_trip_us))
 }

@@ -1,13 +1,16 @@
 //! The ways in that programs written for others take: `make bench NAME=access`.
 //!
 //! - `fix44_wire_percent` and its like: acceptance definitions that FIX engines share, by what is on the wire; `fix44_j_percent` by
-//!   QuickFIX/J's rule, which compares the begin of texts, too. Only where the definitions are (`fix-at` in the folder of data).
+//!   QuickFIX/J's rule, which also compares how a text begins. They need the definitions (`fix-at` in the folder of data).
 //! - `fix_*`: orders and cancels over FIX 4.4 into a process of the program whose log is on disk, next to acceptors on quickfix-rs and
 //!   quickfix-go (`bench/peers`) that answer the same messages at once and keep nothing.
+//! - `fix_round_trip_us`: the median from an order to its report, one at a time, by the same programs. The venue's report comes
+//!   after the order is on its disk.
 //! - `facade_orders_per_s`: signed orders and cancels in the dialect of Binance's Spot API (`docs/binance.md`).
 //! - `ccxt_passed` and its like: what unmodified clients came to in `make facade-test`, read from its result file.
 //! - `python_venue_orders_per_s`, `asyncio_orders_per_s`: the Python package, where `make python` has built it.
-//! - `good_p99_under_attack_ratio`: the worst of `make bench NAME=siege`, read from its result file.
+//! - `good_p99_under_attack_ratio`: the worst of `make bench NAME=siege`, read from its result file;
+//!   `good_p99_under_attack_ratio_fix` and its like: of one interface alone.
 //!
 //! *Start reading* at [`run`].
 
@@ -69,10 +72,12 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
 struct Rounds {
     per_second: Vec<f64>,
     cpu_us: Vec<f64>,
+    round_trip_us: Vec<f64>,
 }
 
 impl Rounds {
-    fn push(&mut self, seen: &fix::Seen) {
+    fn push(&mut self, seen: &fix::Seen, round_trip_us: f64) {
+        self.round_trip_us.push(round_trip_us);
         self.per_second.push(seen.per_second);
         self.cpu_us.push(seen.cpu_us);
     }
@@ -91,22 +96,29 @@ fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     for round in 1..=config.rounds {
         eprintln!("round {round} of {}", config.rounds);
         let venue = Open::start(config, "access", "")?;
-        ours.push(&fix::of_venue(&venue, config.seconds)?);
+        let (seen, round_trip_us) = fix::of_venue(&venue, config.seconds)?;
+        ours.push(&seen, round_trip_us);
         facade.push(facade::most_per_second(&venue.facade, &venue.market, config.seconds)?);
         venue.running.stop()?;
         for (engine, rounds) in engines.iter().zip(&mut theirs) {
-            rounds.push(&engine.measure(config.seconds, &config.scratch)?);
+            rounds.push(&engine.measure(config.seconds, &config.scratch)?, engine.round_trip_us(&config.scratch)?);
         }
     }
     report.check("every order over FIX was answered by its report, and none was rejected");
     report.check("every order and cancel in Binance's dialect was answered with 200");
     let per_second = report.samples("fix_orders_per_s", ours.per_second);
     let cpu_us = report.samples("fix_cpu_us_per_order", ours.cpu_us);
+    let round_trip_us = report.samples("fix_round_trip_us", ours.round_trip_us);
     // The best engine is the one that takes least processor time.
     let mut best: Option<(&str, f64, f64)> = None;
+    let mut soonest: Option<(&str, f64)> = None;
     for (engine, rounds) in engines.iter().zip(theirs) {
         let per_second = report.samples(format!("{}_orders_per_s", engine.metric), rounds.per_second);
         let cpu_us = report.samples(format!("{}_cpu_us", engine.metric), rounds.cpu_us);
+        let round_trip_us = report.samples(format!("{}_round_trip_us", engine.metric), rounds.round_trip_us);
+        if soonest.is_none_or(|(_, least)| round_trip_us < least) {
+            soonest = Some((engine.name, round_trip_us));
+        }
         if best.is_none_or(|(_, _, least)| cpu_us < least) {
             best = Some((engine.name, per_second, cpu_us));
         }
@@ -116,6 +128,9 @@ fn orders(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     };
     report.figure(Figure::new("fix_orders_per_s", per_second, Unit::PerS).against_any(peer(Unit::PerS, |rate, _| rate)));
     report.figure(Figure::new("fix_cpu_us_per_order", cpu_us, Unit::Us).against_any(peer(Unit::Us, |_, us| us)));
+    let soonest = soonest.map(|(name, us)| PeerFigure::new(name, us, Unit::Us, engines::HOW));
+    report.note("fix_round_trip_us: the venue reports an order after it is on its disk; the peers keep nothing");
+    report.figure(Figure::new("fix_round_trip_us", round_trip_us, Unit::Us).against_any(soonest));
     if let Some((_, _, theirs_us)) = best {
         report.note("fix_vs_best_engine compares processor time of an order: ours checks, logs, matches and reports it");
         report.figure(Figure::new("fix_vs_best_engine", theirs_us / cpu_us, Unit::TimesFaster).bar(1.0));

@@ -36,13 +36,13 @@ pub(super) fn run(config: &Config, report: &mut Report) {
         Ok(answer) => {
             let rate = |name: &str| answer["figures"][name]["orders_per_s"].as_f64();
             if let Some(rate) = rate("walras, one array") {
-                report.figure(Figure::new("python_venue_orders_per_s", rate, Unit::PerS));
+                report.figure(Figure::new("python_venue_orders_per_s", rate, Unit::PerS).bar(1_000_000.0));
             }
             match (rate(ONE_CALL_EACH), rate(THEIRS)) {
                 (Some(ours), Some(theirs)) => {
                     let how = "orders of a strategy, one call each, which it does not match with each other; the same flow in the same run";
                     let peer = PeerFigure::new("hftbacktest", theirs, Unit::PerS, how);
-                    report.figure(Figure::new("python_venue_calls_per_s", ours, Unit::PerS).against(peer));
+                    report.figure(Figure::new("python_venue_calls_per_s", ours, Unit::PerS).against(peer).bar(100_000.0));
                     report.figure(Figure::new("python_venue_vs_hftbacktest", ours / theirs, Unit::TimesFaster).bar(1.0));
                 }
                 _ => report
@@ -60,7 +60,7 @@ pub(super) fn run(config: &Config, report: &mut Report) {
         rounds,
     ];
     match answer_of("entry_rate.py", &asked).map(|answer| answer["orders_per_s"].as_f64()) {
-        Ok(Some(rate)) => report.figure(Figure::new("asyncio_orders_per_s", rate, Unit::PerS)),
+        Ok(Some(rate)) => report.figure(Figure::new("asyncio_orders_per_s", rate, Unit::PerS).bar(10_000.0)),
         Ok(None) => report.note("orders of an asyncio program were NOT MEASURED: entry_rate.py gave no rate"),
         Err(why) => report.note(format!("orders of an asyncio program were NOT MEASURED: {why}")),
     }

@@ -1,10 +1,17 @@
-//! The overlay tree: what a relay passes on, next to a plain one of batched system calls; what the binary feed costs; what a leaf gateway
-//! costs an order; what it costs to call a strategy with a message; and the figures of a simulated cloud with a thousand receivers.
+//! The overlay tree: what a relay passes on, next to a plain one of batched system calls; how long a message takes over relays' sockets,
+//! and to a participant behind a socket; what the binary feed costs; what a leaf gateway costs an order; how fair access holds for
+//! participants of two leaf gateways; what it costs to call a strategy with a message; and the figures of a simulated cloud with a
+//! thousand receivers.
 
 mod feed;
+mod last_hop;
+mod latency;
 mod leaf;
+mod loss;
+mod prober;
 mod relay;
 mod simulated;
+mod stamped;
 #[cfg(feature = "strategies")]
 mod strategies;
 
@@ -34,6 +41,13 @@ pub struct Config {
 /// Without these nothing is written.
 const REQUIRED: &[&str] = &[
     "relay_vs_sendmmsg",
+    "relay_joined_vs_sendmmsg",
+    "relay_hedged_vs_plain",
+    "socket_latency_p50_us_n100",
+    "socket_tree_vs_unicast_n100",
+    "socket_hedged_p99_ratio_n100",
+    "socket_model_2_p50_us",
+    "socket_model_2_jitter_us",
     "tree_vs_unicast_n100",
     "n1000_vs_n100",
     "window_1us_percent_n100",
@@ -42,6 +56,8 @@ const REQUIRED: &[&str] = &[
     "loq_latency_ratio",
     "leaf_cpu_us_per_order",
     "leaf_p50_extra_us",
+    "leaf_inversions_1ms_percent",
+    "relay_lost_at_80_percent",
     "feed_ns_per_event_encode",
     "feed_ns_per_event_apply",
 ];
@@ -52,7 +68,11 @@ pub fn run(config: &Config, report: &mut Report) -> anyhow::Result<()> {
     report.require(REQUIRED);
     feed::run(config, report)?;
     relay::run(config, report)?;
+    loss::run(config, report)?;
+    latency::run(config, report)?;
+    last_hop::run(config, report)?;
     leaf::run(config, report)?;
+    prober::run(config, report)?;
     #[cfg(feature = "strategies")]
     strategies::run(config, report)?;
     #[cfg(not(feature = "strategies"))]

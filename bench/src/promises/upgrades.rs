@@ -24,8 +24,7 @@ pub(super) fn longest_gap_ms((now, next): (&Path, &Path), dir: &Path, time: Dura
     }
     let throttles = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
     let settings = throttles.map(|key| ("throttle", key, toml::Value::Integer(1_000_000_000))).to_vec();
-    let mut local =
-        LocalCluster::prepare(now, dir, &LocalOptions { replicas: 3, first_port: 0, later: 0, gateways: 0, relays: 0, settings })?;
+    let mut local = LocalCluster::prepare(now, dir, &LocalOptions { replicas: 3, settings, ..LocalOptions::default() })?;
     for id in 1..=3 {
         local.start(id)?;
     }

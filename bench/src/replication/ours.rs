@@ -95,7 +95,7 @@ impl Cluster {
         let limits = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
         let mut settings: Vec<_> = limits.map(|key| ("throttle", key, unlimited())).into();
         settings.push(("cluster", "durability", durability.into()));
-        let options = LocalOptions { replicas: REPLICAS, first_port: 0, later: 0, gateways: 0, relays: 0, settings };
+        let options = LocalOptions { replicas: REPLICAS, settings, ..LocalOptions::default() };
         let mut local = LocalCluster::prepare(program, &dir, &options)?;
         for id in 1..=u64::from(REPLICAS) {
             local.start(id)?;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use walras_clearing::{AssetIndex, BatchMarket, Edition, Offer, Pair};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, Offer, Pair, Pairs};
 use walras_ledger::Ledger;
-use walras_types::{AccountFee, AccountId, Amount, AssetId, OfferName};
+use walras_types::{AccountFee, AccountId, Amount, AssetId, DropReason, OfferName};
 
 use crate::closed::ClosedBatch;
 use crate::effects::{Effect, Then};
@@ -75,8 +75,10 @@ impl Batch {
     ///
     /// # Errors
     /// See [`SettingsError`].
-    pub fn new(settings: BatchSettings) -> Result<Self, SettingsError> {
-        let table = AssetTable::new(&settings.assets)?;
+    pub fn new(mut settings: BatchSettings) -> Result<Self, SettingsError> {
+        let table = AssetTable::new(&settings)?;
+        // Rules have one form.
+        settings.currencies = settings.currencies.filter(|_| !table.pairs().are_all());
         if !settings.quality.is_possible() {
             return Err(SettingsError::Quality);
         }
@@ -128,11 +130,25 @@ impl Batch {
         self.settings.assets.get(index.index()).copied()
     }
 
-    /// The pair of two different assets of the market.
+    /// The pair of two different assets of the market, one of them a currency.
     #[must_use]
     pub fn pair(&self, sell: AssetId, buy: AssetId) -> Option<Pair> {
-        let (sell, buy) = self.table.index(sell).zip(self.table.index(buy))?;
-        (sell != buy).then_some(Pair { sell, buy })
+        self.check_pair(sell, buy).ok()
+    }
+
+    /// [`Self::pair`], or why the market has none of these two.
+    ///
+    /// # Errors
+    /// [`DropReason::UnknownAsset`], [`DropReason::EqualAssets`], [`DropReason::NoSuchPair`].
+    pub fn check_pair(&self, sell: AssetId, buy: AssetId) -> Result<Pair, DropReason> {
+        let (sell, buy) = self.table.index(sell).zip(self.table.index(buy)).ok_or(DropReason::UnknownAsset)?;
+        self.table.check(Pair { sell, buy })
+    }
+
+    /// The market's pairs.
+    #[must_use]
+    pub const fn pairs(&self) -> Pairs {
+        self.table.pairs()
     }
 
     /// The number of the block that is next to be cleared, from 1.
@@ -163,7 +179,7 @@ impl Batch {
     /// The offers that the closed batch put into the market, by pair and in the order of their keys: right after [`Self::close`], for what
     /// was restored from a snapshot does not know them any more.
     pub fn opened(&self) -> impl Iterator<Item = (Pair, &Offer)> {
-        let added = self.closed.iter().flat_map(|closed| (0..self.table.pair_count()).map(|pair| (pair, &closed.added)));
+        let added = self.closed.iter().flat_map(|closed| (0..self.table.place_count()).map(|pair| (pair, &closed.added)));
         added.flat_map(move |(pair, added)| added.of_pair(pair).iter().map(move |offer| (self.table.pair(pair), offer)))
     }
 

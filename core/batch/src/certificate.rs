@@ -226,6 +226,19 @@ impl PartValues {
         share_ppb(u128::try_from(bound - traded).unwrap_or(0), u128::try_from(bound).unwrap_or(0))
     }
 
+    /// No path along the pairs has more assets, if it has each once. One of `2 n` assets has n disjoint pairs, and disjoint pairs to which
+    /// no other can be added are at least half as many as there can be. In a market of a few currencies they are few.
+    fn path_assets_max(&self, asset_count: usize) -> usize {
+        let (mut is_taken, mut disjoint) = (vec![false; asset_count], 0);
+        for PairValues { sell, buy, .. } in &self.pairs {
+            if !is_taken[*sell] && !is_taken[*buy] {
+                (is_taken[*sell], is_taken[*buy]) = (true, true);
+                disjoint += 1;
+            }
+        }
+        4 * disjoint + 1
+    }
+
     /// The least potentials that fit the pairs, or ones that do not where no potentials do.
     fn fitting(&self, asset_count: usize, spare: i128, rules: &Rules) -> Vec<i64> {
         let kept = kept(rules);
@@ -236,7 +249,8 @@ impl PartValues {
         };
         let down = |to: i64| ((i128::from(to) * kept) >> FRACTION_BITS) as i64 - POTENTIAL_ONE;
         let mut potentials = vec![0; asset_count];
-        for _ in 0..asset_count {
+        // Where potentials fit, as many rounds do as the longest path has assets.
+        for _ in 0..asset_count.min(self.path_assets_max(asset_count) + 1) {
             let mut is_done = true;
             for PairValues { sell, buy, lower, sold, upper } in &self.pairs {
                 let (from, to) = (potentials[*sell], potentials[*buy]);

@@ -212,12 +212,12 @@ pub(crate) fn change_market(
     ties: &TieBreak,
     threads: NonZero<usize>,
 ) -> (ByPair<Offer>, ByPair<OfferKey>) {
-    let pair_count = table.pair_count();
+    let place_count = table.place_count();
     let offers: Vec<_> = outcomes.iter().map(|outcome| (&outcome.offer_pairs[..], &outcome.offers[..])).collect();
     let cancelled: Vec<_> = outcomes.iter().map(|outcome| (&outcome.cancelled_pairs[..], &outcome.cancelled[..])).collect();
-    let mut added = ByPair::of(pair_count, &offers, |offer| tied(ties, offer), threads);
-    let mut removed = ByPair::of(pair_count, &cancelled, |key| key, threads);
-    let changes = (0..pair_count).zip(added.pairs_mut().zip(removed.pairs_mut()));
+    let mut added = ByPair::of(place_count, &offers, |offer| tied(ties, offer), threads);
+    let mut removed = ByPair::of(place_count, &cancelled, |key| key, threads);
+    let changes = (0..place_count).zip(added.pairs_mut().zip(removed.pairs_mut()));
     let changes = changes.filter(|(_, (added, removed))| !added.is_empty() || !removed.is_empty());
     let changes = changes.map(|(number, (added, removed))| SellChange { pair: table.pair(number), removed, added });
     let changes: Vec<_> = changes.collect();

@@ -107,18 +107,18 @@ impl<T> Default for ByPair<T> {
 
 impl<T: Copy + Send + Sync> ByPair<T> {
     /// Brings records together and changes each: O(records * threads / threads). Keeps the order within a pair.
-    pub(crate) fn of(pair_count: u32, pieces: &[(&[u32], &[T])], change: impl Fn(T) -> T + Sync, threads: NonZero<usize>) -> Self {
-        let mut starts = vec![0_u32; pair_count as usize + 1];
+    pub(crate) fn of(place_count: u32, pieces: &[(&[u32], &[T])], change: impl Fn(T) -> T + Sync, threads: NonZero<usize>) -> Self {
+        let mut starts = vec![0_u32; place_count as usize + 1];
         for pair in pieces.iter().flat_map(|(pairs, _)| pairs.iter()) {
             starts[*pair as usize + 1] += 1;
         }
-        for pair in 0..pair_count as usize {
+        for pair in 0..place_count as usize {
             starts[pair + 1] += starts[pair];
         }
         let Some(&filler) = pieces.iter().find_map(|(_, records)| records.first()) else {
             return Self { records: Vec::new(), starts };
         };
-        let mut records = vec![filler; starts[pair_count as usize] as usize];
+        let mut records = vec![filler; starts[place_count as usize] as usize];
         let ends = cuts(starts.windows(2).map(|two| u64::from(two[1] - two[0])), threads.get());
         let (mut rest, mut from) = (&mut records[..], 0);
         let mut work = Vec::with_capacity(ends.len());

@@ -3,7 +3,7 @@
 //! A block's hash is that of a [`LightHeader`], of one size whatever the market's: prices, trades and outcomes are in it by their
 //! roots. So a reader of one price, one trade or one outcome needs the light header and a proof, and not the rest.
 
-use walras_clearing::{OfferKey, Pair, PairTrade};
+use walras_clearing::{OfferKey, Pair, PairTrade, Pairs};
 use walras_merkle::{ASSET_KEY_BYTES, PAIR_KEY_BYTES, Trie};
 use walras_types::{BatchMarketId, BatchPrice};
 
@@ -31,6 +31,8 @@ pub struct BlockHeader {
     pub quality: Quality,
     /// The hash of the evidence: [`crate::Certificate::hash`].
     pub certificate: [u8; 32],
+    /// The pairs of the market, which has an asset for each price.
+    pub pairs: Pairs,
     /// The valuation of each asset.
     pub prices: Vec<Option<BatchPrice>>,
     /// What traded, with the last offer that did, by pair.
@@ -58,11 +60,11 @@ pub struct LightHeader {
     pub quality: Quality,
     /// The hash of the evidence.
     pub certificate: [u8; 32],
-    /// How many assets the market has.
-    pub asset_count: u32,
+    /// How many assets the market has, and which of them are pairs.
+    pub pairs: Pairs,
     /// The root of the trie over the prices of those that have one, by [`ASSET_KEY_BYTES`].
     pub prices: [u8; 32],
-    /// The root of the trie over the trades, by [`PAIR_KEY_BYTES`]: sell * assets + buy.
+    /// The root of the trie over the trades, by [`PAIR_KEY_BYTES`]: [`Pairs::number`].
     pub trades: [u8; 32],
     /// The root of the trie over the outcomes.
     pub outcomes: [u8; 32],
@@ -109,6 +111,7 @@ impl BlockHeader {
             rules: BatchSettings { account_fee: closed.account_fee, ..at.settings.clone() }.hash(),
             quality,
             certificate: block.certificate.hash(),
+            pairs: at.settings.pairs().expect("a market has been made of the settings"),
             prices: block.proposal.prices.clone(),
             trades,
             outcomes: [0; 32],
@@ -118,14 +121,14 @@ impl BlockHeader {
     /// All that the block says, little endian:
     ///
     /// `version u8 | kind u8 | market u16 | number u64 | parent 32 | batch hash 32 | transactions u32 | rules 32 | gap u32 |
-    /// unserved u32 | set aside u16 | certificate 32 | outcomes 32 | assets u32 | prices u64, 0 for none | trades u32`, then for
-    /// each `sell u16 | buy u16 | sold u64 | marginal offer: limit u64, tie u64, id u64`.
+    /// unserved u32 | set aside u16 | certificate 32 | outcomes 32 | assets u16 | currencies u16, 0 where all are | prices u64, 0
+    /// for none | trades u32`, then for each `sell u16 | buy u16 | sold u64 | marginal offer: limit u64, tie u64, id u64`.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES_LEAST + self.prices.len() * 8 + self.trades.len() * 36);
         self.with_roots([0; 32], [0; 32]).put_place(FULL_HEADER, &mut bytes);
         bytes.extend_from_slice(&self.outcomes);
-        bytes.extend_from_slice(&(self.prices.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&self.pairs.bits().to_le_bytes());
         for price in &self.prices {
             bytes.extend_from_slice(&price.map_or(0, BatchPrice::bits).to_le_bytes());
         }
@@ -151,8 +154,8 @@ impl BlockHeader {
     }
 
     fn with_roots(&self, prices: [u8; 32], trades: [u8; 32]) -> LightHeader {
-        let Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, outcomes, .. } = *self;
-        let asset_count = self.prices.len() as u32;
+        let Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, pairs, outcomes, .. } =
+            *self;
         LightHeader {
             market,
             number,
@@ -162,7 +165,7 @@ impl BlockHeader {
             rules,
             quality,
             certificate,
-            asset_count,
+            pairs,
             prices,
             trades,
             outcomes,
@@ -177,10 +180,10 @@ impl BlockHeader {
 
     /// The trades, as the trie has them.
     pub(crate) fn trade_entries(&self) -> Vec<([u8; PAIR_KEY_BYTES], [u8; TRADE_BYTES])> {
-        let asset_count = self.prices.len() as u32;
-        let entry = |trade: &(PairTrade, OfferKey)| (pair_number(trade.0.pair, asset_count).to_be_bytes(), trade_value(trade));
+        let number = |pair: Pair| self.pairs.number(pair).unwrap_or(NO_PAIR);
+        let entry = |trade: &(PairTrade, OfferKey)| (number(trade.0.pair).to_be_bytes(), trade_value(trade));
         let mut entries: Vec<_> = self.trades.iter().map(entry).collect();
-        // They are in order but for a header that no block has, which hashes to something else then.
+        // They are in order and of pairs but for a header that no block has, which hashes to something else then.
         entries.sort_by_key(|(key, _)| *key);
         entries.dedup_by_key(|(key, _)| *key);
         entries
@@ -189,12 +192,13 @@ impl BlockHeader {
 
 impl LightHeader {
     /// The bytes that are hashed, little endian, [`LIGHT_HEADER_BYTES`] of them: as [`BlockHeader::bytes`] up to the certificate,
-    /// with another kind, then `assets u32 | root of the prices 32 | root of the trades 32 | root of the outcomes 32`.
+    /// with another kind, then `assets u16 | currencies u16, 0 where all are | root of the prices 32 | root of the trades 32 | root
+    /// of the outcomes 32`.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(LIGHT_HEADER_BYTES);
         self.put_place(LIGHT_HEADER, &mut bytes);
-        bytes.extend_from_slice(&self.asset_count.to_le_bytes());
+        bytes.extend_from_slice(&self.pairs.bits().to_le_bytes());
         [self.prices, self.trades, self.outcomes].iter().for_each(|root| bytes.extend_from_slice(root));
         bytes
     }
@@ -223,10 +227,8 @@ impl LightHeader {
 /// Bytes of a trade without its pair.
 pub(crate) const TRADE_BYTES: usize = 32;
 
-/// The number of a pair in a market of so many assets. Numbers order as pairs do.
-pub(crate) fn pair_number(pair: Pair, asset_count: u32) -> u32 {
-    u32::from(pair.sell.0).wrapping_mul(asset_count).wrapping_add(pair.buy.0.into())
-}
+/// The number of what is no pair.
+const NO_PAIR: u32 = u32::MAX;
 
 /// `sold u64 | marginal offer: limit u64, tie u64, id u64`.
 fn trade_value((trade, marginal): &(PairTrade, OfferKey)) -> [u8; TRADE_BYTES] {

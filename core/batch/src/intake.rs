@@ -417,7 +417,7 @@ impl View<'_> {
         }
         let index = |asset: AssetId| self.table.index(asset).filter(|_| (asset.0 as usize) < self.supply.len());
         let (sell, buy) = index(sell).zip(index(buy)).ok_or(DropReason::UnknownAsset)?;
-        if sell == buy { Err(DropReason::EqualAssets) } else { Ok(Pair { sell, buy }) }
+        self.table.check(Pair { sell, buy })
     }
 
     fn check_amount(&self, asset: AssetId, amount: Amount) -> Result<(), DropReason> {

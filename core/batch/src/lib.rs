@@ -67,4 +67,5 @@ pub use settings::{BatchSettings, SettingsError};
 pub use snapshot::{MarketForm, RestoreError, check_restored};
 pub use steps::{BlockDone, BlockJob, Collected, FillMove, Moved, NextStep, Stepped};
 pub use threads::threads_worth;
+pub use walras_clearing::Pairs;
 pub use walras_types::{DropReason, Intake, QualityMax};

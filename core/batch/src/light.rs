@@ -18,7 +18,8 @@
 //! # ledger.deposit(anna, AssetId(1), units)?;
 //! # let (edition, commission, lower_bounds) = (Edition::NEWEST, Commission::NONE, LowerBounds::BestEffort);
 //! # let rules = Rules { edition, commission, mu: Mu::new(10).ok_or("no mu")?, lower_bounds };
-//! # let mut batch = Batch::new(BatchSettings { market: BatchMarketId(0), assets, rules, quality: QualityMax::NONE, account_fee: None })?;
+//! # let (market, quality, currencies, account_fee) = (BatchMarketId(0), QualityMax::NONE, None, None);
+//! # let mut batch = Batch::new(BatchSettings { market, assets, currencies, rules, quality, account_fee })?;
 //! # batch.close(&mut ledger, &mut accounts, &[], Intake::Filter, one)?;
 //! # let block = ProposedClearing::of_nothing(batch.market());
 //! use walras_batch::light::{LightBlock, LightError};
@@ -50,13 +51,13 @@ use walras_ledger::Ledger;
 use walras_merkle::{
     AccountProof, Claim, Digest, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, trie_proof_bytes_max,
 };
-use walras_types::limits::{ASSETS_MAX, BATCH_ASSETS_MAX};
+use walras_types::limits::{ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_PAIRS_MAX};
 use walras_types::{AccountId, Amount, BatchMarketId, BatchPrice};
 
 use crate::accounts::Accounts;
 use crate::batch::Batch;
 use crate::clear::Cleared;
-use crate::header::{BlockHeader, FULL_HEADER, HEADER_BYTES_LEAST, LightHeader, VERSION, pair_number};
+use crate::header::{BlockHeader, FULL_HEADER, HEADER_BYTES_LEAST, LightHeader, VERSION};
 use crate::proposed::Roots;
 use crate::trees::trie_key;
 
@@ -77,7 +78,7 @@ const POOL: u8 = 12;
 const HASH: usize = 32;
 
 /// No header has more bytes.
-pub const HEADER_BYTES_MAX: usize = HEADER_BYTES_LEAST + 8 * BATCH_ASSETS_MAX + 36 * BATCH_ASSETS_MAX * (BATCH_ASSETS_MAX - 1);
+pub const HEADER_BYTES_MAX: usize = HEADER_BYTES_LEAST + 8 * BATCH_ASSETS_MAX + 36 * BATCH_PAIRS_MAX;
 /// No roots have more bytes.
 pub const ROOTS_BYTES_MAX: usize = 2 + 2 * HASH + (2 + HASH) * (1 << 16);
 /// No statement about an account has more bytes: all that it can have, and the siblings on its way.
@@ -140,8 +141,10 @@ pub enum LightError {
     /// It is proven, and no state can hold it.
     #[error("what is proven cannot be so: the block's proposer errs, so do not trust it")]
     Impossible,
-    /// The market has fewer assets.
-    #[error("the market has no pair {0}: its assets are numbered from 0, as its configuration names them")]
+    /// The market has fewer assets, or neither of the two is one of its currencies.
+    #[error(
+        "the market has no pair {0}: its assets are numbered from 0, as its configuration names them, and one of a pair is a currency"
+    )]
     UnknownPair(Pair),
     /// Its number or its market is not that of the block before.
     #[error("the block is not the one right before: hand over each block from the newest back to the oldest")]
@@ -233,10 +236,8 @@ impl LightBlock {
         self.full.as_ref()
     }
 
-    fn check_pair(&self, pair: Pair) -> Result<(), LightError> {
-        let is_asset = |asset: AssetIndex| u32::from(asset.0) < self.header.asset_count;
-        let is_pair = pair.sell != pair.buy && is_asset(pair.sell) && is_asset(pair.buy);
-        if is_pair { Ok(()) } else { Err(LightError::UnknownPair(pair)) }
+    fn number(&self, pair: Pair) -> Result<u32, LightError> {
+        self.header.pairs.number(pair).ok_or(LightError::UnknownPair(pair))
     }
 
     /// The block right before, whose hash this one names.
@@ -279,8 +280,7 @@ impl LightBlock {
     /// [`LightError::Impossible`].
     pub fn offer(&self, pair: Pair, key: &OfferKey, statement: &[u8]) -> Result<Option<Offer>, LightError> {
         const PART: LightPart = LightPart::Offer;
-        self.check_pair(pair)?;
-        let number = pair_number(pair, self.header.asset_count);
+        let number = self.number(pair)?;
         let mut reader = Reader::of(statement, OFFER, OFFER_STATEMENT_BYTES_MAX, PART)?;
         let content = match reader.byte()? {
             0 => None,
@@ -376,9 +376,7 @@ impl Batch {
     /// amount u64, stated limit u64`, and a [`walras_merkle::OfferProof`]. `None` as [`Self::prove_offer`], and of a pair that the market has not.
     #[must_use]
     pub fn offer_statement(&self, pair: Pair, key: &OfferKey) -> Option<Vec<u8>> {
-        let asset_count = self.settings.assets.len();
-        let is_pair = pair.sell != pair.buy && pair.sell.index() < asset_count && pair.buy.index() < asset_count;
-        let proof = if is_pair { self.prove_offer(pair, key)?.encode() } else { return None };
+        let proof = self.prove_offer(pair, key)?.encode();
         let mut bytes = vec![VERSION, OFFER];
         match self.market.book(pair).and_then(|book| book.sells().get(key)) {
             None => bytes.push(0),

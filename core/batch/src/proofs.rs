@@ -13,10 +13,10 @@ use crate::trees::{OfferEntries, put_account, trie_key};
 
 impl Batch {
     /// A proof that an offer stands, or that none of this key does, under the last block's root of offers. `None` while a batch is closed, for
-    /// then the market is ahead of that root, and before the first block.
+    /// then the market is ahead of that root, before the first block, and of what is no pair of the market.
     #[must_use]
     pub fn prove_offer(&self, pair: Pair, key: &OfferKey) -> Option<OfferProof> {
-        let number = self.table.number(pair);
+        let number = self.pair_number(pair)?;
         let trie = self.trees.of_pair(number).filter(|_| self.closed.is_none())?;
         let (pairs, roots) = self.trees.pairs(&self.table, &self.market);
         let book = self.market.book(pair);
@@ -32,10 +32,10 @@ impl Batch {
         Some(OfferProof::new((pairs, &roots), POOLS_NUMBER, Some((trie, &entries)), key))
     }
 
-    /// The number that a pair has in proofs.
+    /// The number that a pair has in proofs; `None` where the market has no such pair.
     #[must_use]
-    pub fn pair_number(&self, pair: Pair) -> u32 {
-        self.table.number(pair)
+    pub fn pair_number(&self, pair: Pair) -> Option<u32> {
+        self.table.pairs().number(pair)
     }
 
     /// What stands for an offer in proofs: `amount u64 | stated limit u64`, little endian.

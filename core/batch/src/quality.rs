@@ -25,9 +25,12 @@
 //! always allowed, for prices are found by a heuristic, and whatever somebody sends, a block has to be possible; it delays and harms no
 //! offer, and is counted. Where nothing at all is priced that could be, both numbers are everything.
 //!
-//! What is worth less than whole units can tell does not count: of each pair so many units that one of them is half of the share mu.
+//! Amounts that are too small to measure in whole units do not count. For each pair that is as many units as make one of them half of the
+//! share mu, and at most what a few single offers offer (`Dust`).
 
-use walras_clearing::{AssetIndex, BatchMarket, Pair, Parts, PoolIndex, PoolSide, Proposal, Rules};
+use walras_clearing::{
+    AssetIndex, BatchMarket, Edition, Offer, Pair, PairOffers, PartLimit, Parts, PoolIndex, PoolSide, Proposal, Rules,
+};
 use walras_types::{Amount, BatchPrice, Mu, NetRate, PPB_ALL, QualityMax};
 
 use crate::certificate::{Certificate, CertificateError, potentials_gap_ppb};
@@ -198,7 +201,8 @@ impl Looks {
                 partly_priced = partly_priced.or(Some(*first));
             }
         }
-        let (mut pairs, mut crossing) = (Vec::with_capacity(market.books().len()), Vec::new());
+        let mut crossing = Vec::new();
+        let mut sides = Vec::with_capacity(market.books().len());
         for book in market.books() {
             let pair = book.pair();
             let (Some(of_sell), Some(of_buy)) = (price(pair.sell), price(pair.buy)) else { continue };
@@ -211,10 +215,10 @@ impl Looks {
             };
             let highest = rate.highest_limit();
             let clear = NetRate::less_mu(of_sell, of_buy, rules.mu).map_or(BatchPrice::ZERO, |rate| rate.highest_limit());
-            let upper = book.sells().units_holding(&rate, rules.edition, Amount::MAX);
-            let wanted = book.sells().units_at_or_below(clear.min(highest));
-            let offered = Offered { most: upper, clear: wanted, sold };
-            pairs.push(offered.look(part, pair, of_sell, dust(&rate, rules.mu)));
+            let most = book.sells().units_holding(&rate, rules.edition, Amount::MAX);
+            let clear = book.sells().units_at_or_below(clear.min(highest));
+            let last = first_unfilled(book.sells(), &rate, rules.edition, sold);
+            sides.push(Side { part, pair, price: of_sell, rate, last, offered: Offered { most, clear, sold } });
         }
         for (index, pool) in (0..).map(PoolIndex).zip(market.pools()) {
             let at = proposal.pools.binary_search_by_key(&index, |trade| trade.pool);
@@ -231,10 +235,13 @@ impl Looks {
                     let clear =
                         NetRate::less_mu(of_sell, of_buy, rules.mu).map_or(Amount::ZERO, |rate| pool.sold_most(side, &rate));
                     let offered = Offered { most, clear: clear.min(most), sold };
-                    pairs.push(offered.look(part, pair, of_sell, dust(&rate, rules.mu)));
+                    // A pool sells any number of units: none of its offers is left in part.
+                    sides.push(Side { part, pair, price: of_sell, rate, last: Amount::ZERO, offered });
                 }
             }
         }
+        let dust = Dust::new(market.asset_count(), &sides, rules);
+        let pairs = sides.iter().map(|side| side.look(dust.of(side))).collect();
         let asset_count = market.asset_count();
         Self { parts, asset_count, pairs, crossing, is_priced, set_aside, partly_priced }
     }
@@ -286,6 +293,7 @@ impl Looks {
 }
 
 /// What sellers of a pair, or a pool, offer at a rate.
+#[derive(Clone, Copy, Debug)]
 struct Offered {
     most: Amount,
     /// Of that, what is clearly in the money.
@@ -293,9 +301,21 @@ struct Offered {
     sold: Amount,
 }
 
-impl Offered {
-    fn look(&self, part: usize, pair: Pair, price: BatchPrice, dust: Amount) -> PairLook {
-        let Self { most, clear: wanted, sold } = *self;
+/// The offers of a pair within a part that is priced, or a pool that sells in it.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    part: usize,
+    pair: Pair,
+    price: BatchPrice,
+    rate: NetRate,
+    /// The size of the offer that trades in part, or else of the first offer that could trade and does not.
+    last: Amount,
+    offered: Offered,
+}
+
+impl Side {
+    fn look(&self, dust: Amount) -> PairLook {
+        let Self { part, pair, price, offered: Offered { most, clear: wanted, sold }, .. } = *self;
         let beyond_dust = |more: Amount| less(less(more, sold), dust);
         let upper = sold.checked_add(beyond_dust(most)).expect("at most what stands");
         PairLook { part, pair, price, wanted, upper, sold, missing: beyond_dust(wanted) }
@@ -312,10 +332,61 @@ pub(crate) fn share_ppb(part: u128, whole: u128) -> u32 {
     part.checked_div(whole).map_or(0, |share| (share + u128::from(share * whole < part)).min(u128::from(PPB_ALL)) as u32)
 }
 
-/// What whole units can not tell, in units of what is sold: so many units of either asset that one of them is half of the share mu.
-fn dust(rate: &NetRate, mu: Mu) -> Amount {
+/// The amounts that are too small to measure in whole units.
+///
+/// In a pair, whole units may hinder only the one offer that trades in part, by up to `1 / mu` units of either asset: a full fill keeps
+/// every limit that holds at the rate. What this offer can not trade leaves others without a counterpart, in pairs of the same assets.
+/// So what does not count is bounded by the size of such offers. A leader that leaves fifteen hundred shares in small offers unserved
+/// is caught, though they are fewer units than the share mu tells apart.
+enum Dust {
+    /// For each pair, as many units of either asset as make one of them half of the share mu.
+    First(Mu),
+    /// At most that, and at most the size of the last offers in the pairs of its assets: for each asset the largest of any pair, in its
+    /// units, and at least two.
+    Second(Mu, Vec<Amount>),
+}
+
+impl Dust {
+    fn new(asset_count: usize, sides: &[Side], rules: &Rules) -> Self {
+        if rules.edition == Edition::First {
+            return Self::First(rules.mu);
+        }
+        let mut of_assets = vec![Amount::new(2).expect("it is small"); asset_count];
+        for side in sides {
+            let last = side.last.min(in_units(&side.rate, rules.mu));
+            let bought = side.rate.bought_up(last).unwrap_or(Amount::MAX);
+            for (asset, units) in [(side.pair.sell, last), (side.pair.buy, bought)] {
+                let most = &mut of_assets[asset.index()];
+                *most = units.max(*most);
+            }
+        }
+        Self::Second(rules.mu, of_assets)
+    }
+
+    /// In units of what is sold.
+    fn of(&self, side: &Side) -> Amount {
+        match self {
+            Self::First(mu) => in_units(&side.rate, *mu),
+            Self::Second(mu, of_assets) => {
+                let [sold, bought] = [side.pair.sell, side.pair.buy].map(|asset| of_assets[asset.index()]);
+                let units = sold.max(side.rate.sold_up(bought).unwrap_or(Amount::MAX));
+                units.min(in_units(&side.rate, *mu))
+            }
+        }
+    }
+}
+
+/// As many units of either asset as make one of them half of the share mu, in units of what is sold.
+fn in_units(rate: &NetRate, mu: Mu) -> Amount {
     let units = Amount::new(2 << mu.exponent()).expect("at most 2^31");
     rate.sold_up(units).unwrap_or(Amount::MAX).max(units)
+}
+
+/// The size of the first offer that is not sold in full, if its limit holds; else zero.
+fn first_unfilled(offers: &PairOffers<Offer>, rate: &NetRate, edition: Edition, sold: Amount) -> Amount {
+    let Some(split) = offers.split(sold) else { return Amount::ZERO };
+    let first = offers.as_slice().get(split.full_count);
+    first.filter(|offer| PartLimit::of(*offer, edition).holds_at(rate)).map_or(Amount::ZERO, Offer::amount)
 }
 
 fn less(amount: Amount, by: Amount) -> Amount {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Pool, Rules};
+use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Pairs, Pool, PoolSide, Rules};
 use walras_ledger::Ledger;
 use walras_types::limits::{
-    ACCOUNTS_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_TRANSACTIONS_MAX, POOLS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
+    ACCOUNTS_MAX, ASSETS_MAX, BATCH_TRANSACTIONS_MAX, POOLS_MAX, TRANSACTION_SEQ_BITS, TRANSACTION_SEQ_END,
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, Commission, Mu, OfferName,
@@ -96,8 +96,7 @@ pub fn check_restored<'b>(
         let sent: u64 = closed.senders.iter().map(|(_, count)| u64::from(*count)).sum();
         is(sent == u64::from(closed.kept_count), "how many transactions are kept")?;
         let mut paid = closed.effects.iter().filter(|effect| effect.then == Then::AccountFee);
-        let change =
-            |change: &PoolChange| known(change.by.account) && change.assets.iter().all(|asset| batch.table.index(*asset).is_some());
+        let change = |change: &PoolChange| known(change.by.account) && batch.check_pair(change.assets[0], change.assets[1]).is_ok();
         is(closed.pool_changes.iter().all(change), "what comes into a pool")?;
         let is_created = |change: &&PoolChange| matches!(change.kind, PoolChangeKind::Created { .. });
         let created_count = closed.keys.len() + closed.pool_changes.iter().filter(is_created).count();
@@ -116,7 +115,8 @@ pub fn check_restored<'b>(
 impl Batch {
     /// Gives the market's bytes to `sink`, piece by piece:
     ///
-    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 | assets u32 | each u32 |
+    /// `market u16 | commission u8, 0 for none | mu u8 | lower bounds u8: 0 required, 1 best effort | gap u32 | unserved u32 |
+    /// assets u16 | currencies u16, 0 where all are | each asset u32 |
     /// account fee: 0, or 1 and its asset u32, amount u64 | number u64 | parent 32 |
     /// pairs u32 | for each: sell u16, buy u16, offers u32, for each in the order of keys: stated u64, tie u64, id u64, amount u64 |
     /// pools u32 | for each in the order of names: name u64, first u16, second u16, rule u8, its parameters u32, fee u32, reserves u64 each, shares
@@ -201,17 +201,19 @@ impl Batch {
         };
         let rules = Rules { edition: Edition::NEWEST, commission, mu: Mu::new(mu).ok_or(RestoreError::OutOfRange)?, lower_bounds };
         let quality = QualityMax { gap_ppb: r.u32()?, unserved_ppb: r.u32()? };
-        let asset_count = r.count(BATCH_ASSETS_MAX, 4)?;
-        let assets = (0..asset_count).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
-        let settings = BatchSettings { market, assets, rules, quality, account_fee: r.account_fee()? };
+        let pairs = Pairs::from_bits(r.u32()?).ok_or(RestoreError::OutOfRange)?;
+        let assets = (0..pairs.asset_count()).map(|_| Ok(AssetId(r.u32()?))).collect::<Result<_, _>>()?;
+        // Fewer than 2^16.
+        let currencies = (!pairs.are_all()).then_some(pairs.currency_count() as u16);
+        let settings = BatchSettings { market, assets, currencies, rules, quality, account_fee: r.account_fee()? };
         let mut batch = Self::new(settings).map_err(|_| RestoreError::OutOfRange)?;
         (batch.number, batch.parent) = (r.u64()?, r.take()?);
         if !(1..u64::MAX).contains(&batch.number) {
             return Err(RestoreError::OutOfRange);
         }
-        let mut market = restore_offers(r, asset_count)?;
+        let mut market = restore_offers(r, pairs)?;
         if has_pools {
-            batch.pools = Arc::new(restore_pools(r, &mut market)?);
+            batch.pools = Arc::new(restore_pools(r, &mut market, pairs)?);
         }
         batch.market = Arc::new(market);
         batch.closed = match r.take()? {
@@ -227,12 +229,13 @@ impl Batch {
     }
 }
 
-fn restore_offers(r: &mut Reader<'_>, asset_count: usize) -> Result<BatchMarket, RestoreError> {
+fn restore_offers(r: &mut Reader<'_>, pairs: Pairs) -> Result<BatchMarket, RestoreError> {
     let mut offers = Vec::new();
     let mut last = None;
-    for _ in 0..r.count(asset_count * asset_count, 8)? {
+    for _ in 0..r.count(pairs.count(), 8)? {
         let [sell, buy] = [r.take()?, r.take()?].map(|index| walras_clearing::AssetIndex(u16::from_le_bytes(index)));
         let pair = Pair { sell, buy };
+        in_range(pairs.has(pair))?;
         let count = r.count(usize::MAX, 32)?;
         if count == 0 || last.replace(pair).is_some_and(|last| last >= pair) {
             return Err(RestoreError::Order);
@@ -248,17 +251,19 @@ fn restore_offers(r: &mut Reader<'_>, asset_count: usize) -> Result<BatchMarket,
             offers.push((pair, offer));
         }
     }
-    BatchMarket::build(asset_count, &offers, &[], Vec::new()).map_err(|_| RestoreError::OutOfRange)
+    BatchMarket::build(pairs.asset_count(), &offers, &[], Vec::new()).map_err(|_| RestoreError::OutOfRange)
 }
 
-fn restore_pools(r: &mut Reader<'_>, market: &mut BatchMarket) -> Result<Pools, RestoreError> {
+fn restore_pools(r: &mut Reader<'_>, market: &mut BatchMarket, pairs: Pairs) -> Result<Pools, RestoreError> {
     let (mut pools, mut of_market) = (Pools::default(), Vec::new());
     for _ in 0..r.count(POOLS_MAX, 8 + POOL_BYTES + 4)? {
         let name = r.u64()?;
         in_order(pools.heads.last().is_none_or(|last: &PoolHead| last.name < name))?;
         let assets = [r.take()?, r.take()?].map(|index| AssetIndex(u16::from_le_bytes(index)));
         let (rule, fee_ppm) = (r.pool_rule()?, r.u32()?);
-        of_market.push(Pool { assets, rule, fee_ppm, reserves: [r.amount()?, r.amount()?] });
+        let pool = Pool { assets, rule, fee_ppm, reserves: [r.amount()?, r.amount()?] };
+        in_range(pairs.has(pool.pair(PoolSide::First)))?;
+        of_market.push(pool);
         let shares = r.amount()?;
         pools.heads.push(PoolHead { name, shares });
         let (mut sum, mut last) = (0, None);

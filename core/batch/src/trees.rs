@@ -116,7 +116,7 @@ impl OfferTrees {
     /// Builds the tries of what stands, unless there are any; `has_closed` when a batch is closed.
     pub(crate) fn prepare(&mut self, table: &AssetTable, market: &BatchMarket, pools: &Pools, has_closed: bool) {
         if self.tries.is_empty() {
-            self.tries.resize_with(table.pair_count() as usize, Trie::new);
+            self.tries.resize_with(table.place_count() as usize, Trie::new);
             self.build_others(table, market, &[]);
             self.pools = Trie::build(&PoolEntries::new(pools, market.pools()));
             self.pairs = Trie::build(&self.pairs(table, market).1[..]);
@@ -131,9 +131,9 @@ impl OfferTrees {
         outcomes: impl Fn() -> Outcomes + Sync,
         threads: NonZero<usize>,
     ) -> Followed {
-        let pair_count = change.table.pair_count();
+        let place_count = change.table.place_count();
         let is_new = self.tries.is_empty();
-        self.tries.resize_with(pair_count as usize, Trie::new);
+        self.tries.resize_with(place_count as usize, Trie::new);
         let changed = changed_pairs(change);
         let follows_closed = self.follows_closed;
         let mut tries = self.tries.iter_mut().enumerate();
@@ -260,7 +260,7 @@ fn changed_pairs<'b>(change: &MarketChange<'b>) -> Vec<ChangedPair<'b>> {
         let changes = added.of_pair(number).len() + removed.of_pair(number).len();
         (changes + traded.map_or(0, |traded| traded.offers.len()) > 0).then_some(ChangedPair { number, traded })
     };
-    (0..change.table.pair_count()).filter_map(pair).collect()
+    (0..change.table.place_count()).filter_map(pair).collect()
 }
 
 /// The keys under which a pair's trie changes, in ascending order: those that went, came or became others. An offer that came and traded in

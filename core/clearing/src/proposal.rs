@@ -42,7 +42,7 @@ pub struct Proposal {
 pub enum Edition {
     /// A limit holds where the key's does, which is rounded up to 53 bits: two offers whose decimal limits meet at one rate may not trade.
     First,
-    /// A limit holds where a full fill keeps it in whole units.
+    /// A limit holds where a full fill keeps it in whole units. Less may be left unserved without counting.
     Second,
 }
 

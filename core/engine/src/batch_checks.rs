@@ -15,19 +15,17 @@ impl<I: PriceIndex> Engine<I> {
     /// # Errors
     /// The reason for which it would be dropped.
     pub fn check_transaction(&self, market: BatchMarketId, transaction: &BatchTransaction) -> Result<(), DropReason> {
-        let Some(view) = self.batch_market(market) else { return Ok(()) };
-        let traded = |sell: AssetId, buy: AssetId| match (view.assets.contains(&sell), view.assets.contains(&buy)) {
-            (true, true) if sell == buy => Err(DropReason::EqualAssets),
-            (true, true) => Ok(()),
-            (false, _) | (_, false) => Err(DropReason::UnknownAsset),
-        };
+        let Ok(state) = self.batches.market(market) else { return Ok(()) };
+        // What was never open takes nothing.
+        let traded =
+            |sell: AssetId, buy: AssetId| state.batch.as_ref().map_or(Ok(()), |batch| batch.check_pair(sell, buy).map(|_| ()));
         let of_some = |asset: AssetId, amount: Amount| {
             if asset.0 as usize >= self.assets().len() {
                 return Err(DropReason::UnknownAsset);
             }
             if amount.is_zero() { Err(DropReason::ZeroAmount) } else { Ok(()) }
         };
-        if !transaction.terms.allow(view.collecting_block()) {
+        if !transaction.terms.allow(state.collecting_block()) {
             return Err(DropReason::Expired);
         }
         match &transaction.operation {
@@ -72,9 +70,11 @@ impl<I: PriceIndex> Engine<I> {
         }
     }
 
-    /// Whether a pool stands: one that the batch that collects creates does not yet, and takes nothing in that batch.
+    /// Whether a pool may stand when the batch that collects is closed: the block under way may still create it. A pool that this batch
+    /// itself creates does not stand yet, and takes nothing in it.
     fn known_pool(&self, market: BatchMarketId, pool: OfferName) -> Result<(), DropReason> {
-        if self.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
+        let may_come = self.batch_market(market).is_some_and(|view| view.is_under_way);
+        if may_come || self.pool(market, pool).is_some() { Ok(()) } else { Err(DropReason::UnknownPool) }
     }
 
     /// The most accounts that there can be when the batch that collects is closed: transactions before that may open some.

@@ -22,6 +22,8 @@ pub struct BatchMarketView<'e> {
     pub phase: BatchPhase,
     /// Its assets; fixed once it was opened. Their places number them in clearings.
     pub assets: &'e [AssetId],
+    /// How many of its assets are currencies, those that come first; `None` where all are.
+    pub currencies: Option<u16>,
     /// What each account costs that a transaction opens.
     pub account_fee: FeeInForce,
     /// How many transactions the batch that collects has.
@@ -182,7 +184,7 @@ impl<I: PriceIndex> Engine<I> {
         Some((state.last.as_ref()?, state.batch.as_ref()?.pool_statement(pool, provider)?))
     }
 
-    /// The pair of two assets in a batch market.
+    /// The pair of two assets in a batch market, one of them a currency.
     #[must_use]
     pub fn batch_pair(&self, market: BatchMarketId, sell: AssetId, buy: AssetId) -> Option<Pair> {
         self.batches.market(market).ok()?.batch.as_ref()?.pair(sell, buy)
@@ -196,6 +198,7 @@ impl BatchMarketState {
             spec: &self.spec,
             phase: self.phase,
             assets: &self.assets,
+            currencies: self.currencies,
             account_fee: self.account_fee,
             collected: self.collected.transactions.len(),
             next_block: batch.map_or(1, walras_batch::Batch::number),

@@ -1,7 +1,7 @@
 //! Batch markets as bytes and back, and whether they hold together.
 //!
 //! Little endian: accounts for batch markets behind a length u64 ([`walras_batch::Accounts::snapshot`]); the count of markets u32, then for
-//! each by id: definition, phase, assets (count u32), what accounts cost in the batch that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]),
+//! each by id: definition, phase, assets (count u16, count of currencies u16 or 0 where all are), what accounts cost in the batch that collects and in those after it, 0 or 1 and the market behind a length u64 ([`walras_batch::Batch::snapshot`]),
 //! transactions collected (count u32), those left out of the closed batch u32, 0 or 1 and the last block: header behind a length u32
 //! ([`walras_batch::BlockHeader::bytes`]), roots of accounts, offers and state, root of accounts touched, time, log index, transactions left out
 //! u32, offers that traded u64, gap.
@@ -12,12 +12,12 @@ use walras_batch::{Accounts, Batch, BlockHeader, MarketForm, Roots, check_restor
 use walras_clearing::Edition;
 use walras_ledger::Ledger;
 use walras_order_book::PriceIndex;
-use walras_types::limits::{BATCH_MARKETS_MAX, BATCH_VENUE_ASSETS_MAX};
+use walras_types::limits::BATCH_MARKETS_MAX;
 use walras_types::{AccountFee, AccountId, AssetId, BatchMarketId, BatchPhase, BatchTransaction, LogIndex, OfferName};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::{AccountStatus, BatchMarketSpec};
 
-use crate::batches::{BatchMarketState, Batches, FeeInForce, LastBlock, is_possible};
+use crate::batches::{BatchMarketState, Batches, FeeInForce, LastBlock, has_room_for, is_possible};
 use crate::engine::Engine;
 use crate::snapshot::RestoreError;
 
@@ -79,6 +79,7 @@ impl Batches {
                 spec,
                 phase,
                 assets,
+                currencies,
                 account_fee: FeeInForce { now, next },
                 batch,
                 collected,
@@ -89,7 +90,8 @@ impl Batches {
             is(spec.market == BatchMarketId(id) && is_possible(spec), "a batch market's definition")?;
             let distinct: BTreeSet<&AssetId> = assets.iter().collect();
             let known = assets.iter().all(|asset| asset.0 < ledger.asset_count());
-            is(known && distinct.len() == assets.len() && assets.len() <= BATCH_VENUE_ASSETS_MAX, "a batch market's assets")?;
+            let has_room = has_room_for(assets.len(), *currencies);
+            is(known && distinct.len() == assets.len() && has_room, "a batch market's assets")?;
             let mut fees = [now, next].into_iter().flatten();
             let is_fee = |fee: &AccountFee| fee.asset.0 < ledger.asset_count() && !fee.amount.is_zero();
             let collected = &collected.transactions;
@@ -107,7 +109,8 @@ impl Batches {
             is(*dropped == 0 || batch.is_under_way(), "transactions left out of no batch")?;
             let before = last.as_ref().map(|last| (last.header.number + 1, last.roots.state, last.header.market));
             let expected = before.unwrap_or((1, [0; 32], spec.market));
-            is((batch.number(), *batch.parent(), spec.market) == expected, "the last block")?;
+            let has_pairs = last.as_ref().is_none_or(|last| last.header.pairs == batch.pairs());
+            is((batch.number(), *batch.parent(), spec.market) == expected && has_pairs, "the last block")?;
         }
         Ok(())
     }
@@ -123,12 +126,14 @@ impl<I: PriceIndex> Engine<I> {
 impl BatchMarketState {
     fn encode(&self, form: MarketForm, sink: &mut impl FnMut(&[u8])) {
         // The names follow from what is collected, the edition from the engine's version; outcomes are no part of the state.
-        let Self { spec, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
+        let Self { spec, phase, assets, currencies, account_fee, batch, collected, dropped, last, .. } = self;
         let collected = &collected.transactions;
         put(sink, |w| {
             spec.put(w);
             phase.put(w);
-            w.u32(assets.len() as u32);
+            // At most BATCH_ASSETS_MAX.
+            w.u16(assets.len() as u16);
+            w.u16(currencies.unwrap_or(0));
             assets.iter().for_each(|asset| asset.put(w));
             account_fee.now.put(w);
             account_fee.next.put(w);
@@ -153,7 +158,9 @@ impl BatchMarketState {
     fn decode(r: &mut Reader<'_>, form: MarketForm, edition: Edition) -> Result<Self, RestoreError> {
         let mut state = Self::new(BatchMarketSpec::get(r)?, edition);
         state.phase = BatchPhase::get(r)?;
-        for _ in 0..r.u32()? {
+        let asset_count = r.u16()?;
+        state.currencies = Some(r.u16()?).filter(|currencies| *currencies != 0);
+        for _ in 0..asset_count {
             state.assets.push(AssetId::get(r)?);
         }
         state.account_fee = FeeInForce { now: Wire::get(r)?, next: Wire::get(r)? };

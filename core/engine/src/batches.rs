@@ -8,12 +8,12 @@ use walras_batch::{
     AccountError, Accounts, Batch, BatchSettings, BlockHeader, BlockRejected, Cleared, Collected, Effect, FillMove, Outcomes,
     PoolChange, PoolChangeKind, ProposedClearing, Quality, Roots, Then, threads_worth,
 };
-use walras_clearing::{Edition, Offer, Pair, PoolTraded as TradedByPool, Rules};
+use walras_clearing::{Edition, Offer, Pair, Pairs, PoolTraded as TradedByPool, Rules};
 use walras_order_book::PriceIndex;
 use walras_types::limits::{
-    BATCH_ASSETS_MAX, BATCH_INTERVAL_NS_MAX, BATCH_INTERVAL_NS_MIN, BATCH_MARKETS_MAX, BATCH_TRANSACTIONS_MAX,
-    BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, BLOCK_AT_ONCE_MAX, BLOCK_STEP_UNITS, TRANSACTION_SEQ_END,
-    TRANSACTIONS_PER_ACCOUNT_MAX,
+    BATCH_INTERVAL_NS_MAX, BATCH_INTERVAL_NS_MIN, BATCH_MARKETS_MAX, BATCH_PAIRS_MAX, BATCH_TRANSACTIONS_MAX,
+    BATCH_VENUE_CURRENCIES_MAX, BATCH_VENUE_PAIRS_MAX, BATCH_VENUE_TRANSACTIONS_MAX, BLOCK_AT_ONCE_MAX, BLOCK_STEP_UNITS,
+    TRANSACTION_SEQ_END, TRANSACTIONS_PER_ACCOUNT_MAX,
 };
 use walras_types::{
     AccountFee, AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, LogIndex, OfferName,
@@ -22,16 +22,17 @@ use walras_types::{
 use walras_wire::batch::BlockProposal;
 use walras_wire::{
     AccountEvent, AccountFeeChanged, AccountFeePaid, AccountKeySet, AccountStatus, AddBatchAsset, BatchAssetAdded, BatchClosed,
-    BatchCommand, BatchEvent, BatchIntervalChanged, BatchMarketCommand, BatchMarketEvent, BatchMarketSpec, BatchPhaseChanged,
-    BlockCleared, CloseBatch, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, PoolClosed, PoolCreated, PoolMoved,
-    PoolTraded, Rejected, SetAccountFee, SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, SubmitTransaction,
-    SupplyChanged, TransactionCollected, TransactionDropped, VenueEvent,
+    BatchCommand, BatchCurrenciesSet, BatchEvent, BatchIntervalChanged, BatchMarketCommand, BatchMarketEvent, BatchMarketSpec,
+    BatchPhaseChanged, BlockCleared, CloseBatch, Event, IssuerSet, OfferCancelled, OfferOpened, OfferTraded, Paid, PoolClosed,
+    PoolCreated, PoolMoved, PoolTraded, Rejected, SetAccountFee, SetAccountKey, SetBatchCurrencies, SetBatchInterval,
+    SetBatchPhase, SetIssuer, SubmitTransaction, SupplyChanged, TransactionCollected, TransactionDropped, VenueEvent,
 };
 
 use crate::engine::Engine;
 use crate::versions::Rules as _;
 
-const _: () = assert!(BATCH_VENUE_ASSETS_MAX <= BATCH_ASSETS_MAX);
+const _: () = assert!(BATCH_VENUE_PAIRS_MAX <= BATCH_PAIRS_MAX);
+const _: () = assert!(BATCH_VENUE_CURRENCIES_MAX * BATCH_VENUE_CURRENCIES_MAX <= BATCH_VENUE_PAIRS_MAX);
 const _: () = assert!(BATCH_VENUE_TRANSACTIONS_MAX as usize <= BATCH_TRANSACTIONS_MAX);
 
 /// The batch markets of a venue, and what they know of its accounts.
@@ -56,6 +57,8 @@ pub(crate) struct BatchMarketState {
     pub(crate) edition: Edition,
     pub(crate) phase: BatchPhase,
     pub(crate) assets: Vec<AssetId>,
+    /// How many of them are currencies; `None` where all are.
+    pub(crate) currencies: Option<u16>,
     /// What each account costs that a transaction opens.
     pub(crate) account_fee: FeeInForce,
     /// From the first opening.
@@ -132,6 +135,7 @@ impl BatchMarketState {
             edition,
             phase: BatchPhase::Closed,
             assets: Vec::new(),
+            currencies: None,
             account_fee: FeeInForce::default(),
             batch: None,
             collected: Collected::default(),
@@ -154,6 +158,7 @@ impl BatchMarketState {
         BatchSettings {
             market: self.spec.market,
             assets: self.assets.clone(),
+            currencies: self.currencies.filter(|currencies| usize::from(*currencies) != self.assets.len()),
             rules: rules(&self.spec, self.edition),
             quality: self.spec.quality,
             account_fee: self.account_fee.now,
@@ -224,6 +229,14 @@ pub(crate) fn is_possible(spec: &BatchMarketSpec) -> bool {
     is_lively && rules(spec, Edition::NEWEST).leave_freedom() && spec.quality.is_possible()
 }
 
+/// Whether a market may have so many assets, so many of them currencies.
+pub(crate) fn has_room_for(asset_count: usize, currencies: Option<u16>) -> bool {
+    let Some(currencies) = currencies.map(usize::from) else { return asset_count <= BATCH_VENUE_CURRENCIES_MAX };
+    // It may get its assets later.
+    let pairs = Pairs::with_currencies(asset_count.max(currencies), currencies);
+    currencies <= BATCH_VENUE_CURRENCIES_MAX && pairs.is_some_and(|pairs| pairs.count() <= BATCH_VENUE_PAIRS_MAX)
+}
+
 fn is_interval(interval_ns: u64) -> bool {
     (BATCH_INTERVAL_NS_MIN..=BATCH_INTERVAL_NS_MAX).contains(&interval_ns)
 }
@@ -244,6 +257,7 @@ impl<I: PriceIndex> Engine<I> {
             BatchMarketCommand::SetPhase(c) => self.set_batch_phase(c, events),
             BatchMarketCommand::SetInterval(c) => self.set_batch_interval(c, events),
             BatchMarketCommand::SetAccountFee(c) => self.set_account_fee(c, events),
+            BatchMarketCommand::SetCurrencies(c) => self.set_currencies(c, events),
         }
     }
 
@@ -284,11 +298,29 @@ impl<I: PriceIndex> Engine<I> {
         if asset.0 >= asset_count {
             return Err(RejectReason::UnknownAsset);
         }
-        if state.assets.contains(&asset) || state.assets.len() == BATCH_VENUE_ASSETS_MAX {
+        if state.assets.contains(&asset) || !has_room_for(state.assets.len() + 1, state.currencies) {
             return Err(RejectReason::BatchAssetsInvalid);
         }
         state.assets.push(asset);
         events.push(Event::BatchMarket(BatchMarketEvent::AssetAdded(BatchAssetAdded { market, asset })));
+        Ok(())
+    }
+
+    /// Setting what they are already is no error.
+    fn set_currencies(&mut self, set: &SetBatchCurrencies, events: &mut Vec<Event>) -> Result<(), RejectReason> {
+        let SetBatchCurrencies { market, currencies } = *set;
+        if !self.version.has_currencies() {
+            return Err(RejectReason::NeedsLaterVersion);
+        }
+        let state = self.batches.market_mut(market)?;
+        if state.batch.is_some() {
+            return Err(RejectReason::BatchAssetsFixed);
+        }
+        if !has_room_for(state.assets.len(), Some(currencies)) {
+            return Err(RejectReason::BatchAssetsInvalid);
+        }
+        state.currencies = Some(currencies);
+        events.push(Event::BatchMarket(BatchMarketEvent::CurrenciesSet(BatchCurrenciesSet { market, currencies })));
         Ok(())
     }
 

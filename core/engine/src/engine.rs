@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use walras_ledger::Ledger;
+use walras_ledger::{Ledger, Parts};
 use walras_order_book::{Ladder, OrderBook, PriceIndex};
 use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
 use walras_types::{
@@ -33,8 +33,8 @@ pub struct Engine<I: PriceIndex = Ladder> {
     pub(crate) assets: Vec<AssetSpec>,
     /// By account.
     pub(crate) statuses: Vec<AccountStatus>,
-    /// The last transfer of each account.
-    pub(crate) transfers: Vec<Option<TransferId>>,
+    /// The last transfer of each account. It is kept in parts, which a snapshot shares: no order reads it.
+    pub(crate) transfers: Parts<Option<TransferId>>,
     /// By instrument.
     pub(crate) markets: Vec<Market<I>>,
     pub(crate) sessions: Sessions,
@@ -93,7 +93,7 @@ impl<I: PriceIndex> Engine<I> {
             ledger: Ledger::new(),
             assets: Vec::new(),
             statuses: Vec::new(),
-            transfers: Vec::new(),
+            transfers: Parts::default(),
             markets: Vec::new(),
             sessions: Sessions::new(),
             nonces: Nonces::new(),

@@ -1,23 +1,28 @@
 //! A state that is kept while the engine goes on, so that its bytes can be made elsewhere.
 //!
-//! What there is of each account (balances, numbers, keys) and what stands in batch markets is shared in parts until it changes,
-//! open orders and what is collected are copied, and the rest is encoded at once. Hash trees and indices follow from these and are
-//! not kept.
+//! What there is of each account (balances, numbers, keys, the last transfer) and what stands in batch markets is shared in parts until it
+//! changes; open orders, what is collected and each account's status, which is a byte, are copied; and the rest is encoded at once. Hash
+//! trees and indices follow from these and are not kept.
 
 use walras_batch::{Collected, MarketForm};
-use walras_ledger::Ledger;
+use walras_ledger::{Ledger, Parts};
 use walras_order_book::{FrozenOrders, PriceIndex};
+use walras_types::TransferId;
+use walras_wire::AccountStatus;
 use walras_wire::codec::Writer;
 
 use crate::batches::{BatchMarketState, Batches};
 use crate::engine::Engine;
 use crate::market::Market;
-use crate::snapshot::{append_hash, encode_funds, put_order};
+use crate::snapshot::{append_hash, count, encode_accounts, encode_funds, put_order};
 use crate::versions::Rules;
 
 /// The state after one entry. [`Self::snapshot`] gives the bytes that [`Engine::snapshot`] gave then.
 pub struct Frozen {
+    /// The bytes before the accounts.
     front: Vec<u8>,
+    statuses: Vec<AccountStatus>,
+    transfers: Parts<Option<TransferId>>,
     /// The bytes before an instrument's open orders, and these.
     markets: Vec<(Vec<u8>, FrozenOrders)>,
     back: Vec<u8>,
@@ -32,12 +37,17 @@ impl std::fmt::Debug for Frozen {
     }
 }
 
+/// Bytes of an account's status and last transfer, at most.
+const ACCOUNT_BYTES_MAX: usize = 10;
+
 impl Frozen {
     /// Appends the state's bytes to `out`.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.reserve(self.front.len() + self.ledger.snapshot_len());
+        out.reserve(self.front.len() + ACCOUNT_BYTES_MAX * self.statuses.len() + self.ledger.snapshot_len());
         out.extend_from_slice(&self.front);
+        encode_accounts(&self.statuses, &self.transfers, out, &mut |_| ());
+        count(&mut Writer(out), self.markets.len());
         for (front, orders) in &self.markets {
             out.extend_from_slice(front);
             orders.for_each_order(|order| put_order(order, &mut Writer(out)));
@@ -58,12 +68,13 @@ impl<I: PriceIndex> Engine<I> {
             encode(&mut bytes);
             bytes
         };
-        let front = encoded(&|bytes| self.encode_front(bytes, &mut |_| ()));
+        let front = encoded(&|bytes| self.encode_before_accounts(bytes, &mut |_| ()));
         let of_market = |market: &Market<I>| (encoded(&|bytes| market.encode_front(bytes, &mut |_| ())), market.book.freeze());
         let markets = self.markets.iter().map(of_market).collect();
         let back = encoded(&|bytes| self.encode_back(bytes, &mut |_| ()));
         let (form, batches) = (self.version.market_form(), self.batches.for_snapshot());
-        Frozen { front, markets, back, form, batches, ledger: self.ledger.share() }
+        let (statuses, transfers) = (self.statuses.clone(), self.transfers.share());
+        Frozen { front, statuses, transfers, markets, back, form, batches, ledger: self.ledger.share() }
     }
 }
 
@@ -77,11 +88,24 @@ impl Batches {
 impl BatchMarketState {
     /// The names follow from what is collected.
     fn for_snapshot(&self) -> Self {
-        let Self { spec, edition, phase, assets, account_fee, batch, collected, dropped, last, .. } = self;
+        let Self {
+            spec,
+            edition,
+            phase,
+            assets,
+            currencies,
+            account_fee,
+            batch,
+            collected,
+            keys_asked: _,
+            dropped,
+            last,
+            outcomes: _,
+        } = self;
         let batch = batch.as_ref().map(walras_batch::Batch::for_snapshot);
         let collected = Collected { transactions: collected.transactions.clone(), ..Collected::default() };
         let (assets, last) = (assets.clone(), last.clone());
-        let (phase, account_fee, dropped) = (*phase, *account_fee, *dropped);
-        Self { batch, assets, account_fee, collected, last, dropped, phase, ..Self::new(*spec, *edition) }
+        let (phase, currencies, account_fee, dropped) = (*phase, *currencies, *account_fee, *dropped);
+        Self { batch, assets, currencies, account_fee, collected, last, dropped, phase, ..Self::new(*spec, *edition) }
     }
 }

@@ -91,4 +91,4 @@ pub use snapshot::{RestoreError, snapshot_hash};
 pub use transfer_numbers::{TransferStanding, compare_numbers};
 pub use walras_batch::BlockPlace;
 pub use walras_ledger::Balance;
-pub use walras_order_book::{DepthLevel, PriceIndex, Uncross};
+pub use walras_order_book::{DepthLevel, DisplayedOrder, PriceIndex, Uncross};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use walras_ledger::Balance;
-use walras_order_book::{Becomes, Condition, DepthLevel, OwnerId, PriceIndex, Rank, Trailing, Trigger, Uncross};
+use walras_order_book::{Becomes, Condition, DepthLevel, DisplayedOrder, OwnerId, PriceIndex, Rank, Trailing, Trigger, Uncross};
 use walras_types::limits::INDICATIVE_LEVELS_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, ClientOrderId, InstrumentId, InstrumentSpec, OrderId, OrderTerms, OrderType, PriceTicks,
@@ -152,6 +152,12 @@ impl<I: PriceIndex> Engine<I> {
         if let Some(market) = self.markets.get(instrument.0 as usize) {
             market.book.depth(side, levels, depth);
         }
+    }
+
+    /// Appends up to `count` displayed orders of a side, best price first and at each price the first in the queue first. Returns whether
+    /// there are more. Costs O(`count`).
+    pub fn displayed_orders(&self, instrument: InstrumentId, side: Side, count: usize, orders: &mut Vec<DisplayedOrder>) -> bool {
+        self.markets.get(instrument.0 as usize).is_some_and(|market| market.book.displayed_orders(side, count, orders))
     }
 
     /// What a price shows; `None` when that is nothing.

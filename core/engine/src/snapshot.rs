@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use blake3::Hasher;
 use walras_batch::MarketForm;
-use walras_ledger::Ledger;
+use walras_ledger::{Ledger, Parts};
 use walras_order_book::{Becomes, Condition, OpenOrder, OrderBook, OwnerId, PriceIndex, Seniority, Trailing, Trigger};
 use walras_types::{
     AccountId, AssetId, EngineVersion, InstrumentSpec, LogIndex, Side, SizeLots, TimeNs, TradingPhase, Trail, TransferId,
@@ -260,7 +260,14 @@ impl<I: PriceIndex> Engine<I> {
     }
 
     /// What comes before the instruments, and how many there are.
-    pub(crate) fn encode_front(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+    fn encode_front(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
+        self.encode_before_accounts(buffer, flush);
+        encode_accounts(&self.statuses, &self.transfers, buffer, flush);
+        count(&mut Writer(buffer), self.markets.len());
+    }
+
+    /// What comes before the accounts.
+    pub(crate) fn encode_before_accounts(&self, buffer: &mut Vec<u8>, flush: &mut impl FnMut(&mut Vec<u8>)) {
         buffer.extend_from_slice(&MAGIC);
         let w = &mut Writer(buffer);
         self.version.put(w);
@@ -273,14 +280,6 @@ impl<I: PriceIndex> Engine<I> {
             asset.put(&mut Writer(buffer));
             flush(buffer);
         }
-        count(&mut Writer(buffer), self.statuses.len());
-        for (status, transfer) in self.statuses.iter().zip(&self.transfers) {
-            let w = &mut Writer(buffer);
-            status.put(w);
-            transfer.put(w);
-            flush(buffer);
-        }
-        count(&mut Writer(buffer), self.markets.len());
     }
 
     /// What comes between the instruments and batch markets.
@@ -450,6 +449,22 @@ impl<I: PriceIndex> Market<I> {
 /// Bytes gathered before they go on: as many as a hash takes at its best pace, and few enough that an allocator gives them without
 /// further ado.
 const FLUSH_LEN: usize = 1 << 15;
+
+/// How many accounts there are, and each with its last transfer.
+pub(crate) fn encode_accounts(
+    statuses: &[AccountStatus],
+    transfers: &Parts<Option<TransferId>>,
+    buffer: &mut Vec<u8>,
+    flush: &mut impl FnMut(&mut Vec<u8>),
+) {
+    count(&mut Writer(buffer), statuses.len());
+    for (status, transfer) in statuses.iter().zip(transfers.iter()) {
+        let w = &mut Writer(buffer);
+        status.put(w);
+        transfer.put(w);
+        flush(buffer);
+    }
+}
 
 pub(crate) fn count(w: &mut Writer<'_>, items: usize) {
     w.u32(u32::try_from(items).expect("every count has a limit below 2^32"));

@@ -10,8 +10,8 @@
 //! - 12: a log begins with its version; pools in batch markets.
 //! - 13: what is left of an auction and of a day's end goes on with later entries, and a mass cancel lists no orders; take-profits;
 //!   trailing stops; linked orders and brackets; orders named by texts, and dead man's switches. Blocks of batch markets go on in
-//!   steps; a limit holds in them where whole units keep it ([`Edition::Second`]), accounts set their own keys, and transactions have
-//!   terms.
+//!   steps; a limit holds in them where whole units keep it, and smaller amounts left unserved count ([`Edition::Second`]), accounts set
+//!   their own keys, transactions have terms, and markets have currencies.
 //! - [`REHEARSAL`]: fees are whole multiples of two units, and changes of phase, mass cancels and blocks go on in very small steps.
 //!   No release goes to it.
 
@@ -57,6 +57,8 @@ pub(crate) trait Rules {
     fn has_key_changes(self) -> bool;
     /// Whether transactions of batch markets may say the last block that may have them, and be joined.
     fn has_transaction_terms(self) -> bool;
+    /// Whether batch markets may have assets that trade with their currencies only.
+    fn has_currencies(self) -> bool;
     /// How the rules of batch markets are read.
     fn batch_edition(self) -> Edition;
     /// How much of an uncross, a day's end or a mass cancel one entry does, in orders met.
@@ -107,6 +109,10 @@ impl Rules for EngineVersion {
     }
 
     fn has_transaction_terms(self) -> bool {
+        self >= EngineVersion(13)
+    }
+
+    fn has_currencies(self) -> bool {
         self >= EngineVersion(13)
     }
 

@@ -364,6 +364,17 @@ pub struct DepthLevel {
     pub order_count: u32,
 }
 
+/// A displayed order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DisplayedOrder {
+    /// The venue's name for it.
+    pub order_id: OrderId,
+    /// Its limit.
+    pub price: PriceTicks,
+    /// What it shows, at least 1.
+    pub shown: SizeLots,
+}
+
 /// An amended order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amended {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use walras_types::{Allocation, Display, PriceTicks, Side, SizeLots, TimeInForce};
 
-use crate::api::{Becomes, DepthLevel, OpenOrder, Seniority};
+use crate::api::{Becomes, DepthLevel, DisplayedOrder, OpenOrder, Seniority};
 use crate::arena::Place;
 use crate::book::{OrderBook, entry_of};
 use crate::frozen::FrozenOrders;
@@ -85,6 +85,26 @@ impl<I: PriceIndex> OrderBook<I> {
             depth.push(level);
             rank = index.next_worse(rank);
         }
+    }
+
+    /// Appends up to `count` displayed orders of a side, best price first and at each price the first in the queue first. Returns whether
+    /// there are more. Costs O(`count`): each order is a step along its queue.
+    pub fn displayed_orders(&self, side: Side, count: usize, orders: &mut Vec<DisplayedOrder>) -> bool {
+        let index = &self.sides[side as usize].displayed;
+        let (mut rank, mut left) = (index.best(), count);
+        while let Some(level) = index.get(rank) {
+            let mut next = level.head;
+            while let Some(slot) = next {
+                if left == 0 {
+                    return true;
+                }
+                let order = &self.arena[slot];
+                orders.push(DisplayedOrder { order_id: order.order_id, price: rank.price(side), shown: order.shown() });
+                (left, next) = (left - 1, order.next);
+            }
+            rank = index.next_worse(rank);
+        }
+        false
     }
 
     /// Every open order: bids from the best price on, at each price the displayed queue, then, after all displayed ones, the

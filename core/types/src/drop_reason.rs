@@ -97,6 +97,8 @@ drop_reasons! {
     JoinedMissing = 28, "the transaction that it is joined with, that of the next number, is not in the batch: send both for one block";
     /// One of those with which it is joined is dropped.
     JoinedDropped = 29, "a transaction that it is joined with is dropped: look at that one's reason";
+    /// Two assets that trade with currencies only.
+    NoSuchPair = 30, "neither asset is a currency of the market: use two offers, one that sells for a currency and one that buys with it";
 }
 
 impl DropReason {
@@ -106,6 +108,7 @@ impl DropReason {
         match self {
             Self::ZeroAmount | Self::Unfillable | Self::PoolTooSmall | Self::DepositTooSmall => RejectReason::AmountOutOfRange,
             Self::UnknownAsset => RejectReason::UnknownAsset,
+            Self::NoSuchPair => RejectReason::NoSuchPair,
             Self::UnknownRecipient => RejectReason::UnknownAccount,
             Self::NotIssuer => RejectReason::Forbidden,
             Self::UnknownAccount
@@ -161,7 +164,8 @@ impl DropReason {
             | Self::TooManyPools
             | Self::Expired
             | Self::JoinedMissing
-            | Self::JoinedDropped => true,
+            | Self::JoinedDropped
+            | Self::NoSuchPair => true,
             Self::SequenceTwice
             | Self::CancelledTwice
             | Self::SupplyOverflow

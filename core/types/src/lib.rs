@@ -14,6 +14,7 @@
 
 #[cfg(test)]
 mod advice;
+mod asset_places;
 pub mod batch;
 pub mod batch_price;
 mod client_order_name;
@@ -32,6 +33,7 @@ pub mod reject;
 pub mod session;
 mod wide;
 
+pub use asset_places::AssetPlaces;
 pub use batch::*;
 pub use batch_price::*;
 pub use client_order_name::ClientOrderName;

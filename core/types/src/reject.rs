@@ -72,7 +72,7 @@ reject_reasons! {
     DecimalsOutOfRange = 31, "The asset has too many decimals: give at most 18.";
     TransactionSeqOutOfWindow = 32, "The transaction's number is not among the 64 that follow the account's last one: use the next one.";
     BatchRulesInvalid = 33, "The interval, the most transactions and the rules of a batch market are out of range: see their documented ranges. The share 2^-mu must be larger than the commission 2^-commission, so the number mu is the smaller one.";
-    BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once: add assets before it is opened, or leave this one out.";
+    BatchAssetsInvalid = 34, "A batch market has 2 to 100 assets, each once; or 1 to 100 currencies, no more of them than assets, and at most 20480 pairs of assets of which one is a currency: add assets and name currencies before it is opened, and leave this one out.";
     BatchMarketMismatch = 35, "The transaction names another batch market: send it to that one.";
     AccessDelayTooLong = 36, "The delay of fair access is too long: give at most ten seconds.";
     ShardsInvalid = 37, "The shards do not fit: give a count from 1 to 64 that never falls and an own number below it that never changes, and make a shard other than 0 one before its first instrument.";
@@ -104,7 +104,7 @@ reject_reasons! {
     InsufficientFunds = 60, "The available balance does not cover the order's value and fee, or the withdrawal: ask for less, cancel orders that reserve the asset, or deposit.";
     OrderTooLarge = 61, "The order exceeds the account's largest size in this instrument: split it, or ask the operator to raise the limit.";
     OrderValueTooLarge = 62, "The order exceeds the account's largest value in this instrument: split it, or ask the operator to raise the limit.";
-    TooManyOpenOrders = 63, "The account has as many open orders in this instrument as it may: cancel some.";
+    TooManyOpenOrders = 63, "The account has as many open orders in this instrument, or standing offers in batch markets, as it may: cancel some.";
     PositionLimit = 64, "Filled, the order would take the account's position past its limit: lower its size, cancel open orders of its side, or ask the operator to raise the limit.";
     SupplyOverflow = 66, "The asset's total supply would exceed what a balance can hold: deposit less.";
     NoTransactionKey = 67, "The account has no key for transactions: ask the operator to set one.";
@@ -122,6 +122,8 @@ reject_reasons! {
     LinkInvalid = 93, "The order cannot be linked with that one: name an open order of the account in the instrument, give this one its side and its open size, link no order twice, and let at least one of them wait for a trigger; a limit order that is linked as it enters is post-only; an exit is one of two, a stop or take-profit that comes before its entry and has the other side and the same size.";
     LinkedOrderFixed = 94, "An order that is linked with another keeps its terms, and an entry with exits its size: cancel it, which cancels what is linked with it, and send all again.";
     TrailInvalid = 95, "The trailing stop cannot follow the market at that distance: give at least one tick, or 1 to 999999 millionths of the price, so that its trigger is a price from 1 to 1099511627775 ticks.";
+
+    NoSuchPair = 96, "The batch market has no pair of these two assets, because neither is one of its currencies: use two offers, one that sells for a currency and one that buys with it.";
 
     // 100-149: refused at the gateway, before the log; Forbidden also by the engine, of a command that its session may not send.
     Malformed = 100, "The request does not parse: see the API's documented shape.";
@@ -143,6 +145,7 @@ reject_reasons! {
     NotLeader = 116, "Another replica takes commands: send it there (the answer says where, if it is known), or try again after the election.";
     NotInACluster = 117, "Replicas of earlier versions take no snapshots on demand: use a replica of this version.";
     LastOperatorKey = 118, "Without this key nobody could administer the venue: create another operator's key first, then revoke this one.";
+    KeyExpired = 119, "The API key has expired: ask the operator for another one.";
 }
 
 impl std::fmt::Display for RejectReason {

@@ -24,6 +24,8 @@ pub enum BatchMarketCommand {
     SetInterval(SetBatchInterval),
     /// Set what it costs to open an account by a transaction.
     SetAccountFee(SetAccountFee),
+    /// Set how many of a batch market's assets are currencies.
+    SetCurrencies(SetBatchCurrencies),
 }
 
 /// What is asked of the batches of a batch market.
@@ -63,13 +65,24 @@ pub struct BatchMarketSpec {
     pub domain: [u8; 32],
 }
 
-/// Adds an asset to a batch market that was never open; [`walras_types::limits::BATCH_VENUE_ASSETS_MAX`] at most.
+/// Adds an asset to a batch market that was never open: [`walras_types::limits::BATCH_VENUE_CURRENCIES_MAX`] at most where all are
+/// currencies, else as many as have [`walras_types::limits::BATCH_VENUE_PAIRS_MAX`] pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddBatchAsset {
     /// Where.
     pub market: BatchMarketId,
     /// What: it gets the next place among the market's assets.
     pub asset: AssetId,
+}
+
+/// Sets how many of a batch market's assets are currencies, before it is opened for the first time: those that it was given first. Two assets
+/// of which neither is a currency do not trade with each other. Where this is never set, all assets are currencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetBatchCurrencies {
+    /// Where.
+    pub market: BatchMarketId,
+    /// How many: 1 to [`walras_types::limits::BATCH_VENUE_CURRENCIES_MAX`].
+    pub currencies: u16,
 }
 
 /// Opens or closes a batch market. The first opening fixes its assets.
@@ -238,6 +251,7 @@ wire_struct!(AddBatchAsset { market, asset });
 wire_struct!(SetBatchPhase { market, phase });
 wire_struct!(SetBatchInterval { market, interval_ns });
 wire_struct!(SetAccountFee { market, fee });
+wire_struct!(SetBatchCurrencies { market, currencies });
 wire_struct!(SetAccountKey { account, key });
 wire_struct!(SetIssuer { asset, account });
 wire_struct!(CloseBatch { market, block });

@@ -26,6 +26,8 @@ pub enum BatchMarketEvent {
     IntervalChanged(BatchIntervalChanged),
     /// What it costs to open an account by a transaction changed.
     AccountFeeChanged(AccountFeeChanged),
+    /// How many of its assets are currencies was set.
+    CurrenciesSet(BatchCurrenciesSet),
 }
 
 /// What happened in a batch of a batch market.
@@ -116,6 +118,15 @@ pub struct AccountFeeChanged {
     pub from_block: u64,
     /// What each costs; `None` for nothing.
     pub fee: Option<AccountFee>,
+}
+
+/// How many of a batch market's assets are currencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchCurrenciesSet {
+    /// Which market.
+    pub market: BatchMarketId,
+    /// How many, from its first asset on.
+    pub currencies: u16,
 }
 
 /// An account has a key for its transactions, in place of any before.
@@ -379,6 +390,7 @@ wire_struct!(BatchAssetAdded { market, asset });
 wire_struct!(BatchPhaseChanged { market, phase });
 wire_struct!(BatchIntervalChanged { market, interval_ns });
 wire_struct!(AccountFeeChanged { market, from_block, fee });
+wire_struct!(BatchCurrenciesSet { market, currencies });
 wire_struct!(AccountKeySet { account, key });
 wire_struct!(IssuerSet { asset, account });
 wire_struct!(BatchClosed { market, block, batch_hash, kept, dropped });

@@ -2,12 +2,15 @@
 //! [`Command`] and [`Event`].
 
 use walras_types::{
-    AccountId, ClientOrderId, ClientOrderName, EngineVersion, InstrumentId, OrderTerms, OrderType, RejectReason, SessionId,
+    AccountId, Amendment, ClientOrderId, ClientOrderName, EngineVersion, InstrumentId, OrderTerms, OrderType, RejectReason,
+    SessionId,
 };
 
-use crate::batch_command::BatchCommand;
+use crate::batch_command::{BatchCommand, BatchMarketCommand};
 use crate::batch_event::BatchEvent;
-use crate::command::{AccountCommand, Command, InstrumentCommand, NewOrder, OrderCommand, SessionCommand, VenueCommand};
+use crate::command::{
+    AccountCommand, AmendOrder, Command, InstrumentCommand, NewOrder, OrderCommand, SessionCommand, VenueCommand,
+};
 use crate::event::{AccountEvent, Event, OrderEvent, Rejected, SessionEvent};
 use crate::order_entry::Role;
 use crate::shards::ShardCommand;
@@ -56,6 +59,27 @@ impl Command {
     #[inline]
     pub const fn is_order(&self) -> bool {
         matches!(self.class(), CommandClass::Order)
+    }
+
+    /// Whether it does nothing but cancel orders: these should get through where a venue is overloaded.
+    #[must_use]
+    #[inline]
+    pub const fn is_cancel(&self) -> bool {
+        matches!(self, Self::Order(OrderCommand::Cancel(_) | OrderCommand::MassCancel(_)))
+    }
+
+    /// Whether it changes nothing but the open size of an order. Whether it reduces only the book can say, since an amend gives the new
+    /// size and not the old one.
+    #[must_use]
+    #[inline]
+    pub const fn is_size_amend(&self) -> bool {
+        matches!(
+            self,
+            Self::Order(OrderCommand::Amend(AmendOrder {
+                amendment: Amendment { price: None, trigger: None, size: Some(_), .. },
+                ..
+            }))
+        )
     }
 
     /// Whether the client of a session with this role may submit it. Nobody checks a transaction's signature on that way.
@@ -108,6 +132,7 @@ impl Command {
     pub const fn since(&self) -> EngineVersion {
         match self {
             Self::Order(OrderCommand::NewNamed(_) | OrderCommand::CancelAfter(_) | OrderCommand::NewLinked(_))
+            | Self::BatchMarket(BatchMarketCommand::SetCurrencies(_))
             | Self::Batch(BatchCommand::Step(_)) => EngineVersion(13),
             Self::Batch(BatchCommand::Submit(submit)) if submit.is_of_version_13() => EngineVersion(13),
             Self::Order(OrderCommand::New(NewOrder { terms: OrderTerms { order_type, .. }, .. })) => match order_type {

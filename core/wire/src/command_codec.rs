@@ -76,6 +76,7 @@ fn encode_batch_market_command(command: &BatchMarketCommand, w: &mut Writer<'_>)
         BatchMarketCommand::SetPhase(c) => tagged(w, 34, c),
         BatchMarketCommand::SetInterval(c) => tagged(w, 35, c),
         BatchMarketCommand::SetAccountFee(c) => tagged(w, 38, c),
+        BatchMarketCommand::SetCurrencies(c) => tagged(w, 40, c),
     }
 }
 
@@ -123,6 +124,7 @@ pub fn decode_command(bytes: &[u8]) -> Result<Command, DecodeError> {
         36 => Command::Account(AccountCommand::SetKey(Wire::get(r)?)),
         37 => Command::Venue(VenueCommand::SetIssuer(Wire::get(r)?)),
         38 => Command::BatchMarket(BatchMarketCommand::SetAccountFee(Wire::get(r)?)),
+        40 => Command::BatchMarket(BatchMarketCommand::SetCurrencies(Wire::get(r)?)),
         9 => Command::Batch(BatchCommand::Submit(Wire::get(r)?)),
         10 => Command::Batch(BatchCommand::Close(Wire::get(r)?)),
         39 => Command::Batch(BatchCommand::Step(Wire::get(r)?)),

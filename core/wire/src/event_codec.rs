@@ -75,6 +75,7 @@ event_codec!(
         PhaseChanged = 35,
         IntervalChanged = 36,
         AccountFeeChanged = 50,
+        CurrenciesSet = 57,
     }
     Batch(BatchEvent) {
         TransactionCollected = 32,

@@ -8,8 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use walras_types::limits::{
-    ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, POOL_AMPLIFICATION_MAX, POOL_WEIGHT_MAX, TRANSACTION_SEQ_END,
-    UNTIL_BLOCK_END,
+    ACCOUNTS_MAX, AMOUNT_MAX, ASSETS_MAX, BATCH_ASSETS_MAX, BATCH_PAIRS_MAX, POOL_AMPLIFICATION_MAX, POOL_WEIGHT_MAX,
+    TRANSACTION_SEQ_END, UNTIL_BLOCK_END,
 };
 use walras_types::*;
 use walras_wire::DecodeError;
@@ -126,7 +126,7 @@ fn pools() -> impl Strategy<Value = Vec<PoolTradeWire>> {
 }
 
 fn proposal() -> impl Strategy<Value = BlockProposal> {
-    let asset_count = prop_oneof![0..10_usize, Just(50), BATCH_ASSETS_MAX - 1..=BATCH_ASSETS_MAX];
+    let asset_count = prop_oneof![8 => 0..10_usize, 4 => 50..300_usize, 1 => BATCH_ASSETS_MAX - 1..=BATCH_ASSETS_MAX];
     asset_count.prop_flat_map(|asset_count| {
         let certificate = (0..=GAP_PPB_MAX, 0..=GAP_PPB_MAX, vec(prop_oneof![-70..70_i64, any::<i64>()], asset_count))
             .prop_map(|(gap_ppb, unserved_ppb, potentials)| Certificate { gap_ppb, unserved_ppb, potentials });
@@ -389,6 +389,8 @@ fn a_block_in_no_order_is_not_written() {
     assert_eq!(refused(|b| b.pools = vec![b.pools[0]; POOL_TRADES_MAX + 1]), UnwritableProposal::TooManyPools(POOL_TRADES_MAX + 1));
     assert_eq!(refused(|b| b.prices[0] = Some(BatchPrice::ZERO)), UnwritableProposal::ZeroPrice(0));
     assert_eq!(refused(|b| b.prices = vec![None; BATCH_ASSETS_MAX + 1]), UnwritableProposal::TooManyAssets(BATCH_ASSETS_MAX + 1));
+    let too_many = UnwritableProposal::TooManyTrades(BATCH_PAIRS_MAX + 1);
+    assert_eq!(refused(|b| b.trades = vec![b.trades[0]; BATCH_PAIRS_MAX + 1]), too_many);
     assert_eq!(refused(|b| b.certificate.potentials.push(0)), UnwritableProposal::Potentials(4));
     assert_eq!(refused(|b| b.certificate.gap_ppb = GAP_PPB_MAX + 1), UnwritableProposal::Share(GAP_PPB_MAX + 1));
     assert_eq!(refused(|b| b.certificate.unserved_ppb = u32::MAX), UnwritableProposal::Share(u32::MAX));
@@ -402,7 +404,7 @@ fn what_is_no_block_is_refused_where_it_stops() {
         (74, 4, "flags 1 or 3: every block has a certificate"),
         (74, 2, "flags 1 or 3: every block has a certificate"),
         (74, 0, "flags 1 or 3: every block has a certificate"),
-        (76, 1, "at most BATCH_ASSETS_MAX (256) assets"),
+        (76, 0x10, "at most BATCH_ASSETS_MAX (4096) assets"),
         (77, 0b1101, "0 in the bits after the last asset's"),
         (85, 0xff, "0, or the bits of a binary64 within 2^-126 and 2^126"),
         (94, 7, "no more trades than pairs, and bytes for each"),

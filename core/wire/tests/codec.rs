@@ -291,6 +291,11 @@ fn the_bytes_of_account_fees_are_as_they_ever_were() {
     );
     let bytes = [&[38, 1, 2, 1], &of_asset[..], &nine].concat();
     assert_eq!(command_bytes(&Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee }))), bytes);
+    let currencies = 0x0403;
+    let set = Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market, currencies }));
+    assert_eq!(command_bytes(&set), [40, 1, 2, 3, 4]);
+    let set = Event::BatchMarket(BatchMarketEvent::CurrenciesSet(BatchCurrenciesSet { market, currencies }));
+    assert_eq!(event_bytes(&set), [57, 1, 2, 3, 4]);
     let changed = Event::BatchMarket(BatchMarketEvent::AccountFeeChanged(AccountFeeChanged { market, from_block: 9, fee }));
     assert_eq!(event_bytes(&changed), [&[50, 1, 2], &nine[..], &[1], &of_asset, &nine].concat());
     let paid = Event::Batch(BatchEvent::AccountFeePaid(AccountFeePaid { market, account: AccountId(0x0403_0201), asset, amount }));

@@ -201,6 +201,8 @@ fn commands() -> Vec<Row> {
     rows.push((Command::Order(OrderCommand::NewLinked(linked)), 15, Order));
     let exit = LinkedOrder::exit(&new_order(), ClientOrderId(9), None);
     rows.push((Command::Order(OrderCommand::NewLinked(exit)), 28, Order));
+    let currencies = SetBatchCurrencies { market: MARKET, currencies: 1 };
+    rows.push((Command::BatchMarket(BatchMarketCommand::SetCurrencies(currencies)), 40, Operator));
     rows
 }
 
@@ -253,6 +255,7 @@ fn place_of_command(command: &Command) -> usize {
             Link::Oco => 41,
             Link::Exit => 42,
         },
+        Command::BatchMarket(BatchMarketCommand::SetCurrencies(_)) => 43,
     }
 }
 
@@ -411,6 +414,8 @@ fn events() -> Vec<EventRow> {
         ]
         .map(|(event, tag)| (Event::Venue(event), tag, NOBODY)),
     );
+    let currencies = BatchCurrenciesSet { market, currencies: 1 };
+    rows.push((Event::BatchMarket(BatchMarketEvent::CurrenciesSet(currencies)), 57, NOBODY));
     rows
 }
 
@@ -472,20 +477,21 @@ fn place_of_event(event: &Event) -> usize {
         Event::Venue(VenueEvent::IssuerSet(_)) => 52,
         Event::Venue(VenueEvent::AccessDelaysChanged(_)) => 53,
         Event::Venue(VenueEvent::EngineVersionSet(_)) => 54,
+        Event::BatchMarket(BatchMarketEvent::CurrenciesSet(_)) => 55,
     }
 }
 
 #[test]
 fn every_variant_is_listed_and_keeps_its_tag() {
     let commands = commands();
-    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..43), "a command is not listed");
+    assert!(commands.iter().map(|(command, ..)| place_of_command(command)).eq(0..44), "a command is not listed");
     for (command, tag, _) in commands {
         let mut bytes = Vec::new();
         encode_command(&command, &mut bytes);
         assert_eq!((bytes[0], decode_command(&bytes)), (tag, Ok(command)));
     }
     let events = events();
-    assert!(events.iter().map(|(event, ..)| place_of_event(event)).eq(0..55), "an event is not listed");
+    assert!(events.iter().map(|(event, ..)| place_of_event(event)).eq(0..56), "an event is not listed");
     for (event, tag, _) in events {
         let mut bytes = Vec::new();
         encode_event(&event, &mut bytes);
@@ -511,6 +517,23 @@ fn each_class_of_commands_has_its_rules() {
         assert!(!command.may_come_from(SessionId(12), STRANGER), "{command:?}");
         let asks = matches!(class, Order | Funds | Transaction | Opens | Invalid).then_some(OWN);
         assert_eq!(command.account(), asks, "{command:?}");
+    }
+}
+
+#[test]
+fn an_amend_of_the_size_alone_is_known_by_its_bytes() {
+    let (none, price, size) = (None, Some(ticks()), Some(lots()));
+    let rows = [
+        ((none, none, size), true),
+        ((none, none, None), false),
+        ((price, none, size), false),
+        ((none, price, size), false),
+        ((price, none, None), false),
+    ];
+    for ((price, trigger, size), expected) in rows {
+        let amendment = Amendment { client_order_id: NAME, price, trigger, size };
+        let command = Command::Order(OrderCommand::Amend(AmendOrder { account: OWN, instrument: IT, amendment }));
+        assert_eq!((command.is_size_amend(), command.is_cancel()), (expected, false), "{command:?}");
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct KeyChange<'a> {
     pub(crate) account: Option<u32>,
     /// Its permissions, if known.
     pub(crate) permissions: &'a [String],
+    /// When it expires, if it does and that is known.
+    pub(crate) expires: Option<u64>,
     /// The operator's key that asked for it; `None` for the venue itself.
     pub(crate) by: Option<&'a str>,
 }
@@ -71,11 +73,14 @@ impl KeyAudit {
     /// Appends lines; they are durable when this returns.
     pub(crate) fn note<'a>(&self, now: TimeNs, changes: impl IntoIterator<Item = KeyChange<'a>>) -> io::Result<()> {
         let mut lines = String::new();
-        for KeyChange { event, key_id, account, permissions, by } in changes {
-            let line = json!({
+        for KeyChange { event, key_id, account, permissions, expires, by } in changes {
+            let mut line = json!({
                 "time_ns": now.0.to_string(), "event": event.name(), "key_id": key_id, "account_id": account,
                 "permissions": permissions, "by": by.unwrap_or("venue"),
             });
+            if let Some(expires) = expires {
+                line["expire_time_ns"] = expires.to_string().into();
+            }
             lines += &format!("{line}\n");
         }
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,6 @@
 //! API keys: the file that stores them, and the gateway that checks requests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -75,8 +74,10 @@ pub struct Caller {
     principal: Principal,
 }
 
-/// Version 1 had no `saved_at_ns`, version 2 no `revoked`, version 3 no names.
-const KEY_FILE_VERSION: u32 = 4;
+/// Version 1 had no `saved_at_ns`, version 2 no `revoked`, version 3 no names, version 4 no keys that expire.
+const KEY_FILE_VERSION: u32 = 5;
+/// Written while no key expires, so that the program before this one can be started again.
+const WITHOUT_EXPIRY: u32 = 4;
 /// Keys in one message to another replica.
 const SHARED_AT_ONCE: usize = 1_000;
 
@@ -120,9 +121,41 @@ struct KeyEntry {
     permissions: Vec<String>,
     /// Public key (Ed25519, RSA) or secret (HMAC): the file is readable by its owner alone.
     material: String,
+    /// When it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expire_time_ns: Option<u64>,
 }
 
-/// The account, permissions and name of a new key.
+/// Why a key that was good is so no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyEnd {
+    /// It was revoked.
+    Revoked,
+    /// Its time has come.
+    Expired,
+}
+
+impl KeyEnd {
+    /// The reason that its requests are refused with.
+    #[must_use]
+    pub const fn reason(self) -> RejectReason {
+        match self {
+            Self::Revoked => RejectReason::UnknownKey,
+            Self::Expired => RejectReason::KeyExpired,
+        }
+    }
+
+    /// What its connections are sent.
+    #[must_use]
+    pub const fn farewell(self) -> &'static str {
+        match self {
+            Self::Revoked => "The key of this connection was revoked.",
+            Self::Expired => "The key of this connection has expired: ask the operator for another one.",
+        }
+    }
+}
+
+/// What a new key is for, how long it is good, and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     /// The account that it acts for; `None` for an operator or a transfer relay.
@@ -131,6 +164,8 @@ pub struct Grant<'a> {
     pub permissions: &'a [String],
     /// A permanent name for people: 1 to 64 characters without control characters.
     pub name: Option<&'a str>,
+    /// When it expires, by the venue's clock; `None` for never.
+    pub expires: Option<TimeNs>,
 }
 
 /// Longest name of a key, in characters.
@@ -211,16 +246,18 @@ impl Access {
         self.gateway.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is an operator's key.
+    /// Whether there is an operator's key that has not expired.
     #[must_use]
     pub fn has_operator(&self) -> bool {
-        self.gateway().keys().any(is_operator)
+        !self.operators().is_empty()
     }
 
-    /// Ids of the operators' keys.
+    /// Ids of the operators' keys that have not expired.
     #[must_use]
     pub fn operators(&self) -> Vec<String> {
-        self.gateway().keys().filter(|record| is_operator(record)).map(|record| record.key_id().to_string()).collect()
+        let (gateway, now_ns) = (self.gateway(), self.clock.now().0);
+        let is_good = |record: &&KeyRecord| is_operator(record) && !gateway.has_expired(now_ns, record);
+        gateway.keys().filter(is_good).map(|record| record.key_id().to_string()).collect()
     }
 
     /// Makes a key of an operator and writes it to `operator.key` in the data folder. A file of that name keeps its content as
@@ -237,14 +274,14 @@ impl Access {
         Ok(OperatorKey { file, key_id: key.key_id().to_string() })
     }
 
-    /// Counts a request of an address, signed or not.
-    pub fn admit_source(&self, source: IpAddr, from: Allowance) -> Result<(), Refusal> {
+    /// Counts a request of a source, signed or not.
+    pub fn admit_source(&self, source: SourceId, from: Allowance) -> Result<(), Refusal> {
         self.admit_source_times(source, from, 1)
     }
 
-    /// Counts several requests of an address at once.
-    pub fn admit_source_times(&self, source: IpAddr, from: Allowance, times: u32) -> Result<(), Refusal> {
-        Ok(self.gateway().admit_source(self.clock.now().0, SourceId::of(source), from, times)?)
+    /// Counts several requests of a source at once.
+    pub fn admit_source_times(&self, source: SourceId, from: Allowance, times: u32) -> Result<(), Refusal> {
+        Ok(self.gateway().admit_source(self.clock.now().0, source, from, times)?)
     }
 
     /// Checks a signed request that needs a permission. Signatures are checked in parallel, under a lock for reading.
@@ -283,11 +320,11 @@ impl Access {
         Ok(caller(admitted?, verified.nonce_use()))
     }
 
-    /// The algorithm of a key, the account that it acts for and what it may do. Says nothing about who asks.
+    /// The algorithm of a key that has not expired, the account that it acts for and what it may do. Says nothing about who asks.
     #[must_use]
     pub fn key(&self, key: &str) -> Option<(Algorithm, Option<AccountId>, Permissions)> {
         let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
-        let record = gateway.key(key)?;
+        let record = gateway.key(key).filter(|record| !gateway.has_expired(self.clock.now().0, record))?;
         Some((record.credential().algorithm(), record.account(), record.permissions()))
     }
 
@@ -296,9 +333,36 @@ impl Access {
         self.authorize_either(&Request::WEB_SOCKET, fields, [Permission::Read, Permission::Trade], Allowance::Requests)
     }
 
-    /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked.
+    /// Counts a further command of a caller whose connection is open; refuses it when the key was revoked or has expired.
     pub fn charge(&self, caller: &Caller, permission: Permission, from: Allowance) -> Result<(), Refusal> {
         Ok(self.gateway().charge(self.clock.now().0, &caller.principal, permission, from, 1)?)
+    }
+
+    /// Why the key of a caller whose connection is open is good no more; `None` while it is.
+    #[must_use]
+    pub fn key_end_of_caller(&self, caller: &Caller) -> Option<KeyEnd> {
+        self.key_end(&caller.principal)
+    }
+
+    /// The same for a connection of order entry, or of FIX.
+    #[must_use]
+    pub fn key_end(&self, principal: &Principal) -> Option<KeyEnd> {
+        let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+        let refusal = gateway.check_key(self.clock.now().0, principal).err()?;
+        Some(if refusal.reason == RejectReason::KeyExpired { KeyEnd::Expired } else { KeyEnd::Revoked })
+    }
+
+    /// When the next key expires, if one will: connections have to be looked at then, and when [`Self::change_count`] changes.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<TimeNs> {
+        let gateway = self.gateway.read().unwrap_or_else(PoisonError::into_inner);
+        gateway.next_expiry(self.clock.now().0)
+    }
+
+    /// The time of day by which keys expire.
+    #[must_use]
+    pub fn now(&self) -> TimeNs {
+        self.clock.now()
     }
 
     /// Checks the logon of a binary connection.
@@ -319,7 +383,7 @@ impl Access {
 
     /// Makes and stores a key. The result holds its secret, which is not shown again.
     pub fn create(&self, by: Option<&str>, algorithm: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
-        let Grant { account, permissions, name } = *grant;
+        let Grant { account, permissions, name, expires } = *grant;
         let unknown = || Refusal::new(RejectReason::Malformed, format!("algorithm: {algorithm:?} is none of ed25519, hmac-sha256"));
         let algorithm = match Algorithm::from_name(algorithm).ok_or_else(unknown)? {
             Algorithm::RsaSha256 => {
@@ -329,19 +393,21 @@ impl Access {
             algorithm @ (Algorithm::Ed25519 | Algorithm::HmacSha256) => algorithm,
         };
         let key = generate(algorithm);
-        self.add_by(by, name, key.record(account, read_permissions(permissions)?).map_err(refuse)?)?;
+        let record = key.record(account, read_permissions(permissions)?).map_err(refuse)?;
+        self.add_by(by, name, record.expiring(expires))?;
         Ok(json!({
             "key_id": key.key_id().as_str(),
             "name": name,
             "key": key.to_token().as_str(),
             "account_id": account.map(|a| a.0),
             "permissions": permissions,
+            "expire_time_ns": expires.map(|at| at.0.to_string()),
         }))
     }
 
     /// Stores a key whose secret its holder made.
     pub fn register(&self, by: Option<&str>, key_id: &str, public_key: &str, grant: &Grant<'_>) -> Result<Value, Refusal> {
-        let Grant { account, permissions, name } = *grant;
+        let Grant { account, permissions, name, expires } = *grant;
         let id = KeyId::new(key_id).ok_or(KeyError::IdInvalid).map_err(refuse)?;
         if id.algorithm() == Algorithm::HmacSha256 {
             return Err(Refusal::new(
@@ -350,8 +416,15 @@ impl Access {
             ));
         }
         let credential = Credential::from_text(id.algorithm(), public_key).map_err(refuse)?;
-        self.add_by(by, name, KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?)?;
-        Ok(json!({"key_id": key_id, "name": name, "account_id": account.map(|a| a.0), "permissions": permissions}))
+        let record = KeyRecord::new(id, account, read_permissions(permissions)?, credential).map_err(refuse)?;
+        self.add_by(by, name, record.expiring(expires))?;
+        Ok(json!({
+            "key_id": key_id,
+            "name": name,
+            "account_id": account.map(|a| a.0),
+            "permissions": permissions,
+            "expire_time_ns": expires.map(|at| at.0.to_string()),
+        }))
     }
 
     /// Stores a key that was made here, for the operator or a demo's user. If it exists with the same permissions, this succeeds:
@@ -363,6 +436,9 @@ impl Access {
     /// The same, requested by the operator with the key `by`.
     fn add_by(&self, by: Option<&str>, name: Option<&str>, record: KeyRecord) -> Result<(), Refusal> {
         check_name(name)?;
+        if record.has_expired(self.clock.now().0) {
+            return Err(Refusal::new(RejectReason::Malformed, "expire_time_ns: that time has passed; give a later one"));
+        }
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (key_id, entry) = (record.key_id(), entry_of(&record));
         if self.journal().ids.is_revoked(&entry.key_id) {
@@ -378,8 +454,9 @@ impl Access {
         if let Some(name) = name {
             self.journal().names.insert(entry.key_id.clone(), name.to_owned());
         }
-        let KeyEntry { key_id: id, account_id, permissions, .. } = &entry;
-        let change = KeyChange { event: KeyEvent::Created, key_id: id, account: *account_id, permissions, by };
+        let KeyEntry { key_id: id, account_id: account, permissions, expire_time_ns: expires, .. } = &entry;
+        let (account, expires) = (*account, *expires);
+        let change = KeyChange { event: KeyEvent::Created, key_id: id, account, permissions, expires, by };
         self.note([change]).and_then(|()| self.save()).inspect_err(|_| {
             self.gateway().remove_key(key_id);
             self.journal().names.remove(&entry.key_id);
@@ -394,22 +471,24 @@ impl Access {
         self.gateway().keys().any(|record| record.key_id().as_str() == key_id && is_operator(record))
     }
 
-    /// Forgets a key: requests with it are refused from now on, those of open connections too. The last
-    /// operator's key stays.
+    /// Forgets a key: requests with it are refused from now on, those of open connections too. The last operator's key that never
+    /// expires stays.
     pub fn revoke(&self, by: Option<&str>, key_id: &str) -> Result<(), Refusal> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let id = KeyId::new(key_id).ok_or(RejectReason::UnknownKey)?;
         let (known, is_last_operator) = {
             let gateway = self.gateway();
             let known = gateway.keys().find(|record| record.key_id() == id).map(entry_of);
-            let mut operators = gateway.keys().filter(|record| is_operator(record)).map(KeyRecord::key_id);
+            let stays = |record: &&KeyRecord| is_operator(record) && record.expire_time().is_none();
+            let mut operators = gateway.keys().filter(stays).map(KeyRecord::key_id);
             (known, operators.next() == Some(id) && operators.next().is_none())
         };
         if is_last_operator {
             return Err(RejectReason::LastOperatorKey.into());
         }
-        let KeyEntry { account_id, permissions, .. } = known.ok_or(RejectReason::UnknownKey)?;
-        let change = KeyChange { event: KeyEvent::Revoked, key_id, account: account_id, permissions: &permissions, by };
+        let KeyEntry { account_id, permissions, expire_time_ns, .. } = known.ok_or(RejectReason::UnknownKey)?;
+        let (account, permissions, expires) = (account_id, &*permissions, expire_time_ns);
+        let change = KeyChange { event: KeyEvent::Revoked, key_id, account, permissions, expires, by };
         self.note([change])?;
         self.gateway().remove_key(id);
         let mut journal = self.journal();
@@ -497,7 +576,7 @@ impl Access {
         let count = changed.len();
         let heard = changed.iter().map(|id| {
             let event = if self.journal().ids.is_revoked(id) { KeyEvent::HeardRevoked } else { KeyEvent::Heard };
-            KeyChange { event, key_id: id, account: None, permissions: &[], by: None }
+            KeyChange { event, key_id: id, account: None, permissions: &[], expires: None, by: None }
         });
         self.note(heard.collect::<Vec<_>>()).map_err(|_| "they are known now, and could not be noted: see the disk".to_owned())?;
         // Replicas that are not linked with the sender learn it from here.
@@ -510,8 +589,11 @@ impl Access {
     #[must_use]
     pub fn list(&self) -> Vec<Value> {
         let one = |entry: &KeyEntry| {
-            let KeyEntry { key_id, name, account_id, permissions, .. } = entry;
-            json!({"key_id": key_id, "name": name, "account_id": account_id, "permissions": permissions})
+            let KeyEntry { key_id, name, account_id, permissions, expire_time_ns, .. } = entry;
+            let expires = expire_time_ns.map(|ns| ns.to_string());
+            json!({
+                "key_id": key_id, "name": name, "account_id": account_id, "permissions": permissions, "expire_time_ns": expires,
+            })
         };
         self.entries(|_| true).iter().map(one).collect()
     }
@@ -527,7 +609,9 @@ impl Access {
     fn save(&self) -> Result<(), Refusal> {
         let keys = self.entries(|_| true);
         let revoked = self.journal().ids.revoked().clone();
-        let file = KeyFile { version: KEY_FILE_VERSION, saved_at_ns: self.clock.now().0, keys, revoked };
+        let some_expire = keys.iter().any(|entry| entry.expire_time_ns.is_some());
+        let version = if some_expire { KEY_FILE_VERSION } else { WITHOUT_EXPIRY };
+        let file = KeyFile { version, saved_at_ns: self.clock.now().0, keys, revoked };
         let text = serde_json::to_string_pretty(&file).expect("strings and numbers always encode");
         write_secret(&self.path, text.as_bytes()).map_err(|e| {
             tracing::error!("{e}");
@@ -602,7 +686,8 @@ fn record_of(entry: KeyEntry) -> Result<KeyRecord, String> {
     let id = KeyId::new(&entry.key_id).ok_or(KeyError::IdInvalid).map_err(|e| e.to_string())?;
     let credential = Credential::from_text(id.algorithm(), &entry.material).map_err(|e| e.to_string())?;
     let permissions = read_permissions(&entry.permissions).map_err(|e| e.detail.unwrap_or_default())?;
-    KeyRecord::new(id, entry.account_id.map(AccountId), permissions, credential).map_err(|e| e.to_string())
+    let record = KeyRecord::new(id, entry.account_id.map(AccountId), permissions, credential).map_err(|e| e.to_string())?;
+    Ok(record.expiring(entry.expire_time_ns.map(TimeNs)))
 }
 
 fn entry_of(record: &KeyRecord) -> KeyEntry {
@@ -612,6 +697,7 @@ fn entry_of(record: &KeyRecord) -> KeyEntry {
         account_id: record.account().map(|a| a.0),
         permissions: record.permissions().iter().map(|p| p.name().to_owned()).collect(),
         material: record.credential().to_text().as_str().to_owned(),
+        expire_time_ns: record.expire_time().map(|at| at.0),
     }
 }
 
@@ -622,162 +708,4 @@ pub fn operator_key_file(data: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::now;
-
-    fn open(dir: &Path) -> Access {
-        let start = Start { started: now(), log_time: TimeNs(0) };
-        Access::open(dir, Rates::OFFLINE, Clock::system(), start).unwrap()
-    }
-
-    fn grant(account: Option<AccountId>, permissions: &[String]) -> Grant<'_> {
-        Grant { account, permissions, name: None }
-    }
-
-    fn ids(access: &Access) -> BTreeSet<String> {
-        access.list().iter().map(|key| key["key_id"].as_str().unwrap().to_owned()).collect()
-    }
-
-    fn share(from: &Access, to: &Access) -> usize {
-        from.all_news().iter().map(|news| to.take_news(news).unwrap()).sum()
-    }
-
-    #[test]
-    fn replicas_that_tell_each_other_know_the_same_keys_in_whatever_order() {
-        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (a, b) = (open(one.path()), open(other.path()));
-        let trade = ["trade".to_owned()];
-        let made =
-            a.create(None, "hmac-sha256", &grant(Some(AccountId(1)), &trade)).unwrap()["key_id"].as_str().unwrap().to_owned();
-        b.create(None, "ed25519", &grant(Some(AccountId(2)), &trade)).unwrap();
-        assert_eq!((share(&a, &b), share(&b, &a), share(&a, &b)), (1, 1, 0));
-        assert_eq!((ids(&a).len(), ids(&a)), (2, ids(&b)));
-        // A change alone, and then everything: a revoked key does not come back from where it is still known.
-        let before = a.change_count();
-        a.revoke(None, &made).unwrap();
-        assert_eq!(share(&b, &a), 0);
-        assert!(!ids(&a).contains(&made));
-        assert_eq!(b.take_news(&a.news_since(before)).unwrap(), 1);
-        assert_eq!(ids(&a), ids(&b));
-        // After a restart neither.
-        drop(a);
-        let a = open(one.path());
-        assert_eq!((share(&b, &a), ids(&a)), (0, ids(&b)));
-        assert!(a.take_news(b"{}").is_err() && a.take_news(b"\xff").is_err());
-    }
-
-    #[test]
-    fn names_are_kept_and_shared_and_go_with_their_keys() {
-        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (a, b) = (open(one.path()), open(other.path()));
-        let trade = ["trade".to_owned()];
-        let named = |name| Grant { name: Some(name), ..grant(Some(AccountId(1)), &trade) };
-        let made = a.create(None, "hmac-sha256", &named("Ann's bot")).unwrap();
-        let id = made["key_id"].as_str().unwrap();
-        assert_eq!(made["name"], "Ann's bot");
-        share(&a, &b);
-        for access in [&open(one.path()), &b, &open(other.path())] {
-            assert_eq!(access.list()[0]["name"], "Ann's bot");
-        }
-        for refused in ["", "a\u{1b}[2J", &"n".repeat(65)] {
-            assert_eq!(a.create(None, "ed25519", &named(refused)).unwrap_err().reason, RejectReason::Malformed);
-        }
-        b.revoke(None, id).unwrap();
-        share(&b, &a);
-        assert!([&a, &b].iter().all(|access| access.list().is_empty() && access.journal().names.is_empty()));
-    }
-
-    #[test]
-    fn the_last_operators_key_stays_and_the_one_before_it_goes() {
-        let dir = tempfile::tempdir().unwrap();
-        let access = open(dir.path());
-        let [first, second] = [0, 1].map(|_| access.create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap());
-        let [first, second] = [&first, &second].map(|made| made["key_id"].as_str().unwrap());
-        access.create(None, "ed25519", &grant(Some(AccountId(1)), &["trade".to_owned()])).unwrap();
-        access.revoke(None, first).unwrap();
-        assert_eq!(access.revoke(None, second).unwrap_err().reason, RejectReason::LastOperatorKey);
-        assert_eq!((access.has_operator(), access.operators()), (true, vec![second.to_owned()]));
-        // One that is not there is unknown, though there is one operator's key only.
-        assert_eq!(access.revoke(None, first).unwrap_err().reason, RejectReason::UnknownKey);
-        drop(access);
-        assert!(open(dir.path()).revoke(None, second).is_err());
-    }
-
-    #[test]
-    fn a_new_operators_key_leaves_all_others_and_the_old_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let access = open(dir.path());
-        let old = access.create_operator(dir.path()).unwrap();
-        let secret = std::fs::read(&old.file).unwrap();
-        access.create(None, "hmac-sha256", &grant(Some(AccountId(1)), &["trade".to_owned()])).unwrap();
-        let before = ids(&access);
-        let new = access.create_operator(dir.path()).unwrap();
-        assert_eq!((&new.file, std::fs::read(dir.path().join("operator.key.old")).unwrap()), (&old.file, secret));
-        assert_eq!(ids(&open(dir.path())), &before | &BTreeSet::from([new.key_id]));
-    }
-
-    #[test]
-    fn what_happens_to_keys_is_noted_before_it_does() {
-        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (a, b) = (open(one.path()), open(other.path()));
-        let operator = a.create_operator(one.path()).unwrap().key_id;
-        let made = a.create(Some(&operator), "hmac-sha256", &grant(Some(AccountId(3)), &["read".to_owned()])).unwrap();
-        let made = made["key_id"].as_str().unwrap();
-        share(&a, &b);
-        assert!(a.revoke(Some(&operator), &operator).is_err() && a.revoke(Some(&operator), "hm_unknown").is_err());
-        a.revoke(Some(&operator), made).unwrap();
-        share(&a, &b);
-        let lines = |dir: &Path| -> Vec<(String, String, String)> {
-            let text = std::fs::read_to_string(dir.join(KEY_AUDIT_FILE)).unwrap();
-            let line = |line: &str| {
-                let line: Value = serde_json::from_str(line).unwrap();
-                let text = |key: &str| line[key].as_str().unwrap().to_owned();
-                (text("event"), text("key_id"), text("by"))
-            };
-            text.lines().map(line).collect()
-        };
-        let line = |event: &str, id: &str, by: &str| (event.to_owned(), id.to_owned(), by.to_owned());
-        let of_a = [line("created", &operator, "venue"), line("created", made, &operator), line("revoked", made, &operator)];
-        assert_eq!(lines(one.path()), of_a);
-        let mut of_b = lines(other.path());
-        of_b[..2].sort();
-        let mut heard = [line("heard", &operator, "venue"), line("heard", made, "venue")];
-        heard.sort();
-        assert_eq!((&of_b[..2], &of_b[2..]), (&heard[..], &[line("heard_revoked", made, "venue")][..]));
-        // Lines are added, and never rewritten.
-        drop(a);
-        open(one.path()).create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap();
-        assert_eq!((lines(one.path()).len(), &lines(one.path())[..3]), (4, &of_a[..]));
-    }
-
-    #[test]
-    fn replicas_that_revoke_each_others_key_at_once_agree() {
-        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (a, b) = (open(one.path()), open(other.path()));
-        let [first, second] = [0, 1].map(|_| a.create(None, "ed25519", &grant(None, &["operator".to_owned()])).unwrap());
-        share(&a, &b);
-        a.revoke(None, first["key_id"].as_str().unwrap()).unwrap();
-        b.revoke(None, second["key_id"].as_str().unwrap()).unwrap();
-        share(&a, &b);
-        share(&b, &a);
-        assert_eq!((a.has_operator(), b.has_operator()), (false, false));
-        // The way back is the same for each, and the other hears of it.
-        a.create_operator(one.path()).unwrap();
-        share(&a, &b);
-        assert!(b.has_operator());
-    }
-
-    #[test]
-    fn the_same_key_again_is_no_mistake_and_a_revoked_one_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let access = open(dir.path());
-        let record = || generate(Algorithm::Ed25519).record(Some(AccountId(1)), [Permission::Trade].into_iter().collect()).unwrap();
-        let one = record();
-        access.add(one.clone()).unwrap();
-        access.add(one.clone()).unwrap();
-        assert_eq!(access.change_count(), 1);
-        access.revoke(None, one.key_id().as_str()).unwrap();
-        assert!(access.add(one).unwrap_err().detail.unwrap().contains("was revoked"));
-    }
-}
+mod tests;

@@ -143,8 +143,18 @@ pub fn clear<'m>(market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cle
 /// # Errors
 /// See [`ClearError`].
 pub fn clear_with<'m>(kept: &mut KeptIndex, market: &'m BatchMarket, settings: &Settings<'_>) -> Result<Cleared<'m>, ClearError> {
+    clear_by(Margins::WhereBelow, kept, market, settings)
+}
+
+/// [`clear_with`], with these margins.
+pub(crate) fn clear_by<'m>(
+    margins: Margins,
+    kept: &mut KeptIndex,
+    market: &'m BatchMarket,
+    settings: &Settings<'_>,
+) -> Result<Cleared<'m>, ClearError> {
     let mut times = Times::default();
-    let (priced, proposed) = search(market, settings, Margins::WhereBelow, kept, &mut times)?;
+    let (priced, proposed) = search(market, settings, margins, kept, &mut times)?;
     let verified =
         timed(&mut times.verify, || verify(market, &proposed.proposal, &best_effort(settings))).map_err(ClearError::Rejected)?;
     let shortfall = verified.shortfall();
@@ -176,26 +186,54 @@ pub(crate) fn search(
             timed(&mut times.amounts, || propose_until(&mut AmountsFinder::new(), market, &priced.prices, &rules, &is_over));
         Ok((priced, proposed))
     };
-    let mut best = attempt(0.0)?;
-    if best.1.amounts.below_lower_count > 0 || margins == Margins::Always {
-        let left = |(_, proposed): &(Priced, Proposed)| {
-            let Certificate { gap_ppb, unserved_ppb, .. } = Certificate::find(market, &proposed.proposal, &rules);
-            (unserved_ppb, gap_ppb)
-        };
-        for margin in MARGINS {
-            if pricing.budget.is_over() {
-                break;
-            }
-            let other = attempt(margin)?;
-            if left(&other) < left(&best) {
-                best = other;
-            }
+    let left = |(_, proposed): &(Priced, Proposed)| Left::of(market, proposed, settings, &rules);
+    let mut best = attempt(margins.first())?;
+    let mut of_best = None;
+    for margin in margins.others() {
+        // Most often no pair sells less than it should: then there is nothing to work out.
+        if best.1.amounts.below_lower_count == 0 || pricing.budget.is_over() {
+            break;
+        }
+        let so_far = *of_best.get_or_insert_with(|| left(&best));
+        if so_far.is_nothing() {
+            break;
+        }
+        let other = attempt(*margin)?;
+        let of_other = left(&other);
+        if of_other < so_far {
+            (best, of_best) = (other, Some(of_other));
         }
     }
     if settings.commission == Commission::NONE && settings.edition == Edition::Second {
         at_limits(market, &rules, &mut best, times, &is_over);
     }
     Ok(best)
+}
+
+/// What a clearing leaves undone, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Left {
+    /// Pairs below their lower bounds, if these are required. Otherwise units that do not count ([`walras_batch::Quality`]) may be
+    /// missing from any pair.
+    below_count: usize,
+    unserved_ppb: u32,
+    gap_ppb: u32,
+}
+
+impl Left {
+    fn of(market: &BatchMarket, proposed: &Proposed, settings: &Settings<'_>, rules: &Rules) -> Self {
+        let Certificate { gap_ppb, unserved_ppb, .. } = Certificate::find(market, &proposed.proposal, rules);
+        let below_count = match settings.lower_bounds {
+            LowerBounds::Required => proposed.amounts.below_lower_count,
+            LowerBounds::BestEffort => 0,
+        };
+        Self { below_count, unserved_ppb, gap_ppb }
+    }
+
+    /// Whether every offer clearly in the money is served. Prices with margins can do no more for these.
+    fn is_nothing(self) -> bool {
+        self.below_count == 0 && self.unserved_ppb == 0
+    }
 }
 
 /// Without commission offers may meet at one rate alone: tries prices that give such rates exactly, and takes them where more
@@ -229,15 +267,31 @@ const PRICES_SHARE: f64 = 0.7;
 
 /// Where an offer is so large that a small share of it balances the market, prices are so near its limit that hardly any part of it can be honoured in
 /// whole units, and those who would trade with it find nobody. Prices that leave it such a share of mu serve them.
-const MARGINS: [f64; 2] = [1.0 / 16.0, 1.0 / 2.0];
+pub(crate) const MARGINS: [f64; 2] = [1.0 / 16.0, 1.0 / 2.0];
 
-/// When prices with a margin are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which margins prices are looked for with.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Margins {
-    /// Where a pair sells less than its lower bound.
+    /// None, and those of [`MARGINS`] as long as an offer clearly in the money is not served.
     WhereBelow,
-    /// In any case: what could trade may be far from all that does, too.
-    Always,
+    /// This one alone.
+    Only(f64),
+}
+
+impl Margins {
+    fn first(self) -> f64 {
+        match self {
+            Self::WhereBelow => 0.0,
+            Self::Only(margin) => margin,
+        }
+    }
+
+    fn others(self) -> &'static [f64] {
+        match self {
+            Self::WhereBelow => &MARGINS,
+            Self::Only(_) => &[],
+        }
+    }
 }
 
 fn best_effort(settings: &Settings<'_>) -> Rules {

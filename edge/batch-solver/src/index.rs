@@ -8,7 +8,7 @@ use walras_clearing::{AssetIndex, BatchMarket, Pair, PairBook};
 use walras_price_solver::demand::{DemandIndex, IndexError};
 use walras_price_solver::pool::Pool;
 use walras_price_solver::solve::Accuracy;
-use walras_types::{BatchPrice, Commission, Mu};
+use walras_types::{Amount, BatchPrice, Commission, Mu};
 
 use crate::pools;
 
@@ -82,20 +82,36 @@ pub(crate) fn pools_of(market: &BatchMarket, kept: f64) -> Vec<Pool> {
 /// The `(limit, amount)` of a pair, limits strictly ascending.
 pub(crate) fn collect(book: &PairBook, kept: f64, buy_rate: Option<f64>, levels: &mut Vec<(f64, f64)>) {
     levels.clear();
-    let mut push = |limit: f64, amount: f64| match levels.last_mut() {
-        Some((last, sum)) if *last == limit => *sum += amount,
-        _ => levels.push((limit, amount)),
-    };
-    let sells = book.sells().as_slice().iter().map(|offer| (float(offer.key().limit) / kept, offer.amount().get() as f64));
-    let Some(rate) = buy_rate else { return sells.for_each(|(limit, amount)| push(limit, amount)) };
-    let buys = book.buys().as_slice().iter().map(|offer| {
-        let limit = float(offer.key().limit);
-        // At least a unit is sold, as in the core.
-        (limit / kept, (offer.bought().get() as f64 / limit.max(rate)).max(1.0))
-    });
-    let mut both: Vec<(f64, f64)> = sells.chain(buys).collect();
-    both.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    both.into_iter().for_each(|(limit, amount)| push(limit, amount));
+    let sells = book.sells().as_slice().iter().map(|offer| (float(offer.key().limit) / kept, units(offer.amount())));
+    levels.extend(sells);
+    if let Some(rate) = buy_rate {
+        levels.extend(book.buys().as_slice().iter().map(|offer| {
+            let limit = float(offer.key().limit);
+            // At least a unit is sold, as in the core.
+            (limit / kept, (units(offer.bought()) / limit.max(rate)).max(1.0))
+        }));
+        levels.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    }
+    join(levels);
+}
+
+/// An amount as a float. Amounts are below 2^63, and a processor turns a signed number into a float by one instruction.
+fn units(amount: Amount) -> f64 {
+    amount.get() as i64 as f64
+}
+
+/// Offers of one limit become one, in their order. Mostly there are none, so all are looked at before any moves.
+fn join(levels: &mut Vec<(f64, f64)>) {
+    let has_equal = levels.iter().zip(levels.iter().skip(1)).fold(false, |any, (lower, higher)| any | (lower.0 == higher.0));
+    if has_equal {
+        levels.dedup_by(|later, first| {
+            let is_equal = later.0 == first.0;
+            if is_equal {
+                first.1 += later.1;
+            }
+            is_equal
+        });
+    }
 }
 
 /// Groups of assets between which something stands, as a group number per asset; assets without a price are in none.
@@ -122,7 +138,8 @@ fn root(parent: &mut [usize], mut asset: usize) -> usize {
 /// two, to the middle of the format's range. Where some are further apart than that range, each part is moved by itself, so that the assets with
 /// the most offers come to the middle, and what is still outside gets the nearest price inside: a few odd limits leave no others
 /// without prices.
-pub(crate) fn batch_prices(market: &BatchMarket, prices: &[Option<f64>]) -> Vec<Option<BatchPrice>> {
+#[must_use]
+pub fn batch_prices(market: &BatchMarket, prices: &[Option<f64>]) -> Vec<Option<BatchPrice>> {
     let prices: Vec<Option<f64>> = prices.iter().map(|price| price.filter(|price| price.is_normal() && *price > 0.0)).collect();
     let together = scaled(&components(market, |asset| prices[asset].is_some()), &prices);
     if together.iter().zip(&prices).all(|(scaled, price)| scaled.is_some() == price.is_some()) {
@@ -182,7 +199,36 @@ fn exponent(value: f64) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn offers_of_one_limit_become_one_as_if_pushed_one_by_one(limits in prop::collection::vec(0_u8..40, 0..60)) {
+            let mut limits = limits;
+            limits.sort_unstable();
+            let mut levels: Vec<(f64, f64)> = (1..).zip(&limits).map(|(id, limit)| (f64::from(*limit), 0.1 * f64::from(id))).collect();
+            let mut pushed: Vec<(f64, f64)> = Vec::new();
+            for &(limit, amount) in &levels {
+                match pushed.last_mut() {
+                    Some((last, sum)) if *last == limit => *sum += amount,
+                    _ => pushed.push((limit, amount)),
+                }
+            }
+            join(&mut levels);
+            prop_assert_eq!(levels, pushed);
+        }
+    }
+
+    #[test]
+    fn amounts_as_floats_are_rounded_as_ever() {
+        for units_of in [0, 1, (1 << 53) + 1, (1 << 62) + (1 << 9), Amount::MAX.get()] {
+            assert_eq!(units(Amount::new(units_of).unwrap()), units_of as f64);
+        }
+    }
 
     #[test]
     fn prices_as_far_apart_as_floats_go_end_at_the_ends_of_the_range() {

@@ -48,6 +48,7 @@ mod block;
 mod clear;
 mod close_up;
 mod exact;
+mod few;
 mod index;
 mod kept;
 mod number;
@@ -57,7 +58,7 @@ mod quality;
 
 pub use block::ClosedBatch;
 pub use clear::{ClearError, Cleared, Settings, Sight, Solver, clear, clear_with};
-pub use index::demand_index;
+pub use index::{batch_prices, demand_index};
 pub use kept::KeptIndex;
 pub use quality::{Bounds, Report, Times};
 pub use walras_price_solver::solve::{Budget, Deadline, Outcome};

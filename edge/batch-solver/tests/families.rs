@@ -6,14 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use walras_batch::{Assessed, BlockPlace, Certificate, ProposedClearing, QualityMax, assess};
 use walras_batch_solver::{Budget, ClosedBatch, Deadline, Settings, clear};
 use walras_clearing::{BatchMarket, Edition, LowerBounds, Rules, verify};
-use walras_price_solver::families::{self, Family};
+use walras_price_solver::climb::climb;
+use walras_price_solver::families::{self, Family, FamilyMarket};
+use walras_price_solver::random::Random;
 use walras_types::{BatchMarketId, Commission, Mu};
 use walras_wire::batch::BlockProposal;
 
 #[path = "made/market.rs"]
 mod market;
+#[path = "made/trial.rs"]
+mod trial;
 
 use market::market_of;
+use trial::looks_of_block;
 
 fn rules() -> Rules {
     let (commission, mu) = (Commission::new(15).unwrap(), Mu::new(10).unwrap());
@@ -88,4 +93,46 @@ fn a_deadline_ends_prices_amounts_margins_and_close_ups() {
         let late = clock.looks.load(Ordering::Relaxed) - strikes_at;
         assert!(late < 60, "{late} looks after the deadline at {strikes_at} of {looks_in_all}");
     }
+}
+
+/// Hills of the bounded search: `make break` climbs others for as long as it is let.
+const HILLS: u64 = 8;
+const TRIALS_PER_HILL: u64 = 40;
+const CLIMBED_OFFERS_MAX: usize = 80;
+
+/// A search for markets of which a block sets a part aside, from fixed seeds: what it makes harder is not set aside either.
+#[test]
+fn a_bounded_climb_sets_nothing_aside() {
+    let (mut tried, mut risen) = (0, 0);
+    for hill in 0..HILLS {
+        let random = &mut Random::new(hill);
+        let (family, market) = std::iter::repeat_with(|| small_of(random)).flatten().next().unwrap();
+        let first = looks_of_block(&market);
+        let mut left = TRIALS_PER_HILL;
+        let climbed = climb(market, random, &looks_of_block, || {
+            left = left.saturating_sub(1);
+            left > 0
+        });
+        tried += climbed.tried;
+        assert!(climbed.hardness.is_some(), "{family:?}, hill {hill}: set aside: {:?}", climbed.harder.offers);
+        risen += u64::from(climbed.hardness > first);
+    }
+    assert!(tried >= 30 * HILLS && risen >= HILLS / 2, "{tried} trials, {risen} hills were climbed at all");
+}
+
+fn small_of(random: &mut Random) -> Option<(Family, FamilyMarket)> {
+    let family = Family::ALL[random.below(Family::ALL.len())];
+    Some((family, family.market(random.bits()))).filter(|(_, market)| market.offers.len() <= CLIMBED_OFFERS_MAX)
+}
+
+/// The trial can fail: if large offers are set aside, the market counts as broken, and if small ones are, it does not.
+#[test]
+fn a_trial_tells_parts_that_must_clear_from_whole_units() {
+    let two = |amount: f64| {
+        let offer = |sell, buy| walras_price_solver::synthetic::Offer { sell, buy, limit: 0.9, amount };
+        FamilyMarket { asset_count: 2, offers: vec![offer(0, 1), offer(1, 0)] }
+    };
+    let both = [walras_clearing::AssetIndex(0), walras_clearing::AssetIndex(1)];
+    assert!(trial::are_large(&two(1e7), &both) && !trial::are_large(&two(1e3), &both));
+    assert!(looks_of_block(&two(1e7)) > Some(0));
 }

@@ -97,7 +97,7 @@ impl Call {
         let signature = self.signature.as_deref().filter(|signature| !signature.is_empty());
         let signature = signature.ok_or_else(|| Error::missing("signature"))?;
         let signer = signer(&self.app.access, self.app.now(), &self.params, (key, &self.text, signature), (permission, from))?;
-        self.place.has_shown(signer.caller.permissions);
+        self.place.has_shown(&signer.caller);
         Ok(signer)
     }
 

@@ -29,6 +29,8 @@ pub(crate) enum Asked {
     Order,
     /// The end of an order.
     Cancel,
+    /// A smaller size of an order.
+    Amend,
     /// Anything else.
     Other,
 }
@@ -52,6 +54,15 @@ impl Error {
 
     pub(crate) fn invalid(name: &str) -> Self {
         Self::new(-1130, format!("Data sent for parameter '{name}' is not valid."))
+    }
+
+    /// It is no request of the dialect here.
+    pub(crate) fn unsupported() -> Self {
+        Self::new(-1020, "This operation is not supported.")
+    }
+
+    pub(crate) fn combination() -> Self {
+        Self::new(-1128, "Combination of optional parameters invalid.")
     }
 
     pub(crate) fn symbol() -> Self {
@@ -108,13 +119,14 @@ fn of_reason(asked: Asked, reason: RejectReason) -> Error {
     let rejected = match asked {
         Asked::Order | Asked::Other => -2010,
         Asked::Cancel => -2011,
+        Asked::Amend => -2038,
     };
     let said = |text: &str| Error::new(rejected, text);
     match reason {
         R::UnknownInstrument => Error::symbol(),
         R::UnknownOrder => match asked {
             Asked::Order | Asked::Other => Error::no_such_order(),
-            Asked::Cancel => said("Unknown order sent."),
+            Asked::Cancel | Asked::Amend => said("Unknown order sent."),
         },
         R::DuplicateClientOrderId => said("Duplicate order sent."),
         R::AccountSuspended => said("This account may not place or cancel orders."),
@@ -127,12 +139,14 @@ fn of_reason(asked: Asked, reason: RejectReason) -> Error {
         R::TooManyOpenOrders => Error::filter("MAX_NUM_ORDERS"),
         R::BookFull => Error::filter("EXCHANGE_MAX_NUM_ORDERS"),
         R::PositionLimit => Error::filter("MAX_POSITION"),
+        // All that an amendment says here is the size.
+        R::AmendInvalid => said("The requested action would change no state; rejecting."),
         R::PostOnlyWouldTrade => said("Order would immediately match and take."),
         R::StopWouldTrigger => said("Order would trigger immediately."),
         R::PhaseTakesNoOrders | R::PhaseNoImmediate => said("Market is closed."),
         R::InsufficientFunds => said("Account has insufficient balance for requested action."),
         R::PostOnlyInvalid | R::TimeInForceInvalid => Error::new(-1014, "Unsupported order combination."),
-        R::UnknownKey | R::Forbidden => Error::key(),
+        R::UnknownKey | R::KeyExpired | R::Forbidden => Error::key(),
         R::Unauthenticated => Error::key_format(),
         R::SignatureInvalid => Error::new(-1022, "Signature for this request is not valid."),
         R::TimestampStale => Error::new(-1021, "Timestamp for this request is outside of the recvWindow."),
@@ -147,7 +161,7 @@ fn of_reason(asked: Asked, reason: RejectReason) -> Error {
         R::TooLarge => Error::new(-1013, R::TooLarge.advice()).with_status(StatusCode::PAYLOAD_TOO_LARGE),
         R::Overloaded | R::BookBusy => unavailable(-1008, reason),
         R::VenueNotReady | R::StorageFull | R::NotLeader | R::NeedsLaterVersion => unavailable(-1001, reason),
-        R::NotFound => Error::new(-1020, "This operation is not supported.").with_status(StatusCode::NOT_FOUND),
+        R::NotFound => Error::unsupported().with_status(StatusCode::NOT_FOUND),
         _ => said(reason.advice()),
     }
 }
@@ -194,13 +208,14 @@ mod tests {
     #[test]
     fn every_reason_is_an_error_of_the_dialect() {
         for &reason in RejectReason::ALL {
-            for asked in [Asked::Order, Asked::Cancel, Asked::Other] {
+            for asked in [Asked::Order, Asked::Cancel, Asked::Amend, Asked::Other] {
                 let error = Error::of(asked, reason);
                 assert!((-2100..=-1000).contains(&error.code) && !error.text.is_empty(), "{reason:?}: {error:?}");
                 assert!(error.status.as_u16() >= 400, "{reason:?}: {error:?}");
             }
         }
         assert_eq!(Error::of(Asked::Cancel, RejectReason::UnknownOrder).code, -2011);
+        assert_eq!(Error::of(Asked::Amend, RejectReason::UnknownOrder).code, -2038);
         assert_eq!(Error::of(Asked::Other, RejectReason::UnknownOrder).code, -2013);
     }
 }

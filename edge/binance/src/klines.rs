@@ -8,18 +8,23 @@ use walras_ports::InstrumentScale;
 use walras_types::SizeLots;
 
 use crate::report;
+use crate::zones::Zone;
 
-const DAY_S: u64 = 86_400;
+const DAY_S: i64 = 86_400;
 /// 1970-01-05 was a Monday.
-const FIRST_MONDAY_S: u64 = 4 * DAY_S;
+const FIRST_MONDAY_S: i64 = 4 * DAY_S;
 
-/// An interval of the dialect.
+/// An interval of the dialect, in a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct KlineInterval(usize);
+pub(crate) struct KlineInterval {
+    /// Its place among [`INTERVALS`].
+    place: usize,
+    zone: Zone,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Length {
-    Seconds(u64),
+    Seconds(i64),
     Week,
     Month,
 }
@@ -44,42 +49,73 @@ const INTERVALS: [(&str, Length, Interval); 16] = [
 ];
 
 impl KlineInterval {
+    /// A day of UTC.
+    pub(crate) const DAY: Self = Self { place: 12, zone: Zone::UTC };
+
+    /// The interval of a name, in UTC.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        INTERVALS.iter().position(|(known, ..)| *known == name).map(Self)
+        let place = INTERVALS.iter().position(|(known, ..)| *known == name)?;
+        Some(Self { place, zone: Zone::UTC })
+    }
+
+    /// The same in a time zone: hours, days, weeks and months begin there.
+    pub(crate) fn in_zone(self, zone: Zone) -> Self {
+        Self { zone, ..self }
     }
 
     pub(crate) fn name(self) -> &'static str {
-        INTERVALS[self.0].0
+        INTERVALS[self.place].0
     }
 
-    /// The venue's candles of which one is made.
+    fn length(self) -> Length {
+        INTERVALS[self.place].1
+    }
+
+    /// The venue's candles of which one is made: the longest of which one begins where each of these does.
     pub(crate) fn base(self) -> Interval {
-        INTERVALS[self.0].2
+        let (longest, offset_s) = (INTERVALS[self.place].2, self.zone.seconds().unsigned_abs());
+        let fits = |base: &Interval| *base <= longest && offset_s.is_multiple_of(base.seconds());
+        Interval::ALL.into_iter().rev().find(fits).unwrap_or(Interval::Second)
     }
 
     /// Where the one of a moment begins.
     pub(crate) fn start(self, time_s: u64) -> u64 {
-        match INTERVALS[self.0].1 {
-            Length::Seconds(length) => time_s - time_s % length,
-            Length::Week => match time_s.checked_sub(FIRST_MONDAY_S) {
-                Some(since) => time_s - since % (7 * DAY_S),
-                None => 0,
-            },
-            Length::Month => {
-                let (year, month) = month_of(time_s / DAY_S);
-                days_before(year, month) * DAY_S
-            }
-        }
+        self.of_local(self.local_start(self.to_local(time_s)))
     }
 
     /// Where the one after a start begins.
     pub(crate) fn next(self, start_s: u64) -> u64 {
-        match INTERVALS[self.0].1 {
+        // The first one may have begun before 1970, where times begin.
+        let start_s = self.local_start(self.to_local(start_s));
+        self.of_local(match self.length() {
             Length::Seconds(length) => start_s.saturating_add(length),
-            Length::Week if start_s < FIRST_MONDAY_S => FIRST_MONDAY_S,
             Length::Week => start_s.saturating_add(7 * DAY_S),
             // No month is longer than 31 days.
-            Length::Month => self.start(start_s + 31 * DAY_S),
+            Length::Month => self.local_start(start_s.saturating_add(31 * DAY_S)),
+        })
+    }
+
+    /// What clocks of the zone say, in seconds.
+    fn to_local(self, time_s: u64) -> i64 {
+        i64::try_from(time_s).unwrap_or(i64::MAX).saturating_add(self.zone.seconds())
+    }
+
+    fn of_local(self, local_s: i64) -> u64 {
+        u64::try_from(local_s.saturating_sub(self.zone.seconds())).unwrap_or(0)
+    }
+
+    fn local_start(self, local_s: i64) -> i64 {
+        match self.length() {
+            Length::Seconds(length) => local_s - local_s.rem_euclid(length),
+            Length::Week => local_s - (local_s - FIRST_MONDAY_S).rem_euclid(7 * DAY_S),
+            Length::Month => match u64::try_from(local_s.div_euclid(DAY_S)) {
+                Ok(day) => {
+                    let (year, month) = month_of(day);
+                    i64::try_from(days_before(year, month)).unwrap_or(i64::MAX).saturating_mul(DAY_S)
+                }
+                // Still December 1969 there.
+                Err(_) => -31 * DAY_S,
+            },
         }
     }
 }
@@ -160,6 +196,9 @@ pub(crate) fn klines(interval: KlineInterval, candles: &[Candle], (from_s, to_s)
         made.entry(start_s).and_modify(|all| join(all, candle)).or_insert(Candle { start_s, ..*candle });
     }
     let Some((&first_s, _)) = made.first_key_value() else { return Vec::new() };
+    if from_s.is_some_and(|from_s| from_s > to_s) {
+        return Vec::new();
+    }
     let begin_s = match from_s {
         Some(from_s) => {
             let start_s = interval.start(from_s);
@@ -258,11 +297,39 @@ mod tests {
         let mut start_s = 0;
         for n in 1..=12 * 80 {
             let next_s = month.next(start_s);
-            assert!((28..=31).contains(&((next_s - start_s) / DAY_S)) && month.start(next_s - 1) == start_s, "month {n}");
+            assert!((28..=31).contains(&((next_s - start_s) / 86_400)) && month.start(next_s - 1) == start_s, "month {n}");
             start_s = next_s;
         }
         // 2050-01-01.
         assert_eq!(start_s, 2_524_608_000);
+    }
+
+    #[test]
+    fn a_time_zone_moves_where_candles_begin() {
+        let of = |name: &str, zone: &str| KlineInterval::from_name(name).unwrap().in_zone(Zone::parse(zone).unwrap());
+        assert_eq!((KlineInterval::DAY.name(), KlineInterval::DAY), ("1d", of("1d", "0")));
+        // 2024-02-29 18:40 in UTC is 02:40 of the first of March in China.
+        let moment_s = 1_709_232_000;
+        assert_eq!((of("1d", "8").start(moment_s), of("1d", "0").start(moment_s)), (1_709_222_400, 1_709_164_800));
+        assert_eq!((of("1M", "8").start(moment_s), of("1M", "8").next(1_709_222_400)), (1_709_222_400, 1_711_900_800));
+        assert_eq!((of("1w", "8").start(moment_s), of("1h", "05:45").start(moment_s)), (1_708_876_800, 1_709_230_500));
+        assert_eq!((of("1h", "8").base(), of("1d", "05:45").base()), (Interval::Hour, Interval::FiveMinutes));
+        assert_eq!((of("15m", "00:01").base(), of("1s", "8").base()), (Interval::Minute, Interval::Second));
+        for (name, ..) in INTERVALS {
+            for zone in ["-12", "-00:01", "0", "05:45", "14"] {
+                let interval = of(name, zone);
+                let mut start_s = interval.start(0);
+                assert_eq!(start_s, 0, "{name} {zone}");
+                for _ in 0..40 {
+                    let next_s = interval.next(start_s);
+                    assert!(
+                        next_s > start_s && interval.start(next_s - 1) == start_s && interval.start(next_s) == next_s,
+                        "{name} {zone}"
+                    );
+                    start_s = next_s;
+                }
+            }
+        }
     }
 
     #[test]

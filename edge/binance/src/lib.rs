@@ -11,8 +11,9 @@
 //! - A diff of a book begins where the one before it ended, and a snapshot ends between two entries of the log.
 //! - Every table and queue is bounded ([`limits`]).
 //!
-//! *Start reading* at [`router`], then `rest` and `streams`.
+//! *Start reading* at [`router`], then `rest` and `streams`. [`reading`] is for tools that try texts without a venue.
 
+mod amendments;
 mod app;
 mod brackets;
 mod call;
@@ -27,6 +28,7 @@ mod order_lists;
 mod orders;
 mod params;
 mod past;
+pub mod reading;
 mod report;
 mod rest;
 mod streams;
@@ -35,6 +37,7 @@ mod values;
 mod weights;
 mod windows;
 mod ws_api;
+mod zones;
 
 use std::sync::Arc;
 

@@ -18,14 +18,18 @@ pub const DEPTH_MAX: usize = 1_000;
 pub const TRADES_MAX: usize = 1_000;
 /// Candles in an answer.
 pub const KLINES_MAX: usize = 1_000;
+/// Symbols of which windows are asked for at once.
+pub const WINDOW_SYMBOLS_MAX: usize = 100;
 /// Orders in an answer.
 pub const ORDERS_MAX: usize = 1_000;
 /// Levels that are looked at for an order by its quote amount.
 pub const QUOTE_LEVELS_MAX: usize = 1_000;
-/// Addresses whose weight is remembered.
+/// Addresses whose weight is remembered; of IPv6, networks of 64 bits.
 pub const SOURCES_MAX: usize = 1 << 14;
 /// Accounts whose orders are counted.
 pub const COUNTED_ACCOUNTS_MAX: usize = 1 << 16;
+/// From one look for addresses and accounts that may be forgotten to the next, in milliseconds, where the tables are full.
+pub const SWEEP_EVERY_MS: u64 = 1_000;
 /// Refusals of an address within a minute after which it is banned.
 pub const REFUSALS_MAX: u32 = 500;
 /// How long a ban lasts, in seconds.

@@ -3,6 +3,8 @@
 //! The venue links an order with an open one, so a list is two commands. The one that waits for its trigger is entered first, and the
 //! other is linked with it as it enters. Where that one is refused the first is cancelled again, and nothing is left of the list.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use walras_gateway::ClientOrder;
 use walras_ports::{InstrumentScale, OrderKey};
@@ -13,10 +15,13 @@ use walras_wire::{CancelOrder, Command, OrderCommand};
 use crate::app::App;
 use crate::client_ids;
 use crate::error::{Asked, Error};
+use crate::limits::ORDERS_MAX;
 use crate::names::Names;
 use crate::orders::{self, Wanted, instrument};
 use crate::params::Params;
+use crate::past;
 use crate::report;
+use crate::values::ms;
 
 /// What the parameters of one leg are called in a list, and as those of an order.
 pub(crate) const OF_A_LEG: [(&str, &str); 7] = [
@@ -168,6 +173,29 @@ pub(crate) async fn open_lists(app: &App, params: &Params, account: AccountId) -
     Ok(pairs.iter().filter_map(|pair| described_pair(&names, pair)).collect::<Vec<_>>().into())
 }
 
+/// `allOrderList`: the open lists by their numbers. The venue keeps none of which an order has ended.
+pub(crate) async fn all_lists(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
+    let (from, limit) = (params.number("fromId")?, params.limit(500, ORDERS_MAX)?);
+    let (start_ms, end_ms) = past::span(params)?;
+    params.finish()?;
+    if from.is_some() && (start_ms.is_some() || end_ms.is_some()) {
+        return Err(Error::combination());
+    }
+    let names = app.names();
+    let mut lists = BTreeMap::new();
+    for pair in open_pairs(app, account).await? {
+        let [earlier, later] = &pair.1;
+        let (id, at_ms) = (report::list_id(earlier.order_id, later.order_id), later.entered.map_or(0, ms));
+        let is_in = from.is_none_or(|from| id >= from)
+            && start_ms.is_none_or(|start| at_ms >= start)
+            && end_ms.is_none_or(|end| at_ms <= end);
+        if let Some(list) = described_pair(&names, &pair).filter(|_| is_in) {
+            lists.insert(id, list);
+        }
+    }
+    Ok(past::cut(lists.into_values().collect(), limit, from.is_some() || start_ms.is_some()).into())
+}
+
 /// `orderList`: an open list by its number.
 pub(crate) async fn query(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
     let id = params.number("orderListId")?.ok_or_else(|| Error::missing("orderListId"))?;
@@ -226,7 +254,7 @@ async fn cancel_pair(
         said["orderListId"] = id.into();
         said
     });
-    let mut list = described(id, "OCO", &id.to_string(), symbol, crate::values::ms(outcome.time).into(), &reports);
+    let mut list = described(id, "OCO", &id.to_string(), symbol, ms(outcome.time).into(), &reports);
     for (order, said) in pair.iter().zip(list["orders"].as_array_mut().into_iter().flatten()) {
         said["clientOrderId"] = order.called.to_string().into();
     }

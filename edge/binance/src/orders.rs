@@ -381,7 +381,12 @@ fn with_name(order: Order, name: Option<ClientOrder>) -> Result<Order, Error> {
 }
 
 /// An open order.
-async fn find_open(app: &App, account: AccountId, instrument: InstrumentId, (key, name): Which) -> Result<Option<Order>, Error> {
+pub(crate) async fn find_open(
+    app: &App,
+    account: AccountId,
+    instrument: InstrumentId,
+    (key, name): Which,
+) -> Result<Option<Order>, Error> {
     let found = app.venue.read(move |v| walras_ports::open_order(v, account, instrument, key)).await?;
     found.map(|listed| with_name(Order::listed(&listed), name)).transpose()
 }

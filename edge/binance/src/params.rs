@@ -8,6 +8,8 @@ use walras_types::RejectReason;
 use crate::client_ids::called;
 use crate::error::Error;
 use crate::limits::PARAMS_MAX;
+use crate::windows::WindowSize;
+use crate::zones::Zone;
 
 /// What digits a number may have.
 const NUMBER: &str = "^[0-9]{1,20}$";
@@ -166,6 +168,22 @@ impl Params {
         Ok(Some(list))
     }
 
+    /// The parameter `timeZone`: UTC unless it was sent.
+    pub(crate) fn zone(&self) -> Result<Zone, Error> {
+        match self.text("timeZone")? {
+            None => Ok(Zone::UTC),
+            Some(text) => Zone::parse(text).ok_or_else(|| Error::invalid("timeZone")),
+        }
+    }
+
+    /// The parameter `windowSize`: a day unless it was sent.
+    pub(crate) fn window_size(&self) -> Result<WindowSize, Error> {
+        match self.text("windowSize")? {
+            None => Ok(WindowSize::DAY),
+            Some(text) => WindowSize::parse(text).ok_or_else(|| Error::invalid("windowSize")),
+        }
+    }
+
     pub(crate) fn client_order_id(&self, name: &str) -> Result<Option<ClientOrder>, Error> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let is_legal = |b: u8| b.is_ascii_alphanumeric() || b".:/_-".contains(&b);
@@ -198,7 +216,8 @@ fn decoded(text: &str) -> Result<String, Error> {
         match first {
             b'+' => bytes.push(b' '),
             b'%' => {
-                let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()).ok_or_else(illegal)?;
+                let digits = rest.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)).ok_or_else(illegal)?;
+                let digits = std::str::from_utf8(digits).map_err(|_| illegal())?;
                 bytes.push(u8::from_str_radix(digits, 16).map_err(|_| illegal())?);
                 rest = &rest[2..];
             }

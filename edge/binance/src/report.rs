@@ -146,8 +146,7 @@ impl Order {
 
 /// An amount of quote: a sum of price in ticks times size in lots.
 pub(crate) fn quote(scale: &InstrumentScale, tick_lots: u128) -> String {
-    let units = tick_lots.saturating_mul(u128::from(scale.spec.tick_value_units));
-    Decimal::new(units, u32::from(scale.quote.spec.decimals)).to_string()
+    scale.value(tick_lots).to_string()
 }
 
 pub(crate) fn tick_lots(price: PriceTicks, size: SizeLots) -> u128 {
@@ -233,6 +232,41 @@ pub(crate) fn order(order: &Order, symbol: &str, scale: &InstrumentScale) -> Val
         "workingTime": if order.is_working { i64::try_from(time(order.entered)).unwrap_or(i64::MAX) } else { -1 },
         "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
     });
+    with_trailing_delta(report, terms)
+}
+
+/// An order as the answer to an amendment has it.
+pub(crate) fn amended(order: &Order, symbol: &str, scale: &InstrumentScale) -> Value {
+    let terms = &order.terms;
+    let name = order.called.to_string();
+    let mut report = json!({
+        "symbol": symbol,
+        "orderId": order.order_id.0,
+        "orderListId": list(order),
+        // It keeps its name.
+        "origClientOrderId": name,
+        "clientOrderId": name,
+        "price": limit_price(scale, terms),
+        "qty": size(scale, order.size),
+        "executedQty": size(scale, order.filled),
+        "preventedQty": size(scale, SizeLots::ZERO),
+        "quoteOrderQty": quote(scale, 0),
+        "cumulativeQuoteQty": quote(scale, order.filled_tick_lots),
+        "status": order.status.name(),
+        "timeInForce": kinds::time_in_force(terms),
+        "type": kinds::order_type(terms),
+        "side": kinds::side(terms.side),
+        "selfTradePreventionMode": kinds::self_trade(terms.self_trade),
+    });
+    if order.is_working {
+        report["workingTime"] = order.entered.map_or(0, ms).into();
+    }
+    if terms.order_type.trigger().is_some() {
+        report["stopPrice"] = stop_price(scale, terms).into();
+    }
+    if let Display::Iceberg { .. } = terms.display {
+        report["icebergQty"] = iceberg_size(scale, terms).into();
+    }
     with_trailing_delta(report, terms)
 }
 

@@ -5,19 +5,58 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use walras_access::Rates;
+use walras_gateway::SourceId;
 use walras_types::AccountId;
 
 use crate::error::Error;
-use crate::limits::{BAN_S, COUNTED_ACCOUNTS_MAX, REFUSALS_MAX, SOURCES_MAX};
+use crate::limits::{BAN_S, COUNTED_ACCOUNTS_MAX, REFUSALS_MAX, SOURCES_MAX, SWEEP_EVERY_MS};
 
 const MINUTE_MS: u64 = 60_000;
 const TEN_SECONDS_MS: u64 = 10_000;
 const DAY_MS: u64 = 86_400_000;
+
+/// How many symbols a request is about; `None` for all. A list is counted as it was sent: in JSON, percent-encoded or not.
+pub(crate) fn symbols(has_one: bool, list: Option<&str>) -> Option<usize> {
+    if has_one { Some(1) } else { list.map(|list| 1 + list.to_ascii_lowercase().replace("%2c", ",").matches(',').count()) }
+}
+
+/// Weight of a snapshot of a book, by the limit that was sent.
+pub(crate) fn of_depth(limit: Option<&str>) -> u32 {
+    match limit.and_then(|limit| limit.parse::<u64>().ok()).unwrap_or(100) {
+        0..=100 => 5,
+        101..=500 => 25,
+        501..=1_000 => 50,
+        _ => 250,
+    }
+}
+
+/// Weight of the last 24 hours of so many symbols.
+pub(crate) fn of_day(symbols: Option<usize>) -> u32 {
+    match symbols {
+        Some(..=20) => 2,
+        Some(21..=100) => 40,
+        Some(_) | None => 80,
+    }
+}
+
+/// Weight of another window of so many symbols.
+pub(crate) fn of_window(symbols: Option<usize>) -> u32 {
+    u32::try_from(symbols.unwrap_or(1)).unwrap_or(u32::MAX).saturating_mul(4).min(200)
+}
+
+/// Weight of prices, of one symbol or of several.
+pub(crate) fn of_prices(has_one: bool) -> u32 {
+    if has_one { 2 } else { 4 }
+}
+
+/// Weight of an account's trades, of one order or of all.
+pub(crate) fn of_own_trades(has_order: bool) -> u32 {
+    if has_order { 5 } else { 20 }
+}
 
 /// Limits as `exchangeInfo` has them.
 #[derive(Clone, Copy, Debug)]
@@ -50,24 +89,40 @@ struct Orders {
 #[derive(Debug)]
 pub(crate) struct Weights {
     rates: Rates,
-    sources: Mutex<HashMap<IpAddr, Source>>,
-    orders: Mutex<HashMap<AccountId, Orders>>,
+    sources: Mutex<Table<SourceId, Source>>,
+    orders: Mutex<Table<AccountId, Orders>>,
 }
 
-/// An entry of a bounded table. Where it is full, those that say nothing any more make room; `None` where all do.
-fn entry<K: Copy + Eq + Hash, V: Default>(
-    table: &mut HashMap<K, V>,
-    key: K,
-    max: usize,
-    is_needed: impl Fn(&V) -> bool,
-) -> Option<&mut V> {
-    if !table.contains_key(&key) && table.len() >= max {
-        table.retain(|_, value| is_needed(value));
-        if table.len() >= max {
-            return None;
-        }
+/// A bounded table.
+#[derive(Debug)]
+struct Table<K, V> {
+    entries: HashMap<K, V>,
+    /// When all entries were looked through last.
+    swept_ms: Option<u64>,
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), swept_ms: None }
     }
-    Some(table.entry(key).or_default())
+}
+
+impl<K: Copy + Eq + Hash, V: Default> Table<K, V> {
+    /// An entry. Where the table is full, those that say nothing any more make room; `None` where all do. That is looked up now and then
+    /// only: or each request of a crowd of addresses would have all others wait for it.
+    fn entry(&mut self, now_ms: u64, key: K, max: usize, is_needed: impl Fn(&V) -> bool) -> Option<&mut V> {
+        if !self.entries.contains_key(&key) && self.entries.len() >= max {
+            if self.swept_ms.is_some_and(|swept_ms| now_ms < swept_ms.saturating_add(SWEEP_EVERY_MS)) {
+                return None;
+            }
+            self.swept_ms = Some(now_ms);
+            self.entries.retain(|_, value| is_needed(value));
+            if self.entries.len() >= max {
+                return None;
+            }
+        }
+        Some(self.entries.entry(key).or_default())
+    }
 }
 
 fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -94,8 +149,8 @@ impl Weights {
     }
 
     /// Refuses an address that is banned.
-    pub(crate) fn check(&self, now_ms: u64, source: IpAddr) -> Result<(), Error> {
-        let until_ms = lock(&self.sources).get(&source).map_or(0, |source| source.banned_until_ms);
+    pub(crate) fn check(&self, now_ms: u64, source: SourceId) -> Result<(), Error> {
+        let until_ms = lock(&self.sources).entries.get(&source).map_or(0, |source| source.banned_until_ms);
         if until_ms <= now_ms {
             return Ok(());
         }
@@ -107,7 +162,7 @@ impl Weights {
     }
 
     /// Counts weight; what the address has used in this minute.
-    pub(crate) fn used(&self, now_ms: u64, source: IpAddr, weight: u32) -> u64 {
+    pub(crate) fn used(&self, now_ms: u64, source: SourceId, weight: u32) -> u64 {
         self.with(now_ms, source, |source| {
             source.weight += u64::from(weight);
             source.weight
@@ -115,7 +170,7 @@ impl Weights {
     }
 
     /// Counts a refusal of the venue's throttle: the error, which bans where there were too many.
-    pub(crate) fn refused(&self, now_ms: u64, source: IpAddr) -> Error {
+    pub(crate) fn refused(&self, now_ms: u64, source: SourceId) -> Error {
         self.with(now_ms, source, |source| {
             source.refusals += 1;
             if source.refusals > REFUSALS_MAX {
@@ -130,11 +185,11 @@ impl Weights {
         Error { retry_after_s: Some(1), ..Error::new(-1003, text).with_status(StatusCode::TOO_MANY_REQUESTS) }
     }
 
-    fn with<R: Default>(&self, now_ms: u64, source: IpAddr, count: impl FnOnce(&mut Source) -> R) -> R {
+    fn with<R: Default>(&self, now_ms: u64, source: SourceId, count: impl FnOnce(&mut Source) -> R) -> R {
         let minute = now_ms / MINUTE_MS;
         let is_needed = |source: &Source| source.minute == minute || source.banned_until_ms > now_ms;
         let mut sources = lock(&self.sources);
-        let Some(source) = entry(&mut sources, source, SOURCES_MAX, is_needed) else { return R::default() };
+        let Some(source) = sources.entry(now_ms, source, SOURCES_MAX, is_needed) else { return R::default() };
         if source.minute != minute {
             *source = Source { minute, banned_until_ms: source.banned_until_ms, ..Source::default() };
         }
@@ -145,7 +200,8 @@ impl Weights {
     pub(crate) fn orders(&self, now_ms: u64, account: AccountId, count: u64) -> (u64, u64) {
         let (ten_seconds, day) = (now_ms / TEN_SECONDS_MS, now_ms / DAY_MS);
         let mut orders = lock(&self.orders);
-        let Some(of) = entry(&mut orders, account, COUNTED_ACCOUNTS_MAX, |of: &Orders| of.day == day) else { return (0, 0) };
+        let counted = orders.entry(now_ms, account, COUNTED_ACCOUNTS_MAX, |of: &Orders| of.day == day);
+        let Some(of) = counted else { return (0, 0) };
         if of.ten_seconds != ten_seconds {
             (of.ten_seconds, of.in_ten_seconds) = (ten_seconds, 0);
         }
@@ -160,9 +216,15 @@ impl Weights {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv6Addr};
+
     use walras_gateway::Rate;
 
     use super::*;
+
+    fn source(address: impl Into<IpAddr>) -> SourceId {
+        SourceId::of(address.into())
+    }
 
     fn weights() -> Weights {
         let rate = Rate::new(10, 20).unwrap();
@@ -171,7 +233,7 @@ mod tests {
 
     #[test]
     fn weight_is_counted_by_the_minute_and_orders_by_ten_seconds_and_day() {
-        let (weights, source) = (weights(), IpAddr::from([127, 0, 0, 1]));
+        let (weights, source) = (weights(), source([127_u8, 0, 0, 1]));
         assert_eq!((weights.used(59_999, source, 5), weights.used(59_999, source, 2), weights.used(60_000, source, 1)), (5, 7, 1));
         let account = AccountId(1);
         assert_eq!((weights.orders(9_999, account, 1), weights.orders(10_000, account, 1)), ((1, 1), (1, 2)));
@@ -181,7 +243,7 @@ mod tests {
 
     #[test]
     fn who_goes_on_although_refused_is_banned_for_a_while() {
-        let (weights, source) = (weights(), IpAddr::from([127, 0, 0, 1]));
+        let (weights, source) = (weights(), source([127_u8, 0, 0, 1]));
         for _ in 0..REFUSALS_MAX {
             assert_eq!(weights.refused(1_000, source).status.as_u16(), 429);
         }
@@ -196,10 +258,35 @@ mod tests {
     fn the_tables_are_bounded() {
         let weights = weights();
         for n in 0..=SOURCES_MAX as u32 {
-            weights.used(1, IpAddr::from(n.to_be_bytes()), 1);
+            weights.used(1, source(n.to_be_bytes()), 1);
         }
-        assert_eq!(lock(&weights.sources).len(), SOURCES_MAX, "nobody who is counted is forgotten");
-        weights.used(MINUTE_MS, IpAddr::from([9, 9, 9, 9]), 1);
-        assert_eq!(lock(&weights.sources).len(), 1);
+        assert_eq!(lock(&weights.sources).entries.len(), SOURCES_MAX, "nobody who is counted is forgotten");
+        weights.used(MINUTE_MS, source([9_u8; 4]), 1);
+        assert_eq!(lock(&weights.sources).entries.len(), 1);
+    }
+
+    #[test]
+    fn a_full_table_is_not_looked_through_for_each_newcomer() {
+        let weights = weights();
+        for n in 0..SOURCES_MAX as u32 {
+            weights.used(MINUTE_MS - 2, source(n.to_be_bytes()), 1);
+        }
+        let newcomer = source([9_u8; 4]);
+        assert_eq!(weights.used(MINUTE_MS - 1, newcomer, 1), 0, "there is no room");
+        // A moment later nobody is needed any more; but it was just looked.
+        assert_eq!(weights.used(MINUTE_MS, newcomer, 1), 0);
+        assert_eq!(weights.used(MINUTE_MS, source([0_u8, 0, 0, 7]), 1), 1, "those that are known are counted");
+        assert_eq!(weights.used(MINUTE_MS - 1 + SWEEP_EVERY_MS, newcomer, 1), 1);
+    }
+
+    #[test]
+    fn the_addresses_of_a_network_are_one_source() {
+        let weights = weights();
+        let of = |host: u16| source(Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 0, 0, 0, host));
+        for _ in 0..=REFUSALS_MAX {
+            weights.refused(1_000, of(1));
+        }
+        assert!(weights.check(1_000, of(2)).is_err());
+        weights.check(1_000, source(Ipv6Addr::new(0x2001, 0xdb8, 0, 8, 0, 0, 0, 1))).unwrap();
     }
 }

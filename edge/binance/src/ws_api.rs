@@ -18,6 +18,7 @@ use walras_http_port::{Place, place_of};
 use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 
+use crate::amendments::Amendment;
 use crate::app::App;
 use crate::brackets::WantedBracket;
 use crate::call::signer;
@@ -26,8 +27,9 @@ use crate::limits::{RECV_WINDOW_MS_MAX, STAMP_UNIT};
 use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
 use crate::params::Params;
-use crate::rest::{account, general, market, trade};
+use crate::rest::{account, general, listen_keys, market, trade};
 use crate::streams::{End, Heard, Kept, Line, Out, UserStream};
+use crate::weights;
 
 /// Accounts' streams of a connection.
 const USERS_MAX: usize = 16;
@@ -163,7 +165,7 @@ impl Session {
     async fn counted(&mut self, method: &str, raw: &BTreeMap<String, &RawValue>) -> Result<Value, Error> {
         let is_cancel = matches!(method, "order.cancel" | "openOrders.cancelAll" | "orderList.cancel");
         let from = if is_cancel { Allowance::Cancels } else { Allowance::Requests };
-        self.line.admit(from, weight(method))?;
+        self.line.admit(from, weight(method, raw))?;
         let params = params(raw)?;
         params.flag("returnRateLimits")?;
         let later = Instant::now() + STAMP_UNIT;
@@ -191,12 +193,15 @@ impl Session {
 
     async fn answer(&mut self, method: &str, params: &Params) -> Result<Value, Error> {
         let app = self.line.app.clone();
+        if let Some(shown) = market_data(&app, method, params).await {
+            // pause: nobody may know it sooner
+            tokio::time::sleep(app.venue.public_in()).await;
+            return shown;
+        }
         match method {
             "ping" => Ok(json!({})),
             "time" => Ok(json!({"serverTime": app.now_ms()})),
             "exchangeInfo" => general::exchange_info_of(&app, params).await,
-            "depth" => public(&app, market::depth_of(&app, params).await).await,
-            "klines" | "uiKlines" => public(&app, market::klines_of(&app, params).await).await,
             "session.logon" => self.log_on(params).await,
             "session.status" => Ok(self.status()),
             "session.logout" => {
@@ -206,85 +211,23 @@ impl Session {
             "session.subscriptions" => {
                 Ok(self.users.keys().map(|name| json!({"subscriptionId": number(name)})).collect::<Vec<_>>().into())
             }
-            "account.status" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                account::account_of(&app, params, asker.account).await
+            "account.status" => account::account_of(&app, params, self.reader(params)?).await,
+            "account.commission" => {
+                self.reader(params)?;
+                account::commission_of(&app, params)
             }
-            "order.status" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                trade::query_of(&app, params, asker.account).await
-            }
-            "openOrders.status" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                trade::open_orders_of(&app, params, asker.account).await
-            }
-            "allOrders" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                trade::all_orders_of(&app, params, asker.account).await
-            }
-            "myTrades" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                account::trades_of(&app, params, asker.account).await
-            }
-            "order.place" | "order.test" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
-                let wanted = Wanted::read(&app.names(), params)?;
-                params.finish()?;
-                if method == "order.test" {
-                    return Ok(json!({}));
-                }
-                let placed = wanted.place(&app, asker.account, asker.signed).await;
-                app.weights().orders(app.now_ms(), asker.account, u64::from(placed.is_ok()));
-                placed
-            }
-            "order.cancel" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
-                let names = ("orderId", "origClientOrderId");
-                let cancel = Cancel::read(&app.names(), params, names, "newClientOrderId")?;
-                params.finish()?;
-                cancel.carry_out(&app, asker.account, &mut Some(asker.signed)).await
-            }
-            "order.cancelReplace" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
-                trade::cancel_replace_of(&app, params, asker.account, asker.signed).await
-            }
-            "openOrders.cancelAll" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
-                let names = app.names();
-                let (symbol, scale) = orders::instrument(&names, params)?;
-                params.finish()?;
-                orders::cancel_all(&app, asker.account, (&symbol, scale), asker.signed).await
-            }
-            "orderList.place" | "orderList.place.oco" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
-                let read = if method == "orderList.place" { WantedList::read_old } else { WantedList::read };
-                let list = read(&app.names(), params)?;
-                params.finish()?;
-                let placed = list.place(&app, asker.account, asker.signed).await;
-                app.weights().orders(app.now_ms(), asker.account, 2 * u64::from(placed.is_ok()));
-                placed
-            }
-            "orderList.cancel" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Cancels)?;
-                order_lists::cancel(&app, params, asker.account, asker.signed).await
-            }
-            "orderList.status" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                order_lists::query(&app, params, asker.account).await
-            }
-            "openOrderLists.status" => {
-                let asker = self.asker(params, Permission::Read, Allowance::Requests)?;
-                order_lists::open_lists(&app, params, asker.account).await
-            }
-            "orderList.place.oto" | "orderList.place.otoco" => {
-                let asker = self.asker(params, Permission::Trade, Allowance::Requests)?;
-                let read = if method == "orderList.place.oto" { WantedBracket::read_oto } else { WantedBracket::read_otoco };
-                let list = read(&app.names(), params)?;
-                params.finish()?;
-                let count = list.order_count();
-                let placed = list.place(&app, asker.account, asker.signed).await;
-                app.weights().orders(app.now_ms(), asker.account, count * u64::from(placed.is_ok()));
-                placed
+            "account.rateLimits.orders" => account::order_counts_of(&app, params, self.reader(params)?),
+            "myFilters" => account::own_filters_of(&app, params, self.reader(params)?).await,
+            "myTrades" => account::trades_of(&app, params, self.reader(params)?).await,
+            "order.status" => trade::query_of(&app, params, self.reader(params)?).await,
+            "openOrders.status" => trade::open_orders_of(&app, params, self.reader(params)?).await,
+            "allOrders" => trade::all_orders_of(&app, params, self.reader(params)?).await,
+            "orderList.status" => order_lists::query(&app, params, self.reader(params)?).await,
+            "openOrderLists.status" => order_lists::open_lists(&app, params, self.reader(params)?).await,
+            "allOrderLists" => order_lists::all_lists(&app, params, self.reader(params)?).await,
+            "order.test" => {
+                self.trader(params)?;
+                trade::test_of(&app, params)
             }
             "userDataStream.subscribe" => {
                 let of = self.logged_on.as_ref().map(|on| (on.account, on.api_key.clone())).ok_or_else(Error::key)?;
@@ -295,16 +238,83 @@ impl Session {
                 params.finish()?;
                 self.listen((asker.account, asker.api_key))
             }
-            "userDataStream.unsubscribe" => {
-                match params.number("subscriptionId")? {
-                    Some(id) => self.users.remove(&id.to_string()).map(|_| ()).ok_or_else(inactive)?,
-                    None if self.users.is_empty() => return Err(inactive()),
-                    None => self.users.clear(),
-                }
-                Ok(json!({}))
+            "userDataStream.unsubscribe" => self.unsubscribe(params),
+            "userDataStream.start" | "userDataStream.ping" | "userDataStream.stop" => {
+                listen_keys::over_socket(&app, method, params)
             }
-            _ => Err(Error::new(-1020, "This operation is not supported.")),
+            _ => self.command(&app, method, params).await,
         }
+    }
+
+    /// What goes into the log.
+    async fn command(&mut self, app: &App, method: &str, params: &Params) -> Result<Value, Error> {
+        match method {
+            "order.place" => {
+                let asker = self.trader(params)?;
+                let wanted = Wanted::read(&app.names(), params)?;
+                params.finish()?;
+                count_orders(app, asker.account, 1, wanted.place(app, asker.account, asker.signed).await)
+            }
+            "order.cancel" => {
+                let asker = self.canceller(params)?;
+                let names = ("orderId", "origClientOrderId");
+                let cancel = Cancel::read(&app.names(), params, names, "newClientOrderId")?;
+                params.finish()?;
+                cancel.carry_out(app, asker.account, &mut Some(asker.signed)).await
+            }
+            "order.cancelReplace" => {
+                let asker = self.trader(params)?;
+                trade::cancel_replace_of(app, params, asker.account, asker.signed).await
+            }
+            "order.amend.keepPriority" => {
+                let asker = self.trader(params)?;
+                let amendment = Amendment::read(&app.names(), params)?;
+                params.finish()?;
+                amendment.carry_out(app, asker.account, asker.signed).await
+            }
+            "openOrders.cancelAll" => {
+                let asker = self.canceller(params)?;
+                let names = app.names();
+                let (symbol, scale) = orders::instrument(&names, params)?;
+                params.finish()?;
+                orders::cancel_all(app, asker.account, (&symbol, scale), asker.signed).await
+            }
+            "orderList.place" | "orderList.place.oco" => {
+                let asker = self.trader(params)?;
+                let read = if method == "orderList.place" { WantedList::read_old } else { WantedList::read };
+                let list = read(&app.names(), params)?;
+                params.finish()?;
+                count_orders(app, asker.account, 2, list.place(app, asker.account, asker.signed).await)
+            }
+            "orderList.place.oto" | "orderList.place.otoco" => {
+                let asker = self.trader(params)?;
+                let read = if method == "orderList.place.oto" { WantedBracket::read_oto } else { WantedBracket::read_otoco };
+                let list = read(&app.names(), params)?;
+                params.finish()?;
+                let count = list.order_count();
+                count_orders(app, asker.account, count, list.place(app, asker.account, asker.signed).await)
+            }
+            "orderList.cancel" => {
+                let asker = self.canceller(params)?;
+                order_lists::cancel(app, params, asker.account, asker.signed).await
+            }
+            _ => Err(Error::unsupported()),
+        }
+    }
+
+    /// The account that asks and may read.
+    fn reader(&mut self, params: &Params) -> Result<AccountId, Error> {
+        Ok(self.asker(params, Permission::Read, Allowance::Requests)?.account)
+    }
+
+    /// Who asks and may trade.
+    fn trader(&mut self, params: &Params) -> Result<Asker, Error> {
+        self.asker(params, Permission::Trade, Allowance::Requests)
+    }
+
+    /// The same for a cancel, which a throttled key may still send.
+    fn canceller(&mut self, params: &Params) -> Result<Asker, Error> {
+        self.asker(params, Permission::Trade, Allowance::Cancels)
     }
 
     /// Who asks: whoever signed the request, or has logged on.
@@ -323,7 +333,7 @@ impl Session {
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();
             let signed_by = signer(&app.access, app.now(), params, (api_key, &covered.join("&"), signature), (permission, from))?;
-            self.line.place.has_shown(signed_by.caller.permissions);
+            self.line.place.has_shown(&signed_by.caller);
             self.line.is_used = true;
             let signed = signed_by.signed();
             return Ok(Asker { account: signed_by.account, caller: signed_by.caller, signed, api_key: api_key.to_owned() });
@@ -389,13 +399,43 @@ impl Session {
         self.users.insert(name, user);
         Ok(json!({"subscriptionId": id}))
     }
+
+    fn unsubscribe(&mut self, params: &Params) -> Result<Value, Error> {
+        match params.number("subscriptionId")? {
+            Some(id) => self.users.remove(&id.to_string()).map(|_| ()).ok_or_else(inactive)?,
+            None if self.users.is_empty() => return Err(inactive()),
+            None => self.users.clear(),
+        }
+        Ok(json!({}))
+    }
 }
 
-/// An answer that shows market data: where that is held it waits as long.
-async fn public(app: &App, answer: Result<Value, Error>) -> Result<Value, Error> {
-    // pause: nobody may know it sooner
-    tokio::time::sleep(app.venue.public_in()).await;
-    answer
+/// What shows market data; `None` of another method.
+async fn market_data(app: &App, method: &str, params: &Params) -> Option<Result<Value, Error>> {
+    Some(match method {
+        "depth" => market::depth_of(app, params).await,
+        "trades.recent" => market::trades_of(app, params).await,
+        // Some name their key here, as they had to once.
+        "trades.historical" => match params.text("apiKey") {
+            Ok(_) => market::historical_trades_of(app, params).await,
+            Err(error) => Err(error),
+        },
+        "trades.aggregate" => market::aggregate_trades_of(app, params).await,
+        "klines" | "uiKlines" => market::klines_of(app, params).await,
+        "avgPrice" => market::average_price_of(app, params).await,
+        "ticker.24hr" => market::ticker_day_of(app, params).await,
+        "ticker.tradingDay" => market::ticker_trading_day_of(app, params).await,
+        "ticker" => market::ticker_window_of(app, params).await,
+        "ticker.price" => market::ticker_price_of(app, params).await,
+        "ticker.book" => market::ticker_book_of(app, params).await,
+        _ => return None,
+    })
+}
+
+/// What came of so many orders, which count if they were placed.
+fn count_orders(app: &App, account: AccountId, count: u64, placed: Result<Value, Error>) -> Result<Value, Error> {
+    app.weights().orders(app.now_ms(), account, count * u64::from(placed.is_ok()));
+    placed
 }
 
 fn inactive() -> Error {
@@ -406,13 +446,25 @@ fn number(name: &str) -> u64 {
     name.parse().unwrap_or_default()
 }
 
-fn weight(method: &str) -> u32 {
+/// Weight of a request, as the dialect has it.
+fn weight(method: &str, raw: &BTreeMap<String, &RawValue>) -> u32 {
+    let (text, has) = (|name: &str| raw.get(name).map(|value| value.get().trim_matches('"')), |name: &str| raw.contains_key(name));
+    let symbols = || weights::symbols(has("symbol"), text("symbols"));
     match method {
-        "exchangeInfo" | "account.status" | "allOrders" | "myTrades" => 20,
-        "depth" => 5,
-        "klines" | "uiKlines" | "userDataStream.subscribe" | "userDataStream.subscribe.signature" | "session.logon" => 2,
-        "order.status" => 4,
-        "openOrders.status" => 6,
+        "exchangeInfo" | "account.status" | "account.commission" | "allOrders" | "allOrderLists" => 20,
+        "account.rateLimits.orders" | "myFilters" => 40,
+        "myTrades" => weights::of_own_trades(has("orderId")),
+        "depth" => weights::of_depth(text("limit")),
+        "trades.recent" | "trades.historical" => 25,
+        "trades.aggregate" | "order.status" | "order.amend.keepPriority" | "orderList.status" => 4,
+        "ticker.24hr" => weights::of_day(symbols()),
+        "ticker" | "ticker.tradingDay" => weights::of_window(symbols()),
+        "ticker.price" | "ticker.book" => weights::of_prices(has("symbol")),
+        "openOrders.status" if !has("symbol") => 80,
+        "openOrders.status" | "openOrderLists.status" => 6,
+        "klines" | "uiKlines" | "avgPrice" => 2,
+        "session.logon" | "userDataStream.subscribe" | "userDataStream.subscribe.signature" => 2,
+        "userDataStream.start" | "userDataStream.ping" | "userDataStream.stop" => 2,
         _ => 1,
     }
 }
@@ -422,5 +474,20 @@ fn written(out: Out) -> Option<String> {
     match out {
         Out::User(name, text) => Some(format!(r#"{{"subscriptionId":{name},"event":{}}}"#, text.as_str())),
         Out::Market(..) | Out::UserEnded(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_those_of_the_dialect() {
+        let of = |method: &str, params: &str| weight(method, &serde_json::from_str(params).unwrap());
+        assert_eq!((of("ticker", r#"{"symbol": "A"}"#), of("ticker", r#"{"symbols": ["A", "B"]}"#)), (4, 8));
+        assert_eq!((of("ticker.24hr", "{}"), of("ticker.24hr", r#"{"symbols": ["A"]}"#), of("ticker.price", "{}")), (80, 2, 4));
+        assert_eq!((of("depth", "{}"), of("depth", r#"{"limit": 1000}"#), of("myTrades", r#"{"orderId": 1}"#)), (5, 50, 5));
+        assert_eq!((of("openOrders.status", "{}"), of("openOrders.status", r#"{"symbol": "A"}"#)), (80, 6));
+        assert_eq!((of("order.amend.keepPriority", "{}"), of("ping", "{}")), (4, 1));
     }
 }

@@ -16,7 +16,6 @@ pub(crate) fn run(args: &[String]) -> Result<Value, Box<dyn std::error::Error>> 
     Ok(client.signed("GET", &format!("/v1/orders/{instrument}/{name}"), None)?)
 }
 
-#[allow(dead_code, reason = "a test of the node has this file as a module")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", run(&std::env::args().skip(1).collect::<Vec<_>>())?);
     Ok(())

@@ -133,7 +133,7 @@ fn layout(options: &FailoverOptions) -> LocalOptions {
     for key in ["requests_per_second", "burst", "source_requests_per_second", "source_burst"] {
         settings.push(("throttle", key, number(1_000_000_000)));
     }
-    LocalOptions { replicas: options.replicas, first_port: 0, later: 0, gateways: 0, relays: 0, settings }
+    LocalOptions { replicas: options.replicas, settings, ..LocalOptions::default() }
 }
 
 /// `None` when leadership had moved on by itself, so that the one killed was not the leader.

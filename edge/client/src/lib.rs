@@ -13,6 +13,7 @@
 //! *Start reading* at [`http::Client`], then [`load`] and [`cluster`].
 
 pub mod cluster;
+mod entry_session;
 mod entry_stream;
 mod error;
 pub mod failover;
@@ -22,6 +23,7 @@ pub mod load;
 pub mod local_cluster;
 pub mod signing;
 
+pub use entry_session::EntrySession;
 pub use entry_stream::{EntryStream, EntryTrust};
 pub use error::LoadError;
 pub use http::{Client, ClientError, Trust, read_key};

@@ -2,7 +2,7 @@
 //! cluster that must survive the loss of a machine needs several.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,11 +40,38 @@ pub enum LocalError {
     /// No free ports.
     #[error("no {0} ports next to each other are free on 127.0.0.1: name another first one with --port")]
     Ports(u16),
-    /// A replica ended at once.
-    #[error("replica {id} did not start: see {}", log.display())]
+    /// A port that the cluster was to have cannot be had.
+    #[error(
+        "could not listen on 127.0.0.1:{port}: {source}; the cluster needs the ports {first} to {last}: give another --port, or none \
+         for free ones"
+    )]
+    Taken {
+        /// The port.
+        port: u16,
+        /// The first port of the cluster.
+        first: u16,
+        /// The last one.
+        last: u16,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The cluster's ports end above the last one that there is.
+    #[error("the cluster needs {count} ports, and from {first} on there are fewer: give a lower --port, or none for free ones")]
+    TooHigh {
+        /// The first port.
+        first: u16,
+        /// How many it needs.
+        count: u16,
+    },
+    /// A replica, gateway or relay ended at once.
+    #[error("{what} {id} did not start, and its log {} ends with: {said}", log.display())]
     NotStarted {
-        /// The replica.
+        /// Which of them.
+        what: &'static str,
+        /// Its id.
         id: u64,
+        /// The last line of its log.
+        said: String,
         /// Its log file.
         log: PathBuf,
     },
@@ -58,12 +85,12 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> LocalError {
     move |source| LocalError::Io { what, source }
 }
 
-/// Options of a local cluster.
+/// Options of a local cluster. The default is three replicas on free ports, and nothing else.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
     /// How many replicas.
     pub replicas: u16,
-    /// The first of its ports, three for each replica; 0 looks for free ones.
+    /// The first of its ports; 0 looks for free ones. Replicas and gateways have three each, and two more with FIX, relays have one.
     pub first_port: u16,
     /// Replicas that are configured but not members at the start.
     pub later: u16,
@@ -71,8 +98,16 @@ pub struct LocalOptions {
     pub gateways: u16,
     /// Relays of market data between the replicas and the gateways: at most as many as gateways.
     pub relays: u16,
+    /// Whether replicas and gateways speak FIX: orders, and market data where they have it.
+    pub fix: bool,
     /// Further keys of the configuration: section, key, value.
     pub settings: Vec<(&'static str, &'static str, toml::Value)>,
+}
+
+impl Default for LocalOptions {
+    fn default() -> Self {
+        Self { replicas: 3, first_port: 0, later: 0, gateways: 0, relays: 0, fix: false, settings: Vec::new() }
+    }
 }
 
 /// The range of ports to try, below the system's ephemeral ports.
@@ -92,18 +127,32 @@ enum Role {
     Relay,
 }
 
+impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Replica => "replica",
+            Self::Gateway => "gateway",
+            Self::Relay => "relay",
+        }
+    }
+}
+
 /// One replica, gateway or relay, running or not.
 #[derive(Debug)]
 pub struct LocalReplica {
     /// Its id.
     pub id: u64,
     role: Role,
-    /// Its folder: `walras.toml`, `data/`, `replica.log`.
+    /// Its folder: `walras.toml`, `data/`, `replica.log`. Relays have one folder together.
     pub dir: PathBuf,
     /// Its HTTP address.
     pub http: String,
     /// Its address for binary order entry.
     pub orders: String,
+    /// Its address for orders by FIX, if it takes them.
+    pub fix: Option<String>,
+    /// Its address for market data by FIX, if it has that.
+    pub fix_market_data: Option<String>,
     child: Option<Child>,
 }
 
@@ -112,6 +161,15 @@ impl LocalReplica {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.dir.join("data")
+    }
+
+    /// The file of what it says.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        match self.role {
+            Role::Replica | Role::Gateway => self.dir.join("replica.log"),
+            Role::Relay => self.dir.join(format!("relay-{}.log", self.id)),
+        }
     }
 
     /// The address of its HTTP server.
@@ -182,21 +240,33 @@ impl LocalCluster {
             let path = dir.join("walras.toml");
             let text = std::fs::read_to_string(&path).map_err(io(format!("could not read {}", path.display())))?;
             let table: toml::Table = text.parse().unwrap_or_default();
-            let listen = |section: &str| {
-                let address = table.get(section).and_then(|section| section.get("listen"));
-                address.and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+            let address = |section: &str, key: &str| Some(table.get(section)?.get(key)?.as_str()?.to_owned());
+            let listen = |section: &str| address(section, "listen").unwrap_or_default();
+            let process = LocalReplica {
+                id,
+                role,
+                dir,
+                http: listen("http"),
+                orders: listen("order_entry"),
+                fix: address("fix", "listen"),
+                fix_market_data: address("fix", "market_data_listen"),
+                child: None,
             };
-            let (http, orders) = (listen("http"), listen("order_entry"));
-            let process = LocalReplica { id, role, dir, http, orders, child: None };
             match role {
                 Role::Replica => replicas.push(process),
                 Role::Gateway => gateways.push(process),
                 Role::Relay => {}
             }
         }
-        let relay = |id: u64| {
-            let (http, orders) = (String::new(), String::new());
-            LocalReplica { id, role: Role::Relay, dir: dir.join("relays"), http, orders, child: None }
+        let relay = |id: u64| LocalReplica {
+            id,
+            role: Role::Relay,
+            dir: dir.join("relays"),
+            http: String::new(),
+            orders: String::new(),
+            fix: None,
+            fix_market_data: None,
+            child: None,
         };
         let relays = (FIRST_RELAY..).take(options.relays.into()).map(relay).collect();
         Ok(Self { program: program.to_path_buf(), dir: dir.to_path_buf(), replicas, gateways, relays })
@@ -220,10 +290,7 @@ impl LocalCluster {
         let tree = self.tree();
         let mut all = self.replicas.iter_mut().chain(&mut self.gateways).chain(&mut self.relays);
         let Some(replica) = all.find(|replica| replica.id == id) else { return Ok(()) };
-        let log_path = match replica.role {
-            Role::Replica | Role::Gateway => replica.dir.join("replica.log"),
-            Role::Relay => replica.dir.join(format!("relay-{id}.log")),
-        };
+        let log_path = replica.log();
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(&log_path);
         let log = opened.map_err(io(format!("could not write {}", log_path.display())))?;
         let mut command = Command::new(program);
@@ -248,7 +315,7 @@ impl LocalCluster {
             return Ok(());
         }
         replica.wait()?;
-        Err(LocalError::NotStarted { id, log: log_path })
+        Err(LocalError::NotStarted { what: replica.role.name(), id, said: last_line(&log_path), log: log_path })
     }
 
     /// Replicas that are started from now on run this program.
@@ -330,24 +397,31 @@ impl Drop for LocalCluster {
     }
 }
 
+/// What a process wrote last.
+fn last_line(log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+}
+
 fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
     let count = options.replicas + options.later;
-    let first = match options.first_port {
-        0 => free_ports(3 * count + 3 * options.gateways + options.relays)?,
-        port => port,
-    };
-    let at = |offset: u16, id: u16| format!("127.0.0.1:{}", first + offset * count + id - 1);
+    let ports = Ports::of(options)?;
     std::fs::create_dir_all(dir).map_err(io(format!("could not make {}", dir.display())))?;
     // As is usual for those that are made with it.
     let cluster_id = now().0 | 1;
     let keys_dir = dir.join("keys");
     keys::make(&keys_dir, cluster_id >> 1, count.into())?;
-    let ports = GatewayPorts { first: first + 3 * count, gateways: options.gateways };
     let tree = dir.join("relays").join("tree.toml");
     if options.relays > 0 {
         lay_out_tree(&tree, ports, options)?;
     }
-    let peers: Vec<String> = (1..=count).map(|id| format!("{id}={} http={} orders={}", at(2, id), at(0, id), at(1, id))).collect();
+    let peer = |id: u16| {
+        let [links, http, orders] =
+            [ReplicaPort::Links, ReplicaPort::Http, ReplicaPort::Orders].map(|port| ports.replica(port, id));
+        format!("{id}={links} http={http} orders={orders}")
+    };
+    let peers: Vec<String> = (1..=count).map(peer).collect();
     for id in 1..=count {
         let place = dir.join(format!("replica-{id}"));
         let data = place.join("data");
@@ -361,9 +435,13 @@ fn lay_out(dir: &Path, options: &LocalOptions) -> Result<(), LocalError> {
         };
         let number = |n: u64| toml::Value::Integer(n.cast_signed());
         set("venue", "data", data.display().to_string().into());
-        set("http", "listen", at(0, id).into());
-        set("order_entry", "listen", at(1, id).into());
-        set("cluster", "listen", at(2, id).into());
+        set("http", "listen", ports.replica(ReplicaPort::Http, id).into());
+        set("order_entry", "listen", ports.replica(ReplicaPort::Orders, id).into());
+        set("cluster", "listen", ports.replica(ReplicaPort::Links, id).into());
+        if options.fix {
+            set("fix", "listen", ports.replica(ReplicaPort::Fix, id).into());
+            set("fix", "market_data_listen", ports.replica(ReplicaPort::FixMarketData, id).into());
+        }
         set("cluster", "replica", number(id.into()));
         set("cluster", "cluster_id", number(cluster_id >> 1));
         set("cluster", "keys", keys_dir.display().to_string().into());
@@ -397,44 +475,14 @@ fn places_of_gateways(dir: &Path, options: &LocalOptions) -> impl Iterator<Item 
     gateway_ids(options).map(|id| (Role::Gateway, id, dir.join(format!("gateway-{id}"))))
 }
 
-/// Ports of gateways and relays, behind those of the replicas.
-#[derive(Clone, Copy)]
-struct GatewayPorts {
-    first: u16,
-    gateways: u16,
-}
-
-impl GatewayPorts {
-    fn at(self, group: u16, at: u16) -> String {
-        format!("127.0.0.1:{}", self.first + group * self.gateways + at)
-    }
-
-    fn orders(self, at: u16) -> String {
-        self.at(0, at)
-    }
-
-    /// Where market data comes.
-    fn market_data(self, at: u16) -> String {
-        self.at(1, at)
-    }
-
-    /// Where the gateway's one participant receives it.
-    fn participant(self, at: u16) -> String {
-        self.at(2, at)
-    }
-
-    fn relay(self, at: u16) -> String {
-        self.at(3, at)
-    }
-}
-
 /// The tree's file and key: the relays, then the gateways.
-fn lay_out_tree(tree: &Path, ports: GatewayPorts, options: &LocalOptions) -> Result<(), LocalError> {
+fn lay_out_tree(tree: &Path, ports: Ports, options: &LocalOptions) -> Result<(), LocalError> {
     let list = |count: u16, of: &dyn Fn(u16) -> String| {
         let all: Vec<String> = (0..count).map(|at| format!("\"{}\"", of(at))).collect();
         all.join(", ")
     };
-    let (relays, gateways) = (list(options.relays, &|at| ports.relay(at)), list(options.gateways, &|at| ports.market_data(at)));
+    let relays = list(options.relays, &|at| ports.relay(at));
+    let gateways = list(options.gateways, &|at| ports.gateway(GatewayPort::MarketData, at));
     let hedge = u32::from(options.relays > 1);
     write_tree(tree, 1, hedge, &format!("layers = [[{relays}], [{gateways}]]"))
 }
@@ -449,12 +497,13 @@ fn write_tree(path: &Path, number: u32, hedge: u32, layers: &str) -> Result<(), 
     std::fs::write(path, format!("tree = {number}\nhedge = {hedge}\nkey_file = \"{key_name}\"\n{layers}\n")).map_err(written(path))
 }
 
-/// The folder and the configuration of a gateway. It stamps as the replicas do, and throttles as they do.
+/// The folder and the configuration of a gateway. It stamps as the replicas do, and throttles as they do. Replicas ignore the section
+/// `[gateway]`.
 fn lay_out_gateway(
     place: &Path,
     (id, cluster_id): (u64, u64),
     (keys_dir, peers): (&Path, &[String]),
-    (ports, at, tree): (GatewayPorts, u16, &Path),
+    (ports, at, tree): (Ports, u16, &Path),
     options: &LocalOptions,
 ) -> Result<(), LocalError> {
     let data = place.join("data");
@@ -464,18 +513,25 @@ fn lay_out_gateway(
     let own: [(&str, &str, toml::Value); 6] = [
         ("venue", "data", data.display().to_string().into()),
         ("gateway", "id", number(id)),
-        ("order_entry", "listen", ports.orders(at).into()),
+        ("order_entry", "listen", ports.gateway(GatewayPort::Orders, at).into()),
         ("cluster", "cluster_id", number(cluster_id)),
         ("cluster", "keys", keys_dir.into()),
         ("cluster", "peers", peers.to_vec().into()),
     ];
-    let shared = ["fair_access", "throttle", "http"];
+    let shared = ["fair_access", "throttle", "http", "fix", "gateway"];
     let settings = options.settings.iter().filter(|(section, ..)| shared.contains(section)).cloned();
     let mut table = toml::Table::new();
+    let mut of_fix = Vec::new();
+    if options.fix {
+        of_fix.push(("fix", "listen", ports.gateway(GatewayPort::Fix, at).into()));
+    }
+    if options.fix && options.relays > 0 {
+        of_fix.push(("fix", "market_data_listen", ports.gateway(GatewayPort::FixMarketData, at).into()));
+    }
     let mut of_feed = Vec::new();
     if options.relays > 0 {
         let participants = place.join("participants.toml");
-        let layers = format!("layers = [[\"{}\"]]", ports.participant(at));
+        let layers = format!("layers = [[\"{}\"]]", ports.gateway(GatewayPort::Participant, at));
         write_tree(&participants, 2 + u32::from(at), 0, &layers)?;
         of_feed = vec![
             ("gateway", "tree", tree.display().to_string().into()),
@@ -484,7 +540,7 @@ fn lay_out_gateway(
             ("gateway", "source", "127.0.0.1:0".into()),
         ];
     }
-    for (section, key, value) in own.into_iter().chain(of_feed).chain(settings) {
+    for (section, key, value) in own.into_iter().chain(of_feed).chain(of_fix).chain(settings) {
         if let Some(section) = table.entry(section).or_insert_with(|| toml::Table::new().into()).as_table_mut() {
             section.insert(key.to_owned(), value);
         }
@@ -509,16 +565,204 @@ fn operator(dir: &Path, count: u16) -> Result<(), LocalError> {
     Ok(())
 }
 
+/// What a port of a replica is for. Each use has a group of ports, one of each replica.
+#[derive(Clone, Copy, Debug)]
+enum ReplicaPort {
+    Http,
+    Orders,
+    Links,
+    Fix,
+    FixMarketData,
+}
+
+/// What a port of a gateway is for, likewise.
+#[derive(Clone, Copy, Debug)]
+enum GatewayPort {
+    Orders,
+    /// Where market data comes.
+    MarketData,
+    /// Where the gateway's one participant receives it.
+    Participant,
+    Fix,
+    FixMarketData,
+}
+
+/// The cluster's ports: the groups of the replicas, then those of the gateways, then the relays.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    first: u16,
+    /// In a group of the replicas.
+    replicas: u16,
+    /// In a group of the gateways.
+    gateways: u16,
+    relays: u16,
+    /// Groups of the replicas, and as many of the gateways: those of FIX are the last two.
+    groups: u16,
+}
+
+impl Ports {
+    /// On ports that are free now: from the first one that is asked for, or anywhere where none is.
+    fn of(options: &LocalOptions) -> Result<Self, LocalError> {
+        let ports = Self::beginning_with(options.first_port, options);
+        let count = ports.count();
+        if ports.first == 0 {
+            return Ok(Self { first: free_ports(count)?, ..ports });
+        }
+        let first = ports.first;
+        let last = first.checked_add(count - 1).ok_or(LocalError::TooHigh { first, count })?;
+        for port in first..=last {
+            check_free(port).map_err(|source| LocalError::Taken { port, first, last, source })?;
+        }
+        Ok(ports)
+    }
+
+    fn beginning_with(first: u16, options: &LocalOptions) -> Self {
+        let LocalOptions { replicas, later, gateways, relays, fix, .. } = *options;
+        Self { first, replicas: replicas + later, gateways, relays, groups: if fix { 5 } else { 3 } }
+    }
+
+    fn count(self) -> u16 {
+        self.groups * (self.replicas + self.gateways) + self.relays
+    }
+
+    fn address(self, offset: u16) -> String {
+        format!("{}:{}", Ipv4Addr::LOCALHOST, self.first + offset)
+    }
+
+    /// Of the replica with this id; the first one is 1.
+    fn replica(self, port: ReplicaPort, id: u16) -> String {
+        self.address(port as u16 * self.replicas + id - 1)
+    }
+
+    /// Of the gateway at this place; the first one is 0.
+    fn gateway(self, port: GatewayPort, at: u16) -> String {
+        self.address(self.groups * self.replicas + port as u16 * self.gateways + at)
+    }
+
+    /// Likewise.
+    fn relay(self, at: u16) -> String {
+        self.address(self.groups * (self.replicas + self.gateways) + at)
+    }
+}
+
+/// Whether nothing listens on a port: most are for TCP, those of market data for UDP.
+fn check_free(port: u16) -> std::io::Result<()> {
+    let address = (Ipv4Addr::LOCALHOST, port);
+    TcpListener::bind(address)?;
+    UdpSocket::bind(address)?;
+    Ok(())
+}
+
 /// The first of `count` consecutive free ports.
 fn free_ports(count: u16) -> Result<u16, LocalError> {
     let span = u64::from(PORTS.end - PORTS.start - count);
     let start = u16::try_from(walras_access::random_u64() % span).unwrap_or(0);
     let firsts = (PORTS.start + start..PORTS.end - count).chain(PORTS.start..PORTS.start + start).step_by(usize::from(count));
     for first in firsts {
-        let free: Result<Vec<TcpListener>, _> = (first..first + count).map(|port| TcpListener::bind(("127.0.0.1", port))).collect();
-        if free.is_ok() {
+        if (first..first + count).all(|port| check_free(port).is_ok()) {
             return Ok(first);
         }
     }
     Err(LocalError::Ports(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Replicas, replicas that come later, gateways, relays.
+    fn options((replicas, later, gateways, relays): (u16, u16, u16, u16), fix: bool) -> LocalOptions {
+        LocalOptions { replicas, later, gateways, relays, fix, ..LocalOptions::default() }
+    }
+
+    /// Where all listen, whatever for.
+    fn addresses(ports: Ports) -> Vec<String> {
+        let of_replicas =
+            [ReplicaPort::Http, ReplicaPort::Orders, ReplicaPort::Links, ReplicaPort::Fix, ReplicaPort::FixMarketData];
+        let of_gateways =
+            [GatewayPort::Orders, GatewayPort::MarketData, GatewayPort::Participant, GatewayPort::Fix, GatewayPort::FixMarketData];
+        let (groups, mut all) = (usize::from(ports.groups), Vec::new());
+        for port in of_replicas.into_iter().take(groups) {
+            all.extend((1..=ports.replicas).map(|id| ports.replica(port, id)));
+        }
+        for port in of_gateways.into_iter().take(groups) {
+            all.extend((0..ports.gateways).map(|at| ports.gateway(port, at)));
+        }
+        all.extend((0..ports.relays).map(|at| ports.relay(at)));
+        all
+    }
+
+    #[test]
+    fn no_two_ports_are_the_same_and_all_are_counted() {
+        for shape in [(1, 0, 0, 0), (3, 0, 0, 0), (3, 2, 0, 0), (3, 0, 5, 2), (7, 0, 64, 64)] {
+            for has_fix in [false, true] {
+                let ports = Ports::beginning_with(15_000, &options(shape, has_fix));
+                let all = addresses(ports);
+                let expected: BTreeSet<String> = (0..ports.count()).map(|offset| ports.address(offset)).collect();
+                assert_eq!(all.len(), expected.len(), "{shape:?}");
+                assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), expected, "{shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_named_and_nothing_is_laid_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("cluster");
+        let refused = |first_port: u16| {
+            let options = LocalOptions { first_port, ..options((1, 0, 1, 1), true) };
+            let refused = LocalCluster::prepare(Path::new("walras"), &folder, &options).unwrap_err().to_string();
+            assert!(!folder.exists(), "another --port can be given");
+            refused
+        };
+        let others = (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        for port in [others.0.local_addr().unwrap().port(), others.1.local_addr().unwrap().port()] {
+            // Eleven, unless fewer are left.
+            let says = if port <= u16::MAX - 10 { format!("127.0.0.1:{port}: ") } else { "a lower --port".to_owned() };
+            let said = refused(port);
+            assert!(said.contains(&says) && said.contains("--port"), "{said}");
+        }
+        let said = refused(u16::MAX - 3);
+        assert!(said.contains("11 ports") && said.contains("a lower --port"), "{said}");
+    }
+
+    #[test]
+    fn with_fix_replicas_and_gateways_have_ports_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let laid_out = LocalCluster::prepare(Path::new("walras"), dir.path(), &options((2, 0, 1, 1), true)).unwrap();
+        let first: u16 = laid_out.replicas[0].http.rsplit_once(':').unwrap().1.parse().unwrap();
+        let ports = Ports::beginning_with(first, &options((2, 0, 1, 1), true));
+        let fix = |of: &LocalReplica| [of.fix.clone().unwrap(), of.fix_market_data.clone().unwrap()];
+        for replica in &laid_out.replicas {
+            let id = u16::try_from(replica.id).unwrap();
+            assert_eq!(fix(replica), [ReplicaPort::Fix, ReplicaPort::FixMarketData].map(|port| ports.replica(port, id)));
+        }
+        let gateway = [GatewayPort::Fix, GatewayPort::FixMarketData].map(|port| ports.gateway(port, 0));
+        assert_eq!(fix(&laid_out.gateways[0]), gateway);
+    }
+
+    #[test]
+    fn without_relays_a_gateway_takes_orders_by_fix_and_has_no_market_data() {
+        let dir = tempfile::tempdir().unwrap();
+        let laid_out = LocalCluster::prepare(Path::new("walras"), dir.path(), &options((1, 0, 1, 0), true)).unwrap();
+        let gateway = &laid_out.gateways[0];
+        assert!(gateway.fix.is_some() && gateway.fix_market_data.is_none(), "{gateway:?}");
+        let dir = tempfile::tempdir().unwrap();
+        let laid_out = LocalCluster::prepare(Path::new("walras"), dir.path(), &options((1, 0, 1, 0), false)).unwrap();
+        let mut processes = laid_out.replicas.iter().chain(&laid_out.gateways);
+        assert!(processes.all(|process| process.fix.is_none() && process.fix_market_data.is_none()));
+    }
+
+    #[test]
+    fn a_process_that_ends_at_once_is_reported_with_what_it_said_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = Path::new("/bin/sh");
+        let mut cluster = LocalCluster::prepare(program, dir.path(), &options((1, 0, 0, 0), false)).unwrap();
+        // A shell has no file `serve`, and says so.
+        let refused = cluster.start(1).unwrap_err();
+        assert!(matches!(&refused, LocalError::NotStarted { id: 1, said, .. } if said.contains("serve")), "{refused}");
+        assert!(refused.to_string().starts_with("replica 1 did not start"), "{refused}");
+    }
 }

@@ -74,7 +74,7 @@ pub struct Refusals {
     pub unauthenticated: u64,
     /// Authentic, but of another incarnation of this node or of the sender, not for this node, or from a node that may not send it.
     pub misplaced: u64,
-    /// Reports and results of closed windows.
+    /// Reports and results of closed windows, and requests that were answered before or are older than the latest.
     pub late: u64,
 }
 

@@ -1,7 +1,11 @@
 //! The `[[batch]]` sections: the venue's batch markets.
 
-use walras_clearing::{Edition, Rules};
-use walras_types::limits::{BATCH_INTERVAL_NS_MAX, BATCH_VENUE_ASSETS_MAX, BATCH_VENUE_TRANSACTIONS_MAX};
+use std::collections::BTreeSet;
+
+use walras_clearing::{Edition, Pairs, Rules};
+use walras_types::limits::{
+    BATCH_ASSETS_MAX, BATCH_INTERVAL_NS_MAX, BATCH_VENUE_CURRENCIES_MAX, BATCH_VENUE_PAIRS_MAX, BATCH_VENUE_TRANSACTIONS_MAX,
+};
 use walras_types::{BatchMarketId, Commission, Intake, LowerBounds, Mu, PPB_ALL, QualityMax, Symbol};
 use walras_wire::BatchMarketSpec;
 
@@ -9,7 +13,6 @@ use super::ConfigError;
 use super::account_fee::{FEE_SHAPE, WrittenFee};
 use super::keys::Batch;
 
-const ASSETS_MAX: usize = BATCH_VENUE_ASSETS_MAX;
 const INTERVAL_MS_MAX: u64 = BATCH_INTERVAL_NS_MAX / 1_000_000;
 
 /// Checks the sections.
@@ -81,20 +84,54 @@ impl Batch {
         })
     }
 
+    /// All assets of the market in its order: the currencies, then the others.
+    pub fn all_assets(&self) -> impl Iterator<Item = &String> {
+        self.currencies.iter().chain(&self.assets)
+    }
+
+    /// How many of them are currencies; `None` where all are.
+    #[must_use]
+    pub fn currency_count(&self) -> Option<u16> {
+        // At most BATCH_VENUE_CURRENCIES_MAX.
+        u16::try_from(self.currencies.len()).ok().filter(|count| *count > 0)
+    }
+
+    fn check_assets(&self) -> Result<(), String> {
+        let (currencies, assets) = (self.currencies.len(), self.currencies.len() + self.assets.len());
+        if currencies == 0 && !(2..=BATCH_VENUE_CURRENCIES_MAX).contains(&assets) {
+            return Err(format!(
+                "assets: {assets} are named, and a market has 2 to {BATCH_VENUE_CURRENCIES_MAX} that all trade with each other: name \
+                 some of them as `currencies` if the others trade with those only"
+            ));
+        }
+        if currencies > BATCH_VENUE_CURRENCIES_MAX {
+            return Err(format!("currencies: {currencies} are named, and a market has at most {BATCH_VENUE_CURRENCIES_MAX}"));
+        }
+        if !(2..=BATCH_ASSETS_MAX).contains(&assets) {
+            return Err(format!("currencies and assets: {assets} are named, and a market has 2 to {BATCH_ASSETS_MAX}"));
+        }
+        let pairs = Pairs::with_currencies(assets, currencies).map_or(0, Pairs::count);
+        if pairs > BATCH_VENUE_PAIRS_MAX {
+            return Err(format!(
+                "currencies and assets: they are {pairs} pairs, and a market has at most {BATCH_VENUE_PAIRS_MAX}: name fewer of either"
+            ));
+        }
+        let mut seen = BTreeSet::new();
+        if let Some((at, twice)) = self.all_assets().enumerate().find(|(_, asset)| !seen.insert(*asset)) {
+            return Err(format!("assets: {twice:?} comes twice, the second time at place {}: name each once", at + 1));
+        }
+        match self.all_assets().find(|asset| Symbol::new(asset).is_none()) {
+            Some(odd) => Err(format!("assets: {odd:?} is no symbol: give 1 to 15 characters of A-Z 0-9 / - . _")),
+            None => Ok(()),
+        }
+    }
+
     /// Checks everything except the name.
     ///
     /// # Errors
     /// What is wrong, with advice.
     pub fn check(&self) -> Result<(), String> {
-        if !(2..=ASSETS_MAX).contains(&self.assets.len()) {
-            return Err(format!("assets: {} are named, and a market has 2 to {ASSETS_MAX}", self.assets.len()));
-        }
-        if let Some((at, twice)) = self.assets.iter().enumerate().find(|(at, asset)| self.assets[..*at].contains(asset)) {
-            return Err(format!("assets: {twice:?} comes twice, the second time at place {}: name each once", at + 1));
-        }
-        if let Some(odd) = self.assets.iter().find(|asset| Symbol::new(asset).is_none()) {
-            return Err(format!("assets: {odd:?} is no symbol: give 1 to 15 characters of A-Z 0-9 / - . _"));
-        }
+        self.check_assets()?;
         if !(1..=INTERVAL_MS_MAX).contains(&self.interval_ms) {
             return Err(format!("interval_ms = {}: give 1 to {INTERVAL_MS_MAX} (a day)", self.interval_ms));
         }
@@ -145,7 +182,40 @@ mod tests {
         let config = parse(&text).unwrap();
         let said: Vec<_> = config.batch.iter().map(|b| (b.name.as_str(), b.assets.len(), b.interval_ms)).collect();
         assert_eq!(said, [("main", 2, 500), ("fast", 3, 100)]);
+        assert_eq!([0, 1].map(|at| config.batch[at].currency_count()), [None, None]);
         assert_eq!([0, 1].map(|at| config.batch[at].account_fee()), [None, Some(WrittenFee::Of { amount: "0.5", asset: "A" })]);
+    }
+
+    #[test]
+    fn currencies_come_first_and_allow_thousands_of_assets() {
+        let section = |currencies: usize, stocks: usize| {
+            let names = |prefix: &str, count| (0..count).map(|at| format!("\"{prefix}{at}\"")).collect::<Vec<_>>().join(", ");
+            parse(&format!(
+                "[[batch]]\nname = \"a\"\ncurrencies = [{}]\nassets = [{}]\n",
+                names("C", currencies),
+                names("S", stocks)
+            ))
+        };
+        let config = section(2, 3).unwrap();
+        let names: Vec<&str> = config.batch[0].all_assets().map(String::as_str).collect();
+        assert_eq!((names, config.batch[0].currency_count()), (vec!["C0", "C1", "S0", "S1", "S2"], Some(2)));
+        for (currencies, stocks, refused) in [
+            (10, 1_019, None),
+            (10, 1_020, Some("20490 pairs")),
+            (5, 2_046, None),
+            (2, 4_094, None),
+            (1, 4_096, Some("2 to 4096")),
+            (100, 52, None),
+            (101, 1, Some("at most 100")),
+            (0, 100, None),
+            (0, 101, Some("`currencies`")),
+        ] {
+            match (section(currencies, stocks), refused) {
+                (Ok(_), None) => {}
+                (Err(said), Some(refused)) => assert!(said.contains(refused), "{said}"),
+                (found, _) => panic!("{currencies} and {stocks}: {:?}", found.map(|_| ())),
+            }
+        }
     }
 
     #[test]
@@ -169,6 +239,8 @@ mod tests {
             ("[[batch]]\nname = \"\"\nassets = [\"USD\", \"EUR\"]\n", "name it"),
             ("[[batch]]\nname = \"a\"\nassets = [\"USD\"]\n", "2 to 100"),
             ("[[batch]]\nname = \"a\"\nassets = [\"USD\", \"USD\"]\n", "twice"),
+            ("[[batch]]\nname = \"a\"\ncurrencies = [\"USD\"]\n", "2 to 4096"),
+            ("[[batch]]\nname = \"a\"\nassets = [\"A\", \"USD\"]\ncurrencies = [\"USD\"]\n", "second time at place 3"),
             (&MAIN.repeat(2), "rename"),
             ("[batch]\nname = \"a\"\n", "batch"),
             ("batch = 3\n", "batch"),

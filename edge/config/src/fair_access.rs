@@ -14,6 +14,8 @@ pub struct FairAccessOptions {
     pub intake: IntakeSettings,
     /// The clock for stamps at this replica.
     pub clock: FairClockOptions,
+    /// From one watermark to the next; 0 for none.
+    pub watermark_ns: u64,
 }
 
 /// The clock for stamps.
@@ -63,6 +65,7 @@ impl Config {
             ("fair_access.outlier_us", fair.outlier_us),
             ("fair_access.bound_us", fair.bound_us),
             ("fair_access.bound_max_us", fair.bound_max_us),
+            ("fair_access.watermark_us", fair.watermark_us),
         ] {
             if value_us > TIME_US_MAX {
                 return Err(wrong(key, format!("{value_us} us is beyond {TIME_US_MAX} us, ten seconds")));
@@ -73,10 +76,12 @@ impl Config {
             past_max_ns: fair.stamp_age_max_us * US,
             held_per_gateway_max: fair.held_per_gateway_max,
             outlier_apart_max_ns: fair.outlier_us * US,
+            merges: fair.watermark_us > 0,
             // The digests' key belongs to the machine: the program sets it when it starts the replica.
             ..IntakeSettings::new(GATEWAYS_MAX, delay, 0)
         };
-        Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()? }))
+        let watermark_ns = fair.watermark_us * US;
+        Ok(Some(FairAccessOptions { intake, clock: self.fair_clock()?, watermark_ns }))
     }
 
     pub(super) fn fair_clock(&self) -> Result<FairClockOptions, ConfigError> {
@@ -123,6 +128,9 @@ mod tests {
         let options = config("sequencing = \"250us\"\nbound_us = 20\n").unwrap().fair_access_options().unwrap().unwrap();
         assert_eq!(options.intake.delay, DelaySettings::Static { delay_ns: 250_000 });
         assert_eq!(options.intake.gateways, GATEWAYS_MAX);
+        assert!(options.intake.merges && options.watermark_ns == 250_000, "the default");
+        let held = config("sequencing = \"250us\"\nwatermark_us = 0\n").unwrap().fair_access_options().unwrap().unwrap();
+        assert!(!held.intake.merges && held.watermark_ns == 0);
         assert!(matches!(options.clock, FairClockOptions::System { bound_ns: Some(20_000), .. }));
         let options = config("sequencing = \"0.05%\"\n").unwrap().fair_access_options().unwrap().unwrap();
         assert!(matches!(options.intake.delay, DelaySettings::Tracking(Tracking { target: Ppm(500), .. })));
@@ -142,6 +150,7 @@ mod tests {
             ("sequencing = \"300us\"\nclock = \"configured\"\n", "set clock.source"),
             ("sequencing = \"300us\"\nbound_max_us = 0\n", "at least 1"),
             ("sequencing = \"300us\"\noutlier_us = 10000001\n", "ten seconds"),
+            ("sequencing = \"300us\"\nwatermark_us = 10000001\n", "ten seconds"),
         ] {
             let said = config(text).unwrap_err();
             assert!(said.contains("fair_access.") && said.contains(why), "{text}: {said}");

@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use walras_access::connections::Doors;
 use walras_consensus::ReplicaId;
+use walras_gateway::Places;
 
-use super::cluster::{EntryOptions, LinkOptions, gateway_peers, order_entry};
+use super::cluster::{EntryOptions, FixOptions, LinkOptions, fix, fix_market_data, gateway_peers, order_entry};
 use super::strategies::{self, StrategyOptions};
 use super::{Config, ConfigError, FairClockOptions};
 
@@ -23,18 +23,28 @@ pub struct GatewayOptions {
     pub links: LinkOptions,
     /// Binary order entry.
     pub order_entry: EntryOptions,
+    /// Orders by FIX; `None`: none.
+    pub fix: Option<FixOptions>,
+    /// Market data by FIX, which comes by the tree; `None`: none.
+    pub fix_market_data: Option<FixOptions>,
+    /// From one publication of the replicas to the next.
+    pub publish_every: Duration,
     /// Whether the venue sequences orders by their stamps.
     pub stamps: bool,
+    /// From one watermark to the next; 0 for none.
+    pub watermark_ns: u64,
     /// The clock of its stamps, and of market data.
     pub clock: FairClockOptions,
-    /// Admission of connections.
-    pub doors: Doors,
+    /// Places for connections of clients, as far as the limit of open files leaves them.
+    pub places: Places,
     /// Market data for participants; `None`: none.
     pub market_data: Option<OutletOptions>,
     /// Programs of participants in its process.
     pub strategies: Vec<StrategyOptions>,
     /// How long orders and answers gather under load.
     pub gather: Duration,
+    /// The thread that passes on orders and answers does not sleep.
+    pub spin_orders: bool,
 }
 
 /// How a gateway gets market data, and gives it to its participants.
@@ -56,6 +66,8 @@ pub struct OutletOptions {
     pub kept_bytes: usize,
     /// The longest that a packet may have to wait.
     pub wait_max_ns: u64,
+    /// One thread receives and releases, and does not sleep.
+    pub spin: bool,
 }
 
 /// The longest time for which input gathers.
@@ -97,10 +109,10 @@ impl Config {
         })?;
         let order_entry =
             order_entry(self)?.ok_or_else(|| wrong("order_entry.listen", "a gateway takes orders there: give an address"))?;
-        for (key, listen) in [("fix.listen", &self.fix.listen), ("fix.market_data_listen", &self.fix.market_data_listen)] {
-            if !listen.is_empty() {
-                return Err(wrong(key, "FIX is spoken at replicas: leave it out of a gateway's configuration"));
-            }
+        let fix_market_data = fix_market_data(self)?;
+        if fix_market_data.is_some() && self.gateway.tree.is_empty() {
+            let advice = "a gateway has market data of the venue's relay tree: name its file in gateway.tree";
+            return Err(wrong("fix.market_data_listen", advice));
         }
         if self.gateway.gather_us > GATHER_US_MAX {
             let value = self.gateway.gather_us.to_string();
@@ -113,13 +125,24 @@ impl Config {
             cluster_id: self.cluster.cluster_id,
             links: LinkOptions { listen, security: self.security(id)?, peers, gateways: BTreeSet::new() },
             order_entry,
+            fix: fix(self)?,
+            fix_market_data,
+            publish_every: Duration::from_micros(1_000_000 / self.websocket.updates_per_second),
             stamps: self.fair_access.sequencing != "off",
+            watermark_ns: self.watermark_ns(),
             clock: self.fair_clock()?,
-            doors: Doors::new(self.places()),
+            places: self.places(),
             market_data: self.outlet_options()?,
             strategies: strategies::options(self)?,
             gather: Duration::from_micros(self.gateway.gather_us.into()),
+            spin_orders: self.gateway.spin_orders,
         })
+    }
+
+    /// Where orders are not in the order of stamps, nobody waits for watermarks.
+    fn watermark_ns(&self) -> u64 {
+        let is_off = self.fair_access.sequencing == "off";
+        if is_off { 0 } else { self.fair_access.watermark_us.saturating_mul(1_000) }
     }
 
     fn outlet_options(&self) -> Result<Option<OutletOptions>, ConfigError> {
@@ -128,7 +151,7 @@ impl Config {
             (true, true) => return Ok(None),
             (false, false) => {}
             (true, false) => return Err(wrong("gateway.tree", "participants get market data of a tree: name its file")),
-            (false, true) if !self.strategies.is_empty() => {}
+            (false, true) if !self.strategies.is_empty() || !self.fix.market_data_listen.is_empty() => {}
             (false, true) => return Err(wrong("gateway.participants", "name the file of the tree whose receivers they are")),
         }
         let address = |key: &'static str, text: &str| {
@@ -144,6 +167,7 @@ impl Config {
             requests_per_s: self.feed.requests_per_second,
             kept_bytes: usize::try_from(self.feed.kept_kib << 10).unwrap_or(usize::MAX),
             wait_max_ns: self.fair_access.release_max_us.saturating_mul(1_000).saturating_add(APART_NS),
+            spin: gateway.spin_market_data,
         }))
     }
 }
@@ -170,6 +194,25 @@ mod tests {
     fn a_gateway_knows_the_replicas_and_they_know_it() {
         let options = config(&format!("{THREE}[gateway]\nid = 40\n")).gateway_options().unwrap();
         assert_eq!((options.id.get(), options.links.peers.len(), options.stamps), (40, 3, false));
+        assert_eq!(options.fix, None);
+        assert_eq!(options.fix_market_data, None);
+        let fix = "[fix]\nlisten = \"127.0.0.1:7373\"\n";
+        let options = config(&format!("{THREE}[gateway]\nid = 40\n{fix}")).gateway_options().unwrap();
+        assert_eq!(options.fix.map(|fix| (fix.port.listen.port(), fix.comp_id)), Some((7_373, "WALRAS".to_owned())));
+        // Market data by FIX needs the tree, and nobody else who reads of it.
+        let fix = "tree = \"t\"\n[fix]\nmarket_data_listen = \"127.0.0.1:7374\"\n[websocket]\nupdates_per_second = 40\n";
+        let options = config(&format!("{THREE}[gateway]\nid = 40\n{fix}")).gateway_options().unwrap();
+        assert_eq!(options.fix_market_data.map(|fix| fix.port.listen.port()), Some(7_374));
+        assert_eq!((options.fix, options.publish_every), (None, Duration::from_millis(25)));
+        assert_eq!(options.market_data.unwrap().participants, None);
+        let spins = |text: &str| {
+            let options = config(&format!("{THREE}[gateway]\nid = 40\ntree = \"t\"\nparticipants = \"p\"\n{text}"))
+                .gateway_options()
+                .unwrap();
+            (options.spin_orders, options.market_data.unwrap().spin)
+        };
+        assert_eq!([spins(""), spins("spin_orders = true\n")], [(false, false), (true, false)]);
+        assert_eq!(spins("spin_market_data = true\n"), (false, true));
         let replica = config(&format!("{THREE}replica = 2\ngateways = [40, 41]\n")).cluster_options().unwrap();
         let links = replica.links.unwrap();
         assert_eq!((links.peers.len(), links.gateways.len(), replica.addresses.len()), (4, 2, 3));
@@ -188,6 +231,7 @@ mod tests {
             ("[gateway]\nid = 2\n".to_owned(), "cluster.peers"),
             (format!("{THREE}[gateway]\nid = 9\n[order_entry]\nlisten = \"\"\n"), "order_entry.listen"),
             (format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\n"), "gateway.participants"),
+            (format!("{THREE}[gateway]\nid = 9\n[fix]\nmarket_data_listen = \"127.0.0.1:1\"\n"), "fix.market_data_listen"),
             (format!("{THREE}[gateway]\nid = 9\ntree = \"t\"\nparticipants = \"p\"\nrequests = \"7\"\n"), "gateway.requests"),
         ] {
             let error = config(&text).gateway_options().unwrap_err().to_string();

@@ -147,8 +147,10 @@ sections! {
     Batch {
         /// Its name in the API: 1 to 15 characters of `A-Z 0-9 / - . _`, or of `a-z`, which stand for the capitals.
         name: String = "";
-        /// Symbols of its assets, 2 to 100, each once. Prices are shown in units of the first, the numeraire.
+        /// Symbols of its assets, 2 to 100, each once: each trades with each other. Prices are shown in units of the first, the numeraire. With `currencies`, symbols of its other assets, the stocks: up to 4096 with the currencies.
         assets: Vec<String> = [];
+        /// Symbols of its currencies, 1 to 100, if some of its assets trade with these only: two of `assets` are no pair then, and prices are shown in units of the first currency. With k currencies and n stocks, `k (k - 1) + 2 k n` may be at most 20480, so 10 currencies with 1019 stocks, or 5 with 2046. Empty where all assets trade with each other.
+        currencies: Vec<String> = [];
         /// Minimum milliseconds between two batches; an empty batch is left out.
         interval_ms: u64 = 500_u32;
         /// The venue's share of what each trade buys: 2^-commission, 1 to 30, or 0 for none.
@@ -213,6 +215,8 @@ sections! {
         connections_max: usize = 4096_u16;
         /// The same of one address (of IPv6, of one network of 64 bits); operators' do not count. Behind a proxy, where all clients have one address, give as many as `connections_max`.
         source_connections_max: usize = 1024_u16;
+        /// Connections of one account that keep their places, on all ports together; never more than half of those that participants may keep. A further logon by FIX or binary order entry is refused as `Overloaded` (112); a further HTTP connection or WebSocket is served, and is closed among the first when all places are taken.
+        account_connections_max: usize = 256_u16;
         /// Largest request body in bytes. A larger one is refused as `TooLarge` (101).
         body_bytes_max: usize = 16384_u16;
         /// Milliseconds a client may take to send a request's head, counted from the connection's beginning and from the answer before it: a connection on which nothing is asked ends.
@@ -228,7 +232,7 @@ sections! {
         ping_interval_ms: u64 = 15000_u32;
         /// Milliseconds after which a connection that neither subscribed nor authenticated is closed with code 4010; looked at with each ping.
         idle_timeout_ms: u64 = 30000_u32;
-        /// Most updates of one book, tape or candle a second and connection; changes in between are merged. Where market data is held (`fair_access.release`), the same on all replicas.
+        /// Most updates of one book, tape or candle a second and connection; changes in between are merged. Where market data is held (`fair_access.release`), the same on all replicas, and at gateways that give out market data by FIX.
         updates_per_second: u64 = 20_u32;
         /// Messages that may wait for a slow reader before it is dropped with close code 4008.
         queue_messages: usize = 256_u16;
@@ -319,7 +323,7 @@ sections! {
     Gateway {
         /// This gateway's id, which the replicas name in `cluster.gateways`.
         id: u64 = 0_u32;
-        /// File of the relay tree (`docs/relays.md`) by which market data comes; empty for none.
+        /// File of the relay tree (`docs/relays.md`) by which market data comes, for participants, strategies and FIX; empty for none.
         tree: String = "";
         /// The gateway's place in the last layer of that tree, from 0.
         place: u32 = 0_u32;
@@ -332,6 +336,12 @@ sections! {
         /// Under load, so many microseconds of orders and answers are passed on together, which takes less of the processor. Below
         /// some thousand orders a second nothing waits. 0: never.
         gather_us: u32 = 200_u32;
+        /// Whether the thread that passes on orders and answers looks at its sockets again and again instead of sleeping. It then takes a
+        /// whole core, and saves the time in which the kernel wakes it, twice an order.
+        spin_orders: bool = false;
+        /// Whether market data is received and released by one thread that never sleeps. It then takes a whole core, and saves two
+        /// wake-ups for each packet that may be released when it comes.
+        spin_market_data: bool = false;
     }
     strategies: Each /// A participant's program in the process of a leaf gateway, as WebAssembly (`docs/strategies.md`). The gateway needs a `tree`.
     Strategy {
@@ -370,7 +380,7 @@ sections! {
         /// Address and port to listen on, such as `127.0.0.1:7373`; empty for none. Port 0 takes a free one and prints it.
         listen: String = "";
         /// Address and port of market data by FIX, such as `127.0.0.1:7374`; empty for none. Every replica gives out what it
-        /// releases, whether it leads or not.
+        /// releases, whether it leads or not; so does a gateway that has a `gateway.tree`.
         market_data_listen: String = "";
         /// The venue's name in FIX sessions (CompID). Sessions that only listen to an account's reports use the name with `-DROP`,
         /// those of market data with `-MD`.
@@ -408,6 +418,8 @@ sections! {
         outlier_us: u64 = 1000_u32;
         /// Orders of one gateway that the leader holds at a time. Beyond it they are refused as `Overloaded` (112).
         held_per_gateway_max: u32 = 65535_u16;
+        /// From one watermark to the next, in microseconds, while orders come: each gateway says up to which stamp it has sent all its orders, and an order leaves once all have said so of its stamp, or after d_s. 0: none are sent, and every order is held for d_s. The same at leaf gateways.
+        watermark_us: u64 = 250_u32;
     }
     clock: Once /// The venue's time at this node, with how far off it may be: see `docs/clocks.md`.
     Clock {

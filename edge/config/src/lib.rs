@@ -204,6 +204,7 @@ impl Config {
         range("http.body_bytes_max", self.http.body_bytes_max as u64, 1_024, 1 << 24, "give 1024 to 16777216")?;
         range("http.connections_max", self.http.connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
         range("http.source_connections_max", self.http.source_connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
+        range("http.account_connections_max", self.http.account_connections_max as u64, 1, 1 << 20, "give 1 to 1048576")?;
         range("http.write_timeout_ms", self.http.write_timeout_ms, 1, 3_600_000, "give 1 to 3600000 (an hour)")?;
         range("websocket.ping_interval_ms", self.websocket.ping_interval_ms, 1, 3_600_000, "give 1 to 3600000 (an hour)")?;
         range("websocket.idle_timeout_ms", self.websocket.idle_timeout_ms, 1, 86_400_000, "give 1 to 86400000 (a day)")?;
@@ -237,7 +238,7 @@ impl Config {
     /// How many connections of clients there may be, if the system's limit of open files allows.
     #[must_use]
     pub fn places(&self) -> Places {
-        Places::new(self.http.connections_max, self.http.source_connections_max)
+        Places::new(self.http.connections_max, self.http.source_connections_max).with_account_max(self.http.account_connections_max)
     }
 }
 

@@ -1,5 +1,5 @@
 //! `walras demo`: a venue with simulated activity. It sends a recorded or generated order stream as commands of many accounts, runs
-//! market-making bots, and has an account for the user of the web page.
+//! market-making bots, and has an account for the user of the web page, who may also trade by FIX.
 //!
 //! It uses only what a participant or an operator could: every effect goes through the log. It can run for hours without growing:
 //! the stream's accounts trade with each other, get new funds at each end of the stream, and have their orders cancelled there.
@@ -11,6 +11,7 @@ mod scenario;
 mod stream;
 mod translate;
 
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -45,6 +46,12 @@ const CLOCK_BOUND_US: u64 = 20;
 
 /// The key of the page's user in the data folder, for the command line.
 const TRADER_KEY_FILE: &str = "trader.key";
+/// The same user's key for FIX engines.
+const FIX_KEY_FILE: &str = "fix.key";
+
+/// The ports of FIX that docs/fix.md has in its examples: orders, market data.
+const FIX_PORT: u16 = 7_373;
+const FIX_MARKET_DATA_PORT: u16 = 7_374;
 
 /// Why the demo did not start.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +151,7 @@ pub struct Demo {
     speed: Speed,
     key: Zeroizing<String>,
     key_file: PathBuf,
+    fix_key_file: PathBuf,
     example: OrderExample,
     venue: VenueHandle,
     signal: StopSignal,
@@ -160,6 +168,10 @@ impl Demo {
         if config.order_entry.listen == config::OrderEntry::default().listen {
             // Any free port, because another venue may be running.
             config.order_entry.listen = "127.0.0.1:0".to_owned();
+        }
+        let fix = [(&mut config.fix.listen, FIX_PORT), (&mut config.fix.market_data_listen, FIX_MARKET_DATA_PORT)];
+        for (listen, port) in fix.into_iter().filter(|(listen, _)| listen.is_empty()) {
+            *listen = fix_address(port, &config.http.listen);
         }
         let (fair, off) = (&mut config.fair_access, config::FairAccess::default());
         if (&fair.sequencing, &fair.release) == (&off.sequencing, &off.release) {
@@ -198,6 +210,8 @@ impl Demo {
         let key = scenario.key.clone();
         let key_file = data.join(TRADER_KEY_FILE);
         write_secret(&key_file, format!("{}\n", key.as_str()).as_bytes())?;
+        let fix_key_file = data.join(FIX_KEY_FILE);
+        write_secret(&fix_key_file, format!("{}\n", scenario.fix_key.as_str()).as_bytes())?;
         let symbol = venue.catalog().instrument(scenario.instrument).map_or(String::new(), |scale| scale.spec.symbol.to_string());
         let example = OrderExample { symbol, price: (source.first_price().get() / 100).max(1) };
         let name = source.name().to_owned();
@@ -221,7 +235,7 @@ impl Demo {
                 status.set_demo(Some(DemoStatus { speed: pace.clone(), source: name.clone(), progress_permille }));
             });
         })?);
-        Ok(Self { source: show(0).source, speed, key, key_file, example, venue, signal, threads })
+        Ok(Self { source: show(0).source, speed, key, key_file, fix_key_file, example, venue, signal, threads })
     }
 
     /// Name of the replayed stream.
@@ -249,6 +263,13 @@ impl Demo {
         format!("{program} --url {url} --key {} order buy {symbol} 5 --price {price}", self.key_file.display())
     }
 
+    /// A line that says where the page's user trades and reads market data by FIX, and with which key.
+    #[must_use]
+    pub fn fix_line(&self, orders: SocketAddr, market_data: SocketAddr) -> String {
+        let key_file = self.fix_key_file.display();
+        format!("Or by FIX: orders at {orders}, market data at {market_data}, with the key in {key_file} (docs/fix.md)")
+    }
+
     /// Stops the stream and the bots; the venue continues.
     pub fn stop(self) {
         self.signal.stop();
@@ -259,6 +280,12 @@ impl Demo {
         }
         self.venue.status().set_demo(None);
     }
+}
+
+/// This port of the loopback. Any free one, where something listens on it, or where the page is on any free port too.
+fn fix_address(port: u16, http: &str) -> String {
+    let is_any = http.ends_with(":0") || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_err();
+    format!("{}:{}", Ipv4Addr::LOCALHOST, if is_any { 0 } else { port })
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, DemoError> {
@@ -294,5 +321,30 @@ mod tests {
         own.fair_access.sequencing = "1%".to_owned();
         Demo::configure(&mut own);
         assert_eq!((own.fair_access.sequencing.as_str(), own.fair_access.release.as_str()), ("1%", "off"));
+    }
+
+    #[test]
+    fn it_speaks_fix_on_the_loopback_unless_the_configuration_says_where() {
+        let configured = |config: &Config| [config.fix.listen.clone(), config.fix.market_data_listen.clone()];
+        let mut config = Config::default();
+        config.http.listen = "0.0.0.0:0".to_owned();
+        Demo::configure(&mut config);
+        config.check().unwrap();
+        assert_eq!(configured(&config), ["127.0.0.1:0", "127.0.0.1:0"]);
+        let mut own = Config::default();
+        own.fix.market_data_listen = "127.0.0.1:9999".to_owned();
+        Demo::configure(&mut own);
+        assert_eq!(own.fix.market_data_listen, "127.0.0.1:9999");
+        let orders: SocketAddr = own.fix.listen.parse().unwrap();
+        assert!(orders.ip().is_loopback() && [0, FIX_PORT].contains(&orders.port()), "{orders}");
+    }
+
+    #[test]
+    fn another_venue_on_a_port_of_fix_does_not_stop_it() {
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = other.local_addr().unwrap();
+        assert_eq!(fix_address(address.port(), "127.0.0.1:7070"), "127.0.0.1:0");
+        drop(other);
+        assert_eq!(fix_address(address.port(), "127.0.0.1:7070"), address.to_string());
     }
 }

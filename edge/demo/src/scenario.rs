@@ -44,6 +44,9 @@ struct DemoFile {
     crowd: Vec<u32>,
     bots: Vec<u32>,
     key: String,
+    /// The user's key for FIX; absent in files of earlier versions.
+    #[serde(default)]
+    fix_key: Option<String>,
     /// The batch market's accounts; absent in files of earlier versions.
     #[serde(default)]
     batch_bots: Vec<BatchBot>,
@@ -70,6 +73,8 @@ pub struct Scenario {
     pub user: AccountId,
     /// The key of the page's user: it signs requests, and transactions of the batch market.
     pub key: Zeroizing<String>,
+    /// The user's key for FIX engines, which log on with a password: its secret.
+    pub fix_key: Zeroizing<String>,
     batch_bots: Vec<(AccountId, Zeroizing<String>)>,
     base: AssetId,
     quote: AssetId,
@@ -105,6 +110,7 @@ impl Scenario {
                 crowd: Vec::new(),
                 bots: Vec::new(),
                 key: generate(Algorithm::Ed25519).to_token().as_str().to_owned(),
+                fix_key: None,
                 batch_bots: Vec::new(),
             },
         };
@@ -112,6 +118,8 @@ impl Scenario {
         if ClientKey::from_token(&file.key).is_ok_and(|key| key.ed25519_seed().is_none()) {
             file.key = generate(Algorithm::Ed25519).to_token().as_str().to_owned();
         }
+        let new_fix_key = || generate(Algorithm::HmacSha256).to_token().as_str().to_owned();
+        let fix_key = Zeroizing::new(file.fix_key.get_or_insert_with(new_fix_key).clone());
         while file.crowd.len() < CROWD {
             file.crowd.push(account(venue)?.0);
         }
@@ -127,17 +135,20 @@ impl Scenario {
 
         let user = AccountId(file.user);
         let invalid = |detail: String| DemoError::File { path: path.display().to_string(), detail };
-        let key = ClientKey::from_token(&file.key).map_err(|e| invalid(e.to_string()))?;
-        if !access.list().iter().any(|known| known["key_id"] == key.key_id().as_str()) {
-            let permissions = [Permission::Read, Permission::Trade].into_iter().collect();
-            access.add(key.record(Some(user), permissions).map_err(|e| invalid(e.to_string()))?).map_err(DemoError::Key)?;
+        for text in [file.key.as_str(), fix_key.as_str()] {
+            let key = ClientKey::from_token(text).map_err(|e| invalid(e.to_string()))?;
+            if !access.list().iter().any(|known| known["key_id"] == key.key_id().as_str()) {
+                let permissions = [Permission::Read, Permission::Trade].into_iter().collect();
+                access.add(key.record(Some(user), permissions).map_err(|e| invalid(e.to_string()))?).map_err(DemoError::Key)?;
+            }
         }
         let scenario = Self {
             instrument,
             crowd: file.crowd.iter().copied().map(AccountId).collect(),
             bots: file.bots.iter().take(bot_count as usize).copied().map(AccountId).collect(),
             user,
-            key: key.to_token(),
+            key: Zeroizing::new(file.key.clone()),
+            fix_key,
             batch_bots: (file.batch_bots.iter().take(batch_bot_count as usize))
                 .map(|bot| (AccountId(bot.account), Zeroizing::new(bot.key.clone())))
                 .collect(),

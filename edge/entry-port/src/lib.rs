@@ -2,6 +2,7 @@
 //!
 //! - [`EntrySockets`]: accepts, reads in turns, stamps, writes.
 //! - [`EntryTls`]: the certificate, and a connection's TLS 1.3.
+//! - [`KernelStamps`]: when the kernel received what is read.
 //!
 //! *Deliberately absent*: what the bytes mean (`walras_replica`), the poll (its host's).
 //!
@@ -18,5 +19,6 @@ mod sockets;
 mod tls;
 mod turns;
 
+pub use kernel_stamps::KernelStamps;
 pub use sockets::{EntryClock, EntryPort, EntrySockets, PortKind, SharedAccess};
 pub use tls::{EntryTls, EntryTlsError};

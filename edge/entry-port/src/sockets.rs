@@ -13,12 +13,12 @@ use tracing::{debug, warn};
 use walras_access::Access;
 use walras_access::connections::{Doors, Guest, Kind, log_shortage};
 use walras_fix_orders::Secrecy;
-use walras_gateway::{Refusal, SourceId};
+use walras_gateway::{NoPlace, Principal, Refusal, SourceId};
 use walras_peer_link::listener::Listener;
 use walras_ports::Doorbell;
 use walras_replica::{ConnectionEnd, EntryConnections, EntryHost, EntryProtocol, Loss, StreamId};
 use walras_sequencer::{ArrivalCounts, Arrivals, GatewayTime};
-use walras_types::{AccountId, RejectReason};
+use walras_types::{AccountId, RejectReason, TimeNs};
 use walras_wire::order_entry::ByeReason;
 
 use crate::kernel_stamps::KernelStamps;
@@ -40,6 +40,8 @@ struct Socket {
     stamped_last_ns: u64,
     /// Given back when the connection goes.
     guest: Guest,
+    /// Who logged on.
+    principal: Option<Principal>,
     /// Since when the connection is over and only its last bytes are to be written.
     over_since_ns: Option<u64>,
 }
@@ -88,6 +90,9 @@ pub struct EntrySockets {
     is_unstamped: bool,
     doors: Doors,
     doorbell: Doorbell,
+    /// The changes of keys that [`Self::end_of_keys`] has seen, once it has looked, and when the next key expires.
+    key_changes: Option<usize>,
+    next_expiry: Option<TimeNs>,
     /// Connections whose places others need.
     displaced: (Sender<StreamId>, Receiver<StreamId>),
 }
@@ -149,6 +154,8 @@ impl EntrySockets {
             is_unstamped: false,
             doors,
             doorbell,
+            key_changes: None,
+            next_expiry: None,
             displaced: crossbeam_channel::unbounded(),
         })
     }
@@ -235,6 +242,12 @@ impl EntrySockets {
         }
     }
 
+    /// Ends a round whose poll reported all that had come until `polled_ns`, by any clock. Returns up to when all that came was read, if
+    /// that is later than before.
+    pub fn end_round(&mut self, polled_ns: u64) -> Option<u64> {
+        self.read_turns.end_round(polled_ns)
+    }
+
     fn accept(&mut self, at: usize, port: &mut EntryPort<'_, impl EntryHost, impl EntryClock>) {
         while let Some((mut stream, remote)) = self.ports.get_mut(at).and_then(|of| of.listener.accept(port.now_ns)) {
             let place = self.free.pop().unwrap_or(self.sockets.len());
@@ -287,6 +300,7 @@ impl EntrySockets {
                 is_blocked: false,
                 stamped_last_ns: 0,
                 guest,
+                principal: None,
                 over_since_ns: None,
             });
             let now = port.at();
@@ -391,7 +405,9 @@ impl EntrySockets {
     ) {
         let Self { sockets, buffer, plain, access, arrivals, .. } = self;
         let bytes = if is_decrypted { &plain[..len] } else { &buffer[..len] };
-        let Some(Socket { source, guest, stamped_last_ns, .. }) = sockets.get_mut(id.place).and_then(Option::as_mut) else {
+        let Some(Socket { source, guest, stamped_last_ns, principal: logged_on, .. }) =
+            sockets.get_mut(id.place).and_then(Option::as_mut)
+        else {
             return;
         };
         // The kernel's clock is the system's, that of stamps perhaps another: how long the bytes waited is the same by both.
@@ -407,10 +423,15 @@ impl EntrySockets {
                 None => Err(Refusal { reason: RejectReason::VenueNotReady, detail: None, retry_after_ns: None }),
             };
             let verdict = verdict.and_then(|principal| {
-                let detail = Some("All places for participants are taken.".into());
-                let full = Refusal { reason: RejectReason::Overloaded, detail, retry_after_ns: None };
-                if guest.has_shown(principal.permissions()) { Ok(principal) } else { Err(full) }
+                let no_place = |why: NoPlace| Refusal {
+                    reason: RejectReason::Overloaded,
+                    detail: Some(why.to_string().into()),
+                    retry_after_ns: None,
+                };
+                guest.has_shown(principal.permissions(), principal.account()).map_err(no_place)?;
+                Ok(principal)
             });
+            *logged_on = verdict.as_ref().ok().copied();
             port.replica.on_authenticated(at, stream, verdict);
         }
         self.log_ends(port.replica.entry_mut());
@@ -455,8 +476,28 @@ impl EntrySockets {
         self.sockets.get_mut(id.place)?.as_mut().filter(|socket| socket.serial == id.serial)
     }
 
-    /// Lets go of connections that are over and not read.
+    /// Ends the connections of keys that were revoked or have expired, also those that only listen.
+    fn end_of_keys(&mut self, entry: &mut impl EntryConnections) {
+        let Some(access) = self.access.get() else { return };
+        let (changes, now) = (access.change_count(), access.now());
+        let is_same = self.key_changes.replace(changes) == Some(changes);
+        if is_same && self.next_expiry.is_none_or(|at| now < at) {
+            return;
+        }
+        self.next_expiry = access.next_expiry();
+        for (place, socket) in self.sockets.iter_mut().enumerate() {
+            let Some(socket) = socket else { continue };
+            let Some(end) = socket.principal.as_ref().and_then(|principal| access.key_end(principal)) else { continue };
+            socket.principal = None;
+            let id = StreamId { place, serial: socket.serial };
+            entry.bye(id, ByeReason::Rejected(end.reason()), end.farewell());
+            self.doorbell.ring();
+        }
+    }
+
+    /// Ends connections whose keys were revoked or have expired. Lets go of connections that are over and not read.
     pub fn on_timer(&mut self, now_ns: u64, entry: &mut impl EntryConnections) {
+        self.end_of_keys(entry);
         for place in 0..self.sockets.len() {
             let Some(socket) = &mut self.sockets[place] else { continue };
             let id = StreamId { place, serial: socket.serial };

@@ -17,6 +17,8 @@ pub(crate) struct ReadTurns {
     /// Who is in either, by place.
     is_waiting: Vec<bool>,
     round_left: usize,
+    /// A moment at which others waited, and how many of them have had no turn since.
+    owed: Option<(u64, usize)>,
 }
 
 impl ReadTurns {
@@ -35,7 +37,23 @@ impl ReadTurns {
     pub(crate) fn call(&mut self) -> Option<usize> {
         let place = if self.round_left > 0 { self.queue.pop_front()? } else { return None };
         self.is_waiting[place] = false;
+        if let Some((_, left)) = &mut self.owed {
+            *left = left.saturating_sub(1);
+        }
         Some(place)
+    }
+
+    /// Ends a round whose poll reported all that had come until `polled_ns`. Returns up to when all that came was read, if that is later
+    /// than before: every connection has had a turn since then. Bytes that do not fit a connection's turn count as having come later.
+    pub(crate) fn end_round(&mut self, polled_ns: u64) -> Option<u64> {
+        let done = self.owed.take_if(|(_, left)| *left == 0).map(|(since_ns, _)| since_ns);
+        if self.queue.is_empty() {
+            self.owed = None;
+            return Some(polled_ns);
+        }
+        // The connection that waits longest is called first, so all of these have a turn before later ones.
+        self.owed.get_or_insert((polled_ns, self.queue.len()));
+        done
     }
 
     /// Whether a connection waits, and is not to be read before it is called.
@@ -120,7 +138,83 @@ mod tests {
         assert_eq!(places[..8], [0, 1, 2, 3, 4, 5, 0, 1], "the first four fill a round; then it is the others' turn");
     }
 
+    #[test]
+    fn what_came_is_read_once_everybody_had_a_turn_since() {
+        let mut turns = ReadTurns::default();
+        turns.begin_round();
+        assert_eq!(turns.end_round(10), Some(10), "nobody waits");
+        // One sends without end: what is left of it counts as having come later.
+        turns.begin_round();
+        turns.has_read(TURN_BYTES);
+        turns.wait(0, TURN_BYTES);
+        assert_eq!(turns.end_round(20), Some(20));
+        // The round is full before two others had a turn.
+        turns.begin_round();
+        assert_eq!(turns.call(), Some(0));
+        turns.has_read(ROUND_BYTES);
+        turns.wait(0, ROUND_BYTES);
+        turns.wait(1, 0);
+        turns.wait(2, 0);
+        assert_eq!(turns.end_round(30), None);
+        turns.begin_round();
+        assert_eq!(turns.call(), Some(1));
+        turns.has_read(ROUND_BYTES);
+        turns.wait(3, 0);
+        assert_eq!(turns.end_round(40), None, "the second of them has had none");
+        turns.begin_round();
+        assert_eq!(turns.call(), Some(2));
+        turns.has_read(ROUND_BYTES);
+        assert_eq!(turns.end_round(50), Some(30), "who came later may wait");
+        turns.begin_round();
+        while turns.call().is_some() {}
+        assert_eq!(turns.end_round(60), Some(60));
+    }
+
     proptest! {
+        /// Against a list of since when each connection has something unread: it is later than what counts as read, unless a turn was
+        /// too short for it.
+        #[test]
+        fn nothing_counts_as_read_that_is_not(
+            rounds in prop::collection::vec(prop::collection::vec((0_usize..6, 1_usize..40_000), 0..5), 1..30),
+        ) {
+            let mut turns = ReadTurns::default();
+            let (mut bytes, mut since) = ([0_usize; 6], [None::<u64>; 6]);
+            for (polled_ns, ready) in (1_u64..).zip(rounds) {
+                turns.begin_round();
+                for (place, more) in &ready {
+                    bytes[*place] += more;
+                    since[*place].get_or_insert(polled_ns);
+                }
+                let mut turn = |turns: &mut ReadTurns, place: usize| {
+                    let mut taken = 0;
+                    while bytes[place] > 0 {
+                        let len = bytes[place].min(turns.room(taken));
+                        if len == 0 {
+                            return turns.wait(place, taken);
+                        }
+                        bytes[place] -= len;
+                        taken += len;
+                        turns.has_read(len);
+                        // It has had its turn: the rest counts from here on.
+                        since[place] = Some(polled_ns + 1);
+                    }
+                    since[place] = None;
+                };
+                while let Some(place) = turns.call() {
+                    turn(&mut turns, place);
+                }
+                for (place, _) in ready {
+                    if !turns.waits(place) {
+                        turn(&mut turns, place);
+                    }
+                }
+                if let Some(until_ns) = turns.end_round(polled_ns) {
+                    prop_assert!(until_ns <= polled_ns);
+                    prop_assert!(since.iter().flatten().all(|since_ns| *since_ns > until_ns), "{since:?} {until_ns}");
+                }
+            }
+        }
+
         #[test]
         fn all_is_read_and_nobody_twice_before_others_who_wait(bytes in prop::collection::vec(0_usize..200_000, 1..20)) {
             let read = read_all(bytes.clone());

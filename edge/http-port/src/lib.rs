@@ -13,4 +13,4 @@
 mod patience;
 mod server;
 
-pub use server::{Place, Server, ServerError, place_of, stopped};
+pub use server::{OPERATOR_PLACES, Place, Server, ServerError, place_of, stopped};

@@ -1,8 +1,9 @@
 //! The server under the routes: accepts connections as long as there are places, ends those that do nothing in time, and all on a
 //! stop.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -15,9 +16,10 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 use tracing::{debug, warn};
+use walras_access::Caller;
 use walras_access::connections::{CLOSING_MAX, Door, Doors, Guest, Kind, log_shortage};
 use walras_config::Config;
-use walras_gateway::{Permissions, Places};
+use walras_gateway::{Places, SourceId};
 use walras_peer_link::listener::{AcceptFailure, SHORTAGE_RETRY, Shortage, prepare, prepare_accepted};
 use walras_ports::Status;
 
@@ -26,7 +28,7 @@ use crate::patience::Patient;
 /// How long connections may take to finish what they are at when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 /// Connections at a time of the operators' own listener.
-const OPERATOR_PLACES: usize = 64;
+pub const OPERATOR_PLACES: usize = 64;
 /// How long a connection to it may take to show an operator's key.
 const OPERATOR_PROOF: Duration = Duration::from_secs(5);
 /// How often the log gets counts of events that it does not get one by one.
@@ -69,6 +71,8 @@ pub struct Place {
     peer: SocketAddr,
     door: Door,
     guest: Guest,
+    /// Something was asked.
+    has_asked: AtomicBool,
     /// Turns true when another connection needs the place.
     leaving: watch::Receiver<bool>,
     status: Status,
@@ -76,12 +80,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where its requests come from, where these are counted by address: an operator is not kept out by what others send from
-    /// there.
-    pub fn counted_source(&self) -> Option<IpAddr> {
+    /// Whose allowance a request is paid from, if anybody's. To be called for each. At the operators' port an operator pays nothing, and
+    /// neither does a connection's first request, which may show an operator's key: nobody is kept out by what others send from there. One
+    /// who asks on without a key pays, and not from the allowance of the public ports.
+    pub fn counted_source(&self) -> Option<SourceId> {
         match self.door {
-            Door::Public => Some(self.peer.ip()),
-            Door::Operator => None,
+            Door::Public => Some(SourceId::of(self.peer.ip())),
+            Door::Operator if !self.has_asked.swap(true, Relaxed) || self.guest.is_operator() => None,
+            Door::Operator => Some(SourceId::at_operators_port(self.peer.ip())),
         }
     }
 
@@ -91,8 +97,8 @@ impl Place {
     }
 
     /// The client has shown a key. Where no place can be kept for it, it is served as before.
-    pub fn has_shown(&self, permissions: Permissions) {
-        let _ = self.guest.has_shown(permissions);
+    pub fn has_shown(&self, caller: &Caller) {
+        let _ = self.guest.has_shown(caller.permissions, caller.account);
     }
 
     /// Waits until the place is another connection's.
@@ -268,7 +274,8 @@ impl Port {
             let _ = leave.send(true);
         });
         self.status.connection_opened();
-        let place = Arc::new(Place { peer, door: self.door, guest, leaving, status: self.status.clone(), _permit: permit });
+        let (door, has_asked, status) = (self.door, AtomicBool::new(false), self.status.clone());
+        let place = Arc::new(Place { peer, door, guest, has_asked, leaving, status, _permit: permit });
         tokio::spawn(serve_one(stream, place, self.router.clone(), Times::of(&self.config), self.stopping.clone()));
     }
 }

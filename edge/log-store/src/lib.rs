@@ -98,7 +98,7 @@
 //!   them, because they may include a torn group without a header. It starts another segment.
 //!
 //! `reuse.rs` crashes at every operation while files are reused that had the same indexes at the same places before. Two planted
-//! faults show that it would find an old entry. `tests/reuse.rs` tears a group at every byte.
+//! faults show that it would find an old entry. `tests/log_store/reuse.rs` tears a group at every byte.
 //!
 //! # Filling a new file
 //!
@@ -122,8 +122,8 @@
 //! node runs and what the simulator drives.
 //!
 //! *Start reading* at [`LogWriter`], then `format.rs`, `scan.rs` (one segment) and `plan.rs` (all of them); the seam below is
-//! [`disk`], and [`sim_disk`] is the disk of the tests and of the simulator. `tests/model.rs` holds invariants 1, 2 and 6 against a
-//! naive model.
+//! [`disk`], and [`sim_disk`] is the disk of the tests and of the simulator. `tests/log_store/model.rs` holds invariants 1, 2 and 6
+//! against a naive model.
 //!
 //! *Sources*: Pillai and others, "All File Systems Are Not Created Equal", OSDI 2014, and "Protocol-Aware Recovery for
 //! Consensus-Based Storage", FAST 2018 (Alagappan and others), for distinguishing a crash from corruption; the fsync paper above.

@@ -1,6 +1,8 @@
-//! A log in a process that has no descriptor left. Alone in its process, whose limit it lowers.
+//! A log in a process that has no descriptor left. A program of its own, because it lowers the process's limit.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "the other tests use the rest")]
+#[path = "log_store/common.rs"]
 mod common;
 
 use common::*;

@@ -1,5 +1,5 @@
 //! Reading allocates at the start, and nothing per message. What the thread that reads allocates is counted: the threads of the test
-//! runner allocate when they like.
+//! runner allocate when they like. A program of its own, because it has another allocator.
 #![allow(clippy::unwrap_used)] // Helpers of tests are not recognised as tests.
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -14,5 +14,6 @@
 
 pub mod cli;
 pub mod node;
+mod places;
 pub mod program;
 pub mod runtime;

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tracing::{info, warn};
-use walras_access::connections::{Budget, Doors};
+use walras_access::connections::Doors;
 pub use walras_access::operator_key_file;
 use walras_access::{Access, AccessError, Clock, OperatorKeyError, Start};
-use walras_api::http::{App, Server, ServerError};
+use walras_api::http::{App, OPERATOR_PLACES, Server, ServerError};
 use walras_api::router;
 use walras_clock_sync::{ClockService, Source, StartError};
 use walras_config::{Addresses, ClusterOptions, Config, ConfigError};
-use walras_gateway::{KeyError, Places};
+use walras_gateway::KeyError;
 use walras_log_store::{Disk, RealDisk};
 use walras_ports::VenueHandle;
 use walras_shard_relays::{ShardsError, TransferRelays};
 
+use crate::places;
 use crate::runtime::{LogHistory, Recovered, RecoveryError, ReplicaVenue};
 
 /// Why a node did not start.
@@ -79,24 +80,6 @@ pub struct Node {
     binance_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     server: tokio::task::JoinHandle<()>,
-}
-
-/// As many connections of clients as are configured, or as the limit of open files leaves. Says which.
-fn bounded_places(config: &Config) -> Places {
-    let (Budget { limit, clients }, wanted) = (Budget::now(), config.http.connections_max);
-    let places = Places::new(wanted.min(clients), config.http.source_connections_max);
-    let Places { total, per_source } = places;
-    match limit {
-        Some(limit) if total < wanted => warn!(
-            "at most {total} connections of clients at a time, {per_source} of one address: http.connections_max asks for {wanted}, but \
-             this process may open {limit} files, and some are for the venue itself; raise the limit (ulimit -n, LimitNOFILE of systemd)"
-        ),
-        Some(limit) => info!(
-            "at most {total} connections of clients at a time, {per_source} of one address; this process may open {limit} files"
-        ),
-        None => info!("at most {total} connections of clients at a time, {per_source} of one address"),
-    }
-    places
 }
 
 /// Where a client on this machine reaches a port; empty where the port is not of one address.
@@ -181,8 +164,9 @@ impl Node {
         let own = Addresses { http: reached_at(Some(address)), order_entry: reached_at(venue.order_entry_address()) };
         venue.cluster().set_own_addresses(own);
         let status = venue.handle().status().clone();
-        // Now that the log and the links are open, what is left is the clients'.
-        let places = bounded_places(&config);
+        // Places of the operators' own, which strangers may take for some seconds, are files too.
+        let of_operators = if config.http.operator_listen.is_empty() { 0 } else { OPERATOR_PLACES };
+        let places = places::bounded(config.places(), of_operators);
         doors.set_places(places);
         let facade = walras_binance::serve(facade, facade_app, status.clone(), (doors.clone(), places));
         let server = server.serve(router(app), config, status, (doors, places), stopping);

@@ -1,7 +1,10 @@
-//! The dialect of `docs/binance.md` from outside: signatures that are taken once, whoever asks wrongly, and slow readers.
+//! The dialect of `docs/binance.md` from outside: signatures that are taken once, requests that are wrong, streams, keys that are
+//! revoked.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
 use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,12 +89,40 @@ impl Venue {
         let url = format!("{url}{path}");
         let mut answer = match method {
             "GET" => agent.get(format!("{url}?{text}")).header("X-MBX-APIKEY", &key).call(),
+            "PUT" => agent.put(url).header("X-MBX-APIKEY", &key).send(text),
             "DELETE" => agent.delete(format!("{url}?{text}")).header("X-MBX-APIKEY", &key).call(),
             _ => agent.post(url).header("X-MBX-APIKEY", &key).send(text),
         }
         .unwrap();
         let text = answer.body_mut().read_to_string().unwrap();
         (answer.status().as_u16(), serde_json::from_str(&text).unwrap())
+    }
+
+    /// What `GET` answers without a signature.
+    fn get(&self, path: &str, text: &str) -> Value {
+        let (status, answer) = self.send(&self.url(), "GET", path, text);
+        assert_eq!(status, 200, "{path} {text}: {answer}");
+        answer
+    }
+
+    /// A second account, with something to sell.
+    fn seller(&self) -> Client {
+        let url = format!("http://{}", self.node().address());
+        let operator = Client::new(&url, Some(read_key(&operator_key_file(self._folder.path())).unwrap()));
+        let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+        post("/v1/admin/accounts", json!({}));
+        post("/v1/admin/deposits", json!({"account_id": 1, "asset": "BTC", "amount": "10", "transfer_id": "1"}));
+        let made = post("/v1/admin/keys", json!({"account_id": 1, "permissions": ["read", "trade"]}));
+        Client::new(&url, Some(ClientKey::from_token(made["key"].as_str().unwrap()).unwrap()))
+    }
+
+    /// A stream, which is read for a moment at a time.
+    fn stream(&self, name: &str) -> Socket {
+        let ws = self.url().replace("http", "ws");
+        let (socket, _) = tungstenite::connect(format!("{ws}/ws/{name}")).unwrap();
+        let MaybeTlsStream::Plain(stream) = socket.get_ref() else { panic!("the venue has no TLS") };
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        socket
     }
 
     fn code(&self, method: &str, path: &str, text: &str) -> (u16, i64) {
@@ -106,6 +137,27 @@ impl Drop for Venue {
             node.stop();
         }
     }
+}
+
+type Socket = tungstenite::WebSocket<MaybeTlsStream<std::net::TcpStream>>;
+
+/// What a stream says next, if it does so in a moment.
+fn heard(socket: &mut Socket) -> Option<Value> {
+    match socket.read() {
+        Ok(Message::Text(text)) => Some(serde_json::from_str(&text).unwrap()),
+        Ok(_) => None,
+        Err(tungstenite::Error::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+        Err(e) => panic!("the stream ended: {e}"),
+    }
+}
+
+/// Sells at 29000 what is bought there, at once.
+fn sell(seller: &Client, name: &str, size: &str) {
+    let order = json!({
+        "instrument": "BTC-USD", "client_order_id": name, "side": "sell", "type": "limit", "size": size, "price": "29000",
+        "time_in_force": "ioc",
+    });
+    seller.signed("POST", "/v1/orders", Some(&order)).unwrap();
 }
 
 const ORDER: &str = "symbol=BTCUSD&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.1&price=29000";
@@ -294,14 +346,7 @@ fn a_stream_answers_what_is_wrong_and_goes_on() {
 #[test]
 fn an_accounts_stream_has_the_status_of_order_lists() {
     let venue = Venue::start();
-    let url = format!("http://{}", venue.node().address());
-    let operator = Client::new(&url, Some(read_key(&operator_key_file(venue._folder.path())).unwrap()));
-    let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
-    post("/v1/admin/accounts", json!({}));
-    post("/v1/admin/deposits", json!({"account_id": 1, "asset": "BTC", "amount": "10", "transfer_id": "1"}));
-    let made = post("/v1/admin/keys", json!({"account_id": 1, "permissions": ["read", "trade"]}));
-    let seller = Client::new(&url, Some(ClientKey::from_token(made["key"].as_str().unwrap()).unwrap()));
-
+    let seller = venue.seller();
     let oco = "symbol=BTCUSD&side=BUY&quantity=0.1&aboveType=STOP_LOSS&aboveStopPrice=31000&aboveClientOrderId=protects\
                &belowType=LIMIT_MAKER&belowPrice=29000&belowClientOrderId=takes";
     let place = || {
@@ -311,16 +356,8 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
     };
 
     let (_, opened) = venue.send(&venue.url(), "POST", "/api/v3/userDataStream", "");
-    let ws = venue.url().replace("http", "ws");
-    let (mut socket, _) = tungstenite::connect(format!("{ws}/ws/{}", opened["listenKey"].as_str().unwrap())).unwrap();
-    let MaybeTlsStream::Plain(stream) = socket.get_ref() else { panic!("the venue has no TLS") };
-    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    let mut next = || match socket.read() {
-        Ok(Message::Text(text)) => Some(serde_json::from_str::<Value>(&text).unwrap()),
-        Ok(_) => None,
-        Err(tungstenite::Error::Io(e)) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
-        Err(e) => panic!("the stream ended: {e}"),
-    };
+    let mut socket = venue.stream(opened["listenKey"].as_str().unwrap());
+    let mut next = || heard(&mut socket);
     let cancel = |id: u64| {
         let cancel = format!("symbol=BTCUSD&orderListId={id}");
         venue.send(&venue.url(), "DELETE", "/api/v3/orderList", &venue.signed(&cancel))
@@ -372,15 +409,8 @@ fn an_accounts_stream_has_the_status_of_order_lists() {
     let id = place()["orderListId"].as_u64().unwrap();
     let (_, begun) = until_status();
     assert_eq!((&begun["g"], &begun["l"]), (&json!(id), &json!("EXEC_STARTED")));
-    let sell = |name: &str, size: &str| {
-        let order = json!({
-            "instrument": "BTC-USD", "client_order_id": name, "side": "sell", "type": "limit", "size": size, "price": "29000",
-            "time_in_force": "ioc",
-        });
-        seller.signed("POST", "/v1/orders", Some(&order)).unwrap();
-    };
-    sell("1", "0.04");
-    sell("2", "0.06");
+    sell(&seller, "1", "0.04");
+    sell(&seller, "2", "0.06");
     let (reports, done) = until_status();
     assert_eq!((&done["g"], &done["l"], &done["L"]), (&json!(id), &json!("ALL_DONE"), &json!("ALL_DONE")), "{done}");
     let of = |name: &str| -> Vec<&str> {
@@ -448,6 +478,27 @@ fn an_order_that_ended_keeps_its_name_and_its_end() {
 }
 
 /// A program that waits for each answer never signs one text twice, however fast it asks.
+/// The program of docs/binance.md without packages enters an order, sees it, and cancels it.
+#[test]
+fn the_program_without_packages_enters_an_order_and_cancels_it() {
+    let venue = Venue::start();
+    let key = venue._folder.path().join("bot.key");
+    std::fs::write(&key, venue.key.to_token().as_str()).unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/binance-order.mjs");
+    let mut node = Command::new("node");
+    node.arg(program).arg(venue.url()).arg(key).args(["BTCUSD", "BUY", "0.01", "29000"]);
+    let ended = node.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    let lines: Vec<&str> = said.lines().collect();
+    let [placed, bid, open, cancelled] = lines[..] else { panic!("{said}") };
+    let id = placed.split(' ').nth(1).unwrap();
+    assert_eq!((placed, cancelled), (format!("placed {id} NEW").as_str(), "cancelled CANCELED"));
+    assert!(bid.contains("29000") && bid.contains("0.01") && open.contains(id), "{said}");
+    let (_, open) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
+    assert_eq!(open, json!([]));
+}
+
 #[test]
 fn equal_questions_one_after_the_other_are_answered() {
     let venue = Venue::start();
@@ -455,4 +506,339 @@ fn equal_questions_one_after_the_other_are_answered() {
         let (status, answer) = venue.send(&venue.url(), "GET", "/api/v3/openOrders", &venue.signed("symbol=BTCUSD"));
         assert_eq!(status, 200, "{answer}");
     }
+}
+
+#[test]
+fn a_revoked_key_ends_its_accounts_stream() {
+    let venue = Venue::start();
+    let operator = Client::new(
+        &format!("http://{}", venue.node().address()),
+        Some(read_key(&operator_key_file(venue._folder.path())).unwrap()),
+    );
+    let (_, opened) = venue.send(&venue.url(), "POST", "/api/v3/userDataStream", "");
+    let mut stream = venue.stream(opened["listenKey"].as_str().unwrap());
+    let mut public = venue.stream("btcusd@bookTicker");
+    let mut price = 29_000;
+    let mut order = || {
+        price += 1;
+        let text = format!("symbol=BTCUSD&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price={price}");
+        venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(&text))
+    };
+    // It is a stream of orders.
+    until_some("the stream reports an order", || {
+        assert_eq!(order().0, 200);
+        heard(&mut stream).filter(|said| said["e"] == "executionReport")
+    });
+    operator.signed("DELETE", &format!("/v1/admin/keys/{}", venue.key.key_id()), None).unwrap();
+    let ended = until_some("the stream says that it ends", || heard(&mut stream).filter(|said| said["e"] == "listenKeyExpired"));
+    assert_eq!(ended["listenKey"], opened["listenKey"]);
+    let (status, refused) = order();
+    assert_eq!((status, &refused["code"]), (401, &json!(-2015)), "{refused}");
+    // What everybody may read goes on.
+    let made =
+        operator.signed("POST", "/v1/admin/keys", Some(&json!({"account_id": 0, "permissions": ["read", "trade"]}))).unwrap();
+    let other = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
+    let trader = Client::new(&format!("http://{}", venue.node().address()), Some(other));
+    let order =
+        json!({"instrument": "BTC-USD", "side": "buy", "type": "limit", "size": "0.01", "price": "29900", "client_order_id": "7"});
+    trader.signed("POST", "/v1/orders", Some(&order)).unwrap();
+    until_some("the public stream goes on", || {
+        heard(&mut public).filter(|said| said["b"].as_str().is_some_and(|bid| bid.starts_with("29900")))
+    });
+}
+
+/// Asks over the WebSocket API.
+fn ask(socket: &mut Socket, method: &str, params: &Value) -> Value {
+    socket.send(Message::text(json!({"id": 7, "method": method, "params": params}).to_string())).unwrap();
+    loop {
+        if let Message::Text(text) = socket.read().unwrap() {
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(answer["id"], 7, "{answer}");
+            return answer;
+        }
+    }
+}
+
+/// Parameters with the key's signature, as the WebSocket API takes it: over all of them by name.
+fn signed_params(venue: &Venue, params: &[(&str, &str)]) -> Value {
+    let (key, stamp) = (venue.key.key_id().to_string(), (now().0 / 1_000_000).to_string());
+    let mut all = params.to_vec();
+    all.extend([("apiKey", key.as_str()), ("timestamp", stamp.as_str())]);
+    all.sort_unstable();
+    let text = all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+    let signature = venue.key.sign_text(text.as_bytes());
+    all.push(("signature", signature.as_str()));
+    all.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// Each method of the WebSocket API that has a twin among the paths answers as that does.
+#[test]
+fn the_websocket_api_answers_as_its_twins_do() {
+    let venue = Venue::start();
+    let seller = venue.seller();
+    let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(ORDER));
+    assert_eq!(status, 200, "{placed}");
+    sell(&seller, "1", "0.04");
+    let oco = "symbol=BTCUSD&side=BUY&quantity=0.1&aboveType=STOP_LOSS&aboveStopPrice=31000&belowType=LIMIT_MAKER&belowPrice=28000";
+    let (status, list) = venue.send(&venue.url(), "POST", "/api/v3/orderList/oco", &venue.signed(oco));
+    assert_eq!(status, 200, "{list}");
+    let ws = venue.url().replace("http", "ws");
+    let (mut socket, _) = tungstenite::connect(format!("{ws}/ws-api/v3")).unwrap();
+
+    let one = json!({"symbol": "BTCUSD"});
+    let twins = [
+        ("trades.recent", "trades"),
+        ("trades.historical", "historicalTrades"),
+        ("trades.aggregate", "aggTrades"),
+        ("avgPrice", "avgPrice"),
+        ("ticker.price", "ticker/price"),
+        ("ticker.book", "ticker/bookTicker"),
+        ("ticker.24hr", "ticker/24hr"),
+        ("ticker.tradingDay", "ticker/tradingDay"),
+        ("ticker", "ticker"),
+    ];
+    // Times are those of the question.
+    let timeless = |mut answer: Value| {
+        if answer.get("openTime").is_some() {
+            for name in ["openTime", "closeTime"] {
+                assert!(answer[name].take().is_u64(), "{name} of {answer}");
+            }
+        }
+        answer
+    };
+    for (method, path) in twins {
+        let answer = ask(&mut socket, method, &one);
+        assert_eq!(answer["status"], 200, "{method}: {answer}");
+        let twin = venue.get(&format!("/api/v3/{path}"), "symbol=BTCUSD");
+        assert_eq!(timeless(answer["result"].clone()), timeless(twin), "{method}");
+    }
+    let with_key = ask(&mut socket, "trades.historical", &json!({"symbol": "BTCUSD", "apiKey": "hm_any"}));
+    assert_eq!(with_key["result"][0]["price"], "29000.00", "{with_key}");
+    let all = ask(&mut socket, "ticker.price", &json!({}));
+    assert_eq!(all["result"], json!([{"symbol": "BTCUSD", "price": "29000.00"}]), "{all}");
+    let several = ask(&mut socket, "ticker", &json!({"symbols": ["BTCUSD"], "windowSize": "4h", "type": "MINI"}));
+    assert_eq!((&several["result"][0]["count"], several["result"][0].get("priceChange")), (&json!(1), None), "{several}");
+
+    let own: [(&str, &str, &[(&str, &str)]); 5] = [
+        ("account.commission", "account/commission", &[("symbol", "BTCUSD")]),
+        ("account.rateLimits.orders", "rateLimit/order", &[]),
+        ("allOrderLists", "allOrderList", &[]),
+        ("openOrderLists.status", "openOrderList", &[]),
+        ("myFilters", "myFilters", &[("symbol", "BTCUSD")]),
+    ];
+    for (method, path, params) in own {
+        let answer = ask(&mut socket, method, &signed_params(&venue, params));
+        assert_eq!(answer["status"], 200, "{method}: {answer}");
+        let text = params.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+        let twin = venue.get(&format!("/api/v3/{path}"), &venue.signed(&text));
+        if method == "account.rateLimits.orders" {
+            // The first is of ten seconds, which may be others.
+            assert_eq!(answer["result"][1], twin[1], "{method}");
+        } else {
+            assert_eq!(answer["result"], twin, "{method}");
+        }
+        assert_eq!(ask(&mut socket, method, &json!({}))["error"]["code"], -1102, "{method} is for who signs");
+    }
+    let lists = |text: &str| venue.get("/api/v3/allOrderList", &venue.signed(text)).as_array().unwrap().len();
+    let id = list["orderListId"].as_u64().unwrap();
+    assert_eq!((lists("limit=5"), lists(&format!("fromId={id}")), lists(&format!("fromId={}", id + 1))), (1, 1, 0));
+    assert_eq!(venue.code("GET", "/api/v3/allOrderList", &venue.signed("fromId=1&startTime=1")).1, -1128);
+
+    let mut amend = |id: &Value| {
+        let id = id.to_string();
+        let asked = signed_params(&venue, &[("symbol", "BTCUSD"), ("newQty", "0.05"), ("orderId", id.as_str())]);
+        ask(&mut socket, "order.amend.keepPriority", &asked)
+    };
+    let amended = amend(&placed["orderId"]);
+    assert_eq!(amended["result"]["amendedOrder"]["qty"], "0.0500", "{amended}");
+    let of_list = amend(&list["orders"][0]["orderId"]);
+    assert_eq!(of_list["error"]["code"], -2038, "{of_list}");
+    let tested = signed_params(
+        &venue,
+        &[("symbol", "BTCUSD"), ("side", "BUY"), ("type", "MARKET"), ("quantity", "0.1"), ("computeCommissionRates", "true")],
+    );
+    let tested = ask(&mut socket, "order.test", &tested);
+    assert_eq!(tested["result"]["symbol"], "BTCUSD", "{tested}");
+
+    let key = venue.key.key_id().to_string();
+    let opened = ask(&mut socket, "userDataStream.start", &json!({"apiKey": key}));
+    let listen_key = &opened["result"]["listenKey"];
+    let of = json!({"apiKey": key, "listenKey": listen_key});
+    assert_eq!(ask(&mut socket, "userDataStream.ping", &of)["result"], json!({}), "{opened}");
+    assert_eq!(ask(&mut socket, "userDataStream.stop", &of)["result"], json!({}));
+    assert_eq!(ask(&mut socket, "userDataStream.ping", &of)["error"]["code"], -1125);
+    let unknown = json!({"apiKey": "hm_nobody"});
+    assert_eq!(ask(&mut socket, "userDataStream.start", &unknown)["error"]["code"], -2015);
+    // docs/binance.md names these.
+    for method in ["order.amendments", "myPreventedMatches", "myAllocations", "sor.order.place", "sor.order.test"] {
+        assert_eq!(ask(&mut socket, method, &one)["error"]["code"], -1020, "{method}");
+    }
+    for path in ["order/amendments", "myPreventedMatches", "myAllocations"] {
+        assert_eq!(venue.code("GET", &format!("/api/v3/{path}"), &venue.signed("symbol=BTCUSD")), (404, -1020), "{path}");
+    }
+}
+
+/// Windows and candles begin where they say, also in other time zones.
+#[test]
+fn windows_roll_and_days_are_those_of_a_time_zone() {
+    let venue = Venue::start();
+    let seller = venue.seller();
+    let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(ORDER));
+    assert_eq!(status, 200, "{placed}");
+    sell(&seller, "1", "0.04");
+    sell(&seller, "2", "0.06");
+    for (text, base_s, size_s) in
+        [("", 300, 86_400), ("&windowSize=59m", 60, 3_540), ("&windowSize=23h", 300, 82_800), ("&windowSize=7d", 3_600, 604_800)]
+    {
+        let ticker = venue.get("/api/v3/ticker", &format!("symbol=BTCUSD{text}"));
+        let seen = ["count", "volume", "quoteVolume", "openPrice", "lastPrice", "priceChange", "weightedAvgPrice"]
+            .map(|name| &ticker[name]);
+        let expected = [json!(2), json!("0.1000"), json!("2900.000000"), json!("29000.00"), json!("29000.00"), json!("0.00")];
+        assert_eq!(seen[..6], expected.each_ref(), "{ticker}");
+        assert!(
+            seen[6].as_str().is_some_and(|average| average.starts_with("29000")) && ticker.get("bidPrice").is_none(),
+            "{ticker}"
+        );
+        let [open_ms, close_ms] = ["openTime", "closeTime"].map(|name| ticker[name].as_u64().unwrap());
+        assert_eq!(open_ms % (base_s * 1_000), 0, "{ticker}");
+        assert!((size_s..size_s + base_s).contains(&(close_ms / 1_000 - open_ms / 1_000)), "{ticker}");
+    }
+    let mini = venue.get("/api/v3/ticker", "symbols=[%22BTCUSD%22]&windowSize=1h&type=MINI");
+    assert_eq!((&mini[0]["count"], mini[0].get("priceChange")), (&json!(2), None), "{mini}");
+
+    // Where it is about noon, so that the day does not end meanwhile.
+    let zone = 12 - (now().0 / 3_600_000_000_000 % 24) as i64;
+    let day = venue.get("/api/v3/ticker/tradingDay", &format!("symbol=BTCUSD&timeZone={zone}"));
+    let [open_ms, close_ms] = ["openTime", "closeTime"].map(|name| day[name].as_i64().unwrap());
+    assert_eq!(((open_ms + zone * 3_600_000) % 86_400_000, close_ms - open_ms), (0, 86_399_999), "{day}");
+    assert_eq!((&day["count"], &day["volume"]), (&json!(2), &json!("0.1000")), "{day}");
+    let candles = venue.get("/api/v3/klines", &format!("symbol=BTCUSD&interval=1d&timeZone={zone}"));
+    assert_eq!((candles[0][0].as_i64(), candles[0][6].as_i64()), (Some(open_ms), Some(close_ms)), "{candles}");
+    assert_eq!((&candles[0][8], candles.as_array().map(Vec::len)), (&json!(2), Some(1)), "{candles}");
+
+    let code = |path: &str, text: &str| venue.code("GET", &format!("/api/v3/ticker{path}"), text).1;
+    assert_eq!((code("", "windowSize=1h"), code("/tradingDay", "type=FULL")), (-1102, -1102));
+    assert_eq!((code("", "symbol=BTCUSD&windowSize=60m"), code("/tradingDay", "symbol=BTCUSD&timeZone=15")), (-1130, -1130));
+    assert_eq!((code("", "symbol=BTCUSD&type=ALL"), code("", "symbol=NOPE")), (-1139, -1121));
+    let many: Vec<String> = (0..101).map(|n| format!("%22A{n}%22")).collect();
+    assert_eq!(code("", &format!("symbols=[{}]", many.join(","))), -1101);
+}
+
+/// A smaller quantity keeps the order's place, and the account's stream says so.
+#[test]
+fn an_amended_order_keeps_its_place() {
+    let venue = Venue::start();
+    let seller = venue.seller();
+    let amend = |text: &str| venue.send(&venue.url(), "PUT", "/api/v3/order/amend/keepPriority", &venue.signed(text));
+    let place = |name: &str| {
+        let text = venue.signed(&format!("{ORDER}&newClientOrderId={name}"));
+        let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/order", &text);
+        assert_eq!(status, 200, "{placed}");
+        placed["orderId"].as_u64().unwrap()
+    };
+    let order = |id: u64| {
+        let order = venue.get("/api/v3/order", &venue.signed(&format!("symbol=BTCUSD&orderId={id}")));
+        ["status", "origQty", "executedQty"].map(|name| order[name].as_str().unwrap().to_owned())
+    };
+    let (first, second) = (place("first"), place("second"));
+    sell(&seller, "1", "0.04");
+    let of = format!("symbol=BTCUSD&orderId={first}");
+    let (status, done) = amend(&format!("{of}&newQty=0.06&newClientOrderId=first"));
+    assert_eq!(status, 200, "{done}");
+    let amended = &done["amendedOrder"];
+    let seen = ["qty", "executedQty", "status", "origClientOrderId", "clientOrderId"].map(|name| amended[name].as_str().unwrap());
+    assert_eq!(seen, ["0.0600", "0.0400", "PARTIALLY_FILLED", "first", "first"], "{done}");
+    assert_eq!((&amended["orderId"], &amended["orderListId"]), (&json!(first), &json!(-1)), "{done}");
+    assert!(done["executionId"].as_u64().is_some_and(|id| id > second) && done["transactTime"].is_u64(), "{done}");
+    assert_eq!(order(first), ["PARTIALLY_FILLED", "0.0600", "0.0400"]);
+    for (text, code) in [
+        (format!("{of}&newQty=0.06"), -2038),
+        (format!("{of}&newQty=0.1"), -2038),
+        (format!("{of}&newQty=0.04"), -2038),
+        (format!("{of}&newQty=0.05&newClientOrderId=other"), -2038),
+        (format!("{of}&newQty=0"), -1013),
+        (format!("{of}&newQty=0.00001"), -1013),
+        (format!("{of}&newQty=-1"), -1100),
+        (of.clone(), -1102),
+        ("symbol=BTCUSD&newQty=0.05".to_owned(), -1102),
+        ("symbol=BTCUSD&orderId=999999&newQty=0.05".to_owned(), -2038),
+        (format!("{of}&newQty=0.05&price=29001"), -1104),
+    ] {
+        let (_, refused) = amend(&text);
+        assert_eq!(refused["code"], code, "{text}: {refused}");
+    }
+    // The first in the queue is still the first.
+    sell(&seller, "2", "0.03");
+    assert_eq!(
+        (order(first), order(second)),
+        (["FILLED", "0.0600", "0.0600"].map(str::to_owned), ["PARTIALLY_FILLED", "0.1000", "0.0100"].map(str::to_owned))
+    );
+    let info = venue.get("/api/v3/exchangeInfo", "symbol=BTCUSD");
+    assert_eq!(info["symbols"][0]["amendAllowed"], true, "{info}");
+
+    let (_, opened) = venue.send(&venue.url(), "POST", "/api/v3/userDataStream", "");
+    let mut socket = venue.stream(opened["listenKey"].as_str().unwrap());
+    let mut next = || heard(&mut socket);
+    // Each is smaller than the one before: the stream may not know the account yet.
+    let mut lots = 1_000;
+    let replaced = until_some("the stream reports an amendment", || {
+        lots -= 1;
+        let (status, done) = amend(&format!("symbol=BTCUSD&orderId={second}&newQty=0.{lots:04}"));
+        assert_eq!(status, 200, "{done}");
+        next().filter(|said| said["x"] == "REPLACED")
+    });
+    assert_eq!((&replaced["i"], &replaced["c"], &replaced["X"]), (&json!(second), &json!("second"), &json!("PARTIALLY_FILLED")));
+    let quantity = replaced["q"].as_str().unwrap();
+    assert!(("0.0101".."0.1000").contains(&quantity) && replaced["z"] == "0.0100", "{replaced}");
+}
+
+#[test]
+fn streams_of_windows_and_of_candles_in_a_time_zone() {
+    let venue = Venue::start();
+    let seller = venue.seller();
+    let (status, placed) = venue.send(&venue.url(), "POST", "/api/v3/order", &venue.signed(ORDER));
+    assert_eq!(status, 200, "{placed}");
+    sell(&seller, "1", "0.04");
+    let ws = venue.url().replace("http", "ws");
+    let wanted = "btcusd@ticker_1h/btcusd@ticker_1d/!ticker_4h@arr/!miniTicker@arr@1000ms/btcusd@kline_1d@%2B08:00/btcusd@kline_1d";
+    let (mut socket, _) = tungstenite::connect(format!("{ws}/stream?streams={wanted}")).unwrap();
+    let wrong = [
+        "btcusd@ticker_2h",
+        "!ticker_2h@arr",
+        "!ticker_1h",
+        "btcusd@kline_1d@+09:00",
+        "btcusd@kline_7d@+08:00",
+        "btcusd@trade@+08:00",
+    ];
+    let mut said = std::collections::BTreeMap::new();
+    for name in wrong {
+        socket.send(Message::text(json!({"method": "SUBSCRIBE", "params": [name], "id": 1}).to_string())).unwrap();
+    }
+    let mut refused = 0;
+    until_some("all streams are heard", || {
+        if let Message::Text(text) = socket.read().unwrap() {
+            let message: Value = serde_json::from_str(&text).unwrap();
+            refused += usize::from(message["error"]["code"] == 2);
+            if let Some(stream) = message["stream"].as_str() {
+                said.insert(stream.to_owned(), message["data"].clone());
+            }
+        }
+        (said.len() == 6 && refused == wrong.len()).then_some(())
+    });
+    let window = |said: &Value, kind: &str, size_ms: u64| {
+        assert_eq!(
+            (&said["e"], &said["s"], &said["n"], &said["v"]),
+            (&json!(kind), &json!("BTCUSD"), &json!(1), &json!("0.0400")),
+            "{said}"
+        );
+        let [open_ms, close_ms] = ["O", "C"].map(|name| said[name].as_u64().unwrap());
+        assert!(open_ms % 60_000 == 0 && (size_ms..size_ms + 300_000).contains(&(close_ms - open_ms)), "{said}");
+        assert!(said.get("b").is_none() && said["c"] == "29000.00", "{said}");
+    };
+    window(&said["btcusd@ticker_1h"], "1hTicker", 3_600_000);
+    window(&said["btcusd@ticker_1d"], "1dTicker", 86_400_000);
+    window(&said["!ticker_4h@arr"][0], "4hTicker", 14_400_000);
+    assert_eq!(said["!miniTicker@arr@1000ms"][0]["e"], "24hrMiniTicker", "{said:?}");
+    let start = |name: &str| said[name]["k"]["t"].as_u64().unwrap();
+    assert_eq!((start("btcusd@kline_1d@+08:00") % 86_400_000, start("btcusd@kline_1d") % 86_400_000), (57_600_000, 0));
 }

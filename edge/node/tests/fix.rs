@@ -5,13 +5,17 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use walras_access::operator_key_file;
+use walras_access::{Clock, operator_key_file};
 use walras_client::{Client, read_key};
 use walras_config::Config;
+use walras_log_store::RealDisk;
 use walras_node::node::Node;
+use walras_types::TimeNs;
 
 fn config() -> Config {
     let mut config = Config::default();
@@ -56,8 +60,11 @@ fn the_example_of_the_document_trades() {
     let node = Node::start(dir.path(), &config()).unwrap();
     let key = market(&node, dir.path());
     assert!(example().lines().filter(|line| !line.is_empty()).count() <= 30);
+    let key_file = dir.path().join("trader.key");
+    std::fs::write(&key_file, format!("{key}\n")).unwrap();
     let mut python = Command::new("python3");
-    let ran = python.args(["-c", example(), &fix_address(&node).to_string(), &key, "BTC/USD"]).output().unwrap();
+    python.args(["-c", example(), &fix_address(&node).to_string()]).arg(&key_file).args(["BTC/USD", "10"]);
+    let ran = python.output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
     assert_eq!(lines, ["logged on", "report 0", "report 4"], "{ran:?}");
@@ -72,13 +79,15 @@ struct Session {
     seq: u64,
     expects: u64,
     unread: Vec<u8>,
+    /// All that was heard, for the message of a failure.
+    heard: String,
 }
 
 impl Session {
     fn log_on(address: SocketAddr, (name, key): (&'static str, &str), seq: u64, expects: u64) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut session = Self { stream, name, key: key.to_owned(), seq, expects, unread: Vec::new() };
+        let mut session = Self { stream, name, key: key.to_owned(), seq, expects, unread: Vec::new(), heard: String::new() };
         let (id, secret) = key.split_once('.').unwrap();
         let body = format!("98=0|108=30|553={id}|554={secret}|789={expects}|");
         session.send("A", &body);
@@ -91,18 +100,19 @@ impl Session {
         self.stream.write_all(&bytes).unwrap();
     }
 
-    /// The next execution report or logout; the numbers of all messages are followed.
+    /// The next execution report, logout or refusal of a logon; the numbers of all messages are followed.
     fn hears(&mut self) -> (String, String, String) {
         loop {
             let Some(end) = self.unread.windows(4).position(|window| window == b"\x0110=").filter(|at| self.unread.len() >= at + 8)
             else {
                 let mut bytes = [0; 4_096];
-                let len = self.stream.read(&mut bytes).unwrap();
+                let len = self.stream.read(&mut bytes).unwrap_or_else(|e| panic!("{e}: {}", self.heard));
                 assert!(len > 0, "the venue closed the connection of {}", self.key);
                 self.unread.extend_from_slice(&bytes[..len]);
                 continue;
             };
             let text = String::from_utf8(self.unread.drain(..end + 8).collect()).unwrap();
+            self.heard += &text;
             let get = |tag: &str| {
                 let found = text.split('\x01').find_map(|field| field.strip_prefix(tag)?.strip_prefix('='));
                 found.unwrap_or_default().to_owned()
@@ -113,7 +123,7 @@ impl Session {
                 _ if seq == self.expects => self.expects += 1,
                 _ => {}
             }
-            if matches!(get("35").as_str(), "8" | "5") {
+            if matches!(get("35").as_str(), "8" | "5" | "3") {
                 return (get("11"), get("150"), get("58"));
             }
         }
@@ -248,6 +258,15 @@ fn market_data_is_what_the_venue_publishes_and_begins_again_after_a_restart() {
     assert!(asked.contains("\u{1}35=j\u{1}") && asked.contains("takes V, e, g and x"), "{asked}");
     let listed = raw_session(&node, &key, &[("x", "320=all|559=4|")]);
     assert!(listed.contains("\u{1}35=y\u{1}") && listed.contains("tick 0.25, lot 0.0001"), "{listed}");
+    // Single orders, by the numbers that they have over HTTP.
+    let by_order = raw_session(&node, &key, &[("V", "262=o|263=0|264=0|266=N|267=1|269=0|146=1|55=BTC/USD|")]);
+    let orders = Client::new(&format!("http://{}", node.address()), None).get("/v1/instruments/BTC-USD/book/orders").unwrap();
+    let bids = orders["bids"].as_array().unwrap();
+    assert_eq!(bids.len(), 2, "{orders}");
+    for bid in bids {
+        let entry = format!("\u{1}269=0\u{1}270={}\u{1}271={}\u{1}37={}\u{1}", bid[1], bid[2], bid[0]).replace('"', "");
+        assert!(by_order.contains("\u{1}35=W\u{1}") && by_order.contains(&entry), "{bid}: {by_order}");
+    }
     node.stop();
     let node = Node::start(dir.path(), &config()).unwrap();
     let mut reader = Reader::start(node.fix_market_data_address().unwrap(), &key_file);
@@ -348,7 +367,8 @@ fn clients_that_misbehave_end_and_the_others_are_served() {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(answer.is_empty() || answer.contains("\u{1}35=5\u{1}"), "attack {at}: {answer}");
+        let is_refusal = ["\u{1}35=3\u{1}", "\u{1}35=5\u{1}"].iter().any(|kind| answer.contains(kind));
+        assert!(answer.is_empty() || is_refusal, "attack {at}: {answer}");
     }
     // Connections that say nothing, and one that asks for much and reads nothing.
     let silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -363,5 +383,167 @@ fn clients_that_misbehave_end_and_the_others_are_served() {
     good.send("D", &order("last"));
     let (name, kind, text) = good.hears();
     assert_eq!((name, kind), said("last", "0"), "{text}");
+    node.stop();
+}
+
+/// What a connection hears until it is closed.
+fn heard_to_the_end(mut stream: TcpStream) -> String {
+    let mut heard = Vec::new();
+    let _ = stream.read_to_end(&mut heard);
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+/// Logs on with new numbers, and what the venue answers.
+fn answer_to_logon(address: SocketAddr, (target, name): (&str, &str), key: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let (id, secret) = key.split_once('.').unwrap();
+    let logon = format!("98=0|108=30|141=Y|553={id}|554={secret}|");
+    stream.write_all(&message_to(target, (name, "A", 1), &logon)).unwrap();
+    let mut bytes = [0; 4_096];
+    let len = stream.read(&mut bytes).unwrap();
+    (stream, String::from_utf8_lossy(&bytes[..len]).into_owned())
+}
+
+#[test]
+fn one_key_takes_the_places_of_its_account_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config();
+    config.http.account_connections_max = 4;
+    let node = Node::start(dir.path(), &config).unwrap();
+    let key = market(&node, dir.path());
+    let operator = Client::new(&format!("http://{}", node.address()), Some(read_key(&operator_key_file(dir.path())).unwrap()));
+    let post = |path: &str, body: Value| operator.signed("POST", path, Some(&body)).unwrap();
+    post("/v1/admin/accounts", json!({}));
+    let other = json!({"account_id": 1, "permissions": ["read", "trade"], "algorithm": "hmac-sha256"});
+    let other = post("/v1/admin/keys", other)["key"].as_str().unwrap().to_owned();
+    let (orders, data) = (fix_address(&node), node.fix_market_data_address().unwrap());
+    let is_let_in = |answer: &str| answer.contains("\u{1}35=A\u{1}");
+
+    let three = ["ONE", "TWO", "THREE"].map(|name| {
+        let (stream, answer) = answer_to_logon(data, ("WALRAS-MD", name), &key);
+        assert!(is_let_in(&answer), "{name}: {answer}");
+        stream
+    });
+    // A drop copy is the fourth.
+    let (_drop_copy, answer) = answer_to_logon(orders, ("WALRAS-DROP", "FOUR"), &key);
+    assert!(is_let_in(&answer), "{answer}");
+    for (address, target) in [(data, "WALRAS-MD"), (orders, "WALRAS-DROP"), (orders, "WALRAS")] {
+        let (_, answer) = answer_to_logon(address, (target, "FIVE"), &key);
+        let is_refused = answer.contains("\u{1}35=5\u{1}") && answer.contains("This account has 4 connections");
+        assert!(is_refused && answer.contains("http.account_connections_max"), "{target}: {answer}");
+    }
+    // Another account's key is let in, and this one once a session of it has ended.
+    let (_stays, answer) = answer_to_logon(data, ("WALRAS-MD", "OTHER"), &other);
+    assert!(is_let_in(&answer), "{answer}");
+    let [mut first, ..] = three;
+    first.write_all(&message_to("WALRAS-MD", ("ONE", "5", 2), "")).unwrap();
+    heard_to_the_end(first);
+    let (_again, answer) = answer_to_logon(data, ("WALRAS-MD", "AGAIN"), &key);
+    assert!(is_let_in(&answer), "{answer}");
+    node.stop();
+}
+
+/// Sessions that only listen send no request at which their key would be checked.
+#[test]
+fn a_revoked_key_ends_its_sessions_and_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let operator = Client::new(&format!("http://{}", node.address()), Some(read_key(&operator_key_file(dir.path())).unwrap()));
+    let other = json!({"account_id": 0, "permissions": ["read", "trade"], "algorithm": "hmac-sha256"});
+    let other = operator.signed("POST", "/v1/admin/keys", Some(&other)).unwrap()["key"].as_str().unwrap().to_owned();
+    let (id, _) = key.split_once('.').unwrap();
+    let listener = |address: SocketAddr, target: &str| {
+        let (stream, answer) = answer_to_logon(address, (target, "LISTENS"), &key);
+        assert!(answer.contains("\u{1}35=A\u{1}"), "{target}: {answer}");
+        stream
+    };
+    let drop_copy = listener(fix_address(&node), "WALRAS-DROP");
+    let reader = listener(node.fix_market_data_address().unwrap(), "WALRAS-MD");
+    let mut orders = Session::log_on(fix_address(&node), ("TEST", &key), 1, 1);
+    orders.send("D", &order("one"));
+    assert_eq!(orders.hears().1, "0");
+    let mut stays = Session::log_on(fix_address(&node), ("STAYS", &other), 1, 1);
+    operator.signed("DELETE", &format!("/v1/admin/keys/{id}"), None).unwrap();
+    let (name, _, text) = orders.hears();
+    assert!(name.is_empty() && text.contains("revoked"), "{name}: {text}");
+    for (what, stream) in [("a drop copy", drop_copy), ("a reader of market data", reader)] {
+        let heard = heard_to_the_end(stream);
+        assert!(heard.contains("\u{1}35=5\u{1}") && heard.contains("revoked"), "{what}: {heard}");
+    }
+    let (_, _, text) = Session::log_on(fix_address(&node), ("TEST", &key), orders.seq, orders.expects).hears();
+    assert!(text.contains("UnknownKey"), "{text}");
+    // The account's other key is as good as before, and its orders are.
+    stays.send("F", "11=end|41=one|55=BTC/USD|54=1|60=NOW|38=0.5|");
+    assert_eq!(stays.hears().1, "4");
+    node.stop();
+}
+
+/// As a revoked key: for who only listens too.
+#[test]
+fn an_expired_key_ends_its_sessions_and_no_others() {
+    const SECOND: u64 = 1_000_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let ahead_ns = Arc::new(AtomicU64::new(0));
+    let clock = Clock::new({
+        let ahead_ns = Arc::clone(&ahead_ns);
+        move || TimeNs(walras_access::now().0 + ahead_ns.load(Relaxed))
+    });
+    let node = Node::start_on(RealDisk, clock, dir.path(), &config()).unwrap();
+    let other = market(&node, dir.path());
+    let operator = Client::new(&format!("http://{}", node.address()), Some(read_key(&operator_key_file(dir.path())).unwrap()));
+    let expires = (walras_access::now().0 + 40 * SECOND).to_string();
+    let key = json!({
+        "account_id": 0, "permissions": ["read", "trade"], "algorithm": "hmac-sha256", "expire_time_ns": expires,
+    });
+    let key = operator.signed("POST", "/v1/admin/keys", Some(&key)).unwrap()["key"].as_str().unwrap().to_owned();
+    let listener = |address: SocketAddr, target: &str| {
+        let (stream, answer) = answer_to_logon(address, (target, "LISTENS"), &key);
+        assert!(answer.contains("\u{1}35=A\u{1}"), "{target}: {answer}");
+        stream
+    };
+    let drop_copy = listener(fix_address(&node), "WALRAS-DROP");
+    let reader = listener(node.fix_market_data_address().unwrap(), "WALRAS-MD");
+    let mut orders = Session::log_on(fix_address(&node), ("TEST", &key), 1, 1);
+    orders.send("D", &order("one"));
+    assert_eq!(orders.hears().1, "0");
+    let mut stays = Session::log_on(fix_address(&node), ("STAYS", &other), 1, 1);
+    // Less than two heartbeats later.
+    ahead_ns.store(45 * SECOND, Relaxed);
+    let (name, _, text) = orders.hears();
+    assert!(name.is_empty() && text.contains("has expired: ask the operator"), "{name}: {text}");
+    for (what, stream) in [("a drop copy", drop_copy), ("a reader of market data", reader)] {
+        let heard = heard_to_the_end(stream);
+        assert!(heard.contains("\u{1}35=5\u{1}") && heard.contains("has expired"), "{what}: {heard}");
+    }
+    let (_, _, text) = Session::log_on(fix_address(&node), ("TEST", &key), orders.seq, orders.expects).hears();
+    assert!(text.contains("KeyExpired (119)") && text.contains("ask the operator"), "{text}");
+    let (_, refused) = answer_to_logon(node.fix_market_data_address().unwrap(), ("WALRAS-MD", "AGAIN"), &key);
+    assert!(refused.contains("\u{1}35=5\u{1}") && refused.contains("KeyExpired (119)"), "{refused}");
+    // The account's other key is as good as before, and its orders are.
+    stays.send("F", "11=end|41=one|55=BTC/USD|54=1|60=NOW|38=0.5|");
+    assert_eq!(stays.hears().1, "4");
+    node.stop();
+}
+
+/// A peer that vanishes without a logout, as after a cable was pulled: its connection ends, and its session is free.
+#[test]
+fn a_peer_that_vanishes_is_let_go_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path(), &config()).unwrap();
+    let key = market(&node, dir.path());
+    let (id, secret) = key.split_once('.').unwrap();
+    let mut stream = TcpStream::connect(fix_address(&node)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // A heartbeat each second; it never says anything again, and reads all that comes.
+    let logon = format!("98=0|108=1|553={id}|554={secret}|");
+    stream.write_all(&message_to("WALRAS", ("GONE", "A", 1), &logon)).unwrap();
+    let heard = heard_to_the_end(stream);
+    assert!(heard.contains("\u{1}35=1\u{1}"), "it is asked whether it is there: {heard}");
+    // Only commands use up numbers for good: the venue still expects the first.
+    let mut again = Session::log_on(fix_address(&node), ("GONE", &key), 1, 1);
+    again.send("D", &order("back"));
+    assert_eq!(again.hears().1, "0");
     node.stop();
 }

@@ -160,6 +160,9 @@ pub enum LinkError {
     /// The same replica connected again.
     #[error("it connected again, and the older connection was closed")]
     Replaced,
+    /// It reads too slowly, and something that it must hear did not fit its queue.
+    #[error("more waits for it than it reads; the link is made again, and it asks for what it lacks; is its machine overloaded?")]
+    Overrun,
     /// It is no longer a peer.
     #[error("it is no longer among the peers")]
     Removed,

@@ -33,8 +33,8 @@
 //! - *Authentication*: TLS 1.3 only, by `rustls` and `ring`. Both sides check the other's certificate, which is signed by the
 //!   cluster's own authority ([`keys`]) and names replica and cluster. The caller identifies itself first, and is answered only if
 //!   it is expected. Links without TLS work only between addresses of one machine, unless the configuration explicitly allows more.
-//! - *A message* is lost if its link is lost, and refused if the peer's queue is full. The consensus tolerates both. Queues are
-//!   bounded per peer.
+//! - *A message* is lost if its link is lost, and refused if the peer's queue is full. The consensus tolerates both. An owner that
+//!   tolerates only the first ends the link with [`Links::cut`]. Queues are bounded per peer.
 //! - *A snapshot* is sent in chunks between the messages, within a window that its receiver opens, with a BLAKE3 hash at its end.
 //! - *Heartbeats*: a link that was silent for a second is pinged, and given up if there is no answer. The consensus has its own
 //!   heartbeats, but two followers may exchange nothing for days, and after a partition TCP would retry only after as long as the

@@ -206,6 +206,15 @@ impl Links {
         Ok(())
     }
 
+    /// Ends the link to a peer that was refused a message which must not be lost by itself. Both ends hear that it is lost, with all that
+    /// was queued; then it is made again.
+    pub fn cut(&mut self, id: ReplicaId, events: &mut Vec<LinkEvent>) {
+        let Some(slot) = self.peers.get(&id).and_then(|peer| peer.up) else { return };
+        if let Some(connection) = self.slots[slot].take() {
+            self.end(slot, connection, LinkError::Overrun, events);
+        }
+    }
+
     /// Starts to send a snapshot: first its description (for example the message that announces it), then its bytes. The polling
     /// thread reads the source, so it should not block; it may return [`std::io::ErrorKind::WouldBlock`] and is then read again a
     /// millisecond later. The transfer ends with [`LinkEvent::SnapshotDelivered`] or [`LinkEvent::SnapshotFailed`].

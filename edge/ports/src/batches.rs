@@ -19,6 +19,8 @@ pub struct BatchLook {
     pub phase: BatchPhase,
     /// Its assets.
     pub assets: Vec<AssetId>,
+    /// How many of them are currencies, from the first on.
+    pub currencies: usize,
     /// What each account costs that a transaction opens.
     pub account_fee: FeeInForce,
     /// Transactions of the batch that collects.
@@ -33,6 +35,8 @@ pub struct BatchLook {
     pub last: Option<Arc<BatchBlock>>,
     /// The last blocks in a row in which nothing traded and something was set aside that could have.
     pub idle_blocks: usize,
+    /// The last blocks in a row in which something was set aside that could have traded, whether anything else traded or not.
+    pub aside_blocks: usize,
 }
 
 /// A batch market, or what is new in it.
@@ -42,6 +46,10 @@ pub struct BatchPush {
     pub market: BatchMarketId,
     /// Whether the blocks are the last ones, and not those since the last message.
     pub snapshot: bool,
+    /// Whether it takes transactions.
+    pub phase: BatchPhase,
+    /// From one close to the next, in ns.
+    pub interval_ns: u64,
     /// Transactions of the batch that collects.
     pub collected: usize,
     /// The block that is closed and waits to be cleared.
@@ -52,8 +60,9 @@ pub struct BatchPush {
     pub blocks: Vec<Arc<BatchBlock>>,
 }
 
-/// Blocks in a snapshot of a market's feed.
+/// Blocks in a snapshot of a market's feed, and prices in all of them: of 1,000 assets it has 10 blocks.
 const SNAPSHOT_BLOCKS: usize = 100;
+const SNAPSHOT_PRICES: usize = 10_000;
 
 /// A market with its last block.
 pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook {
@@ -62,15 +71,21 @@ pub fn batch_look(view: &BatchMarketView<'_>, market: &MarketData) -> BatchLook 
         spec: *view.spec,
         phase: view.phase,
         assets: view.assets.to_vec(),
+        currencies: view.currencies.map_or(view.assets.len(), |currencies| view.assets.len().min(currencies.into())),
         account_fee: view.account_fee,
         collected: view.collected,
         collecting_block: view.collecting_block(),
         closed_block: view.is_under_way.then_some(view.next_block),
         standing_offers: feed.map_or(0, BatchFeed::standing_offers),
         last: feed.and_then(|feed| feed.blocks().next_back().cloned()),
-        idle_blocks: feed
-            .map_or(0, |feed| feed.blocks().rev().take_while(|block| block.pairs_traded == 0 && block.set_aside > 0).count()),
+        idle_blocks: last_in_a_row(feed, |block| block.pairs_traded == 0 && block.set_aside > 0),
+        aside_blocks: last_in_a_row(feed, |block| block.set_aside > 0),
     }
+}
+
+/// How many blocks in a row, up to the last one, are like this.
+fn last_in_a_row(feed: Option<&BatchFeed>, is_so: impl Fn(&BatchBlock) -> bool) -> usize {
+    feed.map_or(0, |feed| feed.blocks().rev().take_while(|block| is_so(block)).count())
 }
 
 /// What a market's readers get: all there is, or what came after a block.
@@ -78,11 +93,16 @@ pub(crate) fn batch_push(engine: &Engine, feed: &BatchFeed, after: Option<u64>) 
     let view = engine.batch_market(feed.market())?;
     let blocks = match after {
         Some(block) => feed.blocks_after(block).cloned().collect(),
-        None => feed.blocks().skip(feed.blocks().len().saturating_sub(SNAPSHOT_BLOCKS)).cloned().collect(),
+        None => {
+            let count = (SNAPSHOT_PRICES / view.assets.len().max(1)).clamp(1, SNAPSHOT_BLOCKS);
+            feed.blocks().skip(feed.blocks().len().saturating_sub(count)).cloned().collect()
+        }
     };
     Some(BatchPush {
         market: feed.market(),
         snapshot: after.is_none(),
+        phase: view.phase,
+        interval_ns: view.spec.interval_ns,
         collected: view.collected,
         closed_block: view.is_under_way.then_some(view.next_block),
         assets: view.assets.to_vec(),

@@ -100,6 +100,13 @@ impl InstrumentScale {
         self.steps.average_price(tick_lots, lots)
     }
 
+    /// What trades were worth in quote: `tick_lots` is price in ticks times size in lots, summed.
+    #[must_use]
+    pub fn value(&self, tick_lots: u128) -> Decimal {
+        let units = tick_lots.saturating_mul(u128::from(self.spec.tick_value_units));
+        Decimal::new(units, u32::from(self.quote.spec.decimals))
+    }
+
     /// A net position as text.
     #[must_use]
     pub fn position(&self, lots: i64) -> String {
@@ -133,6 +140,8 @@ pub struct BatchName {
     pub market: BatchMarketId,
     /// As the API has it.
     pub name: String,
+    /// Its assets, by their places in it.
+    pub assets: Vec<AssetId>,
 }
 
 impl Catalog {
@@ -155,7 +164,14 @@ impl Catalog {
 
     /// Adds the next batch market.
     pub fn add_batch(&mut self, spec: &BatchMarketSpec) {
-        self.batches.push(BatchName { market: spec.market, name: batch_name(spec) });
+        self.batches.push(BatchName { market: spec.market, name: batch_name(spec), assets: Vec::new() });
+    }
+
+    /// Adds the next asset of a batch market.
+    pub fn add_batch_asset(&mut self, market: BatchMarketId, asset: AssetId) {
+        if let Some(batch) = self.batches.get_mut(usize::from(market.0)) {
+            batch.assets.push(asset);
+        }
     }
 
     /// A batch market.

@@ -118,6 +118,8 @@ pub struct NodeFigures {
     pub transit_ns_p50: u64,
     /// The same, percentile 99.
     pub transit_ns_p99: u64,
+    /// At a receiver that holds market data: packets that came after their release time.
+    pub late: u64,
 }
 
 /// A look at fair access at a replica.

@@ -7,7 +7,9 @@ use crossbeam_channel::{Sender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use walras_access::Clock;
 use walras_sequencer::SignedBy;
-use walras_types::{AccountId, BatchMarketId, LogIndex, NonceUse, Ordinal, RejectReason, SessionId};
+use walras_types::{
+    AccountId, BatchMarketId, BatchOperation, BatchTransaction, LogIndex, NonceUse, Ordinal, RejectReason, SessionId,
+};
 use walras_wire::batch::SignedTransaction;
 use walras_wire::{BatchCommand, Command, SubmitTransaction, VenueCommand, content_digest};
 
@@ -22,6 +24,9 @@ use crate::signatures::{Signatures, Verdicts};
 use crate::stages::{Stage, Stages};
 use crate::status::Status;
 use walras_replica::{NoOutcome, Number, NumberedOutcome, Outcome};
+
+/// Transactions whose accounts a visit looks up.
+const ADMITTED_PER_VISIT: usize = 256;
 
 /// The venue as everybody else sees it: clone it freely.
 #[derive(Clone, Debug)]
@@ -175,7 +180,10 @@ impl VenueHandle {
         market: BatchMarketId,
         transactions: Vec<SignedTransaction>,
     ) -> Vec<Result<Outcome, NoOutcome>> {
-        let judged = self.0.signatures.check(market, transactions.clone()).await.map_err(|_| RejectReason::VenueNotReady);
+        let judged = match self.0.signatures.check(market, transactions.clone()).await {
+            Ok(judged) => self.admitted(&transactions, judged).await,
+            Err(_) => Err(RejectReason::VenueNotReady),
+        };
         let mut outcomes = Vec::with_capacity(transactions.len());
         for submitted in self.submit_judged(market, &transactions, judged) {
             outcomes.push(match submitted {
@@ -186,7 +194,20 @@ impl VenueHandle {
         outcomes
     }
 
-    /// The same for a thread of its own.
+    /// Refuses offers of accounts that have as many as they may. After the signatures: how many an account has is nobody else's business.
+    async fn admitted(&self, transactions: &[SignedTransaction], mut judged: Verdicts) -> Result<Verdicts, RejectReason> {
+        for (some, verdicts) in transactions.chunks(ADMITTED_PER_VISIT).zip(judged.chunks_mut(ADMITTED_PER_VISIT)) {
+            let is_offer = |signed: &SignedTransaction| matches!(signed.transaction.operation, BatchOperation::CreateOffer(_));
+            if some.iter().any(is_offer) {
+                let some: Vec<BatchTransaction> = some.iter().map(|signed| signed.transaction).collect();
+                let looked = self.read(move |v| some.iter().map(|one| v.market.offers().admits(one)).collect::<Verdicts>()).await?;
+                verdicts.iter_mut().zip(looked).for_each(|(verdict, looked)| *verdict = verdict.and(looked));
+            }
+        }
+        Ok(judged)
+    }
+
+    /// The same for a thread of its own, of a participant of the venue's own.
     pub fn transactions_blocking(
         &self,
         market: BatchMarketId,

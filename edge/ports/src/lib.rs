@@ -46,7 +46,8 @@ pub use catalog::{AssetScale, BatchName, Catalog, InstrumentScale, SharedCatalog
 pub use cluster::{ClusterStatus, ClusterView, FairAccessView, FairTime, LeafView, NodeFigures, PeerView, TreeView};
 pub use doorbell::Doorbell;
 pub use feed::{
-    BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, Publication, Push, Shared, Subscription, TickerPush,
+    BookPush, ConnectionId, Feed, HoldStatus, HoldView, Indicatives, OrdersPush, Publication, Push, Shared, ShownOrders,
+    Subscription, TOP_LEVELS, TickerPush, shown_orders, ticker,
 };
 pub use handle::{VenueHandle, VenueParts};
 pub use numbered::{Asker, NumberedReply};
@@ -63,4 +64,4 @@ pub use visits::{
     INSTRUMENTS_PER_VISIT, ListedOrder, NoCursor, OFFERS_PER_VISIT, ORDERS_PER_VISIT, OrderCursor, instruments_from, is_position,
     offers_from, orders_from,
 };
-pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, Outcome, Storage};
+pub use walras_replica::{Kept, NoOutcome, Number, NumberedOutcome, OrderWait, OrderWaits, Outcome, Storage};

@@ -64,6 +64,17 @@ pub enum KnownOrder {
     Ended(EndedOrder),
 }
 
+impl KnownOrder {
+    /// The venue's id of it.
+    #[must_use]
+    pub const fn order_id(&self) -> OrderId {
+        match self {
+            Self::Open(listed) => listed.order.order_id,
+            Self::Ended(order) => order.order_id,
+        }
+    }
+}
+
 /// An open order of an account.
 #[must_use]
 pub fn open_order(view: &View<'_>, account: AccountId, instrument: InstrumentId, key: OrderKey) -> Option<ListedOrder> {

@@ -10,6 +10,7 @@ use walras_engine::Engine;
 use walras_gateway::session::Reports;
 use walras_market_data::{EndedOrders, Fills, MarketData, OrderHistories};
 use walras_peer_link::LinkFaults;
+use walras_replica::OrderWaits;
 use walras_sequencer::SignedBy;
 use walras_types::{AccountId, EngineVersion, LogIndex, RejectReason, SessionId};
 use walras_wire::Command;
@@ -32,6 +33,8 @@ pub struct View<'a> {
     pub ended: &'a EndedOrders,
     /// Each account's numbered reports.
     pub reports: &'a Reports,
+    /// Where the orders waited that came in at this replica.
+    pub waits: &'a OrderWaits,
     /// What uncrosses would trade.
     pub indicatives: &'a Indicatives,
 }

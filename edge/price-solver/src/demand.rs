@@ -369,7 +369,12 @@ impl DemandIndex {
         Ok(())
     }
 
+    /// Looks at all offers at once, and at each only where something is wrong.
     fn check_book(&self, sell: usize, buy: usize, offers: &[(f64, f64)]) -> Result<(), IndexError> {
+        let is_pair = sell != buy && sell.max(buy) < self.asset_count;
+        if is_pair && is_book(offers) {
+            return Ok(());
+        }
         let first = self.offer_count;
         for (place, &(limit, amount)) in offers.iter().enumerate() {
             check_offer(self.asset_count, first + place, &Offer { sell, buy, limit, amount })?;
@@ -529,6 +534,17 @@ fn check_offer(asset_count: usize, place: usize, offer: &Offer) -> Result<(), In
     Ok(())
 }
 
+/// Whether limits ascend strictly from 0 up, and all numbers are finite, amounts above zero. Without a branch for each, since nearly
+/// always all is well.
+fn is_book(offers: &[(f64, f64)]) -> bool {
+    let are_amounts = offers.iter().fold(true, |all, &(_, amount)| all & (amount > 0.0) & (amount < f64::INFINITY));
+    // None of those that ascend is less than the first or more than the last, and none is no number.
+    let ascend = offers.iter().zip(offers.iter().skip(1)).fold(true, |all, (lower, higher)| all & (lower.0 < higher.0));
+    let is_low = offers.first().is_none_or(|(least, _)| *least >= 0.0);
+    let is_high = offers.last().is_none_or(|(most, _)| *most < f64::INFINITY);
+    are_amounts & ascend & is_low & is_high
+}
+
 /// A running sum whose rounding errors are summed apart (Neumaier 1974).
 #[derive(Default)]
 struct Compensated {
@@ -545,5 +561,42 @@ impl Compensated {
 
     fn get(&self) -> f64 {
         self.sum + self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What [`DemandIndex::check_book`] finds, one offer after the other.
+    fn is_each_an_offer(offers: &[(f64, f64)]) -> bool {
+        let is_offer = |&(limit, amount): &(f64, f64)| check_offer(2, 0, &Offer { sell: 0, buy: 1, limit, amount }).is_ok();
+        offers.iter().all(is_offer) && (1..offers.len()).all(|place| offers[place - 1].0 < offers[place].0)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_book_is_one_where_each_offer_is(
+            mut limits in prop::collection::vec(0.0_f64..4.0, 0..20),
+            odd in prop::option::of((0_usize..20, any::<bool>(), prop::sample::select(vec![
+                f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, -0.0, 0.0, 1.0, f64::MAX, f64::MIN_POSITIVE,
+            ]))),
+        ) {
+            limits.sort_by(f64::total_cmp);
+            let mut offers: Vec<(f64, f64)> = limits.into_iter().map(|limit| (limit, 1.0 + limit)).collect();
+            if let Some((place, is_limit, value)) = odd
+                && let Some(offer) = offers.get_mut(place)
+            {
+                *(if is_limit { &mut offer.0 } else { &mut offer.1 }) = value;
+            }
+            prop_assert_eq!(is_book(&offers), is_each_an_offer(&offers));
+            let index = DemandIndex::empty(2, Vec::new()).unwrap();
+            prop_assert_eq!(index.check_book(0, 1, &offers).is_ok(), is_each_an_offer(&offers));
+            prop_assert!(offers.is_empty() || index.check_book(1, 1, &offers).is_err() && index.check_book(0, 2, &offers).is_err());
+        }
     }
 }

@@ -44,6 +44,7 @@ pub mod demand;
 pub mod pool;
 pub mod solve;
 
+pub mod climb;
 pub mod families;
 pub mod random;
 pub mod real_days;

@@ -25,7 +25,7 @@ mod unknowns;
 use unknowns::UNKNOWNS_MAX;
 
 pub use portfolio::{Newton, Portfolio};
-pub use tatonnement::Tatonnement;
+pub use tatonnement::{Instance, Tatonnement, Weights};
 
 /// How good prices must be.
 #[derive(Clone, Copy, Debug, PartialEq)]

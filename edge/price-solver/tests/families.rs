@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use walras_price_solver::climb::{climb, parse};
 use walras_price_solver::demand::DemandIndex;
 use walras_price_solver::families::{Family, FamilyMarket};
+use walras_price_solver::random::Random;
 use walras_price_solver::solve::{Accuracy, Outcome, Portfolio, PriceSolver, Problem, Solution};
-use walras_price_solver::synthetic::Offer;
 
 #[path = "oracle/mod.rs"]
 mod oracle;
@@ -38,25 +39,6 @@ fn every_family_clears() {
     }
 }
 
-fn found(path: &Path) -> FamilyMarket {
-    let text = std::fs::read_to_string(path).unwrap();
-    let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
-    let offers: Vec<Offer> = lines
-        .map(|line| {
-            let mut fields = line.split(',');
-            let mut field = || fields.next().unwrap();
-            Offer {
-                sell: field().parse().unwrap(),
-                buy: field().parse().unwrap(),
-                limit: field().parse().unwrap(),
-                amount: field().parse().unwrap(),
-            }
-        })
-        .collect();
-    let asset_count = offers.iter().map(|offer| offer.sell.max(offer.buy) + 1).max().unwrap();
-    FamilyMarket { asset_count, offers }
-}
-
 /// What `make break` found once. The first lines of each file say why it was hard.
 #[test]
 fn what_was_found_clears() {
@@ -66,11 +48,50 @@ fn what_was_found_clears() {
     paths.sort();
     assert!(!paths.is_empty());
     for path in paths {
-        let market = found(&path);
+        let market = parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let solution = solve(&market, (15, 10));
         assert!(solution.outcome < Outcome::Approximate, "{}: {}", path.display(), solution.worst_excess);
         assert!(oracle::is_clearing(&market, &solution.prices, (-15_f64).exp2(), (-10_f64).exp2()), "{}", path.display());
     }
+}
+
+/// Hills of the bounded search: `make break` climbs others for as long as it is let.
+const HILLS: u64 = 12;
+const TRIALS_PER_HILL: u64 = 120;
+
+/// A search for markets without prices, from fixed seeds: what it makes harder still clears.
+#[test]
+fn a_bounded_climb_breaks_nothing() {
+    let (mut tried, mut risen) = (0, 0);
+    for hill in 0..HILLS {
+        let random = &mut Random::new(hill);
+        let (family, market) = std::iter::repeat_with(|| small_of(random)).flatten().next().unwrap();
+        let first = solve(&market, (15, 10)).queries;
+        let mut left = TRIALS_PER_HILL;
+        let climbed = climb(market, random, &queries, || {
+            left = left.saturating_sub(1);
+            left > 0
+        });
+        tried += climbed.tried;
+        let found = format!("{family:?}, hill {hill}, {} offers", climbed.harder.offers.len());
+        let queries = climbed.hardness.unwrap_or_else(|| panic!("no prices: {found}: {:?}", climbed.harder.offers));
+        assert!(queries <= QUERIES_MAX, "{found}: {queries} queries");
+        let prices = solve(&climbed.harder, (15, 10)).prices;
+        assert!(oracle::is_clearing(&climbed.harder, &prices, (-15_f64).exp2(), (-10_f64).exp2()), "{found}");
+        risen += u64::from(queries > first);
+    }
+    assert!(tried >= 50 * HILLS && risen >= HILLS / 2, "{tried} trials, {risen} hills were climbed at all");
+}
+
+/// The queries of a search, or none if it found no prices that clear.
+fn queries(market: &FamilyMarket) -> Option<u64> {
+    let solution = solve(market, (15, 10));
+    (solution.outcome != Outcome::Approximate).then_some(solution.queries)
+}
+
+fn small_of(random: &mut Random) -> Option<(Family, FamilyMarket)> {
+    let family = Family::ALL[random.below(Family::ALL.len())];
+    Some((family, family.market(random.bits()))).filter(|(_, market)| market.offers.len() <= 120)
 }
 
 /// The judge says no to prices that clear nothing.

@@ -5,9 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 
 use walras_feed::control::{Control, RelayFigures};
+use walras_relay::keeping::Keeping;
 use walras_relay::packet::{Header, Packet, TreeKey};
 use walras_relay::reader::Request;
 
+use crate::late::LateReports;
+use crate::layout::Layout;
 use crate::look::{self, Looks, now_ns};
 use crate::relay_node::NodeCounts;
 use crate::socket::{Received, Socket};
@@ -25,6 +28,8 @@ pub struct Leaf {
     looks: Looks,
     /// By channel: the greatest number of a packet. A packet with a greater one is a first copy.
     newest: HashMap<u32, u64>,
+    /// Of a receiver that says how late market data comes.
+    late: Option<LateReports>,
 }
 
 impl Leaf {
@@ -32,7 +37,15 @@ impl Leaf {
     #[must_use]
     pub fn new(socket: Socket, key: TreeKey) -> Self {
         let received = Received::by(&socket);
-        Self { socket, key, received, counts: NodeCounts::default(), looks: Looks::new(), newest: HashMap::new() }
+        Self { socket, key, received, counts: NodeCounts::default(), looks: Looks::new(), newest: HashMap::new(), late: None }
+    }
+
+    /// It stands at this place of the last layer, and reports to the relay above how late market data comes: call [`Leaf::receive_held`]
+    /// from now on.
+    #[must_use]
+    pub fn reporting(mut self, layout: &Layout, place: u32) -> Self {
+        self.late = Some(LateReports::of(layout, place));
+        self
     }
 
     /// Its address.
@@ -58,14 +71,32 @@ impl Leaf {
     pub fn figures(&self) -> RelayFigures {
         let NodeCounts { first, forged, malformed, .. } = self.counts;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
-        RelayFigures { first, forged, malformed, transit_ns_p50, transit_ns_p99, ..RelayFigures::default() }
+        let late = self.late.as_ref().map_or(0, LateReports::late);
+        RelayFigures { first, forged, malformed, transit_ns_p50, transit_ns_p99, late, ..RelayFigures::default() }
     }
 
     /// Waits until something comes, as long as the socket may wait, and gives each sound packet. How many datagrams came.
     pub fn receive(&mut self, mut with: impl FnMut(&Packet<'_>)) -> io::Result<usize> {
-        let Self { socket, key, received, counts, looks, newest } = self;
+        self.receive_held(
+            || None,
+            |packet| {
+                with(packet);
+                false
+            },
+        )
+    }
+
+    /// The same for a receiver that holds packets until their release time by `clock`, and reports how late they come. `with` says whether
+    /// a packet is a first copy: further ones are not late.
+    pub fn receive_held(
+        &mut self,
+        clock: impl Fn() -> Option<u64>,
+        mut with: impl FnMut(&Packet<'_>) -> bool,
+    ) -> io::Result<usize> {
+        let Self { socket, key, received, counts, looks, newest, late } = self;
         let count = received.receive(socket)?;
-        let now_ns = if count > 0 { now_ns() } else { 0 };
+        // One look at the clocks for all that came together, once it is there.
+        let (now_ns, venue_ns) = (now_ns(), late.as_ref().and_then(|_| clock()));
         let mut asked = None;
         for (number, bytes) in received.packets().enumerate() {
             match Packet::decode(bytes, key) {
@@ -74,14 +105,33 @@ impl Leaf {
                         asked = received.source(number).map(|from| (question, packet.header().tree, from));
                         continue;
                     }
+                    let keeping = Keeping::decode(&packet);
+                    if let (Some(late), Some(source)) = (late.as_mut(), received.source(number)) {
+                        late.from(now_ns, source);
+                        if let Some(Keeping::Ping { .. }) = keeping {
+                            late.asked(now_ns, source);
+                        }
+                    }
+                    if keeping.is_some() {
+                        continue;
+                    }
                     counts.first += 1;
                     if is_newest(newest, packet.header()) {
                         looks.add(now_ns.saturating_sub(packet.header().sent_ns));
                     }
-                    with(&packet);
+                    let is_first = with(&packet);
+                    if let (true, Some(late), Some(venue_ns)) = (is_first, late.as_mut(), venue_ns) {
+                        late.first(venue_ns, packet.header());
+                    }
                 }
                 Err(error) => counts.refused(error),
             }
+        }
+        if let Some((keeping, tree, to)) = late.as_mut().and_then(|late| late.due(now_ns, venue_ns)) {
+            let mut bytes = Vec::new();
+            keeping.encode(tree, now_ns, key, &mut bytes);
+            // A relay that is gone does not hear it; the next report goes to another one.
+            let _ = socket.send_to(&bytes, to);
         }
         if let Some((question, tree, to)) = asked
             && self.looks.may_answer(now_ns)

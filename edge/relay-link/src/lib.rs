@@ -1,7 +1,8 @@
 //! The relay tree on UDP sockets: a sender, relays, receivers, and the end at which readers ask for what they miss.
 //!
 //! - [`socket`]: datagrams in batches. A relay receives up to 64 in one call, and sends all that it passes on in another. Where the
-//!   kernel can, packets of one size to one child are one datagram that it cuts, and small datagrams come joined.
+//!   kernel can, packets of one size to one child are one datagram that it cuts, and small datagrams come joined. A socket sleeps until
+//!   something comes, or spins, which takes a whole core.
 //! - [`Layout`]: the file that says who stands where.
 //! - [`RelayNode`], [`SenderNode`], [`Leaf`], [`RewindNode`]: the nodes.
 //! - [`KeeperNode`]: the sender's end of taking relays out and in again.
@@ -20,6 +21,7 @@
 //! *Sources*: Haseeb et al. (Jasper), arXiv 2402.09527; `udp(7)`, `UDP_SEGMENT` and `UDP_GRO`.
 
 mod keeper_node;
+mod late;
 mod layout;
 mod leaf;
 mod look;
@@ -29,7 +31,7 @@ mod rewind;
 mod sender_node;
 pub mod socket;
 
-pub use keeper_node::KeeperNode;
+pub use keeper_node::{Heard, KeeperNode};
 pub use layout::{Layout, LayoutError};
 pub use leaf::Leaf;
 pub use look::Lookout;

@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use walras_feed::control::{Control, RelayFigures};
+use walras_relay::deadline::ReportSettings;
 use walras_relay::keeping::Keeping;
+use walras_relay::lateness::{Pieces, Reports};
 use walras_relay::live::{Views, split};
 use walras_relay::packet::{Header, Packet, PacketError, TreeKey};
 use walras_relay::relay::{Arrival, Relay};
 use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
 
+use crate::late::held_until;
 use crate::look::{self, Looks, now_ns};
 use crate::socket::{Outgoing, Received, Socket};
 
@@ -61,6 +64,9 @@ pub struct RelayNode {
     sender: Option<(SocketAddr, u64)>,
     begun: Instant,
     effects: Vec<WatchEffect>,
+    /// What receivers below say, and the pieces about which they may.
+    reports: Reports,
+    pieces: Pieces,
 }
 
 /// What is to be done once the packets of a step are passed on.
@@ -96,6 +102,8 @@ impl RelayNode {
             sender: None,
             begun: Instant::now(),
             effects: Vec::new(),
+            reports: Reports::new(ReportSettings::ROBUST, nodes.len()),
+            pieces: Pieces::default(),
         }
     }
 
@@ -117,7 +125,7 @@ impl RelayNode {
         let NodeCounts { first, hedged, copies, others, forged, malformed } = self.counts;
         let [transit_ns_p50, transit_ns_p99] = self.looks.percentiles();
         let (lost, not_taken) = (self.relay.lost(), self.outgoing.lost());
-        RelayFigures { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99 }
+        RelayFigures { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late: 0 }
     }
 
     /// Waits until something comes, as long as the socket may wait, passes it on, and watches its sibling. How many packets came.
@@ -140,7 +148,7 @@ impl RelayNode {
 
     /// Gives the first copy of each packet to those below.
     fn pass_on(&mut self, now_ns: u64, asked: &mut Asked) {
-        let Self { relay, me, key, nodes, received, outgoing, children, counts, looks, views, .. } = self;
+        let Self { relay, me, key, nodes, received, outgoing, children, counts, looks, views, pieces, .. } = self;
         let hedge = relay.hedge();
         for (number, bytes) in (0..).zip(received.packets()) {
             let packet = match Packet::decode(bytes, key) {
@@ -156,6 +164,9 @@ impl RelayNode {
                 Arrival::First => {
                     counts.first += 1;
                     looks.add(now_ns.saturating_sub(header.sent_ns));
+                    if let Some(release_ns) = held_until(header) {
+                        pieces.passed(release_ns, 0);
+                    }
                     let live = views.of(epoch);
                     let own = live.own_parent(*me, header.packet, hedge).and_then(|parent| nodes.get(parent as usize));
                     counts.hedged += u64::from(own.is_some() && own != received.source(number as usize).as_ref());
@@ -188,9 +199,11 @@ impl RelayNode {
                         self.say(&Keeping::Taken { node: self.me, version }, from);
                     }
                 }
+                Keeping::Late { node, samples } => self.reports.on_late(elapsed_ns, node, samples, &self.pieces),
                 Keeping::Taken { .. } | Keeping::Silent { .. } => self.counts.others += 1,
             }
         }
+        self.report(elapsed_ns);
         if elapsed_ns < self.watch.wake_ns() {
             return;
         }
@@ -211,6 +224,15 @@ impl RelayNode {
             }
         }
         self.effects = effects;
+    }
+
+    /// Passes on what receivers below say.
+    fn report(&mut self, elapsed_ns: u64) {
+        let Some(samples) = self.reports.on_timer(elapsed_ns) else { return };
+        let parent = self.views.newest().reports_to(self.me).and_then(|parent| self.nodes.get(parent as usize).copied());
+        if let Some(to) = parent.or_else(|| self.sender.map(|(sender, _)| sender)) {
+            self.say(&Keeping::Late { node: self.me, samples }, to);
+        }
     }
 
     fn say(&self, keeping: &Keeping, to: SocketAddr) {

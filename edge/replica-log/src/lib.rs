@@ -65,8 +65,8 @@
 //! of time.
 //!
 //! *Start reading* at [`ReplicaLog`] and [`DurableWriter`], then `content.rs` (the meaning of records) and `open.rs`.
-//! `tests/model.rs` compares invariants 1 and 2 with [`walras_consensus::MemoryLog`]; `tests/every_byte.rs` cuts a log at every
-//! byte; `tests/refused.rs` has the logs that do not open.
+//! In `tests/replica_log`, `model.rs` compares invariants 1 and 2 with [`walras_consensus::MemoryLog`]; `every_byte.rs` cuts a log at
+//! every byte; `refused.rs` has the logs that do not open.
 //!
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014 (chapters 3.8, 5 and 11.1).
 #![deny(clippy::float_arithmetic)]

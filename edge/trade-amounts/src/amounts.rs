@@ -4,7 +4,7 @@ use walras_types::{Amount, BatchPrice, Commission};
 
 use crate::blocks::blocks;
 use crate::circulation::{Answer, CirculationSolver, Cut};
-use crate::limits::{NODE_COUNT_MAX, RELAX_ROUNDS_MAX, SINGLE_REMOVALS_MAX, VALUE_MAX};
+use crate::limits::{COARSE_SHIFT, NODE_COUNT_MAX, RELAX_ROUNDS_MAX, SINGLE_REMOVALS_MAX, VALUE_MAX};
 use crate::network::{Network, ValueArc};
 use crate::repair::{LocalLane, Repair};
 use crate::value::ValueUnit;
@@ -208,12 +208,13 @@ impl AmountsFinder {
             }
             let rounded = part.lanes.iter().zip(&plan.sold).map(|(lane, &sold)| fills.at_most(lane.index, sold)).collect();
             match Repair::new(&part.lanes, &part.coarse_first, fills, rounded).finish(is_over) {
-                Ok((fills, repair_count)) => {
-                    let worth = |(lane, fill): (&LocalLane, &LaneFill)| {
-                        i128::from(part.value_unit.worth_down(fill.sold, part.prices[lane.sell]))
-                    };
-                    let value: i128 = part.lanes.iter().zip(&fills).map(worth).sum();
-                    let fills = part.lanes.iter().map(|lane| lane.index).zip(fills).collect();
+                Ok((mut repaired, repair_count)) => {
+                    if plan.value - part.value_of(&repaired) > plan.value >> COARSE_SHIFT {
+                        let worth = |lane: usize, sold| i128::from(part.worth(lane, sold));
+                        repaired = Repair::new(&part.lanes, &part.coarse_first, fills, repaired).sell_more(&worth, is_over);
+                    }
+                    let value = part.value_of(&repaired);
+                    let fills = part.lanes.iter().map(|lane| lane.index).zip(repaired).collect();
                     let report = PartReport {
                         assets: part.assets,
                         value_unit: part.value_unit,
@@ -284,7 +285,7 @@ fn part(market: &LaneMarket<'_>, block: &[usize], local: &mut [usize]) -> Part {
     let prices: Vec<BatchPrice> = assets.iter().map(price).collect();
     let of_market = |&index: &usize| {
         let Lane { sell, buy, lower, upper } = market.lanes[index];
-        LocalLane { index, sell: local[sell as usize], buy: local[buy as usize], lower, upper }
+        LocalLane { index, sell: local[sell as usize], buy: local[buy as usize], lower, upper, wanted: lower }
     };
     let lanes: Vec<LocalLane> = block.iter().map(of_market).collect();
     let mut coarse_first: Vec<usize> = (0..assets.len()).collect();
@@ -387,6 +388,16 @@ impl Part {
         for lane in self.lanes.iter_mut().filter(|lane| lane.sell == asset || lane.buy == asset) {
             (lane.lower, lane.upper) = (Amount::ZERO, Amount::ZERO);
         }
+    }
+
+    /// The value that trades.
+    fn value_of(&self, fills: &[LaneFill]) -> i128 {
+        fills.iter().enumerate().map(|(lane, fill)| i128::from(self.worth(lane, fill.sold))).sum()
+    }
+
+    /// The value of what a lane sells, by its place.
+    fn worth(&self, lane: usize, sold: Amount) -> i64 {
+        self.value_unit.worth_down(sold, self.prices[self.lanes[lane].sell])
     }
 
     /// A lane's bounds in value.

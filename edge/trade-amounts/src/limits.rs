@@ -20,3 +20,18 @@ pub const REPAIR_WORK_MIN: usize = 500_000;
 
 /// See [`REPAIR_WORK_MIN`].
 pub const REPAIR_WORK_PER_LANE: usize = 64;
+
+/// Lanes sell more after rounding where it costs more than this power of two of the value planned. Finer units leave too little.
+pub const COARSE_SHIFT: u32 = 10;
+
+/// They do so in so many rounds at most: where some sell more, others can, too.
+pub const SELL_MORE_ROUNDS_MAX: usize = 4;
+
+/// A lane tries so many amounts in a round for what is left over.
+pub const SELL_MORE_TRIES_MAX: usize = 8;
+
+/// A lane's least step is looked for up to so many units: parts of offers that whole units can honour are nearer at the usual mu.
+pub const SELL_MORE_STEP_MAX: i128 = 1 << 12;
+
+/// Chains of help after such a step.
+pub const SELL_MORE_HELPS_MAX: usize = 8;

@@ -13,6 +13,8 @@
 //! The first two leave no new asset short. The third may, and chains can be searched for in vain, so the lanes looked at are counted: past a
 //! number proportional to the lanes there are the repair gives up and names an asset, and the caller takes that asset out of the market. So the
 //! whole ends at the latest when nothing trades.
+//!
+//! Where units are coarse, rounding may cost much of what could trade; `more.rs` then lets lanes sell more again.
 
 use std::collections::VecDeque;
 
@@ -20,6 +22,8 @@ use walras_types::Amount;
 
 use crate::amounts::{Fills, LaneFill};
 use crate::limits::{REPAIR_WORK_MIN, REPAIR_WORK_PER_LANE};
+
+mod more;
 
 /// A lane of one component of the market, its assets numbered within the component.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +34,8 @@ pub(crate) struct LocalLane {
     pub(crate) buy: usize,
     pub(crate) lower: Amount,
     pub(crate) upper: Amount,
+    /// Its lower bound before the plan lowered it.
+    pub(crate) wanted: Amount,
 }
 
 /// How far a lane may be lowered to help an asset.
@@ -62,6 +68,8 @@ pub(crate) struct Repair<'a, F> {
     step_count: usize,
     /// Lanes looked at.
     work: usize,
+    /// Lanes that were changed, with what they traded before.
+    changed: Vec<(usize, LaneFill)>,
 }
 
 impl<'a, F: Fills> Repair<'a, F> {
@@ -71,13 +79,14 @@ impl<'a, F: Fills> Repair<'a, F> {
             balance[lane.sell] += i128::from(fill.sold.get());
             balance[lane.buy] -= i128::from(fill.bought.get());
         }
-        Self { lanes, coarse_first, fills, fill, balance, selling: Vec::new(), buying: Vec::new(), step_count: 0, work: 0 }
+        let (selling, buying, changed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { lanes, coarse_first, fills, fill, balance, selling, buying, step_count: 0, work: 0, changed }
     }
 
     /// Amounts of which no asset is short, or an asset that should leave the market, as where the search was to end.
     pub(crate) fn finish(mut self, is_over: &dyn Fn() -> bool) -> Result<(Vec<LaneFill>, usize), usize> {
-        let work_max = REPAIR_WORK_MIN + REPAIR_WORK_PER_LANE * self.lanes.len();
-        while let Some(asset) = self.coarse_first.iter().copied().find(|&asset| self.balance[asset] < 0) {
+        let work_max = self.work_max();
+        while let Some(asset) = self.short() {
             if self.selling.is_empty() {
                 self.list_lanes();
             }
@@ -93,6 +102,15 @@ impl<'a, F: Fills> Repair<'a, F> {
             }
         }
         Ok((self.fill, self.step_count))
+    }
+
+    fn work_max(&self) -> usize {
+        REPAIR_WORK_MIN + REPAIR_WORK_PER_LANE * self.lanes.len()
+    }
+
+    /// The short asset whose unit is worth most.
+    fn short(&self) -> Option<usize> {
+        self.coarse_first.iter().copied().find(|&asset| self.balance[asset] < 0)
     }
 
     fn list_lanes(&mut self) {
@@ -219,6 +237,7 @@ impl<'a, F: Fills> Repair<'a, F> {
         self.balance[lane.sell] += minus(new.sold, old.sold);
         self.balance[lane.buy] -= minus(new.bought, old.bought);
         self.fill[index] = new;
+        self.changed.push((index, old));
     }
 }
 

@@ -164,6 +164,18 @@ fn units_of_very_different_worth() {
     assert!(sold(&proposed.proposal, 1, 0) >= 2_000_000_000_000);
 }
 
+/// Three units are offered for 2.9999 of the other asset, so for two in whole units. The other offer sells three all the same: the
+/// third unit is left over by rounding, and would else stay with the venue.
+#[test]
+fn what_rounding_leaves_over_is_sold_where_units_are_coarse() {
+    let offers = [sell(1, 0, 1.0, 181_477_458, 1), sell(0, 1, 0.3, 3, 2)];
+    let market = BatchMarket::build(2, &offers, &[], vec![]).unwrap();
+    // The rate of asset 1 is just above its limit.
+    let prices = vec![price(1.0), price(1.0 + 0.5_f64.powi(14))];
+    let proposed = check(&Case { market, prices, rules: with_commission(Commission::new(15).unwrap()) });
+    assert_eq!((sold(&proposed.proposal, 0, 1), sold(&proposed.proposal, 1, 0)), (3, 3));
+}
+
 /// Parts with no trade between them have prices that need not be comparable: each is planned in a unit of its own.
 #[test]
 fn parts_far_apart_in_price_all_trade() {

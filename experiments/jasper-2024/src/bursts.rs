@@ -242,6 +242,8 @@ fn matched(orders: &[Order], taken: &[(u64, u32)], load: &Load) -> Matched {
 struct Outcome {
     /// Matches a second in bursts.
     burst_rate: f64,
+    /// Orders a second that come to the engine in bursts.
+    burst_input: f64,
     /// Matches a second over all.
     rate: f64,
     burst_latency: Sorted,
@@ -275,9 +277,11 @@ fn outcome(network: &Network, load: &Load, way: &Way) -> Outcome {
     let in_time: Vec<u64> = matched.at_ns.iter().copied().filter(|at_ns| *at_ns < load.ends_ns()).collect();
     let in_bursts = in_time.iter().filter(|at_ns| load.is_burst(**at_ns)).count() as f64;
     let seconds = |ns: u64| ns as f64 / 1e9;
+    let come_in_bursts = reached.iter().filter(|(at_ns, _)| load.is_burst(*at_ns)).count() as f64;
     let orders_matched = 2.0 * matched.at_ns.len().max(1) as f64;
     Outcome {
         burst_rate: in_bursts / seconds(load.bursts * load.burst_ns),
+        burst_input: come_in_bursts / seconds(load.bursts * load.burst_ns),
         rate: in_time.len() as f64 / seconds(load.ends_ns() - FROM_NS),
         burst_latency: std::mem::take(&mut matched.burst_latency).sorted(),
         unfair_percent: 100.0 * matched.unfair as f64 / orders_matched,
@@ -317,6 +321,15 @@ pub fn fig_12(network: &Network, extent: Extent) -> Findings {
         Row::own("J19", "SimplePQ: latency of orders matched in bursts, p50", simple.burst_latency.us(0.5), "us", Check::Shown),
         Row::own("J19", "LOQ: latency of orders matched in bursts, p50", limit.burst_latency.us(0.5), "us", Check::Shown),
         Row::own("J19", "LOQ over SimplePQ: latency in bursts, p50", latency_ratio(&limit, &simple), "ratio", Check::AtMost(0.02)),
+        Row::own("J19", "SimplePQ: orders a second that come to the engine in bursts", simple.burst_input, "1/s", Check::Shown),
+        Row::new(
+            "J19",
+            "LOQ over SimplePQ: orders that come to the engine in bursts",
+            1.0,
+            limit.burst_input / simple.burst_input,
+            "ratio",
+            Check::near(1.0, 0.02),
+        ),
     ];
     for (name, way) in [
         ("one turn in 16 the oldest's", Way { discipline: PRODUCT, ..LIMIT }),

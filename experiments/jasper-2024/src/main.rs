@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde_json::json;
 use walras_cloud_model::network::data_folder;
 use walras_experiments_jasper_2024::network::Network;
-use walras_experiments_jasper_2024::rows::Findings;
+use walras_experiments_jasper_2024::rows::{self, Findings};
 use walras_experiments_jasper_2024::{Extent, bursts, incast, latency, monte_carlo, pacing, plot, shape, simultaneous, spraying};
 use walras_figures::origin::{Origin, write_files};
 
@@ -55,19 +55,18 @@ fn main() -> anyhow::Result<()> {
     }
     let is_all = name == "all";
     let names = if is_all { &NAMES[..] } else { &[name] };
-    let mut table = String::new();
+    let mut all = Vec::new();
     for name in names {
         let origin = Origin::begin();
         let findings = run(name, &network, measured.as_ref(), extent)?;
         println!("{}", findings.markdown());
         if extent == Extent::Full {
             write(&findings, &origin)?;
-            table.push_str(&findings.markdown());
-            table.push('\n');
+            all.push(findings);
         }
     }
     if is_all && extent == Extent::Full {
-        write_files(&results(), &[("table.md", table.trim_end())])?;
+        write_files(&results(), &[("table.md", rows::document(&all).trim_end())])?;
     }
     Ok(())
 }
@@ -80,10 +79,10 @@ fn run(name: &str, network: &Network, measured: Option<&Network>, extent: Extent
     Ok(match name {
         "fig-4" => latency::fig_4(network, extent),
         "fig-7" => latency::fig_7(network, measured, extent),
-        "fig-8" => latency::fig_8(network, extent),
+        "fig-8" => latency::fig_8(network, measured, extent),
         "fig-9" => latency::fig_9(network, extent),
         "fig-10" => latency::fig_10(network, measured, extent),
-        "fig-11" => simultaneous::fig_11(network, extent),
+        "fig-11" => simultaneous::fig_11(network, measured, extent),
         "fig-12" => bursts::fig_12(network, extent),
         "fig-13" => bursts::fig_13(network, extent),
         "fig-14" => monte_carlo::fig_14(extent),
@@ -91,7 +90,7 @@ fn run(name: &str, network: &Network, measured: Option<&Network>, extent: Extent
         "table-3" => spraying::table_3(network, extent),
         "table-4" => simultaneous::table_4(network, extent),
         "table-5" => pacing::table_5(network, extent),
-        "table-6" => simultaneous::table_6(network, extent),
+        "table-6" => simultaneous::table_6(network, measured, extent),
         "table-7" => latency::table_7(network, measured, extent),
         "table-8" => shape::table_8(network, extent),
         "deadlines" => incast::deadlines(network, extent),
@@ -119,7 +118,7 @@ fn write(findings: &Findings, origin: &Origin) -> anyhow::Result<()> {
 fn figures(network: &Network, measured: Option<&Network>, extent: Extent) -> anyhow::Result<()> {
     let (fig_7, fig_10) = (latency::fig_7(network, measured, extent), latency::fig_10(network, measured, extent));
     let (tree, scale) = latency::ratios(&fig_7, &fig_10);
-    let (of_100, of_1000) = simultaneous::within_1us_percent(&simultaneous::table_6(network, extent));
+    let (of_100, of_1000) = simultaneous::within_1us_percent(&simultaneous::table_6(network, None, extent));
     let (rate, wait) = bursts::loq_ratios(&bursts::fig_12(network, extent));
     let figures = [
         ("tree_vs_unicast_n100", tree, "ratio"),

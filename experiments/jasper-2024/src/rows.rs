@@ -191,6 +191,26 @@ impl Findings {
     }
 }
 
+/// The tables of all findings, and before them the rows that are not as they have to be.
+#[must_use]
+pub fn document(all: &[Findings]) -> String {
+    let of = |findings: &Findings, is_met: bool| findings.rows.iter().filter(|row| row.is_met() == Some(is_met)).count();
+    let [met, missed] = [true, false].map(|is_met| all.iter().map(|findings| of(findings, is_met)).sum::<usize>());
+    let mut text = format!("## Missed: {missed} of {} rows that ask something\n\n", met + missed);
+    text.push_str("| experiment | claim | what | asked | ours | unit |\n| --- | --- | --- | --- | --- | --- |\n");
+    for findings in all {
+        for row in findings.rows.iter().filter(|row| row.is_met() == Some(false)) {
+            let [claim, what, _, ours, unit, asked, _] = row.cells();
+            let _ = writeln!(text, "| {} | {claim} | {what} | {asked} | {ours} | {unit} |", findings.name);
+        }
+    }
+    for findings in all {
+        text.push('\n');
+        text.push_str(&findings.markdown());
+    }
+    text
+}
+
 /// Four digits, no more than three of them after the point.
 fn rounded(value: f64) -> String {
     let digits = match value.abs() {
@@ -230,6 +250,11 @@ mod tests {
         assert_eq!(findings.curves_csv(), "curve,x,y\none,1,2.5\n");
         assert!(findings.markdown().contains("| J1 | a, b | 0.51 | 0.495 | ratio | at most 0.51 | met |\n"));
         assert_eq!(findings.figure("c"), 1234.56);
+        let missed = Row::new("J3", "d", 0.5, 0.6, "ratio", Check::AtMost(0.55));
+        let document = document(&[findings, Findings::table("fig-2", "another", vec![missed])]);
+        assert!(document.starts_with("## Missed: 1 of 2 rows that ask something\n"), "{document}");
+        assert!(document.contains("| fig-2 | J3 | d | at most 0.55 | 0.6 | ratio |\n\n## fig-1: title\n"), "{document}");
+        assert!(document.contains("\n\n## fig-2: another\n"), "{document}");
         assert_eq!([0.0, 100.0, 120.04, -3.5].map(rounded), ["0", "100", "120", "-3.5"]);
     }
 }

@@ -50,7 +50,7 @@ fn hedging_cuts_tails() {
     let fig_9 = latency::fig_9(&network(), Extent::Small);
     let p99 = |hedge: u32| fig_9.figure(&format!("H = {hedge}: 95th percentile of receivers' p99"));
     assert!(p99(2) < 0.8 * p99(0), "{}", fig_9.markdown());
-    let fig_8 = latency::fig_8(&network(), Extent::Small);
+    let fig_8 = latency::fig_8(&network(), None, Extent::Small);
     assert!(fig_8.figure("H = 1: overall latency, p50") < fig_8.figure("H = 0: overall latency, p50"), "{}", fig_8.markdown());
 }
 
@@ -69,7 +69,7 @@ fn nothing_is_missing_when_half_of_the_relays_die() {
 
 #[test]
 fn steered_deadlines_deliver_to_all_at_once() {
-    let table_6 = simultaneous::table_6(&network(), Extent::Small);
+    let table_6 = simultaneous::table_6(&network(), None, Extent::Small);
     let (of_100, _) = simultaneous::within_1us_percent(&table_6);
     assert!(of_100 > 90.0, "{}", table_6.markdown());
     let profit = simultaneous::profit(&network(), Extent::Small);
@@ -81,7 +81,7 @@ fn steered_deadlines_deliver_to_all_at_once() {
 
 #[test]
 fn holding_costs_less_over_the_tree_and_two_receivers_make_it_surer() {
-    let fig_11 = simultaneous::fig_11(&network(), Extent::Small);
+    let fig_11 = simultaneous::fig_11(&network(), None, Extent::Small);
     let ratio = fig_11.figure("H = 2 over CloudEx: overall latency, p50");
     assert!(ratio < 0.5, "{}", fig_11.markdown());
     let table_4 = simultaneous::table_4(&network(), Extent::Small);
@@ -101,7 +101,10 @@ fn reports_up_the_tree_lose_nothing() {
 
 #[test]
 fn limit_order_queues_match_more_in_bursts_and_sooner() {
-    let (rate, wait) = bursts::loq_ratios(&bursts::fig_12(&network(), Extent::Small));
+    let fig_12 = bursts::fig_12(&network(), Extent::Small);
+    let (rate, wait) = bursts::loq_ratios(&fig_12);
+    let input = fig_12.figure("LOQ over SimplePQ: orders that come to the engine in bursts");
+    assert!((0.98..1.02).contains(&input), "{}", fig_12.markdown());
     assert!(rate > 1.4 && wait < 0.2, "{rate} {wait}");
     assert_met(&bursts::fig_13(&network(), Extent::Small), &["J22"]);
 }
@@ -124,6 +127,15 @@ fn measured_links_are_read_where_they_are() {
         println!("skipped: no measured links at {}", data.display());
         return;
     };
+    let fig_8 = latency::fig_8(&network(), Some(&measured), Extent::Small);
+    let hedged = fig_8.figure("measured links: sprayed, H = 1 over H = 0: overall latency, p99");
+    assert!(hedged < 1.0, "{}", fig_8.markdown());
+    let fig_11 = simultaneous::fig_11(&network(), Some(&measured), Extent::Small);
+    let over_cloudex = fig_11.figure("measured links: ours, H = 1, over CloudEx: overall latency, p50");
+    assert!(over_cloudex < 1.2, "{}", fig_11.markdown());
+    let table_6 = simultaneous::table_6(&network(), Some(&measured), Extent::Small);
+    let of_100 = table_6.figure("measured links: N = 100, ours: within 1 us");
+    assert!(of_100 > 50.0, "{}", table_6.markdown());
     let fig_10 = latency::fig_10(&network(), Some(&measured), Extent::Small);
     assert!(fig_10.figure("measured links: N = 1000 over N = 100, sprayed: p50") < 1.9, "{}", fig_10.markdown());
 }

@@ -119,7 +119,7 @@ pub(crate) fn addresses(local: &LocalCluster) -> Vec<ReplicaAddress> {
 /// All points on a cluster of so many processes that acknowledge from disk.
 pub fn load(program: &Path, replicas: u16, loads: &Loads, seed: u64) -> anyhow::Result<Vec<Point>> {
     let scratch = scratch()?;
-    let options = LocalOptions { replicas, first_port: 0, later: 0, gateways: 0, relays: 0, settings: unlimited() };
+    let options = LocalOptions { replicas, settings: unlimited(), ..LocalOptions::default() };
     let mut local = LocalCluster::prepare(program, &scratch.path().join("cluster"), &options)?;
     for id in 1..=u64::from(replicas) {
         local.start(id)?;

@@ -82,7 +82,7 @@ pub fn run(program: &std::path::Path, setup: &Setup, seed: u64) -> anyhow::Resul
     let mut outcomes = Vec::new();
     for replicas in [1, 3] {
         let scratch = scratch()?;
-        let options = LocalOptions { replicas, first_port: 0, later: 0, gateways: 0, relays: 0, settings: unlimited() };
+        let options = LocalOptions { replicas, settings: unlimited(), ..LocalOptions::default() };
         let mut local = LocalCluster::prepare(program, &scratch.path().join("cluster"), &options)?;
         for id in 1..=u64::from(replicas) {
             local.start(id)?;

@@ -1,4 +1,4 @@
-//! Every experiment at its small size: its answers, never its times.
+//! Every experiment at its small size: its answers, never its times. A program of its own, because the profile samples the whole process.
 
 use walras_experiments_raft_2021::answers::{Answer, agreed};
 use walras_experiments_raft_2021::baseline::Baseline;

@@ -8,15 +8,15 @@
 #![allow(clippy::unwrap_used, reason = "the simulated cluster is shared with the tests, where a panic is the answer")]
 
 #[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/cluster/checks.rs"]
+#[path = "../tests/consensus/cluster/checks.rs"]
 mod checks;
-#[path = "../tests/cluster/log.rs"]
+#[path = "../tests/consensus/cluster/log.rs"]
 mod log;
-#[path = "../tests/cluster/rng.rs"]
+#[path = "../tests/consensus/cluster/rng.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod rng;
 #[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/cluster/world.rs"]
+#[path = "../tests/consensus/cluster/world.rs"]
 mod world;
 
 use std::collections::VecDeque;

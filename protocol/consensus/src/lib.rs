@@ -34,7 +34,7 @@
 //! 6. No bytes from a peer cause a panic.
 //!
 //! *Start reading* at [`Replica`] and [`Effect`], then `pump.rs` (the order of effects), `durable.rs` (what a host stores) and
-//! `wire.rs`. `tests/cluster.rs` runs whole clusters from seeds, with faults, and shows that planted bugs are found.
+//! `wire.rs`. `tests/consensus/cluster` runs whole clusters from seeds, with faults, and shows that planted bugs are found.
 //!
 //! *Sources*: Ongaro, "Consensus: Bridging Theory and Practice", 2014 (chapters 3, 4, 6, 9.6 and 10.2.1).
 #![deny(clippy::float_arithmetic)]

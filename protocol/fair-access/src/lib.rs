@@ -5,6 +5,7 @@
 //!   clock or the mesh's corrected one.
 //! - [`mesh`]: the probe mesh that synchronises clocks: probes, estimates, the solution over all nodes, detection of bad clocks.
 //! - [`resequence`]: the sequencer's hold. An order stamped t at the edge leaves at t + d_s, in the order of stamps.
+//! - [`watermarks`]: up to which stamp each gateway has sent all. What all have shown leaves the hold before its delay is over.
 //! - [`duplicates`]: copies of one order through several gateways; the earliest counts.
 //! - [`publications`]: which log entries publish market data, and when it may be released.
 //! - [`release`]: a gateway's hold. Market data made at t is released at t + d_h.
@@ -48,6 +49,7 @@ pub mod publications;
 pub mod release;
 pub mod resequence;
 mod sliding;
+pub mod watermarks;
 
 pub use ids::{GATEWAYS_MAX, GatewayId};
 pub use sliding::Sliding;

@@ -1,4 +1,5 @@
-//! The sequencer's hold: orders wait until d_s after their stamp, and leave in the order of their stamps.
+//! The sequencer's hold: orders wait until d_s after their stamp, and leave in the order of their stamps. Where it is known that nothing
+//! with an earlier stamp will come ([`crate::watermarks`]), an order leaves at once.
 //!
 //! Gateways make the stamps, and they may lie. The damage is bounded:
 //! - A stamp in the future is clamped to [`ResequencerSettings::future_max_ns`] ahead. It delays only the lying gateway's orders.
@@ -191,6 +192,8 @@ struct Gateway {
 pub struct Resequencer<T> {
     settings: ResequencerSettings,
     delay_ns: u64,
+    /// Every gateway has sent its orders with stamps up to this time; `None` where that is not known.
+    sent_until_ns: Option<u64>,
     heap: BinaryHeap<Reverse<Held<T>>>,
     gateways: Vec<Gateway>,
     arrivals: u64,
@@ -212,6 +215,7 @@ impl<T> Resequencer<T> {
         Self {
             settings,
             delay_ns,
+            sent_until_ns: None,
             heap: BinaryHeap::new(),
             gateways: vec![Gateway::default(); usize::from(settings.gateways)],
             arrivals: 0,
@@ -224,6 +228,12 @@ impl<T> Resequencer<T> {
     /// Sets d_s, also for orders already held.
     pub fn set_delay_ns(&mut self, delay_ns: u64) {
         self.delay_ns = delay_ns;
+    }
+
+    /// Every gateway has sent its orders with stamps up to this time, also for orders already held: they wait no longer. An order that
+    /// nobody stamped has the time of its arrival, so that no order leaves before its stamp has passed here.
+    pub fn set_sent_until_ns(&mut self, sent_until_ns: Option<u64>) {
+        self.sent_until_ns = sent_until_ns;
     }
 
     /// d_s.
@@ -270,11 +280,19 @@ impl<T> Resequencer<T> {
     /// # Errors
     /// As [`Resequencer::push`].
     pub fn push_after(&mut self, now_ns: u64, arrival: Arrival<T>, after_ns: Option<u64>) -> Result<u64, Refused<T>> {
+        self.push_beyond(now_ns, arrival, after_ns, 0)
+    }
+
+    /// Adds an order as [`Resequencer::push_after`] does, with room for `beyond` more orders of its gateway than the settings allow.
+    ///
+    /// # Errors
+    /// As [`Resequencer::push`].
+    pub fn push_beyond(&mut self, now_ns: u64, arrival: Arrival<T>, after_ns: Option<u64>, beyond: u32) -> Result<u64, Refused<T>> {
         let Some(gateway) = self.gateways.get_mut(arrival.gateway.index()) else {
             self.unknown_gateway += 1;
             return Err(Refused::UnknownGateway(arrival.order));
         };
-        if gateway.held >= self.settings.held_per_gateway_max {
+        if gateway.held >= self.settings.held_per_gateway_max.saturating_add(beyond) {
             gateway.counts.refused += 1;
             return Err(Refused::Full(arrival.order));
         }
@@ -304,15 +322,33 @@ impl<T> Resequencer<T> {
     /// When the next order is due; `None` if none is held. It may lie in the past.
     #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(held)| due_ns(held, self.delay_ns, self.latest))
+        self.heap.peek().map(|Reverse(held)| self.due_ns(held))
+    }
+
+    /// The stamp that counts of the order that leaves next; `None` if none is held.
+    #[must_use]
+    pub fn first_stamp_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(held)| held.key.stamp_ns)
+    }
+
+    /// When an order is due. An order that a later stamp has already overtaken is due at once.
+    fn due_ns(&self, held: &Held<T>) -> u64 {
+        if self.latest.is_some_and(|latest| held.key < latest) {
+            return held.arrived_ns;
+        }
+        let stamp_ns = held.key.stamp_ns;
+        let bound_ns = stamp_ns.saturating_add(self.delay_ns);
+        let is_first = self.sent_until_ns.is_some_and(|sent_until_ns| stamp_ns <= sent_until_ns);
+        let due_ns = if is_first { bound_ns.min(stamp_ns.saturating_add(1)) } else { bound_ns };
+        due_ns.max(held.arrived_ns)
     }
 
     /// Releases one order that is due. O(log n).
     pub fn pop_due(&mut self, now_ns: u64) -> Option<Released<T>> {
-        let top = self.heap.peek_mut()?;
-        if due_ns(&top.0, self.delay_ns, self.latest) > now_ns {
+        if self.next_due_ns()? > now_ns {
             return None;
         }
+        let top = self.heap.peek_mut()?;
         let Reverse(Held { key, arrived_ns, late_ns, order }) = PeekMut::pop(top);
         let sequence = self.pass(key);
         let gateway = &mut self.gateways[key.gateway.index()];
@@ -331,15 +367,6 @@ impl<T> Resequencer<T> {
         self.previous = Some(key);
         self.latest = self.latest.max(Some(key));
         sequence
-    }
-}
-
-/// When an order is due. An order that a later stamp has already overtaken is due at once.
-fn due_ns<T>(held: &Held<T>, delay_ns: u64, latest: Option<Key>) -> u64 {
-    if latest.is_some_and(|latest| held.key < latest) {
-        held.arrived_ns
-    } else {
-        held.key.stamp_ns.saturating_add(delay_ns).max(held.arrived_ns)
     }
 }
 

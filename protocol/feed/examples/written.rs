@@ -1,7 +1,7 @@
 //! Prints what is written of the schema: `cargo run -q -p walras-feed --example written tables|dissector|vectors`.
 #![allow(clippy::unwrap_used, reason = "shared with a test, which panics to fail")]
 
-#[path = "../tests/written/mod.rs"]
+#[path = "../tests/feed/written.rs"]
 mod written;
 
 #[allow(clippy::disallowed_methods, reason = "a tool, not a state machine")]

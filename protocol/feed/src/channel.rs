@@ -129,8 +129,9 @@ impl ChannelId {
         }
     }
 
-    /// The number of its market.
-    pub(crate) const fn market(self) -> u32 {
+    /// The number of its market. That of snapshots is beyond all markets.
+    #[must_use]
+    pub const fn market(self) -> u32 {
         self.0 & MARKET_MASK
     }
 

@@ -12,7 +12,9 @@ const GONE: u8 = 2;
 const LOOK: u8 = 3;
 const FIGURES: u8 = 4;
 /// Numbers of [`RelayFigures`].
-const FIGURES_COUNT: usize = 10;
+const FIGURES_COUNT: usize = 11;
+/// Numbers that relays say from before they said what came late.
+const FIGURES_BEFORE: usize = 10;
 
 /// What came to a relay since it began, and how long its packets were under way lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,17 +39,20 @@ pub struct RelayFigures {
     pub transit_ns_p50: u64,
     /// The same, percentile 99.
     pub transit_ns_p99: u64,
+    /// At a receiver that holds market data: packets that came after their release time.
+    pub late: u64,
 }
 
 impl RelayFigures {
     fn as_array(&self) -> [u64; FIGURES_COUNT] {
-        let Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99 } = *self;
-        [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99]
+        let Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late } =
+            *self;
+        [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late]
     }
 
     fn of(numbers: [u64; FIGURES_COUNT]) -> Self {
-        let [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99] = numbers;
-        Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99 }
+        let [first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late] = numbers;
+        Self { first, hedged, copies, lost, others, forged, malformed, not_taken, transit_ns_p50, transit_ns_p99, late }
     }
 }
 
@@ -133,7 +138,7 @@ impl Control {
             (ASK, &[low, high]) => Some(Self::Ask(Request { channel, first: number, count: u16::from_le_bytes([low, high]) })),
             (GONE, []) => Some(Self::GoneBefore { channel, number }),
             (LOOK, []) if channel == 0 => Some(Self::Look { question: number }),
-            (FIGURES, numbers) if channel == 0 && numbers.len() == 8 * FIGURES_COUNT => {
+            (FIGURES, numbers) if channel == 0 && [8 * FIGURES_BEFORE, 8 * FIGURES_COUNT].contains(&numbers.len()) => {
                 let mut figures = [0; FIGURES_COUNT];
                 for (figure, bytes) in figures.iter_mut().zip(numbers.chunks_exact(8)) {
                     *figure = u64::from_le_bytes(*bytes.first_chunk()?);

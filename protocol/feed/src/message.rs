@@ -432,6 +432,17 @@ messages! {
     }
 }
 
+impl TopChanged {
+    /// Nobody bids or offers.
+    pub const NOTHING: Self =
+        Self { bid: None, bid_shown: SizeLots::ZERO, bid_order_count: 0, ask: None, ask_shown: SizeLots::ZERO, ask_order_count: 0 };
+}
+
+impl AuctionIndicated {
+    /// Nothing would trade, or the auction is over.
+    pub const NOTHING: Self = Self { price: None, volume: SizeLots::ZERO, imbalance_lots: 0 };
+}
+
 impl Message {
     /// Reads a message with its head, all of it.
     pub fn decode(bytes: &[u8]) -> Result<(Head, Self), DecodeError> {

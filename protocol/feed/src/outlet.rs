@@ -103,9 +103,21 @@ impl Outlet {
                 let _ = self.writer.push(message);
             }
             packets.push(&Header { tree: self.settings.own_tree, ..header }, &mut self.writer, &self.settings.key);
-            if header.kind == Kind::Data {
-                self.keep(&header, &messages);
+            match header.kind {
+                Kind::Data => self.keep(&header, &messages),
+                Kind::Heartbeat => self.miss(&header),
+                Kind::End | Kind::Again => {}
             }
+        }
+    }
+
+    /// Notes how far a channel is: earlier messages that did not come are not here, and a reader that asks for them hears so.
+    fn miss(&mut self, header: &Header) {
+        let Header { channel, first, .. } = *header;
+        let new = || Rewinder::new(channel, first, self.settings.rewind_bytes_max);
+        let rewinder = self.released.entry(channel).or_insert_with(new);
+        if first > rewinder.next() {
+            *rewinder = new();
         }
     }
 
@@ -135,6 +147,12 @@ impl Outlet {
     pub fn answer(&self, request: &Request, answer: &mut Vec<Vec<u8>>) -> Answer {
         let Some(rewinder) = self.released.get(&request.channel) else { return Answer::Unknown };
         rewinder.answer(request, self.settings.own_tree, &self.settings.key, answer)
+    }
+
+    /// Packets that wait for their time: never more than the settings allow.
+    #[must_use]
+    pub fn held_count(&self) -> usize {
+        self.hold.len()
     }
 
     /// What was held.
@@ -215,6 +233,41 @@ mod tests {
         assert_eq!(take(&mut outlet, 300, &packet(5, 250)), Ok(Arrival::First), "late: it leaves at once");
         assert_eq!((released(&mut outlet, 300), outlet.counts().late), (vec![2, 5], 1));
         assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::GoneBefore(5), "there is a gap");
+    }
+
+    /// An outlet that began after the last messages of a quiet channel has none of them, and says so once a heartbeat came.
+    #[test]
+    fn one_that_begins_late_says_what_it_does_not_have() {
+        let mut outlet = outlet();
+        let heartbeat = |number, first| {
+            let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+            let header = Header {
+                kind: Kind::Heartbeat,
+                count: 0,
+                channel: 5,
+                tree: TREE,
+                packet: number,
+                first,
+                sent_ns: 1,
+                release_ns: 20,
+            };
+            writer.finish(&header, &keys()[0], &mut bytes);
+            bytes
+        };
+        let request = Request { channel: 5, first: 2, count: 9 };
+        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::Unknown);
+        take(&mut outlet, 10, &heartbeat(8, 8)).unwrap();
+        outlet.release(19, &mut Packets::default());
+        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::Unknown, "it may not be known yet");
+        outlet.release(20, &mut Packets::default());
+        assert_eq!(outlet.answer(&request, &mut Vec::new()), Answer::GoneBefore(8));
+        // What it has it keeps.
+        take(&mut outlet, 21, &packet(9, 21)).unwrap();
+        outlet.release(21, &mut Packets::default());
+        take(&mut outlet, 22, &heartbeat(10, 10)).unwrap();
+        outlet.release(22, &mut Packets::default());
+        let (request, mut answer) = (Request { channel: 5, first: 9, count: 9 }, Vec::new());
+        assert_eq!((outlet.answer(&request, &mut answer), answer.len()), (Answer::Sent, 1));
     }
 
     proptest! {

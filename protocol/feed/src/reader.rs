@@ -87,6 +87,12 @@ impl MarketReader {
         self.messages.next()
     }
 
+    /// Messages that are held behind gaps, and places of missing ones among them, of the channel and of snapshots.
+    #[must_use]
+    pub fn held_count(&self) -> usize {
+        self.messages.held_count().max(self.snapshots.held_count())
+    }
+
     /// What came of the channel, without snapshots.
     #[must_use]
     pub fn counts(&self) -> ReaderCounts {
@@ -160,6 +166,8 @@ impl MarketReader {
             snapshots.join(now_ns, next, take);
         }
         self.error = error.or(self.error);
+        // One that is older than the copy was would take it back to what was handed out before.
+        let done = done.filter(|building| self.messages.wants(building.next));
         if let Some(Building { book, next, .. }) = done {
             self.await_next_snapshot();
             self.book = book;

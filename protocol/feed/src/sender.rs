@@ -29,7 +29,7 @@ pub struct SenderSettings {
     /// The view by which its packets go at first; 0 is that of all nodes.
     pub epoch: u16,
     /// The number of the first packet of each channel, and of the first message of snapshots: at least 1, and greater than those of
-    /// any earlier sender of the tree. The time in ns will do.
+    /// any earlier sender of the tree; [`Sender::take_over`] names a greater one.
     pub first_number: u64,
     /// Seals its packets.
     pub key: TreeKey,
@@ -147,6 +147,8 @@ pub struct Sender {
     writer: PacketWriter,
     heartbeat_at_ns: u64,
     rotation: Rotation,
+    /// When the state after the last entry may be released.
+    state_release_ns: u64,
 }
 
 impl Sender {
@@ -154,12 +156,18 @@ impl Sender {
     #[must_use]
     pub fn new(settings: SenderSettings) -> Self {
         let (channels, writer, rotation) = (BTreeMap::new(), PacketWriter::default(), Rotation::default());
-        Self { settings, channels, writer, heartbeat_at_ns: 0, rotation }
+        Self { settings, channels, writer, heartbeat_at_ns: 0, rotation, state_release_ns: 0 }
     }
 
     /// Later packets go by the view of this epoch.
     pub fn set_epoch(&mut self, epoch: u16) {
         self.settings.epoch = epoch;
+    }
+
+    /// The state after the last entry may be released then, and snapshots not before. A sender that begins with a state does not know the
+    /// release times of its channels' last messages, which are in its snapshots.
+    pub fn not_before(&mut self, release_ns: u64) {
+        self.state_release_ns = release_ns;
     }
 
     /// Its settings.
@@ -199,36 +207,44 @@ impl Sender {
         }
     }
 
-    /// From here on this sender sends, in the place of another one. Its packets have greater numbers than that one gave: `now_ns` is the
-    /// time since the Unix epoch, and nobody sends a packet in each nanosecond.
-    pub fn take_over(&mut self, now_ns: u64) {
-        self.settings.first_number = self.settings.first_number.max(now_ns);
+    /// From here on this sender sends in the place of another one. It numbers packets from `first_number` on, which is greater than the
+    /// numbers that the other one gave. The time of day will not do: this machine's clock may be behind the other's.
+    pub fn take_over(&mut self, first_number: u64) {
+        self.settings.first_number = self.settings.first_number.max(first_number);
         self.channels.retain(|channel, sent| {
-            sent.packet = sent.packet.max(now_ns);
+            sent.packet = sent.packet.max(first_number);
             !channel.is_of_snapshots()
         });
         self.rotation = Rotation::default();
     }
 
-    /// Appends heartbeats of the channels that were quiet, where it is time for them.
-    pub fn heartbeats(&mut self, now_ns: u64, packets: &mut Packets) {
-        if now_ns < self.heartbeat_at_ns {
+    /// A channel goes on with message `next`; this sender has none of those before. The channel has heartbeats from now on, by which
+    /// readers learn that they miss its last messages.
+    pub fn begin(&mut self, channel: ChannelId, next: u64) {
+        Sent::at(&mut self.channels, Run::new(channel, next, &[]), &self.settings);
+    }
+
+    /// Appends heartbeats of the channels that were quiet, where it is time for them. `elapsed_ns`, which never goes back, says when;
+    /// `now_ns` is the time of day since the Unix epoch, which packets are stamped with.
+    pub fn heartbeats(&mut self, (elapsed_ns, now_ns): (u64, u64), packets: &mut Packets) {
+        if elapsed_ns < self.heartbeat_at_ns {
             return;
         }
-        self.heartbeat_at_ns = now_ns.saturating_add(self.settings.heartbeat_ns);
+        self.heartbeat_at_ns = elapsed_ns.saturating_add(self.settings.heartbeat_ns);
+        let least_ns = now_ns.max(self.state_release_ns);
         for (&channel, sent) in &mut self.channels {
             if std::mem::replace(&mut sent.is_quiet, true) {
-                let header = sent.header(Kind::Heartbeat, channel, now_ns, sent.release_ns.max(now_ns), &self.settings);
+                let header = sent.header(Kind::Heartbeat, channel, now_ns, sent.release_ns.max(least_ns), &self.settings);
                 packets.push(&header, &mut self.writer, &self.settings.key);
             }
         }
     }
 
-    /// Appends packets of snapshots, as many as the rate allows now.
-    pub fn snapshots(&mut self, source: &impl SnapshotSource, now_ns: u64, packets: &mut Packets) {
-        self.rotation.paid_ns = self.rotation.paid_ns.max(now_ns.saturating_sub(SNAPSHOT_BURST_NS));
-        while self.rotation.paid_ns <= now_ns {
-            if self.rotation.channel.is_none() && !self.next_snapshot(source, now_ns) {
+    /// Appends packets of snapshots, as many as the rate allows now. Times as in [`Sender::heartbeats`].
+    pub fn snapshots(&mut self, source: &impl SnapshotSource, (elapsed_ns, now_ns): (u64, u64), packets: &mut Packets) {
+        self.rotation.paid_ns = self.rotation.paid_ns.max(elapsed_ns.saturating_sub(SNAPSHOT_BURST_NS));
+        while self.rotation.paid_ns <= elapsed_ns {
+            if self.rotation.channel.is_none() && !self.next_snapshot(source, (elapsed_ns, now_ns)) {
                 return;
             }
             let bytes = self.snapshot_packet(now_ns, packets) as u64;
@@ -237,7 +253,7 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::heartbeats`] or [`Sender::snapshots`] has something to send next.
+    /// When [`Sender::heartbeats`] or [`Sender::snapshots`] has something to send next, in elapsed time.
     #[must_use]
     pub fn wake_ns(&self) -> u64 {
         let is_between = self.rotation.turns.is_empty() && self.rotation.channel.is_none();
@@ -253,12 +269,12 @@ impl Sender {
     }
 
     /// Begins the next snapshot, if there is a channel.
-    fn next_snapshot(&mut self, source: &impl SnapshotSource, now_ns: u64) -> bool {
+    fn next_snapshot(&mut self, source: &impl SnapshotSource, (elapsed_ns, now_ns): (u64, u64)) -> bool {
         if self.rotation.turns.is_empty() {
-            if now_ns < self.rotation.begin_at_ns {
+            if elapsed_ns < self.rotation.begin_at_ns {
                 return false;
             }
-            self.rotation.begin_at_ns = now_ns.saturating_add(self.settings.rotation_ns_min);
+            self.rotation.begin_at_ns = elapsed_ns.saturating_add(self.settings.rotation_ns_min);
             self.rotation.turns = source.channels();
             self.rotation.turns.reverse();
         }
@@ -268,7 +284,8 @@ impl Sender {
             return false;
         }
         // What was not sent yet is in the snapshot and has no release time: the host publishes before it sends snapshots.
-        let release_ns = self.channels.get(&channel).map_or(now_ns, |sent| sent.release_ns.max(now_ns));
+        let least_ns = now_ns.max(self.state_release_ns);
+        let release_ns = self.channels.get(&channel).map_or(least_ns, |sent| sent.release_ns.max(least_ns));
         (self.rotation.channel, self.rotation.sent_bytes, self.rotation.release_ns) = (Some(channel), 0, release_ns);
         true
     }

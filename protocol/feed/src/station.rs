@@ -74,18 +74,28 @@ impl Station {
         for channel in publisher.channels().into_iter().filter(|channel| self.has(*channel)).collect::<Vec<_>>() {
             let mut bytes = Vec::new();
             let copy = publisher.snapshot(channel, &mut bytes).and_then(|_| copy_of(channel, &bytes));
+            if let Some(next) = publisher.next(channel) {
+                self.sender.begin(channel, next);
+            }
             self.copies.0.extend(copy.map(|copy| (channel, copy)));
         }
     }
 
-    /// What to do from now on. An entry without messages for this station says it too: the leader sends heartbeats.
-    pub fn set_part(&mut self, part: Part, now_ns: u64) {
+    /// What to do from now on. An entry without messages for this station says it too: the leader sends heartbeats. `first_number` is
+    /// greater than the numbers of packets that others have sent ([`Sender::take_over`]).
+    pub fn set_part(&mut self, part: Part, first_number: u64) {
         if std::mem::replace(&mut self.part, part) == Part::Keeps && part == Part::Sends {
-            self.sender.take_over(now_ns);
+            self.sender.take_over(first_number);
         }
     }
 
-    /// Takes messages, and appends their packets where they are to be sent.
+    /// The state after the last entry may be released then: snapshots of it are not sooner.
+    pub fn not_before(&mut self, release_ns: u64) {
+        self.sender.not_before(release_ns);
+    }
+
+    /// Takes messages, and appends their packets where they are to be sent. A station that begins to send with this call numbers its
+    /// packets from the time of sending on.
     pub fn publish(&mut self, run: Run<'_>, part: Part, (sent_ns, release_ns): (u64, u64), packets: &mut Packets) {
         self.copies.take(run);
         self.set_part(part, sent_ns);
@@ -95,15 +105,16 @@ impl Station {
         }
     }
 
-    /// Appends heartbeats and snapshots, where it sends and it is time for them.
-    pub fn on_timer(&mut self, now_ns: u64, packets: &mut Packets) {
+    /// Appends heartbeats and snapshots, where it sends and it is time for them. `times` are the elapsed time and the time of day, as in
+    /// [`Sender::heartbeats`].
+    pub fn on_timer(&mut self, times: (u64, u64), packets: &mut Packets) {
         if self.part == Part::Sends {
-            self.sender.heartbeats(now_ns, packets);
-            self.sender.snapshots(&self.copies, now_ns, packets);
+            self.sender.heartbeats(times, packets);
+            self.sender.snapshots(&self.copies, times, packets);
         }
     }
 
-    /// When [`Station::on_timer`] has something to send next.
+    /// When [`Station::on_timer`] has something to send next, in elapsed time.
     #[must_use]
     pub fn wake_ns(&self) -> Option<u64> {
         (self.part == Part::Sends).then(|| self.sender.wake_ns())
@@ -230,7 +241,7 @@ mod tests {
             publish(&mut second, number, Part::Keeps, &mut kept);
         }
         assert_eq!((kept.count(), second.wake_ns()), (0, None));
-        second.on_timer(1_000_000, &mut kept);
+        second.on_timer((1_000_000, 1_000_000), &mut kept);
         assert_eq!(kept.count(), 0, "another one sends");
         read(&mut reader, &sent, 1);
         // Of what the first one would have sent next nobody heard; the second one has it.
@@ -246,10 +257,54 @@ mod tests {
         assert_eq!((reader.next(), reader.error()), (8, None));
         // Its snapshots are of its own copy.
         let (mut late, mut packets) = (MarketReader::joining(channel(), READER), Packets::default());
-        second.on_timer(1_000_000, &mut packets);
+        second.on_timer((1_000_000, 1_000_000), &mut packets);
         read(&mut late, &packets, 5);
         assert_eq!(late.next(), 8);
         assert_eq!(late.book().unwrap().levels(), reader.book().unwrap().levels());
+    }
+
+    /// A clock that is set back an hour stops neither heartbeats nor snapshots, and the next sender goes on with greater numbers.
+    #[test]
+    fn a_clock_that_goes_back_stops_nothing() {
+        const HOUR: u64 = 3_600_000_000_000;
+        let (mut first, mut second) = (station(), station());
+        let (mut sent, mut kept) = (Packets::default(), Packets::default());
+        first.set_part(Part::Sends, 2 * HOUR);
+        publish(&mut first, 1, Part::Sends, &mut sent);
+        publish(&mut second, 1, Part::Keeps, &mut kept);
+        for round in 0..4 {
+            first.on_timer((5 + round * 2_000_000_000, HOUR), &mut sent);
+        }
+        let kinds = |kind| sent.iter().filter(|(header, _)| header.kind == kind && header.channel == channel().get()).count();
+        assert_eq!((kinds(Kind::Data), kinds(Kind::Heartbeat)), (1, 3));
+        assert_eq!(sent.iter().filter(|(header, _)| header.channel != channel().get()).count(), 4, "a snapshot each time");
+        second.set_part(Part::Sends, 2 * HOUR + 500);
+        publish(&mut second, 2, Part::Sends, &mut kept);
+        let last = sent.iter().map(|(header, _)| header.packet).max().unwrap();
+        assert!(kept.iter().all(|(header, _)| header.packet > last));
+    }
+
+    /// A station that begins with a state has heartbeats for markets in which nothing happens. So a reader that misses their last messages
+    /// learns it, and gets a snapshot.
+    #[test]
+    fn a_station_that_begins_with_a_state_says_how_far_quiet_markets_are() {
+        let mut reader = MarketReader::from_the_start(channel(), READER);
+        let mut station = station();
+        station.sender.begin(channel(), 6);
+        station.copies.0.insert(channel(), MarketCopy { book: Book::new(channel()), next: 6 });
+        station.set_part(Part::Sends, 100);
+        station.not_before(5_000);
+        let mut packets = Packets::default();
+        (0..3).for_each(|round| station.on_timer((5 + round * 2_000_000_000, 7), &mut packets));
+        for (_, bytes) in packets.iter().filter(|(header, _)| header.kind == Kind::Heartbeat) {
+            reader.packet(1, &Packet::decode(bytes, &key()).unwrap(), |_, _| {});
+        }
+        assert!(packets.iter().all(|(header, _)| header.release_ns >= 5_000), "what is in the state is not known sooner");
+        let request = reader.request(2).expect("it misses five messages");
+        assert_eq!((request.first, station.answer(&request, &mut Vec::new())), (1, Answer::GoneBefore(6)));
+        reader.gone_before(channel().get(), 6);
+        read(&mut reader, &packets, 3);
+        assert_eq!((reader.next(), reader.error()), (6, None));
     }
 
     #[test]
@@ -290,7 +345,7 @@ mod tests {
         let next: Vec<u64> = readers.iter().map(MarketReader::next).collect();
         assert_eq!(next, [5, 1, 5, 5, 1, 5]);
         let mut snapshots = Packets::default();
-        stations.iter_mut().for_each(|station| station.on_timer(1_000_000, &mut snapshots));
+        stations.iter_mut().for_each(|station| station.on_timer((1_000_000, 1_000_000), &mut snapshots));
         for reader in readers.iter_mut().filter(|reader| reader.next() == 1) {
             reader.await_snapshot();
             read(reader, &snapshots, 5);

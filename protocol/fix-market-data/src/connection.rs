@@ -9,9 +9,9 @@ use walras_types::{AccountId, BatchMarketId, InstrumentId, TradeId};
 
 use crate::limits::OUTPUT_CONFLATES_BYTES;
 use crate::market::{Market, News};
-use crate::piece::Need;
+use crate::piece::{BatchTerms, Need};
 use crate::request::{Form, Kind, Lasting, Wanted};
-use crate::say::{Speaker, security_status, session_status};
+use crate::say::{Speaker, batch_status, security_status, session_status};
 use crate::tags;
 
 /// A market that somebody reads.
@@ -33,9 +33,15 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Book,
+    Orders,
     Trades,
     Day,
     Block,
+    BatchTerms,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 6] = [Self::Book, Self::Orders, Self::Trades, Self::Day, Self::Block, Self::BatchTerms];
 }
 
 /// What was asked for.
@@ -71,14 +77,9 @@ impl Sent {
     pub(crate) const NOTHING: Self = Self { state: State::Waiting, last_trade: None, update: 0 };
 
     /// The client has the market as it is now; perhaps a message said of which update that is.
-    fn note(&mut self, says_update: bool, key: MarketKey, market: &Market) {
+    fn note(&mut self, market: &Market, update: Option<u64>) {
         (self.state, self.last_trade) = (State::Current, market.trades.last());
-        if says_update {
-            self.update = match key {
-                MarketKey::Instrument(_) => market.book.update,
-                MarketKey::Batch(_) => market.block.number,
-            };
-        }
+        self.update = update.unwrap_or(self.update);
     }
 }
 
@@ -115,14 +116,15 @@ impl Asked {
             (Self::Data(wanted), MarketKey::Instrument(instrument)) => {
                 let kinds = wanted.kinds;
                 let needs = [
-                    (kinds.needs_book(), Need::Book(instrument)),
+                    (wanted.needs_book(), Need::Book(instrument)),
+                    (wanted.needs_orders(), Need::Orders(instrument)),
                     (kinds.has(Kind::Trade), Need::Trades(instrument)),
                     (kinds.needs_day(), Need::Day(instrument)),
                 ];
                 needs.into_iter().filter(|(is_read, _)| *is_read).map(|(_, need)| need).collect()
             }
             (Self::Status(..) | Self::Phases(..), MarketKey::Instrument(instrument)) => vec![Need::Day(instrument)],
-            (Self::Status(..) | Self::Phases(..), MarketKey::Batch(_)) => Vec::new(),
+            (Self::Status(..) | Self::Phases(..), MarketKey::Batch(market)) => vec![Need::Batch(market)],
         }
     }
 
@@ -130,20 +132,26 @@ impl Asked {
     fn is_ready(&self, key: MarketKey, market: &Market) -> bool {
         self.needs(key).iter().all(|need| match need {
             Need::Book(_) => market.book.is_known(),
+            Need::Orders(_) => market.orders.is_known(),
             Need::Trades(_) => market.trades.is_known(),
             Need::Day(_) => market.day.is_known(),
-            Need::Batch(_) => market.block.is_known(),
+            Need::Batch(_) => {
+                let are_terms_known = matches!(self, Self::Data(_)) || market.block.terms.is_some();
+                are_terms_known && market.block.is_known()
+            }
         })
     }
 
     /// Whether a part of a market concerns it.
     fn concerns(&self, part: Part) -> bool {
         match (self, part) {
-            (Self::Data(wanted), Part::Book) => wanted.kinds.needs_book(),
+            (Self::Data(wanted), Part::Book) => wanted.needs_book(),
+            (Self::Data(wanted), Part::Orders) => wanted.needs_orders(),
             (Self::Data(wanted), Part::Trades) => wanted.kinds.has(Kind::Trade),
             (Self::Data(wanted), Part::Day) => wanted.kinds.needs_day(),
             (Self::Data(_), Part::Block) => true,
-            (Self::Status(..) | Self::Phases(..), part) => part == Part::Day,
+            (Self::Data(_), Part::BatchTerms) => false,
+            (Self::Status(..) | Self::Phases(..), part) => matches!(part, Part::Day | Part::Block | Part::BatchTerms),
         }
     }
 }
@@ -221,12 +229,12 @@ impl Connection {
                 State::Waiting | State::Current => {}
             }
             let is_whole = sent.state == State::Waiting || news == News::Whole;
-            let message = say(&request.asked, target, sent, (catalog, version, day_ns), market, (part, is_whole));
-            sent.note(message.is_some() && (is_whole || matches!(part, Part::Book | Part::Block)), target.key, market);
-            said.extend(message);
+            let said_now = say(&request.asked, target, sent, (catalog, version, day_ns), market, (part, is_whole));
+            sent.note(market, said_now.as_ref().and_then(|said| said.update));
+            said.extend(said_now);
         }
         let is_done = request.asked.lasting() == Lasting::Once && request.targets.values().all(|sent| sent.state == State::Current);
-        for (msg_type, body) in said {
+        for Said { msg_type, body, .. } in said {
             self.send(day_ns, msg_type, &body);
         }
         is_done
@@ -257,13 +265,27 @@ impl Connection {
                 let Some(sent) = targets.get_mut(&target) else { continue };
                 let part = if matches!(target.key, MarketKey::Batch(_)) { Part::Block } else { Part::Book };
                 let said = say(asked, &target, sent, (catalog, version, day_ns), market, (part, true));
-                sent.note(said.is_some(), target.key, market);
-                if let Some((msg_type, body)) = said {
+                sent.note(market, said.as_ref().and_then(|said| said.update));
+                if let Some(Said { msg_type, body, .. }) = said {
                     self.send(day_ns, msg_type, &body);
                 }
             }
         }
         self.slow_since_ns = None;
+    }
+}
+
+/// A message about a market.
+struct Said {
+    msg_type: &'static str,
+    body: Body,
+    /// The update that it says it is of.
+    update: Option<u64>,
+}
+
+impl Said {
+    fn of(msg_type: &'static str, body: Body) -> Self {
+        Self { msg_type, body, update: None }
     }
 }
 
@@ -275,7 +297,7 @@ fn say(
     (catalog, version, day_ns): (&Catalog, Version, u64),
     market: &Market,
     (part, is_whole): (Part, bool),
-) -> Option<(&'static str, Body)> {
+) -> Option<Said> {
     let listed = match target.key {
         MarketKey::Instrument(instrument) => catalog.get(instrument),
         MarketKey::Batch(_) => None,
@@ -283,36 +305,47 @@ fn say(
     match (asked, listed, &target.asset) {
         (Asked::Data(wanted), Some(listed), _) => {
             let speaker = Speaker { version, wanted, symbol: listed.spec.symbol.as_str() };
-            let whole = || ("W", speaker.whole(market, listed, sent.last_trade));
+            let whole = || {
+                let body = speaker.whole(market, listed, sent.last_trade);
+                Said { msg_type: "W", body, update: Some(speaker.update_of(market)) }
+            };
             if is_whole {
                 return Some(whole());
             }
-            let changes = match part {
-                Part::Book => speaker.book_changes(&market.book, listed, sent.update),
-                Part::Trades => speaker.new_trades(market, listed),
-                Part::Day => speaker.day_changes(market, listed),
-                Part::Block => None,
+            let (changes, update) = match part {
+                Part::Book => (speaker.book_changes(&market.book, listed, sent.update), Some(market.book.update)),
+                Part::Orders => (speaker.order_changes(&market.orders, listed, sent.update), Some(market.orders.update)),
+                Part::Trades => (speaker.new_trades(market, listed), None),
+                Part::Day => (speaker.day_changes(market, listed), None),
+                Part::Block | Part::BatchTerms => (None, None),
             };
-            changes.map(|body| if wanted.form == Form::Full { whole() } else { ("X", body) })
+            changes.map(|body| if wanted.form == Form::Full { whole() } else { Said { msg_type: "X", body, update } })
         }
         (Asked::Data(wanted), None, Some((asset, symbol))) => {
-            let speaker = Speaker { version, wanted, symbol };
+            let (speaker, update) = (Speaker { version, wanted, symbol }, Some(market.block.number));
             if is_whole || wanted.form == Form::Full {
-                return Some(("W", speaker.whole_block(market, asset)));
+                return Some(Said { msg_type: "W", body: speaker.whole_block(market, asset), update });
             }
-            speaker.new_block(market, asset, sent.update).map(|body| ("X", body))
+            speaker.new_block(market, asset, sent.update).map(|body| Said { msg_type: "X", body, update })
         }
         (Asked::Status(id, _), Some(listed), _) => {
             let day = market.day.now.as_ref()?;
             let is_news = is_whole || market.day.before.is_none_or(|before| before.phase != day.phase);
-            is_news.then(|| ("f", security_status(id, day, listed, version, day_ns)))
+            is_news.then(|| Said::of("f", security_status(id, day, listed, version, day_ns)))
+        }
+        (Asked::Status(id, _), None, Some((asset, symbol))) => {
+            let terms = market.block.terms?;
+            // FIX 4.2 has no field in f that says the interval.
+            let is_said = |before: BatchTerms| before.phase != terms.phase || version >= Version::Fix43;
+            let is_news = is_whole || (part == Part::BatchTerms && market.block.terms_before.is_none_or(is_said));
+            is_news.then(|| Said::of("f", batch_status((id, symbol, asset), (terms, &market.block), version, day_ns)))
         }
         (Asked::Phases(id, _), Some(listed), _) => {
             let day = market.day.now.as_ref()?;
             let is_news = is_whole || market.day.before.is_none_or(|before| before.phase != day.phase);
-            is_news.then(|| ("h", session_status(id, day, listed, version)))
+            is_news.then(|| Said::of("h", session_status(id, day, listed, version)))
         }
-        (Asked::Data(_) | Asked::Status(..) | Asked::Phases(..), None, _) => None,
+        (Asked::Phases(..), None, Some(_)) | (Asked::Data(_) | Asked::Status(..) | Asked::Phases(..), None, None) => None,
     }
 }
 

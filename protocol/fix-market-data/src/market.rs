@@ -6,7 +6,8 @@ use walras_market_data::{BookLevel, PublicTrade};
 use walras_types::{PriceTicks, Side, TradeId};
 
 use crate::limits::TRADES_KEPT;
-use crate::piece::{Auction, BatchPiece, BatchPrice, BookPiece, Day};
+use crate::orders::Orders;
+use crate::piece::{Auction, BatchPiece, BatchPrice, BatchTerms, BookPiece, Day};
 
 /// What happened to a line of a message: MDUpdateAction(279).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,6 +284,9 @@ pub(crate) struct Block {
     pub(crate) time_ns: u64,
     pub(crate) prices: Vec<BatchPrice>,
     is_known: bool,
+    /// How the market trades, and how it did before the last piece that said so.
+    pub(crate) terms: Option<BatchTerms>,
+    pub(crate) terms_before: Option<BatchTerms>,
 }
 
 impl Block {
@@ -301,15 +305,25 @@ impl Block {
         if was_known { News::Changes } else { News::Whole }
     }
 
+    pub(crate) fn take_terms(&mut self, terms: BatchTerms) -> News {
+        self.terms_before = self.terms.replace(terms);
+        match self.terms_before {
+            None => News::Whole,
+            Some(before) if before == terms => News::Nothing,
+            Some(_) => News::Changes,
+        }
+    }
+
     pub(crate) fn forget(&mut self) {
-        self.is_known = false;
+        (self.is_known, self.terms) = (false, None);
     }
 }
 
-/// An instrument, as far as somebody reads it.
+/// A market, as far as somebody reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Market {
     pub(crate) book: Book,
+    pub(crate) orders: Orders,
     pub(crate) trades: Trades,
     pub(crate) day: Days,
     pub(crate) block: Block,

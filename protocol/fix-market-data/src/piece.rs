@@ -1,7 +1,7 @@
 //! What the venue releases, and what of it is needed here.
 
-use walras_market_data::{BookLevel, PublicTrade};
-use walras_types::{BatchMarketId, InstrumentId, PriceTicks, SizeLots, TimeNs, TradingPhase};
+use walras_market_data::{BookLevel, PublicOrder, PublicTrade};
+use walras_types::{BatchMarketId, BatchPhase, InstrumentId, PriceTicks, SizeLots, TimeNs, TradingPhase};
 
 /// A part of the venue's market data that somebody reads here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,8 +12,10 @@ pub enum Need {
     Trades(InstrumentId),
     /// The figures of its day, and its phase.
     Day(InstrumentId),
-    /// A batch market's blocks.
+    /// A batch market's blocks, its phase and its interval.
     Batch(BatchMarketId),
+    /// An instrument's book by order.
+    Orders(InstrumentId),
 }
 
 /// Something that the venue has released.
@@ -34,6 +36,10 @@ pub enum Piece<'a> {
     Day(Day),
     /// Prices of a batch market's block.
     Batch(BatchPiece<'a>),
+    /// How a batch market trades now.
+    BatchTerms(BatchMarketId, BatchTerms),
+    /// A book by order.
+    Orders(OrdersPiece<'a>),
 }
 
 /// A book, or its levels that changed.
@@ -51,6 +57,19 @@ pub struct BookPiece<'a> {
     pub asks: &'a [BookLevel],
     /// What an auction would trade now.
     pub auction: Option<Auction>,
+}
+
+/// The first displayed orders of each side of a book, as they stand.
+#[derive(Clone, Copy, Debug)]
+pub struct OrdersPiece<'a> {
+    /// Which.
+    pub instrument: InstrumentId,
+    /// The entry of the log after which the book looked so.
+    pub log_index: u64,
+    /// Bids: best price first, at each price the first in the queue first.
+    pub bids: &'a [PublicOrder],
+    /// Asks, likewise.
+    pub asks: &'a [PublicOrder],
 }
 
 /// What an auction would trade.
@@ -73,14 +92,25 @@ pub struct Day {
     pub phase: TradingPhase,
     /// Price of the last trade.
     pub last: Option<PriceTicks>,
-    /// Price of the day's first trade.
+    /// Price of the day's first trade; `None` before it, and where not all trades of the day are known.
     pub open: Option<PriceTicks>,
-    /// Highest price.
+    /// Highest price, likewise.
     pub high: Option<PriceTicks>,
-    /// Lowest price.
+    /// Lowest price, likewise.
     pub low: Option<PriceTicks>,
-    /// Traded, in lots.
-    pub volume: SizeLots,
+    /// Price of the last trade before the day; `None` where there was none, or it is not known.
+    pub previous_close: Option<PriceTicks>,
+    /// Traded, in lots; `None` where not all trades of the day are known.
+    pub volume: Option<SizeLots>,
+}
+
+/// How a batch market trades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchTerms {
+    /// Whether it takes transactions.
+    pub phase: BatchPhase,
+    /// From one close of a batch to the next, in ns.
+    pub interval_ns: u64,
 }
 
 /// The prices of a batch market's last block.

@@ -1,6 +1,7 @@
 //! What clients ask.
 
 use walras_fix::{Message, Version};
+use walras_market_data::limits::BOOK_ORDERS_MAX;
 
 use crate::limits::{DEPTH_MAX, REQUEST_ID_BYTES_MAX};
 use crate::say::kinds_of;
@@ -14,6 +15,7 @@ pub(crate) enum Kind {
     Offer,
     Trade,
     Open,
+    Close,
     High,
     Low,
     Imbalance,
@@ -23,8 +25,18 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 9] =
-        [Self::Bid, Self::Offer, Self::Trade, Self::Open, Self::High, Self::Low, Self::Imbalance, Self::Volume, Self::Clearing];
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Bid,
+        Self::Offer,
+        Self::Trade,
+        Self::Open,
+        Self::Close,
+        Self::High,
+        Self::Low,
+        Self::Imbalance,
+        Self::Volume,
+        Self::Clearing,
+    ];
 
     pub(crate) const fn code(self) -> &'static str {
         match self {
@@ -32,6 +44,7 @@ impl Kind {
             Self::Offer => "1",
             Self::Trade => "2",
             Self::Open => "4",
+            Self::Close => "5",
             Self::High => "7",
             Self::Low => "8",
             Self::Imbalance => "A",
@@ -43,7 +56,7 @@ impl Kind {
     /// The first version that has it.
     pub(crate) const fn since(self) -> Version {
         match self {
-            Self::Bid | Self::Offer | Self::Trade | Self::Open | Self::High | Self::Low => Version::Fix42,
+            Self::Bid | Self::Offer | Self::Trade | Self::Open | Self::Close | Self::High | Self::Low => Version::Fix42,
             Self::Imbalance => Version::Fix43,
             Self::Volume => Version::Fix44,
             Self::Clearing => Version::Fix50,
@@ -64,14 +77,9 @@ impl Kinds {
         kinds.iter().any(|kind| self.has(*kind))
     }
 
-    /// Whether it is read from a book.
-    pub(crate) fn needs_book(self) -> bool {
-        self.has_any(&[Kind::Bid, Kind::Offer, Kind::Imbalance, Kind::Clearing])
-    }
-
     /// Whether it is read from figures of the day.
     pub(crate) fn needs_day(self) -> bool {
-        self.has_any(&[Kind::Open, Kind::High, Kind::Low, Kind::Volume])
+        self.has_any(&[Kind::Open, Kind::Close, Kind::High, Kind::Low, Kind::Volume])
     }
 }
 
@@ -101,17 +109,40 @@ pub(crate) enum Lasting {
     Ends,
 }
 
+/// What bids and offers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entries {
+    /// Price levels.
+    Levels,
+    /// Single orders.
+    Orders,
+}
+
 /// What a MarketDataRequest(V) wants of each market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) id: Box<str>,
-    /// Levels of each side.
+    pub(crate) entries: Entries,
+    /// Entries of each side.
     pub(crate) depth: usize,
     pub(crate) kinds: Kinds,
     pub(crate) form: Form,
     pub(crate) lasting: Lasting,
     /// Whether messages say of which update they are.
     pub(crate) has_numbers: bool,
+}
+
+impl Wanted {
+    /// Whether it is read from a book's levels, with which an auction's price comes.
+    pub(crate) fn needs_book(&self) -> bool {
+        let of_auctions = self.kinds.has_any(&[Kind::Imbalance, Kind::Clearing]);
+        of_auctions || (self.entries == Entries::Levels && self.kinds.has_any(&[Kind::Bid, Kind::Offer]))
+    }
+
+    /// Whether it is read from a book by order.
+    pub(crate) fn needs_orders(&self) -> bool {
+        self.entries == Entries::Orders && self.kinds.has_any(&[Kind::Bid, Kind::Offer])
+    }
 }
 
 /// Why a MarketDataRequest is refused: MDReqRejReason(281) and what to do.
@@ -139,22 +170,22 @@ pub(crate) fn wanted(message: &Message, version: Version) -> Result<Wanted, Refu
     }
     let lasting = lasting(message)
         .ok_or(("4", "SubscriptionRequestType(263) must be 0 (snapshot), 1 (with updates) or 2 (ends a request)".to_owned()))?;
+    let (entries, depth_max, name) = match message.get(tags::AGGREGATED_BOOK) {
+        Some(b"N") => (Entries::Orders, BOOK_ORDERS_MAX, "orders"),
+        _ => (Entries::Levels, DEPTH_MAX, "levels"),
+    };
     let depth = match message.count(tags::MARKET_DEPTH) {
-        Some(0) => DEPTH_MAX,
-        Some(depth) if depth <= DEPTH_MAX as u64 => usize::try_from(depth).unwrap_or(DEPTH_MAX),
-        _ => return Err(("5", format!("MarketDepth(264) must be 0 (all, at most {DEPTH_MAX} levels of a side) to {DEPTH_MAX}"))),
+        Some(0) => depth_max,
+        Some(depth) if depth <= depth_max as u64 => usize::try_from(depth).unwrap_or(depth_max),
+        _ => return Err(("5", format!("MarketDepth(264) must be 0 (all, at most {depth_max} {name} of a side) to {depth_max}"))),
     };
     let form = match (message.get(tags::MD_UPDATE_TYPE), lasting) {
         (Some(b"0"), _) | (None, Lasting::Once | Lasting::Ends) => Form::Full,
         (Some(b"1"), _) => Form::Incremental,
         _ => return Err(("6", "MDUpdateType(265) must be 0 (each update whole) or 1 (what changed) with updates".to_owned())),
     };
-    if message.get(tags::AGGREGATED_BOOK) == Some(b"N") {
-        let text = "AggregatedBook(266) must be Y: FIX has price levels; single orders are in the binary feed";
-        return Err(("7", text.to_owned()));
-    }
     if message.get(tags::MD_IMPLICIT_DELETE) == Some(b"Y") {
-        return Err(("C", "MDImplicitDelete(547) must be N: the venue says which levels are gone".to_owned()));
+        return Err(("C", "MDImplicitDelete(547) must be N: the venue says which entries are gone".to_owned()));
     }
     let mut kinds = Vec::new();
     for code in all(message, tags::MD_ENTRY_TYPE) {
@@ -167,5 +198,6 @@ pub(crate) fn wanted(message: &Message, version: Version) -> Result<Wanted, Refu
         }
     }
     let has_numbers = message.flag(tags::UPDATE);
-    Ok(Wanted { id: id.into(), depth, kinds: kinds.into_iter().collect(), form, lasting, has_numbers })
+    let kinds = kinds.into_iter().collect();
+    Ok(Wanted { id: id.into(), entries, depth, kinds, form, lasting, has_numbers })
 }

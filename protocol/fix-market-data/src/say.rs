@@ -2,11 +2,13 @@
 
 use walras_fix::{Body, Version};
 use walras_fix_orders::{Catalog, Listed};
-use walras_types::{PriceTicks, Side, SizeLots, TradeId, TradingPhase};
+use walras_market_data::{OrderChangeKind, PublicOrder};
+use walras_types::{BatchPhase, PriceTicks, Side, SizeLots, TradeId, TradingPhase};
 
-use crate::market::{Action, Book, Market, action_of};
-use crate::piece::{Auction, Day};
-use crate::request::{Kind, Kinds, Wanted};
+use crate::market::{Action, Block, Book, Market, action_of};
+use crate::orders::Orders;
+use crate::piece::{Auction, BatchTerms, Day};
+use crate::request::{Entries, Kind, Kinds, Wanted};
 use crate::tags;
 
 /// One entry of a W or an X.
@@ -14,7 +16,10 @@ use crate::tags;
 struct Line {
     action: Option<Action>,
     kind: Kind,
+    /// Of a trade or a block.
     id: Option<u64>,
+    /// Of an order.
+    order_id: Option<u64>,
     price: Option<String>,
     size: Option<String>,
     time_ns: Option<u64>,
@@ -44,17 +49,23 @@ impl Speaker<'_> {
     pub(crate) fn whole(&self, market: &Market, listed: &Listed, after: Option<TradeId>) -> Body {
         let mut lines = Vec::new();
         let (kinds, scale) = (self.wanted.kinds, &listed.scale);
-        for side in [Side::Buy, Side::Sell] {
-            if kinds.has(side_kind(side)) {
-                let levels = market.book.levels(self.wanted.depth, side);
-                lines.extend(levels.iter().zip(1..).map(|(level, position)| Line {
-                    kind: side_kind(side),
-                    price: Some(scale.price(level.price).to_string()),
-                    size: Some(scale.size(level.shown).to_string()),
-                    orders: Some(level.order_count),
-                    position: Some(position),
-                    ..Line::default()
-                }));
+        for side in [Side::Buy, Side::Sell].into_iter().filter(|side| kinds.has(side_kind(*side))) {
+            match self.wanted.entries {
+                Entries::Levels => {
+                    let levels = market.book.levels(self.wanted.depth, side);
+                    lines.extend(levels.iter().zip(1..).map(|(level, position)| Line {
+                        kind: side_kind(side),
+                        price: Some(scale.price(level.price).to_string()),
+                        size: Some(scale.size(level.shown).to_string()),
+                        orders: Some(level.order_count),
+                        position: Some(position),
+                        ..Line::default()
+                    }));
+                }
+                Entries::Orders => {
+                    let orders = market.orders.of(self.wanted.depth, side);
+                    lines.extend(orders.iter().zip(1..).map(|(order, position)| order_line(order, position, listed)));
+                }
             }
         }
         // Where it has the last one, that one again: a whole market has its last trade.
@@ -73,14 +84,21 @@ impl Speaker<'_> {
                     .map(|kind| auction_line(kind, Some(auction), listed)),
             );
         }
-        self.snapshot(market.book.update, &lines)
+        self.snapshot(self.update_of(market), &lines)
+    }
+
+    /// The update that a whole market is of.
+    pub(crate) fn update_of(&self, market: &Market) -> u64 {
+        if self.wanted.needs_orders() { market.orders.update } else { market.book.update }
     }
 
     /// What the last update changed of a book: MarketDataIncrementalRefresh(X), if it did. `before` is the update that the client has.
     pub(crate) fn book_changes(&self, book: &Book, listed: &Listed, before: u64) -> Option<Body> {
         let (kinds, scale) = (self.wanted.kinds, &listed.scale);
         let mut lines = Vec::new();
-        for entry in book.changes(self.wanted.depth).iter().filter(|entry| kinds.has(side_kind(entry.side))) {
+        let is_of_levels = self.wanted.entries == Entries::Levels;
+        let changes = book.changes(self.wanted.depth).iter().filter(|_| is_of_levels);
+        for entry in changes.filter(|entry| kinds.has(side_kind(entry.side))) {
             let is_there = entry.action != Action::Delete;
             lines.push(Line {
                 action: Some(entry.action),
@@ -98,6 +116,23 @@ impl Speaker<'_> {
             }
         }
         self.changes((before, book.update), &lines)
+    }
+
+    /// What the last update changed of a book by order, likewise.
+    pub(crate) fn order_changes(&self, orders: &Orders, listed: &Listed, before: u64) -> Option<Body> {
+        let mut lines = Vec::new();
+        for change in orders.changes(self.wanted.depth) {
+            let action = match change.kind {
+                OrderChangeKind::Removed => Action::Delete,
+                OrderChangeKind::Resized => Action::Change,
+                OrderChangeKind::Added => Action::New,
+            };
+            let mut line = Line { action: Some(action), ..order_line(&change.order, change.position, listed) };
+            line.size = line.size.filter(|_| action != Action::Delete);
+            lines.push(line);
+        }
+        lines.retain(|line| self.wanted.kinds.has(line.kind));
+        self.changes((before, orders.update), &lines)
     }
 
     /// Trades after the last one before.
@@ -173,6 +208,7 @@ impl Speaker<'_> {
         if self.wanted.has_numbers {
             body.number(tags::UPDATE, update);
         }
+        self.book_type(&mut body);
         body.text(tags::SYMBOL, self.symbol).number(tags::NO_MD_ENTRIES, lines.len() as u64);
         for line in lines {
             body.text(tags::MD_ENTRY_TYPE, line.kind.code());
@@ -190,6 +226,7 @@ impl Speaker<'_> {
         if self.wanted.has_numbers && update > 0 {
             body.number(tags::UPDATE, update).number(tags::UPDATE_BEFORE, before);
         }
+        self.book_type(&mut body);
         body.number(tags::NO_MD_ENTRIES, lines.len() as u64);
         for line in lines {
             let action = match line.action {
@@ -198,13 +235,20 @@ impl Speaker<'_> {
                 Some(Action::Delete) => "2",
             };
             body.text(tags::MD_UPDATE_ACTION, action).text(tags::MD_ENTRY_TYPE, line.kind.code());
-            if let Some(id) = line.id {
+            if let Some(id) = line.id.or(line.order_id) {
                 body.number(tags::MD_ENTRY_ID, id);
             }
             body.text(tags::SYMBOL, self.symbol);
             self.rest(line, &mut body);
         }
         Some(body)
+    }
+
+    /// By order, where the version has a field for it.
+    fn book_type(&self, body: &mut Body) {
+        if self.wanted.entries == Entries::Orders && self.version >= Version::Fix50 {
+            body.text(tags::MD_BOOK_TYPE, "3");
+        }
     }
 
     /// In the order that the versions have.
@@ -221,24 +265,41 @@ impl Speaker<'_> {
         if let Some(condition) = line.condition {
             body.text(tags::TRADE_CONDITION, condition);
         }
+        if let Some(order_id) = line.order_id {
+            body.number(tags::ORDER_ID, order_id);
+        }
         if let Some(orders) = line.orders {
             body.number(tags::NUMBER_OF_ORDERS, u64::from(orders));
         }
         if let Some(position) = line.position {
             body.number(tags::MD_ENTRY_POSITION_NO, position as u64);
         }
-        if let Some(side) = line.aggressor.filter(|_| self.version >= Version::Fix50Sp2) {
+        // Dictionaries of 5.0 SP2 that are older than this field are in use: a client that has it asks for more than they know.
+        if let Some(side) = line.aggressor.filter(|_| self.version >= Version::Fix50Sp2 && self.wanted.has_numbers) {
             body.text(tags::AGGRESSOR_SIDE, if side == Side::Buy { "1" } else { "2" });
         }
     }
 }
 
+/// An order, at its place on its side.
+fn order_line(order: &PublicOrder, position: usize, listed: &Listed) -> Line {
+    Line {
+        kind: side_kind(order.side),
+        order_id: Some(order.order_id.0),
+        price: Some(listed.scale.price(order.price).to_string()),
+        size: Some(listed.scale.size(order.shown).to_string()),
+        position: Some(position),
+        ..Line::default()
+    }
+}
+
 /// Of each kind a price, or a size.
-fn day_values(day: &Day, listed: &Listed) -> [(Kind, Option<String>, Option<String>); 4] {
+fn day_values(day: &Day, listed: &Listed) -> [(Kind, Option<String>, Option<String>); 5] {
     let price = |price: Option<PriceTicks>| price.map(|price| listed.scale.price(price).to_string());
-    let volume = (day.volume != SizeLots::ZERO).then(|| listed.scale.size(day.volume).to_string());
+    let volume = day.volume.filter(|volume| *volume != SizeLots::ZERO).map(|volume| listed.scale.size(volume).to_string());
     [
         (Kind::Open, price(day.open), None),
+        (Kind::Close, price(day.previous_close), None),
         (Kind::High, price(day.high), None),
         (Kind::Low, price(day.low), None),
         (Kind::Volume, None, volume),
@@ -331,12 +392,45 @@ pub(crate) fn security_status(id: &str, day: &Day, listed: &Listed, version: Ver
     body
 }
 
+/// The same of an asset of a batch market.
+pub(crate) fn batch_status(
+    (id, symbol, asset): (&str, &str, &str),
+    (terms, block): (BatchTerms, &Block),
+    version: Version,
+    now_ns: u64,
+) -> Body {
+    let (status, name) = match terms.phase {
+        BatchPhase::Open => ("17", "open"),
+        BatchPhase::Closed => ("18", "closed"),
+    };
+    let mut body = Body::new();
+    body.text(tags::SECURITY_STATUS_REQ_ID, id).text(tags::SYMBOL, symbol).text(tags::SECURITY_TRADING_STATUS, status);
+    if let Some(of) = block.prices.iter().find(|price| price.asset == asset) {
+        body.text(tags::LAST_PX, &of.price);
+    }
+    body.time(tags::TRANSACT_TIME, now_ns, version);
+    if version >= Version::Fix43 {
+        body.text(tags::TEXT, &format!("{name}, interval {}", milliseconds(terms.interval_ns)));
+    }
+    body
+}
+
+/// A time with its unit, exact.
+fn milliseconds(ns: u64) -> String {
+    let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
+    if rest == 0 {
+        return format!("{whole} ms");
+    }
+    let digits = format!("{rest:06}");
+    format!("{whole}.{} ms", digits.trim_end_matches('0'))
+}
+
 /// TradingSessionStatus(h): each instrument has phases of its own, and is a trading session of its own here.
 pub(crate) fn session_status(id: &str, day: &Day, listed: &Listed, version: Version) -> Body {
     let mut body = Body::new();
     body.text(tags::TRAD_SES_REQ_ID, id);
-    // 5.0 SP2 numbers sessions, and has the instrument besides: 1 is the day.
-    let is_numbered = version >= Version::Fix50Sp2;
+    // 5.0 SP1 and later number sessions, and have the instrument besides: 1 is the day.
+    let is_numbered = version >= Version::Fix50Sp1;
     body.text(tags::TRADING_SESSION_ID, if is_numbered { "1" } else { listed.spec.symbol.as_str() });
     if version >= Version::Fix43 {
         body.text(tags::TRADING_SESSION_SUB_ID, part_of_day(day.phase));
@@ -355,8 +449,39 @@ pub(crate) fn session_status(id: &str, day: &Day, listed: &Listed, version: Vers
     body
 }
 
+/// What SecurityList(y) says of a security.
+pub(crate) struct Security {
+    symbol: String,
+    currency: String,
+    /// Of an instrument: its tick and its lot.
+    steps: Option<(String, String)>,
+    text: String,
+}
+
+impl Security {
+    pub(crate) fn of(listed: &Listed) -> Self {
+        let (tick, lot) = (listed.scale.tick_size().to_string(), listed.scale.lot_size().to_string());
+        Self {
+            symbol: listed.spec.symbol.as_str().to_owned(),
+            currency: listed.currency.as_str().to_owned(),
+            text: format!("tick {tick}, lot {lot}"),
+            steps: Some((tick, lot)),
+        }
+    }
+
+    /// The price of an asset in a batch market, in units of another.
+    pub(crate) fn of_batch(market: &str, asset: &str, per: &str) -> Self {
+        let (symbol, text) = (format!("{asset}@{market}"), format!("batch market {market}: {asset} in {per}"));
+        Self { symbol, currency: per.to_owned(), steps: None, text }
+    }
+
+    pub(crate) fn symbol(&self) -> &str {
+        &self.symbol
+    }
+}
+
 /// SecurityList(y), in as many messages as it needs.
-pub(crate) fn security_list(id: &str, result: &str, listed: &[&Listed], version: Version) -> Vec<Body> {
+pub(crate) fn security_list(id: &str, result: &str, listed: &[Security], version: Version) -> Vec<Body> {
     let (total, mut bodies) = (listed.len(), Vec::new());
     let mut parts = listed.chunks(crate::limits::LISTED_PER_MESSAGE).peekable();
     loop {
@@ -371,17 +496,16 @@ pub(crate) fn security_list(id: &str, result: &str, listed: &[&Listed], version:
         if !part.is_empty() {
             body.number(tags::NO_RELATED_SYM, part.len() as u64);
         }
-        for one in part {
-            let (tick, lot) = (one.scale.tick_size().to_string(), one.scale.lot_size().to_string());
-            body.text(tags::SYMBOL, one.spec.symbol.as_str());
-            if version >= Version::Fix50Sp2 {
-                body.text(tags::MIN_PRICE_INCREMENT, &tick);
+        for Security { symbol, currency, steps, text } in part {
+            body.text(tags::SYMBOL, symbol);
+            if let Some((tick, _)) = steps.as_ref().filter(|_| version >= Version::Fix50Sp2) {
+                body.text(tags::MIN_PRICE_INCREMENT, tick);
             }
-            body.text(tags::CURRENCY, one.currency.as_str());
-            if matches!(version, Version::Fix43 | Version::Fix44 | Version::Fix50) {
-                body.text(tags::ROUND_LOT, &lot).text(tags::MIN_TRADE_VOL, &lot);
+            body.text(tags::CURRENCY, currency);
+            if let (Some((_, lot)), Version::Fix43 | Version::Fix44 | Version::Fix50) = (steps, version) {
+                body.text(tags::ROUND_LOT, lot).text(tags::MIN_TRADE_VOL, lot);
             }
-            body.text(tags::TEXT, &format!("tick {tick}, lot {lot}"));
+            body.text(tags::TEXT, text);
         }
         bodies.push(body);
         if is_last {

@@ -2,6 +2,7 @@
 
 pub(crate) const CURRENCY: i32 = 15;
 pub(crate) const LAST_PX: i32 = 31;
+pub(crate) const ORDER_ID: i32 = 37;
 pub(crate) const SENDING_TIME: i32 = 52;
 pub(crate) const SYMBOL: i32 = 55;
 pub(crate) const TEXT: i32 = 58;
@@ -42,6 +43,7 @@ pub(crate) const MIN_TRADE_VOL: i32 = 562;
 pub(crate) const TRADING_SESSION_SUB_ID: i32 = 625;
 pub(crate) const LAST_FRAGMENT: i32 = 893;
 pub(crate) const MIN_PRICE_INCREMENT: i32 = 969;
+pub(crate) const MD_BOOK_TYPE: i32 = 1021;
 pub(crate) const AGGRESSOR_SIDE: i32 = 2446;
 /// Ours: which update the market's copy is of, the index of an entry of the venue's log.
 pub(crate) const UPDATE: i32 = 5083;

@@ -1,8 +1,16 @@
 //! The instruments, as FIX names them and writes their numbers.
 
-use walras_gateway::{AssetScale, InstrumentScale};
-use walras_types::{InstrumentId, InstrumentSpec, Symbol};
+use walras_gateway::{AssetScale, InstrumentScale, Refusal};
+use walras_types::{InstrumentId, InstrumentSpec, RejectReason, Symbol};
 use walras_wire::AssetSpec;
+
+/// Why a gateway lets nobody in by FIX yet: it has not heard all instruments.
+#[must_use]
+pub fn unlisted() -> Refusal {
+    let detail = "this gateway does not know the venue's instruments yet: log on again; if that goes on, the replicas run an earlier \
+                  program than the gateway, and have to be upgraded first";
+    Refusal { reason: RejectReason::VenueNotReady, detail: Some(detail.into()), retry_after_ns: None }
+}
 
 /// All instruments.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +43,8 @@ impl Catalog {
     /// Of these instruments and assets, both by id. One whose prices are no decimals is left out.
     pub fn of(instruments: impl Iterator<Item = InstrumentSpec>, assets: &[AssetSpec]) -> Self {
         let listed = instruments.filter_map(|spec| {
-            let base = assets.iter().find(|asset| asset.asset == spec.base)?;
-            let quote = assets.iter().find(|asset| asset.asset == spec.quote)?;
+            let found = |id| assets.get(assets.binary_search_by_key(&id, |asset| asset.asset).ok()?);
+            let (base, quote) = (found(spec.base)?, found(spec.quote)?);
             let scale = InstrumentScale::of(&spec, base.decimals, quote.decimals).ok()?;
             let amounts = AssetScale::new(quote.decimals).ok()?;
             Some(Listed { spec, currency: quote.symbol, scale, amounts })

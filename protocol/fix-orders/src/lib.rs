@@ -28,9 +28,9 @@ mod server;
 mod tags;
 mod unanswered;
 
-pub use catalog::{Catalog, Listed};
+pub use catalog::{Catalog, Listed, unlisted};
 pub use ids::{CL_ORD_ID_BYTES_MAX, id_of, text_of};
 pub use logon::{Proof, Secrecy, proof_of, signed_logon};
-pub use reasons::{cxl_rej_reason, ord_rej_reason};
+pub use reasons::{cxl_rej_reason, mass_cancel_rej_reason, ord_rej_reason};
 pub use say::business_reject;
 pub use server::{FixServer, FixSettings, Memory, REPORT_MODULUS};

@@ -51,7 +51,8 @@ pub(crate) struct Order {
     /// Its ClOrdID now.
     pub(crate) cl_ord_id: Box<str>,
     pub(crate) instrument: InstrumentId,
-    pub(crate) side: Side,
+    /// `None` where no report that is kept says it.
+    pub(crate) side: Option<Side>,
     pub(crate) open: SizeLots,
     /// Lots that have traded.
     pub(crate) cum: u64,
@@ -81,7 +82,7 @@ impl Order {
             client_order_id: e.client_order_id,
             cl_ord_id,
             instrument: e.instrument,
-            side: e.side,
+            side: Some(e.side),
             open: e.size,
             cum: 0,
             tick_lots: 0,
@@ -95,19 +96,18 @@ impl Order {
         }
     }
 
-    /// One of which only this trade is known: what traded before it is not.
-    fn of_fill(e: &Filled) -> Self {
-        let size = SizeLots::new(e.open.get().saturating_add(e.size.get()));
+    /// An order whose earlier reports are not kept any more: what traded before is not known, nor how it was entered.
+    fn unknown((order_id, client_order_id, instrument): Names, side: Option<Side>, open: SizeLots) -> Self {
         Self {
-            order_id: e.order_id,
-            client_order_id: e.client_order_id,
-            cl_ord_id: text_of(e.client_order_id).into(),
-            instrument: e.instrument,
-            side: e.side,
-            open: size,
+            order_id,
+            client_order_id,
+            cl_ord_id: text_of(client_order_id).into(),
+            instrument,
+            side,
+            open,
             cum: 0,
             tick_lots: 0,
-            size,
+            size: open,
             price: None,
             trigger: None,
             time_in_force: None,
@@ -117,6 +117,9 @@ impl Order {
         }
     }
 }
+
+/// What a report calls an order.
+type Names = (OrderId, ClientOrderId, InstrumentId);
 
 /// What a report says to the account's FIX clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,7 +249,7 @@ impl Orders {
     /// Takes a report; says what clients hear of it. `asked` is what this session asked with the command whose report it is.
     pub(crate) fn on_event(&mut self, event: &ReportEvent, asked: Option<&Asked>) -> Option<Said> {
         match event {
-            ReportEvent::Filled(e) => Some(self.on_fill(e)),
+            ReportEvent::Filled(e) => self.on_fill(e),
             ReportEvent::Event(Event::Rejected(e)) => self.on_rejected(e, asked),
             ReportEvent::Event(Event::Order(e)) => match e {
                 OrderEvent::Accepted(e) => Some(self.on_accepted(e, asked)),
@@ -289,12 +292,10 @@ impl Orders {
         said
     }
 
-    fn on_fill(&mut self, e: &Filled) -> Said {
-        let by_client = &mut self.by_client;
-        let order = self.by_order.entry(e.order_id).or_insert_with(|| {
-            by_client.insert(e.client_order_id, e.order_id);
-            Order::of_fill(e)
-        });
+    fn on_fill(&mut self, e: &Filled) -> Option<Said> {
+        let before = SizeLots::new(e.open.get().saturating_add(e.size.get()));
+        self.learn((e.order_id, e.client_order_id, e.instrument), Some(e.side), before);
+        let order = self.by_order.get_mut(&e.order_id)?;
         order.cum = order.cum.saturating_add(e.size.get());
         order.tick_lots = order.tick_lots.saturating_add(u128::from(e.price.get().unsigned_abs()) * u128::from(e.size.get()));
         order.open = e.open;
@@ -304,10 +305,29 @@ impl Orders {
         if e.open.is_zero() {
             self.gone(e.order_id);
         }
-        said
+        Some(said)
+    }
+
+    /// Makes an order from what a report says, where its earlier reports are not kept any more.
+    fn learn(&mut self, names: Names, side: Option<Side>, open: SizeLots) {
+        let (order_id, client_order_id, _) = names;
+        if let Some(known) = self.by_order.get_mut(&order_id) {
+            known.side = known.side.or(side);
+            return;
+        }
+        let mut order = Order::unknown(names, side, open);
+        order.cl_ord_id = self.name_of(client_order_id);
+        if let Some(before) = self.before.remove(&order_id) {
+            order.cl_ord_id = before.cl_ord_id;
+            order.side = order.side.or(before.side);
+            (order.trigger, order.time_in_force, order.order_type) = (before.trigger, before.time_in_force, before.order_type);
+        }
+        self.by_client.insert(client_order_id, order_id);
+        self.by_order.insert(order_id, order);
     }
 
     fn on_amended(&mut self, e: &OrderAmended, asked: Option<&Asked>) -> Option<Said> {
+        self.learn((e.order_id, e.client_order_id, e.instrument), Some(e.side), e.resting.open.max(SizeLots::ZERO));
         let order = self.by_order.get_mut(&e.order_id)?;
         let orig = order.cl_ord_id.clone();
         let mut open = e.resting.open.max(SizeLots::ZERO);
@@ -323,6 +343,7 @@ impl Orders {
     }
 
     fn on_cancelled(&mut self, e: &OrderCancelled, asked: Option<&Asked>) -> Option<Said> {
+        self.learn((e.order_id, e.client_order_id, e.instrument), None, e.open);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.open = SizeLots::ZERO;
         let (kind, status, text) = match e.reason {
@@ -363,6 +384,8 @@ impl Orders {
     }
 
     fn on_reduced(&mut self, e: &OrderReduced) -> Option<Said> {
+        let before = SizeLots::new(e.resting.open.get().saturating_add(e.by.get()));
+        self.learn((e.order_id, e.client_order_id, e.instrument), None, before);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.open = SizeLots::new(order.open.get().saturating_sub(e.by.get()));
         order.size = SizeLots::new(order.cum.saturating_add(order.open.get()));
@@ -378,6 +401,7 @@ impl Orders {
     }
 
     fn on_triggered(&mut self, e: &StopTriggered) -> Option<Said> {
+        self.learn((e.order_id, e.client_order_id, e.instrument), Some(e.side), e.resting.open);
         let order = self.by_order.get_mut(&e.order_id)?;
         order.price = Some(e.price);
         order.is_waiting = false;
@@ -403,8 +427,14 @@ impl Orders {
             }
             asked => {
                 let id = e.client_order_id?;
-                // Only a change names an order that is not there.
-                if matches!(e.reason, RejectReason::UnknownOrder | RejectReason::AmendInvalid | RejectReason::LinkedOrderFixed) {
+                // Only a change names an order that does not exist, or a known one: a new order with a known name is a duplicate.
+                let is_known = self.get(id).is_some();
+                let is_change = match e.reason {
+                    RejectReason::UnknownOrder | RejectReason::AmendInvalid | RejectReason::LinkedOrderFixed => true,
+                    RejectReason::DuplicateClientOrderId => false,
+                    _ => is_known && asked.is_none(),
+                };
+                if is_change {
                     let name = self.name_of(id);
                     return Some(Said::CancelRejected(Box::new(CancelRejected {
                         cl_ord_id: name.clone(),

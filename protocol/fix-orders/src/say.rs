@@ -6,9 +6,13 @@ use walras_wire::order_entry::TradeRole;
 
 use crate::catalog::Catalog;
 use crate::orders::{CancelRejected, ExecKind, Execution, Order, Said, Status, Trade};
-use crate::reasons::{cxl_rej_reason, ord_rej_reason};
+use crate::reasons::{cxl_rej_reason, mass_cancel_rej_reason, ord_rej_reason};
 use crate::request::{Asked, Change};
 use crate::tags;
+
+/// What to do about an order that a cancel or a replace does not find.
+const UNKNOWN_ORDER: &str = "no open order has this OrigClOrdID(41): it was filled or cancelled, or it was replaced at another \
+                             connection: then name it by OrderID(37) too";
 
 /// How things are said on one connection.
 #[derive(Clone, Copy)]
@@ -129,7 +133,8 @@ impl Speaker<'_> {
     }
 
     fn of_order(&self, order: &Order, body: &mut Body) {
-        body.text(tags::SIDE, if order.side == Side::Buy { "1" } else { "2" });
+        // 7: undisclosed, since no report that says it is kept.
+        body.text(tags::SIDE, order.side.map_or("7", |side| if side == Side::Buy { "1" } else { "2" }));
         let Some(listed) = self.catalog.get(order.instrument) else {
             body.text(tags::LEAVES_QTY, "0").text(tags::CUM_QTY, "0").text(tags::AVG_PX, "0");
             return;
@@ -220,7 +225,7 @@ impl Speaker<'_> {
             }
             _ => {}
         }
-        if self.version >= Version::Fix50 {
+        if self.version >= Version::Fix50Sp1 {
             body.number(tags::TRD_MATCH_ID, trade.trade_id.0);
         }
     }
@@ -236,7 +241,8 @@ impl Speaker<'_> {
         body.number(tags::ACCOUNT, u64::from(self.account.0)).time(tags::TRANSACT_TIME, of.time.0, self.version);
         body.text(tags::CXL_REJ_RESPONSE_TO, if e.kind == Change::Cancel { "1" } else { "2" });
         body.number(tags::CXL_REJ_REASON, cxl_rej_reason(e.reason, self.version));
-        body.text(tags::TEXT, &refusal_text(e.reason, of.detail));
+        let unknown = (e.reason == RejectReason::UnknownOrder).then_some(UNKNOWN_ORDER);
+        body.text(tags::TEXT, &refusal_text(e.reason, of.detail.or(unknown)));
         body
     }
 
@@ -244,14 +250,15 @@ impl Speaker<'_> {
     pub(crate) fn mass_cancel(&self, cl_ord_id: &str, kind: char, done: Result<(), RejectReason>, of: Of<'_>) -> Body {
         let mut body = Body::new();
         body.text(tags::CL_ORD_ID, cl_ord_id).text(tags::ORDER_ID, of.exec_id);
-        if self.version >= Version::Fix50Sp2 {
+        if self.version >= Version::Fix50Sp1 {
             body.text(tags::MASS_ACTION_REPORT_ID, of.exec_id);
         }
         body.text(tags::MASS_CANCEL_REQUEST_TYPE, &kind.to_string());
         match done {
             Ok(()) => body.text(tags::MASS_CANCEL_RESPONSE, &kind.to_string()),
             Err(reason) => {
-                body.text(tags::MASS_CANCEL_RESPONSE, "0").text(tags::MASS_CANCEL_REJECT_REASON, "99");
+                body.text(tags::MASS_CANCEL_RESPONSE, "0");
+                body.number(tags::MASS_CANCEL_REJECT_REASON, mass_cancel_rej_reason(reason, self.version));
                 body.text(tags::TEXT, &refusal_text(reason, of.detail))
             }
         };

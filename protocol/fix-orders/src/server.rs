@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use walras_fix::{
-    AppMessage, Dictionaries, End, Event, Lasting, LastingStart, Leniency, LogonRequest, Message, Record, Rules, Session, Settings,
-    Unknown, Unplaced, next_lasting,
+    AppMessage, Dictionaries, End, Event, Lasting, LastingStart, Leniency, LogonRequest, Message, NUMBERS_FROM, Record, Rules,
+    Session, Settings, Unknown, Unplaced, next_lasting,
 };
 use walras_gateway::session::{Ended, Host, LogonRequest as EntryLogon, SessionStart};
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_types::limits::SESSION_WINDOW;
-use walras_types::{AccountId, Answer, ContentDigest, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, Answer, ContentDigest, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::order_entry::{
     ByeReason, Copies, LogonTerms, OnDisconnect, Report, ReportsWanted, Role as EntryRole, decode_report_event,
 };
@@ -46,6 +46,9 @@ const THROTTLED_MAX: u32 = 256;
 
 /// What the log does not take is sent again after this time.
 const AGAIN_NS: u64 = 20_000_000;
+
+/// A question waits so long for the reports of what was answered before it.
+const REPORTS_NS: u64 = 20_000_000;
 
 /// What all FIX connections share.
 #[derive(Clone, Debug)]
@@ -134,6 +137,8 @@ enum State {
 #[derive(Debug)]
 struct Loading {
     client: Client,
+    /// Since when.
+    since_ns: u64,
     start: SessionStart,
     begin: Begin,
     orders: Orders,
@@ -142,6 +147,9 @@ struct Loading {
     next: Option<u64>,
     /// Reports before this one are in `orders`.
     orders_from: u64,
+    /// The report that comes next, and the entry of the last one.
+    report_next: u64,
+    reported: LogIndex,
     record: Option<Box<Record>>,
 }
 
@@ -213,8 +221,10 @@ impl FixServer {
 
     /// Goes on with what has come, what waits for the log, and what was asked for again.
     pub fn go_on(&mut self, now_ns: u64, host: &mut impl Host) {
-        self.reset(host);
         let day_ns = self.day_ns(now_ns);
+        // What is refused now is sent again after a pause from now on.
+        self.clock = (now_ns, day_ns);
+        self.reset(host);
         while let Some(event) = self.session.poll(day_ns) {
             match event {
                 Event::Logon(logon) => self.on_logon(now_ns, logon, host),
@@ -302,7 +312,7 @@ impl FixServer {
         let client = client.clone();
         let memory = memory.filter(|_| !client.logon.resets);
         let expected = client.logon.next_expected;
-        let begin = if client.logon.resets || expected.is_some_and(|expected| expected < 3) {
+        let begin = if client.logon.resets || expected.is_some_and(|expected| expected < NUMBERS_FROM) {
             Begin::New
         } else if let Some(expected) = expected {
             match next_lasting(REPORT_MODULUS, expected, start.report_seq) {
@@ -319,7 +329,7 @@ impl FixServer {
         } else {
             // Each passing message takes as many numbers as two rows of reports.
             let passing = client.logon.seq.saturating_mul(PASSING_PER_MESSAGE_MAX).saturating_add(64);
-            let above = (passing + start.report_seq / REPORT_MODULUS).saturating_mul(2 * REPORT_MODULUS);
+            let above = passing.saturating_add(start.report_seq / REPORT_MODULUS).saturating_mul(2 * REPORT_MODULUS);
             if above > UNKNOWN_FROM_MAX {
                 let text = "This replica does not know what the client has received: log on with NextExpectedMsgSeqNum(789), or with ResetSeqNumFlag(141)=Y";
                 return self.refuse(now_ns, ByeReason::Malformed, text);
@@ -334,7 +344,20 @@ impl FixServer {
             }
             (Some(memory), _) => (Orders::again(memory.orders), 0, None),
         };
-        let loading = Loading { client: *client, start, begin, orders, orders_from, unsent: Vec::new(), next: None, record };
+        let (unsent, report_next, reported) = (Vec::new(), start.reports_from, LogIndex(0));
+        let loading = Loading {
+            client: *client,
+            since_ns: now_ns,
+            start,
+            begin,
+            orders,
+            orders_from,
+            report_next,
+            reported,
+            unsent,
+            next: None,
+            record,
+        };
         self.state = State::Loading(Box::new(loading));
         if start.reports_from > start.report_seq {
             self.begin(now_ns);
@@ -351,13 +374,13 @@ impl FixServer {
     /// All reports from before the logon have come.
     fn begin(&mut self, now_ns: u64) {
         let State::Loading(loading) = std::mem::replace(&mut self.state, State::Over) else { return };
-        let Loading { client, start, begin, orders, mut unsent, next, record, .. } = *loading;
+        let Loading { client, start, begin, orders, mut unsent, next, record, reported, .. } = *loading;
         let (Some(account), Some(principal)) = (client.account, client.principal) else { return };
         let next = next.unwrap_or(start.report_seq + 1);
         let mut lasting = Lasting { modulus: REPORT_MODULUS, next };
         let from = match (begin, client.logon.next_expected, record) {
-            // It has the logon of a session that is new, and nothing after it.
-            (Begin::New, Some(2), _) if !client.logon.resets => LastingStart::Expected(2),
+            // It has the logon of a session that is new, or refusals from before it, and nothing else.
+            (Begin::New, Some(expected), _) if expected > 1 && !client.logon.resets => LastingStart::Expected(expected),
             (Begin::New, ..) | (Begin::From(_), None, None) => LastingStart::New,
             (Begin::From(_), Some(expected), _) => LastingStart::Expected(expected),
             (Begin::From(_), None, Some(record)) => LastingStart::Record(record),
@@ -370,17 +393,23 @@ impl FixServer {
         let day_ns = self.day_ns(now_ns);
         let rules = Rules { user_tags: Leniency::Allowed, empty_values: Leniency::Rejected };
         self.session.accept_lasting(day_ns, start.next.0, from, lasting, rules);
+        if let Some(end) = self.session.end() {
+            // The logon breaks a rule. Nothing was sent that could be remembered.
+            return self.finish(reason_of(end));
+        }
         for Unplaced { number, msg_type, body, .. } in unsent {
             self.session.send_lasting(day_ns, number, AppMessage { msg_type, header: &[], body: &body });
         }
         self.session.skip_lasting(start.report_seq);
+        let mut unanswered = Unanswered::default();
+        unanswered.reported(reported);
         self.state = State::Open(Box::new(Open {
             client,
             account,
             principal,
             session: start.session,
             orders,
-            unanswered: Unanswered::default(),
+            unanswered,
             submit_next: start.next.0,
             report_next: start.report_seq + 1,
             throttled: 0,
@@ -470,7 +499,7 @@ impl FixServer {
             let is_full = open.unanswered.on_their_way() >= SESSION_WINDOW;
             let next = match open.unanswered.front() {
                 None => break,
-                Some(Turn::Question(_)) if open.unanswered.on_their_way() == 0 => {
+                Some(Turn::Question(_)) if open.unanswered.is_settled(now_ns) => {
                     if let Some(Turn::Question(question)) = open.unanswered.pop() {
                         questions.push(question);
                     }
@@ -531,12 +560,15 @@ impl FixServer {
             client.reset = Reset::Reopens;
             return;
         }
-        let day_ns = self.day_ns(self.clock.0);
+        let (now_ns, day_ns) = (self.clock.0, self.day_ns(self.clock.0));
         let Self { state: State::Open(open), session, catalog, .. } = self else { return };
         if ordinal.session != open.session {
             return;
         }
         let asked = open.unanswered.answered(ordinal.session_seq.0, Some(answer.log_index));
+        if matches!(asked, Some(Asked::New(_) | Asked::Change(_) | Asked::Filler)) {
+            open.unanswered.await_reports(answer.log_index, now_ns.saturating_add(REPORTS_NS));
+        }
         // Its orders' reports say what it did, but none says that it is done.
         if let (Some(Asked::Mass(cl_ord_id, kind)), None, Some(version)) = (asked, answer.rejected, session.version()) {
             let speaker = Speaker { version, account: open.account, catalog };
@@ -586,9 +618,12 @@ impl FixServer {
         let exec_id = report.report_seq.to_string();
         match &mut self.state {
             State::Loading(loading) => {
-                if report.report_seq > loading.start.report_seq {
+                // Where the replica above a gateway was lost meanwhile, another one may say some again.
+                if report.report_seq > loading.start.report_seq || report.report_seq != loading.report_next {
                     return;
                 }
+                loading.report_next += 1;
+                loading.reported = report.log_index;
                 if report.report_seq < loading.orders_from {
                     return self.begin_at(report.report_seq);
                 }
@@ -615,6 +650,7 @@ impl FixServer {
                     return;
                 }
                 open.report_next += 1;
+                open.unanswered.reported(report.log_index);
                 let recent = open.unanswered.asked_at(report.log_index);
                 let (asked, detail) = (recent.map(|recent| &recent.asked), recent.and_then(|recent| recent.text.as_deref()));
                 let Some(said) = open.orders.on_event(&event, asked) else {
@@ -629,6 +665,17 @@ impl FixServer {
         }
     }
 
+    /// Number of the last report that was passed to [`FixServer::report`], or of the one before the first; `None` before its session is
+    /// open.
+    #[must_use]
+    pub fn reports_had(&self) -> Option<u64> {
+        match &self.state {
+            State::Loading(loading) => Some(loading.report_next - 1),
+            State::Open(open) => Some(open.report_next - 1),
+            State::Fresh | State::Authenticating(..) | State::Opening(..) | State::Over => None,
+        }
+    }
+
     /// Another replica leads.
     pub fn not_leader(&mut self, leader: &str) {
         let text = match leader {
@@ -638,11 +685,21 @@ impl FixServer {
         self.log_out(&text, None);
     }
 
+    /// Whether its old session is closed before it begins: until then it takes no reports.
+    #[must_use]
+    pub fn closes_first(&self) -> bool {
+        matches!(&self.state, State::Opening(client, _) if client.reset == Reset::Wanted)
+    }
+
     /// The session was closed in the log.
     pub fn closed(&mut self) {
-        match &self.state {
-            // By this connection.
-            State::Opening(..) => {}
+        match &mut self.state {
+            // By this connection, which may not hear of its command any more, or by another one: what it waits for is done.
+            State::Opening(client, _) => {
+                if matches!(client.reset, Reset::Closes(_) | Reset::Closing(_)) {
+                    client.reset = Reset::Reopens;
+                }
+            }
             _ => self.bye(
                 ByeReason::Rejected(RejectReason::UnknownSession),
                 "The session was closed: log on with ResetSeqNumFlag(141)=Y",
@@ -658,16 +715,17 @@ impl FixServer {
 
     fn refuse(&mut self, now_ns: u64, reason: ByeReason, text: &str) {
         let day_ns = self.day_ns(now_ns);
-        self.session.refuse(day_ns, Some(text));
+        self.session.refuse_lasting(day_ns, text);
         self.finish(Some(reason));
     }
 
     fn log_out(&mut self, text: &str, reason: Option<ByeReason>) {
-        if self.is_over() {
-            return;
-        }
         let day_ns = self.day_ns(self.clock.0);
-        self.session.log_out_now(day_ns, text);
+        match self.state {
+            State::Authenticating(..) | State::Opening(..) | State::Loading(_) => self.session.refuse_lasting(day_ns, text),
+            State::Fresh | State::Open(_) => self.session.log_out_now(day_ns, text),
+            State::Over => return,
+        }
         self.finish(reason);
     }
 
@@ -681,15 +739,7 @@ impl FixServer {
 
     fn end_with_session(&mut self) {
         let Some(end) = self.session.end().filter(|_| !self.is_over()) else { return };
-        let reason = match end {
-            End::NoLogon => Some(ByeReason::LogonExpected),
-            End::LoggedOut => Some(ByeReason::LoggedOut),
-            End::Silent => Some(ByeReason::Idle),
-            End::SlowReader => Some(ByeReason::SlowReader),
-            End::Refused | End::RulesBroken | End::TooLong => Some(ByeReason::Malformed),
-            End::Lost => None,
-        };
-        self.finish(reason);
+        self.finish(reason_of(end));
     }
 
     fn finish(&mut self, reason: Option<ByeReason>) {
@@ -711,9 +761,7 @@ impl FixServer {
     #[must_use]
     pub fn has_turn(&self) -> bool {
         match &self.state {
-            State::Open(open) => {
-                open.again_ns.is_none() && open.unanswered.on_their_way() == 0 && open.unanswered.front().is_some()
-            }
+            State::Open(open) => open.again_ns.is_none() && open.unanswered.has_turn(self.clock.0),
             _ => false,
         }
     }
@@ -737,20 +785,25 @@ impl FixServer {
         }
     }
 
+    /// Since when a logon waits for the venue. At a gateway reports from before it may be lost on their way.
+    fn waits_since_ns(&self) -> Option<u64> {
+        match &self.state {
+            State::Authenticating(_, since_ns) | State::Opening(_, since_ns) => Some(*since_ns),
+            State::Loading(loading) => Some(loading.since_ns),
+            State::Fresh | State::Open(_) | State::Over => None,
+        }
+    }
+
     /// Handles timeouts.
     pub fn on_timer(&mut self, now_ns: u64) {
-        let day_ns = self.day_ns(now_ns);
-        match &mut self.state {
-            State::Authenticating(_, since_ns) | State::Opening(_, since_ns) => {
-                if now_ns >= since_ns.saturating_add(self.settings.session.logon_timeout_ns) {
-                    self.bye(ByeReason::Rejected(RejectReason::VenueNotReady), "");
-                }
+        if let Some(since_ns) = self.waits_since_ns() {
+            if now_ns >= since_ns.saturating_add(self.settings.session.logon_timeout_ns) {
+                self.bye(ByeReason::Rejected(RejectReason::VenueNotReady), "");
             }
-            State::Fresh | State::Loading(_) | State::Open(_) => {
-                self.session.on_time(day_ns);
-                self.end_with_session();
-            }
-            State::Over => {}
+        } else if !self.is_over() {
+            let day_ns = self.day_ns(now_ns);
+            self.session.on_time(day_ns);
+            self.end_with_session();
         }
     }
 
@@ -762,11 +815,13 @@ impl FixServer {
             let day_ns = self.session.deadline_ns();
             if day_ns == u64::MAX { u64::MAX } else { self.clock.0.saturating_add(day_ns.saturating_sub(self.clock.1)) }
         };
+        if let Some(since_ns) = self.waits_since_ns() {
+            return Some(since_ns.saturating_add(timeout_ns));
+        }
         match &self.state {
-            State::Authenticating(_, since_ns) | State::Opening(_, since_ns) => Some(since_ns.saturating_add(timeout_ns)),
-            State::Fresh | State::Loading(_) => Some(session_ns()),
-            State::Open(open) => Some(session_ns().min(open.again_ns.unwrap_or(u64::MAX))),
-            State::Over => None,
+            State::Fresh => Some(session_ns()),
+            State::Open(open) => Some(session_ns().min(open.again_ns.unwrap_or(u64::MAX)).min(open.unanswered.question_ns())),
+            State::Authenticating(..) | State::Opening(..) | State::Loading(_) | State::Over => None,
         }
     }
 
@@ -785,6 +840,18 @@ impl FixServer {
     /// So many of them were written.
     pub fn consume(&mut self, len: usize) {
         self.session.consume(len);
+    }
+}
+
+/// What the log of the process says of an end.
+const fn reason_of(end: End) -> Option<ByeReason> {
+    match end {
+        End::NoLogon => Some(ByeReason::LogonExpected),
+        End::LoggedOut => Some(ByeReason::LoggedOut),
+        End::Silent => Some(ByeReason::Idle),
+        End::SlowReader => Some(ByeReason::SlowReader),
+        End::Refused | End::RulesBroken | End::TooLong => Some(ByeReason::Malformed),
+        End::Lost => None,
     }
 }
 

@@ -62,6 +62,10 @@ pub(crate) struct Unanswered {
     sent: VecDeque<Sent>,
     waiting: VecDeque<Turn>,
     recent: VecDeque<Recent>,
+    /// The entry of the last report.
+    reported: LogIndex,
+    /// An entry that was answered and whose reports have not begun to come, and how long a question waits for them.
+    awaited: Option<(LogIndex, u64)>,
 }
 
 /// Reports of an entry follow its answer; so many entries may be between.
@@ -113,6 +117,41 @@ impl Unanswered {
         Some(asked)
     }
 
+    /// An entry was answered that has reports. At a gateway they come after the answer: a question waits for them so long.
+    pub(crate) fn await_reports(&mut self, log_index: LogIndex, until_ns: u64) {
+        if log_index > self.reported {
+            self.awaited = Some((log_index, until_ns));
+        }
+    }
+
+    /// A report of this entry came.
+    pub(crate) fn reported(&mut self, log_index: LogIndex) {
+        self.reported = log_index;
+        self.awaited = self.awaited.filter(|(awaited, _)| *awaited > log_index);
+    }
+
+    /// Whether a question may be answered: all that was asked before it is answered and reported.
+    pub(crate) fn is_settled(&self, now_ns: u64) -> bool {
+        self.sent.is_empty() && self.awaited.is_none_or(|(_, until_ns)| now_ns >= until_ns)
+    }
+
+    /// Whether the first of what waits can go on, although no answer is to come.
+    pub(crate) fn has_turn(&self, now_ns: u64) -> bool {
+        match self.waiting.front() {
+            Some(Turn::Command(_)) => self.sent.is_empty(),
+            Some(Turn::Question(_)) => self.is_settled(now_ns),
+            None => false,
+        }
+    }
+
+    /// When a question waits for no report any more.
+    pub(crate) fn question_ns(&self) -> u64 {
+        match (self.waiting.front(), self.awaited) {
+            (Some(Turn::Question(_)), Some((_, until_ns))) if self.sent.is_empty() => until_ns,
+            _ => u64::MAX,
+        }
+    }
+
     /// What this session asked with the entry of a report.
     pub(crate) fn asked_at(&self, log_index: LogIndex) -> Option<&Recent> {
         self.recent.iter().rev().find(|recent| recent.log_index == log_index)
@@ -128,5 +167,25 @@ impl Unanswered {
             self.waiting.push_front(Turn::Command(numbered));
         }
         Some(seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_answered_is_settled_with_its_reports_or_after_a_while() {
+        let mut unanswered = Unanswered::default();
+        unanswered.reported(LogIndex(5));
+        unanswered.await_reports(LogIndex(4), 100);
+        assert!(unanswered.is_settled(0), "that was reported before");
+        unanswered.await_reports(LogIndex(7), 100);
+        assert!(!unanswered.is_settled(99) && unanswered.is_settled(100));
+        unanswered.reported(LogIndex(6));
+        assert!(!unanswered.is_settled(99), "another session's");
+        unanswered.reported(LogIndex(7));
+        assert!(unanswered.is_settled(0));
+        assert_eq!((unanswered.has_turn(0), unanswered.question_ns()), (false, u64::MAX), "nothing waits");
     }
 }

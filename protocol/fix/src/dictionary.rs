@@ -152,6 +152,12 @@ impl Dictionaries {
         &self.versions[version as usize]
     }
 
+    /// The whole message that these bytes are. `None` where they are garbled.
+    #[must_use]
+    pub fn read(&self, bytes: &[u8]) -> Option<Message> {
+        Message::split(bytes, |tag| self.is_data(tag))
+    }
+
     /// Whether a field of any version holds bytes whose length the field before it says.
     pub(crate) fn is_data(&self, tag: i32) -> bool {
         self.fixt.is_data(tag) || self.of_messages(Version::Fix50Sp2).is_data(tag) || self.of_messages(Version::Fix44).is_data(tag)

@@ -16,6 +16,10 @@ pub(crate) struct Framer {
     bytes: Vec<u8>,
     /// Bytes before this one are done with.
     start: usize,
+    /// Of those behind `start`, so many hold no end of the message: who sends it in crumbs does not have it searched again with each.
+    searched: usize,
+    #[cfg(test)]
+    looked_at: usize,
 }
 
 /// What comes next.
@@ -69,7 +73,14 @@ impl Framer {
             Found::No => return Some(self.skip_start()),
         };
         let Some(body_end) = body.checked_add(length).filter(|end| *end <= bytes_max) else { return Some(Frame::TooLong) };
-        let Some(sum) = trailer(bytes, body_end) else {
+        // The last three bytes may be the beginning of what is looked for.
+        let from = (body_end - 1).max(self.searched.saturating_sub(3));
+        #[cfg(test)]
+        {
+            self.looked_at += bytes.len().saturating_sub(from);
+        }
+        let Some(sum) = trailer(bytes, from) else {
+            self.searched = bytes.len();
             return if bytes.len() > bytes_max + 16 { Some(Frame::TooLong) } else { None };
         };
         let Some(sum_len) = bytes[sum..].iter().position(|byte| *byte == SOH) else {
@@ -78,7 +89,7 @@ impl Framer {
         };
         let is_sound = sum == body_end + 3 && is_sum_of(&bytes[sum..sum + sum_len], &bytes[..body_end]);
         let frame = self.start..self.start + sum + sum_len + 1;
-        self.start = frame.end;
+        self.skip_to(frame.end);
         Some(if is_sound { Frame::Whole(frame) } else { Frame::Garbled })
     }
 
@@ -93,12 +104,12 @@ impl Framer {
         }
         match bytes.windows(3).position(|window| window == [SOH, b'8', b'=']) {
             Some(at) => {
-                self.start += at + 1;
+                self.skip_to(self.start + at + 1);
                 Some(())
             }
             None => {
                 // The last two bytes may be the beginning of what is looked for.
-                self.start = self.bytes.len() - 2;
+                self.skip_to(self.bytes.len() - 2);
                 None
             }
         }
@@ -106,8 +117,12 @@ impl Framer {
 
     /// Skips a field 8 that begins no message.
     fn skip_start(&mut self) -> Frame {
-        self.start += 2;
+        self.skip_to(self.start + 2);
         Frame::Garbled
+    }
+
+    fn skip_to(&mut self, start: usize) {
+        (self.start, self.searched) = (start, 0);
     }
 }
 
@@ -134,9 +149,8 @@ fn header(bytes: &[u8]) -> Found<(usize, usize)> {
     }
 }
 
-/// Where the value of the first field 10 begins whose separator is not before the end of the body.
-fn trailer(bytes: &[u8], body_end: usize) -> Option<usize> {
-    let from = body_end - 1;
+/// Where the value of the first field 10 begins whose separator is not before `from`.
+fn trailer(bytes: &[u8], from: usize) -> Option<usize> {
     let at = bytes.get(from..)?.windows(4).position(|window| window == [SOH, b'1', b'0', b'='])?;
     Some(from + at + 4)
 }
@@ -193,6 +207,22 @@ mod tests {
             assert_eq!(found.len(), 2, "{cut}");
             assert!(found[0].contains("58=108=30") && found[1].contains("34=3"));
         }
+    }
+
+    #[test]
+    fn each_byte_is_searched_once_however_small_the_crumbs() {
+        let mut framer = Framer::default();
+        framer.push(b"8=FIX.4.4\x019=1\x01");
+        let crumbs = 900;
+        for _ in 0..crumbs {
+            framer.push(b"x");
+            assert_eq!(framer.next(1_000), None);
+        }
+        assert!(framer.looked_at < 5 * crumbs, "{} bytes were looked at for {crumbs}", framer.looked_at);
+        framer.push(b"\x0110=000\x01");
+        assert_eq!(framer.next(1_000), Some(Frame::Garbled), "its end is found");
+        framer.push(&message("35=0|34=9|"));
+        assert!(matches!(framer.next(1_000), Some(Frame::Whole(_))));
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub use encode::{Body, HeaderField};
 pub use message::Message;
 pub use reject::{Fault, RejectReason};
 pub use session::{
-    AppMessage, End, Event, Lasting, LastingStart, LogonRequest, Record, Session, Settings, Unknown, Unplaced, next_lasting,
+    AppMessage, End, Event, Lasting, LastingStart, LogonRequest, NUMBERS_FROM, Record, Session, Settings, Unknown, Unplaced,
+    next_lasting,
 };
 pub use validate::{Leniency, Rules};
 pub use values::parse_timestamp;

@@ -1,6 +1,7 @@
 //! Checks a message against the dictionaries.
 
-use crate::dictionary::{Dictionary, FieldRule, Members, USER_TAG_MIN};
+use crate::Version;
+use crate::dictionary::{Dictionaries, Dictionary, FieldRule, Members, USER_TAG_MIN};
 use crate::message::{Field, Message};
 use crate::reject::{Fault, RejectReason};
 use crate::tags;
@@ -33,6 +34,28 @@ pub(crate) struct Checks<'a> {
     /// Of the body.
     pub(crate) body: &'a Dictionary,
     pub(crate) rules: Rules,
+}
+
+impl Dictionaries {
+    /// Checks a message of a session of this version, as [`crate::Session`] checks those that it receives.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, version: Version, message: &Message, rules: Rules) -> Result<(), Fault> {
+        let session = self.of_session(version);
+        let body = if is_of_session(message.msg_type()) { session } else { self.of_messages(app_version(version, message)?) };
+        check(Checks { session, body, rules }, message)
+    }
+}
+
+/// The version of an application message: in a session of FIXT each may have its own.
+fn app_version(session: Version, message: &Message) -> Result<Version, Fault> {
+    match message.get(tags::APPL_VER_ID) {
+        Some(value) if session.is_fixt() => {
+            Version::of_appl_ver_id(value).ok_or(Fault::of(RejectReason::ValueIncorrect, tags::APPL_VER_ID))
+        }
+        _ => Ok(session),
+    }
 }
 
 /// Checks a message, in this order: header before body before trailer, type, required fields, then each field by its tag.

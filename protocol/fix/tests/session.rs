@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use walras_fix::{AppMessage, Body, Dictionaries, End, Event, Leniency, Record, Rules, Session, Settings, Version};
+use walras_fix::{
+    AppMessage, Body, Dictionaries, End, Event, Lasting, LastingStart, Leniency, Record, Rules, Session, Settings, Unknown,
+    Unplaced, Version,
+};
 use walras_random::Random;
 
 const NOW_NS: u64 = 1_767_225_600_000_000_000;
@@ -222,6 +225,66 @@ fn a_logon_is_refused_with_a_reason_where_it_may_be_answered() {
         assert!(said.len() == 1 && said[0].starts_with("35=5|") && said[0].ends_with(text), "{said:?}");
         assert_eq!(pair.session.end(), Some(End::RulesBroken));
     }
+}
+
+/// A connection whose logon the host has been asked about.
+fn judged(seq: u64, more: &str) -> Pair {
+    let mut pair = Pair::new(settings());
+    pair.session.on_bytes(&sealed(&format!("{}98=0|108=30|{more}", header("A", seq))));
+    assert!(matches!(pair.session.poll(NOW_NS), Some(Event::Logon(_))));
+    pair
+}
+
+/// Engines count a logout that answers their logon, some of them whatever its number is. So it comes only while nothing was received.
+#[test]
+fn a_refused_logon_takes_no_number_of_a_session_in_use() {
+    let rejected = "35=3|34=1|43=Y|45=7|58=no";
+    for (seq, more, said) in [
+        (1, "", "35=5|34=1|58=no"),
+        (1, "789=1|", "35=5|34=1|58=no"),
+        (1, "141=Y|789=40000|", "35=5|34=1|58=no"),
+        (7, "789=4|", "35=5|34=4|58=no"),
+        (7, "789=1022|", "35=5|34=1022|58=no"),
+        // After another logout it would no longer be a number of the beginning.
+        (7, "789=1023|", rejected),
+        (7, "789=40000|", rejected),
+        (7, "", rejected),
+    ] {
+        let mut pair = judged(seq, more);
+        pair.session.refuse_lasting(NOW_NS, "no");
+        assert_eq!((pair.said(), pair.session.end()), (vec![said.to_owned()], Some(End::Refused)), "{seq} {more}");
+    }
+    // The same holds where the logon itself breaks a rule.
+    let mut early = judged(7, "789=40000|");
+    let lasting = Lasting { modulus: 1 << 14, next: 5 };
+    early.session.accept_lasting(NOW_NS, 9, LastingStart::Expected(40_000), lasting, Rules::default());
+    assert_eq!(early.said(), ["35=3|34=1|43=Y|45=7|58=MsgSeqNum too low, expecting 9 but received 7"]);
+    assert_eq!(early.session.end(), Some(End::RulesBroken));
+}
+
+/// Three logons were refused, and the client has counted the logouts.
+#[test]
+fn a_session_begins_after_refused_logons() {
+    let lasting = Lasting { modulus: 1 << 14, next: 5 };
+    let mut says = judged(7, "789=4|");
+    says.session.accept_lasting(NOW_NS, 1, LastingStart::Expected(4), lasting, Rules::default());
+    says.listen();
+    assert_eq!(says.said(), ["35=A|34=16394|98=0|108=30|789=1", "35=4|34=4|43=Y|36=16394|123=Y"]);
+    let mut body = Body::new();
+    body.text(11, "five");
+    says.session.send_lasting(NOW_NS, 5, AppMessage { msg_type: "8", header: &[], body: &body });
+    assert_eq!(says.said(), ["35=4|34=16395|36=32773|123=Y", "35=8|34=32773|11=five"]);
+
+    // Without 789 it asks. There are reports of other sessions, but number 4 stands for none of them.
+    let mut asks = judged(7, "");
+    let message = |number| Unplaced { number, time_ns: NOW_NS, msg_type: "8", body: body.clone() };
+    let unknown = Unknown { above: 100_000, first: 5, last: 6, messages: (1..=6).map(message).collect() };
+    let lasting = Lasting { modulus: 1 << 14, next: 7 };
+    asks.session.accept_lasting(NOW_NS, 1, LastingStart::Unknown(Box::new(unknown)), lasting, Rules::default());
+    asks.said();
+    asks.hear(&format!("{}7=4|16=0|", header("2", 8)));
+    let reports: Vec<String> = asks.said().into_iter().filter(|said| said.starts_with("35=8")).collect();
+    assert_eq!(reports, ["35=8|34=32773|43=Y|11=five", "35=8|34=32774|43=Y|11=five"]);
 }
 
 #[test]

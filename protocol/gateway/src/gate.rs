@@ -34,6 +34,8 @@ pub struct GatewayConfig {
     pub nonces_max: usize,
     /// Maximum number of remembered sources.
     pub sources_max: usize,
+    /// A time of day that has passed when the gateway begins: a key that had expired by then stays so, even if the clock is set back.
+    pub passed_ns: u64,
 }
 
 impl GatewayConfig {
@@ -51,6 +53,7 @@ impl GatewayConfig {
             nonces_per_key_max: NONCES_PER_KEY_MAX,
             nonces_max: NONCES_MAX,
             sources_max: SOURCES_MAX,
+            passed_ns: started_at_ns,
         }
     }
 
@@ -62,7 +65,8 @@ impl GatewayConfig {
     #[must_use]
     pub fn following(self, last_ns: u64) -> Self {
         let unknown_to_ns = last_ns.saturating_add(self.stamp_ahead_ns_max);
-        Self { stamps_from_ns: self.stamps_from_ns.max(unknown_to_ns.saturating_add(1)), ..self }
+        let stamps_from_ns = self.stamps_from_ns.max(unknown_to_ns.saturating_add(1));
+        Self { stamps_from_ns, passed_ns: self.passed_ns.max(last_ns), ..self }
     }
 }
 
@@ -78,6 +82,13 @@ impl SourceId {
             IpAddr::V4(v4) => Self(v4.to_ipv6_mapped().to_bits()),
             IpAddr::V6(v6) => Self(v6.to_bits() >> 64 << 64),
         }
+    }
+
+    /// The same at the port for operators alone: what is sent to the public ports from there does not count.
+    #[must_use]
+    pub fn at_operators_port(address: IpAddr) -> Self {
+        // The low 64 bits of a public port's source are zero, or 0xffff and an IPv4 address: never these.
+        Self(Self::of(address).0 ^ (1 << 32))
     }
 }
 
@@ -325,6 +336,7 @@ impl Gateway {
         let held = self.holder(&fields.key)?;
         let signed = signed_bytes(request, &fields.timestamp, nonce);
         check_signature(held, &signed, &fields.signature, what_was_signed)?;
+        self.check_expiry(now_ns, held)?;
         let key_id = held.record.key_id();
         let until_ns = stamp_ns.saturating_add(self.config.stamp_age_ns_max);
         Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of(key_id, nonce) })
@@ -338,6 +350,7 @@ impl Gateway {
         if !held.record.credential().verifies_text(text, signature) {
             return Err(Refusal::new(RejectReason::SignatureInvalid));
         }
+        self.check_expiry(now_ns, held)?;
         let key_id = held.record.key_id();
         let until_ns = stamp_ns.saturating_add(age_ns_max);
         Ok(Verified { key_id, key_serial: held.serial, stamp_ns, until_ns, fingerprint: Fingerprint::of_text(key_id, text) })
@@ -361,6 +374,7 @@ impl Gateway {
         self.admit_source(now_ns, source, Allowance::Requests, 1)?;
         let held = self.holder(key)?;
         check_signature(held, signed, signature, what_a_logon_signs)?;
+        self.check_expiry(now_ns, held)?;
         let (record, key_serial) = (&held.record, held.serial);
         let (key_id, account, permissions) = (record.key_id(), record.account(), record.permissions());
         let principal = Principal { key_id, key_serial, account, permissions };
@@ -382,7 +396,7 @@ impl Gateway {
         from: Allowance,
     ) -> Result<Principal, Refusal> {
         let now_ns = self.advance(now_ns);
-        let held = self.held(verified.key_id, verified.key_serial)?;
+        let held = self.held(now_ns, verified.key_id, verified.key_serial)?;
         let principal = Principal {
             key_id: verified.key_id,
             key_serial: held.serial,
@@ -398,8 +412,8 @@ impl Gateway {
         Ok(principal)
     }
 
-    /// Authorizes a further request on a connection that `principal` opened: checks that the key still exists, its permission and
-    /// its throttle.
+    /// Authorizes a further request on a connection that `principal` opened: checks that the key still exists and has not expired, its
+    /// permission and its throttle.
     pub fn charge(
         &mut self,
         now_ns: u64,
@@ -409,7 +423,7 @@ impl Gateway {
         cost: u32,
     ) -> Result<(), Refusal> {
         let now_ns = self.advance(now_ns);
-        let permissions = self.held(principal.key_id, principal.key_serial)?.record.permissions();
+        let permissions = self.held(now_ns, principal.key_id, principal.key_serial)?.record.permissions();
         check_permission(permissions, permission)?;
         self.take_key_token(now_ns, principal.key_serial, from, cost)
     }
@@ -419,9 +433,42 @@ impl Gateway {
         self.now_ns
     }
 
-    fn held(&self, key_id: KeyId, serial: u64) -> Result<&Held, Refusal> {
+    /// Checks that the key of an admitted principal still exists and has not expired.
+    ///
+    /// # Errors
+    /// [`RejectReason::UnknownKey`] or [`RejectReason::KeyExpired`].
+    pub fn check_key(&self, now_ns: u64, principal: &Principal) -> Result<(), Refusal> {
+        self.held(now_ns, principal.key_id, principal.key_serial)?;
+        Ok(())
+    }
+
+    /// Whether a key has expired.
+    #[must_use]
+    pub fn has_expired(&self, now_ns: u64, record: &KeyRecord) -> bool {
+        record.has_expired(self.time_ns(now_ns))
+    }
+
+    /// When the next key expires that has not yet; `None` if none will.
+    #[must_use]
+    pub fn next_expiry(&self, now_ns: u64) -> Option<TimeNs> {
+        let now_ns = self.time_ns(now_ns);
+        self.keys().filter_map(KeyRecord::expire_time).filter(|expires| expires.0 > now_ns).min()
+    }
+
+    /// The time of day for keys: never before what was known to have passed.
+    fn time_ns(&self, now_ns: u64) -> u64 {
+        now_ns.max(self.now_ns).max(self.config.passed_ns)
+    }
+
+    fn held(&self, now_ns: u64, key_id: KeyId, serial: u64) -> Result<&Held, Refusal> {
         let held = self.keys.get(&key_id).filter(|held| held.serial == serial);
-        held.ok_or_else(|| Refusal::with(RejectReason::UnknownKey, "The key was removed."))
+        let held = held.ok_or_else(|| Refusal::with(RejectReason::UnknownKey, "The key was removed."))?;
+        self.check_expiry(now_ns, held)?;
+        Ok(held)
+    }
+
+    fn check_expiry(&self, now_ns: u64, held: &Held) -> Result<(), Refusal> {
+        if self.has_expired(now_ns, &held.record) { Err(Refusal::new(RejectReason::KeyExpired)) } else { Ok(()) }
     }
 
     fn take_key_token(&mut self, now_ns: u64, serial: u64, from: Allowance, cost: u32) -> Result<(), Refusal> {

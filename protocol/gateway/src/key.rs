@@ -5,7 +5,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
-use walras_types::AccountId;
+use walras_types::{AccountId, TimeNs};
 use zeroize::Zeroizing;
 
 use crate::key_id::KeyId;
@@ -291,6 +291,7 @@ pub struct KeyRecord {
     account: Option<AccountId>,
     permissions: Permissions,
     credential: Credential,
+    expires: Option<TimeNs>,
 }
 
 impl KeyRecord {
@@ -311,7 +312,25 @@ impl KeyRecord {
         if needs_account && account.is_none() {
             return Err(KeyError::NoAccount);
         }
-        Ok(Self { key_id, account, permissions, credential })
+        Ok(Self { key_id, account, permissions, credential, expires: None })
+    }
+
+    /// The same that expires then: from that time of day on it is refused. `None` for never.
+    #[must_use]
+    pub fn expiring(self, expires: Option<TimeNs>) -> Self {
+        Self { expires, ..self }
+    }
+
+    /// When it expires.
+    #[must_use]
+    pub const fn expire_time(&self) -> Option<TimeNs> {
+        self.expires
+    }
+
+    /// Whether it has expired at this time of day.
+    #[must_use]
+    pub fn has_expired(&self, now_ns: u64) -> bool {
+        self.expires.is_some_and(|expires| expires.0 <= now_ns)
     }
 
     /// Its name.

@@ -37,7 +37,7 @@ pub mod session;
 mod signing;
 mod throttle;
 
-pub use admission::{Admission, Admitted, ConnectionNumber, Leaves, Places, Standing};
+pub use admission::{Admission, Admitted, ConnectionNumber, Leaves, NoPlace, Places, Standing};
 pub use client_order::{ClientOrder, NoClientOrder};
 pub use decimal::Decimal;
 pub use gate::{Allowance, Gateway, GatewayConfig, Principal, Refusal, SignedText, SourceId, Verified};
@@ -47,4 +47,4 @@ pub use key_sharing::{KeyJournal, KeyLinks, KeysLacking, NewKeys};
 pub use nonce::generate_nonce;
 pub use scale::{AssetScale, InstrumentScale, Quantity, QuantityError, ScaleError};
 pub use signing::{AuthFields, Request, signed_bytes};
-pub use throttle::{Denied, Rate, TokenBucket};
+pub use throttle::{Denied, Rate, Throttle, TokenBucket};

@@ -91,7 +91,7 @@ const SWEEP_COUNT: usize = 16;
 /// A bucket for each of a bounded number of callers. A bucket that is full again holds no information, so a new caller may replace
 /// it.
 #[derive(Clone, Debug)]
-pub(crate) struct Throttle<K> {
+pub struct Throttle<K> {
     rate: Rate,
     max: usize,
     buckets: BTreeMap<K, TokenBucket>,
@@ -100,11 +100,17 @@ pub(crate) struct Throttle<K> {
 }
 
 impl<K: Copy + Ord> Throttle<K> {
-    pub(crate) fn new(rate: Rate, max: usize) -> Self {
+    /// For `max` callers at a time.
+    #[must_use]
+    pub fn new(rate: Rate, max: usize) -> Self {
         Self { rate, max, buckets: BTreeMap::new(), swept: None }
     }
 
-    pub(crate) fn take(&mut self, caller: K, now_ns: u64, tokens: u32) -> Result<(), Denied> {
+    /// Takes a caller's tokens, all or none.
+    ///
+    /// # Errors
+    /// It has fewer, or too many other callers are active.
+    pub fn take(&mut self, caller: K, now_ns: u64, tokens: u32) -> Result<(), Denied> {
         if let Some(bucket) = self.buckets.get_mut(&caller) {
             return bucket.take(self.rate, now_ns, tokens);
         }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use walras_batch::Roots;
 use walras_types::limits::{ACCOUNTS_MAX, ASSETS_MAX, BATCH_MARKETS_MAX, TRANSACTION_SEQ_END};
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, TransactionSeq, effective_limit};
+use walras_types::{
+    AccountId, Amount, AssetId, AssetPlaces, BatchMarketId, BatchPrice, LogIndex, TimeNs, TransactionSeq, effective_limit,
+};
 use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Wire, Writer};
 
 use crate::batches::{BatchBlock, BatchFeed, BlockProof, Closing};
-use crate::limits::{BLOCKS_MAX, OFFER_FILLS_MAX, OUTCOMES_MAX};
+use crate::limits::{OFFER_FILLS_MAX, OUTCOMES_MAX, blocks_max};
 use crate::offers::{OfferFill, OfferOutcome, Offers, StandingOffer, TransactionOutcome};
 use crate::snapshot::put_count;
 
@@ -103,6 +105,7 @@ fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
     let BatchFeed {
         market,
         assets,
+        places: _,
         blocks,
         proofs,
         header_bytes: _,
@@ -138,11 +141,12 @@ fn put_feed(w: &mut Writer<'_>, feed: &BatchFeed) {
 fn get_feed(r: &mut Reader<'_>) -> Result<BatchFeed, DecodeError> {
     let market = BatchMarketId::get(r)?;
     let assets = (0..r.u32()?).map(|_| AssetId::get(r)).collect::<Result<Vec<_>, _>>()?;
+    let places = r.checked(AssetPlaces::of(&assets).ok(), "assets of a venue, each once")?;
     let (next_block, standing, revision) = (r.u64()?, r.u64()?, LogIndex::get(r)?);
     let (kept, dropped) = (r.u32()?, r.u32()?);
     let sold = (0..r.u32()?).map(|_| r.u64()).collect::<Result<Vec<_>, _>>()?;
     let blocks = (0..r.u32()?).map(|_| get_block(r).map(Arc::new)).collect::<Result<VecDeque<_>, _>>()?;
-    r.checked((blocks.len() <= BLOCKS_MAX).then_some(()), "at most BLOCKS_MAX blocks")?;
+    r.checked((blocks.len() <= blocks_max(assets.len())).then_some(()), "no more blocks than are remembered")?;
     let mut proofs = VecDeque::new();
     for _ in 0..r.u32()? {
         let block = r.u64()?;
@@ -154,7 +158,7 @@ fn get_feed(r: &mut Reader<'_>) -> Result<BatchFeed, DecodeError> {
     let header_bytes = proofs.iter().map(|proof| proof.header.len()).sum();
     let closing = Closing { kept, dropped, sold };
     let of_market = BatchFeed::new(market);
-    Ok(BatchFeed { assets, blocks, proofs, header_bytes, next_block, closing, standing, revision, ..of_market })
+    Ok(BatchFeed { assets, places, blocks, proofs, header_bytes, next_block, closing, standing, revision, ..of_market })
 }
 
 fn put_block(w: &mut Writer<'_>, block: &BatchBlock) {
@@ -309,7 +313,7 @@ mod tests {
             sold: vec![amount(8), amount(9)],
         };
         let mut feed = BatchFeed::new(market);
-        feed.assets = vec![AssetId(0), AssetId(3)];
+        [0, 3].into_iter().for_each(|asset| feed.add_asset(AssetId(asset)));
         feed.closing = Closing { kept: 1, dropped: 2, sold: vec![3, 4] };
         feed.blocks.push_back(Arc::new(block));
         let roots = Roots { accounts: [1; 32], offers: [2; 32], state: [3; 32] };

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use walras_batch::{BlockHeader, Outcomes, Roots};
-use walras_types::{Amount, AssetId, BatchMarketId, BatchPrice, LogIndex, TimeNs, effective_limit};
+use walras_types::{Amount, AssetId, AssetPlaces, BatchMarketId, BatchPrice, LogIndex, TimeNs, effective_limit};
 
-use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX, OUTCOME_BYTES_MAX};
+use crate::limits::{BLOCKS_MAX, HEADER_BYTES_MAX, OUTCOME_BYTES_MAX, blocks_max};
 
 /// The public data of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +140,8 @@ impl KeptOutcomes {
 pub struct BatchFeed {
     pub(crate) market: BatchMarketId,
     pub(crate) assets: Vec<AssetId>,
+    /// Follows from them.
+    pub(crate) places: AssetPlaces,
     /// Oldest first.
     pub(crate) blocks: VecDeque<Arc<BatchBlock>>,
     pub(crate) proofs: VecDeque<Arc<BlockProof>>,
@@ -160,6 +162,7 @@ impl BatchFeed {
         Self {
             market,
             assets: Vec::new(),
+            places: AssetPlaces::default(),
             blocks: VecDeque::new(),
             proofs: VecDeque::new(),
             header_bytes: 0,
@@ -184,7 +187,7 @@ impl BatchFeed {
         &self.assets
     }
 
-    /// The last blocks, oldest first, [`BLOCKS_MAX`] at most.
+    /// The last blocks, oldest first: as many as [`blocks_max`] says.
     pub fn blocks(&self) -> impl DoubleEndedIterator<Item = &Arc<BatchBlock>> + ExactSizeIterator {
         self.blocks.iter()
     }
@@ -228,6 +231,12 @@ impl BatchFeed {
         self.revision
     }
 
+    /// It has one more asset.
+    pub(crate) fn add_asset(&mut self, asset: AssetId) {
+        self.places.push(asset);
+        self.assets.push(asset);
+    }
+
     pub(crate) fn closed(&mut self, block: u64, kept: u32, dropped: u32) {
         self.next_block = block;
         self.closing = Closing { kept, dropped, sold: vec![0; self.assets.len()] };
@@ -239,8 +248,8 @@ impl BatchFeed {
         if let Some(stood) = stood {
             Arc::make_mut(&mut self.traded).push((sell, buy), stood, sold);
         }
-        let place = self.assets.iter().position(|known| *known == sell);
-        if let Some(sum) = place.and_then(|place| self.closing.sold.get_mut(place)) {
+        let place = self.places.place(sell);
+        if let Some(sum) = place.and_then(|place| self.closing.sold.get_mut(usize::from(place))) {
             // No more is sold of an asset than there is.
             *sum = sum.saturating_add(sold.get());
         }
@@ -252,7 +261,7 @@ impl BatchFeed {
         block.dropped = dropped;
         block.sold = sold.into_iter().map(|units| Amount::new(units).unwrap_or(Amount::MAX)).collect();
         self.next_block = block.block + 1;
-        if self.blocks.len() == BLOCKS_MAX {
+        while self.blocks.len() >= blocks_max(self.assets.len()) {
             self.blocks.pop_front();
         }
         self.blocks.push_back(Arc::new(block));
@@ -274,7 +283,7 @@ impl BatchFeed {
 
 #[cfg(test)]
 mod tests {
-    use walras_batch::Quality;
+    use walras_batch::{Pairs, Quality};
     use walras_types::Rounding;
 
     use super::*;
@@ -304,7 +313,7 @@ mod tests {
     #[test]
     fn the_last_blocks_are_kept_with_what_was_sold_and_their_headers() {
         let mut feed = BatchFeed::new(BatchMarketId(0));
-        feed.assets = vec![AssetId(7), AssetId(2)];
+        [7, 2].into_iter().for_each(|asset| feed.add_asset(AssetId(asset)));
         let blocks = BLOCKS_MAX as u64 + 2;
         for number in 1..=blocks {
             feed.closed(number, 3, 2);
@@ -322,6 +331,7 @@ mod tests {
                 rules: [0; 32],
                 quality: Quality::default(),
                 certificate: [0; 32],
+                pairs: Pairs::all(2).unwrap(),
                 prices: vec![Some(BatchPrice::ONE), None],
                 trades: Vec::new(),
                 outcomes: [0; 32],
@@ -348,5 +358,19 @@ mod tests {
         feed.closed(blocks + 1, 3, 2);
         let any = BatchPrice::MAX;
         assert_eq!(feed.traded(AssetId(2), AssetId(7)).at_or_below(any), Amount::ZERO, "another batch is closed");
+    }
+
+    #[test]
+    fn a_market_of_many_assets_remembers_fewer_blocks() {
+        assert_eq!([0, 100, 101, 1_000, 4_096].map(blocks_max), [1_000, 1_000, 990, 100, 24]);
+        let mut feed = BatchFeed::new(BatchMarketId(0));
+        (0..1_000).for_each(|asset| feed.add_asset(AssetId(asset)));
+        for number in 1..=102 {
+            feed.closed(number, block(number).transactions, 2);
+            feed.sold((AssetId(999), AssetId(0)), None, amount(5));
+            feed.cleared(block(number));
+        }
+        let last = feed.blocks().next_back().unwrap();
+        assert_eq!((feed.blocks().len(), last.block, last.sold[999]), (100, 102, amount(5)));
     }
 }

@@ -107,6 +107,13 @@ impl Candles {
         ring.range(ring.partition_point(|candle| candle.start_s < start_s)..)
     }
 
+    /// The last remembered candle of an interval that starts before `start_s`.
+    #[must_use]
+    pub fn before(&self, interval: Interval, start_s: u64) -> Option<&Candle> {
+        let ring = &self.rings[interval as usize];
+        ring.get(ring.partition_point(|candle| candle.start_s < start_s).checked_sub(1)?)
+    }
+
     pub(crate) fn trade(&mut self, time: TimeNs, price: PriceTicks, size: SizeLots, taker_side: Option<Side>) {
         let time_s = time.0 / 1_000_000_000;
         for interval in Interval::ALL {
@@ -216,6 +223,8 @@ mod tests {
             ]
         );
         assert_eq!(candles.since(Interval::Minute, 60).map(|c| c.start_s).collect::<Vec<_>>(), [60, 3600]);
+        let before = |start_s| candles.before(Interval::Minute, start_s).map(|c| (c.start_s, c.close));
+        assert_eq!([before(0), before(60), before(3600)], [None, Some((0, p(14))), Some((60, p(7)))]);
     }
 
     #[test]

@@ -10,12 +10,12 @@ use walras_types::{
 use walras_wire::{BatchEvent, BatchMarketEvent, Event, InstrumentEvent, OrderEvent, TradeParty, Traded};
 
 use crate::batches::{BatchBlock, BatchFeed};
-use crate::candles::Candles;
+use crate::candles::{Candles, Interval};
 use crate::entry::{CurrentEntry, Inconsistency};
 use crate::levels::ChangedLevels;
 use crate::offers::{OfferChange, OfferFill, Offers, StandingOffer};
 use crate::tape::{PublicTrade, Tape};
-use crate::ticker::Ticker;
+use crate::ticker::{DAY_NS, Ticker};
 
 /// One instrument's market data, in addition to the engine's book.
 #[derive(Clone, Debug)]
@@ -69,11 +69,29 @@ impl InstrumentFeed {
         &self.ticker
     }
 
+    /// What the trades of the UTC day that `now` is in were worth: price in ticks times size in lots, summed. It stays at the largest
+    /// number rather than overflow.
+    #[must_use]
+    pub fn day_tick_lots(&self, now: TimeNs) -> u128 {
+        self.candles.since(Interval::Hour, day_start_s(now)).fold(0, |sum, candle| candle.tick_lots.saturating_add(sum))
+    }
+
+    /// The price of the last trade before the UTC day that `now` is in; `None` where there was none.
+    #[must_use]
+    pub fn previous_close(&self, now: TimeNs) -> Option<PriceTicks> {
+        self.candles.before(Interval::Hour, day_start_s(now)).map(|candle| candle.close)
+    }
+
     /// The latest log entry that concerned it: nothing here changed for a reader who saw this number.
     #[must_use]
     pub fn revision(&self) -> LogIndex {
         self.revision
     }
+}
+
+/// When the UTC day began that `now` is in. It began with an hour, and there are candles of many days' hours.
+fn day_start_s(now: TimeNs) -> u64 {
+    now.0 / DAY_NS * (DAY_NS / 1_000_000_000)
 }
 
 /// A venue's market data. A clone shares large parts (trades, candles, blocks, accounts' offers) until they change.
@@ -237,12 +255,13 @@ impl MarketData {
                 self.batch_mut(spec.market).map(|_| ())
             }
             BatchMarketEvent::AssetAdded(e) => {
-                self.batch_mut(e.market)?.assets.push(e.asset);
+                self.batch_mut(e.market)?.add_asset(e.asset);
                 Ok(())
             }
             BatchMarketEvent::PhaseChanged(e) => self.batch_mut(e.market).map(|_| ()),
             BatchMarketEvent::IntervalChanged(e) => self.batch_mut(e.market).map(|_| ()),
             BatchMarketEvent::AccountFeeChanged(e) => self.batch_mut(e.market).map(|_| ()),
+            BatchMarketEvent::CurrenciesSet(e) => self.batch_mut(e.market).map(|_| ()),
         }
     }
 

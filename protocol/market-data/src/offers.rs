@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use walras_types::limits::{ASSETS_MAX, BATCH_MARKETS_MAX, TRANSACTION_SEQ_BITS};
-use walras_types::{AccountId, Amount, AssetId, BatchMarketId, BatchPrice, DropReason, TimeNs, TransactionSeq, effective_limit};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, DropReason, RejectReason, TimeNs,
+    TransactionSeq, effective_limit,
+};
 
-use crate::limits::{OFFER_FILLS_MAX, OUTCOMES_MAX};
+use crate::limits::{OFFER_FILLS_MAX, OFFERS_PER_ACCOUNT_MAX, OUTCOMES_MAX};
 
 /// An offer that stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -400,6 +403,17 @@ impl Offers {
         standing[first..].iter().map(Standing::unpack)
     }
 
+    /// Whether a transaction may be sent to the log: one that creates an offer is refused while the account has as many as it may. Those
+    /// that are collected do not stand yet, so an account may come to have a batch's transactions more.
+    ///
+    /// # Errors
+    /// The reason to refuse it for.
+    pub fn admits(&self, transaction: &BatchTransaction) -> Result<(), RejectReason> {
+        let is_offer = matches!(transaction.operation, BatchOperation::CreateOffer(_));
+        let standing = self.account(transaction.account).map_or(0, |of| of.standing.len());
+        if is_offer && standing >= OFFERS_PER_ACCOUNT_MAX { Err(RejectReason::TooManyOpenOrders) } else { Ok(()) }
+    }
+
     /// The stated limit of an account's standing offer, and its amount.
     pub(crate) fn stood(&self, account: AccountId, sequence: TransactionSeq) -> Option<(BatchPrice, Amount)> {
         let of = self.account(account)?;
@@ -507,6 +521,8 @@ impl Eq for Offers {}
 
 #[cfg(test)]
 mod tests {
+    use walras_types::{CancelOffer, CreateOffer, Payment};
+
     use super::*;
 
     #[test]
@@ -544,6 +560,31 @@ mod tests {
 
     fn amount(units: u64) -> Amount {
         Amount::new(units).unwrap()
+    }
+
+    #[test]
+    fn an_account_with_as_many_offers_as_it_may_have_gets_no_further_one() {
+        let (account, market, stated) = (AccountId(4), BatchMarketId(0), BatchPrice::ONE);
+        let (sell, buy, block, one) = (AssetId(0), AssetId(1), 2, amount(1));
+        let standing = |number: usize| {
+            let (market, sequence) = (BatchMarketId((number % 2) as u16), TransactionSeq(number as u64));
+            OfferChange::Opened(StandingOffer { market, sequence, sell, buy, amount: one, stated, limit: stated, tie: 0, block })
+        };
+        let of = |account, operation| BatchTransaction::new(account, TransactionSeq(1 << 20), operation);
+        let create = BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount: one, limit: stated });
+        let mut offers = Offers::default();
+        for number in 1..=OFFERS_PER_ACCOUNT_MAX {
+            assert_eq!(offers.admits(&of(account, create)), Ok(()), "it has {} offers", number - 1);
+            offers.apply(account, &standing(number));
+        }
+        assert_eq!(offers.admits(&of(account, create)), Err(RejectReason::TooManyOpenOrders));
+        let sequence = TransactionSeq(1);
+        let cancel = BatchOperation::CancelOffer(CancelOffer { market, sell, buy, limit: stated, tie: 0, sequence });
+        let pay = BatchOperation::Payment(Payment { to: AccountId(5), asset: sell, amount: one });
+        assert_eq!([cancel, pay].map(|operation| offers.admits(&of(account, operation))), [Ok(()); 2]);
+        assert_eq!(offers.admits(&of(AccountId(5), create)), Ok(()), "each account has its own");
+        offers.apply(account, &OfferChange::Cancelled { market, sequence, sell, amount: one });
+        assert_eq!(offers.admits(&of(account, create)), Ok(()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use walras_types::{PriceTicks, SizeLots, TimeNs, TradingPhase};
 use walras_wire::Uncrossed;
 
-const DAY_NS: u64 = 86_400_000_000_000;
+pub(crate) const DAY_NS: u64 = 86_400_000_000_000;
 
 /// The trades since 00:00 UTC. A venue that never closes has no other day, and one that does trades within one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,10 @@
 //!
 //! Reports travel by the tree of no packet: a node reports to the parent of its block, whatever spraying does.
 //!
-//! *Deliberately absent*: reports on the wire. A report is bounded by [`SAMPLES_MAX`].
+//! The venue uses [`Gather`] for how late pieces come to receivers ([`crate::lateness`]); its deadline is the delay in the log. There a
+//! receiver with a wrong clock must not set the delay of all: see [`ReportSettings::apart_max_ns`].
+//!
+//! A report is bounded by [`SAMPLES_MAX`].
 //!
 //! *Source*: Jasper, appendix B (deadlines all-reduce).
 
@@ -44,6 +47,9 @@ pub struct ReportSettings {
     pub silent_ns: u64,
     /// Reports about a sampled packet are awaited for so long.
     pub patience_ns: u64,
+    /// Where one child's delay of a packet is greater than that of every other child by more than this, it does not count for that
+    /// packet: the child's clock is wrong, or its link. So one child adds no more than this to what the others need.
+    pub apart_max_ns: u64,
 }
 
 impl ReportSettings {
@@ -54,7 +60,11 @@ impl ReportSettings {
         quantile_ppm: 950_000,
         silent_ns: 1_000_000_000,
         patience_ns: 300_000_000,
+        apart_max_ns: u64::MAX,
     };
+
+    /// What the venue uses: as published, but a child that is more than 1 ms later than all others does not count.
+    pub const ROBUST: Self = Self { apart_max_ns: 1_000_000, ..Self::PUBLISHED };
 }
 
 /// The greatest delay of a sampled packet to receivers below a node.
@@ -130,9 +140,17 @@ struct Child {
     quantile_ns: Option<i64>,
 }
 
+impl Child {
+    fn is_there(&self, now_ns: u64, silent_ns: u64) -> bool {
+        self.heard_ns.is_some_and(|heard_ns| now_ns.saturating_sub(heard_ns) <= silent_ns)
+    }
+}
+
 #[derive(Debug)]
 struct Pending {
     maximum: Maximum,
+    /// The greatest delay but one, of another child.
+    second_ns: Option<i64>,
     since_ns: u64,
     /// Which children reported it.
     by: Box<[bool]>,
@@ -145,22 +163,55 @@ pub struct Gather {
     children: Vec<Child>,
     /// In the order in which the first child reported them.
     pending: VecDeque<Pending>,
-    /// The latest packet that was passed on. What comes about it, or an earlier one that does not wait, comes too late.
-    passed_on: u64,
+    /// The latest packets that were passed on. What comes about them comes too late. Not the greatest number alone: a child that names a
+    /// packet that was never sent would silence all others.
+    passed_on: VecDeque<u64>,
     too_late: u64,
+    outliers: u64,
+}
+
+impl Pending {
+    /// What is passed on, and whether one child's delay did not count.
+    fn settled(&self, apart_max_ns: u64) -> (Maximum, bool) {
+        match self.second_ns {
+            Some(second_ns) if self.maximum.delay_ns.abs_diff(second_ns) > apart_max_ns => {
+                (Maximum { delay_ns: second_ns, ..self.maximum }, true)
+            }
+            Some(_) | None => (self.maximum, false),
+        }
+    }
 }
 
 impl Gather {
     /// For so many children, none of which has reported.
     #[must_use]
     pub fn new(settings: ReportSettings, children: usize) -> Self {
-        Self { settings, children: vec![Child::default(); children], pending: VecDeque::new(), passed_on: 0, too_late: 0 }
+        Self {
+            settings,
+            children: vec![Child::default(); children],
+            pending: VecDeque::new(),
+            passed_on: VecDeque::new(),
+            too_late: 0,
+            outliers: 0,
+        }
     }
 
     /// Reports about sampled packets that came after the packet was passed on.
     #[must_use]
     pub const fn too_late(&self) -> u64 {
         self.too_late
+    }
+
+    /// Delays that did not count, because one child was far later than all others.
+    #[must_use]
+    pub const fn outliers(&self) -> u64 {
+        self.outliers
+    }
+
+    /// Whether any child has reported lately.
+    #[must_use]
+    pub fn hears_any(&self, now_ns: u64) -> bool {
+        self.children.iter().any(|child| child.is_there(now_ns, self.settings.silent_ns))
     }
 
     /// A child reports.
@@ -185,7 +236,7 @@ impl Gather {
         let known = self.pending.iter().rposition(|pending| pending.maximum.packet == maximum.packet);
         let at = match known {
             Some(at) => at,
-            None if maximum.packet <= self.passed_on => {
+            None if self.passed_on.contains(&maximum.packet) => {
                 self.too_late += 1;
                 return;
             }
@@ -193,30 +244,42 @@ impl Gather {
                 if self.pending.len() == PENDING_MAX {
                     self.pending.pop_front();
                 }
-                let by = vec![false; self.children.len()].into_boxed_slice();
-                self.pending.push_back(Pending { maximum, since_ns: now_ns, by });
-                self.pending.len() - 1
+                let mut by = vec![false; self.children.len()].into_boxed_slice();
+                by[child] = true;
+                self.pending.push_back(Pending { maximum, second_ns: None, since_ns: now_ns, by });
+                return;
             }
         };
         let pending = &mut self.pending[at];
-        pending.by[child] = true;
-        pending.maximum.delay_ns = pending.maximum.delay_ns.max(maximum.delay_ns);
+        // A child's second report of a packet does not count: else it could stand in for another child.
+        if std::mem::replace(&mut pending.by[child], true) {
+            return;
+        }
+        let (less_ns, greater_ns) =
+            (pending.maximum.delay_ns.min(maximum.delay_ns), pending.maximum.delay_ns.max(maximum.delay_ns));
+        pending.maximum.delay_ns = greater_ns;
+        pending.second_ns = Some(pending.second_ns.map_or(less_ns, |second_ns| second_ns.max(less_ns)));
     }
 
     /// What this node reports itself, at the end of an interval: of all children that are not silent the greatest, and the sampled
     /// packets that all of these, or nobody more in time, have reported.
     pub fn take(&mut self, now_ns: u64) -> Report {
-        let ReportSettings { silent_ns, patience_ns, .. } = self.settings;
-        let is_there = |child: &Child| child.heard_ns.is_some_and(|heard_ns| now_ns.saturating_sub(heard_ns) <= silent_ns);
+        let ReportSettings { silent_ns, patience_ns, apart_max_ns, .. } = self.settings;
+        let is_there = |child: &Child| child.is_there(now_ns, silent_ns);
         let quantile_ns = self.children.iter().filter(|child| is_there(child)).filter_map(|child| child.quantile_ns).max();
         let mut maxima = Vec::new();
-        let (children, passed_on) = (&self.children, &mut self.passed_on);
+        let (children, passed_on, outliers) = (&self.children, &mut self.passed_on, &mut self.outliers);
         self.pending.retain(|pending| {
             let is_awaited = || children.iter().zip(&pending.by).any(|(child, has_reported)| !has_reported && is_there(child));
             let is_over = now_ns.saturating_sub(pending.since_ns) > patience_ns || !is_awaited();
             if is_over && maxima.len() < SAMPLES_MAX {
-                maxima.push(pending.maximum);
-                *passed_on = (*passed_on).max(pending.maximum.packet);
+                let (maximum, is_outlier) = pending.settled(apart_max_ns);
+                *outliers += u64::from(is_outlier);
+                maxima.push(maximum);
+                if passed_on.len() == PENDING_MAX {
+                    passed_on.pop_front();
+                }
+                passed_on.push_back(pending.maximum.packet);
                 return false;
             }
             true
@@ -345,6 +408,7 @@ mod tests {
         quantile_ppm: 950_000,
         silent_ns: 100_000_000,
         patience_ns: 30_000_000,
+        apart_max_ns: u64::MAX,
     };
 
     fn header(packet: u64, sent_ns: u64) -> Header {
@@ -422,6 +486,65 @@ mod tests {
             }
         }
         assert_eq!(deadlines.delay_ns(), 7);
+    }
+
+    /// One of three relays lies about the delays of its receivers: too long, too short, or about packets that were never sent. It costs
+    /// the others at most the longest delay that the operator allows, and nothing once it is quiet.
+    #[test]
+    fn a_relay_that_lies_about_its_delay_is_held_to_bounds_and_silences_nobody() {
+        type Lie = fn(&mut Random, &mut Report);
+        const LONGER: Lie = |_, report| {
+            report.quantile_ns = Some(i64::MAX);
+            report.maxima.iter_mut().for_each(|maximum| maximum.delay_ns = i64::MAX);
+        };
+        const SHORTER: Lie = |_, report| {
+            report.quantile_ns = Some(i64::MIN);
+            report.maxima.iter_mut().for_each(|maximum| maximum.delay_ns = i64::MIN);
+        };
+        const NEVER_SENT: Lie = |draw, report| {
+            let packet = |draw: &mut Random| u64::MAX - draw.below(1 << 40);
+            report.maxima = (0..SAMPLES_MAX).map(|_| Maximum { packet: packet(draw), delay_ns: -5 }).collect();
+        };
+        let tracking = Tracking { bounds: BOUNDS, target: Ppm(50_000), step_ns: 4_000, level_window: 63 };
+        let delays_of = |rule: Rule, lie: Option<Lie>| {
+            let draw = &mut Random::new(4);
+            let mut receivers: Vec<ReceiverDelays> = (0..12).map(|_| ReceiverDelays::new(SETTINGS)).collect();
+            let mut relays: Vec<Gather> = (0..3).map(|_| Gather::new(SETTINGS, 4)).collect();
+            let mut deadlines = Deadlines::new(rule, SETTINGS, 3);
+            let mut at_the_ends = Vec::new();
+            for packet in 1..=60_000 {
+                let now_ns = packet * 200_000;
+                deadlines.release_ns(now_ns, packet);
+                for receiver in &mut receivers {
+                    receiver.packet(now_ns + 60_000 + draw.below(40_000), &header(packet, now_ns));
+                }
+                if now_ns % SETTINGS.interval_ns == 0 {
+                    for (at, receiver) in receivers.iter_mut().enumerate() {
+                        relays[at / 4].report(now_ns, at % 4, &receiver.report()).unwrap();
+                    }
+                    for (at, relay) in relays.iter_mut().enumerate() {
+                        let mut said = relay.take(now_ns);
+                        if let Some(lie) = lie.filter(|_| at == 1 && packet <= 30_000) {
+                            lie(draw, &mut said);
+                        }
+                        deadlines.report(now_ns, at, &said).unwrap();
+                    }
+                    deadlines.on_interval(now_ns);
+                    assert!((BOUNDS.min_ns..=BOUNDS.max_ns).contains(&deadlines.delay_ns()));
+                }
+                at_the_ends.extend((packet % 30_000 == 0).then(|| deadlines.delay_ns()));
+            }
+            [at_the_ends[0], at_the_ends[1]]
+        };
+        for rule in [Rule::MaximumOfQuantiles(BOUNDS), Rule::Steered(DelaySettings::Tracking(tracking))] {
+            let [honest_ns, _] = delays_of(rule, None);
+            assert!((85_000..115_000).contains(&honest_ns), "{rule:?}: {honest_ns}");
+            for lie in [LONGER, SHORTER, NEVER_SENT] {
+                let [lied_ns, after_ns] = delays_of(rule, Some(lie));
+                assert!(lied_ns >= honest_ns * 4 / 5, "{rule:?}: too little for the others: {lied_ns}, {honest_ns}");
+                assert!(after_ns.abs_diff(honest_ns) < honest_ns / 5, "{rule:?}: {after_ns} once it is quiet, {honest_ns}");
+            }
+        }
     }
 
     /// Twenty receivers under four relays. Of packets 4 % are slow at one receiver. The steered deadline meets its share of late

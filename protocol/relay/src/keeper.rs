@@ -6,7 +6,8 @@
 //! after longer and longer the more often it came and went.
 //!
 //! Packets go by a new view once all relays that are in it know it; one that does not say so in time goes out as well. Until then they go
-//! by the old view, in which hedges replace those that are gone.
+//! by the old view, in which hedges replace those that are gone. The view by which packets go is repeated with each question: a relay that
+//! restarts so soon that nobody missed it has forgotten the view.
 
 use std::collections::BTreeSet;
 
@@ -106,6 +107,7 @@ pub struct Keeper {
     relays: Vec<Relay>,
     /// By which packets go.
     live: Live,
+    live_version: u64,
     proposal: Option<Proposal>,
     version: u64,
     epoch: u16,
@@ -124,6 +126,7 @@ impl Keeper {
             settings,
             relays: if tree.relays() > RELAYS_MAX { Vec::new() } else { vec![relay; tree.relays() as usize] },
             live: Live::all(tree),
+            live_version: 0,
             proposal: None,
             version,
             // So that it is hardly ever another sender's.
@@ -175,9 +178,19 @@ impl Keeper {
         if now_ns >= self.ping_at_ns {
             self.ping_at_ns = now_ns.saturating_add(self.settings.ping_ns);
             effects.extend((0..self.relays.len() as u32).map(|node| ping(now_ns, node)));
+            self.remind(effects);
         }
         self.judge(now_ns);
         self.propose(now_ns, effects);
+    }
+
+    /// Says the view by which packets go to all relays in it. Those that know it say so again, which changes nothing.
+    fn remind(&self, effects: &mut Vec<KeeperEffect>) {
+        let (live, version) = (&self.live, self.live_version);
+        let view = |node| KeeperEffect::View { node, version, epoch: live.epoch(), out: live.out().clone() };
+        if live.epoch() != 0 {
+            effects.extend(live.relays().map(view));
+        }
     }
 
     /// Says who is in.
@@ -230,7 +243,7 @@ impl Keeper {
         }
         let Some(proposal) = &mut self.proposal else { return };
         if proposal.waiting.is_empty() {
-            self.live = proposal.live.clone();
+            (self.live, self.live_version) = (proposal.live.clone(), proposal.version);
             self.proposal = None;
             effects.push(KeeperEffect::Use(self.live.clone()));
         } else if proposal.said_ns.is_none_or(|said_ns| now_ns.saturating_sub(said_ns) >= repeat_ns) {
@@ -368,6 +381,25 @@ mod tests {
             "no packet goes by a view that a relay does not know: {:?}",
             run.used
         );
+    }
+
+    #[test]
+    fn the_view_is_said_again_to_those_that_are_in_it() {
+        let mut run = Run::new();
+        run.dead.insert(1);
+        run.run_ms(1_000);
+        let (mut said, epoch) = (Vec::new(), run.keeper.live().epoch());
+        for _ in 0..100 {
+            run.now_ns += MS;
+            let mut effects = Vec::new();
+            run.keeper.on_timer(run.now_ns, &mut effects);
+            said.extend(effects.iter().filter_map(|effect| match effect {
+                KeeperEffect::View { node, epoch, out, .. } => Some((*node, *epoch, out.clone())),
+                KeeperEffect::Ping { .. } | KeeperEffect::Use(_) => None,
+            }));
+            run.carry_out(effects);
+        }
+        assert_eq!(said, [0, 2].map(|node| (node, epoch, BTreeSet::from([1]))));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What nodes say to each other to keep the tree whole: questions whether one is there, who is out, and who is silent. Each is a packet of
-//! its own in channel 0, with the seal of the tree, which no relay passes on.
+//! What nodes say to each other to keep the tree whole: whether a node is there, which are out, and which are silent; and up the tree, how
+//! late market data comes to receivers. Each is a packet of its own in channel 0, with the seal of the tree, which no relay passes on.
 
 use std::collections::BTreeSet;
 
+use crate::deadline::{Maximum, SAMPLES_MAX};
 use crate::live::RELAYS_MAX;
 use crate::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 
@@ -14,6 +15,9 @@ const PONG: u8 = 17;
 const VIEW: u8 = 18;
 const TAKEN: u8 = 19;
 const SILENT: u8 = 20;
+const LATE: u8 = 21;
+/// Bytes of one sample.
+const SAMPLE_BYTES: usize = 16;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +55,14 @@ pub enum Keeping {
         /// The version of the view by which they are siblings.
         version: u64,
     },
+    /// To the parent: how late pieces came to the receivers below this node, [`crate::lateness`]. Without samples it says that there are
+    /// receivers. At most [`SAMPLES_MAX`] samples are sent, the first.
+    Late {
+        /// The node's number.
+        node: u32,
+        /// The samples.
+        samples: Vec<Maximum>,
+    },
 }
 
 impl Keeping {
@@ -77,6 +89,14 @@ impl Keeping {
                 message.push(if matches!(self, Self::Taken { .. }) { TAKEN } else { SILENT });
                 message.extend_from_slice(&version.to_le_bytes());
                 message.extend_from_slice(&node.to_le_bytes());
+            }
+            Self::Late { node, samples } => {
+                message.push(LATE);
+                message.extend_from_slice(&u64::from(*node).to_le_bytes());
+                for Maximum { packet, delay_ns } in samples.iter().take(SAMPLES_MAX) {
+                    message.extend_from_slice(&packet.to_le_bytes());
+                    message.extend_from_slice(&delay_ns.to_le_bytes());
+                }
             }
         }
         let mut writer = PacketWriter::default();
@@ -113,9 +133,18 @@ impl Keeping {
                 let out = (0..bits.len() as u32 * 8).filter(is_out).collect();
                 Some(Self::View { version: number, epoch: u16::from_le_bytes(*epoch), out })
             }
+            (LATE, bytes) if bytes.len() <= SAMPLES_MAX * SAMPLE_BYTES => {
+                let (samples, []) = bytes.as_chunks::<SAMPLE_BYTES>() else { return None };
+                Some(Self::Late { node: u32::try_from(number).ok()?, samples: samples.iter().map(sample).collect() })
+            }
             _ => None,
         }
     }
+}
+
+fn sample(bytes: &[u8; SAMPLE_BYTES]) -> Maximum {
+    let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+    Maximum { packet: number(0), delay_ns: number(8).cast_signed() }
 }
 
 fn whole<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
@@ -154,6 +183,8 @@ mod tests {
             Keeping::Silent { node, version },
             view(&[]),
             view(&[0, 7, 8, 1_000, RELAYS_MAX - 1]),
+            Keeping::Late { node: u32::MAX, samples: vec![] },
+            Keeping::Late { node, samples: vec![Maximum { packet: u64::MAX, delay_ns: i64::MIN }; SAMPLES_MAX] },
         ];
         for keeping in said {
             let mut bytes = Vec::new();
@@ -164,11 +195,18 @@ mod tests {
         let mut bytes = Vec::new();
         view(&[3, RELAYS_MAX]).encode(1, 1, &key(), &mut bytes);
         assert_eq!(Keeping::decode(&Packet::decode(&bytes, &key()).unwrap()), Some(view(&[3])));
+        let samples = |count| vec![Maximum { packet: 1, delay_ns: -1 }; count];
+        bytes.clear();
+        Keeping::Late { node: 1, samples: samples(SAMPLES_MAX + 1) }.encode(1, 1, &key(), &mut bytes);
+        let said = Keeping::decode(&Packet::decode(&bytes, &key()).unwrap());
+        assert_eq!(said, Some(Keeping::Late { node: 1, samples: samples(SAMPLES_MAX) }), "no more than a report has");
+        let too_long = sealed(&[&[LATE][..], &[0; 8], &[0; SAMPLE_BYTES * (SAMPLES_MAX + 1)]].concat());
+        assert_eq!(Keeping::decode(&Packet::decode(&too_long, &key()).unwrap()), None);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_none(kind in 14_u8..22, bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_a_message_or_none(kind in 14_u8..23, bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let message = [&[kind][..], &bytes].concat();
             let packet = sealed(&message);
             if let Some(keeping) = Keeping::decode(&Packet::decode(&packet, &key()).unwrap()) {

@@ -7,6 +7,7 @@
 //! - [`reader`]: a receiver's end: messages in order, each once, whatever was lost, doubled or reordered.
 //! - [`rewinder`]: the latest messages of a channel, for readers that missed some.
 //! - [`deadline`]: when a packet may be released, from the delays that receivers report up the tree.
+//! - [`lateness`]: how late pieces come to receivers that hold them, sampled alike at all of them.
 //!
 //! How it stays whole while relays come and go:
 //!
@@ -43,6 +44,7 @@
 pub mod deadline;
 pub mod keeper;
 pub mod keeping;
+pub mod lateness;
 pub mod live;
 pub mod merge;
 pub mod order_queue;

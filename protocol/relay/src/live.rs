@@ -122,6 +122,15 @@ impl Live {
         above.get(parent as usize).copied()
     }
 
+    /// To whom a relay reports what receivers below it say: the parent of its block, which no spraying changes. `None` where that is the
+    /// sender, or the relay is out.
+    #[must_use]
+    pub fn reports_to(&self, relay: u32) -> Option<u32> {
+        let (layer, place) = self.place(relay)?;
+        let above = &self.layers[layer.checked_sub(1)?].nodes;
+        above.get(self.tree.block_of(layer, place) as usize).copied()
+    }
+
     /// The sibling that a relay watches: the next one of its layer, after the last the first. `None` where there is no other.
     #[must_use]
     pub fn watched_by(&self, relay: u32) -> Option<u32> {
@@ -212,6 +221,10 @@ mod tests {
         }
         assert_eq!((live.watched_by(0), live.watched_by(2), live.watched_by(11)), (Some(1), Some(0), Some(3)));
         assert_eq!((live.own_parent(1, 4, 1), live.watched_by(12)), (None, None));
+        let parents = [0, 2, 3, 5, 6, 11].map(|relay| live.reports_to(relay));
+        assert_eq!(parents, [None, None, Some(0), Some(0), Some(1), Some(2)]);
+        let without = Live::without(&tree, 1, &BTreeSet::from([0, 5]));
+        assert_eq!([3, 5, 11].map(|relay| without.reports_to(relay)), [Some(1), None, Some(2)]);
     }
 
     #[test]

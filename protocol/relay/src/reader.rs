@@ -81,6 +81,8 @@ pub struct Reader {
     state: State,
     /// Joined: number of the next message. Waiting: of the first one held.
     next: u64,
+    /// Number of the message after the last that was handed out, or that a snapshot had.
+    after: u64,
     /// The next number of the channel, as far as anything that arrived says.
     known: u64,
     /// From `next` on; `None` is missing.
@@ -101,6 +103,7 @@ impl Reader {
             settings,
             state: State::Joined,
             next,
+            after: next,
             known: next,
             held: VecDeque::new(),
             ask_at_ns: 0,
@@ -122,6 +125,18 @@ impl Reader {
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Whether a snapshot that has all messages before this number is of use: one that is older than what was handed out is not.
+    #[must_use]
+    pub const fn wants(&self, next: u64) -> bool {
+        matches!(self.state, State::Waiting) && next >= self.after || next > self.next
+    }
+
+    /// Messages, and places of missing ones before them, that are held: never more than the settings allow.
+    #[must_use]
+    pub fn held_count(&self) -> usize {
+        self.held.len()
     }
 
     /// What it has seen.
@@ -201,7 +216,7 @@ impl Reader {
     /// A snapshot has what was said in all messages before `next`. One that is older than what was handed out changes nothing.
     /// `read` gets what was held and is next.
     pub fn join(&mut self, now_ns: u64, next: u64, mut read: impl FnMut(Message<'_>)) {
-        if self.state == State::Joined && next <= self.next {
+        if !self.wants(next) {
             return;
         }
         if next >= self.next {
@@ -213,7 +228,7 @@ impl Reader {
             self.counts.dropped += self.held.iter().flatten().count() as u64;
             self.held.clear();
         }
-        (self.state, self.next, self.known) = (State::Joined, next, self.known.max(next));
+        (self.state, self.next, self.after, self.known) = (State::Joined, next, next, self.known.max(next));
         self.hand_out_held(&mut read);
         self.retry_ns = self.settings.retry_ns;
         self.ask_at_ns = now_ns.saturating_add(self.settings.gap_wait_ns);
@@ -223,6 +238,7 @@ impl Reader {
         read(*message);
         self.counts.read += 1;
         self.next += 1;
+        self.after = self.next;
         self.held.pop_front();
     }
 

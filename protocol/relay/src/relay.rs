@@ -19,6 +19,9 @@ pub enum Arrival {
     NotOurs,
 }
 
+/// A sender that takes over goes on with a number that is greater by more: nothing between was ever sent.
+const TAKE_OVER: u64 = 1 << 32;
+
 /// Which packets of one channel were here. In constant time and memory: for each of the last numbers, modulo the size, the
 /// number itself (Jasper, appendix A).
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ impl Seen {
         let at = (packet % size) as usize;
         let last = self.last[at];
         self.last[at] = packet.max(last);
-        if last > 0 && packet > last && packet - last > size {
+        if last > 0 && packet > last && packet - last > size && packet - last < TAKE_OVER {
             // Those between had this place.
             self.lost += (packet - last) / size - 1;
         }
@@ -115,7 +118,7 @@ impl Relay {
     /// Packets of which no copy came, in all channels: each is known once a packet came that is by so many later as are remembered.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.seen.values().map(|seen| seen.lost).sum()
+        self.seen.values().fold(0, |lost, seen| lost.saturating_add(seen.lost))
     }
 
     /// The node of the layer above whose copy of a packet this relay has where nothing fails; `None` in the first layer, whose parent

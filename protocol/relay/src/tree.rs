@@ -171,7 +171,7 @@ impl Tree {
             let block = (u64::from(parent) + packet % u64::from(parents) + u64::from(copy)) % u64::from(parents);
             let block = self.block(layer, block as u32);
             let count = u64::from(block.end - block.start);
-            (0..count).map(move |at| block.start + ((at + packet) % count) as u32)
+            (0..count).map(move |at| block.start + ((at + packet % count) % count) as u32)
         })
     }
 

@@ -40,9 +40,7 @@ impl<P: Probe> EntryBackend for Backend<'_, P> {
     fn open(&mut self, asked: AskedSession) -> Opens {
         let AskedSession { stream, open, logon_seq, usage } = asked;
         let Self { sequencer, fair, at, .. } = self;
-        // Programs that know no later version than 12 do not know such a logon.
-        let is_before = sequencer.engine().version() < EngineVersion(13);
-        let usage = if is_before && usage == SessionUse::AloneOnce { SessionUse::Alone } else { usage };
+        let usage = usage_in_force(sequencer.engine().version(), usage);
         if let Some(fair) = fair {
             if let Some(reason) = fair.refusal() {
                 return Opens::Not(NotTaken::Refused(reason));
@@ -89,4 +87,10 @@ impl<P: Probe> EntryBackend for Backend<'_, P> {
             }
         }
     }
+}
+
+/// How the log is asked for a session: programs that know no later version than 12 do not know a logon that is good once.
+pub(crate) fn usage_in_force(version: EngineVersion, usage: SessionUse) -> SessionUse {
+    let is_before = version < EngineVersion(13);
+    if is_before && usage == SessionUse::AloneOnce { SessionUse::Alone } else { usage }
 }

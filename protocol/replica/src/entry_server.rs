@@ -80,6 +80,22 @@ impl EntryServer {
         }
     }
 
+    /// The last report that it has taken, or that came before its first one; `None` where it takes none.
+    pub(crate) fn reports_had(&self) -> Option<u64> {
+        match self {
+            Self::Binary(server) => server.reports_had(),
+            Self::Fix(server) => server.reports_had(),
+        }
+    }
+
+    /// Whether its old session is closed before it begins: until then it takes no reports.
+    pub(crate) fn closes_first(&self) -> bool {
+        match self {
+            Self::Binary(_) => false,
+            Self::Fix(server) => server.closes_first(),
+        }
+    }
+
     pub(crate) fn not_leader(&mut self, leader: &str) {
         match self {
             Self::Binary(server) => server.not_leader(leader),

@@ -1,6 +1,7 @@
 //! The binary feed of a replica: messages of each entry, with numbers that are the same at all replicas. The driver sends what a leader
 //! publishes, and keeps what a follower does for readers that will ask it once it leads.
 
+use walras_consensus::Term;
 use walras_engine::Engine;
 use walras_fair_access::publications::ReleaseTime;
 use walras_feed::channel::ChannelId;
@@ -20,12 +21,32 @@ const INDICATED_ORDERS_MAX: u64 = 1_024;
 pub struct FeedPiece {
     /// The entry.
     pub log_index: LogIndex,
+    /// The term in which it is published here.
+    pub term: Term,
     /// From when on it may be known, where market data is held.
     pub release: Option<ReleaseTime>,
+    /// How long it is held, from the entry's time on.
+    pub held_ns: u64,
     /// What to do with it.
     pub part: FeedPart,
-    /// The messages of each channel that has any.
+    /// The messages of each channel that has any. There are none where only the part changes: a leader sends heartbeats and snapshots from
+    /// the beginning, and stops once another one leads.
     pub runs: Vec<FeedRun>,
+}
+
+/// Packets of a channel that a leader may number in its term: more than it sends in months.
+const PACKETS_OF_A_TERM: u64 = 1 << 40;
+/// Below all numbers of leaders. Earlier programs numbered packets and views from the time in ns, which is less until the year 2043: relays
+/// and receivers that run on through an upgrade would drop smaller numbers as old.
+const BEFORE_ALL_TERMS: u64 = 1 << 61;
+
+impl FeedPiece {
+    /// The first number of this term's leader for packets and views. It is greater than all numbers of earlier leaders, and does not depend
+    /// on clocks.
+    #[must_use]
+    pub fn first_number(&self) -> u64 {
+        self.term.0.saturating_mul(PACKETS_OF_A_TERM).saturating_add(BEFORE_ALL_TERMS)
+    }
 }
 
 /// Messages of one channel that follow each other.

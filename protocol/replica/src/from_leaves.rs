@@ -11,7 +11,7 @@ use walras_wire::{Command, OrderCommand, decode_command};
 
 use crate::Origin;
 use crate::effect::Effect;
-use crate::entry_backend::Backend;
+use crate::entry_backend::{Backend, usage_in_force};
 use crate::host::ReplicaHost;
 use crate::leaf::LeafMessage;
 use crate::order_entry::EntryBackend;
@@ -27,7 +27,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         if let LeafMessage::Attach { epoch } = message {
             return self.ask_to_attach(leaf, epoch);
         }
-        let ReplicaHost { leaves, reports, effects, .. } = &mut self.host;
+        let ReplicaHost { leaves, reports, entry, effects, .. } = &mut self.host;
         if !leaves.is_attached(leaf) {
             return;
         }
@@ -42,12 +42,18 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             LeafMessage::Gateway(GatewayMessage::Behind { stamp, session, content }) => {
                 self.cancel_behind_leaf((at, stamped(at, stamp)), leaf, session, &content);
             }
-            LeafMessage::Begin(begin) => leaves.begin(leaf, begin, self.sequencer.engine(), reports, effects),
+            LeafMessage::Gateway(GatewayMessage::Watermark { term, until }) => leaves.show(leaf, term.0, until),
+            LeafMessage::Begin(begin) => {
+                let past = (self.sequencer.engine(), &*reports);
+                leaves.begin(leaf, begin, past, (at.now_ns, &mut entry.resends), effects);
+            }
             LeafMessage::Leave { session } => leaves.leave(leaf, session),
+            LeafMessage::List => leaves.list(leaf, self.sequencer.engine(), effects),
             LeafMessage::Gateway(_) | LeafMessage::Attach { .. } => {}
             LeafMessage::Attached { .. } | LeafMessage::Detached { .. } | LeafMessage::Begun { .. } => {}
             LeafMessage::NotBegun { .. } | LeafMessage::Answered { .. } | LeafMessage::Opened { .. } => {}
-            LeafMessage::Reported { .. } | LeafMessage::Cancelled { .. } => {}
+            LeafMessage::Reported { .. } | LeafMessage::Cancelled { .. } | LeafMessage::Busy => {}
+            LeafMessage::Asset(_) | LeafMessage::Instrument(_) | LeafMessage::Listed | LeafMessage::Published(_) => {}
         }
     }
 
@@ -69,6 +75,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     fn open_for_leaf(&mut self, at: GatewayTime, (opening, usage): (RemoteOpening, SessionUse)) {
         let Self { sequencer, host, .. } = self;
         let ReplicaHost { leaves, fair, effects, leader, .. } = host;
+        let usage = usage_in_force(sequencer.engine().version(), usage);
         let RemoteOpening { gateway: leaf, open, logon_seq, .. } = opening;
         let refuse = |effects: &mut Vec<Effect>, reason| {
             let message = LeafMessage::Gateway(GatewayMessage::NotOpened { open, reason });
@@ -92,8 +99,11 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
 
     fn on_leaf_order(&mut self, times: (GatewayTime, GatewayTime), leaf: ReplicaId, ordinal: Ordinal, content: &Bytes) {
         let Some(session) = self.host.leaves.session(leaf, ordinal.session) else {
-            // It would hear of no answer.
-            return self.host.leaves.detach(leaf, None, &mut self.host.effects);
+            // It hears that a session is closed when it names it. Of any other one it would hear of no answer.
+            if self.sequencer.engine().session(ordinal.session).is_some() {
+                self.host.leaves.detach(leaf, None, &mut self.host.effects);
+            }
+            return;
         };
         // The leaf checked it for the role of its session; the engine checks whose account it names.
         let role = if session.account.is_some() { Role::Account } else { Role::Operator };

@@ -12,16 +12,19 @@ use walras_feed::publisher::Views;
 use walras_gateway::session::Reports;
 use walras_market_data::AccountDelta;
 use walras_sequencer::{
-    AppliedEntry, BlockJob, FairAccess, GatewayHost, GatewayTime, Host, NotTaken, RemoteOpening, SolveJob, Timed, Unresolved,
+    AppliedEntry, BlockJob, FairAccess, Forwarded, GatewayHost, GatewayTime, Host, NotTaken, RemoteOpening, SolveJob, Timed,
+    Unresolved,
 };
 use walras_types::{AccountId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
-use walras_wire::{Command, Event, OpenSession, OrderCommand, SessionCommand, SessionEvent};
+use walras_wire::{Command, Event, OpenSession, OrderCommand, OrderEvent, SessionCommand, SessionEvent};
 
 use crate::effect::{Effect, WaiterAnswer};
 use crate::feed::{self, FeedPart, FeedPiece};
+use crate::leaf::PublicationMark;
 use crate::leaves::{CancelledBy, Leaves};
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::OrderEntry;
+use crate::order_waits::{Came, Decided, OrderWaits};
 use crate::outcome::{NoOutcome, Outcome, rejected};
 use crate::pending_cancels::{PendingCancels, all_of};
 use crate::probe::{Applied, Probe, Publication};
@@ -46,6 +49,8 @@ pub(crate) struct ReplicaHost<P, D> {
     /// Commands that came in here or, where this replica leads, at any gateway, in the order of their stamps.
     pub(crate) fair: Option<Box<FairAccess<Origin>>>,
     pub(crate) numbered: NumberedWaiters,
+    /// Where orders waited that came in here and were held.
+    pub(crate) waits: OrderWaits,
     pub(crate) cancels: PendingCancels,
     pub(crate) reads: ReadBarriers,
     /// Gateways below this replica.
@@ -55,6 +60,8 @@ pub(crate) struct ReplicaHost<P, D> {
     /// The views of the binary feed that are published, if it is.
     pub(crate) feed: Option<Views>,
     pub(crate) leader: Option<ReplicaId>,
+    /// The latest term in which its role changed.
+    pub(crate) term: Term,
     /// Where each replica takes binary orders.
     pub(crate) addresses: BTreeMap<ReplicaId, Arc<str>>,
     /// Where the leader does, as far as it is known.
@@ -197,6 +204,22 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
         leaves.answer(ordinal, answer, time, effects);
     }
 
+    /// Where an order waited that an entry holds, if it came in here. Without fair access nothing is held.
+    fn note_waits(&mut self, applied: &AppliedEntry<'_, Origin>, forwarded: Option<Forwarded>) {
+        let came = match (forwarded, applied.origin) {
+            (Some(forwarded), _) => Came::by_session(forwarded),
+            (None, Some(Origin::Waiter(waiter))) => self.waits.take_request(waiter),
+            (None, _) => None,
+        };
+        let accepted = |event: &Event| if let Event::Order(OrderEvent::Accepted(e)) = event { Some(*e) } else { None };
+        if let (Some(came), Some(accepted)) = (came, applied.events.iter().find_map(accepted)) {
+            // What this machine's clock stamped needs no report of how it stands.
+            let ahead_ns = applied.ahead_ns.filter(|_| self.leader != Some(self.me));
+            let decided = Decided { at: self.at, made: applied.entry.time, ahead_ns };
+            self.waits.decided(accepted.account, accepted.order_id, came, &decided);
+        }
+    }
+
     fn report(&mut self, log_index: LogIndex, time: TimeNs, events: &[Event]) {
         let Self { reports, entry, leaves, effects, .. } = self;
         for event in events {
@@ -218,7 +241,9 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
             Ok(runs) if runs.is_empty() => {}
             Ok(runs) => {
                 let part = if self.leader == Some(self.me) { FeedPart::Sends } else { FeedPart::Keeps };
-                let piece = FeedPiece { log_index: applied.entry.log_index, release, part, runs };
+                let held_ns = release.map_or(0, |release| release.log_ns.saturating_sub(applied.entry.time.0));
+                let (log_index, term) = (applied.entry.log_index, self.term);
+                let piece = FeedPiece { log_index, term, release, held_ns, part, runs };
                 self.probe.feed(engine, &piece);
                 // What is replayed at the start was sent before; the driver begins with the state after it.
                 if self.is_live {
@@ -229,6 +254,15 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
                 self.derived.feed = None;
                 self.probe.feed_stopped(error);
             }
+        }
+    }
+
+    /// Publishes that the binary feed is sent here from now on, or no longer, where that changes between two entries that publish.
+    fn turn_feed(&mut self, part: FeedPart) {
+        if let Some(publisher) = self.derived.feed.as_ref().filter(|_| self.is_live) {
+            let (log_index, term) = (publisher.log_index(), self.term);
+            let release = self.publishing.as_ref().map(|publishing| publishing.publications.known_from());
+            self.effects.push(Effect::Publish(FeedPiece { log_index, term, release, held_ns: 0, part, runs: Vec::new() }));
         }
     }
 
@@ -243,6 +277,8 @@ impl<P: Probe, D: ReplicaDisk> ReplicaHost<P, D> {
         let known_from = publishing.publications.known_from();
         let publication = Publication { engine, market: &mut self.derived.market, ahead_ns, known_from };
         publishing.made.push((log_index, held_ns, self.probe.publish(publication)));
+        let release_ns = known_from.venue_ns().unwrap_or(known_from.log_ns);
+        self.leaves.published(PublicationMark { log_index, time: engine.time(), release_ns }, &mut self.effects);
     }
 }
 
@@ -290,12 +326,12 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         probe.applied(&mut Applied { engine, derived, entry: &applied, deltas, fair: fair.as_deref(), known_from });
         self.publish_feed(engine, &applied, known_from);
         self.entry.follow_instruments(engine);
+        self.leaves.list_new(applied.events, &mut self.effects);
         self.follow_cancels(&applied);
         self.answer_session(&applied);
         self.report(log_index, time, applied.events);
-        if let Some(fair) = &mut self.fair {
-            fair.on_applied(&applied);
-        }
+        let forwarded = self.fair.as_mut().and_then(|fair| fair.on_applied(self.at.now_ns, &applied));
+        self.note_waits(&applied, forwarded);
         if let Some(origin) = applied.origin.take() {
             self.answer_origin(origin, engine, &applied);
         }
@@ -377,6 +413,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
 
     fn role(&mut self, change: RoleChange) {
         let was = self.leader;
+        self.term = change.term;
         self.leader = match change.role {
             Role::Leader => Some(self.me),
             Role::Follower { leader } => leader,
@@ -385,6 +422,9 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
         self.find_leader();
         self.probe.role(change);
         self.effects.push(Effect::Role(change));
+        if was == Some(self.me) && self.leader != Some(self.me) {
+            self.turn_feed(FeedPart::Keeps);
+        }
         if change.role != Role::Leader {
             self.numbered.lose_all(RejectReason::NotLeader, &mut self.effects);
         }
@@ -399,6 +439,7 @@ impl<P: Probe, D: ReplicaDisk> Host<Origin> for ReplicaHost<P, D> {
 
     fn leading(&mut self, term: Term) {
         self.effects.push(Effect::Leading(term));
+        self.turn_feed(FeedPart::Sends);
         if let Some(fair) = &mut self.fair {
             fair.on_leading(self.at.now_ns, term);
         }

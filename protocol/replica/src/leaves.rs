@@ -7,14 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use walras_consensus::ReplicaId;
 use walras_engine::Engine;
+use walras_fair_access::resequence::Stamp;
 use walras_gateway::session::{Reports, Resend, SessionStart};
 use walras_sequencer::GatewayMessage;
 use walras_types::{AccountId, Answer, NonceFingerprint, Ordinal, RejectReason, SessionId, TimeNs};
-use walras_wire::OpenSession;
 use walras_wire::order_entry::{Report, ReportsWanted};
+use walras_wire::{Event, InstrumentEvent, OpenSession, VenueEvent};
 
 use crate::effect::Effect;
-use crate::leaf::{LeafMessage, LeafSession, OwnedReport};
+use crate::leaf::{LeafMessage, LeafSession, PublicationMark};
+use crate::resends::Resends;
 
 /// Sessions of one leaf.
 const SESSIONS_MAX: usize = 1 << 16;
@@ -30,6 +32,10 @@ struct Linked {
     accounts: BTreeMap<AccountId, usize>,
     /// Cancels that the log does not have yet, by the session that was lost.
     cancels: BTreeMap<SessionId, (AccountId, Option<NonceFingerprint>)>,
+    /// Its last watermark.
+    shown: Option<Stamp>,
+    /// It has asked for the lists.
+    lists: bool,
 }
 
 impl Linked {
@@ -61,14 +67,19 @@ pub(crate) struct Leaves {
     changes: u64,
     /// Logons that wait for a session, by its account and token: of which leaves, with the clients' numbers.
     opening: Opening,
+    /// When leaves are to hear again that orders come.
+    next_wake_ns: u64,
 }
+
+/// Leaves hear this often that orders come somewhere in the venue, so that their watermarks go on.
+const WAKE_NS: u64 = 1_000_000;
 
 type Opening = BTreeMap<(Option<AccountId>, u64), Vec<(ReplicaId, u64)>>;
 
 impl Leaves {
     /// These may be linked.
     pub(crate) fn new(known: BTreeSet<ReplicaId>) -> Self {
-        Self { known, linked: BTreeMap::new(), changes: 0, opening: BTreeMap::new() }
+        Self { known, linked: BTreeMap::new(), changes: 0, opening: BTreeMap::new(), next_wake_ns: 0 }
     }
 
     /// These may be linked from now on.
@@ -98,7 +109,7 @@ impl Leaves {
     pub(crate) fn ask(&mut self, leaf: ReplicaId, epoch: u64) {
         self.forget(leaf);
         let (sessions, accounts, cancels) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        self.linked.insert(leaf, Linked { epoch, is_attached: false, sessions, accounts, cancels });
+        self.linked.insert(leaf, Linked { epoch, is_attached: false, sessions, accounts, cancels, shown: None, lists: false });
     }
 
     /// Nothing more is known of a leaf.
@@ -123,6 +134,35 @@ impl Leaves {
     /// Whether what a leaf says counts.
     pub(crate) fn is_attached(&self, leaf: ReplicaId) -> bool {
         self.linked.get(&leaf).is_some_and(|linked| linked.is_attached)
+    }
+
+    /// A leaf says that it has sent all that it has stamped up to this time, since it asked in this epoch; or that it stamps nothing.
+    pub(crate) fn show(&mut self, leaf: ReplicaId, epoch: u64, until: Stamp) {
+        if let Some(linked) = self.linked.get_mut(&leaf).filter(|linked| linked.epoch == epoch) {
+            linked.shown = Some(until);
+        }
+    }
+
+    /// All leaves that stand below have sent their orders with stamps up to this time.
+    pub(crate) fn sent_until_ns(&self) -> u64 {
+        let shown = self.linked.values().filter(|linked| linked.is_attached).map(|linked| match linked.shown {
+            None => 0,
+            Some(Stamp::Gateway(until_ns)) => until_ns,
+            Some(Stamp::OnArrival) => u64::MAX,
+        });
+        shown.min().unwrap_or(u64::MAX)
+    }
+
+    /// Lets leaves know now and then that orders come, so that their watermarks go on: they hear of no orders but their own. The last order
+    /// somewhere in the venue came `quiet_ns` ago.
+    pub(crate) fn wake(&mut self, now_ns: u64, quiet_ns: u64, effects: &mut Vec<Effect>) {
+        if now_ns < self.next_wake_ns {
+            return;
+        }
+        self.next_wake_ns = now_ns.saturating_add(WAKE_NS.max(quiet_ns / 4));
+        for (leaf, _) in self.linked.iter().filter(|(_, linked)| linked.is_attached) {
+            send(effects, *leaf, &LeafMessage::Busy);
+        }
     }
 
     /// A leaf is to go elsewhere, to this replica if it is known.
@@ -158,13 +198,38 @@ impl Leaves {
         }
     }
 
+    /// A leaf wants to know the venue's assets and instruments, which it hears once, and then of each new one.
+    pub(crate) fn list(&mut self, leaf: ReplicaId, engine: &Engine, effects: &mut Vec<Effect>) {
+        let is_first = self.linked.get_mut(&leaf).is_some_and(|linked| !std::mem::replace(&mut linked.lists, true));
+        if !is_first {
+            return;
+        }
+        engine.assets().iter().for_each(|spec| send(effects, leaf, &LeafMessage::Asset(*spec)));
+        engine.instruments().for_each(|view| send(effects, leaf, &LeafMessage::Instrument(Box::new(view.spec))));
+        send(effects, leaf, &LeafMessage::Listed);
+    }
+
+    /// An entry's events: leaves that know the lists hear what is new in them.
+    pub(crate) fn list_new(&self, events: &[Event], effects: &mut Vec<Effect>) {
+        for (leaf, _) in self.linked.iter().filter(|(_, linked)| linked.lists) {
+            events.iter().filter_map(listed).for_each(|message| send(effects, *leaf, &message));
+        }
+    }
+
+    /// Market data is published at an entry: leaves that give it out merge over the same entries.
+    pub(crate) fn published(&self, mark: PublicationMark, effects: &mut Vec<Effect>) {
+        for (leaf, _) in self.linked.iter().filter(|(_, linked)| linked.lists) {
+            send(effects, *leaf, &LeafMessage::Published(mark));
+        }
+    }
+
     /// A leaf serves a session: it gets what the session begins with, and the reports that its connection lacks.
     pub(crate) fn begin(
         &mut self,
         leaf: ReplicaId,
         begin: LeafSession,
-        engine: &Engine,
-        reports: &Reports,
+        (engine, reports): (&Engine, &Reports),
+        (now_ns, resends): (u64, &mut Resends),
         effects: &mut Vec<Effect>,
     ) {
         let LeafSession { session, account, logon_seq, wanted, .. } = begin;
@@ -179,6 +244,11 @@ impl Leaves {
             let reason = reason.unwrap_or(RejectReason::UnknownSession);
             return send(effects, leaf, &LeafMessage::NotBegun { session, logon_seq, reason });
         };
+        let start = SessionStart::new(session, view.next, account, wanted, reports);
+        if !resends.allow(now_ns, account, &start) {
+            let reason = RejectReason::Throttled;
+            return send(effects, leaf, &LeafMessage::NotBegun { session, logon_seq, reason });
+        }
         let before = linked.forget(session);
         // Of two connections that share it, one may want reports.
         let wanted_before = before.map_or(ReportsWanted::None, |before| before.wanted);
@@ -189,9 +259,8 @@ impl Leaves {
         if let Some(account) = reports_of(&held) {
             *linked.accounts.entry(account).or_default() += 1;
         }
-        let start = SessionStart::new(session, view.next, account, wanted, reports);
         send(effects, leaf, &LeafMessage::Begun { logon_seq, start });
-        if let Some(account) = account.filter(|_| wanted != ReportsWanted::None)
+        if let Some(account) = account.filter(|_| start.reports_from <= start.report_seq)
             && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
         {
             missed.for_each(|report| reported(effects, leaf, account, &report));
@@ -301,6 +370,54 @@ fn send(effects: &mut Vec<Effect>, to: ReplicaId, message: &LeafMessage) {
     effects.push(Effect::Send { to, bytes: message.encode() });
 }
 
+/// What leaves hear of an event that makes the lists longer.
+fn listed(event: &Event) -> Option<LeafMessage> {
+    if let Event::Venue(VenueEvent::AssetCreated(spec)) = event {
+        return Some(LeafMessage::Asset(*spec));
+    }
+    let Event::Instrument(InstrumentEvent::Created(spec)) = event else { return None };
+    Some(LeafMessage::Instrument(Box::new(*spec)))
+}
+
 fn reported(effects: &mut Vec<Effect>, leaf: ReplicaId, account: AccountId, report: &Report<'_>) {
-    send(effects, leaf, &LeafMessage::Reported { account, report: OwnedReport::from(report) });
+    effects.push(Effect::Send { to: leaf, bytes: LeafMessage::encode_report(account, report) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_promises_no_more_than_the_leaves_that_stand_below_it_have_shown() {
+        let [one, two] = [40, 41].map(|n| ReplicaId::new(n).unwrap());
+        let mut leaves = Leaves::new(BTreeSet::from([one, two]));
+        let mut effects = Vec::new();
+        assert_eq!(leaves.sent_until_ns(), u64::MAX, "nobody is linked");
+        leaves.ask(one, 1);
+        assert_eq!(leaves.sent_until_ns(), u64::MAX, "nothing that it says counts");
+        leaves.attach(one, 1, &mut effects);
+        assert_eq!(leaves.sent_until_ns(), 0, "its orders come, and it has shown nothing");
+        leaves.show(one, 2, Stamp::Gateway(90));
+        assert_eq!(leaves.sent_until_ns(), 0, "that is of another question");
+        leaves.show(one, 1, Stamp::Gateway(70));
+        leaves.ask(two, 1);
+        leaves.attach(two, 1, &mut effects);
+        leaves.show(two, 1, Stamp::OnArrival);
+        assert_eq!(leaves.sent_until_ns(), 70, "the second stamps nothing");
+        leaves.show(two, 1, Stamp::Gateway(60));
+        assert_eq!(leaves.sent_until_ns(), 60);
+        leaves.forget(two);
+        assert_eq!(leaves.sent_until_ns(), 70);
+
+        effects.clear();
+        leaves.wake(5, 0, &mut effects);
+        leaves.wake(WAKE_NS + 4, 0, &mut effects);
+        assert_eq!(effects.len(), 1, "it hears once in a while that orders come");
+        leaves.wake(WAKE_NS + 5, 8 * WAKE_NS, &mut effects);
+        leaves.wake(2 * WAKE_NS + 5, 8 * WAKE_NS, &mut effects);
+        assert_eq!(effects.len(), 2, "and ever more rarely after the last one");
+        let busy =
+            |effect: &Effect| matches!(effect, Effect::Send { to, bytes } if *to == one && *bytes == LeafMessage::Busy.encode());
+        assert!(effects.iter().all(busy), "{} effects", effects.len());
+    }
 }

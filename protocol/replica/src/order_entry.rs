@@ -17,6 +17,7 @@ use walras_wire::{Command, OpenSession};
 use crate::StreamId;
 use crate::entry_server::EntryServer;
 use crate::leaf::LeafSession;
+use crate::resends::{Resends, TOO_MANY};
 
 /// Whether a key may send one more command now.
 pub type Charge<'a> = dyn FnMut(&Principal, Permission, Allowance) -> Result<(), Refusal> + 'a;
@@ -133,6 +134,8 @@ pub struct OrderEntry {
     remembered: BTreeMap<(AccountId, u64), Memory>,
     /// When a FIX connection has something to do without input.
     fix_look_ns: u64,
+    /// Past reports that logons may still be sent.
+    pub(crate) resends: Resends,
 }
 
 /// FIX sessions that are remembered between their connections: under 2 MiB each.
@@ -176,6 +179,7 @@ impl OrderEntry {
             listed: (0, 0),
             remembered: BTreeMap::new(),
             fix_look_ns: u64::MAX,
+            resends: Resends::new(settings.resends),
         }
     }
 
@@ -189,10 +193,15 @@ impl OrderEntry {
         let listed = (engine.instruments().len(), engine.assets().len());
         if listed != self.listed && self.fix.is_some() {
             self.listed = listed;
-            self.catalog = Arc::new(Catalog::of(engine.instruments().map(|view| view.spec), engine.assets()));
-            for connection in self.connections.iter_mut().flatten() {
-                connection.server.set_catalog(&self.catalog);
-            }
+            self.set_catalog(&Arc::new(Catalog::of(engine.instruments().map(|view| view.spec), engine.assets())));
+        }
+    }
+
+    /// The instruments are these now.
+    pub(crate) fn set_catalog(&mut self, catalog: &Arc<Catalog>) {
+        self.catalog = Arc::clone(catalog);
+        for connection in self.connections.iter_mut().flatten() {
+            connection.server.set_catalog(catalog);
         }
     }
 
@@ -421,12 +430,17 @@ impl OrderEntry {
 
     /// The log has opened a connection's session.
     pub(crate) fn opened(&mut self, stream: StreamId, now_ns: u64, session: SessionId, next: SessionSeq, reports: &Reports) {
-        let Some(Connection { account, wanted, .. }) = self.connection(stream) else { return };
-        let (account, start) = (*account, SessionStart::new(session, next, *account, *wanted, reports));
+        let Some(connection) = self.connection(stream) else { return };
+        let (account, wanted) = (connection.account, connection.wants_now());
+        let start = SessionStart::new(session, next, account, wanted, reports);
+        if !self.resends.allow(now_ns, account, &start) {
+            return self.bye(stream, ByeReason::Rejected(RejectReason::Throttled), TOO_MANY);
+        }
         if !self.begin(stream, now_ns, start) {
             return;
         }
         if let (Some(account), Some(connection)) = (account, connection_at(&mut self.connections, stream))
+            && start.reports_from <= start.report_seq
             && let Resend::Found(missed) = reports.resend(account, start.reports_from - 1)
         {
             for report in missed {
@@ -536,14 +550,29 @@ impl OrderEntry {
         self.by_session.contains_key(&session)
     }
 
-    /// Reports of an account are lost: its connections are over.
-    pub(crate) fn fail_account(&mut self, account: AccountId) {
-        let Self { by_account, connections, dirty, .. } = self;
-        for &place in by_account.get(&account).into_iter().flatten() {
-            let Some(connection) = &mut connections[place] else { continue };
-            connection.server.bye(ByeReason::VenueFault, "");
-            connection.mark_dirty(dirty);
-        }
+    /// Whether a connection speaks FIX.
+    pub(crate) fn is_fix(&self, stream: StreamId) -> bool {
+        self.connection(stream).is_some_and(|connection| connection.server.is_fix())
+    }
+
+    /// The last report that all connections of a session have which take reports; `None` where none does.
+    pub(crate) fn reports_had(&self, session: SessionId) -> Option<u64> {
+        let places = self.by_session.get(&session)?;
+        places.iter().filter_map(|place| self.connections[*place].as_ref()?.server.reports_had()).min()
+    }
+
+    /// Reports before this one do not come any more: connections of the session that lack some are over.
+    pub(crate) fn lose_reports_before(&mut self, session: SessionId, report_seq: u64) {
+        self.with_session(session, |server| {
+            if server.reports_had().is_some_and(|had| had + 1 < report_seq) {
+                server.bye(ByeReason::VenueFault, "");
+            }
+        });
+    }
+
+    /// A session's connections are over, and may come again.
+    pub(crate) fn interrupt(&mut self, session: SessionId, text: &str) {
+        self.with_session(session, |server| server.bye(ByeReason::VenueFault, text));
     }
 
     /// The leader does not open a session.
@@ -675,8 +704,14 @@ impl Connection {
         if self.server.is_fix() { self.server.deadline_ns().unwrap_or(u64::MAX) } else { u64::MAX }
     }
 
+    /// The reports that its session begins with.
+    fn wants_now(&self) -> ReportsWanted {
+        if self.server.closes_first() { ReportsWanted::None } else { self.wanted }
+    }
+
     fn terms(&self, session: SessionId) -> LeafSession {
-        let Self { account, logon_seq, has_copies, wanted, .. } = *self;
+        let wanted = self.wants_now();
+        let Self { account, logon_seq, has_copies, .. } = *self;
         LeafSession { session, account, logon_seq, has_copies, wanted }
     }
 

@@ -5,16 +5,18 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use walras_consensus::{MemberChange, Members, Recovered, Refused, ReplicaId, SnapshotMeta, Ticket};
+use walras_consensus::{MemberChange, Members, Recovered, Refused, ReplicaId, SnapshotMeta, Term, Ticket};
 use walras_engine::Engine;
+use walras_fair_access::clock::ClockStatus;
 use walras_fair_access::publications::Publications;
+use walras_fair_access::resequence::Stamp;
 use walras_feed::publisher::Views;
 use walras_gateway::session::{Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Principal, Refusal};
 use walras_market_data::MarketData;
 use walras_sequencer::{
-    FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, LeaderTime, NotTaken, ReplicatedSequencer,
-    ReplicatedSettings, SignedBy, Solved, StartHalt,
+    FairAccess, ForwardSettings, GatewayMessage, GatewayTime, Halt, IntakeSettings, LeaderTime, NotTaken, ReceiverSample,
+    ReplicatedSequencer, ReplicatedSettings, SignedBy, Solved, StartHalt,
 };
 use walras_types::{AccountId, BatchMarketId, DropReason, EngineVersion, LogIndex, RejectReason, SessionId, TimeNs};
 use walras_wire::batch::SignedTransaction;
@@ -27,6 +29,7 @@ use crate::host::{Publishing, ReplicaHost, SNAPSHOTS_MAX, refuse};
 use crate::leaves::Leaves;
 use crate::numbered::NumberedWaiters;
 use crate::order_entry::{Charge, EntryBackend, EntryProtocol, OrderEntry};
+use crate::order_waits::OrderWaits;
 use crate::outcome::{NoOutcome, Number, NumberedOutcome};
 use crate::peer_clocks::PeerClocks;
 use crate::pending_cancels::PendingCancels;
@@ -182,12 +185,14 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             entry: OrderEntry::new(entry, entry_keys),
             fair: fair.map(|(forwards, intake)| Box::new(FairAccess::new(me, forwards, intake))),
             numbered: NumberedWaiters::default(),
+            waits: OrderWaits::default(),
             cancels: PendingCancels::default(),
             reads: ReadBarriers::default(),
             leaves: Leaves::new(leaves),
             publishing,
             feed,
             leader: None,
+            term: Term(0),
             transactions: TransactionFrames::default(),
             addresses,
             leader_address: Arc::from(""),
@@ -307,9 +312,28 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.host.leaves.is_one(id)
     }
 
+    /// Receivers of the relay trees report how late market data came to them: the leader holds it longer for them.
+    pub fn on_receivers(&mut self, now_ns: u64, samples: &[ReceiverSample]) {
+        self.sequencer.on_receivers(now_ns, samples);
+    }
+
+    /// All that reached the edge here up to this time, by the venue's clock, has been taken in: what is read from now on counts as having
+    /// come later. The host calls it before [`Replica::round`].
+    pub fn taken_in(&mut self, at: GatewayTime, until_ns: u64) {
+        if let Some(fair) = &mut self.host.fair {
+            let own_ns = if at.status == ClockStatus::Good { until_ns } else { u64::MAX };
+            // What leaves have stamped is passed on by this replica.
+            let until_ns = own_ns.min(self.host.leaves.sent_until_ns());
+            fair.taken_in(if until_ns == u64::MAX { Stamp::OnArrival } else { Stamp::Gateway(until_ns) });
+        }
+    }
+
     /// Fair access: passes on what came here, takes what is due into the log.
     fn release_held(&mut self, at: GatewayTime) {
         let Self { sequencer, host, .. } = self;
+        if let Some(quiet_ns) = host.fair.as_ref().and_then(|fair| fair.promise().quiet_ns(at.now_ns)) {
+            host.leaves.wake(at.now_ns, quiet_ns, &mut host.effects);
+        }
         let before = made(sequencer);
         let settled = host.with_fair(|fair, participants| fair.settle(at, sequencer, participants));
         if settled.is_some() && sequencer.is_leading() {
@@ -525,7 +549,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         }
         self.sequencer.on_linked(at.now_ns, peer);
         if let Some(fair) = &mut self.host.fair {
-            fair.on_linked();
+            fair.on_linked(peer);
         }
     }
 
@@ -650,6 +674,9 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
             && command.is_order()
             && self.sequencer.is_leading()
         {
+            if let Some(waiter) = waiter {
+                self.host.waits.requested(waiter, at.time_ns);
+            }
             return fair.submit_alone(at, signed, command, origin);
         }
         let taken = self.sequencer.submit_signed(at.now, &signed, &command, origin);
@@ -765,6 +792,7 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         origin: Origin,
     ) -> Result<(), RejectReason> {
         self.sequencer.engine().check_transaction(market, &signed.transaction).map_err(DropReason::refusal)?;
+        self.host.derived.market.offers().admits(&signed.transaction)?;
         let submit = SubmitTransaction::new(market, signed).map_err(|_| RejectReason::Malformed)?;
         let command = Command::Batch(BatchCommand::Submit(submit));
         let taken = self.sequencer.submit(at.now, None, &command, Some(origin));
@@ -797,7 +825,19 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         self.host.at = at;
         let Self { sequencer, host, .. } = self;
         let ReplicaHost { entry, fair, cancels, leader_address, probe, .. } = host;
+        let at = fair.as_ref().map_or(at, |fair| fair.promise().keep(at));
         act(entry, &mut Backend { sequencer, fair: fair.as_deref_mut(), cancels, at, came: at, leader: leader_address, probe })
+    }
+
+    /// Whether [`reported`](Self::reported) has something to note.
+    #[must_use]
+    pub fn has_unreported(&self) -> bool {
+        self.host.waits.has_unreported()
+    }
+
+    /// All answers and reports of what was applied before are on their way to participants.
+    pub fn reported(&mut self, at: GatewayTime) {
+        self.host.waits.reported(at.time_ns);
     }
 
     /// The connections of binary order entry.
@@ -822,9 +862,10 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
         (&mut self.host.probe, self.sequencer.engine(), &mut self.host.derived)
     }
 
-    /// The same, with each account's reports.
-    pub fn observe_all(&mut self) -> (&mut P, &Engine, &mut Derived, &Reports) {
-        (&mut self.host.probe, self.sequencer.engine(), &mut self.host.derived, &self.host.reports)
+    /// The same, with each account's reports, and where the orders waited that came in here.
+    pub fn observe_all(&mut self) -> (&mut P, &Engine, &mut Derived, &Reports, &OrderWaits) {
+        let ReplicaHost { probe, derived, reports, waits, .. } = &mut self.host;
+        (probe, self.sequencer.engine(), derived, reports, waits)
     }
 
     /// The state after the last entry applied.
@@ -843,6 +884,12 @@ impl<P: Probe, D: ReplicaDisk> Replica<P, D> {
     #[must_use]
     pub fn reports(&self) -> &Reports {
         &self.host.reports
+    }
+
+    /// Where the orders waited that came in here.
+    #[must_use]
+    pub fn waits(&self) -> &OrderWaits {
+        &self.host.waits
     }
 
     /// The sequencer, to look at.

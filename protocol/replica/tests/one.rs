@@ -11,16 +11,16 @@ use walras_fair_access::delay::DelaySettings;
 use walras_gateway::session::{ClientEvent, ClientSettings, ReportSettings, ServerSettings, SessionClient, VenueKeys};
 use walras_gateway::{Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Rate, SourceId};
 use walras_replica::{
-    Effect, EntryProtocol, NoOutcome, Number, NumberedOutcome, Probe, Replica, ReplicaDisk, ReplicaSettings, State, Storage,
-    StreamId, WaiterAnswer, WaiterId,
+    Effect, EntryProtocol, NoOutcome, Number, NumberedOutcome, OrderWait, Probe, Replica, ReplicaDisk, ReplicaSettings, State,
+    Storage, StreamId, WaiterAnswer, WaiterId,
 };
 use walras_sequencer::{ForwardSettings, GatewayTime, IntakeSettings, ReplicatedSettings, SignedBy};
-use walras_types::limits::MEETINGS_PER_ENTRY_MAX;
+use walras_types::limits::{AMOUNT_MAX, MEETINGS_PER_ENTRY_MAX};
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchTransaction, ClientOrderId, Commission,
-    FeeSchedule, InstrumentId, InstrumentSpec, Intake, LogIndex, LowerBounds, Mu, OrderTerms, Ordinal, Payment, PriceTicks,
-    PublicKey, QualityMax, RejectReason, RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase,
-    TransactionSeq, TransferId,
+    AccountId, Allocation, Amount, AssetId, BatchMarketId, BatchOperation, BatchPhase, BatchPrice, BatchTransaction, ClientOrderId,
+    Commission, CreateOffer, CreatePool, DepositToPool, FeeSchedule, InstrumentId, InstrumentSpec, Intake, IssuedAmount, LogIndex,
+    LowerBounds, Mu, OfferName, OrderTerms, Ordinal, Payment, PoolRule, PriceTicks, PublicKey, QualityMax, RejectReason,
+    RiskLimits, SessionId, SessionSeq, Side, SizeLots, Symbol, TimeNs, TradingPhase, TransactionSeq, TransferId, WithdrawFromPool,
 };
 use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, encode_signed_transaction};
 use walras_wire::order_entry::{Copies, OnDisconnect, push_signed_bytes};
@@ -479,6 +479,70 @@ fn market() -> Vec<Command> {
     ]
 }
 
+/// One that rests.
+fn resting(client_order_id: u64) -> Command {
+    let terms = OrderTerms::limit(Side::Sell, PriceTicks::saturating(100), SizeLots::new(1));
+    let order = NewOrder { account: ACCOUNT, instrument: InstrumentId(0), client_order_id: ClientOrderId(client_order_id), terms };
+    Command::Order(OrderCommand::New(order))
+}
+
+/// Where an open order waited.
+fn waited(venue: &Venue, client_order_id: u64) -> Option<OrderWait> {
+    let open = venue.replica.engine().open_order(ACCOUNT, InstrumentId(0), ClientOrderId(client_order_id)).expect("it rests");
+    venue.replica.waits().of(ACCOUNT, open.order_id)
+}
+
+#[test]
+fn it_is_known_where_an_order_waited_that_came_in_here_and_was_held() {
+    for access in [Access::Fair, Access::AtOnce] {
+        let mut venue = Venue::new(access);
+        for command in market() {
+            venue.submit(command);
+            venue.pass(5 * MS);
+        }
+        let mut connection = Connection::open(&mut venue, 0, 1, Copies::One);
+        exchange(&mut venue, &mut [&mut connection]);
+        let session = connection.session().unwrap();
+        // Its bytes lay in the socket for so long; d_s is a millisecond. The disk takes until the fifth.
+        for (client_order_id, waited_ns, held_ns, late_ns) in [(1, 20_000, MS - 20_000, 0), (2, 3 * MS, 0, 2 * MS)] {
+            connection.client.submit(START + venue.now_ns, &resting(client_order_id)).unwrap();
+            let bytes = connection.client.output().to_vec();
+            connection.client.consume(bytes.len());
+            let now = at(venue.now_ns);
+            let came = GatewayTime { time_ns: now.time_ns - waited_ns, ..now };
+            venue.owed = Some(None);
+            venue.replica.on_bytes(came, connection.id, &bytes, &mut |_, _, _| Ok(()));
+            venue.pass(5 * MS);
+            venue.mend_disk();
+            venue.settle();
+            let expected = OrderWait {
+                gateway_ns: Some(waited_ns),
+                decided_ns: 5 * MS,
+                sequencer_ns: Some(held_ns),
+                report_ns: None,
+                late_ns,
+            };
+            let expected = (access == Access::Fair).then_some(expected);
+            assert_eq!(waited(&venue, client_order_id), expected, "{access:?} {client_order_id}");
+            assert_eq!(venue.replica.has_unreported(), access == Access::Fair);
+            venue.replica.reported(at(venue.now_ns + 7));
+            let expected = expected.map(|expected| OrderWait { report_ns: Some(7), ..expected });
+            assert_eq!(waited(&venue, client_order_id), expected, "{access:?} {client_order_id}");
+            exchange(&mut venue, &mut [&mut connection]);
+        }
+        assert_eq!(connection.answers(), 2);
+        // Over HTTP, with a number and without one.
+        let ordinal = Ordinal { session, session_seq: SessionSeq(3) };
+        venue.submit_numbered(ordinal, &resting(3));
+        venue.submit(resting(4));
+        venue.pass(5 * MS);
+        for client_order_id in [3, 4] {
+            let stages = waited(&venue, client_order_id).map(|waits| (waits.gateway_ns, waits.sequencer_ns, waits.log_ns()));
+            assert_eq!(stages, (access == Access::Fair).then_some((Some(0), Some(MS), Some(0))), "{access:?} {client_order_id}");
+        }
+    }
+}
+
 /// What keeps the log from taking a cancel on disconnect when the connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hindrance {
@@ -605,7 +669,10 @@ fn open_batch_market(venue: &mut Venue, transactions_max: u32) {
 /// A frame's item: a payment to account `to`, under a signature.
 fn payment(sequence: u64, to: u32, units: u64, signature: [u8; SIGNATURE_BYTES]) -> Vec<u8> {
     let payment = Payment { to: AccountId(to), asset: AssetId(0), amount: Amount::new(units).expect("an amount") };
-    let operation = BatchOperation::Payment(payment);
+    item(sequence, BatchOperation::Payment(payment), signature)
+}
+
+fn item(sequence: u64, operation: BatchOperation, signature: [u8; SIGNATURE_BYTES]) -> Vec<u8> {
     let transaction = BatchTransaction::new(ACCOUNT, TransactionSeq(sequence), operation);
     let (mut bytes, mut item) = (Vec::new(), Vec::new());
     encode_signed_transaction(&SignedTransaction { transaction, signature }, &mut bytes);
@@ -657,6 +724,54 @@ fn transactions_of_a_frame_are_collected_once_and_each_has_its_result() {
         let collected = venue.replica.engine().batch_market(MARKET).unwrap().collected;
         assert_eq!(collected, 3, "each is collected once");
     }
+}
+
+/// What no batch would keep is refused at once by binary entry, as by REST, and takes no number.
+#[test]
+fn what_no_batch_keeps_is_not_collected() {
+    let mut venue = Venue::new(Access::AtOnce);
+    open_batch_market(&mut venue, 100);
+    let mut connection = Connection::open(&mut venue, 0, 1, Copies::One);
+    exchange(&mut venue, &mut [&mut connection]);
+    let amount = |units| Amount::new(units).expect("an amount");
+    let [a, b, none] = [0, 1, 2].map(AssetId);
+    let offer = |sell, buy, units, limit| {
+        BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell, buy, amount: amount(units), limit })
+    };
+    let pay = |to, asset, units| BatchOperation::Payment(Payment { to: AccountId(to), asset, amount: amount(units) });
+    let pool = |assets, fee_ppm, units: [u64; 2]| {
+        let (rule, amounts) = (PoolRule::ConstantProduct, units.map(amount));
+        BatchOperation::CreatePool(CreatePool { market: MARKET, assets, rule, fee_ppm, amounts })
+    };
+    let unknown = OfferName { account: ACCOUNT, sequence: TransactionSeq(9) };
+    let withdraw = WithdrawFromPool { market: MARKET, pool: unknown, shares: amount(5) };
+    let deposit = DepositToPool { market: MARKET, pool: unknown, amounts: [amount(5), Amount::ZERO] };
+    let issued = |asset, units| IssuedAmount { asset, amount: amount(units) };
+    let cases = [
+        (offer(a, b, 0, BatchPrice::ONE), RejectReason::AmountOutOfRange),
+        (offer(a, b, AMOUNT_MAX, BatchPrice::MAX), RejectReason::AmountOutOfRange),
+        (offer(a, a, 5, BatchPrice::ONE), RejectReason::Malformed),
+        (offer(a, none, 5, BatchPrice::ONE), RejectReason::UnknownAsset),
+        (pay(1, a, 0), RejectReason::AmountOutOfRange),
+        (pay(1, none, 5), RejectReason::UnknownAsset),
+        (pay(0, a, 5), RejectReason::Malformed),
+        (pay(9_999, a, 5), RejectReason::UnknownAccount),
+        (BatchOperation::Issue(issued(a, 5)), RejectReason::Forbidden),
+        (BatchOperation::Burn(issued(b, 0)), RejectReason::AmountOutOfRange),
+        (pool([a, a], 3_000, [5_000, 5_000]), RejectReason::Malformed),
+        (pool([a, b], 900_000, [5_000, 5_000]), RejectReason::Malformed),
+        (pool([a, b], 3_000, [5_000, 999]), RejectReason::AmountOutOfRange),
+        (BatchOperation::DepositToPool(deposit), RejectReason::AmountOutOfRange),
+        (BatchOperation::WithdrawFromPool(withdraw), RejectReason::Malformed),
+    ];
+    let mut items: Vec<Vec<u8>> = cases.iter().map(|(operation, _)| item(1, *operation, SOUND)).collect();
+    items.push(payment(1, 1, 5, SOUND));
+    connection.client.submit_transactions(START + venue.now_ns, MARKET, items.concat()).unwrap();
+    exchange(&mut venue, &mut [&mut connection]);
+    let outcome = connection.client.next_transactions().expect("the frame has its results");
+    let expected: Vec<_> = cases.iter().map(|(_, reason)| Some(*reason)).chain([None]).collect();
+    assert_eq!(outcome.results, expected);
+    assert_eq!(venue.replica.engine().batch_market(MARKET).unwrap().collected, 1);
 }
 
 #[test]

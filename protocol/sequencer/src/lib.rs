@@ -49,13 +49,35 @@ pub use entry::{
     Content, Entry, EntryError, KeyName, LogGap, SignedBy, decode_entry, encode_clearing, encode_entry, encode_signed,
 };
 pub use gateway::{
-    ArrivalCounts, Arrivals, FairAccess, ForwardCounts, ForwardSettings, Forwards, GatewayHost, GatewayMessage, GatewayTime, Pack,
-    RemoteOpening, SessionUse, WAITED_NS_MAX, behind_fingerprint, behind_nonce, logon_nonce, open_session,
+    ArrivalCounts, Arrivals, FairAccess, ForwardCounts, ForwardSettings, Forwarded, Forwards, GatewayHost, GatewayMessage,
+    GatewayTime, Pack, Promise, RemoteOpening, SessionUse, WAITED_NS_MAX, behind_fingerprint, behind_nonce, logon_nonce,
+    open_session,
 };
 pub use intake::{
     Arrives, GatewayFigures, Intake, IntakeCounts, IntakeFigures, IntakeSettings, Notice, Place, TIMED_ONE_OF, Timed, is_timed,
 };
 pub use replicated::{
-    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReleaseCounts,
-    ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, VersionRefused, is_of_consensus,
+    AppliedEntry, BadStart, DiskId, Halt, Host, Introductions, LeaderTime, NotTaken, OtherDisk, OtherGenesis, ReceiverCounts,
+    ReceiverSample, ReleaseCounts, ReleaseRules, ReplicatedSequencer, ReplicatedSettings, StartHalt, Unresolved, VersionRefused,
+    is_of_consensus,
 };
+
+/// Beyond a limit on waiting commands, an eighth as many cancels may still wait: an overloaded venue lets participants cancel their
+/// orders.
+const CANCEL_ROOM: usize = 8;
+
+/// Of that room, amends of a size alone may take half. A participant of an overloaded venue reduces its orders with them, but their bytes
+/// do not say whether they reduce, so the other half stays free for cancels.
+const AMEND_ROOM: usize = 2 * CANCEL_ROOM;
+
+/// How many commands may wait before this one is refused.
+fn with_kept_room(max: usize, command: &walras_wire::Command) -> usize {
+    let kept = if command.is_cancel() {
+        max / CANCEL_ROOM
+    } else if command.is_size_amend() {
+        max / AMEND_ROOM
+    } else {
+        0
+    };
+    max.saturating_add(kept)
+}

@@ -20,13 +20,13 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
-import test_client
+import venue_process
 from venue_rates import machine
 
 import walras
 
 
-async def measure(venue: test_client.Venue, orders: int, window: int) -> tuple[float, list[float]]:
+async def measure(venue: venue_process.Venue, orders: int, window: int) -> tuple[float, list[float]]:
     """Orders a second, and seconds from sending to answer."""
     client = walras.AsyncClient(venue.url, venue.keys[0])
     loop = asyncio.get_running_loop()
@@ -56,10 +56,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--window", type=int, default=1_024)
     args = parser.parse_args()
-    test_client.PROGRAM = args.program
+    venue_process.PROGRAM = args.program
     report = {**machine(), "orders": args.orders, "window": args.window, "program": args.program}
     with tempfile.TemporaryDirectory() as folder:
-        venue = test_client.Venue(pathlib.Path(folder))
+        venue = venue_process.Venue(pathlib.Path(folder))
         venue.start()
         try:
             venue.set_up()

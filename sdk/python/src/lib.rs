@@ -1,5 +1,5 @@
 //! The native part of the Python package `walras`: a venue in the process (`venue/`), columns of Python values into a market, cleared, and
-//! columns back; blocks checked without a venue's state; the client's end of order entry.
+//! columns back; blocks checked without a venue's state; the client's end of order entry; readers of the market-data feed.
 //!
 //! *Deliberately absent*: rules of its own. What a row means, and what is wrong with it, `walras_batch_solver::offers` says, as it does for the
 //! command line; what is proven, `walras_batch::light`; frames, names of results and their documentation are in `walras/_clear.py` and
@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 mod cells;
+mod feed;
 mod history;
 mod light;
 mod result;
@@ -143,6 +144,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<venue::Trade>()?;
     module.add_function(wrap_pyfunction!(venue::layout, module)?)?;
     module.add_class::<history::PyHistory>()?;
+    module.add_class::<feed::FeedReader>()?;
     module.add_class::<session::PyKey>()?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(session::reject_reason, module)?)

@@ -61,8 +61,13 @@ impl Block {
     }
 
     /// How many assets the market has.
-    fn asset_count(&self) -> u32 {
-        self.0.header().asset_count
+    fn asset_count(&self) -> usize {
+        self.0.header().pairs.asset_count()
+    }
+
+    /// How many of them are currencies.
+    fn currency_count(&self) -> usize {
+        self.0.header().pairs.currency_count()
     }
 
     /// The valuation of each asset; `None` of a light header.

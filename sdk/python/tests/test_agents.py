@@ -73,6 +73,30 @@ def test_a_coarse_tick_is_a_wide_spread() -> None:
     assert mean(rows, "coarse", "spread_bp") > 2 * mean(rows, "fine", "spread_bp")
 
 
+def test_an_execution_takes_its_share_of_the_volume() -> None:
+    people = agents.population(zero_intelligence=20)
+
+    def run(execution: agents.Execution, design: agents.Design) -> tuple[list[tuple[int, int, int]], int, float]:
+        """Time, price and lots of its trades; what traded from its first one on; where it ends."""
+        result = agents.simulate(design, [*people, execution], seed=1, seconds=30)
+        parties = [(trade[0], trade[1], trade[2], len(people) in trade[4:]) for trade in result.trades]
+        own = [(at, price, lots) for at, price, lots, is_own in parties if is_own]
+        return own, sum(lots for at, _, lots, _ in parties if at >= own[0][0]), result.profit["Execution"]
+
+    for design in (agents.Design(), agents.Design(batch_ns=100_000_000), agents.Design(release_ns=5_000_000, sequencing_ns=5_000_000)):
+        # More than it can get: it ends with its share.
+        own, total, _ = run(agents.Execution(target_lots=1_000_000, share=0.2, every_ns=agents.SECOND_NS // 10), design)
+        traded = sum(lots for *_, lots in own)
+        assert len(own) > 20 and 0.19 < traded / total < 0.21, design
+        # It stops at its target, and sells as well as it buys.
+        for side in (0, 1):
+            sold, total, _ = run(agents.Execution(side=side, target_lots=100, share=0.2), design)
+            assert sum(lots for *_, lots in sold) == 100 and total > 500, design
+    # No share, no trade.
+    result = agents.simulate(agents.Design(), [*people, agents.Execution(share=0.0)], seed=1, seconds=5)
+    assert result.profit["Execution"] == 0 and len(agents.population(executions=2)) == 70
+
+
 def test_an_agent_of_ones_own() -> None:
     class Once(agents.Agent):
         def wake(self, view: agents.View) -> None:

@@ -6,13 +6,18 @@ import os
 import pathlib
 import random
 import struct
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
+import databento_dbn as dbn
+import numpy as np
 import pytest
+import zstandard
 
 import walras
-from walras import backtest
+from walras import _days, backtest
 
 FIRST_NS = 34_200_000_000_000
 MILLISECOND = 1_000_000
@@ -306,16 +311,24 @@ def test_a_day_of_a_venues_archive() -> None:
         backtest.run(ARCHIVE, Recorder(), instrument="ETH-USD")
 
 
-def dbn(folder: pathlib.Path, records: list[tuple[int, int, int, int, bytes, bytes]]) -> pathlib.Path:
-    """Records of milliseconds, order, cents, size, action and side as DBN 3 has them."""
-    metadata = bytes(100)
-    parts = [b"DBN\x03" + struct.pack("<I", len(metadata)) + metadata]
+def dbn_bytes(records: list[tuple[int, int, int, int, bytes, bytes]], **more: Any) -> bytes:
+    """Records of milliseconds, order, cents, size, action and side, as Databento's own package writes them."""
+    settings: dict[str, Any] = {"start": FIRST_NS, "stype_in": None, "stype_out": dbn.SType.INSTRUMENT_ID, "schema": dbn.Schema.MBO, **more}
+    parts = [dbn.Metadata("TEST.ITCH", **settings).encode()]
     for at, order, cents, size, action, side in records:
-        times = FIRST_NS + at * MILLISECOND
-        body = struct.pack("<QqIBBccQiI", order, cents * 10**7, size, 0, 0, action, side, times, 0, 0)
-        parts.append(struct.pack("<BBHIQ", 14, 160, 1, 42, times) + body)
+        at_ns = FIRST_NS + at * MILLISECOND
+        fields: dict[str, Any] = {"publisher_id": 1, "instrument_id": 42, "ts_event": at_ns, "ts_recv": at_ns + 1, "sequence": len(parts)}
+        fields |= {"order_id": order, "price": cents * 10**7, "size": size}
+        fields |= {"action": dbn.Action(action.decode()), "side": dbn.Side(side.decode())}
+        if more.get("ts_out"):
+            fields["ts_out"] = at_ns + 5
+        parts.append(bytes(dbn.MBOMsg(**fields)))
+    return b"".join(parts)
+
+
+def dbn_file(folder: pathlib.Path, records: list[tuple[int, int, int, int, bytes, bytes]]) -> pathlib.Path:
     path = folder / "day.dbn"
-    path.write_bytes(b"".join(parts))
+    path.write_bytes(dbn_bytes(records))
     return path
 
 
@@ -338,7 +351,7 @@ MBO = [
 
 def test_dbn(tmp_path: pathlib.Path) -> None:
     strategy = Recorder()
-    result = backtest.run(dbn(tmp_path, MBO), strategy, tick="0.01")
+    result = backtest.run(dbn_file(tmp_path, MBO), strategy, tick="0.01")
     assert [trade[1:] for trade in strategy.of(backtest.Trade)] == [
         (9_990, 100, 1),
         (9_990, 50, 1),
@@ -346,9 +359,9 @@ def test_dbn(tmp_path: pathlib.Path) -> None:
         (9_990, 250, 1),
     ]
     assert strategy.of(backtest.Best)[-1][1:] == (9_990, 50, 10_020, 40) and result.played_refused == 0
-    (fill,) = backtest.run(dbn(tmp_path, MBO), JoinsBid(), tick="0.01").fills
+    (fill,) = backtest.run(dbn_file(tmp_path, MBO), JoinsBid(), tick="0.01").fills
     assert (fill.time_ns - FIRST_NS, fill.ticks, fill.lots, fill.is_maker) == (50 * MILLISECOND, 9_990, 100, True)
-    path = dbn(tmp_path, MBO)
+    path = dbn_file(tmp_path, MBO)
     with pytest.raises(ValueError, match="give tick="):
         backtest.run(path, Recorder())
     with pytest.raises(ValueError, match="is no multiple of 0.03"):
@@ -361,6 +374,59 @@ def test_dbn(tmp_path: pathlib.Path) -> None:
     path.write_bytes(b"nothing")
     with pytest.raises(ValueError, match="no file of DBN"):
         backtest.run(path, Recorder(), tick="0.01")
+
+
+@pytest.mark.parametrize("more", [{"version": 1}, {"version": 2}, {"version": 3}, {"ts_out": True}, {"symbols": ["TEST"], "end": 2**62}])
+def test_dbn_of_each_version(tmp_path: pathlib.Path, more: dict[str, Any]) -> None:
+    path = tmp_path / "day.dbn"
+    path.write_bytes(dbn_bytes(MBO, **more))
+    day = _days.dbn(path, None, "0.01")
+    assert (day.rows == _days.dbn(dbn_file(tmp_path, MBO), "42", "0.01").rows).all() and len(day.rows) == 8
+
+
+def zstd_file(folder: pathlib.Path, data: bytes) -> pathlib.Path:
+    path = folder / "day.dbn.zst"
+    path.write_bytes(data)
+    return path
+
+
+def test_dbn_that_is_compressed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, rows = dbn_bytes(MBO), _days.dbn(dbn_file(tmp_path, MBO), None, "0.01").rows
+    whole, several = zstandard.compress(data), zstandard.compress(data[:250]) + zstandard.compress(data[250:])
+    for compressed in (whole, several):
+        assert (_days.dbn(zstd_file(tmp_path, compressed), None, "0.01").rows == rows).all()
+    for wrong in (whole[:-5], several[:-5], whole + b"more", whole[:10] + bytes(30)):
+        with pytest.raises(ValueError, match="cut off, or damaged where it is compressed"):
+            _days.dbn(zstd_file(tmp_path, wrong), None, "0.01")
+    # From 3.14 on Python has it; before, one package does.
+    path = zstd_file(tmp_path, whole)
+    for name in ("compression.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match="pip install zstandard"):
+        backtest.run(path, JoinsBid(), tick="0.01")
+    library: Any = types.ModuleType("compression.zstd")
+    library.decompress, library.ZstdError = zstandard.decompress, zstandard.ZstdError
+    monkeypatch.setitem(sys.modules, "compression", types.ModuleType("compression"))
+    monkeypatch.setitem(sys.modules, "compression.zstd", library)
+    assert (_days.dbn(path, None, "0.01").rows == rows).all()
+    result, plain = (backtest.run(each, JoinsBid(), tick="0.01") for each in (path, dbn_file(tmp_path, MBO)))
+    assert (result.state_hash, result.fills) == (plain.state_hash, plain.fills) and len(plain.fills) == 1
+
+
+def test_dbn_as_databentos_client_has_it(tmp_path: pathlib.Path) -> None:
+    import databento
+
+    store = databento.DBNStore.from_bytes(dbn_bytes(MBO, symbols=["TEST"]))
+    path = tmp_path / "day.dbn.zst"
+    store.to_file(path, compression="zstd")
+    day = _days.dbn(path, None, "0.01")
+    records = databento.DBNStore.from_file(path).to_ndarray()
+    assert len(records) == len(MBO)
+    # Orders as they came: the client's view of the file and ours.
+    added, rows = records[records["action"] == b"A"], day.rows[(day.rows["kind"] == 0) & (day.rows["account"] == 0)]
+    assert (added["order_id"] == rows["client_order_id"]).all() and (added["size"] == rows["size"]).all()
+    assert (added["price"] == rows["price"].astype(np.int64) * 10**7).all() and (added["ts_event"] == rows["time_ns"]).all()
+    assert ((added["side"] == b"A") == (rows["side"] == 1)).all() and day.first_ticks == 9_990
 
 
 def recorded_day() -> pathlib.Path | None:

@@ -18,10 +18,10 @@ from walras._transactions import cost
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
 DOCUMENT = REPOSITORY / "docs" / "batch-transactions.md"
-#: edge/batch-signatures/tests/python_vector.rs makes it.
+#: edge/batch-signatures/tests/batch_signatures/python_vector.rs makes it.
 VECTOR = json.loads((pathlib.Path(__file__).parent / "transactions.json").read_text())
-#: edge/batch-signatures/tests/page_vector.rs makes it.
-LIMITS = json.loads((REPOSITORY / "web" / "test" / "transaction-vector.json").read_text())["limits"]
+#: edge/batch-signatures/tests/batch_signatures/typescript_vector.rs makes it.
+LIMITS = json.loads((REPOSITORY / "sdk" / "typescript" / "test" / "transaction-vector.json").read_text())["limits"]
 
 
 def key_of_seed(seed: bytes) -> walras.Key:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 import pytest
 
 import walras
-from venue_process import PATIENCE_S, PROGRAM, LossyProxy, Venue, run, until
+from walras import _stream, commands
+from venue_process import PATIENCE_S, PROGRAM, LossyProxy, LossySocket, Venue, run, until
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="needs the program: `make bot-test` sets WALRAS_PROGRAM")
 
@@ -40,6 +42,11 @@ def test_orders_over_http(venue: Venue) -> None:
     assert taken["status"] == "filled" and taken["fills"][0]["price"] == "30000.5"
     amended = alice.amend("BTC-USD", 7, size="0.1")
     assert amended["open"] == "0.10" and alice.book("BTC/USD")["asks"] == [["30000.5", "0.10", 1]]
+    by_order = alice.book_orders("BTC/USD", 5, fresh=True)
+    assert by_order["asks"] == [[rested["order_id"], "30000.5", "0.10"]] and not by_order["has_more_asks"]
+    ticker = alice.ticker("BTC-USD")
+    assert (ticker["last_price"], ticker["best_ask"], ticker["best_ask_size"]) == ("30000.5", "30000.5", "0.10")
+    assert alice.auction("BTC-USD")["phase"] == "continuous" and alice.auction("BTC-USD")["indicative"] is None
     assert alice.cancel("BTC-USD", 7)["status"] == "cancelled"
     with pytest.raises(walras.Refused, match="UnknownOrder") as caught:
         alice.cancel("BTC-USD", 7)
@@ -56,6 +63,99 @@ def test_orders_over_http(venue: Venue) -> None:
     assert caught.value.code == 104
     with pytest.raises(ValueError, match="needs a key"):
         walras.Client(venue.url).account()
+
+
+def test_an_order_is_named_by_a_text_and_found_after_its_end(venue: Venue) -> None:
+    alice, bob = (walras.Client(venue.url, key) for key in venue.keys)
+    name = "ask/one?%"
+    rested = alice.submit("BTC-USD", "sell", "0.5", "30000.5", client_order_id=name)
+    assert rested["client_order_id"] == name
+    bob.submit("BTC/USD", "buy", "0.2", 30_001, tif="ioc")
+    alice.amend("BTC-USD", name, size="0.1")
+    assert alice.order("BTC-USD", name, fresh=True)["status"] == "partially_filled"
+    alice.cancel("BTC-USD", name)
+    ended = alice.order("BTC-USD", name, fresh=True)
+    assert (ended["filled"], ended["average_price"], ended["status"]) == ("0.20", "30000.5", "cancelled")
+    assert alice.order("BTC-USD", ended["order_id"], by="order_id")["client_order_id"] == name
+    (closed,) = alice.closed_orders(client_order_id=name)
+    assert closed == ended
+    with pytest.raises(walras.Refused, match="NotFound"):
+        alice.order("BTC-USD", "never-sent")
+    with pytest.raises(TypeError, match="names no order"):
+        alice.cancel("BTC-USD", 1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="instruments: known are"):
+        alice.fills(instruments="BTC-USD")
+
+
+def test_all_that_ended_is_read_page_by_page(venue: Venue) -> None:
+    client = walras.Client(venue.url, venue.keys[0])
+    names = [f"page-{number}" for number in range(150)]
+    before = client.reports(0, 256)
+    for some in (names[:50], names[50:100], names[100:]):
+        made = client.many([commands.order("BTC-USD", "buy", "0.01", "20000", client_order_id=name) for name in some])
+        assert all(isinstance(answer, dict) and "status" in answer and answer["status"] == "resting" for answer in made)
+    answers = client.many([commands.cancel("BTC-USD", name) for name in names[:100]])
+    assert all(isinstance(answer, dict) and "status" in answer and answer["status"] == "cancelled" for answer in answers)
+    client.many([commands.mass_cancel("BTC-USD")])
+    # The venue gives a hundred at a time unless asked for more.
+    most = client.closed_orders(149)
+    assert len({order["order_id"] for order in most}) == 149
+    assert {order["client_order_id"] for order in client.closed_orders(150)} == set(names)
+    seen = client.reports(int(before[-1]["report_seq"]), 256)
+    assert [int(report["report_seq"]) for report in seen] == list(range(int(seen[0]["report_seq"]), int(seen[0]["report_seq"]) + len(seen)))
+
+
+def test_many_commands_under_numbers_take_effect_once(venue: Venue) -> None:
+    proxy = LossyProxy(venue.url.removeprefix("http://"), ["drop answer", "drop request", "drop answer"])
+    try:
+        session = walras.Client(proxy.url, venue.keys[0], timeout_s=5).session()
+        some = [commands.order("BTC-USD", "buy", "0.01", 20_000 + number, client_order_id=f"once-{number}") for number in range(3)]
+        placed = session.many([*some, commands.cancel("BTC-USD", "unknown"), commands.amend("BTC-USD", "once-1", size="0.02")])
+        refused = placed.pop(3)
+        assert isinstance(refused, walras.Refused) and refused.code == 4
+        assert [answer["session_seq"] for answer in placed if isinstance(answer, dict)] == ["1", "2", "3", "5"]
+        assert session.next_seq == 6 and proxy.lost == 3
+        assert sorted(order["open"] for order in session.open_orders(fresh=True)) == ["0.01", "0.01", "0.02"]
+        assert session.cancel("BTC-USD", "once-1")["session_seq"] == "6"
+    finally:
+        proxy.close()
+
+
+def test_a_dead_programs_orders_are_cancelled(venue: Venue) -> None:
+    client = walras.Client(venue.url, venue.keys[0])
+    client.submit("BTC-USD", "buy", "0.01", "20000", client_order_id="left")
+    assert client.cancel_after(60)["cancels_at_ns"] is not None
+    assert client.cancel_after(0)["cancels_at_ns"] is None
+    client.cancel_after(0.2)
+
+    async def wait() -> None:
+        await until("the switch fires", lambda: client.open_orders(fresh=True) == [])
+
+    run(wait())
+    assert client.order("BTC-USD", "left")["status"] == "cancelled"
+
+
+def test_reports_go_on_where_they_were(venue: Venue) -> None:
+    async def play() -> None:
+        async with walras.AsyncClient(venue.url, venue.keys[0]) as client, client.stream() as stream:
+            last = (await client.reports(0, 256))[-1:]
+            begin = int(last[0]["report_seq"]) if last else 0
+            await stream.sign_in()
+            await stream.subscribe("reports", after=str(begin))
+            await stream.submit("BTC-USD", "sell", "0.3", "31000", client_order_id="one")
+            stream._socket.transport.abort()
+            numbers: list[int] = []
+            other = walras.Client(venue.url, venue.keys[0])
+            async for message in stream:
+                if message["type"] == "connected" and message["count"] == 2:
+                    other.submit("BTC-USD", "sell", "0.3", "31001", client_order_id="two")
+                if message["type"] == "reports":
+                    numbers += [int(report["report_seq"]) for report in message["reports"]]
+                    if any(report.get("client_order_id") == "two" for report in message["reports"]):
+                        break
+            assert numbers == list(range(begin + 1, begin + 1 + len(numbers))), "each once, and in order"
+
+    run(play())
 
 
 def test_one_of_several_addresses_is_enough(venue: Venue) -> None:
@@ -86,7 +186,7 @@ def test_a_lost_answer_is_unknown_and_with_a_session_found(venue: Venue) -> None
             session.submit("BTC-USD", "buy", "0.01", "20000.1")
         assert session.next_seq == 6, "what the gateway refuses does not"
         session.cancel("BTC-USD", 100)
-        prices = sorted(Decimal(order["price"]) for order in client.open_orders(fresh=True))
+        prices = sorted(Decimal(order["price"] or 0) for order in client.open_orders(fresh=True))
         assert prices == [20_001, 20_002, 20_003]
         # The same token is the same session, which knows where it is.
         assert client.session(session.token).next_seq == session.next_seq == 7
@@ -119,6 +219,66 @@ def test_the_stream_resumes(venue: Venue) -> None:
             await until("the new book shows it", lambda: stream.books["BTC/USD"].asks == {Decimal(31_000): Decimal("0.2")})
             await stream.mass_cancel("BTC-USD")
             await until("it is gone", lambda: stream.books["BTC/USD"].asks == {})
+
+    run(play())
+
+
+def test_commands_under_numbers_over_the_websocket_take_effect_once(venue: Venue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_stream, "_PAUSE_S", 0.02)
+    proxy = LossySocket(venue.url.removeprefix("http://"), ["drop answer", "drop request", "drop answer", "pass", "pass", "drop answer"])
+
+    async def play() -> None:
+        async with walras.AsyncClient(proxy.url, venue.keys[0]) as client, client.stream() as stream:
+            await stream.sign_in()
+            session = await stream.session()
+            for number, is_repeated in ((0, True), (1, False)):
+                answer = await session.submit("BTC-USD", "buy", "0.01", 20_000 + number, client_order_id=f"ws-{number}")
+                assert (answer["session_seq"], answer["repeated"]) == (str(number + 1), is_repeated)
+            some = [commands.order("BTC-USD", "buy", "0.01", 20_010 + number, client_order_id=f"many-{number}") for number in range(3)]
+            several = await session.many([*some, commands.cancel("BTC-USD", "unknown"), commands.amend("BTC-USD", "many-1", size="0.02")])
+            assert proxy.lost == 4 and stream.connection_count == 5 and session.next_seq == 8
+            refused = several.pop(3)
+            assert isinstance(refused, walras.Refused) and (refused.code, refused.log_index is not None) == (4, True)
+            assert [answer["session_seq"] for answer in several if isinstance(answer, dict)] == ["3", "4", "5", "7"]
+            with pytest.raises(walras.Refused, match="UnknownOrder") as caught:
+                await session.cancel("BTC-USD", "unknown")
+            assert caught.value.log_index is not None and session.next_seq == 9
+            orders = {order["client_order_id"]: order["open"] for order in await client.open_orders(fresh=True)}
+            assert orders == {"ws-0": "0.01", "ws-1": "0.01", "many-0": "0.01", "many-1": "0.02", "many-2": "0.01"}
+            # A number that its caller gives, twice.
+            first, again = [await stream.numbered(session.session_id, 9).amend("BTC-USD", "ws-0", size="0.03") for _ in range(2)]
+            assert (first["repeated"], again["repeated"], first["log_index"]) == (False, True, again["log_index"])
+
+    try:
+        run(play())
+        # And without asyncio.
+        proxy.plan.append("drop answer")
+        with walras.Client(proxy.url, venue.keys[0]).stream() as stream:
+            stream.sign_in()
+            session = stream.session()
+            assert session.mass_cancel("BTC-USD")["repeated"] is True and proxy.lost == 5
+            assert walras.Client(venue.url, venue.keys[0]).open_orders(fresh=True) == []
+    finally:
+        proxy.close()
+
+
+def test_a_book_by_order_is_followed(venue: Venue) -> None:
+    async def play() -> None:
+        async with walras.AsyncClient(venue.url, venue.keys[0]) as client, client.stream() as stream:
+            await stream.subscribe("book_orders", instrument="BTC-USD")
+            names = [str((await client.submit("BTC-USD", "buy", "0.3", "29000", client_order_id=n))["order_id"]) for n in (1, 2, 3)]
+            await client.amend("BTC-USD", 1, size="0.4")
+            await client.amend("BTC-USD", 2, size="0.1")
+
+            def shown() -> list[tuple[str, Decimal]]:
+                book = stream.order_books.get("BTC/USD", walras.OrdersCopy())
+                return [(str(order.order_id), order.size) for order in book.bids]
+
+            # What grows loses its place, what shrinks keeps it.
+            expected = [(names[1], Decimal("0.1")), (names[2], Decimal("0.3")), (names[0], Decimal("0.4"))]
+            await until("the copy shows it", lambda: shown() == expected)
+            bids = (await client.book_orders("BTC-USD", fresh=True))["bids"]
+            assert [(order_id, Decimal(size)) for order_id, _, size in bids] == expected
 
     run(play())
 
@@ -169,6 +329,69 @@ def test_binary_order_entry(venue: Venue) -> None:
             await walras.OrderEntry(venue.addresses[1], venue.keys[0][:-4] + "AAAA", account=0).start()
 
     run(play())
+
+
+def test_binary_order_entry_without_asyncio(venue: Venue) -> None:
+    client, other = (walras.Client(venue.url, key) for key in venue.keys)
+    with client.order_entry(venue.addresses[1], reports=-1, window=8) as entry:
+        answer = entry.submit("BTC-USD", "sell", "0.5", "30500.5", 77, post_only="reject")
+        assert answer.code == 0 and answer.log_index > 0 and entry.is_logged_on
+        with other.order_entry(venue.addresses[1]) as taker:
+            taker.submit("BTC/USD", "buy", "0.2", "30500.5", tif="ioc")
+        reports: list[walras.Report] = []
+        while not reports or reports[-1].event.kind != "filled":
+            reports.append(entry.receive(PATIENCE_S))
+        assert reports[0].event.kind == "accepted" and (reports[-1].event.client_order_id, reports[-1].event.role) == (77, "maker")
+        with pytest.raises(TimeoutError, match=r"no report within 0\.01 s"):
+            entry.receive(timeout_s=0.01)
+        entry.amend("BTC-USD", 77, size="0.1")
+        entry.cancel("BTC-USD", 77)
+        with pytest.raises(walras.Refused, match="UnknownOrder"):
+            entry.cancel("BTC-USD", 77)
+        with pytest.raises(ValueError, match="whole number of steps of 0.5"):
+            entry.submit("BTC-USD", "buy", "0.5", "30500.3")
+        for report in entry.reports():
+            reports.append(report)
+            if report.event.kind == "cancelled":
+                break
+        numbers = [report.report_seq for report in reports]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        answers, inner = [], entry._entry
+
+        def break_connection() -> None:
+            assert inner._transport is not None
+            inner._transport.abort()
+
+        # A window is full after 8: more wait for room. A connection breaks meanwhile.
+        for number in range(200):
+            answers.append(entry.send(0, "buy", 1, 1 + number % 50, number + 1))
+            if number == 100:
+                entry._thread.loop.call_soon_threadsafe(break_connection)
+        done = [answer.result(PATIENCE_S) for answer in answers]
+        assert {answer.code for answer in done} == {0} and entry.logon_count == 2
+        assert [answer.session_seq for answer in done] == list(range(done[0].session_seq, done[0].session_seq + 200))
+        assert sorted(int(order["client_order_id"]) for order in client.open_orders(fresh=True)) == list(range(1, 201))
+        refused = [entry.send_cancel(0, 999).result(PATIENCE_S), entry.send_amend(0, 999, size_lots=1).result(PATIENCE_S)]
+        assert [answer.code for answer in refused] == [4, 4]
+        said: concurrent.futures.Future[str] = concurrent.futures.Future()
+
+        def in_its_thread() -> None:
+            with pytest.raises(RuntimeError) as caught:
+                entry.cancel("BTC-USD", 1)
+            said.set_result(str(caught.value))
+
+        entry._thread.loop.call_soon_threadsafe(in_its_thread)
+        assert "call it in another one" in said.result(PATIENCE_S)
+        assert entry.send_mass_cancel(0).result(PATIENCE_S).code == 0 and entry.unanswered_count == 0
+    calls: list[Callable[[], object]] = [lambda: entry.send(0, "buy", 1, 1), lambda: entry.receive(), lambda: entry.is_logged_on]
+    for call in calls:
+        with pytest.raises(ConnectionError, match="not open"):
+            call()
+    assert list(entry.reports()) == []
+    with pytest.raises(walras.SessionEnded, match="SignatureInvalid|104"):
+        walras.PlainOrderEntry(venue.addresses[1], venue.keys[0][:-4] + "AAAA", account=0).start()
+    with pytest.raises(ValueError, match="needs a key"):
+        walras.Client(venue.url).order_entry(venue.addresses[1])
 
 
 def test_order_entry_applies_each_order_once_when_connections_break(venue: Venue) -> None:

@@ -30,8 +30,8 @@ def test_readme() -> None:
     shown: dict[str, object] = {}
     for block in blocks:
         compiled = compile(block, "README.md", "exec")
-        # tests/test_client.py and tests/test_backtest.py do the like with a venue and with days of their own.
-        if not block.startswith("# Needs a "):
+        # tests/test_client.py, test_backtest.py and test_clusters.py do the like with what these need.
+        if not block.startswith("# Needs "):
             names: dict[str, object] = {}
             exec(compiled, names)
             shown.update(names)

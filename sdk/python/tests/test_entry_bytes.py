@@ -1,4 +1,5 @@
-"""The client's end of order entry without sockets: the bytes of docs/order-entry.md, and the signatures of web/test/signing-vector.json."""
+"""The client's end of order entry without sockets: the bytes of docs/order-entry.md, and the signatures of
+sdk/typescript/test/signing-vector.json."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from walras import _native
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
 DOCUMENT = REPOSITORY / "docs" / "order-entry.md"
-VECTORS = REPOSITORY / "web" / "test" / "signing-vector.json"
+VECTORS = REPOSITORY / "sdk" / "typescript" / "test" / "signing-vector.json"
 LOGON_NS = 1_700_000_000_123_456_789
 
 

@@ -7,7 +7,10 @@ import pathlib
 import re
 import shutil
 from decimal import Decimal
+from typing import Any
 
+import databento_dbn
+import duckdb
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).parent.parent.parent.parent
@@ -55,11 +58,46 @@ def test_document(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> No
 
 
 def test_duckdb(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="asks in SQL with DuckDB, which is not installed")
-    found = duckdb.sql(f"SELECT sum(size), count(*) FROM read_parquet('{GOLDEN}/*.trades.parquet')").fetchall()
+    database: Any = duckdb
+    found = database.sql(f"SELECT sum(size), count(*) FROM read_parquet('{GOLDEN}/*.trades.parquet')").fetchall()
     assert found == [(Decimal("0.009"), 4)]
     shutil.copytree(GOLDEN, tmp_path / "archive" / "2026-11-20")
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    ((_, vwap, volume),) = duckdb.sql(block).fetchall()
+    ((_, vwap, volume),) = database.sql(block).fetchall()
     assert volume == Decimal("0.009") and 30_000 < vwap < 30_002
+
+
+def records(name: str) -> list[Any]:
+    """What Databento's own package reads of a file, without its header."""
+    decoder = databento_dbn.DBNDecoder()
+    decoder.write((GOLDEN / name).read_bytes())
+    decoded: list[Any] = list(decoder.decode())
+    header, *found = decoded
+    assert (header.version, header.dataset, header.symbols) == (3, "WALRAS", ["BTC/USD"])
+    return found
+
+
+def test_dbn_trades() -> None:
+    trades = records("BTC-USD.0.trades.dbn")
+    assert len(trades) == rows("BTC-USD.0.trades.dbn")
+    parquet = polars.read_parquet(GOLDEN / "BTC-USD.0.trades.parquet")
+    lot = Decimal("0.001")
+    assert [Decimal(trade.price).scaleb(-9) for trade in trades] == parquet["price"].to_list()
+    assert [trade.size * lot for trade in trades] == parquet["size"].to_list()
+    assert [{"B": "buy", "A": "sell"}[str(trade.side)] for trade in trades] == parquet["taker_side"].to_list()
+    assert [trade.ts_event for trade in trades] == parquet["time_ns"].to_physical().to_list()
+
+
+def test_dbn_books() -> None:
+    books = records("BTC-USD.0.mbp-10.dbn")
+    assert len(books) == rows("BTC-USD.0.mbp-10.dbn")
+    parquet = polars.read_parquet(GOLDEN / "BTC-USD.0.books.parquet")
+    for book in books:
+        known = parquet.filter(polars.col("log_index") == book.sequence)
+        for depth, level in enumerate(book.levels):
+            for side, price, count in [("buy", level.bid_px, level.bid_ct), ("sell", level.ask_px, level.ask_ct)]:
+                row = known.filter((polars.col("side") == side) & (polars.col("level") == depth))
+                assert (count > 0) == (row.height == 1), (book.sequence, side, depth)
+                if row.height:
+                    assert Decimal(price).scaleb(-9) == row["price"].item()

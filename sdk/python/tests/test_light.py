@@ -137,7 +137,9 @@ def test_vectors() -> None:
             answer, expected = said(words, blocks, lights)
             assert answer == " ".join(expected), line
             kinds[words[0]] += 1
-    assert len(blocks) == len(lights) == 3 and len(kinds) >= 30, kinds
+    of_currencies = light.open_block(*blocks["4"])
+    assert (of_currencies.asset_count, of_currencies.currency_count) == (5, 2)
+    assert len(blocks) == len(lights) == 4 and len(kinds) >= 30, kinds
 
 
 def test_every_changed_byte_is_refused() -> None:

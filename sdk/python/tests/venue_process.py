@@ -27,13 +27,15 @@ class Venue:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder, self.addresses = folder, ("127.0.0.1:0", "127.0.0.1:0")
+        #: Further sections of the configuration.
+        self.more = ""
 
     def start(self) -> None:
         assert PROGRAM
         http, entry = self.addresses
         config = self.folder / "venue.toml"
         throttle = "\n".join(f"{name} = 1000000" for name in ("requests_per_second", "burst", "source_requests_per_second", "source_burst"))
-        config.write_text(f'[order_entry]\nlisten = "{entry}"\n[throttle]\n{throttle}\n')
+        config.write_text(f'[order_entry]\nlisten = "{entry}"\n[throttle]\n{throttle}\n{self.more}')
         log = self.folder / f"log.{time.monotonic_ns()}"
         command = [PROGRAM, "serve", "--config", str(config), "--data", str(self.folder / "data"), "--listen", http]
         with log.open("w") as out:
@@ -113,12 +115,11 @@ def run(what: Awaitable[None]) -> None:
     asyncio.run(bounded())
 
 
-class LossyProxy:
-    """Passes connections on; of some requests it passes on the request and drops the answer, of others it drops the request. The
-    plan is for requests with ``marker`` in their first line."""
+class _Proxy:
+    """Passes connections on. By its plan it loses some of what they carry, and counts that."""
 
-    def __init__(self, target: str, plan: list[str], marker: bytes = b"session_seq=") -> None:
-        self.target, self.plan, self.marker, self.lost = target.rsplit(":", 1), plan, marker, 0
+    def __init__(self, target: str, plan: list[str]) -> None:
+        self.target, self.plan, self.lost = target.rsplit(":", 1), plan, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -130,6 +131,27 @@ class LossyProxy:
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        raise NotImplementedError
+
+    def _venue(self) -> socket.socket:
+        return socket.create_connection((self.target[0], int(self.target[1])))
+
+    def _fate(self) -> str:
+        return self.plan.pop(0) if self.plan else "pass"
+
+    def close(self) -> None:
+        self.listener.close()
+
+
+class LossyProxy(_Proxy):
+    """Of some requests it passes on the request and drops the answer, of others it drops the request. The plan is for requests with
+    ``marker`` in their first line."""
+
+    def __init__(self, target: str, plan: list[str], marker: bytes = b"session_seq=") -> None:
+        self.marker = marker
+        super().__init__(target, plan)
 
     @staticmethod
     def _message(source: socket.socket) -> bytes:
@@ -146,10 +168,9 @@ class LossyProxy:
         return head + b"\r\n\r\n" + body
 
     def _serve(self, client: socket.socket) -> None:
-        with client, socket.create_connection((self.target[0], int(self.target[1]))) as venue:
+        with client, self._venue() as venue:
             while request := self._message(client):
-                is_command = self.marker in request.split(b"\r\n", 1)[0]
-                fate = self.plan.pop(0) if is_command and self.plan else "pass"
+                fate = self._fate() if self.marker in request.split(b"\r\n", 1)[0] else "pass"
                 if fate == "drop request":
                     self.lost += 1
                     return
@@ -160,5 +181,62 @@ class LossyProxy:
                     return
                 client.sendall(answer)
 
-    def close(self) -> None:
-        self.listener.close()
+
+class LossySocket(_Proxy):
+    """Of the commands with a session's number over a WebSocket it drops, by its plan, the request or the answer, and the connection with
+    it."""
+
+    MARKER = b'"session_seq"'
+
+    def _serve(self, client: socket.socket) -> None:
+        drops_answer = threading.Event()
+        with client, self._venue() as venue:
+            back = threading.Thread(target=self._pass_back, args=(venue, client, drops_answer), daemon=True)
+            back.start()
+            try:
+                while data := client.recv(65_536):
+                    fate = self._fate() if self.MARKER in _unmasked(data) else "pass"
+                    if fate == "drop request":
+                        self.lost += 1
+                        break
+                    if fate == "drop answer":
+                        drops_answer.set()
+                    venue.sendall(data)
+            except OSError:
+                pass
+            _end(client, venue)
+            back.join(PATIENCE_S)
+
+    def _pass_back(self, venue: socket.socket, client: socket.socket, drops_answer: threading.Event) -> None:
+        try:
+            while data := venue.recv(65_536):
+                if drops_answer.is_set() and self.MARKER in data:
+                    self.lost += 1
+                    break
+                client.sendall(data)
+        except OSError:
+            pass
+        _end(client, venue)
+
+
+def _end(*connections: socket.socket) -> None:
+    """For both sides at once, and for who reads them here."""
+    for connection in connections:
+        try:
+            connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def _unmasked(frames: bytes) -> bytes:
+    """What a client's frames say, of a WebSocket that compresses nothing; empty where they are none."""
+    said = b""
+    while len(frames) >= 6 and frames[1] & 0x80:
+        length, begin = frames[1] & 0x7F, 2
+        if length >= 126:
+            begin = 4 if length == 126 else 10
+            length = int.from_bytes(frames[2:begin], "big")
+        mask, body = frames[begin : begin + 4], frames[begin + 4 : begin + 4 + length]
+        said += bytes(byte ^ mask[place % 4] for place, byte in enumerate(body))
+        frames = frames[begin + 4 + length :]
+    return said

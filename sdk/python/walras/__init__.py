@@ -9,18 +9,23 @@ checks what a venue says of its batch markets without trusting it; :mod:`walras.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
+from walras import commands
 from walras._arrays import EVENT_KINDS, KINDS, POST_ONLY, SELF_TRADE, SIDES, TIMES, frame
 from walras._clear import Clearing, Offer, Quality, clear
 from walras._entry import Answer, FrameAnswer, OrderEntry, Report, SessionEnded, WindowFull
 from walras._native import Event, Key, Outcome, Trade
-from walras._rest import AsyncClient, Client, OutcomeUnknown, Session
-from walras._stream import AsyncStream, BookCopy, Stream
+from walras._orders import AsyncStreamSession, CommandNumber, StreamSession
+from walras._plain_entry import PlainOrderEntry
+from walras._rest import AsyncClient, AsyncSession, Client, OrderName, OrderTerms, OutcomeUnknown, Session
+from walras._stream import AsyncStream, BookCopy, BookOrder, Connected, OrdersCopy, Stream
 from walras._venue import Asset, Balance, Book, Exact, Instrument, Level, OpenOrder, Position, Refused, Run, Uncross, Venue
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from walras._stream import StreamMessage as StreamMessage
 
     ORDER_DTYPE: np.dtype[Any]
     OUTCOME_DTYPE: np.dtype[Any]
@@ -32,13 +37,18 @@ __all__ = [
     "Answer",
     "Asset",
     "AsyncClient",
+    "AsyncSession",
     "AsyncStream",
+    "AsyncStreamSession",
     "BEST_DTYPE",
     "Balance",
     "Book",
     "BookCopy",
+    "BookOrder",
     "Clearing",
     "Client",
+    "CommandNumber",
+    "Connected",
     "EVENT_DTYPE",
     "EVENT_KINDS",
     "Event",
@@ -53,9 +63,13 @@ __all__ = [
     "Offer",
     "OpenOrder",
     "OrderEntry",
+    "OrderName",
+    "OrderTerms",
+    "OrdersCopy",
     "Outcome",
     "OutcomeUnknown",
     "POST_ONLY",
+    "PlainOrderEntry",
     "Position",
     "Quality",
     "Refused",
@@ -66,6 +80,8 @@ __all__ = [
     "Session",
     "SessionEnded",
     "Stream",
+    "StreamMessage",
+    "StreamSession",
     "TIMES",
     "TRADE_DTYPE",
     "Trade",
@@ -73,6 +89,7 @@ __all__ = [
     "Venue",
     "WindowFull",
     "clear",
+    "commands",
     "frame",
 ]
 __version__ = "0.1.0"
@@ -85,4 +102,9 @@ def __getattr__(name: str) -> Any:
 
         if name.removesuffix("_DTYPE") in _arrays._FIELDS:
             return _arrays.dtype(name.removesuffix("_DTYPE"))
+    if name == "StreamMessage":
+        # For annotations; the types of messages are imported by those who look at them only.
+        from walras import _stream, schema
+
+        return Union[_stream.Connected, schema.SocketMessage]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

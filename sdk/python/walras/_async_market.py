@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from walras import light
 from walras._market import Collected, Market, Proven, Trusted
-from walras._rest import Json, KeyLike
+from walras._rest import KeyLike
 from walras._transactions import Operation
 from walras._venue import Exact, Refused
+
+if TYPE_CHECKING:
+    from walras import schema
 
 
 class AsyncMarket:
@@ -20,11 +23,11 @@ class AsyncMarket:
     def __init__(self, plain: Market) -> None:
         self.plain = plain
 
-    async def status(self) -> Json:
+    async def status(self) -> schema.Batch:
         """As :meth:`walras.batch.Market.status`."""
         return await asyncio.to_thread(self.plain.status)
 
-    async def blocks(self, limit: int = 100) -> list[Json]:
+    async def blocks(self, limit: int = 100) -> list[schema.BatchBlock]:
         """As :meth:`walras.batch.Market.blocks`."""
         return await asyncio.to_thread(self.plain.blocks, limit)
 
@@ -32,11 +35,11 @@ class AsyncMarket:
         """As :meth:`walras.batch.Market.prices`."""
         return await asyncio.to_thread(self.plain.prices)
 
-    async def demand(self, sell: str, buy: str, span_ppm: int | None = None) -> Json:
+    async def demand(self, sell: str, buy: str, span_ppm: int | None = None) -> schema.BatchDemand:
         """As :meth:`walras.batch.Market.demand`."""
         return await asyncio.to_thread(self.plain.demand, sell, buy, span_ppm)
 
-    async def pools(self) -> list[Json]:
+    async def pools(self) -> list[schema.Pool]:
         """As :meth:`walras.batch.Market.pools`."""
         return await asyncio.to_thread(self.plain.pools)
 
@@ -44,23 +47,23 @@ class AsyncMarket:
         """As :meth:`walras.batch.Market.block_hash`."""
         return await asyncio.to_thread(self.plain.block_hash, block)
 
-    async def offers(self) -> list[Json]:
+    async def offers(self) -> list[schema.Offer]:
         """As :meth:`walras.batch.Market.offers`."""
         return await asyncio.to_thread(self.plain.offers)
 
-    async def shares(self) -> list[Json]:
+    async def shares(self) -> list[schema.PoolShare]:
         """As :meth:`walras.batch.Market.shares`."""
         return await asyncio.to_thread(self.plain.shares)
 
-    async def transactions(self, limit: int = 64) -> list[Json]:
+    async def transactions(self, limit: int = 64) -> list[schema.TransactionOutcome]:
         """As :meth:`walras.batch.Market.transactions`."""
         return await asyncio.to_thread(self.plain.transactions, limit)
 
-    async def outcome(self, sequence: int) -> Json:
+    async def outcome(self, sequence: int) -> schema.TransactionOutcome:
         """As :meth:`walras.batch.Market.outcome`."""
         return await asyncio.to_thread(self.plain.outcome, sequence)
 
-    async def wait(self, sequence: int, timeout_s: float = 60.0) -> Json:
+    async def wait(self, sequence: int, timeout_s: float = 60.0) -> schema.TransactionOutcome:
         """As :meth:`walras.batch.Market.wait`."""
         return await asyncio.to_thread(self.plain.wait, sequence, timeout_s)
 
@@ -179,7 +182,7 @@ class AsyncMarket:
         """As :meth:`walras.batch.Market.prove_account`."""
         return await asyncio.to_thread(self.plain.prove_account, account, trusted)
 
-    async def prove_offer(self, offer: Json, account: int | None = None, trusted: Trusted = None) -> Proven[Optional[light.Offer]]:
+    async def prove_offer(self, offer: schema.Offer, account: int | None = None, trusted: Trusted = None) -> Proven[Optional[light.Offer]]:
         """As :meth:`walras.batch.Market.prove_offer`."""
         return await asyncio.to_thread(self.plain.prove_offer, offer, account, trusted)
 

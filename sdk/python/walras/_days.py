@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pathlib
@@ -158,14 +159,15 @@ def _parquet(path: pathlib.Path, columns: list[str]) -> list[list[Any]]:
 
 _MBO = 160
 _UNDEFINED = 2**63 - 1
+_ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def dbn(path: str | os.PathLike[str], instrument: str | None, tick: str | None) -> Day:
-    """A file of DBN (version 1 to 3, not compressed) with the schema mbo: every order of the book."""
+    """A file of DBN (version 1 to 3, plain or compressed by zstd) with the schema mbo: every order of the book."""
     np = _arrays.numpy()
     data = pathlib.Path(path).read_bytes()
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        raise ValueError(f"{path}: compressed by zstd: decompress it first (zstd -d)")
+    if data[:4] == _ZSTD:
+        data = _decompressed(path, data)
     if data[:3] != b"DBN" or len(data) < 8:
         raise ValueError(f"{path}: no file of DBN: it begins with {data[:8]!r}")
     if tick is None:
@@ -190,10 +192,13 @@ def dbn(path: str | os.PathLike[str], instrument: str | None, tick: str | None) 
             ("sequence", "<u4"),
         ]
     )
+    if data[begin : begin + 1] == b"\x10":
+        # What was recorded live may say when it was sent, too.
+        record = np.dtype([*record.descr, ("ts_out", "<u8")])
     if begin > len(data) or (len(data) - begin) % record.itemsize:
         raise ValueError(f"{path}: cut off, or not of the schema mbo alone: ask for that schema")
     records = np.frombuffer(data, dtype=record, offset=begin)
-    if (records["rtype"] != _MBO).any():
+    if (records["rtype"] != _MBO).any() or (records["length"] != record.itemsize // 4).any():
         raise ValueError(f"{path}: has records of another schema than mbo: ask for that schema")
     numbers = np.unique(records["instrument"]).tolist()
     chosen = int(instrument) if instrument is not None else numbers[0] if len(numbers) == 1 else None
@@ -201,6 +206,37 @@ def dbn(path: str | os.PathLike[str], instrument: str | None, tick: str | None) 
         raise ValueError(f"{path}: instrument {instrument!r} is none of this file: give one of {numbers[:20]}")
     records = records[records["instrument"] == chosen]
     return _from_mbo(path, records, tick)
+
+
+def _decompressed(path: str | os.PathLike[str], data: bytes) -> bytes:
+    """What zstd has compressed, in one frame or several."""
+    try:
+        # Of Python's own library, from 3.14 on.
+        library: Any = importlib.import_module("compression.zstd")
+        decompress = library.decompress
+    except ImportError:
+        try:
+            library = importlib.import_module("zstandard")
+        except ImportError as error:
+            raise ImportError(f"{path} is compressed by zstd: pip install zstandard, or decompress it first (zstd -d)") from error
+        decompress = _frames
+    try:
+        decompressed: bytes = decompress(data)
+    except (library.ZstdError, EOFError) as error:
+        raise ValueError(f"{path}: cut off, or damaged where it is compressed: {error}") from error
+    return decompressed
+
+
+def _frames(data: bytes) -> bytes:
+    """All frames, by the package zstandard."""
+    zstandard, parts = importlib.import_module("zstandard"), []
+    while data:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        parts.append(frame.decompress(data))
+        if not frame.eof:
+            raise EOFError("a frame has no end")
+        data = frame.unused_data
+    return b"".join(parts)
 
 
 def _from_mbo(path: str | os.PathLike[str], records: NDArray[np.void], tick: str) -> Day:

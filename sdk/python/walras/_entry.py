@@ -8,12 +8,12 @@ import os
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from walras import _native
-from walras._rest import Json, KeyLike, key_of
+from walras._rest import KeyLike, key_of
 from walras._venue import Exact, Refused
 
 #: Reports that wait to be read; beyond that the oldest are dropped and counted.
@@ -80,7 +80,7 @@ class OrderEntry(asyncio.Protocol):
         key: KeyLike,
         *,
         account: int,
-        instruments: Iterable[Json] = (),
+        instruments: Iterable[Mapping[str, Any]] = (),
         token: int | None = None,
         cancel_on_disconnect: bool = False,
         reports: int | None = None,
@@ -415,15 +415,19 @@ class OrderEntry(asyncio.Protocol):
         }
         return _done(await self.send_amend(id, client_order_id, **changes))
 
-    async def reports(self) -> AsyncIterator[Report]:
-        """The account's execution reports, in order and without gaps (``reports_dropped`` counts what was not read in time)."""
-        while True:
-            while self._reports:
-                yield self._reports.popleft()
+    async def report(self) -> Report | None:
+        """The next execution report; ``None`` where the session has ended and all are read."""
+        while not self._reports:
             if self._ended is not None:
-                return
+                return None
             self._changed.clear()
             await self._changed.wait()
+        return self._reports.popleft()
+
+    async def reports(self) -> AsyncIterator[Report]:
+        """The account's execution reports, in order and without gaps (``reports_dropped`` counts what was not read in time)."""
+        while (report := await self.report()) is not None:
+            yield report
 
 
 def _count(what: str, value: Exact | None, step: Decimal) -> int | None:

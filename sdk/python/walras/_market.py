@@ -9,7 +9,7 @@ import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Optional, TypeVar, Union, cast
 
 from walras import _native, light
 from walras._entry import _count
@@ -36,6 +36,7 @@ from walras._transactions import (
 from walras._venue import Exact, Refused
 
 if TYPE_CHECKING:
+    from walras import schema
     from walras._rest import Client
 
 T = TypeVar("T")
@@ -91,7 +92,7 @@ class Market:
     """A batch market of a running venue, seen by one account. Made by :meth:`walras.Client.batch`. Safe to use from several threads.
 
     Amounts are exact (``str``, ``Decimal`` or ``int``, no ``float``), in whole units; answers are the JSON objects of
-    ``edge/api/openapi.yaml``. It counts the account's numbers by itself: another program that sends for the same account at the
+    ``edge/api/openapi.yaml``, typed by ``walras.schema``. It counts the account's numbers by itself: another program that sends for the same account at the
     same time needs a range of its own.
     """
 
@@ -123,12 +124,12 @@ class Market:
 
     # What everybody sees.
 
-    def status(self) -> Json:
+    def status(self) -> schema.Batch:
         """The market's row of ``GET /v1/batches``: phase, interval, fees, what it collects, its last block."""
-        rows: list[Json] = self._client.get("/v1/batches")["batches"]
+        rows: list[schema.Batch] = self._client.get("/v1/batches")["batches"]
         return next(row for row in rows if row["market_id"] == self.id)
 
-    def blocks(self, limit: int = 100) -> list[Json]:
+    def blocks(self, limit: int = 100) -> list[schema.BatchBlock]:
         """The last blocks, newest first, with their prices, volumes and quality."""
         return list(self._client.get(f"{self._path}/blocks", limit=limit)["blocks"])
 
@@ -139,11 +140,11 @@ class Market:
         last = self.blocks(1)
         return {symbol: None if price is None else Decimal(price) for symbol, price in last[0]["prices"].items()} if last else {}
 
-    def demand(self, sell: str, buy: str, span_ppm: int | None = None) -> Json:
+    def demand(self, sell: str, buy: str, span_ppm: int | None = None) -> schema.BatchDemand:
         """Supply and demand of a pair around its last price."""
-        return self._client.get(f"{self._path}/demand", sell=sell, buy=buy, span_ppm=span_ppm)
+        return cast("schema.BatchDemand", self._client.get(f"{self._path}/demand", sell=sell, buy=buy, span_ppm=span_ppm))
 
-    def pools(self) -> list[Json]:
+    def pools(self) -> list[schema.Pool]:
         """The market's pools."""
         return list(self._client.get(f"{self._path}/pools")["pools"])
 
@@ -160,9 +161,9 @@ class Market:
             self._account = int(self._client.account()["account_id"])
         return self._account
 
-    def offers(self) -> list[Json]:
+    def offers(self) -> list[schema.Offer]:
         """The account's offers that stand in this market, oldest first."""
-        offers: list[Json] = []
+        offers: list[schema.Offer] = []
         cursor: str | None = None
         while True:
             page = self._client.get("/v1/offers", signed=True, fresh=True, cursor=cursor)
@@ -171,22 +172,22 @@ class Market:
             if cursor is None:
                 return offers
 
-    def shares(self) -> list[Json]:
+    def shares(self) -> list[schema.PoolShare]:
         """The account's shares of this market's pools, and what they are worth."""
         return [row for row in self._client.get("/v1/shares", signed=True, fresh=True)["shares"] if row["batch"] == self.name]
 
-    def transactions(self, limit: int = 64) -> list[Json]:
+    def transactions(self, limit: int = 64) -> list[schema.TransactionOutcome]:
         """What came of the account's last transactions, of all batch markets, the one collected last first."""
         return list(self._client.get("/v1/transactions", signed=True, fresh=True, limit=limit)["transactions"])
 
-    def outcome(self, sequence: int) -> Json:
+    def outcome(self, sequence: int) -> schema.TransactionOutcome:
         """What came of a transaction so far. ``KeyError`` where it is none of the account's last 64."""
         for row in self.transactions():
             if int(row["sequence"]) == sequence:
                 return row
         raise KeyError(f"no transaction {sequence} is among the account's last 64: prove_transaction() reaches further back")
 
-    def wait(self, sequence: int, timeout_s: float = 60.0) -> Json:
+    def wait(self, sequence: int, timeout_s: float = 60.0) -> schema.TransactionOutcome:
         """What came of a transaction once its block is cleared, or the transaction dropped: ``status`` says which.
 
         ``TimeoutError`` where that takes longer; it may still come.
@@ -433,11 +434,19 @@ class Market:
         answer, opened = self._proof(f"account/{account}", trusted, signed=True)
         return Proven(opened, opened.account(account, bytes.fromhex(answer["statement"])))
 
-    def prove_offer(self, offer: Json, account: int | None = None, trusted: Trusted = None) -> Proven[Optional[light.Offer]]:
+    def prove_offer(self, offer: schema.Offer, account: int | None = None, trusted: Trusted = None) -> Proven[Optional[light.Offer]]:
         """Whether an offer, a row of :meth:`offers`, stood after the last block; ``None`` where it did not."""
         account = self.account if account is None else account
-        place = {name: offer[name] for name in ("sequence", "sell", "buy", "limit_bits", "tie")}
-        answer, opened = self._proof("offer", trusted, account_id=account, **place)
+        answer, opened = self._proof(
+            "offer",
+            trusted,
+            account_id=account,
+            sequence=offer["sequence"],
+            sell=offer["sell"],
+            buy=offer["buy"],
+            limit_bits=offer["limit_bits"],
+            tie=offer["tie"],
+        )
         limit, tie, sequence = price_of(int(offer["limit_bits"])), int(offer["tie"]), int(offer["sequence"])
         key = light.OfferKey(self._index(offer["sell"]), self._index(offer["buy"]), limit, tie, account, sequence)
         return Proven(opened, opened.offer(key, bytes.fromhex(answer["statement"])))

@@ -13,21 +13,27 @@ import ssl
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict, Union, cast
 
 from walras import _native
 from walras._venue import Exact, Refused
 
 if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from walras import schema
     from walras._async_market import AsyncMarket
     from walras._entry import OrderEntry
     from walras._market import Market
+    from walras._plain_entry import PlainOrderEntry
     from walras._stream import AsyncStream, Stream
 
 Json = dict[str, Any]
 KeyLike = Union[_native.Key, str, "os.PathLike[str]"]
+#: The participant's name of an order: a number below 2^64, or a text of 1 to 36 characters (docs/rest.md, "Names of orders").
+OrderName = Union[int, str]
 
 _TIMESTAMP_STALE, _NOT_LEADER, _STORAGE_FULL = 105, 116, 111
 #: Refusals after which the same command is sent again: it is not in the log.
@@ -55,7 +61,8 @@ def refusal(answer: Json) -> Refused:
     error = answer.get("error", {})
     detail = error.get("detail")
     advice = error.get("message", "") + (f" [{detail}]" if detail else "")
-    return Refused(int(error.get("code", 0)), str(error.get("name", "unknown")), advice)
+    log_index = answer.get("log_index")
+    return Refused(int(error.get("code", 0)), str(error.get("name", "unknown")), advice, None if log_index is None else int(log_index))
 
 
 def path_symbol(instrument: str) -> str:
@@ -71,32 +78,51 @@ def text(what: str, value: Exact | None) -> str | None:
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
+def name_of(order: OrderName) -> str:
+    """An order's name as the venue reads it."""
+    if isinstance(order, bool) or not isinstance(order, (int, str)):
+        raise TypeError(f"client_order_id: give an int or a str: {order!r} names no order")
+    return str(order)
+
+
+def name_or_none(order: OrderName | None) -> str | None:
+    return None if order is None else name_of(order)
+
+
+def order_path(instrument: str, order: OrderName) -> str:
+    return f"/v1/orders/{path_symbol(instrument)}/{urllib.parse.quote(name_of(order), safe='')}"
+
+
 def query(path: str, **given: Any) -> str:
     pairs = [(name, str(value)) for name, value in given.items() if value is not None]
     return f"{path}?{urllib.parse.urlencode(pairs)}" if pairs else path
 
 
-def order_body(
-    instrument: str,
-    side: str,
-    size: Exact,
-    price: Exact | None,
-    client_order_id: int | None,
-    tif: str | None,
-    trigger: Exact | None,
-    take_profit: Exact | None,
-    trail: Exact | None,
-    trail_ppm: int | None,
-    post_only: str | None,
-    peak: Exact | None,
-    hidden: bool,
-    min_size: Exact | None,
-    self_trade: str | None,
-    oco_with: int | None,
-    exit_of: int | None,
-    expires_ns: int | None,
-) -> Json:
-    """An order as in ``OrderRequest`` of openapi.yaml, from the arguments of ``Venue.submit``."""
+class OrderTerms(TypedDict, total=False):
+    """What an order may say besides instrument, side, size and price. Each term means what it means for ``walras.Venue.submit``."""
+
+    client_order_id: OrderName | None
+    tif: str | None
+    trigger: Exact | None
+    take_profit: Exact | None
+    trail: Exact | None
+    trail_ppm: int | None
+    post_only: str | None
+    peak: Exact | None
+    hidden: bool
+    min_size: Exact | None
+    self_trade: str | None
+    oco_with: OrderName | None
+    exit_of: OrderName | None
+    expires_ns: int | None
+
+
+def order_body(instrument: str, side: str, size: Exact, price: Exact | None, terms: OrderTerms) -> Json:
+    """An order as in ``OrderRequest`` of openapi.yaml."""
+    if unknown := terms.keys() - OrderTerms.__optional_keys__:
+        raise TypeError(f"{', '.join(sorted(unknown))}: terms of an order are {', '.join(sorted(OrderTerms.__optional_keys__))}")
+    trigger, take_profit = terms.get("trigger"), terms.get("take_profit")
+    trail, trail_ppm = terms.get("trail"), terms.get("trail_ppm")
     given = {"stop": trigger, "take_profit": take_profit, "trailing_stop": trail if trail_ppm is None else trail_ppm}
     kinds = [kind for kind, value in given.items() if value is not None]
     if len(kinds) > 1:
@@ -105,10 +131,9 @@ def order_body(
         raise ValueError("a trailing stop has one distance: give trail or trail_ppm, not both")
     waits = kinds[0] if kinds else None
     kind = ("market" if price is None else "limit") if waits is None else waits if price is None else f"{waits}_limit"
+    peak, hidden, expires_ns = terms.get("peak"), terms.get("hidden", False), terms.get("expires_ns")
     if peak is not None and hidden:
         raise ValueError("an order has a peak or is hidden, not both: leave one out")
-    # What an order in the process calls gtd is gtt over HTTP.
-    tif = "gtt" if expires_ns is not None else tif
     body: Json = {
         "instrument": instrument,
         "side": side,
@@ -118,16 +143,17 @@ def order_body(
         "trigger": text("trigger", trigger) if take_profit is None else text("take_profit", take_profit),
         "trail": text("trail", trail),
         "trail_ppm": trail_ppm,
-        "client_order_id": None if client_order_id is None else str(client_order_id),
-        "time_in_force": tif,
+        "client_order_id": name_or_none(terms.get("client_order_id")),
+        # What an order in the process calls gtd is gtt over HTTP.
+        "time_in_force": terms.get("tif") if expires_ns is None else "gtt",
         "expire_time_ns": None if expires_ns is None else str(expires_ns),
-        "post_only": post_only,
+        "post_only": terms.get("post_only"),
         "display": "iceberg" if peak is not None else "hidden" if hidden else None,
         "peak": text("peak", peak),
-        "min_size": text("min_size", min_size),
-        "self_trade": self_trade,
-        "oco_with": None if oco_with is None else str(oco_with),
-        "exit_of": None if exit_of is None else str(exit_of),
+        "min_size": text("min_size", terms.get("min_size")),
+        "self_trade": terms.get("self_trade"),
+        "oco_with": name_or_none(terms.get("oco_with")),
+        "exit_of": name_or_none(terms.get("exit_of")),
     }
     return {name: value for name, value in body.items() if value is not None}
 
@@ -240,7 +266,8 @@ class Lost(ConnectionError):
 
 
 class Client:
-    """A running venue over HTTP. Every answer is the JSON object that ``edge/api/openapi.yaml`` describes: quantities in it are exact text.
+    """A running venue over HTTP. Every answer is the JSON object that ``edge/api/openapi.yaml`` describes: quantities in it are exact
+    text. ``walras.schema`` has the types of all answers.
 
     ``url`` is the address of the venue, or those of its replicas, of which one that answers is used. ``key`` is the path of a key file, its line,
     or a :class:`walras.Key`; without one only public requests work. Safe to use from several threads.
@@ -331,43 +358,89 @@ class Client:
 
     # Public.
 
-    def status(self) -> Json:
+    def status(self) -> schema.Status:
         """What the venue is doing."""
-        return self.get("/v1/status")
+        return cast("schema.Status", self.get("/v1/status"))
 
-    def assets(self) -> list[Json]:
+    def assets(self) -> list[schema.Asset]:
         """All assets."""
         return list(self.get("/v1/assets")["assets"])
 
-    def instruments(self) -> list[Json]:
+    def instruments(self) -> list[schema.Instrument]:
         """All instruments."""
         return list(self.get("/v1/instruments")["instruments"])
 
-    def book(self, instrument: str, depth: int = 50, *, fresh: bool = False) -> Json:
+    def book(self, instrument: str, depth: int = 50, *, fresh: bool = False) -> schema.Book:
         """The book, best price first: levels are price, size and count of orders."""
-        return self.get(f"/v1/instruments/{path_symbol(instrument)}/book", depth=depth, fresh=fresh)
+        return cast("schema.Book", self.get(f"/v1/instruments/{path_symbol(instrument)}/book", depth=depth, fresh=fresh))
 
-    def trades(self, instrument: str, limit: int = 100, before: int | None = None) -> list[Json]:
+    def book_orders(self, instrument: str, limit: int = 100, *, fresh: bool = False) -> schema.BookOrders:
+        """The book by order, in the order in which they stand, up to 500 of each side: an order is order_id, price and what it shows."""
+        return cast("schema.BookOrders", self.get(f"/v1/instruments/{path_symbol(instrument)}/book/orders", limit=limit, fresh=fresh))
+
+    def auction(self, instrument: str, *, fresh: bool = False) -> schema.Auction:
+        """The phase, what an auction would trade now (``indicative``), and how the latest one ended."""
+        return cast("schema.Auction", self.get(f"/v1/instruments/{path_symbol(instrument)}/auction", fresh=fresh))
+
+    def ticker(self, instrument: str, *, fresh: bool = False) -> schema.Ticker:
+        """An instrument at a glance: last price, best prices and sizes, figures of the UTC day, phase."""
+        return cast("schema.Ticker", self.get(f"/v1/instruments/{path_symbol(instrument)}/ticker", fresh=fresh))
+
+    def trades(self, instrument: str, limit: int = 100, before: int | None = None) -> list[schema.Trade]:
         """The last trades, newest first."""
         return list(self.get(f"/v1/instruments/{path_symbol(instrument)}/trades", limit=limit, before=before)["trades"])
 
-    def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[Json]:
+    def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[schema.Candle]:
         """The last candles, oldest first."""
         return list(self.get(f"/v1/instruments/{path_symbol(instrument)}/candles", interval=interval, limit=limit)["candles"])
 
     # The account.
 
-    def account(self, *, fresh: bool = False) -> Json:
+    def account(self, *, fresh: bool = False) -> schema.Account:
         """The key's account: balances, positions, status."""
-        return self.get("/v1/account", signed=True, fresh=fresh)
+        return cast("schema.Account", self.get("/v1/account", signed=True, fresh=fresh))
 
-    def fills(self, limit: int = 100) -> list[Json]:
-        """The account's last trades, newest first."""
-        return list(self.get("/v1/fills", signed=True, limit=limit)["fills"])
+    def fills(self, limit: int = 100, **which: Any) -> list[schema.Fill]:
+        """The account's last trades, newest first, of as many pages as it takes.
 
-    def open_orders(self, instrument: str | None = None, *, fresh: bool = False) -> list[Json]:
+        ``which`` of them: ``instrument``, ``order_id``, ``client_order_id``, and in nanoseconds ``since`` (included) and ``until`` (not).
+        """
+        return self._pages("/v1/fills", "fills", limit, which)
+
+    def closed_orders(self, limit: int = 100, **which: Any) -> list[schema.OrderState]:
+        """The account's orders that have ended, newest first, each with what it filled and why it ended; ``which`` as for :meth:`fills`."""
+        return self._pages("/v1/orders/closed", "orders", limit, which)
+
+    def _pages(self, path: str, name: str, limit: int, which: Json) -> list[Any]:
+        """So many rows of pages that are newest first. A page may be short, or empty, and still have a next one."""
+        known = {"instrument", "order_id", "client_order_id", "since", "until"}
+        if unknown := which.keys() - known:
+            raise TypeError(f"{', '.join(sorted(unknown))}: known are {', '.join(sorted(known))}")
+        rows: list[Any] = []
+        cursor: str | None = None
+        while len(rows) < limit:
+            page = self.get(path, signed=True, limit=min(limit - len(rows), 1_000), cursor=cursor, **which)
+            rows += page[name]
+            cursor = page["next"]
+            if cursor is None:
+                break
+        return rows
+
+    def order(self, instrument: str, client_order_id: OrderName, *, by: str = "client_order_id", fresh: bool = False) -> schema.OrderState:
+        """One order, open or ended: what it filled, at what average price, when, and why it ended.
+
+        ``by="order_id"`` looks for the venue's id instead. An order that nobody knows is :class:`walras.Refused` (``NotFound``).
+        """
+        by_id = None if by == "client_order_id" else by
+        return cast("schema.OrderState", self.get(order_path(instrument, client_order_id), signed=True, fresh=fresh, by=by_id))
+
+    def reports(self, after: int = 0, limit: int = 100) -> list[schema.Report]:
+        """The account's numbered reports after a number, oldest first. Their ``report_seq`` has no gaps: begin again after the last one."""
+        return list(self.get("/v1/reports", signed=True, after=after, limit=limit)["reports"])
+
+    def open_orders(self, instrument: str | None = None, *, fresh: bool = False) -> list[schema.Order]:
         """All open orders, page by page."""
-        orders: list[Json] = []
+        orders: list[schema.Order] = []
         cursor: str | None = None
         while True:
             page = self.get("/v1/orders", signed=True, fresh=fresh, instrument=instrument, cursor=cursor)
@@ -378,57 +451,53 @@ class Client:
 
     # Commands.
 
-    def submit(
-        self,
-        instrument: str,
-        side: str,
-        size: Exact,
-        price: Exact | None = None,
-        *,
-        client_order_id: int | None = None,
-        tif: str | None = None,
-        trigger: Exact | None = None,
-        take_profit: Exact | None = None,
-        trail: Exact | None = None,
-        trail_ppm: int | None = None,
-        post_only: str | None = None,
-        peak: Exact | None = None,
-        hidden: bool = False,
-        min_size: Exact | None = None,
-        self_trade: str | None = None,
-        oco_with: int | None = None,
-        exit_of: int | None = None,
-        expires_ns: int | None = None,
-    ) -> Json:
-        """Enters an order; the arguments mean what they mean for ``walras.Venue.submit``. Its answer says what became of it at once."""
-        body = order_body(
-            instrument, side, size, price, client_order_id, tif, trigger, take_profit, trail, trail_ppm, post_only, peak, hidden, min_size,
-            self_trade, oco_with, exit_of, expires_ns,
-        )
-        return self._command("POST", "/v1/orders", body)
+    def submit(self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Unpack[OrderTerms]) -> schema.OrderAnswer:
+        """Enters an order. Its answer says what became of it at once.
 
-    def cancel(self, instrument: str, client_order_id: int) -> Json:
+        Arguments and terms (:class:`walras.OrderTerms`) mean what they mean for ``walras.Venue.submit``.
+        """
+        return cast("schema.OrderAnswer", self._command("POST", "/v1/orders", order_body(instrument, side, size, price, terms)))
+
+    def cancel(self, instrument: str, client_order_id: OrderName) -> schema.OrderAnswer:
         """Cancels an order."""
-        return self._command("DELETE", f"/v1/orders/{path_symbol(instrument)}/{int(client_order_id)}", None)
+        return cast("schema.OrderAnswer", self._command("DELETE", order_path(instrument, client_order_id), None))
 
     def amend(
         self,
         instrument: str,
-        client_order_id: int,
+        client_order_id: OrderName,
         *,
         price: Exact | None = None,
         trigger: Exact | None = None,
         size: Exact | None = None,
-    ) -> Json:
+    ) -> schema.OrderAnswer:
         """Changes price, trigger or open size of an order."""
-        path = f"/v1/orders/{path_symbol(instrument)}/{int(client_order_id)}"
-        return self._command("PATCH", path, amend_body(price, trigger, size))
+        return cast("schema.OrderAnswer", self._command("PATCH", order_path(instrument, client_order_id), amend_body(price, trigger, size)))
 
-    def mass_cancel(self, instrument: str | None = None, side: str | None = None) -> Json:
+    def mass_cancel(self, instrument: str | None = None, side: str | None = None) -> schema.MassCancelAnswer:
         """Cancels all open orders, or those of one instrument or side."""
-        return self._command("DELETE", query("/v1/orders", instrument=instrument, side=side), None)
+        return cast("schema.MassCancelAnswer", self._command("DELETE", query("/v1/orders", instrument=instrument, side=side), None))
+
+    def many(self, commands: Sequence[Mapping[str, object]]) -> list[schema.OrderAnswer | schema.MassCancelAnswer | Refused]:
+        """Up to 100 commands in one request, carried out in their order; :mod:`walras.commands` makes them.
+
+        Returned are, in the same places, the answer of each, or its refusal, which is not raised: the others go on.
+        """
+        found = self._numbered("POST", "/v1/orders/batch", {"commands": list(commands)}, len(commands))
+        return [result["answer"] if "answer" in result else refusal(result) for result in found["results"]]
+
+    def cancel_after(self, timeout_s: float) -> schema.CancelAfter:
+        """Dead man's switch: the venue cancels all orders of the account after this time, unless this is called again before.
+
+        0 switches it off. ``cancels_at_ns`` of the answer is the time.
+        """
+        return cast("schema.CancelAfter", self._command("POST", "/v1/cancel-after", {"timeout_ms": round(timeout_s * 1_000)}))
 
     def _command(self, method: str, path: str, body: Json | None) -> Json:
+        return self._numbered(method, path, body, 1)
+
+    def _numbered(self, method: str, path: str, body: Json | None, count: int) -> Json:
+        """A request of so many commands; a session gives them numbers."""
         return self.request(method, path, body)
 
     def session(self, token: int | None = None, *, patience_s: float = 60.0) -> Session:
@@ -455,6 +524,16 @@ class Client:
 
         return Stream(self)
 
+    def order_entry(self, addresses: str | Iterable[str] = "127.0.0.1:7272", **settings: Any) -> PlainOrderEntry:
+        """A session of binary order entry for this key's account, logged on: see :class:`walras.PlainOrderEntry`."""
+        from walras._plain_entry import PlainOrderEntry
+
+        if self.key is None:
+            raise ValueError("order entry needs a key: give Client(..., key=) the path of a key file")
+        entry = PlainOrderEntry(addresses, self.key, account=self.account()["account_id"], instruments=self.instruments(), **settings)
+        entry.start()
+        return entry
+
 
 def _decoded(path: str, status: int, content: bytes) -> Json:
     try:
@@ -477,10 +556,35 @@ class Session(Client):
         opened = self._until_answered("POST", "/v1/sessions", {"token": str(token)})
         self.session_id, self.next_seq = int(opened["session"]), int(opened["next_seq"])
 
+    if TYPE_CHECKING:
+        # A command whose answer was lost is answered as one that is known.
+
+        def submit(  # type: ignore[override]
+            self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Unpack[OrderTerms]
+        ) -> schema.OrderAnswer | schema.RepeatedAnswer: ...
+        def cancel(  # type: ignore[override]
+            self, instrument: str, client_order_id: OrderName
+        ) -> schema.OrderAnswer | schema.RepeatedAnswer: ...
+        def amend(  # type: ignore[override]
+            self,
+            instrument: str,
+            client_order_id: OrderName,
+            *,
+            price: Exact | None = None,
+            trigger: Exact | None = None,
+            size: Exact | None = None,
+        ) -> schema.OrderAnswer | schema.RepeatedAnswer: ...
+        def mass_cancel(  # type: ignore[override]
+            self, instrument: str | None = None, side: str | None = None
+        ) -> schema.MassCancelAnswer | schema.RepeatedAnswer: ...
+        def many(  # type: ignore[override]
+            self, commands: Sequence[Mapping[str, object]]
+        ) -> list[schema.OrderAnswer | schema.MassCancelAnswer | schema.RepeatedAnswer | Refused]: ...
+
     def close(self) -> None:
         """The connections are its client's; the session stays open."""
 
-    def _command(self, method: str, path: str, body: Json | None) -> Json:
+    def _numbered(self, method: str, path: str, body: Json | None, count: int) -> Json:
         joint = "&" if "?" in path else "?"
         with self._once:
             numbered = f"{path}{joint}session={self.session_id}&session_seq={self.next_seq}"
@@ -489,7 +593,9 @@ class Session(Client):
             except Numbered as rejected:
                 self.next_seq += 1
                 raise rejected.refused from None
-            self.next_seq += 1
+            # Of several, those that the venue has no place for use no number.
+            results = answer["results"] if count > 1 or "results" in answer else [{"answer": answer}]
+            self.next_seq += sum("answer" in result or "log_index" in result for result in results)
             return answer
 
     def _until_answered(self, method: str, path: str, body: Json | None) -> Json:
@@ -547,7 +653,7 @@ class AsyncClient:
         self.plain = Client(url, key, timeout_s=timeout_s, tls=tls)
 
     @classmethod
-    def _of(cls, plain: Client) -> AsyncClient:
+    def _of(cls, plain: Client) -> Self:
         made = cls.__new__(cls)
         made.plain = plain
         return made
@@ -572,61 +678,93 @@ class AsyncClient:
         """As :meth:`Client.request`."""
         return await asyncio.to_thread(self.plain.request, method, path, body, signed=signed, fresh=fresh)
 
-    async def status(self) -> Json:
+    async def status(self) -> schema.Status:
         """As :meth:`Client.status`."""
         return await asyncio.to_thread(self.plain.status)
 
-    async def assets(self) -> list[Json]:
+    async def assets(self) -> list[schema.Asset]:
         """As :meth:`Client.assets`."""
         return await asyncio.to_thread(self.plain.assets)
 
-    async def instruments(self) -> list[Json]:
+    async def instruments(self) -> list[schema.Instrument]:
         """As :meth:`Client.instruments`."""
         return await asyncio.to_thread(self.plain.instruments)
 
-    async def book(self, instrument: str, depth: int = 50, *, fresh: bool = False) -> Json:
+    async def book(self, instrument: str, depth: int = 50, *, fresh: bool = False) -> schema.Book:
         """As :meth:`Client.book`."""
         return await asyncio.to_thread(self.plain.book, instrument, depth, fresh=fresh)
 
-    async def trades(self, instrument: str, limit: int = 100, before: int | None = None) -> list[Json]:
+    async def book_orders(self, instrument: str, limit: int = 100, *, fresh: bool = False) -> schema.BookOrders:
+        """As :meth:`Client.book_orders`."""
+        return await asyncio.to_thread(self.plain.book_orders, instrument, limit, fresh=fresh)
+
+    async def auction(self, instrument: str, *, fresh: bool = False) -> schema.Auction:
+        """As :meth:`Client.auction`."""
+        return await asyncio.to_thread(self.plain.auction, instrument, fresh=fresh)
+
+    async def ticker(self, instrument: str, *, fresh: bool = False) -> schema.Ticker:
+        """As :meth:`Client.ticker`."""
+        return await asyncio.to_thread(self.plain.ticker, instrument, fresh=fresh)
+
+    async def trades(self, instrument: str, limit: int = 100, before: int | None = None) -> list[schema.Trade]:
         """As :meth:`Client.trades`."""
         return await asyncio.to_thread(self.plain.trades, instrument, limit, before)
 
-    async def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[Json]:
+    async def candles(self, instrument: str, interval: str = "1m", limit: int = 500) -> list[schema.Candle]:
         """As :meth:`Client.candles`."""
         return await asyncio.to_thread(self.plain.candles, instrument, interval, limit)
 
-    async def account(self, *, fresh: bool = False) -> Json:
+    async def account(self, *, fresh: bool = False) -> schema.Account:
         """As :meth:`Client.account`."""
         return await asyncio.to_thread(self.plain.account, fresh=fresh)
 
-    async def fills(self, limit: int = 100) -> list[Json]:
+    async def fills(self, limit: int = 100, **which: Any) -> list[schema.Fill]:
         """As :meth:`Client.fills`."""
-        return await asyncio.to_thread(self.plain.fills, limit)
+        return await asyncio.to_thread(self.plain.fills, limit, **which)
 
-    async def open_orders(self, instrument: str | None = None, *, fresh: bool = False) -> list[Json]:
+    async def closed_orders(self, limit: int = 100, **which: Any) -> list[schema.OrderState]:
+        """As :meth:`Client.closed_orders`."""
+        return await asyncio.to_thread(self.plain.closed_orders, limit, **which)
+
+    async def order(self, instrument: str, client_order_id: OrderName, *, by: str = "client_order_id", fresh: bool = False) -> schema.OrderState:
+        """As :meth:`Client.order`."""
+        return await asyncio.to_thread(self.plain.order, instrument, client_order_id, by=by, fresh=fresh)
+
+    async def reports(self, after: int = 0, limit: int = 100) -> list[schema.Report]:
+        """As :meth:`Client.reports`."""
+        return await asyncio.to_thread(self.plain.reports, after, limit)
+
+    async def open_orders(self, instrument: str | None = None, *, fresh: bool = False) -> list[schema.Order]:
         """As :meth:`Client.open_orders`."""
         return await asyncio.to_thread(self.plain.open_orders, instrument, fresh=fresh)
 
-    async def submit(self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Any) -> Json:
+    async def submit(self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Unpack[OrderTerms]) -> schema.OrderAnswer:
         """As :meth:`Client.submit`."""
         return await asyncio.to_thread(self.plain.submit, instrument, side, size, price, **terms)
 
-    async def cancel(self, instrument: str, client_order_id: int) -> Json:
+    async def cancel(self, instrument: str, client_order_id: OrderName) -> schema.OrderAnswer:
         """As :meth:`Client.cancel`."""
         return await asyncio.to_thread(self.plain.cancel, instrument, client_order_id)
 
-    async def amend(self, instrument: str, client_order_id: int, **changes: Exact | None) -> Json:
+    async def amend(self, instrument: str, client_order_id: OrderName, **changes: Exact | None) -> schema.OrderAnswer:
         """As :meth:`Client.amend`."""
         return await asyncio.to_thread(self.plain.amend, instrument, client_order_id, **changes)
 
-    async def mass_cancel(self, instrument: str | None = None, side: str | None = None) -> Json:
+    async def mass_cancel(self, instrument: str | None = None, side: str | None = None) -> schema.MassCancelAnswer:
         """As :meth:`Client.mass_cancel`."""
         return await asyncio.to_thread(self.plain.mass_cancel, instrument, side)
 
-    async def session(self, token: int | None = None, *, patience_s: float = 60.0) -> AsyncClient:
+    async def many(self, commands: Sequence[Mapping[str, object]]) -> list[schema.OrderAnswer | schema.MassCancelAnswer | Refused]:
+        """As :meth:`Client.many`."""
+        return await asyncio.to_thread(self.plain.many, commands)
+
+    async def cancel_after(self, timeout_s: float) -> schema.CancelAfter:
+        """As :meth:`Client.cancel_after`."""
+        return await asyncio.to_thread(self.plain.cancel_after, timeout_s)
+
+    async def session(self, token: int | None = None, *, patience_s: float = 60.0) -> AsyncSession:
         """As :meth:`Client.session`: a client whose commands take effect once, one after the other."""
-        return AsyncClient._of(await asyncio.to_thread(self.plain.session, token, patience_s=patience_s))
+        return AsyncSession._of(await asyncio.to_thread(self.plain.session, token, patience_s=patience_s))
 
     async def batch(self, name: str, key: KeyLike | None = None, *, patience_s: float = 60.0) -> AsyncMarket:
         """As :meth:`Client.batch`."""
@@ -650,3 +788,28 @@ class AsyncClient:
         entry = OrderEntry(addresses, self.key, account=account["account_id"], instruments=await self.instruments(), **settings)
         await entry.start()
         return entry
+
+
+class AsyncSession(AsyncClient):
+    """:class:`Session` for asyncio; ``plain`` is that session, with its ``session_id``, ``token`` and ``next_seq``."""
+
+    plain: Session
+
+    if TYPE_CHECKING:
+        # As of :class:`Session`.
+
+        async def submit(  # type: ignore[override]
+            self, instrument: str, side: str, size: Exact, price: Exact | None = None, **terms: Unpack[OrderTerms]
+        ) -> schema.OrderAnswer | schema.RepeatedAnswer: ...
+        async def cancel(  # type: ignore[override]
+            self, instrument: str, client_order_id: OrderName
+        ) -> schema.OrderAnswer | schema.RepeatedAnswer: ...
+        async def amend(  # type: ignore[override]
+            self, instrument: str, client_order_id: OrderName, **changes: Exact | None
+        ) -> schema.OrderAnswer | schema.RepeatedAnswer: ...
+        async def mass_cancel(  # type: ignore[override]
+            self, instrument: str | None = None, side: str | None = None
+        ) -> schema.MassCancelAnswer | schema.RepeatedAnswer: ...
+        async def many(  # type: ignore[override]
+            self, commands: Sequence[Mapping[str, object]]
+        ) -> list[schema.OrderAnswer | schema.MassCancelAnswer | schema.RepeatedAnswer | Refused]: ...

@@ -20,12 +20,14 @@ _ALLOCATIONS = ("price_time", "pro_rata", "top_pro_rata", "split")
 class Refused(Exception):
     """The venue refused a command, and nothing changed. ``code`` and ``name`` are those of docs/reject-reasons.md."""
 
-    def __init__(self, code: int, name: str, advice: str) -> None:
+    def __init__(self, code: int, name: str, advice: str, log_index: int | None = None) -> None:
         super().__init__(f"{name} ({code}): {advice}")
         self.code, self.name, self.advice = code, name, advice
+        #: Where the rejection of a session's command is in the log of a running venue: its number is used up. ``None`` for any other.
+        self.log_index = log_index
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Refused, (self.code, self.name, self.advice))
+        return (Refused, (self.code, self.name, self.advice, self.log_index))
 
 
 class Balance(NamedTuple):

@@ -1,9 +1,9 @@
 """A market of agents on the real engine, for studies of market design: the same traders under another design, seed by seed.
 
-The classes are those that agent-based studies share: zero intelligence, value, momentum, market makers, and snipers who race them to news. Orders
-and data take time to travel; a design says what the venue does about it: continuous matching or a batch every so often, ``d_s`` (orders are
-held so long and put in the order in which they reached the venue's edge) and ``d_h`` (data is held so long and given to all at once), tick,
-fees, allocation. A run is a function of design, agents and seed: its ``state_hash`` is the same wherever it is made.
+The classes are those that agent-based studies share: zero intelligence, value, momentum, market makers, snipers who race them to news, and
+executions of a large order as a share of the volume. Orders and data take time to travel; a design says what the venue does about it:
+continuous matching or a batch every so often, ``d_s`` (orders are held so long and put in the order in which they reached the venue's edge)
+and ``d_h`` (data is held so long and given to all at once), tick, fees, allocation. A run is a function of design, agents and seed: its ``state_hash`` is the same wherever it is made.
 
 >>> from walras import agents
 >>> people = agents.population(zero_intelligence=20, market_makers=2, snipers=2)
@@ -31,6 +31,7 @@ from walras._venue import Exact, Venue
 __all__ = [
     "Agent",
     "Design",
+    "Execution",
     "MarketMaker",
     "Momentum",
     "News",
@@ -83,7 +84,7 @@ class News:
 class View:
     """What an agent knows when it wakes: market data as old as its path and the design make it, its own account, the time."""
 
-    __slots__ = ("now_ns", "bid", "bid_lots", "ask", "ask_lots", "last", "value", "position_lots", "tick", "_market", "_agent")
+    __slots__ = ("now_ns", "bid", "bid_lots", "ask", "ask_lots", "last", "value", "position_lots", "tick", "_market", "_agent", "_seen_ns")
 
     now_ns: int
     #: Best prices in ticks and what they show; 0 where there is none.
@@ -101,6 +102,14 @@ class View:
     tick: float
     _market: _Market
     _agent: Agent
+    #: Market data is as it was then.
+    _seen_ns: int
+
+    @property
+    def volume_lots(self) -> int:
+        """All that has traded since the run began, as market data shows it."""
+        market = self._market
+        return market.volumes[max(bisect.bisect_right(market.traded_ns, self._seen_ns) - 1, 0)]
 
     @property
     def middle(self) -> float:
@@ -116,6 +125,10 @@ class View:
     def take(self, side: int, lots: int, ticks: float) -> int:
         """Sends an order that trades at ``ticks`` or better, at once or in the next batch, and does not stay."""
         return self._market.send(self._agent, "take", side, lots, max(round(ticks), 1))
+
+    def is_on_its_way(self, name: int) -> bool:
+        """Whether an order of :meth:`take` is still to arrive, or waits for the next batch."""
+        return name in self._market.on_their_way
 
     def cancel(self, name: int) -> None:
         """Sends a cancel."""
@@ -257,8 +270,34 @@ class Sniper(Agent):
             view.take(1 if view.position_lots > 0 else 0, min(abs(view.position_lots), self.lots), view.value)
 
 
+@dataclass
+class Execution(Agent):
+    """Buys or sells a large order in parts: it takes as much as makes its trades the given share of all that has traded since it began (a
+    percentage of volume, POV), until it has traded the target. With ABIDES it is ``POVExecutionAgent``."""
+
+    #: 0 to buy, 1 to sell.
+    side: int = 0
+    target_lots: int = 1_000
+    share: float = 0.1
+    #: How far beyond the best price it trades at most, as a share of that.
+    reach: float = 1e-2
+    begun_lots: int | None = field(default=None, repr=False)
+    name: int | None = field(default=None, repr=False)
+
+    def wake(self, view: View) -> None:
+        if self.begun_lots is None:
+            self.begun_lots = view.volume_lots
+        if self.name is not None and view.is_on_its_way(self.name):
+            return
+        done = -view.position_lots if self.side else view.position_lots
+        due = min(int(self.share * (view.volume_lots - self.begun_lots)), self.target_lots) - done
+        best = view.bid if self.side else view.ask
+        if due > 0 and best:
+            self.name = view.take(self.side, due, best * (1 - self.reach if self.side else 1 + self.reach))
+
+
 def population(
-    *, zero_intelligence: int = 50, value: int = 10, momentum: int = 5, market_makers: int = 3, snipers: int = 0
+    *, zero_intelligence: int = 50, value: int = 10, momentum: int = 5, market_makers: int = 3, snipers: int = 0, executions: int = 0
 ) -> list[Agent]:
     """So many agents of each class, with the classes' own settings."""
     kinds: list[tuple[type[Agent], int]] = [
@@ -267,6 +306,7 @@ def population(
         (Momentum, momentum),
         (MarketMaker, market_makers),
         (Sniper, snipers),
+        (Execution, executions),
     ]
     return [kind() for kind, count in kinds for _ in range(count)]
 
@@ -328,7 +368,12 @@ class _Market:
         self.tops: list[tuple[int, int, int, int, int]] = [(0, 0, 0, 0, 0)]
         self.trades: list[tuple[int, int, int, int, int, int]] = []
         self.last = 0
+        #: When there were trades, and what had traded then, from the beginning on.
+        self.traded_ns: list[int] = [0]
+        self.volumes: list[int] = [0]
         self.passing: list[tuple[int, int]] = []
+        #: Orders that are to trade at once, until they have, or have not.
+        self.on_their_way: set[int] = set()
         self.sent = self.refused = self.overtaken = self.late = 0
         self.newest_stamp = -1
         # Time, rank (news before batches before orders before wakes), stamp, a number that makes the order total, what.
@@ -398,7 +443,7 @@ class _Market:
         old_ns = max(agent.travel_ns(), self.design.release_ns) + agent.near_ns
         top = self.tops[max(bisect.bisect_right(self.published, now_ns - old_ns) - 1, 0)]
         view = View()
-        view.now_ns, view.value, view.tick = now_ns, self.value, self.tick
+        view.now_ns, view._seen_ns, view.value, view.tick = now_ns, now_ns - old_ns, self.value, self.tick
         view.bid, view.bid_lots, view.ask, view.ask_lots, view.last = top
         view.position_lots = self.venue.position_lots(agent.number, _INSTRUMENT)[0]
         view._market, view._agent = self, agent
@@ -410,6 +455,8 @@ class _Market:
         arrives = stamp + agent.travel_ns()
         if kind != "cancel":
             name = self.sent
+        if kind == "take":
+            self.on_their_way.add(name)
         held_until = stamp + self.design.sequencing_ns
         if self.design.sequencing_ns:
             self.late += arrives > held_until
@@ -424,10 +471,13 @@ class _Market:
             outcome = self.venue.cancel_id(account, _INSTRUMENT, name, time_ns=at)
         elif kind == "take" and self.design.batch_ns is None:
             outcome = self.venue.submit_lots(account, _INSTRUMENT, side, lots, ticks, name, tif="ioc", time_ns=at)
+            self.on_their_way.discard(name)
         else:
             outcome = self.venue.submit_lots(account, _INSTRUMENT, side, lots, ticks, name, time_ns=at)
             if kind == "take" and outcome.open_lots:
                 self.passing.append((account, name))
+            elif kind == "take":
+                self.on_their_way.discard(name)
         # A cancel of what traded meanwhile is no fault.
         self.refused += outcome.code not in (0, 4)
         self._note(at, outcome)
@@ -436,17 +486,20 @@ class _Market:
 
     def _note(self, at: int, outcome: Any) -> None:
         if outcome.trade_count:
-            side_of_batch = 2 if self.design.batch_ns is not None else None
-            for trade in outcome.trades:
+            side_of_batch, trades = 2 if self.design.batch_ns is not None else None, outcome.trades
+            for trade in trades:
                 side = 0 if trade.taker_side == "buy" else 1
                 taken = side if side_of_batch is None else side_of_batch
                 self.trades.append((at, trade.price_ticks, trade.size_lots, taken, trade.maker_account, trade.taker_account))
                 self.last = trade.price_ticks
+            self.traded_ns.append(at)
+            self.volumes.append(self.volumes[-1] + sum(trade.size_lots for trade in trades))
 
     def _uncross(self, at: int) -> None:
         self._note(at, self.venue._set_phase(_INSTRUMENT, "continuous", at))
         for account, name in self.passing:
             self.venue.cancel_id(account, _INSTRUMENT, name, time_ns=at)
+            self.on_their_way.discard(name)
         self.passing.clear()
         # What is left does not cross: this is what all see until the next batch.
         self._publish(at)

@@ -196,6 +196,8 @@ class LightBlock:
     """The hash of the evidence for the gap, which every validator checked."""
     asset_count: int
     """How many assets the market has."""
+    currency_count: int
+    """How many of them, from the first on, are currencies: two assets are a pair if at least one of them is."""
     prices: Optional[tuple[Optional[float], ...]]
     """The valuation of a unit of each of the market's assets; only ratios mean something. None of a block opened from a light header."""
     trades: Optional[tuple[Trade, ...]]
@@ -314,6 +316,7 @@ def _block(native: _native.Block) -> LightBlock:
         *place,
         *native.quality(),
         native.asset_count(),
+        native.currency_count(),
         None if prices is None else tuple(prices),
         None if trades is None else tuple(_trade(*trade) for trade in trades),
         native,

@@ -10,11 +10,10 @@ use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use crate::venue::timed;
 
-/// Keys of all accounts of a workload.
+/// Keys of all accounts of a workload. It holds what a venue holds: the public keys.
 #[derive(Debug)]
 pub struct Signatures {
     domain: SigningDomain,
-    signers: Vec<SigningKey>,
     keys: KeyCache,
     verifier: Verifier,
 }
@@ -41,14 +40,16 @@ impl Signatures {
     /// When the system gives no random bytes.
     pub fn new(account_count: u32) -> anyhow::Result<Self> {
         let domain = SigningDomain::new(&[7; 32]);
-        let seed = |account: u32| std::array::from_fn(|place| (account >> (8 * (place % 4))) as u8 ^ place as u8);
-        let signers: Vec<SigningKey> = (0..account_count).map(|account| SigningKey::from_seed(&seed(account))).collect();
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get) as u32;
+        let part_len = account_count.div_ceil(threads).max(1);
+        let parts = (0..account_count).step_by(part_len as usize).map(|begin| begin..account_count.min(begin + part_len));
+        let public_keys = fork_join(parts.collect(), |part| part.map(|account| signer(account).public_key()).collect::<Vec<_>>());
         let mut keys = KeyCache::default();
-        for (account, signer) in (0..).zip(&signers) {
-            keys.insert(AccountId(account), signer.public_key())?;
+        for (account, key) in (0..).map(AccountId).zip(public_keys.into_iter().flatten()) {
+            keys.insert(account, key)?;
         }
         let verifier = Verifier::new(domain).context("drawing a secret")?;
-        Ok(Self { domain, signers, keys, verifier })
+        Ok(Self { domain, keys, verifier })
     }
 
     /// Signs transactions, by so many threads.
@@ -58,7 +59,7 @@ impl Signatures {
         let parts = fork_join(transactions.chunks(part_len).collect(), |part| {
             let mut signed = SignedBlock::default();
             for transaction in part {
-                let signer = &self.signers[transaction.account.0 as usize];
+                let signer = signer(transaction.account.0);
                 encode_signed_transaction(&signer.sign(&self.domain, transaction), &mut signed.bytes);
                 signed.ends.push(signed.bytes.len());
             }
@@ -95,6 +96,11 @@ impl Signatures {
         })?;
         Ok((transactions, check_ms))
     }
+}
+
+/// An account's secret key.
+fn signer(account: u32) -> SigningKey {
+    SigningKey::from_seed(&std::array::from_fn(|place| (account >> (8 * (place % 4))) as u8 ^ place as u8))
 }
 
 #[cfg(test)]

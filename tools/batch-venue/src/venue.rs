@@ -103,6 +103,7 @@ impl Venue {
         let batch = Batch::new(BatchSettings {
             market: model.market,
             assets: model.assets.clone(),
+            currencies: None,
             rules: rules(),
             quality: QualityMax::USUAL,
             account_fee: None,

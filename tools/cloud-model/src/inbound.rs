@@ -71,18 +71,48 @@ pub fn without_resequencing(orders: &[Order]) -> Outcome {
 /// Processes orders through the product's resequencer and delay control.
 #[must_use]
 pub fn resequenced(orders: &[Order], settings: DelaySettings, workload: &Workload) -> Outcome {
-    let mut run = Run {
-        hold: Resequencer::new(SETTINGS, 0),
-        control: DelayControl::new(settings),
-        workload: *workload,
-        free_ns: 0,
-        outcome: Outcome::default(),
-    };
-    run.hold.set_delay_ns(run.control.delay_ns());
+    let mut run = Run::new(settings, workload, |released: &Released<()>| released.sequence.is_unfair());
     for order in orders {
         run.process_until(order.arrived_ns);
-        run.control.on_transit(order.arrived_ns.cast_signed() - order.stamp_ns.cast_signed());
-        run.hold.set_delay_ns(run.control.delay_ns());
+        run.push(order);
+    }
+    run.process_until(u64::MAX);
+    run.outcome
+}
+
+pub(crate) const SETTINGS: ResequencerSettings = ResequencerSettings {
+    gateways: GATEWAYS as u16,
+    future_max_ns: 1_000_000,
+    past_max_ns: 1_000_000_000,
+    held_per_gateway_max: 1 << 20,
+};
+
+/// Orders on their way through the product's hold and delay control.
+pub(crate) struct Run {
+    pub(crate) hold: Resequencer<()>,
+    control: DelayControl,
+    service_ns: u64,
+    /// Which orders count as out of sequence.
+    is_unfair: fn(&Released<()>) -> bool,
+    /// When the engine is free.
+    free_ns: u64,
+    /// When the last message with a watermark came: an order that it lets go leaves no sooner. 0 without watermarks.
+    pub(crate) came_ns: u64,
+    pub(crate) outcome: Outcome,
+}
+
+impl Run {
+    pub(crate) fn new(settings: DelaySettings, workload: &Workload, is_unfair: fn(&Released<()>) -> bool) -> Self {
+        let (mut hold, control) = (Resequencer::new(SETTINGS, 0), DelayControl::new(settings));
+        hold.set_delay_ns(control.delay_ns());
+        let (service_ns, outcome) = (workload.service_ns as u64, Outcome::default());
+        Self { hold, control, service_ns, is_unfair, free_ns: 0, came_ns: 0, outcome }
+    }
+
+    /// An order arrives.
+    pub(crate) fn push(&mut self, order: &Order) {
+        self.control.on_transit(order.arrived_ns.cast_signed() - order.stamp_ns.cast_signed());
+        self.hold.set_delay_ns(self.control.delay_ns());
         let arrival = Arrival {
             gateway: GatewayId(order.gateway),
             session: SessionId(u64::from(order.participant)),
@@ -90,44 +120,24 @@ pub fn resequenced(orders: &[Order], settings: DelaySettings, workload: &Workloa
             stamp: Stamp::Gateway(order.stamp_ns),
             order: (),
         };
-        run.hold.push(order.arrived_ns, arrival).expect("the hold has room for what comes in a second");
+        self.hold.push(order.arrived_ns, arrival).expect("the hold has room for what comes in a second");
     }
-    run.process_until(u64::MAX);
-    run.outcome
-}
 
-const SETTINGS: ResequencerSettings = ResequencerSettings {
-    gateways: GATEWAYS as u16,
-    future_max_ns: 1_000_000,
-    past_max_ns: 1_000_000_000,
-    held_per_gateway_max: 1 << 20,
-};
-
-struct Run {
-    hold: Resequencer<()>,
-    control: DelayControl,
-    workload: Workload,
-    /// When the engine is free.
-    free_ns: u64,
-    outcome: Outcome,
-}
-
-impl Run {
     /// Processes the orders that are due before the next arrival.
-    fn process_until(&mut self, arrival_ns: u64) {
+    pub(crate) fn process_until(&mut self, arrival_ns: u64) {
         while let Some(due_ns) = self.hold.next_due_ns() {
-            let now_ns = due_ns.max(self.free_ns);
+            let now_ns = due_ns.max(self.free_ns).max(self.came_ns);
             if now_ns > arrival_ns {
                 return;
             }
             let released = self.hold.pop_due(now_ns).expect("it is due");
-            self.free_ns = now_ns + self.workload.service_ns as u64;
+            self.free_ns = now_ns + self.service_ns;
             self.note(now_ns, &released);
         }
     }
 
     fn note(&mut self, now_ns: u64, released: &Released<()>) {
-        let is_unfair = released.sequence.is_unfair();
+        let is_unfair = (self.is_unfair)(released);
         self.control.on_verdict(is_unfair.into());
         self.hold.set_delay_ns(self.control.delay_ns());
         self.outcome.add(is_unfair, (now_ns - released.arrived_ns) as f64);

@@ -15,6 +15,7 @@ pub mod draw;
 pub mod figure;
 pub mod frontier;
 pub mod inbound;
+pub mod merged;
 pub mod network;
 pub mod outbound;
 pub mod policy;

@@ -132,6 +132,8 @@ impl FairCluster {
         match shape.delay {
             Delay::FixedUs(us) => {
                 settings.push(("fair_access", "sequencing", format!("{us}us").into()));
+                // The cost of a fixed delay is measured, so no order may leave before it is over.
+                settings.push(("fair_access", "watermark_us", number(0)));
             }
             Delay::Tracking => settings.push(("fair_access", "sequencing", "1%".into())),
         }
@@ -140,8 +142,7 @@ impl FairCluster {
             settings.push(("fair_access", "release_max_us", number(2 * i64::from(us))));
             settings.push(("websocket", "updates_per_second", number(PUBLICATIONS_PER_S)));
         }
-        let options =
-            LocalOptions { replicas: shape.voters, first_port: 0, later: shape.gateways, gateways: 0, relays: 0, settings };
+        let options = LocalOptions { replicas: shape.voters, later: shape.gateways, settings, ..LocalOptions::default() };
         let local = LocalCluster::prepare(program, dir, &options)?;
         let key = read_key(&local.operator_key())?;
         let mut cluster = Self { local, shape, key, dir: dir.to_path_buf() };

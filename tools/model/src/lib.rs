@@ -7,7 +7,7 @@
 //! What it deliberately lacks: time (a timeout is a step that may come at any moment), accounts (a client is a session), opening
 //! and closing sessions, changes of members, votes and acknowledgements as messages of their own.
 //!
-//! Invariants: the properties in [`properties`]. For each, `tests/planted.rs` has a planted [`Bug`] that breaks it, or the reason
+//! Invariants: the properties in [`properties`]. For each, `tests/model/planted.rs` has a planted [`Bug`] that breaks it, or the reason
 //! that there is none. Replicas are interchangeable, so a state is stored once for all their permutations.
 //!
 //! Start reading at [`replica`], then [`venue`] from `Step` on, then [`properties`].

@@ -8,13 +8,14 @@ use anyhow::{Context, ensure};
 use serde::Serialize;
 use walras_wait::{pause, within};
 
-use crate::attack::{ATTACKS, Attack, Group, logon};
+use crate::attack::{ATTACKS, Attack, Group, Needs, logon};
 use crate::crowd::Tally;
+use crate::fix::unknown_logon;
 use crate::good::{Good, Pace};
 use crate::limits::{DESCRIPTORS_MORE_MAX, LOG_LINES_MAX, PATIENCE, RECOVERY, RESIDENT_MORE_MIB_MAX};
 use crate::process::Holdings;
 use crate::venue::{Shape, Venue};
-use crate::watch::{Phase, Seen, Service, Watch};
+use crate::watch::{Interface, Phase, Seen, Service, Watch};
 use crate::wire::{Asker, request, upgrade};
 
 /// How large a campaign is.
@@ -64,11 +65,16 @@ impl Campaign {
     /// All there is, in full size.
     #[must_use]
     pub fn full(program: &Path, dir: &Path) -> Self {
-        let pace = Pace { every: Duration::from_millis(3), connect_every: Duration::from_millis(20), made_per_second: 400 };
+        let pace = Pace {
+            every: Duration::from_millis(3),
+            connect_every: Duration::from_millis(20),
+            dialects_every: Duration::from_millis(6),
+            made_per_second: 400,
+        };
         Self {
             program: program.to_path_buf(),
             dir: dir.to_path_buf(),
-            shapes: vec![Shape::Single, Shape::Cluster],
+            shapes: vec![Shape::Single, Shape::Cluster, Shape::Tree],
             descriptors: vec![None, Some(256), Some(1_024)],
             attacks: ATTACKS.to_vec(),
             size: Size { percent: 100, rounds: 4, block: Duration::from_secs(2), pace },
@@ -150,14 +156,21 @@ impl Outcome {
     /// The worst of its services; of new connections there are too few for a percentile.
     #[must_use]
     pub fn worst_ratio(&self) -> f64 {
-        let measured = self.services.iter().filter(|seen| seen.service != Service::Connect);
+        let measured = self.services.iter().filter(|seen| seen.service.interface().is_some());
         measured.map(ServiceSeen::p99_ratio).fold(0.0, f64::max)
+    }
+
+    /// The worst of the services of one interface; `None` where it was not measured.
+    #[must_use]
+    pub fn worst_ratio_of(&self, interface: Interface) -> Option<f64> {
+        let measured = self.services.iter().filter(|seen| seen.service.interface() == Some(interface));
+        measured.map(ServiceSeen::p99_ratio).reduce(f64::max)
     }
 
     /// The longest that a new connection took.
     #[must_use]
     pub fn connect_max_ms(&self) -> f64 {
-        let connects = self.services.iter().filter(|seen| seen.service == Service::Connect);
+        let connects = self.services.iter().filter(|seen| matches!(seen.service, Service::Connect | Service::LeafConnect));
         let worst = |seen: &ServiceSeen| if seen.attacked.failed > 0 { f64::INFINITY } else { seen.attacked.max_ms };
         connects.map(worst).fold(0.0, f64::max)
     }
@@ -170,7 +183,7 @@ impl Outcome {
 pub fn run(ground: &Ground, attacks: &[Attack], size: &Size, mut tell: impl FnMut(&Outcome)) -> anyhow::Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
     let mut venue: Option<Venue> = None;
-    for attack in attacks.iter().filter(|attack| ground.shape == Shape::Cluster || !attack.needs_cluster) {
+    for attack in attacks.iter().filter(|attack| attack.needs.are_met_by(ground.shape) && suits(ground.shape, attack)) {
         let standing = match venue.take() {
             Some(standing) => standing,
             None => Venue::start(&ground.program, &ground.dir, ground.shape, ground.descriptors)?,
@@ -189,6 +202,11 @@ pub fn run(ground: &Ground, attacks: &[Attack], size: &Size, mut tell: impl FnMu
         tell(last);
     }
     Ok(outcomes)
+}
+
+/// A venue with a tree gets only the attacks on the tree and its leaf. The other attacks are tried on a cluster without one.
+fn suits(shape: Shape, attack: &Attack) -> bool {
+    shape != Shape::Tree || matches!(attack.needs, Needs::Tree | Needs::Leaf) || attack.group == Group::Control
 }
 
 fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::Result<Outcome> {
@@ -218,7 +236,7 @@ fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::
         watch.take().into_iter().map(|(service, quiet, attacked)| ServiceSeen { service, quiet, attacked }).collect();
     let checked = match trouble {
         Some(why) => Err(why),
-        None => afterwards(venue, good, &before),
+        None => afterwards(venue, attack, good, &before),
     };
     let unserved = services.iter().find(|seen| seen.attacked.served == 0);
     let unserved = unserved.map(|seen| {
@@ -241,42 +259,68 @@ fn one(ground: &Ground, venue: &Venue, attack: &Attack, size: &Size) -> anyhow::
 /// Waits until the connections of an attack are gone.
 fn calm(venue: &Venue, before: &[Holdings]) -> anyhow::Result<()> {
     within(RECOVERY, || {
-        for ((place, before), now) in venue.places.iter().zip(before).zip(venue.holdings()?) {
+        for ((process, before), now) in venue.processes().zip(before).zip(venue.holdings()?) {
             let (had, has) = (before.descriptors, now.descriptors);
-            ensure!(
-                has <= had + DESCRIPTORS_MORE_MAX,
-                "process {} had {had} descriptors before and has {has} after",
-                place.process.id
-            );
+            ensure!(has <= had + DESCRIPTORS_MORE_MAX, "process {} had {had} descriptors before and has {has} after", process.id);
         }
         Ok(())
     })
 }
 
-fn afterwards(venue: &Venue, good: Good, before: &[Holdings]) -> anyhow::Result<()> {
-    // From here on nothing is entered, so that replicas can be compared.
+fn afterwards(venue: &Venue, attack: &Attack, good: Good, before: &[Holdings]) -> anyhow::Result<()> {
     let (kept, gaps) = good.finish();
+    // From here on nothing else is entered, so that replicas can be compared.
+    match attack.needs {
+        Needs::Batch => venue.batch_settles()?,
+        Needs::Mesh => venue.clocks_agree()?,
+        Needs::Nothing | Needs::Peers | Needs::Tree | Needs::Leaf => {}
+    }
+    for process in venue.processes() {
+        ensure!(process.is_alive(), "process {} has ended: see {}", process.id, process.log.display());
+    }
+    all_ports_answer(venue)?;
+    for ((process, before), after) in venue.processes().zip(before).zip(venue.holdings()?) {
+        let more = after.resident_mib.saturating_sub(before.resident_mib);
+        ensure!(more <= RESIDENT_MORE_MIB_MAX, "process {} holds {more} MiB more than before", process.id);
+        let lines = after.log_lines - before.log_lines;
+        ensure!(lines <= LOG_LINES_MAX, "process {} wrote {lines} lines: see {}", process.id, process.log.display());
+    }
+    venue.replicas_agree()?;
+    venue.has_orders(&kept)?;
+    ensure!(gaps == 0, "the feed of a subscriber that reads left out numbers {gaps} times");
+    Ok(())
+}
+
+fn all_ports_answer(venue: &Venue) -> anyhow::Result<()> {
+    if let Some(ports) = &venue.tree {
+        let orders = &ports.leaf_orders;
+        within(RECOVERY, || answers(orders, &logon()))
+            .with_context(|| format!("a leaf's order entry on {orders} does not answer any more"))?;
+        for fix in [&ports.leaf_fix, &ports.leaf_fix_data] {
+            within(RECOVERY, || answers(fix, &unknown_logon()))
+                .with_context(|| format!("a leaf's FIX on {fix} does not answer any more"))?;
+        }
+    }
     for place in &venue.places {
-        ensure!(place.process.is_alive(), "process {} has ended: see {}", place.process.id, place.process.log.display());
-        within(RECOVERY, || serves(&place.http)).with_context(|| format!("HTTP on {} does not serve any more", place.http))?;
+        for http in [&place.http, &place.operator] {
+            within(RECOVERY, || serves(http)).with_context(|| format!("HTTP on {http} does not serve any more"))?;
+        }
         let orders = &place.orders;
         within(RECOVERY, || answers(orders, &logon()))
             .with_context(|| format!("order entry on {orders} does not answer any more"))?;
+        for fix in [&place.fix, &place.fix_data] {
+            within(RECOVERY, || answers(fix, &unknown_logon()))
+                .with_context(|| format!("FIX on {fix} does not answer any more"))?;
+        }
+        let facade = &place.facade;
+        within(RECOVERY, || Asker::new(facade)?.served(&request("GET", "/api/v3/ping", "", None)))
+            .with_context(|| format!("the Binance dialect on {facade} does not serve any more"))?;
         if let Some(peers) = &place.peers {
             let said = request("GET", "/", "", None);
             within(RECOVERY, || answers(peers, &said))
                 .with_context(|| format!("the replicas' port {peers} does not answer any more"))?;
         }
     }
-    for ((place, before), after) in venue.places.iter().zip(before).zip(venue.holdings()?) {
-        let more = after.resident_mib.saturating_sub(before.resident_mib);
-        ensure!(more <= RESIDENT_MORE_MIB_MAX, "process {} holds {more} MiB more than before", place.process.id);
-        let lines = after.log_lines - before.log_lines;
-        ensure!(lines <= LOG_LINES_MAX, "process {} wrote {lines} lines: see {}", place.process.id, place.process.log.display());
-    }
-    venue.replicas_agree()?;
-    venue.has_orders(&kept)?;
-    ensure!(gaps == 0, "the feed of a subscriber that reads left out numbers {gaps} times");
     Ok(())
 }
 

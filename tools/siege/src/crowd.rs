@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
@@ -45,6 +45,10 @@ pub struct Plan {
     pub reads: bool,
     /// Connections that are closed a second, and replaced by new ones.
     pub replaced_per_second: u32,
+    /// Whether each closes its side once it has sent what it sends first.
+    pub closes_its_side: bool,
+    /// Connections that are opened in all, for those that the venue closes: so many times their number.
+    pub opened_times: usize,
 }
 
 impl Plan {
@@ -59,6 +63,8 @@ impl Plan {
             talk: None,
             reads: false,
             replaced_per_second: 0,
+            closes_its_side: false,
+            opened_times: REOPENED_TIMES_MAX,
         }
     }
 }
@@ -211,7 +217,7 @@ impl Work {
     }
 
     fn fill(&mut self) {
-        let opens_max = self.plan.count.saturating_mul(REOPENED_TIMES_MAX);
+        let opens_max = self.plan.count.saturating_mul(self.plan.opened_times);
         for _ in 0..OPENED_AT_ONCE_MAX {
             if self.members.len() >= self.plan.count || self.opened >= opens_max {
                 return;
@@ -275,11 +281,16 @@ impl Work {
         if epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut ready), Some(&timeout)).is_err() {
             return;
         }
-        let reads = self.plan.reads;
+        let (reads, closes_its_side) = (self.plan.reads, self.plan.closes_its_side);
         for event in &ready {
             let number = event.data.u64();
             let Some(member) = self.members.get_mut(&number) else { continue };
-            if !member.on_ready(event.flags, reads, &self.done) {
+            let goes_on = member.on_ready(event.flags, reads, &self.done);
+            if goes_on && closes_its_side && member.is_connected && member.out.is_empty() {
+                // The venue may have closed it meanwhile.
+                let _ = member.stream.shutdown(Shutdown::Write);
+            }
+            if !goes_on {
                 self.members.remove(&number);
                 self.done.closed_by_venue.fetch_add(1, SeqCst);
             }
@@ -292,7 +303,7 @@ impl Work {
 }
 
 /// An attacker has a machine of its own; here it shares the venue's. So its thread runs only where nobody else wants the processor.
-fn yield_to_the_venue() {
+pub(crate) fn yield_to_the_venue() {
     use thread_priority::unix::{
         NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
     };
@@ -359,7 +370,12 @@ fn open(address: SocketAddr, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     bind(&socket, &SocketAddrV4::new(source, 0))?;
     match connect(&socket, &address) {
-        Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
+        Ok(()) | Err(Errno::INPROGRESS) => {
+            let stream = TcpStream::from(socket);
+            // Crumbs are sent as crumbs.
+            stream.set_nodelay(true)?;
+            Ok(stream)
+        }
         Err(e) => Err(e.into()),
     }
 }

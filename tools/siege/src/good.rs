@@ -1,7 +1,7 @@
-//! The well-behaved client, and who makes the market that it trades in. Each service has a thread, which asks one thing at a time.
+//! The well-behaved clients, and who makes the market that they trade in. Each service has a thread, which asks one thing at a time.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,19 +11,22 @@ use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 use walras_access::now;
-use walras_client::sign;
+use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientEvent, ClientSettings, SessionClient, Wish};
-use walras_gateway::{ClientKey, Request};
 use walras_random::Random;
 use walras_types::{AccountId, ClientOrderId, InstrumentId, OrderTerms, PriceTicks, RejectReason, Side, SizeLots};
 use walras_wait::{pause, pause_until};
 use walras_wire::order_entry::ReportsWanted;
 use walras_wire::{CancelOrder, Command, NewOrder, OrderCommand};
 
-use crate::limits::PATIENCE;
+mod dialects;
+
+use crate::fix::{DATA, ORDERS, Session, be_refused};
+use crate::limits::{DEAF_ORDERS_AT_ONCE_MAX, DIALECTS_SOURCE, PATIENCE};
+use crate::tree::{Ports, Reader};
 use crate::venue::{Participant, Venue};
 use crate::watch::{Service, Watch};
-use crate::wire::{Asker, request};
+use crate::wire::{Asker, auth, dial, request};
 
 /// Orders; one of them stays in the book, to be looked for afterwards.
 const KEPT_ONE_OF: u64 = 64;
@@ -40,6 +43,8 @@ pub struct Pace {
     pub every: Duration,
     /// Between two new connections.
     pub connect_every: Duration,
+    /// Between two requests of one service of FIX, of the Binance dialect, or of the operator.
+    pub dialects_every: Duration,
     /// Orders a second that make the market.
     pub made_per_second: u32,
 }
@@ -62,7 +67,9 @@ impl Good {
         let stop = Arc::new(AtomicBool::new(false));
         let mut good = Self { stop, threads: Vec::new(), kept: Arc::default(), gaps: Arc::default() };
         let place = &venue.places[0];
-        let [maker, taker, rest, entry, _] = &venue.participants[..] else { bail!("the venue has other participants") };
+        let [maker, taker, rest, entry, fix, facade, _] = &venue.participants[..] else {
+            bail!("the venue has other participants")
+        };
         for (participant, side) in [(maker, "buy"), (taker, "sell")] {
             let mut made = Made::open(&place.http, &participant.key, side)?;
             let (address, per_second) = (place.http.clone(), pace.made_per_second / 2);
@@ -90,10 +97,62 @@ impl Good {
                 let _ = seen.time(Service::Connect, || connect.served(&asked));
             });
         })?;
-        let orders = venue.places.iter().map(|place| place.orders.clone()).collect();
-        let (mut entry, seen) = (Entry::new(orders, entry)?, Arc::clone(watch));
+        // If there is a leaf gateway, orders go there.
+        let orders = match &venue.tree {
+            Some(ports) => vec![ports.leaf_orders.clone()],
+            None => venue.places.iter().map(|place| place.orders.clone()).collect(),
+        };
+        let (mut entry, seen) = (Entry::new(orders, entry, 1)?, Arc::clone(watch));
         good.spawn(move |stop| each(stop, every, || entry.next(&seen)))?;
+        if let Some(ports) = &venue.tree {
+            good.begin_at_leaf(ports, watch, pace.connect_every)?;
+        }
+        good.begin_dialects(venue, (fix, facade), watch, pace.dialects_every)?;
+        let (mut operator, seen) = (Asker::new(&place.operator)?, Arc::clone(watch));
+        let (key, path) = (venue.operator_key().clone(), "/v1/admin/accounts/0");
+        good.spawn(move |stop| {
+            each(stop, pace.dialects_every, || {
+                let asked = request("GET", path, "", Some(&key));
+                let _ = seen.time(Service::Operator, || operator.served(&asked));
+            });
+        })?;
         Ok(good)
+    }
+
+    /// Who asks for messages of the feed, and who connects, at a leaf gateway.
+    fn begin_at_leaf(&mut self, ports: &Ports, watch: &Arc<Watch>, every: Duration) -> anyhow::Result<()> {
+        let (mut reader, seen) = (Reader::new(ports)?, Arc::clone(watch));
+        // A leaf does not answer a source that asks more than 200 times a second.
+        self.spawn(move |stop| each(stop, every, || drop(seen.time(Service::Again, || reader.ask()))))?;
+        let (fix, seen) = (ports.leaf_fix.clone(), Arc::clone(watch));
+        self.spawn(move |stop| each(stop, every, || drop(seen.time(Service::LeafConnect, || be_refused(&fix)))))
+    }
+
+    /// The clients of FIX and of the Binance dialect. Those of FIX are at the leaf gateway where there is one.
+    fn begin_dialects(
+        &mut self,
+        venue: &Venue,
+        (fix, facade): (&Participant, &Participant),
+        watch: &Arc<Watch>,
+        every: Duration,
+    ) -> anyhow::Result<()> {
+        let place = &venue.places[0];
+        let (addresses, data) = match &venue.tree {
+            Some(ports) => (vec![ports.leaf_fix.clone()], &ports.leaf_fix_data),
+            None => (venue.places.iter().map(|place| place.fix.clone()).collect(), &place.fix_data),
+        };
+        let (mut orders, seen) = (dialects::FixOrders::new(addresses, &fix.key), Arc::clone(watch));
+        self.spawn(move |stop| each(stop, every, || orders.next(&seen)))?;
+        let (mut data, seen) = (dialects::FixData::new(data, &fix.key), Arc::clone(watch));
+        data.begin()?;
+        self.spawn(move |stop| each(stop, every, || data.next(&seen)))?;
+        let (mut book, seen) = (Asker::new(&place.facade)?.sent_from(DIALECTS_SOURCE), Arc::clone(watch));
+        let asked = request("GET", "/api/v3/depth?symbol=BTCUSD&limit=20", "", None);
+        self.spawn(move |stop| each(stop, every, || drop(seen.time(Service::Facade, || book.served(&asked)))))?;
+        let (mut orders, seen) = (dialects::FacadeOrders::new(&place.facade, &facade.key)?, Arc::clone(watch));
+        self.spawn(move |stop| each(stop, every, || orders.next(&seen)))?;
+        let (mut socket, seen) = (dialects::FacadeSocket::new(&place.facade, &facade.key)?, Arc::clone(watch));
+        self.spawn(move |stop| each(stop, every, || socket.next(&seen)))
     }
 
     fn spawn(&mut self, run: impl FnOnce(&AtomicBool) + Send + 'static) -> anyhow::Result<()> {
@@ -123,6 +182,22 @@ impl Drop for Good {
     fn drop(&mut self) {
         self.join();
     }
+}
+
+/// Logs on with the key of a participant other than the attackers', at both ports of FIX: those of the leaf gateway where there is one.
+///
+/// # Errors
+/// When the venue does not let it in.
+pub fn others_log_on(venue: &Venue) -> anyhow::Result<()> {
+    let [.., other, _, _] = &venue.participants[..] else { bail!("the venue has other participants") };
+    let (orders, data) = match &venue.tree {
+        Some(ports) => (&ports.leaf_fix, &ports.leaf_fix_data),
+        None => (&venue.places[0].fix, &venue.places[0].fix_data),
+    };
+    for (address, target) in [(orders, ORDERS), (data, DATA)] {
+        Session::log_on(address, &other.key, target, "OTHER").with_context(|| format!("another key's session of {target}"))?;
+    }
+    Ok(())
 }
 
 fn each(stop: &AtomicBool, every: Duration, mut ask: impl FnMut()) {
@@ -178,11 +253,11 @@ impl Orders {
 type Socket = WebSocket<TcpStream>;
 
 fn socket(address: &str) -> anyhow::Result<Socket> {
-    let stream = TcpStream::connect_timeout(&address.parse()?, PATIENCE)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let opened = tungstenite::client(format!("ws://{address}/v1/ws"), stream);
+    socket_at(address, "/v1/ws", None)
+}
+
+fn socket_at(address: &str, path: &str, source: Option<Ipv4Addr>) -> anyhow::Result<Socket> {
+    let opened = tungstenite::client(format!("ws://{address}{path}"), dial(&address.parse()?, source)?);
     Ok(opened.map_err(|e| anyhow::anyhow!("the WebSocket was not opened: {e}"))?.0)
 }
 
@@ -211,9 +286,7 @@ fn hear_of(socket: &mut Socket, kind: &str) -> anyhow::Result<Value> {
 }
 
 fn log_on(socket: &mut Socket, key: &ClientKey) -> anyhow::Result<()> {
-    let fields = sign(key, &Request::WEB_SOCKET);
-    let (key, timestamp, nonce, signature) = (fields.key, fields.timestamp, fields.nonce, fields.signature);
-    say(socket, &json!({"op": "auth", "key": key, "timestamp": timestamp, "nonce": nonce, "signature": signature}))?;
+    say(socket, &auth(key))?;
     hear_of(socket, "authenticated").map(drop)
 }
 
@@ -326,7 +399,7 @@ impl Made {
 }
 
 /// Orders over binary order entry, one at a time.
-struct Entry {
+pub(crate) struct Entry {
     client: SessionClient,
     stream: Option<TcpStream>,
     account: AccountId,
@@ -334,31 +407,63 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(orders: Vec<String>, participant: &Participant) -> anyhow::Result<Self> {
+    pub(crate) fn new(orders: Vec<String>, participant: &Participant, token: u64) -> anyhow::Result<Self> {
         let settings = ClientSettings {
             reports: ReportsWanted::None,
             retry_delay_ns: 5_000_000,
             logon_timeout_ns: 1_000_000_000,
             answer_timeout_ns: 2_000_000_000,
             // The same session under each attack: an account has few.
-            ..ClientSettings::new(orders, 1)
+            ..ClientSettings::new(orders, token)
         };
         let client = SessionClient::new(settings, participant.key.clone(), now().0).context("no replica takes orders")?;
         Ok(Self { client, stream: None, account: participant.account, sent: first_order() })
     }
 
     fn next(&mut self, watch: &Watch) {
+        let Some(command) = self.command() else { return };
+        let _ = watch.time(Service::Entry, || self.enter(&command));
+    }
+
+    /// Logs on, and from then on sends what the window takes and reads nothing. Gives the number of orders.
+    pub(crate) fn say_only(&mut self) -> anyhow::Result<u64> {
+        if !self.client.is_logged_on() {
+            self.turn()?;
+            return Ok(0);
+        }
+        let mut said = 0;
+        while said < DEAF_ORDERS_AT_ONCE_MAX
+            && let Some(command) = self.command()
+            && self.client.submit(now().0, &command).is_ok()
+        {
+            said += 1;
+        }
+        let Self { client, stream: Some(stream), .. } = self else { return Ok(said) };
+        while !client.output().is_empty() {
+            match stream.write(client.output()) {
+                Ok(len) => client.consume(len),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => break,
+                Err(_) => {
+                    self.lose();
+                    break;
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    /// An order that rests far from the market, or its cancel.
+    fn command(&mut self) -> Option<Command> {
         let (id, cancels) = (self.sent / 2 + 1, self.sent % 2 == 1);
         self.sent += 1;
         let (account, instrument, client_order_id) = (self.account, InstrumentId(0), ClientOrderId(id));
-        let command = if cancels {
+        Some(if cancels {
             Command::Order(OrderCommand::Cancel(CancelOrder { account, instrument, client_order_id }))
         } else {
-            let Some(price) = PriceTicks::new(KEPT_TICKS) else { return };
+            let price = PriceTicks::new(KEPT_TICKS)?;
             let terms = OrderTerms::limit(Side::Buy, price, SizeLots::new(10));
             Command::Order(OrderCommand::New(NewOrder { account, instrument, client_order_id, terms }))
-        };
-        let _ = watch.time(Service::Entry, || self.enter(&command));
+        })
     }
 
     fn enter(&mut self, command: &Command) -> anyhow::Result<()> {
@@ -393,7 +498,7 @@ impl Entry {
             Wish::Connect(address) => {
                 let address = address.to_owned();
                 self.client.on_connecting();
-                match dial(&address) {
+                match knock(&address) {
                     Ok(stream) => {
                         self.client.on_connected(now().0, &walras_access::random_bytes());
                         self.stream = Some(stream);
@@ -435,7 +540,7 @@ impl Entry {
     }
 }
 
-fn dial(address: &str) -> anyhow::Result<TcpStream> {
+fn knock(address: &str) -> anyhow::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address.parse()?, Duration::from_millis(500))?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(Duration::from_millis(20)))?;

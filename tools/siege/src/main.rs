@@ -10,7 +10,7 @@ use walras_siege::campaign::Campaign;
 use walras_siege::report::{Figures, HEAD, line};
 
 fn usage() -> String {
-    let attacks: String = ATTACKS.iter().map(|attack| format!("  {:<20} {}\n", attack.name, attack.about)).collect();
+    let attacks: String = ATTACKS.iter().map(|attack| format!("  {:<22} {}\n", attack.name, attack.about)).collect();
     format!(
         "\
 usage: walras-siege [options]     (in the root of the repository; `make siege` builds and calls it)
@@ -18,7 +18,7 @@ usage: walras-siege [options]     (in the root of the repository; `make siege` b
 options
   --program FILE  the program walras [target/release/walras]
   --dir FOLDER    data of the venues that are attacked; removed afterwards [target/siege]
-  --shape S       only this kind of venue: single or cluster
+  --shape S       only this kind of venue: single, cluster or tree
   --files N       with at most N descriptors: 0 for no limit; may be given several times [0, 256, 1024]
   --only ATTACK   only this attack; may be given several times
   --rounds N      times without and with each attack, in turn [4]
@@ -44,7 +44,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Campaign
             "--shape" => {
                 let shape = value()?;
                 campaign.shapes.retain(|known| known.name() == shape);
-                ensure!(!campaign.shapes.is_empty(), "--shape is single or cluster, not {shape}");
+                ensure!(!campaign.shapes.is_empty(), "--shape is single, cluster or tree, not {shape}");
             }
             "--files" => descriptors.push(Some(number(value()?)?).filter(|files| *files > 0)),
             "--only" => {
@@ -70,7 +70,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Campaign
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     // The venue of the tests, which have no other program: it is the same code.
-    if arguments.first().is_some_and(|first| ["serve", "log"].contains(&first.as_str())) {
+    if arguments.first().is_some_and(|first| ["serve", "log", "gateway", "relay"].contains(&first.as_str())) {
         return walras_node::cli::main();
     }
     if arguments.iter().any(|argument| ["--help", "-h"].contains(&argument.as_str())) {

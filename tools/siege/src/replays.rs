@@ -29,7 +29,7 @@ use walras_wire::order_entry::{
 use walras_wire::{Command, NewOrder, OrderCommand, encode_command};
 
 use crate::limits::RECOVERY;
-use crate::venue::{PARTICIPANTS, Participant, Place, Shape, Venue};
+use crate::venue::{ACCOUNTS, Participant, Place, Shape, Venue};
 use crate::wire::{Answer, Asker};
 
 /// Orders that a recorded connection places, far below the market.
@@ -112,10 +112,10 @@ fn effects(venue: &Venue, trader: &Participant, taker: &Participant) -> anyhow::
     if open["orders"].as_array().is_none_or(|open| !open.is_empty()) {
         accepted.push(format!("orders by a copy of a WebSocket's first message are open: {open}"));
     }
-    // The first command made the first account behind the participants'.
+    // The first command made the first account behind the others.
     let account = |id: u32| venue.operator().signed("GET", &format!("/v1/admin/accounts/{id}"), None);
-    account(PARTICIPANTS).context("the account that the operator's command made")?;
-    match account(PARTICIPANTS + 1) {
+    account(ACCOUNTS).context("the account that the operator's command made")?;
+    match account(ACCOUNTS + 1) {
         Err(refused) if refused.is(RejectReason::UnknownAccount) => {}
         Err(refused) => return Err(refused).context("asking for an account that nobody made"),
         Ok(_) => accepted.push("a recorded command of the operator made a second account".to_owned()),

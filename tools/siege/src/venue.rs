@@ -10,13 +10,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_access::{now, operator_key_file};
 use walras_client::cluster::account_key;
-use walras_client::local_cluster::{LocalCluster, LocalOptions};
+use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY, LocalCluster, LocalOptions};
 use walras_client::{Client, read_key};
 use walras_gateway::ClientKey;
-use walras_types::AccountId;
+use walras_types::{AccountId, RejectReason};
 
+use crate::batch::{Batch, SENDERS};
 use crate::limits::RECOVERY;
+use crate::ports::{Mesh, MorePorts};
 use crate::process::Process;
+use crate::tree::{self, Ports};
 
 /// What stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -28,6 +31,8 @@ pub enum Shape {
     Cluster,
     /// The same with fair access, so that every replica lets participants in.
     Fair,
+    /// Three replicas, a relay and a leaf gateway, which holds market data for a participant.
+    Tree,
 }
 
 impl Shape {
@@ -38,6 +43,7 @@ impl Shape {
             Self::Single => "single",
             Self::Cluster => "cluster",
             Self::Fair => "fair",
+            Self::Tree => "tree",
         }
     }
 }
@@ -51,6 +57,14 @@ pub struct Place {
     pub http: String,
     /// Where it takes binary orders.
     pub orders: String,
+    /// Where it takes orders by FIX.
+    pub fix: String,
+    /// Where it gives market data by FIX.
+    pub fix_data: String,
+    /// Where it speaks the Binance dialect.
+    pub facade: String,
+    /// Where it serves operators alone.
+    pub operator: String,
     /// Where its peers reach it; `None` where there are none.
     pub peers: Option<String>,
 }
@@ -63,6 +77,12 @@ pub struct Participant {
     /// Its key, which all replicas know.
     pub key: ClientKey,
 }
+
+/// How long after it was made a key expires: long next to the time that this takes.
+const EXPIRES_AFTER_NS: u64 = 2_000_000_000;
+
+/// Of a cluster.
+const REPLICAS: usize = 3;
 
 #[derive(Debug)]
 enum Inner {
@@ -81,10 +101,23 @@ pub struct Venue {
     pub places: Vec<Place>,
     /// So many participants as there are parts.
     pub participants: Vec<Participant>,
+    /// Relays and leaf gateways.
+    others: Vec<Process>,
+    /// Their ports, where there are any.
+    pub tree: Option<Ports>,
+    /// What measures the replicas' clocks, if anything does.
+    pub(crate) mesh: Option<Mesh>,
+    /// The batch market, once it is open.
+    pub(crate) batch: Option<Batch>,
+    /// Keys of the attackers that are good no more: one that was revoked, and one that has expired.
+    pub(crate) ended: Vec<ClientKey>,
 }
 
-/// Accounts: two of who make the market, one of each service of the well-behaved client, one of the attackers.
-pub const PARTICIPANTS: u32 = 5;
+/// Accounts: two of who make the market, one of each service of the well-behaved client, one of FIX, one of the Binance dialect, one of the
+/// attackers.
+pub const PARTICIPANTS: u32 = 7;
+/// All accounts, those of attackers in the batch market included.
+pub const ACCOUNTS: u32 = PARTICIPANTS + SENDERS;
 
 impl Venue {
     /// Starts one in a folder, which is emptied first, with at most so many descriptors.
@@ -98,16 +131,24 @@ impl Venue {
         let dir = dir.canonicalize()?;
         let program = program.canonicalize()?;
         let limited = limited(&program, &dir, descriptors)?;
+        let (mut others, mut tree) = (Vec::new(), None);
+        let mesh = if shape == Shape::Cluster { Some(Mesh::new(&dir, REPLICAS)?) } else { None };
         let (inner, places, operator) = match shape {
             Shape::Single => start_single(&limited, &dir)?,
-            Shape::Cluster => start_cluster(&limited, &dir, Vec::new())?,
+            Shape::Cluster => start_cluster(&limited, &dir, Vec::new(), mesh.as_ref())?,
+            Shape::Tree => {
+                let started = start_tree(&limited, &dir)?;
+                (others, tree) = (started.1, Some(started.2));
+                started.0
+            }
             Shape::Fair => {
                 let number = toml::Value::Integer;
                 let fair = vec![("fair_access", "sequencing", "500us".into()), ("fair_access", "bound_us", number(10))];
-                start_cluster(&limited, &dir, fair)?
+                start_cluster(&limited, &dir, fair, None)?
             }
         };
-        let mut venue = Self { inner, program, dir, operator, places, participants: Vec::new() };
+        let (participants, batch, ended) = (Vec::new(), None, Vec::new());
+        let mut venue = Self { inner, program, dir, operator, places, participants, others, tree, mesh, batch, ended };
         venue.open_market()?;
         Ok(venue)
     }
@@ -149,7 +190,49 @@ impl Venue {
             let account = AccountId(account);
             self.participants.push(Participant { account, key: account_key(&clients, account)? });
         }
-        clients.iter().try_for_each(wait_for_stamps)
+        let attackers = self.participants.last().context("participants")?;
+        let revoked = account_key(&clients, attackers.account)?;
+        operator.signed("DELETE", &format!("/v1/admin/keys/{}", revoked.key_id().as_str()), None).context("revoking a key")?;
+        let batch = Batch::prepare(&operator, attackers, PARTICIPANTS)?;
+        let expired = self.expired_key(attackers.account)?;
+        (self.ended, self.batch) = (vec![revoked, expired], Some(batch));
+        clients.iter().try_for_each(wait_for_stamps)?;
+        self.wait_for_keys()
+    }
+
+    /// A key of an account that has expired at every replica.
+    fn expired_key(&self, account: AccountId) -> anyhow::Result<ClientKey> {
+        let expires = (now().0 + EXPIRES_AFTER_NS).to_string();
+        let body = json!({
+            "account_id": account.0, "permissions": ["read", "trade"], "algorithm": "ed25519", "expire_time_ns": expires,
+        });
+        let made = self.operator().signed("POST", "/v1/admin/keys", Some(&body)).context("making a key that expires")?;
+        let key = ClientKey::from_token(made["key"].as_str().context("a key in the answer")?)?;
+        for place in &self.places {
+            let client = self.client(place, &key);
+            walras_wait::within(RECOVERY, || match client.signed("GET", "/v1/account", None) {
+                Err(refused) if refused.is(RejectReason::KeyExpired) => Ok(()),
+                other => bail!("a key that has expired is not refused for that at {}: {other:?}", place.http),
+            })?;
+        }
+        Ok(key)
+    }
+
+    /// Waits until leaf gateways know the participants' keys, which reach them a moment after the replicas.
+    fn wait_for_keys(&self) -> anyhow::Result<()> {
+        let Inner::Cluster(local) = &self.inner else { return Ok(()) };
+        for gateway in &local.gateways {
+            let file = gateway.data().join("keys.json");
+            walras_wait::within(RECOVERY, || {
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                let knows = |participant: &Participant| {
+                    participant.key.to_token().as_str().split('.').next().is_some_and(|id| text.contains(id))
+                };
+                ensure!(self.participants.iter().all(knows), "{} does not have all participants' keys", file.display());
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// The operator's key.
@@ -189,12 +272,44 @@ impl Venue {
         Ok(place)
     }
 
+    /// Waits until the batch market has a payment in a block.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn batch_settles(&self) -> anyhow::Result<()> {
+        let (batch, attackers) = self.batch.as_ref().zip(self.participants.last()).context("a venue without a batch market")?;
+        batch.settles(&self.client(&self.places[0], &attackers.key)).context("the batch market does not go on")
+    }
+
+    /// Waits until the mesh has a time for each replica, and excludes none.
+    ///
+    /// # Errors
+    /// When it has not.
+    pub fn clocks_agree(&self) -> anyhow::Result<()> {
+        for place in &self.places {
+            let client = self.client(place, &self.operator);
+            walras_wait::within(RECOVERY, || {
+                let clock = client.get("/v1/clock")?;
+                let excluded = clock["mesh"]["excluded"].as_array().map_or(0, Vec::len);
+                let is_good = clock["bound_ns"].is_string() && clock["trouble"].is_null() && excluded == 0;
+                ensure!(is_good, "the mesh has no time for the replica at {}: {clock}", place.http);
+                Ok::<_, anyhow::Error>(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// What each process holds.
     ///
     /// # Errors
     /// When one has ended.
     pub fn holdings(&self) -> anyhow::Result<Vec<crate::process::Holdings>> {
-        self.places.iter().map(|place| place.process.holdings()).collect()
+        self.processes().map(Process::holdings).collect()
+    }
+
+    /// The replicas, in the order of their places, then relays and gateways.
+    pub fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.places.iter().map(|place| &place.process).chain(&self.others)
     }
 
     /// Waits until all replicas stand at the same entry.
@@ -295,9 +410,13 @@ fn limited(program: &Path, dir: &Path, descriptors: Option<u32>) -> anyhow::Resu
 }
 
 fn start_single(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
-    let (data, log) = (dir.join("data"), dir.join("replica.log"));
+    let (data, log, config) = (dir.join("data"), dir.join("replica.log"), dir.join("walras.toml"));
+    let ports = MorePorts::free(1)?.pop().context("ports of a replica")?;
+    let mut table = toml::Table::new();
+    ports.add_to(&mut table);
+    std::fs::write(&config, table.to_string())?;
     let mut command = Command::new(program);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&config).arg("--data").arg(&data);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
@@ -306,14 +425,16 @@ fn start_single(program: &Path, dir: &Path) -> anyhow::Result<(Inner, Vec<Place>
     let (http, orders) =
         addresses(&line).with_context(|| format!("the venue did not say where it is: {line:?}; see {}", log.display()))?;
     let operator = read_key(&operator_key_file(&data))?;
-    let place = Place { process: Process { id: child.id(), log }, http, orders, peers: None };
+    let MorePorts { fix, fix_data, facade, operator: operators } = ports;
+    let process = Process { id: child.id(), log };
+    let place = Place { process, http, orders, fix, fix_data, facade, operator: operators, peers: None };
     Ok((Inner::Single(child), vec![place], operator))
 }
 
 /// Where HTTP and binary order entry are, of the line that a venue prints when it is open.
 fn addresses(line: &str) -> Option<(String, String)> {
     let http = line.split_once("http://")?.1.split('/').next()?;
-    let orders = line.split_once("takes binary orders at ")?.1.trim_end();
+    let orders = line.split_once("takes binary orders at ")?.1.split(',').next()?.trim_end();
     Some((http.to_owned(), orders.to_owned()))
 }
 
@@ -321,20 +442,74 @@ fn start_cluster(
     program: &Path,
     dir: &Path,
     more: Vec<(&'static str, &'static str, toml::Value)>,
+    mesh: Option<&Mesh>,
 ) -> anyhow::Result<(Inner, Vec<Place>, ClientKey)> {
     // A machine that is busy stands still now and then; an election that nobody meant would be measured as the attack's.
     let mut settings = more;
     settings.push(("cluster", "election_timeout_min_ms", toml::Value::Integer(600)));
     settings.push(("cluster", "election_timeout_max_ms", toml::Value::Integer(1_200)));
-    let options = LocalOptions { replicas: 3, first_port: 0, later: 0, gateways: 0, relays: 0, settings };
+    let options = LocalOptions { replicas: 3, settings, ..LocalOptions::default() };
     let mut local = LocalCluster::prepare(program, &dir.join("cluster"), &options)?;
-    for id in 1..=3 {
+    open_more(&local, mesh)?;
+    for id in 1..=REPLICAS as u64 {
         local.start(id)?;
     }
     let leader = local.wait_for_leader(RECOVERY)?;
     let operator = read_key(&local.operator_key())?;
     let places = places(&local, leader)?;
     Ok((Inner::Cluster(local), places, operator))
+}
+
+/// Adds more ports, the batch market and the mesh to the configuration of every replica, and FIX to that of every leaf gateway. None of
+/// them runs yet.
+fn open_more(local: &LocalCluster, mesh: Option<&Mesh>) -> anyhow::Result<()> {
+    let mut ports = MorePorts::free(local.replicas.len() + local.gateways.len())?.into_iter();
+    for (node, (replica, ports)) in local.replicas.iter().zip(&mut ports).enumerate() {
+        configure(&replica.dir, |table| {
+            ports.add_to(table);
+            if let Some(mesh) = mesh {
+                mesh.add_to(table, node);
+            }
+        })?;
+    }
+    local.gateways.iter().zip(ports).try_for_each(|(gateway, ports)| configure(&gateway.dir, |table| ports.add_fix_to(table)))
+}
+
+fn configure(dir: &Path, change: impl FnOnce(&mut toml::Table)) -> anyhow::Result<()> {
+    let path = dir.join("walras.toml");
+    let mut table: toml::Table = std::fs::read_to_string(&path)?.parse()?;
+    change(&mut table);
+    Ok(std::fs::write(&path, table.to_string())?)
+}
+
+type Started = (Inner, Vec<Place>, ClientKey);
+
+/// A cluster of three, a relay, and a leaf below it.
+fn start_tree(program: &Path, dir: &Path) -> anyhow::Result<(Started, Vec<Process>, Ports)> {
+    let number = toml::Value::Integer;
+    let settings = vec![
+        ("cluster", "election_timeout_min_ms", number(600)),
+        ("cluster", "election_timeout_max_ms", number(1_200)),
+        ("fair_access", "release", "1ms".into()),
+        ("feed", "heartbeat_ms", number(50)),
+    ];
+    let options = LocalOptions { replicas: 3, gateways: 1, relays: 1, settings, ..LocalOptions::default() };
+    let mut local = LocalCluster::prepare(program, &dir.join("cluster"), &options)?;
+    open_more(&local, None)?;
+    let requests = tree::open_requests(&local)?;
+    for id in [1, 2, 3, FIRST_RELAY, FIRST_GATEWAY] {
+        local.start(id)?;
+    }
+    let leader = local.wait_for_leader(RECOVERY)?;
+    let (operator, places, ports) = (read_key(&local.operator_key())?, places(&local, leader)?, tree::ports(&local, requests)?);
+    let logs = (FIRST_RELAY..).map(|id| format!("relay-{id}.log")).take(local.relays.len());
+    let logs = logs.chain(std::iter::repeat("replica.log".to_owned()));
+    let others = local.relays.iter().chain(&local.gateways).zip(logs).map(|(other, log)| {
+        let id = other.process_id().context("a relay or gateway that does not run")?;
+        Ok(Process { id, log: other.dir.join(log) })
+    });
+    let others = others.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(((Inner::Cluster(local), places, operator), others, ports))
 }
 
 /// The replicas that run, the leader first.
@@ -346,7 +521,10 @@ fn places(local: &LocalCluster, leader: u64) -> anyhow::Result<Vec<Place>> {
         let peers = table.get("cluster").and_then(|cluster| cluster.get("listen")).and_then(toml::Value::as_str);
         let process =
             Process { id: replica.process_id().context("a replica that does not run")?, log: replica.dir.join("replica.log") };
-        let place = Place { process, http: replica.http.clone(), orders: replica.orders.clone(), peers: peers.map(str::to_owned) };
+        let MorePorts { fix, fix_data, facade, operator } =
+            MorePorts::of(&table).context("a configuration without the ports of FIX, the Binance dialect and operators")?;
+        let (http, orders, peers) = (replica.http.clone(), replica.orders.clone(), peers.map(str::to_owned));
+        let place = Place { process, http, orders, fix, fix_data, facade, operator, peers };
         if replica.id == leader { places.insert(0, place) } else { places.push(place) }
     }
     Ok(places)

@@ -17,15 +17,45 @@ pub enum Service {
     Order,
     /// From a ping on a WebSocket with subscriptions to its pong.
     Feed,
-    /// An order over binary order entry, from sent to answered.
+    /// An order over binary order entry, from sent to answered; at a leaf gateway where there is one.
     Entry,
     /// A new connection and its first answer.
     Connect,
+    /// A message of the binary feed, asked for again at a leaf gateway, until it arrives.
+    Again,
+    /// An order over FIX, from sent to its execution report; at a leaf gateway where there is one.
+    Fix,
+    /// A book over FIX, from its request to the snapshot; there likewise.
+    FixData,
+    /// `GET depth` in the Binance dialect.
+    Facade,
+    /// A signed order in the Binance dialect over REST.
+    FacadeOrder,
+    /// An order over the WebSocket API of the Binance dialect.
+    FacadeSocket,
+    /// A signed request of the operator at the port for operators.
+    Operator,
+    /// A new connection to FIX at a leaf gateway, until a logon with an unknown key is refused.
+    LeafConnect,
 }
 
 impl Service {
     /// All, in the order of the tables.
-    pub const ALL: [Self; 5] = [Self::Book, Self::Order, Self::Feed, Self::Entry, Self::Connect];
+    pub const ALL: [Self; 13] = [
+        Self::Book,
+        Self::Order,
+        Self::Feed,
+        Self::Entry,
+        Self::Connect,
+        Self::Again,
+        Self::Fix,
+        Self::FixData,
+        Self::Facade,
+        Self::FacadeOrder,
+        Self::FacadeSocket,
+        Self::Operator,
+        Self::LeafConnect,
+    ];
 
     /// Its name.
     #[must_use]
@@ -36,6 +66,67 @@ impl Service {
             Self::Feed => "feed",
             Self::Entry => "entry",
             Self::Connect => "connect",
+            Self::Again => "again",
+            Self::Fix => "fix",
+            Self::FixData => "fix_data",
+            Self::Facade => "facade",
+            Self::FacadeOrder => "facade_order",
+            Self::FacadeSocket => "facade_socket",
+            Self::Operator => "operator",
+            Self::LeafConnect => "leaf_connect",
+        }
+    }
+
+    /// By which interface it is served; `None` of new connections, of which there are too few for a percentile.
+    #[must_use]
+    pub fn interface(self) -> Option<Interface> {
+        match self {
+            Self::Book | Self::Order => Some(Interface::Rest),
+            Self::Feed => Some(Interface::WebSocket),
+            Self::Entry => Some(Interface::Entry),
+            Self::Connect | Self::LeafConnect => None,
+            Self::Again => Some(Interface::Tree),
+            Self::Fix | Self::FixData => Some(Interface::Fix),
+            Self::Facade | Self::FacadeOrder | Self::FacadeSocket => Some(Interface::Facade),
+            Self::Operator => Some(Interface::Operator),
+        }
+    }
+}
+
+/// A way to the venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// The venue's own REST.
+    Rest,
+    /// Its own WebSocket.
+    WebSocket,
+    /// Binary order entry.
+    Entry,
+    /// FIX: orders and market data.
+    Fix,
+    /// The Binance dialect: REST and its WebSocket API.
+    Facade,
+    /// The port for operators.
+    Operator,
+    /// The relay tree, and requests for what was missed.
+    Tree,
+}
+
+impl Interface {
+    /// All, in the order of the figures.
+    pub const ALL: [Self; 7] = [Self::Rest, Self::WebSocket, Self::Entry, Self::Fix, Self::Facade, Self::Operator, Self::Tree];
+
+    /// Its name in the figures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::WebSocket => "websocket",
+            Self::Entry => "entry",
+            Self::Fix => "fix",
+            Self::Facade => "facade",
+            Self::Operator => "operator",
+            Self::Tree => "tree",
         }
     }
 }
@@ -79,7 +170,7 @@ fn at(sorted: &[u32], permille: usize) -> u32 {
 pub struct Watch {
     phase: AtomicU8,
     round: AtomicUsize,
-    kept: Mutex<[[Kept; 2]; 5]>,
+    kept: Mutex<[[Kept; 2]; Service::ALL.len()]>,
 }
 
 impl Default for Watch {

@@ -1,13 +1,23 @@
 //! Bytes of requests, as attackers send them, and a connection on which a well-behaved client asks.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 
 use anyhow::{Context, bail, ensure};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use serde_json::{Value, json};
 use walras_client::{headers, sign};
 use walras_gateway::{ClientKey, Request};
 
 use crate::limits::PATIENCE;
+
+/// Bytes without a pattern, the same in each run.
+pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    walras_random::Random::new(seed).fill(&mut bytes);
+    bytes
+}
 
 /// A request, signed where there is a key.
 #[must_use]
@@ -28,9 +38,24 @@ pub fn request(method: &str, path: &str, body: &str, key: Option<&ClientKey>) ->
 /// What opens a WebSocket.
 #[must_use]
 pub fn upgrade() -> Vec<u8> {
-    b"GET /v1/ws HTTP/1.1\r\nhost: venue\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
-      sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        .to_vec()
+    upgrade_to("/v1/ws")
+}
+
+/// The same at another path.
+#[must_use]
+pub fn upgrade_to(path: &str) -> Vec<u8> {
+    format!(
+        "GET {path} HTTP/1.1\r\nhost: venue\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// What a WebSocket says first to act for a key.
+pub(crate) fn auth(key: &ClientKey) -> Value {
+    let fields = sign(key, &Request::WEB_SOCKET);
+    let (key, timestamp, nonce, signature) = (fields.key, fields.timestamp, fields.nonce, fields.signature);
+    json!({"op": "auth", "key": key, "timestamp": timestamp, "nonce": nonce, "signature": signature})
 }
 
 /// A client's frame with a mask of zeros; `opcode` 1 is text.
@@ -53,7 +78,7 @@ pub fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn subscriber() -> Vec<u8> {
     let mut bytes = upgrade();
-    for channel in ["book", "trades", "ticker"] {
+    for channel in ["book", "book_orders", "trades", "ticker"] {
         let text = format!(r#"{{"op":"subscribe","channel":"{channel}","instrument":"BTC-USD"}}"#);
         bytes.extend(frame(1, text.as_bytes()));
     }
@@ -65,10 +90,33 @@ pub fn subscriber() -> Vec<u8> {
     bytes
 }
 
+/// Connects, from this address of loopback if one is given. Whatever is waited for then is waited for patiently, and not for good.
+///
+/// # Errors
+/// When nobody takes the connection.
+pub fn dial(address: &SocketAddr, source: Option<Ipv4Addr>) -> anyhow::Result<TcpStream> {
+    let stream = match source {
+        None => TcpStream::connect_timeout(address, PATIENCE)?,
+        Some(source) => {
+            let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+            // For so long a connection is waited for, too.
+            set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+            bind(&socket, &SocketAddrV4::new(source, 0))?;
+            connect(&socket, address)?;
+            TcpStream::from(socket)
+        }
+    };
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
 /// A connection that is kept open from one request to the next.
 #[derive(Debug)]
 pub struct Asker {
     address: SocketAddr,
+    source: Option<Ipv4Addr>,
     stream: Option<TcpStream>,
     read: Vec<u8>,
 }
@@ -88,7 +136,14 @@ impl Asker {
     /// # Errors
     /// When that is no address.
     pub fn new(address: &str) -> anyhow::Result<Self> {
-        Ok(Self { address: address.parse().with_context(|| format!("{address} is no address"))?, stream: None, read: Vec::new() })
+        let address: SocketAddr = address.parse().with_context(|| format!("{address} is no address"))?;
+        Ok(Self { address, source: None, stream: None, read: Vec::new() })
+    }
+
+    /// The same from another address of loopback.
+    #[must_use]
+    pub fn sent_from(self, source: Ipv4Addr) -> Self {
+        Self { source: Some(source), ..self }
     }
 
     /// Asks, and waits for the answer. A connection that fails is closed, and made again by the next request.
@@ -107,13 +162,7 @@ impl Asker {
     fn ask_once(&mut self, request: &[u8]) -> anyhow::Result<Answer> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            none => {
-                let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                none.insert(stream)
-            }
+            none => none.insert(dial(&self.address, self.source)?),
         };
         stream.write_all(request)?;
         let head = loop {

@@ -1,20 +1,27 @@
 //! The campaign in small: processes of the venue's own code, a tenth of each attack and less, and no figure is asserted.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the answer")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use walras_siege::attack::{ATTACKS, Attack};
+use walras_siege::attack::{ATTACKS, Attack, NamedError, named_errors};
 use walras_siege::campaign::{Ground, Size, run};
-use walras_siege::good::Pace;
-use walras_siege::venue::Shape;
+use walras_siege::good::{Pace, others_log_on};
+use walras_siege::venue::{Shape, Venue};
 use walras_siege::watch::Service;
+use walras_siege::wire::Asker;
 
 const SIZE: Size = Size {
     percent: 5,
     rounds: 1,
     block: Duration::from_millis(150),
-    pace: Pace { every: Duration::from_millis(10), connect_every: Duration::from_millis(20), made_per_second: 200 },
+    pace: Pace {
+        every: Duration::from_millis(10),
+        connect_every: Duration::from_millis(20),
+        dialects_every: Duration::from_millis(20),
+        made_per_second: 200,
+    },
 };
 
 fn survives(shape: Shape, names: &[&str], descriptors: Option<u32>) {
@@ -28,8 +35,12 @@ fn survives(shape: Shape, names: &[&str], descriptors: Option<u32>) {
     for outcome in outcomes {
         assert_eq!(outcome.not_survived, None, "{outcome:#?}");
         assert!(names == ["nothing"] || outcome.attackers.opened > 0, "{outcome:#?}");
-        let entry = outcome.services.iter().find(|seen| seen.service == Service::Entry);
-        assert!(entry.is_some_and(|entry| entry.attacked.served > 0), "binary order entry was not served: {outcome:#?}");
+        for service in Service::ALL {
+            let is_measured = !matches!(service, Service::Again | Service::LeafConnect) || shape == Shape::Tree;
+            let seen = outcome.services.iter().find(|seen| seen.service == service);
+            let served = seen.map_or(0, |seen| seen.attacked.served);
+            assert!(served > 0 || !is_measured, "{} was not served: {outcome:#?}", service.name());
+        }
     }
 }
 
@@ -54,16 +65,150 @@ fn a_venue_on_one_machine_survives() {
 }
 
 #[test]
+fn a_venue_survives_attacks_by_fix_and_by_the_binance_dialect() {
+    let attacks = [
+        "idle_fix",
+        "slow_fix",
+        "silent_fix",
+        "deaf_fix",
+        "malformed_fix",
+        "numbers_fix",
+        "flood_fix_logon",
+        "flood_fix_resend",
+        "flood_fix_replays",
+        "deaf_facade",
+        "malformed_facade",
+        "flood_facade",
+        "deaf_fix_orders",
+        "flood_fix_orders",
+        "flood_fix_data",
+        "deaf_facade_socket",
+        "errors_facade",
+        "flood_facade_orders",
+        "flood_facade_socket",
+    ];
+    survives(Shape::Single, &attacks, None);
+}
+
+#[test]
+fn a_venue_survives_attacks_on_all_ports_its_batch_market_and_its_operators_port() {
+    let attacks = [
+        "idle_sessions",
+        "crowd_of_one_key",
+        "half_closed",
+        "crumbs",
+        "deaf_http",
+        "deaf_entry",
+        "stolen",
+        "huge",
+        "idle_operator",
+        "malformed_operator",
+        "flood_operator",
+        "resting_offers",
+        "forged_transactions",
+        "giant_transactions",
+        "unfinished_joined",
+        "flood_dropped",
+    ];
+    survives(Shape::Single, &attacks, None);
+}
+
+#[test]
 fn a_cluster_survives() {
-    let attacks = ["idle_entry", "slow_entry", "deaf", "malformed_entry", "malformed_peer", "flood_connect", "flood_logon"];
+    let attacks = [
+        "idle_entry",
+        "slow_entry",
+        "deaf",
+        "malformed_entry",
+        "malformed_peer",
+        "half_tls",
+        "forged_mesh",
+        "flood_connect",
+        "flood_logon",
+        "malformed_fix",
+    ];
     survives(Shape::Cluster, &attacks, None);
+}
+
+#[test]
+fn a_relay_and_a_leaf_gateway_survive() {
+    let attacks = [
+        "idle_leaf",
+        "idle_fix_leaf",
+        "slow_fix_leaf",
+        "silent_fix_leaf",
+        "crowd_of_one_key_leaf",
+        "deaf_leaf",
+        "deaf_fix_leaf",
+        "deaf_fix_orders_leaf",
+        "malformed_leaf",
+        "malformed_fix_leaf",
+        "numbers_fix_leaf",
+        "stolen_leaf",
+        "flood_fix_orders_leaf",
+        "flood_fix_replays_leaf",
+        "flood_fix_data_leaf",
+        "forged_feed",
+        "cut_feed",
+        "flood_asks",
+    ];
+    survives(Shape::Tree, &attacks, None);
+}
+
+#[test]
+fn each_attack_by_fix_is_made_at_a_leaf_gateway_too() {
+    let names: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
+    assert_eq!(names.len(), ATTACKS.len(), "a name is one attack's");
+    let at_leaf = |name: &str| names.contains(format!("{name}_leaf").as_str());
+    let by_fix = names.iter().copied().filter(|name| name.contains("_fix") && !name.ends_with("_leaf"));
+    let missing: Vec<&str> = by_fix.filter(|name| !at_leaf(name)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn the_document_names_every_attack() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/siege.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let missing: Vec<&str> = ATTACKS.iter().map(|attack| attack.name).filter(|name| !text.contains(&format!("`{name}`"))).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn each_wrong_call_of_the_binance_dialect_is_answered_with_its_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_walras-siege"));
+    let venue = Venue::start(program, &dir.path().join("venue"), Shape::Single, None).unwrap();
+    let mut asker = Asker::new(&venue.places[0].facade).unwrap();
+    let calls = named_errors(&venue);
+    assert!(calls.len() > 20);
+    for NamedError { what, code, request } in calls {
+        let answer = asker.ask(&request).unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(said["code"], code, "{what}: {said}");
+        assert!(answer.status >= 400 && said["msg"].as_str().is_some_and(|text| !text.is_empty()), "{what}: {said}");
+    }
+    venue.stop().unwrap();
+}
+
+#[test]
+fn a_crowd_of_one_key_keeps_nobody_else_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_walras-siege"));
+    // Fewer places than the crowd has sessions.
+    let venue = Venue::start(program, &dir.path().join("venue"), Shape::Single, Some(256)).unwrap();
+    let crowd = ATTACKS.iter().find(|attack| attack.name == "crowd_of_one_key").unwrap();
+    let running = crowd.begin(&venue, 5).unwrap();
+    walras_wait::until("most of the crowd is refused", || running.tally().closed_by_venue > 100);
+    others_log_on(&venue).unwrap();
+    drop(running);
+    venue.stop().unwrap();
 }
 
 #[test]
 fn a_venue_whose_orders_were_lost_does_not_pass() {
     let dir = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_walras-siege"));
-    let venue = walras_siege::venue::Venue::start(program, &dir.path().join("venue"), Shape::Single, Some(256)).unwrap();
+    let venue = Venue::start(program, &dir.path().join("venue"), Shape::Single, Some(256)).unwrap();
     let why = venue.has_orders(&[7]).unwrap_err().to_string();
     assert!(why.contains("not in the book: [7]"), "{why}");
     venue.stop().unwrap();

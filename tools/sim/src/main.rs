@@ -15,7 +15,8 @@ const USAGE: &str = "usage: walras-sim [--cluster | --shards] [--seeds N] [--see
                   [--lose-disks yes | no] [--damage yes | no] [--reports-kept N] [--fair yes | no] [--copies yes | no]
                   [--mesh yes | no] [--forks yes | no] [--share-keys yes | no]
                   [--keep-by-time yes | no] [--upgrades yes | no] [--restless yes | no]
-                  [--coarse-stamps yes | no] [--late-reads yes | no] [--leaves yes | no]  (--cluster)
+                  [--coarse-stamps yes | no] [--late-reads yes | no] [--leaves yes | no] [--relays yes | no]
+                  [--fix yes | no] [--merges yes | no]  (--cluster)
                   [--count SHARDS] [--replicas R] [--seconds S]
                   [--set-back yes | no]             (--shards)
 
@@ -24,8 +25,8 @@ Runs a whole venue from each of N seeds (100), beginning with FIRST (1): with fa
 options leave open: calm, with rare faults and long rests, or a storm; whether a command counts on a majority's disks or in its memory;
 whether disks are lost for good; whether thousands of reports are kept or a few; whether a mesh tells machines the venue's time; whether
 replicas share keys; whether states are also kept from time to time; whether members change all the
-time; whether bits of files turn while a replica is down; whether stamps are coarse; whether bytes wait in sockets. A venue on one
-machine is --replicas 1.
+time; whether bits of files turn while a replica is down; whether stamps are coarse; whether bytes wait in sockets; whether some trade
+by leaf gateways, some by FIX; whether relays carry market data. A venue on one machine is --replicas 1.
 --shards: so many such venues (2 to 4) for S simulated seconds (8), between which funds are sent; one of them is set back to an old
 backup afterwards, or none (the seed decides).
 Ends at the first violation, with the last things that happened before it. --trace shows them of one seed, whatever comes of it.
@@ -89,8 +90,11 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             ("--restless", World::Cluster(settings)) => settings.restless = Some(yes_or_no(&word, &value)?),
             ("--coarse-stamps", World::Cluster(settings)) => settings.coarse_stamps = Some(yes_or_no(&word, &value)?),
             ("--late-reads", World::Cluster(settings)) => settings.late_reads = Some(yes_or_no(&word, &value)?),
+            ("--merges", World::Cluster(settings)) => settings.merges = Some(yes_or_no(&word, &value)?),
             ("--damage", World::Cluster(settings)) => settings.damage = Some(yes_or_no(&word, &value)?),
             ("--leaves", World::Cluster(settings)) => settings.has_leaves = Some(yes_or_no(&word, &value)?),
+            ("--fix", World::Cluster(settings)) => settings.has_fix = Some(yes_or_no(&word, &value)?),
+            ("--relays", World::Cluster(settings)) => settings.has_relays = Some(yes_or_no(&word, &value)?),
             ("--keep-by-time", World::Cluster(settings)) => settings.keeps_by_time = Some(yes_or_no(&word, &value)?),
             ("--reports-kept", World::Cluster(settings)) => {
                 let kept = u32::try_from(number()?).ok().filter(|kept| *kept > 0);
@@ -101,7 +105,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Strin
             (
                 "--tempo" | "--durability" | "--lose-disks" | "--reports-kept" | "--fair" | "--copies" | "--mesh" | "--forks"
                 | "--share-keys" | "--keep-by-time" | "--upgrades" | "--restless" | "--coarse-stamps" | "--late-reads" | "--damage"
-                | "--leaves",
+                | "--leaves" | "--fix" | "--merges" | "--relays",
                 _,
             ) => return Err(format!("{word} goes with --cluster")),
             ("--count" | "--set-back", _) => return Err(format!("{word} goes with --shards")),
@@ -169,8 +173,11 @@ fn main() -> ExitCode {
                 ("--restless", settings.restless),
                 ("--coarse-stamps", settings.coarse_stamps),
                 ("--late-reads", settings.late_reads),
+                ("--merges", settings.merges),
                 ("--damage", settings.damage),
                 ("--leaves", settings.has_leaves),
+                ("--fix", settings.has_fix),
+                ("--relays", settings.has_relays),
             ] {
                 again += &again_of(word, value);
             }

@@ -1,6 +1,6 @@
-//! Writes the seeds that follow from others: snapshots of a node, of the parts that `make_seeds` of `walras-testkit` wrote; and the
-//! journals of an archive. Run that first, then `cargo run -p walras-testkit-edge --example make_edge_seeds`. The other seeds of
-//! the edge are texts and short messages, written by hand.
+//! Writes the seeds that follow from others: snapshots of a node, of the parts that `make_seeds` of `walras-testkit` wrote; the
+//! journals of an archive; and markets that are hard to price. Run that first, then `cargo run -p walras-testkit-edge --example
+//! make_edge_seeds`. The other seeds of the edge are texts and short messages, written by hand.
 #![allow(clippy::unwrap_used, reason = "a tool for developers: it stops where it cannot write")]
 
 use std::path::Path;
@@ -13,6 +13,7 @@ use walras_testkit::Choices;
 use walras_testkit::commands::{self, Range};
 use walras_testkit::smoke::seed_folder;
 use walras_testkit_edge::archive;
+use walras_testkit_edge::batches::{Grain, Sell, encode};
 use walras_types::{AccountId, ClientOrderId, InstrumentId, LogIndex, OrderId, PriceTicks, Side, SizeLots, TimeNs, TradeId};
 use walras_wire::{Event, OrderAccepted, OrderEvent, Resting, TradeParty, Traded};
 
@@ -103,6 +104,7 @@ fn main() {
         std::fs::write(seed_folder("node_snapshot").join(name), bytes).unwrap();
     }
     write_journals();
+    write_markets();
 }
 
 /// Begins at ten in the evening of the seeds' day.
@@ -156,4 +158,29 @@ fn write_journals() {
     let length = usize::from(u16::from_le_bytes([oversized[0], oversized[1]]));
     oversized[2 + length + 12..][..4].copy_from_slice(&1_000_u32.to_le_bytes());
     write("oversized", &oversized);
+}
+
+/// Markets that `make break` once found hard: as they are, and read as offers for which whole units are fine enough.
+fn write_markets() {
+    let target = seed_folder("clear_market");
+    std::fs::create_dir_all(&target).unwrap();
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../edge/price-solver/tests/found");
+    for entry in std::fs::read_dir(found).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let offers: Vec<Sell> = text.lines().filter(|line| !line.starts_with('#')).skip(1).map(sell_of).collect();
+        let asset_count = offers.iter().map(|offer| offer.sell.max(offer.buy) + 1).max().unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        for (name, grain) in [(name.to_owned(), Grain::Any), (format!("{name}-fine"), Grain::Fine)] {
+            std::fs::write(target.join(name), encode(asset_count, grain, &offers)).unwrap();
+        }
+    }
+}
+
+fn sell_of(line: &str) -> Sell {
+    let fields: Vec<&str> = line.split(',').collect();
+    // Some amounts are written with a power of ten.
+    let units: f64 = fields[3].parse().unwrap();
+    let units = format!("{units:.0}").parse().unwrap();
+    Sell { sell: fields[0].parse().unwrap(), buy: fields[1].parse().unwrap(), limit: fields[2].parse().unwrap(), units }
 }

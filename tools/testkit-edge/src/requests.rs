@@ -20,7 +20,7 @@ fn symbol(text: &str) -> Symbol {
 }
 
 /// Assets of few and of many decimals, and instruments between them.
-fn catalog() -> Catalog {
+pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     for (id, name, decimals) in [(0, "BTC", 8), (1, "USD", 6), (2, "WEI", 18), (3, "INT", 0)] {
         catalog.add_asset(AssetSpec { asset: AssetId(id), symbol: symbol(name), decimals });

@@ -12,7 +12,7 @@ use walras_types::{
 use walras_wire::batch::{BlockProposal, BlockRoots, PoolSideWire, PoolTradeWire, SignedTransaction};
 use walras_wire::{
     AccountCommand, AddBatchAsset, BatchCommand, BatchMarketCommand, BatchMarketSpec, CloseBatch, Command, SetAccountFee,
-    SetAccountKey, SetBatchInterval, SetBatchPhase, SetIssuer, StepBlock, SubmitTransaction, VenueCommand,
+    SetAccountKey, SetBatchCurrencies, SetBatchInterval, SetBatchPhase, SetIssuer, StepBlock, SubmitTransaction, VenueCommand,
 };
 
 use crate::Choices;
@@ -80,6 +80,11 @@ pub fn opening(c: &mut Choices<'_>) -> Vec<Command> {
         spec.quality = QualityMax::NONE;
         spec.symbol = Symbol::new(["MAIN", "SIDE"][usize::from(market.0)]).expect("a symbol");
         all.push(Command::BatchMarket(BatchMarketCommand::Create(spec)));
+        if market == BatchMarketId(1) {
+            // Its other assets trade with the first only; earlier versions refuse this, and all of them trade with each other.
+            let set = SetBatchCurrencies { market, currencies: 1 };
+            all.push(Command::BatchMarket(BatchMarketCommand::SetCurrencies(set)));
+        }
         all.extend(
             (0..ASSETS)
                 .map(|asset| Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset: AssetId(asset) }))),

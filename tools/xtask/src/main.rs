@@ -1,4 +1,4 @@
-//! Guards of the house, run by `make test`: `cargo run -p walras-xtask -- check`. `site` writes the sources of the documents' site,
+//! Guards of the house, run by `make test`: `make guards`. `site` writes the sources of the documents' site,
 //! which `make site` builds.
 //!
 //! Each guard is a function from the tree to a list of complaints; each has a test that shows it can fail. What a compiler or
@@ -10,6 +10,7 @@ mod documents;
 mod imports;
 mod layers;
 mod map;
+mod programs;
 mod site;
 mod sizes;
 mod toolchain;
@@ -30,6 +31,7 @@ const GUARDS: &[Guard] = &[
     ("documents: links, paths and targets of make that they name exist", documents::check),
     ("layers: dependencies point down only", layers::check),
     ("map: ARCHITECTURE.md names paths that exist, and every crate", map::check),
+    ("programs: none of tests without tests, and one for a crate's tests/", programs::check),
     ("site: its pages link to each other and to files", site::check),
     ("sizes: no source file outgrows its idea", sizes::check),
     ("toolchain: pages name the one of the manifests, and no dependency needs a newer one", toolchain::check),

@@ -16,7 +16,8 @@ const RUST_NAMED: &[(&str, &str)] = &[
 ];
 
 /// The same of Node.js.
-const NODE_NAMED: &[(&str, &str)] = &[("README.md", "Node.js "), ("web/README.md", "Node ")];
+const NODE_NAMED: &[(&str, &str)] =
+    &[("README.md", "Node.js "), ("web/README.md", "Node "), ("sdk/typescript/package.json", "\"node\": \">=")];
 
 pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let mut complaints = named(tree);
@@ -97,6 +98,7 @@ mod tests {
                 ("web/package.json", "\"node\": \">=20.19\""),
                 ("README.md", &readme),
                 ("web/README.md", "Node 20.19 or newer."),
+                ("sdk/typescript/package.json", "\"node\": \">=20.19\""),
                 ("deploy/Containerfile", "FROM docker.io/library/rust:1.89-bookworm AS build"),
                 ("sdk/python/Cargo.toml", "rust-version = \"1.89\""),
                 ("sdk/python/README.md", "You need Rust 1.89, and"),

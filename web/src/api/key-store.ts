@@ -1,7 +1,8 @@
 // Where the page's key lives: this tab's session storage, nowhere else. It arrives in the address's fragment, which browsers do
 // not send to servers, and is taken out of the address at once.
 
-import { type Key, parseKey } from "./signing.ts";
+
+import { type Key, parseKey } from "walras";
 
 const STORED = "walras.key";
 

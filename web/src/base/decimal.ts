@@ -1,38 +1,9 @@
-// Exact decimal arithmetic: a quantity is a whole number of its smallest unit (a bigint) plus the number of decimals
-// of that unit, kept by the owner of the quantity. Money never passes through a float; `toNumber` is for pixels only.
+// What the page does with exact decimals beyond reading and writing them: a quantity is a whole number of its smallest unit (a bigint) plus
+// the number of decimals of that unit, kept by the owner of the quantity. Money never passes through a float; `toNumber` is for pixels
+// only.
 
+import { divide, formatUnits, parseUnits, type Rounding } from "walras";
 import { t } from "../texts/index.ts";
-
-/** What is wrong with a number that somebody typed or sent, and what to do about it. */
-export class DecimalError extends Error {}
-
-export type Rounding = "down" | "up";
-
-const PATTERN = /^(-?)(\d*)(?:\.(\d*))?$/;
-
-/** "61234.5" with 2 decimals is 6123450n. Digits beyond `decimals` must be zeros. */
-export function parseUnits(text: string, decimals: number): bigint {
-  const match = PATTERN.exec(text.trim());
-  const whole = match?.[2] ?? "";
-  const fraction = match?.[3] ?? "";
-  if (!match || whole + fraction === "") {
-    throw new DecimalError(t.errors.plainNumber);
-  }
-  const kept = fraction.slice(0, decimals);
-  if (/[1-9]/.test(fraction.slice(decimals))) {
-    throw new DecimalError(decimals === 0 ? t.errors.wholeNumber : t.errors.digits(decimals));
-  }
-  const units = BigInt(whole + kept.padEnd(decimals, "0") || "0");
-  return match[1] === "-" ? -units : units;
-}
-
-/** 6123450n with 2 decimals is "61234.50". */
-export function formatUnits(units: bigint, decimals: number): string {
-  const sign = units < 0n ? "-" : "";
-  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0");
-  if (decimals === 0) return sign + digits;
-  return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
-}
 
 /** "0.5000" is "0.5", "12.000" is "12"; with `least` 2, "0.50" and "12.00". */
 export function trimZeros(text: string, least = 0): string {
@@ -47,16 +18,6 @@ export function decimalsOf(text: string): number {
   const trimmed = trimZeros(text);
   const point = trimmed.indexOf(".");
   return point < 0 ? 0 : trimmed.length - point - 1;
-}
-
-/** Quotient towards minus infinity ("down") or plus infinity ("up"). */
-export function divide(numerator: bigint, denominator: bigint, rounding: Rounding): bigint {
-  const quotient = numerator / denominator;
-  const exact = quotient * denominator === numerator;
-  if (exact) return quotient;
-  const negative = numerator < 0n !== denominator < 0n;
-  if (rounding === "down") return negative ? quotient - 1n : quotient;
-  return negative ? quotient : quotient + 1n;
 }
 
 /** Moves a quantity from one number of decimals to another. */
@@ -95,7 +56,7 @@ export function significant(text: string, digits: number): string {
 export function quotient(numerator: string, denominator: string, digits: number): string {
   const places = Math.max(decimalsOf(numerator), decimalsOf(denominator));
   const [a, b] = [parseUnits(numerator, places), parseUnits(denominator, places)];
-  if (a <= 0n || b <= 0n) throw new DecimalError(t.errors.bothAboveZero);
+  if (a <= 0n || b <= 0n) throw new Error(t.errors.bothAboveZero);
   const enough = digits + b.toString().length;
   return significant(formatUnits((a * 10n ** BigInt(enough)) / b, enough), digits);
 }

@@ -1,7 +1,8 @@
 // How quantities are shown: grouped digits, the language's decimal sign, times in the chosen zone, changes with a real minus sign. Digits are grouped
 // by spaces in every language, so that no point or comma is ever anything but the decimal sign.
 
-import { abs, formatUnits, trimZeros } from "./decimal.ts";
+import { formatUnits } from "walras";
+import { abs, trimZeros } from "./decimal.ts";
 import { timeZone } from "./settings.ts";
 import { DECIMAL_SIGN, language, LANGUAGE_TAGS } from "../texts/language.ts";
 
@@ -86,6 +87,11 @@ export function showShare(ppm: number): string {
   if (percent === 0) return `0${SPACE}%`;
   const places = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(percent))));
   return `${signed(trimZeros(percent.toFixed(places)))}${SPACE}%`;
+}
+
+/** Parts per million as a percentage, exact: 12500 is "1.25 %". */
+export function showPercent(ppm: number): string {
+  return `${signed(trimZeros(formatUnits(BigInt(ppm), 4)))}${SPACE}%`;
 }
 
 const two = (n: number): string => n.toString().padStart(2, "0");

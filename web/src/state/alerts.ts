@@ -1,7 +1,9 @@
-// Alerts that the user set: a price that an instrument reaches. Each is told once. Only while the page is open: the venue knows nothing of them.
+// Alerts that the user set: a price that an instrument reaches. Each is shown once, and only while the page is open: the venue knows
+// nothing of them.
 
+import { parseUnits } from "walras";
 import { isText, Setting } from "../base/settings.ts";
-import { abs, decimalsOf, parseUnits } from "../base/decimal.ts";
+import { abs, decimalsOf } from "../base/decimal.ts";
 
 export interface Alert {
   symbol: string;

@@ -1,10 +1,9 @@
 // What an auction would do with the orders that it has collected: the curves that cross, and what the venue says of where they do.
 
-import type { OpenOrder, Phase } from "../api/types.ts";
-import { abs, formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { type BookCopy, type BookLevel, formatUnits, type Order, parseUnits, type Phase } from "walras";
+import { abs, trimZeros } from "../base/decimal.ts";
 import { group, showUnits } from "../base/format.ts";
 import { t } from "../texts/index.ts";
-import type { Book, Level } from "./book.ts";
 import type { Units } from "./market.ts";
 
 /** Phases in which orders collect, whatever comes of them. A halt may collect too, which only the venue knows. */
@@ -18,15 +17,16 @@ export interface Curves {
 }
 
 /** Both curves around where they cross, as far again to each side; `null` where no bid reaches an ask. */
-export function crossingCurves(book: Book): Curves | null {
+export function crossingCurves(book: BookCopy): Curves | null {
   const [bid, ask] = [book.bestBid(), book.bestAsk()];
   if (!bid || !ask || bid.price < ask.price) return null;
   const overlap = bid.price - ask.price;
-  const isNear = ({ price }: Level): boolean => price >= ask.price - overlap && price <= bid.price + overlap;
+  const isNear = ({ price }: BookLevel): boolean => price >= ask.price - overlap && price <= bid.price + overlap;
   // Of one price only there is no picture: then all of the book is one.
   const isShown = overlap === 0n ? () => true : isNear;
   const prices = [...new Set([...book.bids, ...book.asks].filter(isShown).map(({ price }) => price))].sort((a, b) => (a < b ? -1 : 1));
-  const sum = (levels: Level[], counts: (price: bigint) => boolean): bigint => levels.reduce((total, { price, size }) => (counts(price) ? total + size : total), 0n);
+  const sum = (levels: BookLevel[], counts: (price: bigint) => boolean): bigint =>
+    levels.reduce((total, { price, size }) => (counts(price) ? total + size : total), 0n);
   return {
     prices,
     demand: prices.map((at) => sum(book.bids, (price) => price >= at)),
@@ -35,7 +35,7 @@ export function crossingCurves(book: Book): Curves | null {
 }
 
 /** What an auction would do if it ended now, in words: the price and what follows it; `null` where no auction collects. */
-export function indicativeWords(book: Book, phase: Phase, units: Units): { price: string; words: string } | null {
+export function indicativeWords(book: BookCopy, phase: Phase, units: Units): { price: string; words: string } | null {
   const { indicative } = book;
   const { instrument: { base }, priceDecimals, sizeDecimals } = units;
   if (indicative === undefined || phase === "continuous" || phase === "closed") return null;
@@ -55,7 +55,7 @@ export interface OwnOutcome {
   maybeSold: bigint;
 }
 
-export function ownOutcome(orders: Iterable<Pick<OpenOrder, "side" | "price" | "trigger" | "open">>, price: bigint, units: Units): OwnOutcome {
+export function ownOutcome(orders: Iterable<Pick<Order, "side" | "price" | "trigger" | "open">>, price: bigint, units: Units): OwnOutcome {
   const outcome: OwnOutcome = { bought: 0n, sold: 0n, maybeBought: 0n, maybeSold: 0n };
   for (const order of orders) {
     // One that waits for its trigger is not in the auction.
@@ -96,8 +96,8 @@ const MOMENTS_KEPT = 400;
 export class AuctionHistory {
   readonly moments: AuctionMoment[] = [];
 
-  /** `null` begins anew: nothing collects, or nothing would trade. */
-  add(indicative: Book["indicative"], atMs: number): void {
+  /** `null` begins again: nothing collects, or nothing would trade. */
+  add(indicative: BookCopy["indicative"], atMs: number): void {
     if (!indicative) {
       this.moments.length = 0;
       return;

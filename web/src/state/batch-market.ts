@@ -1,6 +1,6 @@
 // One batch market as the feed tells it: its blocks, each with one price for every asset, and where the current batch is.
 
-import type { Batch, BatchBlock, BatchMessage, Demand } from "../api/batch-types.ts";
+import type { Batch, BatchBlock, BatchDemand, WsBatch } from "walras";
 import { changePpm, quotient } from "../base/decimal.ts";
 import { Signal } from "../base/signal.ts";
 
@@ -11,13 +11,55 @@ export interface Pair {
   buy: string;
 }
 
+/** The assets that trade with all others: all of them, unless the market says otherwise. Older venues do not say. */
+export function currenciesOf({ currencies, assets }: Batch): string[] {
+  return currencies ?? assets;
+}
+
+/** Of a market with more assets, so many are shown at a time. */
+export const ASSETS_SHOWN_MAX = 60;
+
+/** All assets, or of many those whose symbol has these letters, `first` before others where there is no room for all; in the market's order. */
+export function shownAssets(assets: string[], letters: string, first: string[]): string[] {
+  if (assets.length <= ASSETS_SHOWN_MAX) return assets;
+  const sought = letters.trim().toUpperCase();
+  const found = new Set([...first, ...assets].filter((asset) => asset.includes(sought)));
+  const shown = new Set([...found].slice(0, ASSETS_SHOWN_MAX));
+  return assets.filter((asset) => shown.has(asset));
+}
+
+/**
+ * A pair after one of its assets was chosen: where that is the other one's, the pair turns around; where the two do not trade with each other,
+ * the one that was not chosen becomes a currency.
+ */
+export function pairAfter(info: Batch, before: Pair, change: Partial<Pair>): Pair {
+  const next = { ...before, ...change };
+  if (next.sell === next.buy) {
+    if (change.sell !== undefined) next.buy = before.sell;
+    else next.sell = before.buy;
+  }
+  const currencies = currenciesOf(info);
+  if (!currencies.includes(next.sell) && !currencies.includes(next.buy)) {
+    const currency = currencies.find((asset) => asset === before.sell || asset === before.buy) ?? currencies[0] ?? next.buy;
+    if (change.sell !== undefined) next.buy = currency;
+    else next.sell = currency;
+  }
+  return next;
+}
+
+/** How many pairs a market has. */
+export function pairCount(info: Batch): number {
+  const [all, currencies] = [info.assets.length, currenciesOf(info).length];
+  return currencies * (2 * all - currencies - 1);
+}
+
 export class BatchMarket {
   readonly info: Signal<Batch>;
   /** Newest first. */
   readonly blocks: Signal<BatchBlock[]>;
   readonly pair: Signal<Pair>;
   /** Of the chosen pair; `null` until it has come. */
-  readonly demand = new Signal<Demand | null>(null);
+  readonly demand = new Signal<BatchDemand | null>(null);
   /** Watched for what is collected and what is being priced. */
   readonly cycle: Signal<Cycle>;
 
@@ -25,7 +67,8 @@ export class BatchMarket {
     this.info = new Signal(info);
     this.blocks = new Signal(info.last_block ? [info.last_block] : []);
     const [first = "", second = first] = info.assets.filter((asset) => asset !== info.numeraire);
-    this.pair = new Signal({ sell: first, buy: info.assets.includes(info.numeraire) ? info.numeraire : second });
+    const { numeraire } = info;
+    this.pair = new Signal<Pair>({ sell: first, buy: numeraire !== null && info.assets.includes(numeraire) ? numeraire : second });
     this.cycle = new Signal({ collected: info.collected, closedBlock: info.closed_block, beganMs: nowMs });
   }
 
@@ -44,7 +87,7 @@ export class BatchMarket {
     return before === null ? null : String(BigInt(before) + 1n);
   }
 
-  apply(message: BatchMessage, nowMs: number): void {
+  apply(message: WsBatch, nowMs: number): void {
     const newest = message.blocks.toReversed();
     const known = message.kind === "snapshot" ? [] : this.blocks.value;
     const isNew = newest[0] !== undefined && newest[0].block !== this.last?.block;
@@ -99,14 +142,10 @@ export class BatchMarket {
     return prices.reverse();
   }
 
-  /** What one sells for what; choosing what the other side has turns the pair around. */
+  /** What one sells for what: see {@link pairAfter}. */
   choose(change: Partial<Pair>): void {
     const before = this.pair.value;
-    const next = { ...before, ...change };
-    if (next.sell === next.buy) {
-      if (change.sell !== undefined) next.buy = before.sell;
-      else next.sell = before.buy;
-    }
+    const next = pairAfter(this.info.value, before, change);
     if (next.sell === before.sell && next.buy === before.buy) return;
     this.demand.value = null;
     this.pair.value = next;

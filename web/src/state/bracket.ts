@@ -1,7 +1,7 @@
 // The exits of an order: a take-profit and a stop-loss that become active as it fills. Pure, as ticket.ts.
 
-import type { ExitRequest, OrderKind, OrderRequest, Side } from "../api/types.ts";
-import { formatUnits, trimZeros } from "../base/decimal.ts";
+import { type ExitRequest, formatUnits, type OrderRequest, type OrderType, type Side } from "walras";
+import { trimZeros } from "../base/decimal.ts";
 import { group, showUnits } from "../base/format.ts";
 import { t } from "../texts/index.ts";
 import type { Units } from "./market.ts";
@@ -17,7 +17,7 @@ export interface ExitFields {
 
 type Exits = Pick<OrderRequest, "take_profit" | "stop_loss">;
 
-export const takesExits = (kind: OrderKind): boolean => kind === "limit" || kind === "market";
+export const takesExits = (kind: OrderType): boolean => kind === "limit" || kind === "market";
 
 /** The exits of an order of `side`, at `price` where it has a limit. Adds what is wrong with their fields, and what to think of. */
 export function checkExits(

@@ -1,9 +1,10 @@
 // What the page knows of fair access: asked for once a second while somebody looks, with the last minutes kept for the plots.
 
-import type { Cluster, ClockStatus, FairAccess, GatewayFigures, Latency, NodeClock, ReleaseFigures } from "../api/fair-types.ts";
-import { fetchClock, fetchCluster, fetchFairAccess, fetchLatency } from "../api/rest.ts";
+import type { Clock, ClusterView, FairAccessView, GatewayFigures, Latency, ReleaseFigures, StampClock } from "walras";
+import { client } from "../api/client.ts";
 import { showShare } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 
 const ASK_EVERY_MS = 1_000;
@@ -19,9 +20,9 @@ const SYSTEM = "system";
 
 /** All of it at one moment. */
 export interface FairLook {
-  fair: FairAccess;
-  cluster: Cluster;
-  clock: NodeClock | null;
+  fair: FairAccessView;
+  cluster: ClusterView;
+  clock: Clock | null;
   latency: Latency;
 }
 
@@ -46,15 +47,17 @@ export class FairDesk {
   async #ask(): Promise<void> {
     try {
       if (!document.hidden) {
-        const fair = await fetchFairAccess();
+        const fair = await client.call("getFairAccess", {});
         const hasClock = fair.clock !== null && fair.clock.source !== SYSTEM;
-        const [cluster, latency, clock] = await Promise.all([fetchCluster(), fetchLatency(), hasClock ? fetchClock() : null]);
+        const [cluster, latency, clock] = await Promise.all([
+          client.call("getCluster", {}), client.call("getLatency", {}), hasClock ? client.call("getClock", {}) : null,
+        ]);
         this.history.add(fair, Date.now());
         this.trouble.value = null;
         this.look.value = { fair, cluster, latency, clock };
       }
     } catch (error) {
-      this.trouble.value = (error as Error).message;
+      this.trouble.value = errorText(error);
     }
     clearTimeout(this.#timer);
     if (this.#shown) this.#timer = setTimeout(() => void this.#ask(), ASK_EVERY_MS);
@@ -77,7 +80,7 @@ export type Measure = "delayNs" | "unfairPpm" | "releaseNs" | "latePpm";
 export class FairHistory {
   #moments: Moment[] = [];
 
-  add({ sequencer, release, is_sequencing }: FairAccess, atMs: number): void {
+  add({ sequencer, release, is_sequencing }: FairAccessView, atMs: number): void {
     const { publications, late } = release ?? { publications: 0, late: 0 };
     // A replica that restarted counts from 0.
     if (publications < (this.#moments.at(-1)?.publications ?? 0)) for (const moment of this.#moments) [moment.publications, moment.late] = [0, 0];
@@ -139,7 +142,7 @@ export interface GatewayRow {
   /** Its page, where that is known and another one. */
   page: string | null;
   /** This replica's own clock; of the others only a probe mesh tells, and only how far they were off in its last window. */
-  clock: { status: ClockStatus; boundNs: number | null } | { offNs: number } | { excluded: string } | null;
+  clock: { status: StampClock["status"]; boundNs: number | null } | { offNs: number } | { excluded: string } | null;
   stamps: "count" | "outlier" | "none";
   /** Taken into the hold by the leader; `null` where this replica never led. */
   figures: GatewayFigures | null;
@@ -167,7 +170,7 @@ export function gatewayRows({ fair, cluster, clock }: FairLook): GatewayRow[] {
   });
 }
 
-function clockInMesh(clock: NodeClock | null, id: number): GatewayRow["clock"] {
+function clockInMesh(clock: Clock | null, id: number): GatewayRow["clock"] {
   const excluded = clock?.mesh?.excluded.find(({ node }) => node === id);
   if (excluded) return { excluded: excluded.why };
   const residual = clock?.mesh?.peers.find(({ node }) => node === id)?.residual_ns;

@@ -1,10 +1,12 @@
 // Everything public about the chosen instrument: its units, book, trades, candles and ticker.
 
-import type { Asset, Candle, CandlesMessage, Instrument, Interval, Phase, TickerMessage, Trade, TradesMessage } from "../api/types.ts";
-import { decimalsOf, divide, parseUnits, rescale } from "../base/decimal.ts";
+import {
+  type Asset, BookCopy, type Candle, divide, type Instrument, type Interval, parseUnits, type Phase, type Trade, type WsCandles,
+  type WsTicker, type WsTrades,
+} from "walras";
+import { decimalsOf, rescale } from "../base/decimal.ts";
 import { oneOf, Setting } from "../base/settings.ts";
 import { Signal } from "../base/signal.ts";
-import { Book } from "./book.ts";
 
 const TRADES_KEPT = 200;
 
@@ -43,18 +45,18 @@ export class Units {
 
 export class Market {
   readonly units: Units;
-  readonly book: Book;
-  readonly bookChanged: Signal<Book>;
+  readonly book: BookCopy;
+  readonly bookChanged: Signal<BookCopy>;
   /** Newest first. */
   readonly trades = new Signal<Trade[]>([]);
   /** Oldest first, one interval. `null` while the chosen interval has not arrived. */
   readonly candles = new Signal<{ kind: "snapshot" | "update"; candles: Candle[] } | null>(null);
-  readonly ticker = new Signal<TickerMessage | null>(null);
+  readonly ticker = new Signal<WsTicker | null>(null);
   interval: Interval = keptInterval.value;
 
   constructor(units: Units) {
     this.units = units;
-    this.book = new Book(units.priceDecimals, units.sizeDecimals);
+    this.book = new BookCopy(units.priceDecimals, units.sizeDecimals);
     this.bookChanged = new Signal(this.book);
   }
 
@@ -71,7 +73,7 @@ export class Market {
     return this.ticker.value?.phase ?? this.units.instrument.phase;
   }
 
-  applyTrades(message: TradesMessage): void {
+  applyTrades(message: WsTrades): void {
     if (message.kind === "snapshot") {
       this.trades.value = message.trades.slice(0, TRADES_KEPT);
       return;
@@ -80,7 +82,7 @@ export class Market {
     this.trades.value = [...newest, ...this.trades.value].slice(0, TRADES_KEPT);
   }
 
-  applyCandles(message: CandlesMessage): void {
+  applyCandles(message: WsCandles): void {
     if (message.interval !== this.interval) return;
     this.candles.value = { kind: message.kind, candles: message.candles };
   }

@@ -1,21 +1,26 @@
 // The machines of the venue as this replica sees them: replicas, leaf gateways, the relay tree. Asked for once a second while it is looked at.
 
-import type { Cluster, FairAccess, Latency, RelayNode } from "../api/fair-types.ts";
-import { fetchCluster, fetchFairAccess, fetchLatency } from "../api/rest.ts";
+import type { ClusterView, FairAccessView, Latency, RelayNode, RelayTree } from "walras";
+import { client } from "../api/client.ts";
 import { Signal } from "../base/signal.ts";
+import { errorText } from "../texts/error-text.ts";
 
 const ASK_EVERY_MS = 1_000;
 
 export interface NetworkLook {
-  cluster: Cluster;
-  fair: FairAccess | null;
+  cluster: ClusterView;
+  fair: FairAccessView | null;
   latency: Latency | null;
 }
 
 export class NetworkDesk {
   /** Whether there is more than one machine to show. */
   readonly isOn = new Signal(false);
+  /** Whether that was found out. */
+  isKnown = false;
   readonly look = new Signal<NetworkLook | null>(null);
+  /** Which of the relay trees is drawn, by its place in `treesOf`. */
+  readonly shownTree = new Signal(0);
   /** Why the last question had no answer. */
   readonly trouble = new Signal<string | null>(null);
   readonly #hasFair: () => boolean;
@@ -37,27 +42,40 @@ export class NetworkDesk {
   /** Finds out whether there is anything to show; a venue that does not say has nothing. */
   async lookOnce(): Promise<void> {
     try {
-      const { replicas, gateways = [], tree = null } = await fetchCluster();
+      const { replicas, gateways, tree } = await client.call("getCluster", {});
       this.isOn.value = replicas.length > 1 || gateways.length > 0 || tree !== null;
     } catch {
       this.isOn.value = false;
     }
+    this.isKnown = true;
   }
 
   async #ask(): Promise<void> {
     try {
       if (!document.hidden) {
         const isFair = this.#hasFair();
-        const [cluster, fair, latency] = await Promise.all([fetchCluster(), isFair ? fetchFairAccess() : null, isFair ? fetchLatency() : null]);
+        const [cluster, fair, latency] = await Promise.all([
+          client.call("getCluster", {}), isFair ? client.call("getFairAccess", {}) : null, isFair ? client.call("getLatency", {}) : null,
+        ]);
         this.trouble.value = null;
         this.look.value = { cluster, fair, latency };
       }
     } catch (error) {
-      this.trouble.value = (error as Error).message;
+      this.trouble.value = errorText(error);
     }
     clearTimeout(this.#timer);
     if (this.#shown) this.#timer = setTimeout(() => void this.#ask(), ASK_EVERY_MS);
   }
+}
+
+/** The relay trees of the venue: none, one, or several over which its markets are spread. Pure. */
+export function treesOf({ tree = null, parallel_trees: others = [] }: ClusterView): RelayTree[] {
+  return tree === null ? [] : [tree, ...others];
+}
+
+/** Relays of a tree that do not answer. Pure. */
+export function silentRelays({ relays }: RelayTree): number {
+  return relays.filter(({ answers }) => !answers).length;
 }
 
 export interface Node {
@@ -92,13 +110,14 @@ const COLUMN_MAX = 48;
 /** Beyond so many between two layers only some are drawn: every packet takes another path anyway. */
 const EDGES_MAX = 240;
 
-/** What is drawn. Pure. */
-export function pictureOf({ replica: me, leader, replicas, gateways = [], tree = null }: Cluster): Picture {
+/** What is drawn, of the relay trees this one. Pure. */
+export function pictureOf(cluster: ClusterView, shown: RelayTree | null = cluster.tree): Picture {
+  const { replica: me, leader, replicas, gateways = [] } = cluster;
   const node = (id: string, kind: Node["kind"], isUp: boolean, label: string): Node => ({ id, kind, isUp, label, leads: false, isHere: false, stands: 1 });
   const leaves = gateways.map(({ gateway, is_linked }) => node(`gateway ${gateway}`, "gateway", is_linked, String(gateway)));
   const members = replicas.map(({ replica, is_linked }) => ({ ...node(`replica ${replica}`, "replica", is_linked, String(replica)), leads: replica === leader, isHere: replica === me }));
-  const relays = new Map((tree?.relays ?? []).map((relay) => [`${relay.layer} ${relay.place}`, relay]));
-  const layers = (tree?.layers ?? []).map((count, layer, all) =>
+  const relays = new Map((shown?.relays ?? []).map((relay) => [`${relay.layer} ${relay.place}`, relay]));
+  const layers = (shown?.layers ?? []).map((count, layer, all) =>
     Array.from({ length: count }, (_, place) => {
       const said = relays.get(`${layer} ${place}`);
       return {

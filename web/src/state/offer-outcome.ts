@@ -1,6 +1,6 @@
 // What became of an offer, in words.
 
-import type { OfferFill, OfferUpdate } from "../api/batch-types.ts";
+import type { OfferFill, OfferUpdate } from "walras";
 import { quotient, trimZeros } from "../base/decimal.ts";
 import { capital, group, sentence } from "../base/format.ts";
 import { t } from "../texts/index.ts";

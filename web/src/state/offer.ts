@@ -1,8 +1,9 @@
 // From what was typed to an offer that the venue can collect, or to what is wrong with each field. Pure.
 
-import { ANY_PRICE, boughtAtLeast, limitOfDecimal } from "../base/batch-price.ts";
-import { DecimalError, decimalsOf, formatUnits, parseUnits, quotient, significant, trimZeros } from "../base/decimal.ts";
+import { ANY_PRICE, boughtAtLeast, formatUnits, limitOfDecimal, parseUnits } from "walras";
+import { decimalsOf, quotient, significant, trimZeros } from "../base/decimal.ts";
 import { group, typed, ungroup } from "../base/format.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 
 const AMOUNT_MAX = (1n << 63n) - 1n;
@@ -51,9 +52,9 @@ export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Sp
   const faults: CheckedOffer["faults"] = {};
   const amount = quantity(fields.amount, faults, "amount", (text) => {
     const parsed = parseUnits(text, units.sellDecimals);
-    if (parsed <= 0n) throw new DecimalError(t.offer.aboveZero);
-    if (parsed > AMOUNT_MAX) throw new DecimalError(t.offer.tooMuch);
-    if (spendable !== null && parsed > spendable.free) throw new DecimalError(overdraft(spendable, units.sellDecimals));
+    if (parsed <= 0n) throw new Error(t.offer.aboveZero);
+    if (parsed > AMOUNT_MAX) throw new Error(t.offer.tooMuch);
+    if (spendable !== null && parsed > spendable.free) throw new Error(overdraft(spendable, units.sellDecimals));
     return parsed;
   });
   const limitBits = fields.price === "any" ? ANY_PRICE
@@ -66,7 +67,7 @@ export function checkOffer(fields: OfferFields, units: OfferUnits, spendable: Sp
   return { faults, amount, limitBits, least };
 }
 
-function overdraft({ asset, free, collected }: Spendable, decimals: number): string {
+export function overdraft({ asset, free, collected }: Spendable, decimals: number): string {
   const shown = (units: bigint): string => `${group(trimZeros(formatUnits(units, decimals), 2))} ${asset}`;
   const left = shown(free > 0n ? free : 0n);
   return collected === 0n ? t.offer.overdraft(left) : t.offer.overdraftCollected(left, shown(collected));
@@ -76,23 +77,36 @@ function overdraft({ asset, free, collected }: Spendable, decimals: number): str
  * What `amount` smallest units buy at prices `sellPrice` and `buyPrice` (of whole units, in the numeraire) after the commission, rounded
  * down as the venue does. Prices are shown to eight digits, so this is what to expect, not a promise.
  */
-export function expectedAt(amount: bigint, sellPrice: string, buyPrice: string, commissionExponent: number, units: OfferUnits): bigint {
+export function expectedAt(
+  amount: bigint,
+  sellPrice: string,
+  buyPrice: string,
+  commissionExponent: number | null,
+  units: OfferUnits,
+): bigint {
   const places = Math.max(decimalsOf(sellPrice), decimalsOf(buyPrice));
   const [worth, cost] = [parseUnits(sellPrice, places), parseUnits(buyPrice, places)];
   if (cost <= 0n) return 0n;
-  const kept = 1n << BigInt(commissionExponent);
-  return (amount * worth * (kept - 1n) * 10n ** BigInt(units.buyDecimals)) / (cost * kept * 10n ** BigInt(units.sellDecimals));
+  const [part, whole] = keptOf(commissionExponent, 1n);
+  return (amount * worth * part * 10n ** BigInt(units.buyDecimals)) / (cost * whole * 10n ** BigInt(units.sellDecimals));
 }
 
 /**
  * A limit to begin with: what an offer gets at these prices, less the commission once more, cut to five digits. So it trades where the prices
  * stay, though the limit's bits and what it must bring are rounded up.
  */
-export function suggestedLimit(sellPrice: string, buyPrice: string, commissionExponent: number): string {
-  const kept = 1n << BigInt(commissionExponent);
+export function suggestedLimit(sellPrice: string, buyPrice: string, commissionExponent: number | null): string {
+  const [part, whole] = keptOf(commissionExponent, 2n);
   const places = decimalsOf(sellPrice) + 20;
-  const net = (parseUnits(sellPrice, places) * (kept - 2n)) / kept;
+  const net = (parseUnits(sellPrice, places) * part) / whole;
   return quotient(formatUnits(net, places), buyPrice, SUGGESTED_DIGITS);
+}
+
+/** What is left after so many commissions of 2^-exponent, as a fraction; all of it in a market without one. */
+function keptOf(commissionExponent: number | null, times: bigint): [part: bigint, whole: bigint] {
+  if (commissionExponent === null) return [1n, 1n];
+  const whole = 1n << BigInt(commissionExponent);
+  return [whole - times, whole];
 }
 
 /** The next step up or down in the rate's last shown digit. */
@@ -117,7 +131,7 @@ function quantity(text: string, faults: CheckedOffer["faults"], field: "amount" 
   try {
     return read(ungroup(text));
   } catch (error) {
-    faults[field] = (error as Error).message;
+    faults[field] = errorText(error);
     return null;
   }
 }

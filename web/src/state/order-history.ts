@@ -1,10 +1,11 @@
-// What became of one's orders since the page was opened: placed, amended, traded in part, filled, cancelled, refused. It is what the
-// page saw, and no more: what the venue knows of orders that ended before is not asked for.
+// What became of one's orders: those that have ended, as the venue lists them, back to the first; and what the page sees as it happens
+// (placed, amended, traded in part, refused). The venue's record of an order's end replaces what the page saw of it.
 
-import type { OpenOrder, OrderKind, OrderUpdate, Side } from "../api/types.ts";
+import type { Order, OrderState, OrderType, OrderUpdate, Side } from "walras";
 import { trimZeros } from "../base/decimal.ts";
 import { group } from "../base/format.ts";
 import { Signal } from "../base/signal.ts";
+import { hasEnded } from "./order-end.ts";
 import { t } from "../texts/index.ts";
 import { cancelName, kindName, reasonName, sideText } from "../texts/names.ts";
 
@@ -18,16 +19,34 @@ export interface OrderEvent {
   timeNs: bigint;
   instrument: string;
   side: Side;
-  kind: OrderKind | undefined;
+  kind: OrderType | undefined;
   /** Of the order, as it stood then. */
   size: string;
   price: string | null;
   trigger: string | null;
   what: string;
+  /** The id of the order that ends with it: the venue has a record of that end. */
+  ends: string | null;
+  /** The order's id; `null` of one that was refused. */
+  orderId: string | null;
+  /** The venue keeps no record of refusals. */
+  isRefusal: boolean;
+}
+
+/** A line of the history. */
+export interface HistoryLine {
+  key: string;
+  timeNs: string;
+  instrument: string;
+  side: Side;
+  text: string;
+  what: string;
+  /** `null` of an order that was refused: the venue knows no more of it. */
+  orderId: string | null;
 }
 
 /** As much of an order as was asked for. */
-export type AskedOrder = Pick<OpenOrder, "instrument" | "side"> & { type: OrderKind; size: string; price?: string; trigger?: string };
+export type AskedOrder = Pick<Order, "instrument" | "side"> & { type: OrderType; size: string; price?: string; trigger?: string };
 
 export class OrderHistory {
   /** Newest first. */
@@ -35,7 +54,7 @@ export class OrderHistory {
   #count = 0;
 
   /** `before` is the order as it was known, `hasTraded` whether news of its trades came with the update. */
-  onUpdate(before: OpenOrder | undefined, update: OrderUpdate, hasTraded: boolean, timeNs: bigint): void {
+  onUpdate(before: Order | undefined, update: OrderUpdate, hasTraded: boolean, timeNs: bigint): void {
     const after = { ...before, ...update };
     const { instrument, side, open } = after;
     if (side === undefined || open === undefined) return;
@@ -43,7 +62,11 @@ export class OrderHistory {
     if (what === null) return;
     // What has ended has nothing open: the size is what was open before.
     const size = /[1-9]/.test(open) ? open : before?.open ?? "";
-    this.#add({ timeNs, instrument, side, kind: after.type, size, price: after.price ?? null, trigger: after.trigger ?? null, what });
+    const ends = hasEnded({ status: update.status, open }) ? (after.order_id ?? null) : null;
+    this.#add({
+      timeNs, instrument, side, kind: after.type, size, price: after.price ?? null, trigger: after.trigger ?? null, what, ends,
+      orderId: after.order_id ?? null, isRefusal: false,
+    });
   }
 
   onRefused({ instrument, side, type, size, price, trigger }: AskedOrder, code: number, reason: string, timeNs: bigint): void {
@@ -56,6 +79,9 @@ export class OrderHistory {
       price: price ?? null,
       trigger: trigger ?? null,
       what: t.history.refused(code, reasonName(code, reason)),
+      ends: null,
+      orderId: null,
+      isRefusal: true,
     });
   }
 
@@ -68,7 +94,50 @@ export class OrderHistory {
   }
 }
 
-function whatHappened(before: OpenOrder | undefined, update: OrderUpdate, hasTraded: boolean): string | null {
+/** The newest lines, at most `most`, and how many lines are known in all. */
+export function newestLines(events: OrderEvent[], closed: OrderState[], most: number): { lines: HistoryLine[]; known: number } {
+  const ended = closed.slice(0, most);
+  const lines = linesOf(events, ended);
+  return { lines: lines.slice(0, most), known: closed.length - ended.length + lines.length };
+}
+
+/** Events and orders that have ended, newest first. */
+export function linesOf(events: OrderEvent[], closed: OrderState[]): HistoryLine[] {
+  const recorded = new Set(closed.map(({ instrument, order_id }) => `${instrument} ${order_id}`));
+  const seen = events.filter(({ instrument, ends }) => ends === null || !recorded.has(`${instrument} ${ends}`)).map(eventLine);
+  const lines: HistoryLine[] = [];
+  // Both lists are in order: this merges them.
+  for (const order of closed) {
+    const line = closedLine(order);
+    for (let first = seen[0]; first && BigInt(first.timeNs) >= BigInt(line.timeNs); first = seen[0]) lines.push(...seen.splice(0, 1));
+    lines.push(line);
+  }
+  return [...lines, ...seen];
+}
+
+function eventLine(event: OrderEvent): HistoryLine {
+  const { instrument, side, what, orderId } = event;
+  return { key: `event ${event.number}`, timeNs: event.timeNs.toString(), side, instrument, what, orderId, text: eventText(event) };
+}
+
+function closedLine(order: OrderState): HistoryLine {
+  const { instrument, side, price, trigger } = order;
+  const size = order.original_size ?? "";
+  const text = eventText({ instrument, side, kind: order.type ?? undefined, size, price, trigger });
+  const { order_id: orderId, ended_at_ns: endedNs } = order;
+  return { key: `closed ${instrument} ${orderId}`, timeNs: endedNs ?? "0", instrument, side, text, what: endOf(order), orderId };
+}
+
+/** How an order ended, and what it traded before. */
+export function endOf({ status, reason, filled, average_price }: OrderState): string {
+  const traded = filled !== null && average_price !== null && /[1-9]/.test(filled);
+  const at = traded ? group(average_price) : "";
+  if (status === "filled") return traded ? t.history.filledAt(at) : t.history.filled;
+  const end = reason === null || reason === "requested" ? t.history.cancelled : t.history.cancelledFor(cancelName(reason));
+  return traded ? t.history.partlyFilled(end, group(trimZeros(filled)), at) : end;
+}
+
+function whatHappened(before: Order | undefined, update: OrderUpdate, hasTraded: boolean): string | null {
   if (update.status === "cancelled") {
     const { reason } = update;
     return reason === undefined || reason === "requested" ? t.history.cancelled : t.history.cancelledFor(cancelName(reason));

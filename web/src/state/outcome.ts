@@ -1,9 +1,10 @@
 // What the venue answered, in words: an order's outcome, a refusal, an order that ended without being asked to.
 
-import { type OrderReply, type OrderUpdate, OutcomeUnknown, Refusal, type Side } from "../api/types.ts";
-import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { formatUnits, type OrderAnswer, type OrderUpdate, OutcomeUnknown, parseUnits, Refused, type Side } from "walras";
+import { trimZeros } from "../base/decimal.ts";
 import { capital, group, words } from "../base/format.ts";
 import { t } from "../texts/index.ts";
+import { errorText } from "../texts/error-text.ts";
 import { known, reasonName } from "../texts/names.ts";
 import type { Units } from "./market.ts";
 
@@ -15,7 +16,7 @@ export interface Said {
 
 const ASKED_FOR = new Set(["requested", "mass_cancelled", "unfilled"]);
 
-export function describeReply(units: Units, side: Side, size: string, reply: OrderReply): Said {
+export function describeReply(units: Units, side: Side, size: string, reply: OrderAnswer): Said {
   const { sizeDecimals, instrument: { base } } = units;
   const fills = reply.fills ?? [];
   const filled = fills.reduce((sum, fill) => sum + parseUnits(fill.size, sizeDecimals), 0n);
@@ -53,15 +54,10 @@ export function describeReply(units: Units, side: Side, size: string, reply: Ord
 
 /** A refusal by its number with its advice; anything else in its own words. */
 export function describeError(error: Error): { title: string; text: string } {
-  if (error instanceof Refusal) {
-    return { title: t.outcome.refused(error.code, reasonName(error.code, error.reason)), text: refusalText(error) };
+  if (error instanceof Refused) {
+    return { title: t.outcome.refused(error.code, reasonName(error.code, error.reason)), text: errorText(error) };
   }
-  return { title: error instanceof OutcomeUnknown ? t.outcome.noAnswer : t.outcome.notSent, text: error.message };
-}
-
-/** The advice that goes with a refusal's number, in the page's language where it is known; what the venue says beyond it is shown as it came. */
-export function refusalText({ code, message, detail }: Refusal): string {
-  return [t.reasons[code]?.advice ?? message, detail].filter(Boolean).join(" ");
+  return { title: error instanceof OutcomeUnknown ? t.outcome.noAnswer : t.outcome.notSent, text: errorText(error) };
 }
 
 /** What to say of an order that ended though its owner did not ask; `null` when there is nothing to say. */

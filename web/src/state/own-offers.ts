@@ -1,7 +1,6 @@
 // One's own offers: what the venue collected, what stands, what traded. As with orders, nothing is here that the venue did not say.
 
-import type { Offer, OfferFill, OfferUpdate } from "../api/batch-types.ts";
-import type { AccountMessage } from "../api/types.ts";
+import type { Offer, OfferFill, OfferUpdate, WsAccount } from "walras";
 import { Signal } from "../base/signal.ts";
 
 const FILLS_KEPT = 200;
@@ -11,8 +10,8 @@ export interface Sent {
   batch: string;
   sequence: string;
   block: string;
-  /** The offer that it makes, or the key of the offer that it cancels. */
-  asks: { makes: OfferDraft } | { cancels: string };
+  /** The offer that it makes, the key of the offer that it cancels, or what it gives to a pool. */
+  asks: { makes: OfferDraft } | { cancels: string } | { gives: { asset: string; amount: string }[] };
 }
 
 export interface OfferDraft {
@@ -46,7 +45,10 @@ export class OwnOffers {
     const offers: OwnOffer[] = [];
     for (const [key, sent] of this.#sent) {
       if ("cancels" in sent.asks) cancels.set(sent.asks.cancels, sent);
-      else if (!this.#standing.has(key)) offers.push({ ...sent.asks.makes, key, batch: sent.batch, sequence: sent.sequence, state: "collected", block: sent.block, standing: null });
+      else if ("makes" in sent.asks && !this.#standing.has(key)) {
+        const { batch: of, sequence, block } = sent;
+        offers.push({ ...sent.asks.makes, key, batch: of, sequence, state: "collected", block, standing: null });
+      }
     }
     for (const [key, offer] of this.#standing) {
       const cancel = cancels.get(key);
@@ -57,7 +59,10 @@ export class OwnOffers {
 
   /** Amounts of `asset` that are collected, in whichever market, and have had no outcome yet: no balance is less by them. */
   collectedOf(asset: string): string[] {
-    return [...this.#sent.values()].flatMap(({ asks }) => ("makes" in asks && asks.makes.sell === asset ? [asks.makes.amount] : []));
+    return [...this.#sent.values()].flatMap(({ asks }) => {
+      if ("gives" in asks) return asks.gives.filter((each) => each.asset === asset).map(({ amount }) => amount);
+      return "makes" in asks && asks.makes.sell === asset ? [asks.makes.amount] : [];
+    });
   }
 
   /** How many transactions of one's own are collected for a batch's next block. */
@@ -74,7 +79,7 @@ export class OwnOffers {
   }
 
   /** Returns what to tell the user of. */
-  apply(message: AccountMessage): { fills: OfferFill[]; ended: OfferUpdate[] } {
+  apply(message: WsAccount): { fills: OfferFill[]; ended: OfferUpdate[] } {
     if (message.kind === "snapshot") this.#standing.clear();
     for (const offer of message.offers ?? []) this.#standing.set(offerKey(offer), offer);
     const ended: OfferUpdate[] = [];
@@ -92,6 +97,15 @@ export class OwnOffers {
     let changed = false;
     for (const [key, sent] of this.#sent) {
       if (sent.batch === batch && BigInt(sent.block) < BigInt(block)) changed = this.#sent.delete(key) || changed;
+    }
+    if (changed) this.changed.touch();
+  }
+
+  /** A batch has closed: from now on balances are less by what its transactions give to pools. These have no other update. */
+  closed(batch: string, block: string): void {
+    let changed = false;
+    for (const [key, sent] of this.#sent) {
+      if (sent.batch === batch && "gives" in sent.asks && BigInt(sent.block) <= BigInt(block)) changed = this.#sent.delete(key) || changed;
     }
     if (changed) this.changed.touch();
   }

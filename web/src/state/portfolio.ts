@@ -1,7 +1,7 @@
 // What an account is worth and what its trades earned, in whole smallest units. Pure. Every rounding is named and goes down.
 
-import type { Fill } from "../api/types.ts";
-import { divide, parseUnits } from "../base/decimal.ts";
+
+import { divide, type Fill, parseUnits } from "walras";
 
 /** One whole unit of `base` for `price` of `quote`, exact: `numerator / denominator` of quote's smallest units for one of base's. */
 export interface Rate {

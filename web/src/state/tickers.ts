@@ -1,7 +1,6 @@
 // The tickers of all instruments, for the list of markets, alerts and what an account is worth.
 
-import type { Instrument, TickerMessage } from "../api/types.ts";
-import type { Subscription } from "../api/socket.ts";
+import { type Instrument, pathSymbol, type Subscription, type WsTicker } from "walras";
 import { Signal } from "../base/signal.ts";
 
 /** Beyond these only the prices that the venue listed at the start are known. */
@@ -9,18 +8,18 @@ export const FOLLOWED_MAX = 200;
 
 export class Tickers {
   /** By symbol. */
-  readonly all = new Signal<Map<string, TickerMessage>>(new Map());
+  readonly all = new Signal<Map<string, WsTicker>>(new Map());
   #instruments: Instrument[] = [];
 
   /** What to subscribe to. */
-  start(instruments: Instrument[], slug: (symbol: string) => string): Subscription[] {
+  start(instruments: Instrument[]): Subscription[] {
     this.#instruments = instruments;
-    return instruments.slice(0, FOLLOWED_MAX).map(({ symbol }) => ({ channel: "ticker", instrument: slug(symbol) }));
+    return instruments.slice(0, FOLLOWED_MAX).map(({ symbol }) => ({ channel: "ticker", instrument: pathSymbol(symbol) }));
   }
 
-  take(message: TickerMessage): void {
+  take(message: WsTicker): void {
     // By the venue's own spelling, which a message may give with another separator.
-    const symbol = this.#instruments.find((instrument) => instrument.symbol === message.instrument || instrument.symbol.replaceAll("/", "-") === message.instrument)?.symbol;
+    const symbol = this.#instruments.find((instrument) => pathSymbol(instrument.symbol) === pathSymbol(message.instrument))?.symbol;
     if (symbol === undefined) return;
     this.all.value.set(symbol, message);
     this.all.touch();

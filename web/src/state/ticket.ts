@@ -1,15 +1,19 @@
 // From what was typed into the ticket to an order the venue can take, or to what is wrong with each field. Pure.
 
-import type { Display, OrderKind, OrderRequest, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
-import { DecimalError, divide, formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import {
+  type Display, divide, formatUnits, type OrderRequest, type OrderType, parseUnits, type PostOnly, type SelfTrade,
+  type Side, type TimeInForce,
+} from "walras";
+import { trimZeros } from "../base/decimal.ts";
 import { showUnits, signed, typed, ungroup } from "../base/format.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 import { checkExits, type ExitFields, takesExits } from "./bracket.ts";
 import { type Units } from "./market.ts";
 
 export interface TicketFields extends ExitFields {
   side: Side;
-  kind: OrderKind;
+  kind: OrderType;
   price: string;
   trigger: string;
   /** The distance of a trailing stop. */
@@ -41,17 +45,17 @@ export interface Checked {
   price: bigint | null;
 }
 
-export const hasPrice = (kind: OrderKind): boolean => kind === "limit" || kind.endsWith("_limit");
-export const takesProfit = (kind: OrderKind): boolean => kind === "take_profit" || kind === "take_profit_limit";
-export const hasTrigger = (kind: OrderKind): boolean => takesProfit(kind) || kind === "stop" || kind === "stop_limit";
+export const hasPrice = (kind: OrderType): boolean => kind === "limit" || kind.endsWith("_limit");
+export const takesProfit = (kind: OrderType): boolean => kind === "take_profit" || kind === "take_profit_limit";
+export const hasTrigger = (kind: OrderType): boolean => takesProfit(kind) || kind === "stop" || kind === "stop_limit";
 
-export const trails = (kind: OrderKind): boolean => kind === "trailing_stop" || kind === "trailing_stop_limit";
+export const trails = (kind: OrderType): boolean => kind === "trailing_stop" || kind === "trailing_stop_limit";
 
 /** A limit so much worse than the last trade may be a slip of the finger: it is asked for twice. */
 const FAR_PPM = 50_000n;
 
 /** Which times in force go with an order kind: what trades at market cannot rest. */
-export function timesInForce(kind: OrderKind): TimeInForce[] {
+export function timesInForce(kind: OrderType): TimeInForce[] {
   return kind === "market" ? ["ioc", "fok"] : ["gtc", "day", "gtt", "ioc", "fok"];
 }
 
@@ -129,18 +133,18 @@ export function isFar(side: Side, price: bigint, lastPrice: bigint): boolean {
 /** The size that an amount of the quote asset comes to at `price`, in whole lots and never more: text of the base asset. Throws with advice. */
 export function sizeOfValue(text: string, units: Units, price: bigint | null): string {
   const amount = parseUnits(ungroup(text), units.quoteDecimals);
-  if (amount <= 0n) throw new DecimalError(t.ticket.aboveZero);
-  if (price === null || price <= 0n) throw new DecimalError(t.ticket.needsPrice(units.instrument.quote));
+  if (amount <= 0n) throw new Error(t.ticket.aboveZero);
+  if (price === null || price <= 0n) throw new Error(t.ticket.needsPrice(units.instrument.quote));
   const perLot = units.value(price, units.lot);
   let lots = perLot === 0n ? 0n : amount / perLot;
   // One lot's value is rounded up, that of many together less often: there may be room for more.
   while (perLot > 0n && units.value(price, (lots + 1n) * units.lot) <= amount) lots += 1n;
-  if (lots === 0n) throw new DecimalError(t.ticket.lessThanLot(typed(formatUnits(units.lot, units.sizeDecimals)), units.instrument.base));
+  if (lots === 0n) throw new Error(t.ticket.lessThanLot(typed(formatUnits(units.lot, units.sizeDecimals)), units.instrument.base));
   return trimZeros(formatUnits(lots * units.lot, units.sizeDecimals));
 }
 
 /** Whether a stop with this trigger is set off by a trade at `price`: a buy from below, a sell from above. */
-export function isTriggered(side: Side, kind: OrderKind, trigger: bigint, price: bigint): boolean {
+export function isTriggered(side: Side, kind: OrderType, trigger: bigint, price: bigint): boolean {
   return (side === "buy") !== takesProfit(kind) ? price >= trigger : price <= trigger;
 }
 
@@ -188,12 +192,12 @@ export function quantity(
   }
   try {
     const units = parseUnits(ungroup(text), decimals);
-    if (units <= 0n) throw new DecimalError(t.ticket.aboveZero);
+    if (units <= 0n) throw new Error(t.ticket.aboveZero);
     if (units % step !== 0n)
-      throw new DecimalError((stepName === "tick" ? t.ticket.wholeTicks : t.ticket.wholeLots)(typed(formatUnits(step, decimals))));
+      throw new Error((stepName === "tick" ? t.ticket.wholeTicks : t.ticket.wholeLots)(typed(formatUnits(step, decimals))));
     return units;
   } catch (error) {
-    faults[field] = (error as Error).message;
+    faults[field] = errorText(error);
     return null;
   }
 }
@@ -201,10 +205,10 @@ export function quantity(
 function whole(text: string, field: FieldName, faults: Faults): bigint | null {
   try {
     const value = parseUnits(ungroup(text), 0);
-    if (value <= 0n) throw new DecimalError(t.ticket.aboveZero);
+    if (value <= 0n) throw new Error(t.ticket.aboveZero);
     return value;
   } catch (error) {
-    faults[field] = (error as Error).message;
+    faults[field] = errorText(error);
     return null;
   }
 }

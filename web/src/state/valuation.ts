@@ -1,9 +1,8 @@
 // What the account is worth in one asset, line by line, at the last prices of all markets that the page follows.
 
-import type { Fill } from "../api/types.ts";
+import { type Fill, parseUnits } from "walras";
 import type { Venue } from "./venue.ts";
 import { convert, type Rate, rateOf, type Result, resultOf, type Scale, unrealised } from "./portfolio.ts";
-import { parseUnits } from "../base/decimal.ts";
 import { isText, Setting } from "../base/settings.ts";
 
 export const countedIn = new Setting<string>("counted-in", "", (kept) => (isText(kept) ? kept : null));
@@ -32,7 +31,7 @@ export interface Earned {
 /** The assets that values can be counted in: those that something is priced in. */
 export function countable(venue: Venue): string[] {
   const quotes = venue.instruments.value.map(({ quote }) => quote);
-  const numeraires = venue.desk.list.value.map(({ numeraire }) => numeraire);
+  const numeraires = venue.desk.list.value.flatMap(({ numeraire }) => numeraire ?? []);
   return [...new Set([...quotes, ...numeraires])];
 }
 

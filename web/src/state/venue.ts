@@ -1,12 +1,13 @@
 // The page's one model: connection, venue, the chosen market, the account, the desk for batches, fair access, and what has been said to the user.
 
-import { fetchAssets, fetchBatches, fetchFills, fetchInstruments, fetchPositions, postOrder, venueTimeNs } from "../api/rest.ts";
-import type { Key } from "../api/signing.ts";
-import { type ConnectionState, type Subscription, VenueSocket } from "../api/socket.ts";
-import type {
-  Asset, ExitRequest, Fill, Instrument, Interval, OrderReply, OrderRequest, Refusal, ServerMessage, Status,
-} from "../api/types.ts";
+import {
+  type Asset, type Client, type ExitRequest, type Fill, type Instrument, type Interval, type Key, KeyError, type OrderAnswer,
+  type OrderRequest, type OrderState, pathSymbol, type Refused, type Status, type Stream, type StreamMessage, type StreamState,
+  type Subscription, type WsBook,
+} from "walras";
+import { client } from "../api/client.ts";
 import { Signal, atMostEvery } from "../base/signal.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 import { Account } from "./account.ts";
 import { BatchDesk } from "./batch-desk.ts";
@@ -14,43 +15,45 @@ import { FairDesk } from "./fair-access.ts";
 import { freshClientOrderId } from "./client-order-id.ts";
 import { Market, Units } from "./market.ts";
 import { NetworkDesk } from "./network.ts";
-import { type Said, describeEnd, refusalText } from "./outcome.ts";
+import { hasEnded } from "./order-end.ts";
+import { type Said, describeEnd } from "./outcome.ts";
 import { Tickers } from "./tickers.ts";
 
 const POSITIONS_EVERY_MS = 1_000;
+const CLOSED_EVERY_MS = 1_000;
+/** The venue's largest page. */
+const PAGE_ROWS = 1_000;
 
 export class Venue {
-  readonly connection = new Signal<{ state: ConnectionState; retryInMs: number }>({ state: "connecting", retryInMs: 0 });
+  readonly connection = new Signal<{ state: StreamState; retryInMs: number }>({ state: "connecting", retryInMs: 0 });
   readonly status = new Signal<Status | null>(null);
   readonly instruments = new Signal<Instrument[]>([]);
   readonly market = new Signal<Market | null>(null);
-  readonly account = new Account(venueTimeNs);
+  readonly account = new Account(() => client.venueTimeNs());
   readonly notice = new Signal<Said | null>(null);
   /** New fills, as they come. */
   readonly filled = new Signal<Fill[]>([]);
-  readonly socket: VenueSocket;
+  readonly stream: Stream;
   readonly desk: BatchDesk;
   readonly fair = new FairDesk();
   readonly network = new NetworkDesk(() => this.fair.isOn.value);
   readonly tickers = new Tickers();
   #assets: Asset[] = [];
-  #key: Key | null = null;
+  /** Of the account that is signed in. */
+  #own: Client | null = null;
+  /** Loads the venue's records of orders that have ended since. Where that fails, the next end of an order asks again. */
+  readonly #refreshClosed = atMostEvery(CLOSED_EVERY_MS, () => void this.account.pastOrders.catchUp().catch(() => {}));
   readonly #refreshPositions = atMostEvery(POSITIONS_EVERY_MS, () => void this.#loadPositions());
 
-  constructor(url: string) {
-    this.socket = new VenueSocket(url, {
+  constructor() {
+    this.stream = client.stream({
       onState: (state, retryInMs) => this.#onState(state, retryInMs),
       onMessage: (message) => this.#onMessage(message),
-      onAuthenticated: (refusal) => this.#onAuthenticated(refusal),
-      onKeyUnusable: (error) => {
-        this.account.clear("refused");
-        this.desk.onKeyUnusable(error);
-        this.say({ tone: "bad", title: t.notices.keyHere, text: error.message });
-      },
-      onUnreadable: (error) =>
-        this.say({ tone: "bad", title: t.notices.disagree, text: t.notices.disagreeText(error.message) }),
+      onSignInFailed: (error) => this.#onSignInFailed(error),
+      // A message that the page cannot read: a bug on one side.
+      onError: (error) => this.say({ tone: "bad", title: t.notices.disagree, text: t.notices.disagreeText(error.message) }),
     });
-    this.desk = new BatchDesk(this.socket, (said) => this.say(said));
+    this.desk = new BatchDesk(this.stream, (said) => this.say(said), () => this.account.balances.value);
   }
 
   say(notice: Said): void {
@@ -59,15 +62,15 @@ export class Venue {
 
   /** Loads what does not change, then connects. Throws when the venue is not there. */
   async start(preferred: string | null): Promise<void> {
-    const [assets, instruments, batches] = await Promise.all([fetchAssets(), fetchInstruments(), fetchBatches()]);
+    const [assets, instruments, batches] = await Promise.all([client.assets(), client.instruments(), client.batches()]);
     this.#assets = assets;
     this.desk.start(batches, assets);
     this.instruments.value = instruments;
-    for (const subscription of this.tickers.start(instruments, slug)) this.socket.subscribe(subscription);
-    this.socket.subscribe({ channel: "status" });
-    this.socket.connect();
+    for (const subscription of this.tickers.start(instruments)) this.stream.follow(subscription);
+    this.stream.follow({ channel: "status" });
+    void this.stream.open();
     void this.network.lookOnce();
-    const first = instruments.find((instrument) => slug(instrument.symbol) === preferred) ?? instruments[0];
+    const first = instruments.find((instrument) => pathSymbol(instrument.symbol) === preferred) ?? instruments[0];
     if (first) this.choose(first.symbol);
     else if (batches.length === 0) this.say({ tone: "plain", title: t.notices.nothingTraded, text: t.notices.nothingTradedText });
   }
@@ -77,7 +80,7 @@ export class Venue {
   }
 
   instrument(name: string): Instrument | undefined {
-    return this.instruments.value.find(({ symbol }) => symbol === name || slug(symbol) === slug(name));
+    return this.instruments.value.find(({ symbol }) => symbol === name || pathSymbol(symbol) === pathSymbol(name));
   }
 
   units(symbol: string): Units | null {
@@ -89,87 +92,114 @@ export class Venue {
     const units = this.units(symbol);
     if (!units) return;
     const before = this.market.value;
-    if (before) for (const subscription of subscriptionsOf(before)) this.socket.unsubscribe(subscription);
+    if (before) for (const subscription of subscriptionsOf(before)) this.stream.unsubscribe(subscription);
     const market = new Market(units);
     if (before) market.interval = before.interval;
     market.ticker.value = this.tickers.all.value.get(symbol) ?? null;
     this.market.value = market;
-    for (const subscription of subscriptionsOf(market)) this.socket.subscribe(subscription);
+    for (const subscription of subscriptionsOf(market)) this.stream.follow(subscription);
     // An instrument beyond those that are followed all the time.
-    if (market.ticker.value === null) this.socket.subscribe({ channel: "ticker", instrument: slug(symbol) });
+    if (market.ticker.value === null) this.stream.follow({ channel: "ticker", instrument: pathSymbol(symbol) });
   }
 
   chooseInterval(interval: Interval): void {
     const market = this.market.value;
     if (!market || market.interval === interval) return;
-    this.socket.unsubscribe({ channel: "candles", instrument: slug(market.symbol), interval: market.interval });
+    this.stream.unsubscribe({ channel: "candles", instrument: pathSymbol(market.symbol), interval: market.interval });
     market.interval = interval;
     market.candles.value = null;
-    this.socket.subscribe({ channel: "candles", instrument: slug(market.symbol), interval });
+    this.stream.follow({ channel: "candles", instrument: pathSymbol(market.symbol), interval });
   }
 
   setKey(key: Key | null): void {
-    this.#key = key;
+    const own = key && client.withKey(key);
+    this.#own = own;
     this.account.keyId = key?.id ?? "";
     this.account.clear(key ? "signing_in" : "no_key");
-    this.desk.setKey(key);
-    this.socket.setKey(key);
+    if (own) {
+      this.account.pastFills.start((cursor) => own.fillPage({ cursor, limit: PAGE_ROWS }));
+      this.account.pastOrders.start((cursor) => own.closedOrderPage({ cursor, limit: PAGE_ROWS }));
+    }
+    this.desk.setOwn(own);
+    // What came of it is heard of on each connection.
+    if (key) this.stream.signIn(key).catch(() => {});
+    else this.stream.signOut();
   }
 
   /** Sends an order, with its exits where it has any. */
-  async enter(symbol: string, order: OrderRequest): Promise<OrderReply> {
-    const { take_profit: profit, stop_loss: loss } = order;
-    const key = this.#key;
-    if (key === null || !(profit || loss)) return (await this.socket.request("order", { ...order })) as unknown as OrderReply;
+  async enter(symbol: string, order: OrderRequest): Promise<OrderAnswer> {
+    const { take_profit: profit, stop_loss: loss, ...entry } = order;
+    const own = this.#own;
+    if (own === null || !(profit || loss)) return this.stream.submit(entry);
     const named = (exit: ExitRequest): ExitRequest => ({ ...exit, client_order_id: freshClientOrderId() });
     const exits = { ...(profit && { take_profit: named(profit) }), ...(loss && { stop_loss: named(loss) }) };
-    this.account.expectExits(symbol, order.client_order_id, Object.values(exits).map(({ client_order_id }) => client_order_id ?? ""));
-    return postOrder(key, { ...order, ...exits });
+    this.account.expectExits(symbol, order.client_order_id ?? "", Object.values(exits).map(({ client_order_id }) => client_order_id ?? ""));
+    return own.submit({ ...entry, ...exits });
   }
 
-  #onState(state: ConnectionState, retryInMs: number): void {
+  /** All that the venue knows of one of the account's orders. */
+  async order(symbol: string, orderId: string): Promise<OrderState> {
+    if (this.#own === null) throw new Error(t.orderDetail.needsKey);
+    return this.#own.order(pathSymbol(symbol), orderId, { by: "order_id" });
+  }
+
+  #onState(state: StreamState, retryInMs: number): void {
     if (state !== "live") this.market.value?.book.forget();
-    if (state !== "live" && this.#key && this.account.state.value === "signed_in") this.account.state.value = "signing_in";
+    if (state !== "live" && this.#own && this.account.state.value === "signed_in") this.account.state.value = "signing_in";
     this.connection.value = { state, retryInMs };
   }
 
-  #onAuthenticated(refusal: Refusal | null): void {
-    if (refusal) {
-      this.account.clear("refused");
-      this.desk.onRefused();
-      this.say({ tone: "bad", title: t.notices.keyRefused(refusal.code), text: refusalText(refusal) });
-      return;
-    }
+  #onSignInFailed(error: Refused | KeyError): void {
+    this.account.clear("refused");
+    if (error instanceof KeyError) this.desk.onKeyUnusable(error);
+    else this.desk.onRefused();
+    this.say({
+      tone: "bad", title: error instanceof KeyError ? t.notices.keyHere : t.notices.keyRefused(error.code), text: errorText(error),
+    });
+  }
+
+  /** The account's channel begins. */
+  #onSignedIn(): void {
     this.account.state.value = "signed_in";
-    const key = this.#key;
-    if (!key) return;
+    if (!this.#own) return;
     this.#refreshPositions();
     void this.desk.onSignedIn();
-    fetchFills(key)
-      .then((fills) => this.account.addFills(fills))
-      .catch((error: Error) => this.say({ tone: "bad", title: t.notices.fillsFailed, text: error.message }))
-      .finally(() => {
-        this.account.hasPastFills.value = true;
-      });
+    const failed = (error: Error): void => this.say({ tone: "bad", title: t.notices.fillsFailed, text: errorText(error) });
+    this.account.pastFills.catchUp().catch(failed).finally(() => {
+      if (this.account.pastFills.state === "failed") failed(new Error(this.account.pastFills.error));
+      this.account.hasPastFills.value = true;
+    });
+    this.#refreshClosed();
   }
 
   async #loadPositions(): Promise<void> {
-    if (!this.#key || this.account.state.value !== "signed_in") return;
+    if (!this.#own || this.account.state.value !== "signed_in") return;
     try {
-      this.account.applyPositions(await fetchPositions(this.#key), true);
+      this.account.applyPositions(await this.#own.positions(), true);
     } catch (error) {
-      this.say({ tone: "bad", title: t.notices.positionsFailed, text: (error as Error).message });
+      this.say({ tone: "bad", title: t.notices.positionsFailed, text: errorText(error) });
     }
   }
 
-  #onMessage(message: ServerMessage): void {
+  /** After a gap, or where the copy is not the venue's book, a new snapshot is needed. */
+  #applyBook(market: Market, message: WsBook): void {
+    try {
+      const applied = market.book.apply(message);
+      if (applied === "gap" || applied === "differs") this.stream.renew({ channel: "book", instrument: pathSymbol(market.symbol) });
+    } finally {
+      market.bookChanged.touch();
+    }
+  }
+
+  #onMessage(message: StreamMessage): void {
     const market = this.market.value;
     switch (message.type) {
       case "status":
         this.status.value = message;
-        if (this.fair.isOn.value !== (message.fair_access ?? false)) this.fair.isOn.value = message.fair_access ?? false;
+        if (this.fair.isOn.value !== message.fair_access) this.fair.isOn.value = message.fair_access;
         return;
       case "account": {
+        if (message.kind === "snapshot") this.#onSignedIn();
         const fills = this.account.apply(message);
         this.desk.apply(message);
         if (message.kind === "update" && fills.length > 0) this.filled.value = fills;
@@ -177,6 +207,7 @@ export class Venue {
           const said = describeEnd(update);
           if (said) this.say(said);
         }
+        if (message.order_updates?.some(hasEnded)) this.#refreshClosed();
         if (!message.positions && (fills.length > 0 || message.order_updates)) this.#refreshPositions();
         return;
       }
@@ -185,21 +216,18 @@ export class Venue {
         this.desk.apply(message);
         return;
       case "book":
-        if (!market || slug(market.symbol) !== slug(message.instrument)) return;
-        if (market.book.apply(message) === "gap") {
-          this.socket.resubscribe({ channel: "book", instrument: slug(market.symbol) });
-        }
-        market.bookChanged.touch();
+        if (!market || pathSymbol(market.symbol) !== pathSymbol(message.instrument)) return;
+        this.#applyBook(market, message);
         return;
       case "trades":
-        if (market && slug(market.symbol) === slug(message.instrument)) market.applyTrades(message);
+        if (market && pathSymbol(market.symbol) === pathSymbol(message.instrument)) market.applyTrades(message);
         return;
       case "candles":
-        if (market && slug(market.symbol) === slug(message.instrument)) market.applyCandles(message);
+        if (market && pathSymbol(market.symbol) === pathSymbol(message.instrument)) market.applyCandles(message);
         return;
       case "ticker":
         this.tickers.take(message);
-        if (market && slug(market.symbol) === slug(message.instrument)) market.ticker.value = message;
+        if (market && pathSymbol(market.symbol) === pathSymbol(message.instrument)) market.ticker.value = message;
         return;
       default:
         return;
@@ -208,15 +236,10 @@ export class Venue {
 }
 
 function subscriptionsOf(market: Market): Subscription[] {
-  const instrument = slug(market.symbol);
+  const instrument = pathSymbol(market.symbol);
   return [
     { channel: "book", instrument },
     { channel: "trades", instrument },
     { channel: "candles", instrument, interval: market.interval },
   ];
-}
-
-/** `BTC/USD` in addresses and subscriptions is `BTC-USD`. */
-export function slug(symbol: string): string {
-  return symbol.replaceAll("/", "-");
 }

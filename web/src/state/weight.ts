@@ -1,9 +1,9 @@
 // Which way the weight of the book leans, where there are two sides to compare, and in words.
 
-import type { Side } from "../api/types.ts";
+import type { BookCopy, Side } from "walras";
 import { showUnits, signed } from "../base/format.ts";
 import { t } from "../texts/index.ts";
-import { type Book, sizeWithin } from "./book.ts";
+import { sizeWithin } from "./book.ts";
 import type { Units } from "./market.ts";
 
 /** How far from the middle both sides are compared, in parts per million. */
@@ -17,7 +17,7 @@ export type Weight =
   | { state: "one_side"; side: Side; size: bigint }
   | { state: "both"; demand: bigint; supply: bigint };
 
-export function weightOf(book: Book, ppm: bigint): Weight {
+export function weightOf(book: BookCopy, ppm: bigint): Weight {
   const [bid, ask] = [book.bestBid(), book.bestAsk()];
   if (bid && ask) {
     const middle = (bid.price + ask.price) / 2n;

@@ -1,17 +1,17 @@
 // What an auction has come to so far: volume, imbalance to one side or the other, one's own part, and the way that the price took.
 
-import { abs, formatUnits, trimZeros } from "../base/decimal.ts";
+import { type BookCopy, formatUnits } from "walras";
+import { abs, trimZeros } from "../base/decimal.ts";
 import { h, setText, svg } from "../base/dom.ts";
 import { group, showUnits } from "../base/format.ts";
 import type { AuctionHistory } from "../state/auction.ts";
-import type { Book } from "../state/book.ts";
 import type { Units } from "../state/market.ts";
 import { t } from "../texts/index.ts";
 
 const [WIDTH, HEIGHT] = [220, 30];
 
 interface Shown {
-  indicative: NonNullable<Book["indicative"]>;
+  indicative: NonNullable<BookCopy["indicative"]>;
   units: Units;
   history: AuctionHistory;
   own: string;

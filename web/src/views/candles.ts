@@ -3,7 +3,7 @@
 import {
   CandlestickSeries, ColorType, CrosshairMode, HistogramSeries, type IChartApi, type ISeriesApi, TickMarkType, type UTCTimestamp, createChart,
 } from "lightweight-charts";
-import type { Candle, Interval } from "../api/types.ts";
+import type { Candle, Interval } from "walras";
 import { byId, h } from "../base/dom.ts";
 import { group, showDay, showDayTime, showShort, showTime, zoneName } from "../base/format.ts";
 import { keptInterval } from "../state/market.ts";
@@ -12,7 +12,7 @@ import type { Market } from "../state/market.ts";
 import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { drawOwn } from "./chart-own.ts";
-import { drawStudies, studies, studiesMenu } from "./chart-studies.ts";
+import { drawStudies, isAnyStudyOn, studies, studiesMenu } from "./chart-studies.ts";
 import { type Palette, palette } from "./theme.ts";
 
 const INTERVALS: Interval[] = ["1s", "10s", "1m", "5m", "1h"];
@@ -86,7 +86,7 @@ export function candlesView(venue: Venue): void {
     const market = venue.market.value;
     if (!candle || !market) return readout.replaceChildren();
     const { base } = market.units.instrument;
-    readout.classList.toggle("long", studies.value.average.on || studies.value.exponential.on || studies.value.vwap.on || studies.value.rsi.on);
+    readout.classList.toggle("long", isAnyStudyOn());
     const [open, high, low, close] = [group(candle.open), group(candle.high), group(candle.low), group(candle.close)];
     const parts = [
       `${showTime(`${candle.time_s}000000000`)} ${zoneName()}`,

@@ -1,8 +1,8 @@
 // One's own orders as lines on the chart, which can be dragged to another price, and one's fills as marks.
 
 import { createSeriesMarkers, type IChartApi, type IPriceLine, type ISeriesApi, LineStyle, type SeriesMarker, type UTCTimestamp } from "lightweight-charts";
-import type { OpenOrder } from "../api/types.ts";
-import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { formatUnits, type Order, parseUnits, pathSymbol } from "walras";
+import { trimZeros } from "../base/decimal.ts";
 import { h, setText } from "../base/dom.ts";
 import { group } from "../base/format.ts";
 import { confirmations } from "../base/settings.ts";
@@ -11,7 +11,7 @@ import { orderKey } from "../state/account.ts";
 import type { Market } from "../state/market.ts";
 import { describeError } from "../state/outcome.ts";
 import { isFar } from "../state/ticket.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { sideText } from "../texts/names.ts";
 import { studies } from "./chart-studies.ts";
@@ -23,7 +23,7 @@ const DRAW_EVERY_MS = 200;
 
 interface OwnLine {
   line: IPriceLine;
-  order: OpenOrder;
+  order: Order;
   price: number;
 }
 
@@ -35,10 +35,12 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
 
   const drawNow = (): void => {
     const market = venue.market.value;
-    const shown = new Map<string, OpenOrder>();
+    const shown = new Map<string, Order>();
     if (market && studies.value.own) {
       for (const order of venue.account.orders.value.values()) {
-        if (slug(order.instrument) === slug(market.symbol) && (order.price ?? order.trigger) !== null) shown.set(orderKey(order), order);
+        if (pathSymbol(order.instrument) === pathSymbol(market.symbol) && (order.price ?? order.trigger) !== null) {
+          shown.set(orderKey(order), order);
+        }
       }
     }
     for (const [key, { line }] of lines) {
@@ -51,7 +53,7 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
     host.dataset["ownLines"] = String(lines.size);
     host.dataset["ownMarks"] = String(marks.markers().length);
   };
-  const drawLine = (key: string, order: OpenOrder): void => {
+  const drawLine = (key: string, order: Order): void => {
     const price = Number(order.price ?? order.trigger);
     const colours = palette.value;
     const options = {
@@ -125,7 +127,7 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
     if (event.key === "Escape") drop(false);
   });
 
-  const move = async (market: Market, order: OpenOrder, price: string): Promise<void> => {
+  const move = async (market: Market, order: Order, price: string): Promise<void> => {
     if (order.price === null || parseUnits(order.price, market.units.priceDecimals) === parseUnits(price, market.units.priceDecimals)) return;
     const name = `${sideText(order.side)} ${group(trimZeros(order.open))} ${market.units.instrument.base}`;
     const last = market.lastPrice();
@@ -133,7 +135,7 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
     const asks = confirmations.value === "all" || (confirmations.value === "far" && far);
     if (asks && !(await ask(t.chart.sure(name, group(price))))) return drawNow();
     try {
-      await venue.socket.request("amend", { instrument: slug(order.instrument), client_order_id: order.client_order_id, price });
+      await venue.stream.amend(order.instrument, order.client_order_id, { price });
       venue.say({ tone: "good", title: t.chart.moved, text: t.chart.movedText(name, group(order.price), group(price)) });
     } catch (error) {
       venue.say({ tone: "bad", ...describeError(error as Error) });
@@ -150,7 +152,8 @@ export function drawOwn(venue: Venue, host: HTMLElement, chart: IChartApi, serie
 
 function marksOf(venue: Venue, market: Market, { interval, known }: { interval: number; known: ReadonlySet<number> }): SeriesMarker<UTCTimestamp>[] {
   const colours = palette.value;
-  const found = venue.account.fills.value.filter((fill) => slug(fill.instrument) === slug(market.symbol)).slice(0, MARKS_MAX).flatMap((fill) => {
+  const fills = venue.account.fills.value.filter((fill) => pathSymbol(fill.instrument) === pathSymbol(market.symbol));
+  const found = fills.slice(0, MARKS_MAX).flatMap((fill) => {
     const seconds = Number(BigInt(fill.time_ns) / 1_000_000_000n);
     const time = seconds - (seconds % interval);
     if (!known.has(time)) return [];

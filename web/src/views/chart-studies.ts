@@ -1,29 +1,38 @@
-// Lines over the candles: averages, VWAP, and RSI below. Computed in whole numbers (indicators/), floats for pixels only.
+// Indicators of the chart: averages, bands and VWAP over the candles; RSI, MACD and ATR in panes below. Computed in whole numbers
+// (indicators/), floats for pixels only.
 
 import { type IChartApi, type ISeriesApi, LineSeries, LineStyle, type UTCTimestamp } from "lightweight-charts";
-import type { Candle } from "../api/types.ts";
-import { parseUnits } from "../base/decimal.ts";
+import { type Candle, divide, formatUnits, parseUnits } from "walras";
 import { h } from "../base/dom.ts";
 import { group, signed } from "../base/format.ts";
 import { Setting } from "../base/settings.ts";
-import { exponentialAverage, GUARD, type Line, relativeStrength, simpleAverage, volumeWeighted } from "../indicators/indicators.ts";
+import {
+  bollingerBands, convergence, exponentialAverage, GUARD, type Line, relativeStrength, simpleAverage, trueRange, volumeWeighted,
+} from "../indicators/indicators.ts";
 import type { Units } from "../state/market.ts";
 import { t } from "../texts/index.ts";
 import { type Palette, palette } from "./theme.ts";
 
-type Name = "average" | "exponential" | "vwap" | "rsi";
+type Name = "average" | "exponential" | "bollinger" | "vwap" | "rsi" | "macd" | "atr";
 
 interface Study {
   on: boolean;
-  /** In candles; VWAP has none. */
+  /** In candles; VWAP has none, and MACD's three are its own. */
   period: number;
 }
 
 type Studies = Record<Name, Study> & { own: boolean };
 
-const NAMES: Name[] = ["average", "exponential", "vwap", "rsi"];
+const NAMES: Name[] = ["average", "exponential", "bollinger", "vwap", "rsi", "macd", "atr"];
+/** Each of these has a pane of its own, with this part of the height of the candles' pane. */
+const LOWER: ReadonlySet<Name> = new Set<Name>(["rsi", "macd", "atr"]);
+const LOWER_STRETCH = 0.35;
+const WITHOUT_PERIOD: ReadonlySet<Name> = new Set<Name>(["vwap", "macd"]);
 const PERIOD_MAX = 400;
-const FIRST: Studies = { average: { on: false, period: 20 }, exponential: { on: false, period: 50 }, vwap: { on: false, period: 0 }, rsi: { on: false, period: 14 }, own: true };
+const FIRST: Studies = {
+  average: { on: false, period: 20 }, exponential: { on: false, period: 50 }, bollinger: { on: false, period: 20 },
+  vwap: { on: false, period: 0 }, rsi: { on: false, period: 14 }, macd: { on: false, period: 0 }, atr: { on: false, period: 14 }, own: true,
+};
 
 export const studies = new Setting<Studies>("studies", FIRST, (kept) => {
   const read = (kept ?? {}) as Partial<Record<string, Partial<Study> | boolean>>;
@@ -31,8 +40,12 @@ export const studies = new Setting<Studies>("studies", FIRST, (kept) => {
     const { on, period } = (read[name] ?? {}) as Partial<Study>;
     return { on: on === true, period: isPeriod(period) ? period : FIRST[name].period };
   };
-  return { average: of("average"), exponential: of("exponential"), vwap: of("vwap"), rsi: of("rsi"), own: read["own"] !== false };
+  return { ...(Object.fromEntries(NAMES.map((name) => [name, of(name)])) as Record<Name, Study>), own: read["own"] !== false };
 });
+
+export function isAnyStudyOn(): boolean {
+  return NAMES.some((name) => studies.value[name].on);
+}
 
 function isPeriod(value: unknown): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= PERIOD_MAX;
@@ -41,11 +54,14 @@ function isPeriod(value: unknown): value is number {
 /** The menu of what is drawn. */
 export function studiesMenu(): HTMLElement {
   const words = t.chart;
-  const titles: Record<Name, string> = { average: words.averageTitle, exponential: words.exponentialTitle, vwap: words.vwapTitle, rsi: words.rsiTitle };
+  const titles: Record<Name, string> = {
+    average: words.averageTitle, exponential: words.exponentialTitle, bollinger: words.bollingerTitle, vwap: words.vwapTitle,
+    rsi: words.rsiTitle, macd: words.macdTitle, atr: words.atrTitle,
+  };
   const rows = NAMES.map((name) => {
     const { on, period } = studies.value[name];
     const box = h("input", { type: "checkbox", id: `study-${name}`, checked: on, onchange: () => change(name, { on: box.checked }) });
-    const input = name === "vwap" ? null : h("input", {
+    const input = WITHOUT_PERIOD.has(name) ? null : h("input", {
       type: "number", min: 2, max: PERIOD_MAX, value: period, id: `study-${name}-period`, "aria-label": words.period(words[name]), onchange: (event) => {
         const wanted = Number((event.target as HTMLInputElement).value);
         if (isPeriod(wanted) && wanted >= 2) change(name, { period: wanted });
@@ -82,73 +98,103 @@ export interface DrawnStudies {
   readout(timeS: number | null): string[];
 }
 
+/** How a line is drawn. A study has one or several. */
+type Look = (colours: Palette) => { color: string; lineStyle: LineStyle; lineWidth?: 1 | 2 };
+const solid: Look = ({ ink }) => ({ color: ink, lineStyle: LineStyle.Solid });
+const faint: Look = ({ muted }) => ({ color: muted, lineStyle: LineStyle.Solid });
+const dashed: Look = ({ ink }) => ({ color: ink, lineStyle: LineStyle.Dashed });
+const LOOKS: Record<Name, Look[]> = {
+  average: [solid], exponential: [dashed], bollinger: [faint, ({ muted }) => ({ color: muted, lineStyle: LineStyle.Dotted }), faint],
+  vwap: [({ muted }) => ({ color: muted, lineStyle: LineStyle.Dotted, lineWidth: 2 })], rsi: [solid], macd: [solid, dashed], atr: [solid],
+};
+
+interface Drawn {
+  series: ISeriesApi<"Line">[];
+  /** The values in words, by the candle's time. */
+  words: Map<number, string>;
+}
+
 export function drawStudies(chart: IChartApi): DrawnStudies {
-  const lines = new Map<Name, { series: ISeriesApi<"Line">; last: Map<number, string>; newest: string }>();
-  const style: Record<Name, (colours: Palette) => { color: string; lineStyle: LineStyle }> = {
-    average: (colours) => ({ color: colours.ink, lineStyle: LineStyle.Solid }),
-    exponential: (colours) => ({ color: colours.ink, lineStyle: LineStyle.Dashed }),
-    vwap: (colours) => ({ color: colours.muted, lineStyle: LineStyle.Dotted }),
-    rsi: (colours) => ({ color: colours.ink, lineStyle: LineStyle.Solid }),
-  };
-  const dress = (): void => {
-    for (const [name, { series }] of lines) series.applyOptions(style[name](palette.value));
-  };
-  palette.watch(dress);
-  const seriesOf = (name: Name): { series: ISeriesApi<"Line">; last: Map<number, string>; newest: string } => {
-    const known = lines.get(name);
+  const drawn = new Map<Name, Drawn>();
+  palette.watch((colours) => {
+    for (const [name, { series }] of drawn) series.forEach((each, at) => each.applyOptions(LOOKS[name][at]?.(colours) ?? {}));
+  });
+  const drawnOf = (name: Name, decimals: number): Drawn => {
+    const known = drawn.get(name);
     if (known) return known;
-    const series = chart.addSeries(LineSeries, {
-      lineWidth: name === "vwap" ? 2 : 1, priceLineVisible: false, lastValueVisible: name === "rsi", crosshairMarkerVisible: false, ...style[name](palette.value),
-      ...(name === "rsi" ? { priceFormat: { type: "price" as const, precision: 1, minMove: 0.1 }, autoscaleInfoProvider: () => ({ priceRange: { minValue: 0, maxValue: 100 } }) } : {}),
-    }, name === "rsi" ? 1 : 0);
-    if (name === "rsi") {
-      for (const level of [30, 70]) series.createPriceLine({ price: level, color: palette.value.edge, lineWidth: 1, lineStyle: LineStyle.Dotted, axisLabelVisible: false, title: "" });
-      chart.panes()[1]?.setStretchFactor(0.35);
+    const isLower = LOWER.has(name);
+    const pane = isLower ? chart.panes().length : 0;
+    const series = LOOKS[name].map((look) => chart.addSeries(LineSeries, {
+      lineWidth: 1, priceLineVisible: false, lastValueVisible: isLower, crosshairMarkerVisible: false, ...look(palette.value),
+      ...(isLower ? { priceFormat: { type: "price" as const, precision: decimals, minMove: 10 ** -decimals } } : {}),
+      ...(name === "rsi" ? { autoscaleInfoProvider: () => ({ priceRange: { minValue: 0, maxValue: 100 } }) } : {}),
+    }, pane));
+    const [first] = series;
+    const level = (price: number): unknown => first?.createPriceLine({
+      price, color: palette.value.edge, lineWidth: 1, lineStyle: LineStyle.Dotted, axisLabelVisible: false, title: "",
+    });
+    if (name === "rsi") [30, 70].forEach(level);
+    if (name === "macd") level(0);
+    if (isLower) {
+      first?.getPane().setStretchFactor(LOWER_STRETCH);
       chart.panes()[0]?.setStretchFactor(1);
     }
-    const made = { series, last: new Map<number, string>(), newest: "" };
-    lines.set(name, made);
+    const made = { series, words: new Map<number, string>() };
+    drawn.set(name, made);
     return made;
   };
-  const show = (name: Name, line: Line, candles: Candle[], toText: (value: bigint) => string, perUnit: number): void => {
-    const drawn = seriesOf(name);
-    drawn.last.clear();
-    drawn.series.setData(line.map((value, at) => {
-      const time = Number(candles[at]?.time_s ?? 0);
+  /** `decimals` is how many the lines' values have, `shown` how many the readout has. */
+  const show = (name: Name, lines: Line[], candles: Candle[], decimals: number, shown: number): void => {
+    const { series, words } = drawnOf(name, shown);
+    const perUnit = 10 ** decimals;
+    words.clear();
+    series.forEach((each, part) => each.setData(candles.map(({ time_s }, at) => {
+      const [time, value] = [Number(time_s), lines[part]?.[at] ?? null];
       if (value === null) return { time: time as UTCTimestamp };
-      drawn.last.set(time, toText(value));
+      const text = (name === "rsi" ? signed : group)(cut(value, decimals, shown));
+      words.set(time, words.has(time) ? `${words.get(time)} / ${text}` : text);
       return { time: time as UTCTimestamp, value: Number(value) / perUnit };
-    }));
-    drawn.newest = [...drawn.last.values()].at(-1) ?? "";
+    })));
   };
   return {
     draw(candles, { priceDecimals, sizeDecimals }) {
       const chosen = studies.value;
-      for (const [name, { series }] of lines) {
+      for (const [name, { series }] of drawn) {
         if (chosen[name].on) continue;
-        chart.removeSeries(series);
-        lines.delete(name);
+        series.forEach((each) => chart.removeSeries(each));
+        drawn.delete(name);
       }
-      if (candles.length === 0 || !NAMES.some((name) => chosen[name].on)) return;
+      if (candles.length === 0 || !isAnyStudyOn()) return;
       const of = (text: string): bigint => parseUnits(text, priceDecimals);
       const closes = candles.map(({ close }) => of(close));
-      const priced = (value: bigint): string => group(cut(value, priceDecimals + GUARD, priceDecimals));
-      const perUnit = 10 ** (priceDecimals + GUARD);
-      if (chosen.average.on) show("average", simpleAverage(closes, chosen.average.period), candles, priced, perUnit);
-      if (chosen.exponential.on) show("exponential", exponentialAverage(closes, chosen.exponential.period), candles, priced, perUnit);
-      if (chosen.vwap.on) {
-        const traded = candles.map(({ time_s, high, low, close, volume }) => ({ timeS: Number(time_s), high: of(high), low: of(low), close: of(close), volume: parseUnits(volume, sizeDecimals) }));
-        show("vwap", volumeWeighted(traded), candles, priced, perUnit);
+      const traded = candles.map(({ time_s, high, low, close, volume }) => (
+        { timeS: Number(time_s), high: of(high), low: of(low), close: of(close), volume: parseUnits(volume, sizeDecimals) }));
+      const linesOf: Record<Name, (period: number) => Line[]> = {
+        average: (period) => [simpleAverage(closes, period)],
+        exponential: (period) => [exponentialAverage(closes, period)],
+        bollinger: (period) => {
+          const { upper, middle, lower } = bollingerBands(closes, period);
+          return [upper, middle, lower];
+        },
+        vwap: () => [volumeWeighted(traded)],
+        rsi: (period) => [relativeStrength(closes, period)],
+        macd: () => {
+          const { macd, signal } = convergence(closes);
+          return [macd, signal];
+        },
+        atr: (period) => [trueRange(traded, period)],
+      };
+      for (const name of NAMES) {
+        const { on, period } = chosen[name];
+        const [decimals, shown] = name === "rsi" ? [GUARD, 1] : [priceDecimals + GUARD, priceDecimals];
+        if (on) show(name, linesOf[name](period), candles, decimals, shown);
       }
-      if (chosen.rsi.on)
-        show("rsi", relativeStrength(closes, chosen.rsi.period), candles, (value) => signed(cut(value, GUARD, 1)), 10 ** GUARD);
     },
     readout(timeS) {
       return NAMES.flatMap((name) => {
-        const drawn = lines.get(name);
-        const text = drawn && (timeS === null ? drawn.newest : drawn.last.get(timeS));
-        const { period } = studies.value[name];
-        return text ? [`${t.chart[name]}${name === "vwap" ? "" : ` ${period}`} ${text}`] : [];
+        const words = drawn.get(name)?.words;
+        const text = words && (timeS === null ? [...words.values()].at(-1) : words.get(timeS));
+        return text ? [`${t.chart[name]}${WITHOUT_PERIOD.has(name) ? "" : ` ${studies.value[name].period}`} ${text}`] : [];
       });
     },
   };
@@ -157,7 +203,5 @@ export function drawStudies(chart: IChartApi): DrawnStudies {
 /** A value with `from` decimals as text with `to`, rounded half up. */
 function cut(value: bigint, from: number, to: number): string {
   const step = 10n ** BigInt(from - to);
-  const rounded = (value + step / 2n) / step;
-  const digits = rounded.toString().padStart(to + 1, "0");
-  return to === 0 ? digits : `${digits.slice(0, -to)}.${digits.slice(-to)}`;
+  return formatUnits(divide(value + step / 2n, step, "down"), to);
 }

@@ -2,14 +2,14 @@
 // collect for an auction they cross, and the picture shows where.
 
 import uPlot from "uplot";
+import { type BookLevel, pathSymbol } from "walras";
 import { toNumber } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits, signed } from "../base/format.ts";
 import { atMostEvery } from "../base/signal.ts";
 import { AuctionHistory, crossingCurves, indicativeWords, ownOutcome, ownWords } from "../state/auction.ts";
-import type { Level } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { auctionPanel } from "./auction-panel.ts";
 import { curveOptions, HostedPlot, marksOn, type PlotOptions } from "./plot.ts";
@@ -56,7 +56,7 @@ export function depthView(venue: Venue): void {
     if (said) words.replaceChildren(...(said.price === "" ? [said.words] : [h("b", {}, t.depth.indicative(said.price)), ` ${said.words}`]));
     const { indicative } = market.book;
     history.add(said === null ? null : indicative, Date.now());
-    const own = [...venue.account.orders.value.values()].filter(({ instrument }) => slug(instrument) === slug(market.symbol));
+    const own = [...venue.account.orders.value.values()].filter(({ instrument }) => pathSymbol(instrument) === pathSymbol(market.symbol));
     panel.show(said === null || !indicative ? null : { indicative, units: market.units, history, own: ownWords(ownOutcome(own, indicative.price, market.units), market.units) });
     if (plot.isIdle) setText(readout, t.depth.within(market.units.instrument.base));
     host.setAttribute("aria-label", said === null ? spoken(market) : `${spoken(market)} ${words.textContent ?? ""}`);
@@ -86,15 +86,15 @@ function curvesOf(market: Market | null): Curves {
   const [bid, ask] = [bids[0] ?? asks[0], asks[0] ?? bids[0]];
   if (!bid || !ask) return [[], [], []];
   const middle = (bid.price + ask.price) / 2n;
-  const away = ({ price }: Level): bigint => (price > middle ? price - middle : middle - price);
+  const away = ({ price }: BookLevel): bigint => (price > middle ? price - middle : middle - price);
   // Of the sides that have orders, the one that reaches less far.
   const reaches = [bids.at(-1), asks.at(-1)].flatMap((level) => (level ? [away(level)] : []));
   const reach = reaches.reduce((a, b) => (a < b ? a : b));
-  const near = (level: Level): boolean => away(level) <= reach;
+  const near = (level: BookLevel): boolean => away(level) <= reach;
   const prices: number[] = [];
   const demand: (number | null)[] = [];
   const supply: (number | null)[] = [];
-  const points = (levels: Level[]): [number, number][] => {
+  const points = (levels: BookLevel[]): [number, number][] => {
     let total = 0n;
     return levels.filter(near).map((level) => {
       total += level.size;
@@ -147,7 +147,7 @@ function options(colours: Palette, onCursor: (at: Pointed) => void, drawMarks: (
 
 function spoken(market: Market): string {
   const { base } = market.units.instrument;
-  const total = (levels: Level[]): string =>
+  const total = (levels: BookLevel[]): string =>
     `${signed(toNumber(levels.reduce((sum, level) => sum + level.size, 0n), market.units.sizeDecimals).toFixed(2))} ${base}`;
   return t.depth.spoken(total(market.book.bids), total(market.book.asks));
 }

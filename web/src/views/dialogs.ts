@@ -1,9 +1,10 @@
 // Two dialogs: whose key the page uses, and what the page is with its keyboard shortcuts.
 
+import { parseKey } from "walras";
 import { forgetKey, keepKey } from "../api/key-store.ts";
-import { parseKey } from "../api/signing.ts";
 import { h, setText } from "../base/dom.ts";
 import type { Venue } from "../state/venue.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 import { SHORTCUTS, shortcutsOn } from "./shortcuts.ts";
 
@@ -33,7 +34,7 @@ export function keyDialog(venue: Venue): () => void {
       venue.setKey(key);
       dialog.close();
     } catch (error) {
-      setText(fault, (error as Error).message);
+      setText(fault, errorText(error));
       input.setAttribute("aria-invalid", "true");
       input.focus();
     }

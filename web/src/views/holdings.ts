@@ -1,11 +1,11 @@
 // What is one's own: fills, balances, positions.
 
-import type { Balance, Fill, Position } from "../api/types.ts";
-import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { type Balance, type Fill, formatUnits, parseUnits, pathSymbol, type Position } from "walras";
+import { trimZeros } from "../base/decimal.ts";
 import { byId, h, hidden } from "../base/dom.ts";
 import { group, showShort, showTime, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { roleName, sideText } from "../texts/names.ts";
 import { Rows, setCells, table } from "./rows.ts";
@@ -92,7 +92,7 @@ export function holdingsView(venue: Venue): void {
 
 /** Counted from the list of orders, which is newer than the positions. */
 function openOrders(venue: Venue, instrument: string): number {
-  return [...venue.account.orders.value.values()].filter((order) => slug(order.instrument) === slug(instrument)).length;
+  return [...venue.account.orders.value.values()].filter((order) => pathSymbol(order.instrument) === pathSymbol(instrument)).length;
 }
 
 function signed(venue: Venue, position: Position): string {

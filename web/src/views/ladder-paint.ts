@@ -1,7 +1,7 @@
 // Paints the ladder: prices down the middle, what is wanted to the left, what is for sale to the right, so that the two sides are
 // distinguished by place before colour. Next to each size its bar; behind it, paler, the total up to that price.
 
-import type { Level } from "../state/book.ts";
+import type { BookLevel } from "walras";
 import { t } from "../texts/index.ts";
 import type { Palette } from "./theme.ts";
 
@@ -10,7 +10,7 @@ export const HEAD_PX = 18;
 
 export interface LadderRow {
   side: "buy" | "sell";
-  level: Level;
+  level: BookLevel;
   /** Size up to and including this level, from the best. */
   total: bigint;
   /** Own open size at this level. */

@@ -1,13 +1,13 @@
 // The order book ladder: a canvas for the eye, a slider for the keyboard, a hidden table for screen readers.
 
-import type { Side } from "../api/types.ts";
-import { formatUnits, parseUnits, toMultiple, trimZeros } from "../base/decimal.ts";
+import { type BookLevel, formatUnits, parseUnits, pathSymbol, type Side } from "walras";
+import { toMultiple, trimZeros } from "../base/decimal.ts";
 import { byId, h } from "../base/dom.ts";
 import { group, showUnits, typed } from "../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../base/signal.ts";
-import { grouped, type Level } from "../state/book.ts";
+import { grouped } from "../state/book.ts";
 import type { Market } from "../state/market.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { type LadderPicture, type LadderRow, paintLadder, rowAt, rowsPerSide } from "./ladder-paint.ts";
 import { setCells, table } from "./rows.ts";
@@ -172,7 +172,7 @@ export function ladderView(venue: Venue, onPrice: (price: bigint, focusSize: boo
 
 function rowsOf(market: Market, side: Side, step: bigint, count: number, own: Map<string, bigint>): LadderRow[] {
   let total = 0n;
-  return grouped(market.book.side(side), side, step, count).map((level: Level) => {
+  return grouped(market.book.side(side), side, step, count).map((level: BookLevel) => {
     total += level.size;
     return { side, level, total, own: own.get(`${side} ${level.price}`) ?? 0n };
   });
@@ -182,7 +182,7 @@ function ownSizes(venue: Venue, market: Market, step: bigint): Map<string, bigin
   const { priceDecimals, sizeDecimals } = market.units;
   const sizes = new Map<string, bigint>();
   for (const order of venue.account.orders.value.values()) {
-    if (slug(order.instrument) !== slug(market.symbol) || order.price === null) continue;
+    if (pathSymbol(order.instrument) !== pathSymbol(market.symbol) || order.price === null) continue;
     const price = toMultiple(parseUnits(order.price, priceDecimals), step, order.side === "buy" ? "down" : "up");
     const key = `${order.side} ${price}`;
     sizes.set(key, (sizes.get(key) ?? 0n) + parseUnits(order.open, sizeDecimals));
@@ -208,7 +208,11 @@ function pictureOf(
   };
 }
 
-function middleText({ book: { indicative }, phase, units: { priceDecimals } }: Market, bid: Level | undefined, ask: Level | undefined): string {
+function middleText(
+  { book: { indicative }, phase, units: { priceDecimals } }: Market,
+  bid: BookLevel | undefined,
+  ask: BookLevel | undefined,
+): string {
   if (!bid && !ask) return t.book.empty;
   if (!bid || !ask) return t.book.oneSide;
   // Before an auction's uncross the sides overlap.

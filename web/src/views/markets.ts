@@ -1,11 +1,11 @@
 // The list of markets: found by name, the kept ones first, with the day's figures. It takes the place of a select of instruments.
 
-import type { Instrument } from "../api/types.ts";
+import { type Instrument, pathSymbol } from "walras";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showChange, showShort } from "../base/format.ts";
 import { favourites } from "../base/settings.ts";
 import { atMostEvery } from "../base/signal.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { Rows, table } from "./rows.ts";
 
@@ -42,7 +42,7 @@ export function marketsDialog(venue: Venue): () => void {
   };
   const choose = (symbol: string): void => {
     dialog.close();
-    location.hash = slug(symbol);
+    location.hash = pathSymbol(symbol);
   };
   const rows = new Rows<Instrument>(body, ({ symbol }) => {
     const star = h("button.icon.star", { type: "button", onclick: (event) => {
@@ -50,7 +50,8 @@ export function marketsDialog(venue: Venue): () => void {
       favourites.value = favourites.value.includes(symbol) ? favourites.value.filter((other) => other !== symbol) : [...favourites.value, symbol];
     } });
     const name = h("button.plain", { type: "button" }, symbol);
-    return h("tr", { id: `market-${slug(symbol)}`, onclick: () => choose(symbol) }, h("td", {}, star), h("td", {}, name), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"));
+    return h("tr", { id: `market-${pathSymbol(symbol)}`, onclick: () => choose(symbol) },
+      h("td", {}, star), h("td", {}, name), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td.num"));
   }, (row, instrument) => {
     const { symbol, base } = instrument;
     const ticker = venue.tickers.all.value.get(symbol);
@@ -81,7 +82,7 @@ export function marketsDialog(venue: Venue): () => void {
     element.hidden = list.length === 0;
     none.hidden = list.length > 0;
     if (active === null) search.removeAttribute("aria-activedescendant");
-    else search.setAttribute("aria-activedescendant", `market-${slug(active)}`);
+    else search.setAttribute("aria-activedescendant", `market-${pathSymbol(active)}`);
   };
   search.addEventListener("input", () => {
     active = null;
@@ -96,7 +97,7 @@ export function marketsDialog(venue: Venue): () => void {
     else return;
     event.preventDefault();
     draw();
-    if (active !== null) byId(`market-${slug(active)}`).scrollIntoView({ block: "nearest" });
+    if (active !== null) byId(`market-${pathSymbol(active)}`).scrollIntoView({ block: "nearest" });
   });
   favourites.watch(draw);
   venue.instruments.watch(draw);

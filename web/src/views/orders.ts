@@ -1,22 +1,25 @@
-// One's own open orders: cancel, amend in place, cancel all; and what became of those before.
+// One's own open orders: cancel, amend in place, cancel all; and the history of one's orders.
 
-import type { OpenOrder } from "../api/types.ts";
+import { type Order, pathSymbol } from "walras";
+import { client } from "../api/client.ts";
 import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
-import { group, showTime, typed, ungroup, zoneName } from "../base/format.ts";
+import { group, showDay, showDayTime, showTime, typed, ungroup, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
 import { orderKey } from "../state/account.ts";
-import { eventText, type OrderEvent } from "../state/order-history.ts";
+import { type HistoryLine, newestLines } from "../state/order-history.ts";
 import { describeError } from "../state/outcome.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { kindName, sideText } from "../texts/names.ts";
 import { Choice } from "./form.ts";
-import { Rows, keepFocus, setCells, table } from "./rows.ts";
+import { Older } from "./older.ts";
+import type { OpenOrderDetail } from "./order-detail.ts";
+import { Rows, keepFocus, nameButton, setCells, table } from "./rows.ts";
 
 const said = t.orders;
 
-export function ordersView(venue: Venue): void {
+export function ordersView(venue: Venue, openDetail: OpenOrderDetail): void {
   const { element, body } = table(said.caption, [
     { name: said.order },
     { name: said.price, numeric: true },
@@ -29,17 +32,17 @@ export function ordersView(venue: Venue): void {
   const cancelAll = h("button", { type: "button", id: "cancel-all", onclick: () => void cancelEverything(venue) }, said.cancelAll);
   const shown = new Choice<"open" | "history">("orders-shown", said.which, [["open", said.open], ["history", said.history]], "light");
   byId("orders-tools").append(shown.element, cancelAll);
-  const history = historyTable(venue);
+  const history = historyTable(venue, openDetail);
   byId("orders-body").append(element, empty, history.element);
   /** Keys of orders that are being amended. */
   const editing = new Set<string>();
 
-  const rows = new Rows<OpenOrder>(body, (order) => {
+  const rows = new Rows<Order>(body, (order) => {
     const key = orderKey(order);
     const row = h(
       "tr",
       { title: said.rowTitle(order.instrument, order.order_id, order.time_in_force?.toUpperCase() ?? "") },
-      h("td", { class: order.side }),
+      h("td", { class: order.side }, nameButton(t.orderDetail.open, () => openDetail(order.instrument, order.order_id))),
       h("td.num"),
       h("td.num"),
       h("td"),
@@ -50,7 +53,7 @@ export function ordersView(venue: Venue): void {
       else editing.delete(key);
       const current = venue.account.orders.value.get(key);
       if (current) fill(row, current, on, setEditing, venue);
-      row.querySelector<HTMLElement>(on ? "input" : "button")?.focus();
+      row.querySelector<HTMLElement>(on ? "input" : "td.act button")?.focus();
     };
     fill(row, order, false, setEditing, venue);
     return row;
@@ -73,31 +76,41 @@ export function ordersView(venue: Venue): void {
   shown.element.addEventListener("change", draw);
   venue.account.orders.watch(draw);
   venue.account.history.events.watch(draw);
+  venue.account.closed.watch(draw);
   draw();
 }
 
-/** What the page saw, said so: the venue lists open orders only. */
-function historyTable(venue: Venue): { element: HTMLElement; draw: () => void } {
+/** What the page sees of orders as it happens, and the orders that have ended, as the venue lists them. */
+function historyTable(venue: Venue, openDetail: OpenOrderDetail): { element: HTMLElement; draw: () => void } {
+  const { account } = venue;
   const { element, body } = table(said.historyCaption(zoneName()), [{ name: said.time }, { name: said.order }, { name: said.what }]);
   element.id = "history-table";
-  const words = h("p.empty", { id: "history-words" });
-  const rows = new Rows<OrderEvent>(body, (event) => {
-    const row = h("tr", { title: `${event.instrument}, ${showTime(event.timeNs.toString(), true)} ${zoneName()}` }, h("td"), h("td", { class: event.side }), h("td.what"));
-    setCells(row, [showTime(event.timeNs.toString()), eventText(event), event.what]);
+  const words = h("p.empty", { id: "history-words" }, said.historyNone);
+  const rows = new Rows<HistoryLine>(body, (line) => {
+    const title = `${line.instrument}, ${showDayTime(line.timeNs)} ${zoneName()}`;
+    const { instrument, orderId } = line;
+    const name = orderId === null ? null : nameButton(t.orderDetail.open, () => openDetail(instrument, orderId));
+    const row = h("tr", { title }, h("td"), h("td", { class: line.side }, name), h("td.what"));
+    setCells(row, [showWhen(line.timeNs), line.text, line.what]);
     return row;
   }, () => {});
-  return {
-    element: h("div", {}, words, element),
-    draw: () => {
-      const events = venue.account.history.events.value;
-      rows.show(events, ({ number }) => String(number));
-      element.hidden = events.length === 0;
-      setText(words, events.length === 0 ? said.historyNone : said.historyWords);
-    },
+  const draw = (): void => {
+    const { lines, known } = newestLines(account.history.events.value, account.closed.value, older.rows);
+    rows.show(lines, ({ key }) => key);
+    element.hidden = lines.length === 0;
+    words.hidden = lines.length > 0;
+    older.show(known);
   };
+  const older = new Older("history-older", account.pastOrders, byId("orders-body"), draw);
+  return { element: h("div", {}, words, element, older.element), draw };
 }
 
-function texts(order: OpenOrder, venue: Venue): string[] {
+/** Today's events have the time alone. */
+function showWhen(timeNs: string): string {
+  return showDay(timeNs) === showDay(client.venueTimeNs().toString()) ? showTime(timeNs) : showDayTime(timeNs);
+}
+
+function texts(order: Order, venue: Venue): string[] {
   const shown = order.shown !== undefined && order.shown !== order.open ? said.shown(group(trimZeros(order.shown))) : "";
   const trigger = order.trigger === null || order.trigger === undefined ? "" : said.trigger(kindName(order.type), group(order.trigger));
   const trail =
@@ -116,14 +129,14 @@ function texts(order: OpenOrder, venue: Venue): string[] {
 }
 
 /** With which order it is linked, by where that one stands. */
-function linkedText(order: OpenOrder, venue: Venue): string {
+function linkedText(order: Order, venue: Venue): string {
   if (order.linked_order_id == null) return "";
   const partner = [...venue.account.orders.value.values()].find((other) => other.order_id === order.linked_order_id);
   const at = partner?.price ?? partner?.trigger;
   return at == null ? said.linked : said.linkedWith(kindName(partner?.type ?? ""), group(at));
 }
 
-function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
+function fill(row: HTMLTableRowElement, order: Order, editing: boolean, setEditing: (on: boolean) => void, venue: Venue): void {
   const [, first, , , actions] = row.cells as unknown as [HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement, HTMLTableCellElement];
   // While it is amended one cell takes the room of all but the order's name.
   first.colSpan = editing ? 4 : 1;
@@ -151,7 +164,7 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
     if (newSize !== order.open) changes.size = newSize;
     if (changes.price === undefined && changes.size === undefined) return setEditing(false);
     try {
-      await venue.socket.request("amend", { instrument: slug(order.instrument), client_order_id: order.client_order_id, ...changes });
+      await venue.stream.amend(order.instrument, order.client_order_id, changes);
       setEditing(false);
     } catch (error) {
       venue.say({ tone: "bad", ...describeError(error as Error) });
@@ -174,9 +187,9 @@ function fill(row: HTMLTableRowElement, order: OpenOrder, editing: boolean, setE
       h("button", { type: "button", "aria-label": said.keepLabel(name), onclick: () => setEditing(false) }, said.keep))));
 }
 
-async function cancel(venue: Venue, order: OpenOrder): Promise<void> {
+async function cancel(venue: Venue, order: Order): Promise<void> {
   try {
-    await venue.socket.request("cancel", { instrument: slug(order.instrument), client_order_id: order.client_order_id });
+    await venue.stream.cancel(order.instrument, order.client_order_id);
   } catch (error) {
     venue.say({ tone: "bad", ...describeError(error as Error) });
   }
@@ -184,9 +197,9 @@ async function cancel(venue: Venue, order: OpenOrder): Promise<void> {
 
 /** A mass cancel goes to one instrument: one for each that has orders. */
 export async function cancelEverything(venue: Venue): Promise<void> {
-  const instruments = new Set([...venue.account.orders.value.values()].map((order) => slug(order.instrument)));
+  const instruments = new Set([...venue.account.orders.value.values()].map((order) => pathSymbol(order.instrument)));
   try {
-    await Promise.all([...instruments].map((instrument) => venue.socket.request("mass_cancel", { instrument })));
+    await Promise.all([...instruments].map((instrument) => venue.stream.massCancel({ instrument })));
   } catch (error) {
     venue.say({ tone: "bad", ...describeError(error as Error) });
   }

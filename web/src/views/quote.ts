@@ -1,7 +1,6 @@
 // The head of the page: which instrument, its price in large figures, and which way the weight of the book leans.
 
-import type { Phase } from "../api/types.ts";
-import { parseUnits } from "../base/decimal.ts";
+import { parseUnits, type Phase } from "walras";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showChange, showShort, showUnits } from "../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../base/signal.ts";
@@ -28,6 +27,7 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
   const high = h("dd", { id: "day-high" });
   const low = h("dd", { id: "day-low" });
   const volume = h("dd", { id: "day-volume" });
+  const turnover = h("dd", { id: "day-turnover" });
   const bids = h("i.b");
   const asks = h("i.a");
   const bar = h("div.bar", { "aria-hidden": "true" }, bids, asks);
@@ -40,7 +40,7 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
     h("div.picker", {}, picker, h("span.sub", {}, phase)),
     h("div.price", {}, last, lastWords, change),
     h("dl.facts", {}, fact(t.quote.bestBid, bid), fact(t.quote.bestAsk, ask), fact(t.quote.spread, spread),
-      ofDay(t.quote.high, high), ofDay(t.quote.low, low), ofDay(t.quote.volume, volume)),
+      ofDay(t.quote.high, high), ofDay(t.quote.low, low), ofDay(t.quote.volume, volume), ofDay(t.quote.turnover, turnover)),
     h("div.balance-line", {},
       h("div.bar-room", {}, bar),
       h("div.words", {}, wanted, lean, offered)),
@@ -84,6 +84,10 @@ export function quoteView(venue: Venue, openMarkets: () => void): void {
     setText(high, day(ticker?.high));
     setText(low, day(ticker?.low));
     setText(volume, ticker ? `${showShort(ticker.volume, 3)} ${instrument.base}` : "–");
+    const worth = ticker?.turnover;
+    // Below a thousand three decimals: a turnover of half a bitcoin would read 0.
+    setText(turnover, worth === undefined ? "–" : `${showShort(worth, worth.indexOf(".") > 3 ? 0 : 3)} ${instrument.quote}`);
+    turnover.title = worth === undefined ? "" : `${group(worth)} ${instrument.quote}`;
 
     const said = weightWords(weightOf(book, REACH_PPM), units);
     bar.hidden = said.percent === null;

@@ -98,12 +98,22 @@ export function table(caption: string, columns: Column[]): { element: HTMLTableE
   return { element, body };
 }
 
-/** Sets the text of the row's cells from the first on; leaves the cells after them alone. */
+/**
+ * Sets the text of the row's cells from the first on, or of the buttons that name what the row is of; leaves the cells after them alone.
+ */
 export function setCells(row: HTMLTableRowElement, texts: string[]): void {
   texts.forEach((text, index) => {
     const cell = row.cells[index];
-    if (cell) setText(cell, text);
+    const name = cell?.firstElementChild;
+    if (cell) setText(name?.className === NAME ? name : cell, text);
   });
+}
+
+const NAME = "name";
+
+/** A button that is the text of its cell (see `setCells`), and says more of what its row is of. */
+export function nameButton(title: string, open: () => void): HTMLButtonElement {
+  return h(`button.${NAME}`, { type: "button", title, "aria-haspopup": "dialog", onclick: open });
 }
 
 /** When the row with the focus goes away, the focus goes to the row in its place, not to the top of the page. */

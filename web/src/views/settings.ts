@@ -1,11 +1,12 @@
 // Two dialogs: what the user chose of how the page looks and asks, and the price alerts.
 
+import { parseUnits } from "walras";
 import { h, setText } from "../base/dom.ts";
 import { group, ungroup } from "../base/format.ts";
 import { confirmations, layout, type Setting, soundOn, timeZone } from "../base/settings.ts";
-import { parseUnits } from "../base/decimal.ts";
 import { addAlert, type Alert, alerts, ALERTS_MAX, reached, removeAlert } from "../state/alerts.ts";
 import type { Venue } from "../state/venue.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 import { LANGUAGE_NAMES, type Language, languageChoice, LANGUAGES, preferredOf } from "../texts/language.ts";
 import { playTone } from "./tone.ts";
@@ -74,7 +75,7 @@ export function alertsDialog(venue: Venue): () => void {
       setText(fault, wrong === null ? "" : { none: words.noPrice, there: words.there, many: words.many(String(ALERTS_MAX)) }[wrong]);
       if (wrong === null) price.value = "";
     } catch (error) {
-      setText(fault, (error as Error).message);
+      setText(fault, errorText(error));
     }
     price.focus();
   });
@@ -88,7 +89,7 @@ export function alertsDialog(venue: Venue): () => void {
     for (const [symbol, { last_price: last }] of all) {
       if (last === null) continue;
       for (const alert of reached(symbol, last)) {
-        venue.say({ tone: "good", title: words.told, text: words.toldText(alertWords(alert), group(last)) });
+        venue.say({ tone: "good", title: words.reached, text: words.reachedText(alertWords(alert), group(last)) });
         if (soundOn.value) playTone();
       }
     }

@@ -1,11 +1,10 @@
 // The trade tape: what was dealt, newest first.
 
-import type { Trade } from "../api/types.ts";
-import { parseUnits } from "../base/decimal.ts";
+import { parseUnits, pathSymbol, type Trade } from "walras";
 import { byId, h, setText } from "../base/dom.ts";
 import { showTime, showUnits, zoneName } from "../base/format.ts";
 import { oncePerFrame } from "../base/signal.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 import { flash, setCells, Slots, table } from "./rows.ts";
 import { palette } from "./theme.ts";
@@ -40,7 +39,7 @@ export function tapeView(venue: Venue): void {
     const market = venue.market.value;
     if (!market) return;
     mine = new Set(venue.account.fills.value
-      .filter((fill) => slug(fill.instrument) === slug(market.symbol)).map((fill) => fill.trade_id));
+      .filter((fill) => pathSymbol(fill.instrument) === pathSymbol(market.symbol)).map((fill) => fill.trade_id));
     const arrived = shown === market.symbol ? (row: HTMLTableRowElement) => flash(row, palette.value.hair) : undefined;
     rows.show(market.trades.value.slice(0, ROWS_SHOWN), (trade) => trade.trade_id, arrived);
     shown = market.symbol;

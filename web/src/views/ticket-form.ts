@@ -1,13 +1,13 @@
 // The ticket's fields: what can be typed and chosen. ticket.ts gives them life.
 
-import type { Display, OrderKind, PostOnly, SelfTrade, Side, TimeInForce } from "../api/types.ts";
+import type { Display, OrderType, PostOnly, SelfTrade, Side, TimeInForce } from "walras";
 import { h } from "../base/dom.ts";
 import type { FieldName, TicketFields } from "../state/ticket.ts";
 import { t } from "../texts/index.ts";
 import { Answer, Choice, labelled, shareButtons, type UnitField, unitField } from "./form.ts";
 
 const said = t.ticket;
-const KINDS: Record<OrderKind, string> = said.kinds;
+const KINDS: Record<OrderType, string> = said.kinds;
 const TIMES: Record<TimeInForce, string> = said.times;
 const POST_ONLY: Record<PostOnly, string> = said.postOnly;
 const DISPLAY: Record<Display, string> = said.display;
@@ -69,11 +69,11 @@ export class TicketForm {
     this.#side.value = side;
   }
 
-  get kind(): OrderKind {
-    return this.#kind.value as OrderKind;
+  get kind(): OrderType {
+    return this.#kind.value as OrderType;
   }
 
-  set kind(kind: OrderKind) {
+  set kind(kind: OrderType) {
     this.#kind.value = kind;
   }
 

@@ -1,8 +1,8 @@
 // The order ticket: says what an order will do before it is sent, and what the venue answered after.
 
-import { venueTimeNs } from "../api/rest.ts";
-import { Refusal, type Side } from "../api/types.ts";
-import { formatUnits, parseUnits, trimZeros } from "../base/decimal.ts";
+import { formatUnits, parseUnits, pathSymbol, Refused, type Side } from "walras";
+import { client } from "../api/client.ts";
+import { trimZeros } from "../base/decimal.ts";
 import { byId, h, setText } from "../base/dom.ts";
 import { group, showUnits, typed, ungroup } from "../base/format.ts";
 import { confirmations, sizeUnit } from "../base/settings.ts";
@@ -24,7 +24,8 @@ import {
   timesInForce,
   trails,
 } from "../state/ticket.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
+import { errorText } from "../texts/error-text.ts";
 import { t } from "../texts/index.ts";
 import { kindName } from "../texts/names.ts";
 import { focusFault, onArrows, showFaults, showSum } from "./form.ts";
@@ -148,7 +149,7 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
     draw();
     try {
       const name = freshClientOrderId();
-      const reply = await venue.enter(market.symbol, { instrument: slug(market.symbol), client_order_id: name, ...order });
+      const reply = await venue.enter(market.symbol, { instrument: pathSymbol(market.symbol), client_order_id: name, ...order });
       const answer = describeReply(market.units, order.side, order.size, reply);
       const standing = exits === null || reply.status === "cancelled" && reply.fills.length === 0 ? "" : ` ${t.ticket.exits.placed(exits)}`;
       form.answer.say(answer.tone, answer.title, `${answer.text}${standing}`);
@@ -157,7 +158,9 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
       followUp();
     } catch (error) {
       const { title, text } = describeError(error as Error);
-      if (error instanceof Refusal) venue.account.history.onRefused({ instrument: market.symbol, ...order }, error.code, error.reason, venueTimeNs());
+      if (error instanceof Refused) {
+        venue.account.history.onRefused({ instrument: market.symbol, ...order }, error.code, error.reason, client.venueTimeNs());
+      }
       form.answer.say("bad", title, text);
     } finally {
       sending = false;
@@ -249,14 +252,14 @@ export function ticketView(venue: Venue, openKey: () => void): TicketControls {
 /** The clock that orders expire by is the log's, which in a replayed day is not this computer's. */
 function orderClockNs(venue: Venue): bigint {
   const logTime = venue.status.value?.time_ns;
-  return logTime === undefined ? venueTimeNs() : BigInt(logTime);
+  return logTime === undefined ? client.venueTimeNs() : BigInt(logTime);
 }
 
 /** The open orders with which an order of this side may be linked: those that have no partner. */
 function offerPartners(venue: Venue, market: Market, form: TicketForm): void {
   const { oco } = form;
   const may = [...venue.account.orders.value.values()].filter((order) =>
-    slug(order.instrument) === slug(market.symbol) && order.side === form.side && order.linked_order_id == null);
+    pathSymbol(order.instrument) === pathSymbol(market.symbol) && order.side === form.side && order.linked_order_id == null);
   const options: [string, string][] = may.map((order) => {
     const at = order.price ?? order.trigger;
     const name = `${kindName(order.type)} ${group(trimZeros(order.open))}`;
@@ -315,7 +318,7 @@ function typedInBase(market: Market, form: TicketForm): { fields: TicketFields; 
     // A plain decimal becomes what is typed.
     return { fields: { ...fields, size: typed(sizeOfValue(fields.size, market.units, reckonedAt(market, form))) }, fault: null };
   } catch (error) {
-    return { fields: { ...fields, size: "" }, fault: (error as Error).message };
+    return { fields: { ...fields, size: "" }, fault: errorText(error) };
   }
 }
 

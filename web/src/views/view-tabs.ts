@@ -1,8 +1,9 @@
 // The ways to look at the venue: the order books, the batches, fair access. The address's fragment says which, so each can be linked to.
 
+import { pathSymbol } from "walras";
 import { byId, h, setText } from "../base/dom.ts";
 import { Signal } from "../base/signal.ts";
-import { slug, type Venue } from "../state/venue.ts";
+import type { Venue } from "../state/venue.ts";
 import { t } from "../texts/index.ts";
 
 export type View = "book" | "batch" | "account" | "fair" | "network";
@@ -33,7 +34,10 @@ export function viewsOf(venue: Venue): View[] {
 
 /** The fragment that shows a view. */
 export function fragmentOf(view: View, venue: Venue): string {
-  const fragments: Record<View, string> = { book: slug(venue.market.value?.symbol ?? ""), batch: BATCH_FRAGMENT, account: ACCOUNT_FRAGMENT, fair: FAIR_FRAGMENT, network: NETWORK_FRAGMENT };
+  const fragments: Record<View, string> = {
+    book: pathSymbol(venue.market.value?.symbol ?? ""),
+    batch: BATCH_FRAGMENT, account: ACCOUNT_FRAGMENT, fair: FAIR_FRAGMENT, network: NETWORK_FRAGMENT,
+  };
   return fragments[view];
 }
 

@@ -1,12 +1,17 @@
 // A fake batch market: prices wander, bots send transactions, and every batch clears all offers at one price for each asset. The bots' offers are
 // invented as curves; one's own are real: signed, filtered, reserved, and traded when the prices reach their limit.
 
-import type { Batch, BatchBlock, Demand, Offer, OfferFill, OfferUpdate } from "../../src/api/batch-types.ts";
-import { bitsOfRatio, boughtAtLeast, partsOf } from "../../src/base/batch-price.ts";
-import { formatUnits, significant, trimZeros } from "../../src/base/decimal.ts";
+import {
+  type Batch, type BatchBlock, bitsOfRatio, boughtAtLeast, formatUnits, type Offer, type OfferFill, type OfferUpdate, partsOf,
+  type TransactionOutcome, type WsDemand,
+} from "walras";
+import { significant, trimZeros } from "../../src/base/decimal.ts";
 import { FakeReject } from "./matching.ts";
-import { Random } from "./random.ts";
+import { FakePools } from "./pools.ts";
+import { Prover } from "../../../sdk/typescript/test/prover.ts";
+import { Random } from "../../../sdk/typescript/test/random.ts";
 import { type FakeTransaction, readTransaction, signatureHolds } from "./transaction.ts";
+import { batch, batchBlock } from "../whole.ts";
 
 const HISTORY_BLOCKS = 120;
 const COMMISSION_EXPONENT = 15;
@@ -34,8 +39,11 @@ const DROPS = {
   overdraft: { code: 18, name: "Overdraft", message: "the account's transactions spend more than it had available when the block began: spend less, or deposit before" },
 };
 
-interface Standing extends FakeTransaction {
-  operation: "create_offer";
+interface Standing {
+  sequence: bigint;
+  sell: number;
+  buy: number;
+  stated: bigint;
   left: bigint;
   limit: bigint;
   tie: bigint;
@@ -47,6 +55,8 @@ export interface BatchHost {
   assetId(symbol: string): number;
   available(symbol: string): bigint;
   add(symbol: string, units: bigint): void;
+  /** The account's balances, by ascending asset. `offered` is what its standing offers reserve. */
+  holdings(offered: (symbol: string) => bigint): { asset: number; available: bigint; reserved: bigint }[];
   tell(account: number, news: { offer_updates?: OfferUpdate[]; offer_fills?: OfferFill[] }): void;
   nextLogIndex(): bigint;
 }
@@ -61,11 +71,23 @@ export class FakeBatch {
   nextSequence = 1n;
   readonly blocks: BatchBlock[] = [];
   readonly fills: OfferFill[] = [];
+  readonly pools: FakePools;
+  /** Newest first. */
+  readonly outcomes: TransactionOutcome[] = [];
   readonly #host: BatchHost;
   readonly #account: number;
   readonly #random = new Random(23);
   readonly #worth = new Map(BATCH_ASSETS.map(({ symbol, worth }) => [symbol, worth]));
   readonly #drift = new Map<string, number>();
+  /** Proves the state after the last block. */
+  prover: Prover | null = null;
+  /** Blocks in a row in which nothing could be cleared, and in which assets were set aside. */
+  idleBlocks = 0;
+  asideBlocks = 0;
+  /** Added to the balances that are proven: a venue that errs. */
+  miscounts = 0n;
+  /** What the account had when the last block was cleared. */
+  #proven = "";
   #closed: { block: bigint; transactions: number; dropped: number } | null = null;
   #pending: FakeTransaction[] = [];
   #standing: Standing[] = [];
@@ -75,6 +97,10 @@ export class FakeBatch {
     this.#host = host;
     this.#account = account;
     this.transactionKey = transactionKey;
+    this.pools = new FakePools({
+      symbol: (assetId) => this.#symbol(assetId), decimals: decimalsOf,
+      spendable: (symbol) => host.available(symbol) - this.reserved(symbol), add: (symbol, units) => host.add(symbol, units),
+    });
     for (let past = HISTORY_BLOCKS; past > 0; past -= 1) {
       this.botSteps(60);
       this.close();
@@ -92,12 +118,13 @@ export class FakeBatch {
   }
 
   info(): Batch {
-    return {
-      market_id: 0, name: "main", assets: BATCH_ASSETS.map(({ symbol }) => symbol), numeraire: "USD", interval_ms: this.intervalMs,
-      commission_exponent: COMMISSION_EXPONENT, mu_exponent: 10, gap_ppb_max: 10_000_000, unserved_ppb_max: 10_000_000, intake: "filter", account_fee: null, account_fee_next: null, phase: this.phase, domain: this.domain, collected: this.collected,
-      collecting_block: String(this.#block + 1n), closed_block: this.closedBlock, idle_blocks: 0, last_block: this.blocks.at(-1) ?? null,
+    return batch({
+      assets: BATCH_ASSETS.map(({ symbol }) => symbol), currencies: BATCH_ASSETS.map(({ symbol }) => symbol),
+      interval_ms: this.intervalMs, commission_exponent: COMMISSION_EXPONENT, phase: this.phase,
+      domain: this.domain, collected: this.collected, collecting_block: String(this.#block + 1n), closed_block: this.closedBlock,
+      idle_blocks: this.idleBlocks, aside_blocks: this.asideBlocks, last_block: this.blocks.at(-1) ?? null,
       standing_offers: String(18_240 + this.#random.below(400) + this.#standing.length),
-    };
+    });
   }
 
   submit(hex: string): { account_id: number; sequence: string; block: string } {
@@ -131,14 +158,15 @@ export class FakeBatch {
     let dropped = 0;
     for (const transaction of pending) {
       const update = this.#enter(transaction, block);
-      if (update.status === "dropped") dropped += 1;
-      updates.push(update);
+      if (update?.status === "dropped") dropped += 1;
+      if (update) updates.push(update);
+      this.#note(transaction.sequence, block, update);
       if (transaction.sequence >= this.nextSequence) this.nextSequence = transaction.sequence + 1n;
     }
     this.#closed = { block, transactions: this.collected, dropped: dropped + (this.#random.next() < 0.2 ? 1 : 0) };
     this.collected = 0;
     this.#pending = [];
-    if (updates.length > 0) this.#host.tell(this.#account, { offer_updates: updates });
+    if (pending.length > 0) this.#host.tell(this.#account, { offer_updates: updates });
   }
 
   /** Prices for the closed batch: everybody trades at them, or not at all. */
@@ -146,6 +174,7 @@ export class FakeBatch {
     const closed = this.#closed;
     if (!closed) return;
     this.#closed = null;
+    for (const outcome of this.outcomes) if (outcome.status === "kept") outcome.status = "cleared";
     for (const { symbol, wander } of BATCH_ASSETS) {
       const drift = (this.#drift.get(symbol) ?? 0) * 0.97 + (this.#random.next() - 0.5) * wander;
       this.#drift.set(symbol, drift);
@@ -160,12 +189,14 @@ export class FakeBatch {
       turnover += value;
       volumes[symbol] = (value / (this.#worth.get(symbol) ?? 1)).toFixed(decimals);
     }
-    const root = Array.from({ length: 64 }, () => this.#random.below(16).toString(16)).join("");
-    const block: BatchBlock = {
+    this.prover = this.#provable(closed);
+    const root = Buffer.from(this.prover.block.hash).toString("hex");
+    const block = batchBlock({
       block: String(closed.block), time_ns: String(timeNs), log_index: String(this.#host.nextLogIndex()), transactions: closed.transactions, dropped: closed.dropped,
-      offers_traded: share(0.3, 0.7) + trading, pairs_traded: 62 + this.#random.below(28), gap_ppb: 20 + Math.round(this.#random.exponential(70)), unserved_ppb: 0, set_aside: 0, state_root: root,
+      offers_traded: share(0.3, 0.7) + trading, pairs_traded: 62 + this.#random.below(28),
+      gap_ppb: 20 + Math.round(this.#random.exponential(70)), state_root: root,
       prices: Object.fromEntries(BATCH_ASSETS.map(({ symbol }) => [symbol, this.price(symbol)])), volumes, turnover: turnover.toFixed(2),
-    };
+    });
     this.blocks.push(block);
     if (this.blocks.length > 1_000) this.blocks.shift();
   }
@@ -175,7 +206,7 @@ export class FakeBatch {
   }
 
   /** What the bots want and offer of a pair: straight enough, crossing near the price; some of the difference goes by way of other assets. */
-  demand(sell: string, buy: string): Demand {
+  demand(sell: string, buy: string): Omit<WsDemand, "type"> {
     const rate = (this.#worth.get(sell) ?? 1) / (this.#worth.get(buy) ?? 1);
     if (sell === buy || !this.#worth.has(sell) || !this.#worth.has(buy)) throw new FakeReject(109, "NotFound", "There is no such pair in the market.");
     const shape = new Random(sell.charCodeAt(0) * 977 + buy.charCodeAt(1) * 131 + sell.charCodeAt(2));
@@ -201,24 +232,95 @@ export class FakeBatch {
     return this.#standing.filter(({ sell }) => sell === this.#host.assetId(symbol)).reduce((sum, { left }) => sum + left, 0n);
   }
 
-  #enter(transaction: FakeTransaction, block: bigint): OfferUpdate {
-    const { sequence, operation } = transaction;
+  /** The update that the account gets: for a transaction on a pool only where it was dropped. */
+  #enter({ account, sequence, asked }: FakeTransaction, block: bigint): OfferUpdate | null {
     const head = { batch: "main", sequence: String(sequence) };
-    if (operation === "cancel_offer") {
-      const index = this.#standing.findIndex((offer) => offer.sequence === transaction.cancelled && offer.limit === transaction.limit && offer.tie === transaction.tie);
-      const [offer] = index < 0 ? [] : this.#standing.splice(index, 1);
-      if (!offer) return { ...head, status: "dropped", reason: DROPS.offer };
-      return { ...this.#wire(offer), status: "cancelled" };
+    switch (asked.operation) {
+      case "cancel_offer": {
+        const index = this.#standing.findIndex(({ sequence: number, limit, tie }) =>
+          number === asked.sequence && limit === asked.limit_bits && tie === asked.tie);
+        const [offer] = index < 0 ? [] : this.#standing.splice(index, 1);
+        if (!offer) return { ...head, status: "dropped", reason: DROPS.offer };
+        return { ...this.#wire(offer), status: "cancelled" };
+      }
+      case "create_offer": {
+        const symbol = this.#symbol(asked.sell);
+        const spendable = this.#host.available(symbol) - this.reserved(symbol);
+        if (asked.amount > spendable) return { ...head, status: "dropped", reason: DROPS.overdraft };
+        // The limit that whole units can honour: what the whole amount must buy, over the amount.
+        const bought = boughtAtLeast(asked.limit_bits, asked.amount);
+        const limit = bought === 0n ? 0n : bitsOfRatio(bought, asked.amount, "up") ?? asked.limit_bits;
+        const tie = (BigInt.asUintN(64, sequence * 0x9e37_79b9_7f4a_7c15n) ^ block) | (1n << 63n);
+        const { sell, buy, amount: left, limit_bits: stated } = asked;
+        const offer: Standing = { sequence, sell, buy, left, stated, limit, tie, block };
+        this.#standing.push(offer);
+        return { ...this.#wire(offer), status: "open" };
+      }
+      case "create_pool":
+      case "deposit_to_pool":
+      case "withdraw_from_pool": {
+        const reason = this.pools.enter(account, sequence, asked);
+        return reason === null ? null : { ...head, status: "dropped", reason };
+      }
+      default:
+        throw new FakeReject(100, "Malformed", "The fake venue knows no such operation.");
     }
-    const symbol = this.#symbol(transaction.sell);
-    if (transaction.amount > this.#host.available(symbol) - this.reserved(symbol)) return { ...head, status: "dropped", reason: DROPS.overdraft };
-    // The limit that whole units can honour: what the whole amount must buy, over the amount.
-    const bought = boughtAtLeast(transaction.limit, transaction.amount);
-    const limit = bought === 0n ? 0n : bitsOfRatio(bought, transaction.amount, "up") ?? transaction.limit;
-    const tie = (BigInt.asUintN(64, sequence * 0x9e37_79b9_7f4a_7c15n) ^ block) | (1n << 63n);
-    const offer: Standing = { ...transaction, operation, left: transaction.amount, stated: transaction.limit, limit, tie, block };
-    this.#standing.push(offer);
-    return { ...this.#wire(offer), status: "open" };
+  }
+
+  #provable({ block, transactions }: { block: bigint; transactions: number }): Prover {
+    this.#proven = this.#holdingsText();
+    const balances = this.#holdings().map((each) => ({ ...each, available: each.available + this.miscounts }));
+    const publicKey = this.transactionKey === null ? null : Buffer.from(this.transactionKey, "hex");
+    const accounts = [
+      { account: 0, publicKey: null, last: 0n, balances: [] },
+      { account: this.#account, publicKey, last: this.nextSequence - 1n, balances },
+    ];
+    const offers = this.#standing.map(({ sell, buy, limit, tie, sequence, left, stated }) => (
+      { pair: this.pairOf(this.#symbol(sell), this.#symbol(buy)), limit, tie, account: this.#account, sequence, amount: left, stated }));
+    const parent = this.prover?.block.hash ?? new Uint8Array(32);
+    const pools = this.pools.proven((symbol) => BATCH_ASSETS.findIndex((asset) => asset.symbol === symbol));
+    return new Prover({ market: 0, number: block, parent, transactions, assets: BATCH_ASSETS.length }, accounts, offers, pools);
+  }
+
+  #holdings(): ReturnType<BatchHost["holdings"]> {
+    return this.#host.holdings((symbol) => this.reserved(symbol));
+  }
+
+  #holdingsText(): string {
+    return this.#holdings().map(({ asset, available, reserved }) => `${asset} ${available} ${reserved}`).join();
+  }
+
+  /** A pair's number in proofs. */
+  pairOf(sell: string, buy: string): number {
+    const at = (symbol: string): number => BATCH_ASSETS.findIndex((asset) => asset.symbol === symbol);
+    return at(sell) * BATCH_ASSETS.length + at(buy);
+  }
+
+  /** What a light client reads. Nothing can be proven while a batch is closed, nor an account whose balances have moved since the block. */
+  proof(what: "account" | "offer" | "shares", query: URLSearchParams): object {
+    const { prover } = this;
+    const last = this.blocks.at(-1);
+    const of = (name: string): bigint => BigInt(query.get(name) ?? "0");
+    const place = { limit: of("limit_bits"), tie: of("tie"), account: Number(of("account_id")), sequence: of("sequence") };
+    const pair = this.pairOf(query.get("sell") ?? "", query.get("buy") ?? "");
+    const hasMoved = what === "account" && this.#holdingsText() !== this.#proven;
+    const canProve = this.#closed === null && !hasMoved;
+    const statement = what === "account" ? prover?.account(this.#account)
+      : what === "shares" ? prover?.pool(place.account, place.sequence, this.#account) : prover?.offer({ pair, ...place });
+    if (!canProve || !prover || !last || !statement) {
+      throw new FakeReject(109, "NotFound", "That cannot be proven now: ask again after the next block.");
+    }
+    const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+    return { block: last.block, light_header: hex(prover.block.header), light_roots: hex(prover.block.roots), statement: hex(statement) };
+  }
+
+  #note(sequence: bigint, block: bigint, update: OfferUpdate | null): void {
+    const isDropped = update?.status === "dropped";
+    this.outcomes.unshift({
+      batch: "main", sequence: String(sequence), block: String(block), status: isDropped ? "dropped" : "kept",
+      ...(update?.reason ? { reason: update.reason } : {}),
+    });
+    this.outcomes.splice(64);
   }
 
   #trade(block: bigint, timeNs: bigint): number {

@@ -1,4 +1,5 @@
-// Orders with exits in the fake book: held until their entry trades, then as large as what it has filled.
+// In the fake book: linked orders, where one cancels the other; and orders with exits, which are held until their entry trades and are then
+// as large as its filled size.
 
 import type { FakeBook, FakeOrder, FakeTrade } from "./matching.ts";
 
@@ -18,6 +19,17 @@ export function releaseExits(book: FakeBook, trades: FakeTrade[]): void {
       book.onOrder(exit, "waiting_trigger");
     }
     if (entry.open === 0n) freeExits(book, entry);
+  }
+}
+
+/** Cancels the partners of linked orders that have traded. */
+export function cancelPartners(book: FakeBook, trades: FakeTrade[]): void {
+  for (const order of new Set(trades.flatMap(({ maker, taker }) => [maker, taker]))) {
+    const other = order.linked;
+    if (other === undefined) continue;
+    delete order.linked;
+    delete other.linked;
+    book.cancel(other);
   }
 }
 

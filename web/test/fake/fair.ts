@@ -1,16 +1,27 @@
 // Fair access of a cluster of three, seen from one replica: steered delays, gateways with an outlier among them, stages with tails.
 
-import type { Cluster, FairAccess, GatewayFigures, JudgedFigures, Latency, LeafGateway, NodeClock, StageName } from "../../src/api/fair-types.ts";
-import { Random } from "./random.ts";
+import type {
+  Clock, ClusterGateway, ClusterView, FairAccessView, GatewayFigures, Latency, LayerDelivery, RelayNode, RelayTree, ReleaseJudged, StageTimes,
+} from "walras";
+import { Random } from "../../../sdk/typescript/test/random.ts";
+import {
+  cluster, gatewayFigures, relayNode, relayTree, releaseFigures, releaseJudged, replica, sequencerFigures, silentRelay,
+} from "../whole.ts";
 
 const TARGET_PPM = 10_000;
 const US = 1_000;
 
 /** Median and spread (the logarithm's deviation) of each stage. */
-const STAGES: [stage: StageName, medianNs: number, spread: number][] = [
+const STAGES: [stage: StageTimes["stage"], medianNs: number, spread: number][] = [
   ["receive", 6.5 * US, 0.5], ["transit", 118 * US, 0.35], ["hold", 196 * US, 0.3], ["log", 410 * US, 0.45], ["apply", 9 * US, 0.9], ["answer", 14 * US, 0.6],
   ["order", 780 * US, 0.35], ["request", 930 * US, 0.4], ["publish", 640 * US, 0.4], ["release", 1_900 * US, 0.2],
 ];
+
+/** All but the first answer. */
+function relaysOf(layers: number[]): RelayNode[] {
+  const all = layers.slice(0, -1).flatMap((count, layer) => Array.from({ length: count }, (_, place) => ({ layer, place })));
+  return all.map((at, number) => (number === 0 ? silentRelay(at) : relayNode(at)));
+}
 
 export class FakeFair {
   /** Which replica the page is of. */
@@ -25,8 +36,11 @@ export class FakeFair {
   /** Leaf gateways, from id 40 on, and the one of them whose link is lost. */
   gateways = 0;
   lostGateway = 0;
-  /** Of a relay tree. */
+  /** Of a relay tree, and how many packets came to its receivers after their release time. */
   layers: number[] = [];
+  latePackets = 0;
+  /** Layers of further trees. The first relay of each of these does not answer. */
+  parallelLayers: number[][] = [];
   /** Orders so far. */
   steps = 0;
   readonly #random = new Random(5);
@@ -47,45 +61,76 @@ export class FakeFair {
     if (this.#random.next() < 0.2) this.#late += 1;
   }
 
-  fairAccess(): FairAccess {
+  fairAccess(): FairAccessView {
     const leads = this.replica === this.leader;
     const orders = 182_400 + this.steps * 1_210;
     return {
       is_sequencing: leads,
       clock: { status: "good", bound_ns: 18_400, source: this.hasMesh ? "mesh" : "system" },
       gateway: { leader: this.leader, unanswered: 3, orders: 61_000 + this.steps * 400, unstamped: 0, resent: 0, differing: 0, overloaded: 0, refused: 0, late: 412, stamped_by_kernel: 58_000, stamped_when_read: 0, stamps_raised: 0 },
-      sequencer: {
+      sequencer: sequencerFigures({
         delay_ns: this.#delayNs, target_ppm: TARGET_PPM, judged: orders, unfair: Math.round(orders * 0.0103), unfair_recent_ppm: this.#unfairPpm, matched: Math.round(orders * 0.4), unfairly_matched: Math.round(orders * 0.0008), unfairly_matched_recent_ppm: 2_100, worst_gateway: 3, held: leads ? 7 : 0,
         gateways: [this.#gateway(1, 0.41, 0.004), this.#gateway(2, 0.34, 0.013), this.#gateway(3, 0.25, 0.019)],
-      },
-      release: this.hasRelease ? { delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, publications: this.#publications, late: this.#late, late_ns_max: 3_840 * US, judged: leads ? this.#judged() : null } : null,
+      }),
+      release: this.hasRelease ? releaseFigures({
+        delay_ns: this.#releaseNs, target_ppm: TARGET_PPM, publications: this.#publications, late: this.#late, late_ns_max: 3_840 * US,
+        judged: leads ? this.#judged() : null,
+      }) : null,
     };
   }
 
-  #judged(): JudgedFigures {
+  #judged(): ReleaseJudged {
     const [outlierReports, outliers, silent] = [this.hasOutlier ? 40 : 0, this.hasOutlier ? [3] : [], this.silent === "no" ? [] : [3]];
-    if (this.silent === "not_judged") return { publications: 0, unfair: 0, unfair_recent_ppm: 0, outlier_reports: outlierReports, outliers, silent };
-    return { publications: this.#publications, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, outlier_reports: outlierReports, outliers, silent };
+    if (this.silent === "not_judged") return releaseJudged({ outlier_reports: outlierReports, outliers, silent });
+    const receivers = { samples: 9_300, late: this.latePackets, delay_ns: this.#releaseNs };
+    return releaseJudged({
+      publications: this.#publications, unfair: 2 * this.#late, unfair_recent_ppm: 9_800, outlier_reports: outlierReports, outliers, silent,
+      receivers,
+    });
   }
 
-  cluster(): Cluster {
-    const replica = (id: number): Cluster["replicas"][number] => ({
-      replica: id, member: "voter", is_linked: id !== 3 || !this.hasOutlier, trouble: id === 3 && this.hasOutlier ? "the connection was closed" : null, http: `venue-${id}.example:7070`,
+  cluster(): ClusterView {
+    const replicaOf = (id: number): ClusterView["replicas"][number] => replica({
+      replica: id, is_linked: id !== 3 || !this.hasOutlier, trouble: id === 3 && this.hasOutlier ? "the connection was closed" : null,
+      http: `venue-${id}.example:7070`,
     });
-    const gateway = (id: number): LeafGateway => ({
+    const gateway = (id: number): ClusterGateway => ({
       gateway: id, is_linked: id !== this.lostGateway, version: id === this.lostGateway ? null : "0.1.0", stands_below: id % 3 === 0 && id !== this.lostGateway,
       sessions: id % 3 === 0 && id !== this.lostGateway ? id % 7 : 0, trouble: id === this.lostGateway ? "the other end closed the connection" : null,
     });
-    return {
-      replica: this.replica, leader: this.leader, replicas: [1, 2, 3].map(replica), gateways: Array.from({ length: this.gateways }, (_, at) => gateway(40 + at)),
-      tree: this.layers.length === 0 ? null : { tree: 1, hedge: 1, layers: this.layers, packets: 120_400 + this.steps * 140, not_taken: 0, asked: 12 + this.steps, asked_too_often: 0 },
-    };
+    const treeOf = (layers: number[], at: number): RelayTree => relayTree({
+      tree: at + 1, layers, packets: 120_400 + this.steps * 140, asked: at === 0 ? 12 + this.steps : 0, delivery: this.#delivery(layers),
+      relays: at === 0 ? [] : relaysOf(layers),
+    });
+    return cluster({
+      replica: this.replica, leader: this.leader, replicas: [1, 2, 3].map(replicaOf),
+      gateways: Array.from({ length: this.gateways }, (_, at) => gateway(40 + at)),
+      tree: this.layers.length === 0 ? null : treeOf(this.layers, 0),
+      parallel_trees: this.parallelLayers.map((layers, at) => treeOf(layers, at + 1)),
+    });
   }
 
-  clock(): NodeClock | null {
+  /** Only the last layer holds packets until their release time. */
+  #delivery(layers: number[]): LayerDelivery[] {
+    return layers.map((nodes, layer) => ({
+      layer, nodes, answering: nodes, earliest_ns: 40 * US * (layer + 1), latest_ns: 90 * US * (layer + 1),
+      window_ns: 50 * US * (layer + 1), latest_ns_p99: 140 * US * (layer + 1),
+      late: layer === layers.length - 1 ? this.latePackets : 0,
+    }));
+  }
+
+  clock(): Clock | null {
     if (!this.hasMesh) return null;
-    const peers = [1, 2, 3].filter((node) => node !== this.replica).map((node) => ({ node, residual_ns: String(node === 2 ? -2_310 : 4_870) }));
-    return { source: "mesh", trouble: null, mesh: { peers, excluded: this.hasOutlier ? [{ node: 3, why: "its edges do not close" }] : [] } };
+    const peers = [1, 2, 3].filter((node) => node !== this.replica)
+      .map((node) => ({ node, heard_ago_ns: "400000000", residual_ns: String(node === 2 ? -2_310 : 4_870) }));
+    const mesh = {
+      node: this.replica, coordinator: 1, reference: 1, window: "7", loop_error_ns: "900", noise_ns: "400", peers,
+      excluded: this.hasOutlier ? [{ node: 3, why: "its edges do not close" }] : [],
+      refused: { malformed: "0", unauthenticated: "0", misplaced: "0", late: "0" },
+    };
+    return {
+      source: "mesh", status: "good", time_ns: "1", bound_ns: "18400", bound_max_ns: "50000", system_ahead_ns: "0", trouble: null, mesh,
+    };
   }
 
   latency(): Latency {
@@ -101,9 +146,9 @@ export class FakeFair {
   #gateway(gateway: number, part: number, unfair: number): GatewayFigures {
     const held = Math.round((182_400 + this.steps * 1_210) * part);
     const isOutlier = gateway === 3 && this.hasOutlier;
-    return {
+    return gatewayFigures({
       gateway, is_outlier: isOutlier, overtaken: Math.round(held * unfair), overtaken_recent_ppm: Math.round(unfair * 1_000_000), duplicates: gateway === 1 ? 0 : 1_204 * gateway, differing: isOutlier ? 2 : 0, held, late: Math.round(held * unfair * 0.8), late_ns_max: 640 * US * gateway,
       unfair: Math.round(held * unfair), unstamped: isOutlier ? 320 : 0, outlier_stamps: isOutlier ? 320 : 0,
-    };
+    });
   }
 }

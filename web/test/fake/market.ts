@@ -1,9 +1,11 @@
 // One fake instrument: the book in wire units, its trades, candles, and bots that keep it moving.
 
-import type { Candle, Indicative, Instrument, Interval, Phase, Side, Trade, WireLevel } from "../../src/api/types.ts";
-import { formatUnits, parseUnits } from "../../src/base/decimal.ts";
+import {
+  type Candle, formatUnits, type IndicativeUncross, type Instrument, type Interval, type Level, parseUnits, type Phase, type Side,
+  type Trade,
+} from "walras";
 import { FakeBook, type FakeOrder, type FakeTrade } from "./matching.ts";
-import { Random } from "./random.ts";
+import { Random } from "../../../sdk/typescript/test/random.ts";
 
 const SECONDS: Record<Interval, number> = { "1s": 1, "10s": 10, "1m": 60, "5m": 300, "1h": 3600 };
 const BOT = 0;
@@ -20,6 +22,8 @@ export class FakeMarket {
   #fair: number;
   #drift = 0;
   #volume = 0n;
+  /** Price times size, exact. */
+  #turnover = 0n;
   #first: bigint | null = null;
   #high = 0n;
   #low = 0n;
@@ -46,6 +50,7 @@ export class FakeMarket {
     if (this.#first === null || trade.price < this.#low) this.#low = trade.price;
     this.#first ??= trade.price;
     this.#volume += trade.size;
+    this.#turnover += trade.price * trade.size;
     this.instrument.last_price = price;
     for (const [interval, candles] of this.candles) this.#candle(candles, SECONDS[interval], trade, price);
     const wire: Trade = { trade_id: String(trade.tradeId), time_ns: String(trade.timeNs), price, size, taker_side: trade.takerSide };
@@ -66,7 +71,8 @@ export class FakeMarket {
       instrument: this.instrument.symbol, last_price: last, change_ppm: change,
       high: this.#first === null ? null : formatUnits(this.#high, this.priceDecimals), low: this.#first === null ? null : formatUnits(this.#low, this.priceDecimals),
       best_bid: best("buy"), best_ask: best("sell"),
-      volume: formatUnits(this.#volume, this.sizeDecimals), phase: this.instrument.phase,
+      volume: formatUnits(this.#volume, this.sizeDecimals), turnover: formatUnits(this.#turnover, this.priceDecimals + this.sizeDecimals),
+      phase: this.instrument.phase,
     };
   }
 
@@ -77,7 +83,7 @@ export class FakeMarket {
   }
 
   /** What the auction would do now; nothing while none collects. */
-  indicative(): Indicative | null {
+  indicative(): IndicativeUncross | null {
     const found = this.book.collects ? this.book.indicative() : null;
     return found && {
       price: formatUnits(found.price, this.priceDecimals), volume: formatUnits(found.volume, this.sizeDecimals), imbalance: formatUnits(found.imbalance, this.sizeDecimals),
@@ -89,8 +95,8 @@ export class FakeMarket {
     for (const order of [...this.book.side(side)]) this.book.cancel(order);
   }
 
-  levels(side: Side): Map<string, WireLevel> {
-    const levels = new Map<string, WireLevel>();
+  levels(side: Side): Map<string, Level> {
+    const levels = new Map<string, Level>();
     for (const [price, { size, count }] of this.book.depth(side)) {
       const text = formatUnits(price, this.priceDecimals);
       levels.set(text, [text, formatUnits(size, this.sizeDecimals), count]);

@@ -1,14 +1,14 @@
 // A price-time book in ticks and lots, enough of one for the page to talk to: slow and plain. The real one is the venue's.
 
-import { cancelBracket, freeExits, releaseExits } from "./brackets.ts";
-import type { OrderKind, PostOnly, Side, TimeInForce } from "../../src/api/types.ts";
+import type { OrderType, PostOnly, Side, TimeInForce } from "walras";
+import { cancelBracket, cancelPartners, freeExits, releaseExits } from "./brackets.ts";
 
 export interface FakeOrder {
   orderId: bigint;
   clientOrderId: string;
   account: number;
   side: Side;
-  kind: OrderKind;
+  kind: OrderType;
   price: bigint | null;
   trigger: bigint | null;
   open: bigint;
@@ -82,6 +82,7 @@ export class FakeBook {
     }
     const result = this.#enter(order, postOnly, minSize, timeNs);
     releaseExits(this, result.trades);
+    cancelPartners(this, result.trades);
     if (order.open === 0n || result.status === "cancelled") freeExits(this, order);
     this.#trigger(timeNs);
     return result;
@@ -107,7 +108,9 @@ export class FakeBook {
     const list = this.side(order.side);
     list.splice(list.indexOf(order), 1);
     if (price !== null) order.price = price;
-    releaseExits(this, this.#enter(order, "off", 0n, timeNs).trades);
+    const { trades } = this.#enter(order, "off", 0n, timeNs);
+    releaseExits(this, trades);
+    cancelPartners(this, trades);
     if (order.open === 0n) freeExits(this, order);
     this.#trigger(timeNs);
   }

@@ -1,7 +1,8 @@
 // One WebSocket client of the fake venue: what it subscribed to, what it got already.
 
+import { crc32 } from "node:zlib";
 import type { WebSocket } from "ws";
-import type { Interval, OrderRequest, Phase, Trade, WireLevel } from "../../src/api/types.ts";
+import type { Interval, Level, OrderRequest, Phase, Trade } from "walras";
 import { verify } from "./auth.ts";
 import type { FakeMarket } from "./market.ts";
 import { FakeReject } from "./matching.ts";
@@ -12,8 +13,8 @@ type Message = Record<string, string | undefined> & { op: string };
 interface BookFeed {
   seq: bigint;
   indicative: string;
-  bids: Map<string, WireLevel>;
-  asks: Map<string, WireLevel>;
+  bids: Map<string, Level>;
+  asks: Map<string, Level>;
 }
 
 export class Session {
@@ -109,9 +110,10 @@ export class Session {
     this.#send({ type: "ticker", ...market.ticker() });
   }
 
-  #sendBook(market: FakeMarket, feed: BookFeed, kind: string, bids: WireLevel[], asks: WireLevel[]): void {
+  #sendBook(market: FakeMarket, feed: BookFeed, kind: string, bids: Level[], asks: Level[]): void {
     this.#send({
-      type: "book", instrument: market.instrument.symbol, kind, feed_seq: String(feed.seq), log_index: String(this.#venue.logIndex), bids, asks, indicative: market.indicative(),
+      type: "book", instrument: market.instrument.symbol, kind, feed_seq: String(feed.seq), log_index: String(this.#venue.logIndex), bids,
+      asks, checksum: checksumOf(feed), indicative: market.indicative(),
     });
   }
 
@@ -119,13 +121,14 @@ export class Session {
     try {
       switch (message.op) {
         case "ping":
-          return this.#send({ type: "pong" });
+          return this.#send({ type: "pong", id: message["id"], time_ns: `${Date.now()}000000` });
         case "subscribe":
           return this.#subscribe(message);
         case "unsubscribe":
           return this.#unsubscribe(message);
         case "auth": {
           this.#account = verify(message as never, "WS", "/v1/ws", "", this.#venue.acceptsTimestampsFromNs);
+          this.#send({ type: "authenticated", id: message["id"], key: message["key"], account_id: this.#account });
           return this.#send({ type: "account", kind: "snapshot", ...this.#venue.accountSnapshot(this.#account) });
         }
         default:
@@ -155,7 +158,7 @@ export class Session {
   }
 
   #subscribe(message: Message): void {
-    this.#send({ type: "subscribed", channel: message["channel"] });
+    this.#send({ type: "subscribed", id: message["id"], channel: message["channel"] });
     if (message["channel"] === "status") {
       this.#status = true;
       return this.publishStatus();
@@ -202,13 +205,15 @@ export class Session {
   #unsubscribe(message: Message): void {
     if (message["channel"] === "batch") this.#batch = false;
     if (message["channel"] === "demand") this.#demands.delete(`${message["sell"]} ${message["buy"]}`);
-    if (message["channel"] === "batch" || message["channel"] === "demand") return this.#send({ type: "unsubscribed", channel: message["channel"] });
+    if (message["channel"] === "batch" || message["channel"] === "demand") {
+      return this.#send({ type: "unsubscribed", id: message["id"], channel: message["channel"] });
+    }
     const market = this.#venue.market(message["instrument"]);
     if (message["channel"] === "book") this.#books.delete(market);
     if (message["channel"] === "trades") this.#trades.delete(market);
     if (message["channel"] === "candles") this.#candles.get(market)?.delete(message["interval"] as Interval);
     if (message["channel"] === "ticker") this.#tickers.delete(market);
-    this.#send({ type: "unsubscribed", channel: message["channel"] });
+    this.#send({ type: "unsubscribed", id: message["id"], channel: message["channel"] });
   }
 
   #send(message: object): void {
@@ -216,9 +221,19 @@ export class Session {
   }
 }
 
+/** Of the ten best levels of each side, as docs/websocket.md says. */
+function checksumOf({ bids, asks }: BookFeed): number {
+  const best = (levels: Map<string, Level>, order: 1 | -1): string[] =>
+    [...levels.values()]
+      .sort(([one], [other]) => order * (Number(one) - Number(other)))
+      .slice(0, 10)
+      .map(([price, size]) => `${price}:${size}`);
+  return crc32([...best(bids, -1), ...best(asks, 1)].join(":"));
+}
+
 /** Levels of `now` that differ from `before`, and those gone, with size "0". */
-function changes(before: Map<string, WireLevel>, now: Map<string, WireLevel>): WireLevel[] {
-  const list: WireLevel[] = [];
+function changes(before: Map<string, Level>, now: Map<string, Level>): Level[] {
+  const list: Level[] = [];
   for (const [price, level] of now) {
     const old = before.get(price);
     if (!old || old[1] !== level[1] || old[2] !== level[2]) list.push(level);

@@ -1,13 +1,15 @@
 // A venue in one process that speaks the API, for developing and testing the page without the real one: no durability, one account.
 
-import type { Fill, Instrument, OpenOrder, OrderRequest } from "../../src/api/types.ts";
-import { formatUnits, parseUnits } from "../../src/base/decimal.ts";
+import {
+  type Fill, formatUnits, type Instrument, type Order, type OrderRequest, type OrderState, type OrderWaits, parseUnits,
+} from "walras";
 import { DEMO_ACCOUNT, ED_PUBLIC_HEX } from "./auth.ts";
 import { BATCH_ASSETS, FakeBatch } from "./batch.ts";
 import { FakeFair } from "./fair.ts";
 import { FakeMarket } from "./market.ts";
 import { type FakeOrder, FakeReject, type FakeTrade } from "./matching.ts";
 import type { Session } from "./session.ts";
+import * as whole from "../whole.ts";
 
 const HISTORY_STEPS = 24_000;
 const HISTORY_STEP_NS = 100_000_000n;
@@ -21,10 +23,7 @@ const ASSETS = [
 ];
 
 function instrument(id: number, base: string, lot: string, sizeDecimals: number): Instrument {
-  return {
-    instrument_id: id, symbol: `${base}/USD`, base, quote: "USD", tick_size: "0.01", lot_size: lot, price_decimals: 2, size_decimals: sizeDecimals,
-    maker_fee_ppm: 0, taker_fee_ppm: 400, phase: "continuous", reference_price: null, last_price: null,
-  };
+  return whole.instrument({ instrument_id: id, symbol: `${base}/USD`, base, lot_size: lot, size_decimals: sizeDecimals });
 }
 
 export class FakeVenue {
@@ -39,12 +38,17 @@ export class FakeVenue {
   hasBatches = true;
   /** `null` for a venue without fair access, as one of one machine is. */
   fair: FakeFair | null = null;
+  /** Where each order waited; `null` for a replica that took none of them. */
+  waits: OrderWaits | null = null;
   /** Every connection is closed at once. */
   isDown = false;
   logIndex = 0n;
   trades = 0n;
   readonly #available = new Map([["USD", 25_000_000n], ["BTC", 500_000_000n], ["ETH", 4_000_000_000n], ["EUR", 12_500_000n], ["JPY", 4_000_000n], ["XAU", 250_000n]]);
   readonly #fills: Fill[] = [];
+  readonly #closed: OrderState[] = [];
+  /** Size and time of each order when it entered. */
+  readonly #entered = new Map<bigint, { size: bigint; timeNs: bigint }>();
   readonly #started = nowNs();
   /** First stamp that is taken. */
   acceptsTimestampsFromNs = this.#started;
@@ -54,6 +58,10 @@ export class FakeVenue {
     this.batch = new FakeBatch({
       assetId: (symbol) => ASSETS.find((asset) => asset.symbol === symbol)?.asset_id ?? -1,
       available: (symbol) => (this.#available.get(symbol) ?? 0n) - this.#orderReserve(DEMO_ACCOUNT, symbol),
+      holdings: (offered) => [...this.#available].map(([symbol, total]) => {
+        const reserved = this.#orderReserve(DEMO_ACCOUNT, symbol) + offered(symbol);
+        return { asset: ASSETS.find((asset) => asset.symbol === symbol)?.asset_id ?? -1, available: total - reserved, reserved };
+      }).sort((a, b) => a.asset - b.asset),
       add: (symbol, units) => this.#available.set(symbol, (this.#available.get(symbol) ?? 0n) + units),
       tell: (account, news) => {
         for (const session of this.sessions) session.onPrivate(account, news);
@@ -145,8 +153,37 @@ export class FakeVenue {
     this.#fills.push(fill);
   }
 
-  fills(): Fill[] {
-    return this.#fills.toReversed();
+  /** An order that ended before. */
+  addClosed(order: OrderState): void {
+    this.#closed.push(order);
+  }
+
+  fills(query: URLSearchParams): object {
+    const { items, ...end } = page(this.#fills, query);
+    return { fills: items, ...end };
+  }
+
+  closedOrders(query: URLSearchParams): object {
+    const { items, ...end } = page(this.#closed, query);
+    return { orders: items, ...end };
+  }
+
+  /** One order by the venue's id, open or ended. */
+  orderState(account: number, market: FakeMarket, orderId: string): OrderState {
+    const waits = this.waits === null ? {} : { waits: this.waits };
+    const { instrument: { symbol }, priceDecimals, sizeDecimals } = market;
+    const ended = this.#closed.find((order) => order.instrument === symbol && order.order_id === orderId);
+    if (ended) return { ...ended, open: "0", ...waits };
+    const order = market.book.ordersOf(account).find((each) => String(each.orderId) === orderId);
+    if (!order) throw new FakeReject(109, "NotFound", "No order of this account has that id.");
+    const { size, timeNs } = this.#entered.get(order.orderId) ?? { size: order.open, timeNs: nowNs() };
+    const { filled, value, fee } = this.#tradedOf(market, order);
+    const { exit_of: _, is_held: __, ...now } = wireOrder(market, order);
+    return whole.orderState({
+      ...now, original_size: formatUnits(size, sizeDecimals), filled: formatUnits(filled, sizeDecimals),
+      average_price: filled === 0n ? null : formatUnits(value / filled, priceDecimals), fee: formatUnits(fee, QUOTE_DECIMALS),
+      entered_at_ns: String(timeNs), ended_at_ns: null, status: filled === 0n ? "resting" : "partially_filled", ...waits,
+    });
   }
 
   order(account: number, market: FakeMarket, request: OrderRequest): object {
@@ -155,15 +192,24 @@ export class FakeVenue {
     const size = parse(request.size, sizeDecimals, 114, "SizeNotOnLot");
     if (size <= 0n || size % lot !== 0n) throw new FakeReject(114, "SizeNotOnLot", "The size is not a whole number of lots.");
     const order: FakeOrder = {
-      orderId: (this.logIndex += 1n), clientOrderId: request.client_order_id, account, side: request.side, kind: request.type,
-      price: request.price === undefined ? null : parse(request.price, priceDecimals, 113, "PriceNotOnTick"),
+      orderId: (this.logIndex += 1n), clientOrderId: request.client_order_id ?? String(this.logIndex), account, side: request.side,
+      kind: request.type, price: request.price === undefined ? null : parse(request.price, priceDecimals, 113, "PriceNotOnTick"),
       trigger: request.trigger === undefined ? null : parse(request.trigger, priceDecimals, 113, "PriceNotOnTick"),
       open: size, peak: request.peak === undefined ? null : parse(request.peak, sizeDecimals, 23, "DisplayInvalid"),
       hidden: request.display === "hidden", timeInForce: request.time_in_force ?? "gtc",
     };
     this.#checkFunds(account, market, order);
+    this.#entered.set(order.orderId, { size, timeNs: nowNs() });
+    const partner = request.oco_with === undefined ? undefined : findOrder(market, account, request.oco_with);
+    if (partner?.linked) {
+      throw new FakeReject(93, "LinkInvalid", "The order cannot be linked with that one: name an open one that has no partner.");
+    }
     const minSize = request.min_size === undefined ? 0n : parse(request.min_size, sizeDecimals, 24, "MinSizeInvalid");
     const { status, trades } = market.book.submit(order, request.post_only ?? "off", minSize, nowNs());
+    if (partner && order.open > 0n) {
+      if (trades.length > 0) market.book.cancel(partner);
+      else [order.linked, partner.linked] = [partner, order];
+    }
     return {
       log_index: String(this.logIndex), time_ns: String(nowNs()), order_id: String(order.orderId), client_order_id: order.clientOrderId, status,
       open: formatUnits(order.open, sizeDecimals),
@@ -174,9 +220,11 @@ export class FakeVenue {
     };
   }
 
-  /** An order with its exits, of which it is entered with both or not at all. */
-  bracket(account: number, request: OrderRequest): object {
-    const market = this.market(request.instrument);
+  /** An order with its exits: all are entered, or none. */
+  bracket(account: number, asked: OrderRequest): object {
+    const market = this.market(asked.instrument);
+    const name = asked.client_order_id ?? String(this.logIndex + 1n);
+    const request = { ...asked, client_order_id: name };
     const entered: FakeOrder[] = [];
     try {
       for (const [kind, exit] of [["take_profit", request.take_profit], ["stop", request.stop_loss]] as const) {
@@ -188,7 +236,7 @@ export class FakeVenue {
           side: request.side === "buy" ? "sell" : "buy", kind: exit.price === undefined ? kind : `${kind}_limit`,
           price: exit.price === undefined ? null : parse(exit.price, priceDecimals, 113, "PriceNotOnTick"),
           trigger, open: parse(request.size, sizeDecimals, 114, "SizeNotOnLot"),
-          peak: null, hidden: false, timeInForce: "gtc", exitOf: request.client_order_id, isHeld: true,
+          peak: null, hidden: false, timeInForce: "gtc", exitOf: name, isHeld: true,
         };
         const last = market.instrument.last_price;
         const rises = (order.side === "buy") !== (kind === "take_profit");
@@ -222,7 +270,13 @@ export class FakeVenue {
   massCancel(account: number, market: FakeMarket): object {
     const orders = market.book.ordersOf(account);
     for (const order of orders) market.book.cancel(order);
-    return { log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()), cancelled: orders.length };
+    const { symbol } = market.instrument;
+    return {
+      log_index: String((this.logIndex += 1n)), time_ns: String(nowNs()),
+      cancelled: orders.map(({ orderId, clientOrderId }) => ({
+        instrument: symbol, order_id: String(orderId), client_order_id: clientOrderId,
+      })),
+    };
   }
 
   #onTrade(market: FakeMarket, trade: FakeTrade): void {
@@ -233,10 +287,10 @@ export class FakeVenue {
       if (order.account === 0) continue;
       const fee = role === "taker" ? feeOf(market, trade) : 0n;
       this.#settle(market, order, trade, fee);
-      const fill: Fill = {
+      const fill = whole.fill({
         instrument: market.instrument.symbol, trade_id: wire.trade_id, order_id: String(order.orderId), client_order_id: order.clientOrderId,
         time_ns: wire.time_ns, side: order.side, price: wire.price, size: wire.size, fee: formatUnits(fee, QUOTE_DECIMALS), role,
-      };
+      });
       this.#fills.push(fill);
       for (const session of this.sessions) session.onPrivate(order.account, { ...fill });
     }
@@ -244,9 +298,36 @@ export class FakeVenue {
 
   #onOrder(market: FakeMarket, order: FakeOrder, status: string): void {
     if (order.account === 0) return;
+    if (status === "filled" || status === "cancelled") this.#close(market, order, status);
     // As of the venue: only lists name entries.
     const { exit_of: _, is_held: __, ...news } = wireOrder(market, order);
     for (const session of this.sessions) session.onPrivate(order.account, { ...news, linked_order_id: null, status });
+  }
+
+  #close(market: FakeMarket, order: FakeOrder, status: "filled" | "cancelled"): void {
+    const { priceDecimals, sizeDecimals } = market;
+    const { filled, value, fee } = this.#tradedOf(market, order);
+    const { size, timeNs } = this.#entered.get(order.orderId) ?? { size: filled, timeNs: nowNs() };
+    const { exit_of: _, is_held: __, ...last } = wireOrder(market, order);
+    this.#closed.push(whole.orderState({
+      ...last, original_size: formatUnits(size, sizeDecimals),
+      filled: formatUnits(filled, sizeDecimals), average_price: filled === 0n ? null : formatUnits(value / filled, priceDecimals),
+      fee: formatUnits(fee, QUOTE_DECIMALS), entered_at_ns: String(timeNs), ended_at_ns: String(nowNs()), status,
+      cancelled: formatUnits(size - filled, sizeDecimals), reason: status === "filled" ? null : "requested",
+    }));
+  }
+
+  /** Of an order, in units: what it has traded, its value in price times size, and its fees. */
+  #tradedOf(
+    { instrument: { symbol }, priceDecimals, sizeDecimals }: FakeMarket,
+    order: FakeOrder,
+  ): { filled: bigint; value: bigint; fee: bigint } {
+    const own = this.#fills.filter((fill) => fill.instrument === symbol && fill.order_id === String(order.orderId));
+    return {
+      filled: own.reduce((sum, fill) => sum + parseUnits(fill.size, sizeDecimals), 0n),
+      value: own.reduce((sum, fill) => sum + parseUnits(fill.price, priceDecimals) * parseUnits(fill.size, sizeDecimals), 0n),
+      fee: own.reduce((sum, fill) => sum + parseUnits(fill.fee, QUOTE_DECIMALS), 0n),
+    };
   }
 
   #settle(market: FakeMarket, order: FakeOrder, trade: FakeTrade, fee: bigint): void {
@@ -285,6 +366,13 @@ export class FakeVenue {
   }
 }
 
+/** Newest first. A cursor is how many older ones there are: that number stays as new ones come. */
+function page<T>(all: T[], query: URLSearchParams): { items: T[]; next: string | null; complete: boolean } {
+  const end = Number(query.get("cursor") ?? all.length);
+  const begin = Math.max(0, end - Number(query.get("limit") ?? "100"));
+  return { items: all.slice(begin, end).reverse(), next: begin === 0 ? null : String(begin), complete: true };
+}
+
 function nowNs(): bigint {
   return BigInt(Date.now()) * 1_000_000n;
 }
@@ -311,14 +399,14 @@ function findOrder(market: FakeMarket, account: number, clientOrderId: string): 
   return order;
 }
 
-function wireOrder(market: FakeMarket, order: FakeOrder): OpenOrder {
+function wireOrder(market: FakeMarket, order: FakeOrder): Order {
   const price = (units: bigint | null): string | null => (units === null ? null : formatUnits(units, market.priceDecimals));
   const shown = order.hidden ? 0n : order.peak !== null && order.peak < order.open ? order.peak : order.open;
-  return {
+  return whole.order({
     instrument: market.instrument.symbol, order_id: String(order.orderId), client_order_id: order.clientOrderId, side: order.side, type: order.kind,
     price: price(order.price), trigger: price(order.trigger), open: formatUnits(order.open, market.sizeDecimals),
     shown: formatUnits(shown, market.sizeDecimals), time_in_force: order.timeInForce,
     linked_order_id: order.linked === undefined ? null : String(order.linked.orderId),
     ...(order.exitOf === undefined ? {} : { exit_of: order.exitOf, is_held: order.isHeld === true }),
-  };
+  });
 }

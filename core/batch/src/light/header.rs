@@ -1,7 +1,7 @@
 //! Headers as their bytes say.
 
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade};
-use walras_types::limits::BATCH_ASSETS_MAX;
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, PairTrade, Pairs};
+use walras_types::limits::BATCH_PAIRS_MAX;
 use walras_types::{Amount, BatchMarketId, BatchPrice, PPB_ALL};
 
 use super::{HEADER_BYTES_MAX, LightError, LightPart, Reader};
@@ -17,26 +17,40 @@ impl BlockHeader {
         let mut r = Reader::of(bytes, FULL_HEADER, HEADER_BYTES_MAX, LightPart::Header)?;
         let Place { market, number, parent, batch_hash, transaction_count, rules, quality, certificate } = read_place(&mut r)?;
         let outcomes = r.array()?;
-        let asset_count = r.count(BATCH_ASSETS_MAX, 8)?;
-        r.must(usize::from(quality.set_aside) <= asset_count)?;
+        let pairs = read_pairs(&mut r, &quality)?;
+        let asset_count = pairs.asset_count();
+        r.must(asset_count <= r.bytes.len() / 8)?;
         let mut prices = Vec::with_capacity(asset_count);
         for _ in 0..asset_count {
             let price = price(&mut r)?;
             prices.push((!price.is_zero()).then_some(price));
         }
-        let trade_count = r.count(asset_count * asset_count, 36)?;
+        let trade_count = r.count(pairs.count(), 36)?;
         let mut trades: Vec<(PairTrade, OfferKey)> = Vec::with_capacity(trade_count);
         for _ in 0..trade_count {
             let pair = Pair { sell: AssetIndex(r.u16()?), buy: AssetIndex(r.u16()?) };
             let sold = Amount::new(r.u64()?).filter(|sold| !sold.is_zero());
             let is_priced = |asset: AssetIndex| prices.get(asset.index()).is_some_and(Option::is_some);
-            r.must(sold.is_some() && pair.sell != pair.buy && is_priced(pair.sell) && is_priced(pair.buy))?;
+            r.must(sold.is_some() && pairs.has(pair) && is_priced(pair.sell) && is_priced(pair.buy))?;
             r.must(trades.last().is_none_or(|(last, _)| last.pair < pair))?;
             let trade = PairTrade { pair, sold: sold.unwrap_or_default(), bought_by_buy_offers: Amount::ZERO };
             trades.push((trade, OfferKey { limit: price(&mut r)?, tie: r.u64()?, id: OfferId(r.u64()?) }));
         }
         r.end()?;
-        Ok(Self { market, number, parent, batch_hash, transaction_count, rules, quality, certificate, prices, trades, outcomes })
+        Ok(Self {
+            market,
+            number,
+            parent,
+            batch_hash,
+            transaction_count,
+            rules,
+            quality,
+            certificate,
+            pairs,
+            prices,
+            trades,
+            outcomes,
+        })
     }
 }
 
@@ -48,8 +62,7 @@ impl LightHeader {
     pub fn decode(bytes: &[u8]) -> Result<Self, LightError> {
         let mut r = Reader::of(bytes, LIGHT_HEADER, HEADER_BYTES_MAX, LightPart::Header)?;
         let Place { market, number, parent, batch_hash, transaction_count, rules, quality, certificate } = read_place(&mut r)?;
-        let asset_count = r.u32()?;
-        r.must(asset_count as usize <= BATCH_ASSETS_MAX && u32::from(quality.set_aside) <= asset_count)?;
+        let pairs = read_pairs(&mut r, &quality)?;
         let [prices, trades, outcomes] = [r.array()?, r.array()?, r.array()?];
         r.end()?;
         Ok(Self {
@@ -61,7 +74,7 @@ impl LightHeader {
             rules,
             quality,
             certificate,
-            asset_count,
+            pairs,
             prices,
             trades,
             outcomes,
@@ -89,6 +102,11 @@ fn read_place(r: &mut Reader<'_>) -> Result<Place, LightError> {
     r.must(quality.gap_ppb <= PPB_ALL && quality.unserved_ppb <= PPB_ALL)?;
     let certificate = r.array()?;
     Ok(Place { market, number, parent, batch_hash, transaction_count, rules, quality, certificate })
+}
+
+fn read_pairs(r: &mut Reader<'_>, quality: &Quality) -> Result<Pairs, LightError> {
+    let pairs = Pairs::from_bits(r.u32()?).filter(|pairs| pairs.count() <= BATCH_PAIRS_MAX);
+    pairs.filter(|pairs| usize::from(quality.set_aside) <= pairs.asset_count()).ok_or(LightError::Malformed(r.part))
 }
 
 fn price(r: &mut Reader<'_>) -> Result<BatchPrice, LightError> {

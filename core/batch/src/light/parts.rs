@@ -6,7 +6,7 @@ use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{Amount, BatchPrice, OfferName};
 
 use super::{LightBlock, LightError, LightPart, OUTCOME, PRICE, Reader, TRADE, VERSION};
-use crate::header::{BlockHeader, TRADE_BYTES, pair_number};
+use crate::header::{BlockHeader, TRADE_BYTES};
 use crate::outcomes::{BlockOutcome, OUTCOME_BYTES_MAX, Outcomes, outcome_hash, outcome_key};
 
 /// No statement about a price has more bytes.
@@ -24,7 +24,7 @@ impl LightBlock {
     /// [`LightError::Impossible`].
     pub fn price(&self, asset: AssetIndex, statement: &[u8]) -> Result<Option<BatchPrice>, LightError> {
         const PART: LightPart = LightPart::Price;
-        if u32::from(asset.0) >= self.header.asset_count {
+        if !self.header.pairs.has_asset(asset) {
             return Err(LightError::UnknownAsset(asset));
         }
         let mut reader = Reader::of(statement, PRICE, PRICE_STATEMENT_BYTES_MAX, PART)?;
@@ -42,8 +42,7 @@ impl LightBlock {
     /// [`LightError::Impossible`].
     pub fn trade(&self, pair: Pair, statement: &[u8]) -> Result<Option<(PairTrade, OfferKey)>, LightError> {
         const PART: LightPart = LightPart::Trade;
-        self.check_pair(pair)?;
-        let number = pair_number(pair, self.header.asset_count);
+        let number = self.number(pair)?;
         let mut reader = Reader::of(statement, TRADE, TRADE_STATEMENT_BYTES_MAX, PART)?;
         let value = read_value::<TRADE_BYTES>(&mut reader)?;
         let claim = value.as_ref().map_or(Claim::Absent, |value| Claim::Is(value));
@@ -114,9 +113,8 @@ impl BlockHeader {
     /// u64, id u64`, and a [`TrieProof`]. `None` when the market has no such pair.
     #[must_use]
     pub fn trade_statement(&self, pair: Pair) -> Option<Vec<u8>> {
-        let is_pair = pair.sell != pair.buy && pair.sell.index() < self.prices.len() && pair.buy.index() < self.prices.len();
-        let key = pair_number(pair, self.prices.len() as u32).to_be_bytes();
-        is_pair.then(|| statement(TRADE, &self.trade_entries(), &key))
+        let key = self.pairs.number(pair)?.to_be_bytes();
+        Some(statement(TRADE, &self.trade_entries(), &key))
     }
 }
 

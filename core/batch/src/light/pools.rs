@@ -1,6 +1,6 @@
 //! Pools and their providers, proven.
 
-use walras_clearing::{AssetIndex, Pool};
+use walras_clearing::{AssetIndex, Pool, PoolSide};
 use walras_merkle::{Claim, OFFER_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, trie_proof_bytes_max};
 use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, Amount, OfferName, PoolRule};
@@ -66,7 +66,7 @@ impl LightBlock {
         let rule = PoolRule::of_parts(content[4], number(5, 4) as u32)?;
         let amount = |at: usize| Amount::new(number(at, 8)).filter(|amount| !amount.is_zero());
         let pool = Pool { assets, rule, reserves: [amount(13)?, amount(21)?], fee_ppm: number(9, 4) as u32 };
-        let is_pool = assets[0] != assets[1] && assets.iter().all(|asset| u32::from(asset.0) < self.header.asset_count);
+        let is_pool = self.header.pairs.has(pool.pair(PoolSide::First));
         (is_pool && pool.fee_ppm < 1_000_000).then_some(PoolView { name, pool, shares: amount(29)? })
     }
 }

@@ -215,7 +215,7 @@ impl Batch {
         let length = r.count(usize::MAX, 1)?;
         let header = BlockHeader::decode(r.bytes(length)?).map_err(|_| RestoreError::OutOfRange)?;
         let is_next = (header.market, header.number, header.parent) == (self.settings.market, self.number, self.parent);
-        if !is_next {
+        if !is_next || header.pairs != self.table.pairs() {
             return Err(RestoreError::Contradiction("the block that is being hashed"));
         }
         let roots = Roots { accounts: r.take()?, offers: r.take()?, state: r.take()? };

@@ -374,7 +374,7 @@ fn light_clients_can_check_an_account_and_an_offer() {
     assert!(verify_account(&root, 5, Claim::Is(&content), &proof).is_err());
     let standing = world.batch.market().books()[0].sells().as_slice()[1];
     let key = standing.key();
-    let number = world.batch.pair_number(pair(0, 1));
+    let number = world.batch.pair_number(pair(0, 1)).unwrap();
     let proof = world.batch.prove_offer(pair(0, 1), &key).unwrap().encode();
     let bytes = walras_merkle::offer_key(key.limit.bits(), key.tie, key.id.0);
     let root = Digest(roots.offers);

@@ -8,15 +8,15 @@ use walras_batch::light::{
     ROOTS_BYTES_MAX, open_chain,
 };
 use walras_batch::{BlockHeader, BlockRejected, Cleared, Intake, LIGHT_HEADER_BYTES, ProposedClearing, Quality, Roots};
-use walras_clearing::{AssetIndex, Offer, OfferId, OfferKey, Pair};
+use walras_clearing::{AssetIndex, Offer, OfferId, OfferKey, Pair, Pairs};
 use walras_merkle::{AccountTree, Claim, Digest, OfferProof, PairRoot, StateRoots, Trie, offer_key};
 use walras_types::limits::AMOUNT_MAX;
 use walras_types::{
     AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, PublicKey, TransactionSeq,
 };
 
-use crate::light_parts;
 use crate::world::{ASSETS, Draw, MARKET, World, amount, key, proposed, transactions};
+use crate::{currencies, light_parts};
 
 /// A block as a client receives it.
 #[derive(Clone)]
@@ -306,6 +306,7 @@ fn open_account(content: &[u8]) -> Result<AccountState, LightError> {
         rules: [0; 32],
         quality: Quality::default(),
         certificate: [0; 32],
+        pairs: Pairs::all(2).unwrap(),
         prices: vec![None; 2],
         trades: Vec::new(),
         outcomes: [0; 32],
@@ -343,6 +344,7 @@ fn what_no_offer_can_be_is_refused() {
             rules: [0; 32],
             quality: Quality::default(),
             certificate: [0; 32],
+            pairs: Pairs::all(2).unwrap(),
             prices: vec![None; 2],
             trades: Vec::new(),
             outcomes: [0; 32],
@@ -387,6 +389,7 @@ const EXPLAINED: &str = "\
 # outcome BLOCK ACCOUNT NUMBER STATEMENT, then `absent`, `error CODE`, or OPERATION SELL:BUY:SOLD:BOUGHT RETURNED CREATED
 # offer BLOCK SELL BUY LIMIT TIE ID STATEMENT, then `absent`, `error CODE`, or AMOUNT STATED-LIMIT
 # chain NEWEST OLDEST BLOCK,BLOCK,... then `ok` or `error CODE`
+# Block 4 is one of another market: of its five assets the first two are currencies, and two others do not trade with each other.
 ";
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -412,11 +415,11 @@ fn account_text(state: Option<&AccountState>) -> String {
     format!("{key} {last} {}", or_dash(balances.iter().map(balance).collect::<Vec<_>>().join(",")))
 }
 
-fn offer_text(offer: Option<&Offer>) -> String {
+pub(crate) fn offer_text(offer: Option<&Offer>) -> String {
     offer.map_or_else(|| "absent".to_owned(), |offer| format!("{} {}", offer.amount(), offer.stated().bits()))
 }
 
-fn header_text(header: &BlockHeader) -> String {
+pub(crate) fn header_text(header: &BlockHeader) -> String {
     let price = |price: &Option<BatchPrice>| price.map_or_else(|| "-".to_owned(), |price| price.bits().to_string());
     let trade = |(trade, OfferKey { limit, tie, id }): &(walras_clearing::PairTrade, OfferKey)| {
         format!("{}:{}:{}:{}:{tie}:{}", trade.pair.sell, trade.pair.buy, trade.sold, limit.bits(), id.0)
@@ -550,7 +553,7 @@ fn vectors() -> String {
     ] {
         writeln!(text, "chain {newest} {oldest} {blocks} {answer}").unwrap();
     }
-    text
+    text + &currencies::vectors()
 }
 
 #[test]
@@ -627,7 +630,7 @@ fn a_light_client_says_what_the_vectors_say() {
         assert_eq!(answer, words[from..].join(" "), "{line}");
         seen.insert(format!("{} {}", words[0], if words[from] == "error" { words[from + 1] } else { "" }));
     }
-    assert_eq!(served.len(), 3);
+    assert_eq!(served.len(), 4);
     let kinds = ["account ", "account 1", "account 2", "account 4", "bad-block 1", "bad-block 2", "bad-block 3", "block "];
     let more = ["chain ", "chain 3", "chain 8", "light ", "offer ", "offer 1", "offer 2", "offer 4", "offer 6"];
     let parts = ["outcome ", "outcome 1", "outcome 2", "outcome 4", "price ", "price 1", "price 2", "price 4", "price 9"];

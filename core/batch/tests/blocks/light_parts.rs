@@ -234,7 +234,7 @@ fn no_other(bytes: &[u8], is_read: impl Fn(&[u8]) -> bool) {
 
 // The vectors of these parts, see `light.rs`.
 
-fn trade_text((trade, OfferKey { limit, tie, id }): &(PairTrade, OfferKey)) -> String {
+pub(crate) fn trade_text((trade, OfferKey { limit, tie, id }): &(PairTrade, OfferKey)) -> String {
     format!("{} {} {tie} {}", trade.sold, limit.bits(), id.0)
 }
 
@@ -257,7 +257,7 @@ fn outcome_text(outcome: &BlockOutcome) -> String {
     )
 }
 
-fn or_absent<T>(found: Option<&T>, text: impl Fn(&T) -> String) -> String {
+pub(crate) fn or_absent<T>(found: Option<&T>, text: impl Fn(&T) -> String) -> String {
     found.map_or_else(|| "absent".to_owned(), text)
 }
 

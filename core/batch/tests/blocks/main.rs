@@ -3,6 +3,7 @@
 
 mod account_fee;
 mod corners;
+mod currencies;
 mod each_lie;
 mod every_bit;
 mod gone;

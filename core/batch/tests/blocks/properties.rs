@@ -19,7 +19,7 @@ pub(crate) fn with_pools(mut world: World, draw: &mut Draw) -> World {
 
 /// A venue after some blocks.
 fn aged(draw: &mut Draw) -> World {
-    let mut world = World::new(2 + draw.below(12) as u32, 300);
+    let mut world = World::new(2 + draw.below(12) as u32, 300).with_drawn_currencies(draw);
     if draw.chance(50) {
         world = with_pools(world, draw);
     }
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn funds_are_kept_through_many_blocks(seed: u64) {
         let draw = &mut Draw(seed);
-        let mut world = World::new(6, 1_000);
+        let mut world = World::new(6, 1_000).with_drawn_currencies(draw);
         if draw.chance(50) {
             world = with_pools(world, draw);
         }

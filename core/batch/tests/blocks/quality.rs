@@ -70,8 +70,47 @@ fn kept(rules: &Rules) -> Number {
     whole(1) - rules.commission.exponent().map_or(whole(0), |k| two_to(-i32::from(k)))
 }
 
+/// The largest amount of a pair that may be too small to measure in whole units, in units of what is sold.
+fn naive_units(rate: &Number, rules: &Rules) -> Number {
+    let least = two_to(i32::from(rules.mu.exponent()) + 1);
+    (&least / rate).ceil().max(least)
+}
+
+/// The largest of the last offers of each asset's pairs, in its units: those that trade in part, or the first that do not trade.
+fn naive_last(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Vec<Number> {
+    let together = is_in_part(market);
+    let mut most = vec![whole(2); market.asset_count()];
+    for book in market.books() {
+        let Pair { sell, buy } = book.pair();
+        let (Some(of_sell), Some(of_buy)) = (proposal.prices[sell.index()], proposal.prices[buy.index()]) else { continue };
+        if !together[sell.index()][buy.index()] {
+            continue;
+        }
+        let rate = value(of_sell) / value(of_buy) * kept(rules);
+        let mut left = proposal.trades.iter().find(|trade| trade.pair == book.pair()).map_or(0, |trade| trade.sold.get());
+        for offer in book.sells().as_slice() {
+            let units = offer.amount().get();
+            if units <= left {
+                left -= units;
+                continue;
+            }
+            if Number::new(offer.asked().get().into(), units.into()) <= rate {
+                let last = whole(units).min(naive_units(&rate, rules));
+                let bought = (&last * &rate).ceil();
+                for (asset, units) in [(sell, last), (buy, bought)] {
+                    let most = &mut most[asset.index()];
+                    *most = units.max(most.clone());
+                }
+            }
+            break;
+        }
+    }
+    most
+}
+
 fn seen(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Vec<Seen> {
     let together = is_in_part(market);
+    let last = naive_last(market, proposal, rules);
     let mut all = Vec::new();
     for book in market.books() {
         let Pair { sell, buy } = book.pair();
@@ -98,8 +137,13 @@ fn seen(market: &BatchMarket, proposal: &Proposal, rules: &Rules) -> Vec<Seen> {
                 missing += units - filled;
             }
         }
-        let least = two_to(i32::from(rules.mu.exponent()) + 1);
-        let dust = (&least / &rate).ceil().max(least);
+        let dust = match rules.edition {
+            Edition::First => naive_units(&rate, rules),
+            Edition::Second => {
+                let in_sold = (&last[buy.index()] / &rate).ceil();
+                last[sell.index()].clone().max(in_sold).min(naive_units(&rate, rules))
+            }
+        };
         let beyond = |units: u64| (whole(units) - &dust).max(whole(0));
         all.push(Seen {
             sell: sell.index(),
@@ -289,6 +333,39 @@ fn quality(rejected: Result<walras_batch::Cleared, BlockRejected>) -> QualityErr
         Err(BlockRejected::Quality(error)) => error,
         other => panic!("{other:?} is not refused for its quality"),
     }
+}
+
+/// A market of few coarse units, such as shares: forty offers of 25 units each way. A pair's 2,048 units would cover all of them.
+fn shares(edition: Edition) -> (World, Rules) {
+    let rules = Rules { edition, ..rules() };
+    let offers: Vec<_> = (0..80).map(|at| (at % 2, 1 - at % 2, 25, 90)).collect();
+    let mut world = World::with_quality(offers.len() as u32, UNITS, rules, MOST);
+    let sent = |(account, &(sell, _, units, percent)): (u32, &(u16, u16, u64, u64))| {
+        let [sell, buy] = if sell == 0 { [AssetId(1), AssetId(2)] } else { [AssetId(2), AssetId(1)] };
+        let limit = price(percent, 100);
+        let operation = BatchOperation::CreateOffer(CreateOffer { market: MARKET, sell, buy, amount: amount(units), limit });
+        BatchTransaction::new(AccountId(account), TransactionSeq(1), operation)
+    };
+    let sent: Vec<BatchTransaction> = (0..).zip(&offers).map(sent).collect();
+    assert_eq!(world.close(&sent, Intake::Filter, 1).kept_count, 80);
+    (world, rules)
+}
+
+#[test]
+fn a_market_of_few_units_can_not_be_left_without_trades() {
+    let block_of = |world: &World, sold: u64| block(world, [100, 100, 0], &[(pair(0, 1), sold), (pair(1, 0), sold)]);
+    let (mut world, _) = shares(Edition::First);
+    let idle = block_of(&world, 0);
+    assert_eq!((idle.certificate.gap_ppb, idle.certificate.unserved_ppb), (0, 0), "nothing of 1,000 units counts");
+    world.clear(&idle, 1).unwrap();
+    // What counts now is all but what the first offer of the other side offers, with the commission: 26 of 1,000 units.
+    let (mut world, rules) = shares(Edition::Second);
+    let idle = block_of(&world, 0);
+    assert_eq!(idle.certificate.unserved_ppb, 974_000_000);
+    assert_eq!(naive_unserved_ppb(world.batch.market(), &idle.proposal, &rules), 974_000_000);
+    assert!(matches!(quality(world.clear(&idle, 1)), QualityError::GapBeyond { .. } | QualityError::UnservedBeyond { .. }));
+    let all = block_of(&world, 1_000);
+    assert_eq!(world.clear(&all, 1).unwrap().header.quality.unserved_ppb, 0);
 }
 
 /// Two who would trade all they have at par, and one of each side whom any price up to double suits.

@@ -131,7 +131,7 @@ fn begin_to_clear(world: &mut World, block: &ProposedClearing) -> Result<(), Blo
 }
 
 fn aged(draw: &mut Draw) -> World {
-    let mut world = World::new(2 + draw.below(12) as u32, 300);
+    let mut world = World::new(2 + draw.below(12) as u32, 300).with_drawn_currencies(draw);
     if draw.chance(50) {
         world = with_pools(world, draw);
     }

@@ -108,8 +108,16 @@ impl World {
         accounts.set_issuer(AssetId(4), AccountId(1)).unwrap();
         accounts.set_key(AccountId(0), key(1_000)).unwrap();
         let assets = vec![AssetId(1), AssetId(2), AssetId(0)];
-        let batch = Batch::new(BatchSettings { market: MARKET, assets, rules, quality, account_fee: None }).unwrap();
+        let batch =
+            Batch::new(BatchSettings { market: MARKET, assets, currencies: None, rules, quality, account_fee: None }).unwrap();
         Self { ledger, accounts, batch, on_pools: 0 }
+    }
+
+    /// A third of all markets have one currency, so two of their assets do not trade with each other; a third have two, so all do.
+    pub(crate) fn with_drawn_currencies(mut self, draw: &mut Draw) -> Self {
+        let currencies = Some(draw.below(3) as u16).filter(|currencies| *currencies > 0);
+        self.batch = Batch::new(BatchSettings { currencies, ..self.batch.settings().clone() }).unwrap();
+        self
     }
 
     /// From the next batch on an account costs little of some asset, or much, or nothing.

@@ -3,6 +3,7 @@
 
 mod against_model;
 mod cancelling;
+mod currencies;
 mod document;
 mod generate;
 mod model;

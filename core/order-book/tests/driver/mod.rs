@@ -1,8 +1,8 @@
 //! Drives any of the books as the engine would, and says everything that can be seen of it.
 
 use walras_order_book::{
-    Amended, Band, DepthLevel, Entry, FrozenOrders, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal, Trigger, Triggered,
-    Uncross,
+    Amended, Band, DepthLevel, DisplayedOrder, Entry, FrozenOrders, OpenOrder, OrderBook, OwnerId, Placed, PriceIndex, Refusal,
+    Trigger, Triggered, Uncross,
 };
 use walras_types::{ClientOrderId, OrderId, PriceTicks, Side, SizeLots, TimeInForce, TimeNs};
 
@@ -135,6 +135,9 @@ impl<I: PriceIndex> Book for OrderBook<I> {
         let mut orders = Vec::new();
         self.for_each_order(|order| orders.push(*order));
         assert_eq!(kept(&self.freeze()), orders);
+        for side in Side::BOTH {
+            check_displayed(self, side, &orders);
+        }
         View {
             best: Side::BOTH.map(|side| OrderBook::best(self, side)),
             depth: Side::BOTH.map(|side| depth(side, usize::MAX)),
@@ -147,6 +150,24 @@ impl<I: PriceIndex> Book for OrderBook<I> {
     }
     fn check_invariants(&self) {
         OrderBook::check_invariants(self);
+    }
+}
+
+/// What a book displays of a side, all of it and the first of it, is what its orders show in their order.
+fn check_displayed<I: PriceIndex>(book: &OrderBook<I>, side: Side, orders: &[OpenOrder]) {
+    let shown: Vec<DisplayedOrder> = orders
+        .iter()
+        .filter(|order| order.side == side && !order.shown.is_zero())
+        .map(|order| DisplayedOrder { order_id: order.order_id, price: order.price, shown: order.shown })
+        .collect();
+    for count in [0, 1, 3, shown.len(), usize::MAX] {
+        let mut displayed = Vec::new();
+        let has_more = book.displayed_orders(side, count, &mut displayed);
+        assert_eq!(
+            (&displayed[..], has_more),
+            (&shown[..count.min(shown.len())], count < shown.len()),
+            "{side:?}, {count} of them"
+        );
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Why a vector and not priority queues: a heap orders only by price and arrival. Amendments, icebergs, hidden orders and the other
 //! allocations also need the orders at a price, their order, and changes of it. Where a heap is enough, for limit orders in
-//! price-time priority, `experiments/raft-2021/tests/heap_book.rs` compares the book with one.
+//! price-time priority, `experiments/raft-2021/tests/raft/heap_book.rs` compares the book with one.
 
 mod allocate;
 mod auction;

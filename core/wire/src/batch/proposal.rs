@@ -1,6 +1,6 @@
 //! Proposed blocks to bytes and back.
 
-use walras_types::limits::BATCH_ASSETS_MAX;
+use walras_types::limits::{BATCH_ASSETS_MAX, BATCH_PAIRS_MAX, BATCH_VENUE_PAIRS_MAX, POOLS_MAX};
 use walras_types::{Amount, BatchMarketId, BatchPrice};
 
 use super::varint::{self, VARINT_BYTES_MAX};
@@ -26,7 +26,7 @@ pub struct BlockProposal {
     pub batch_hash: [u8; 32],
     /// Valuation of each asset of the market, [`BATCH_ASSETS_MAX`] at most; never [`BatchPrice::ZERO`].
     pub prices: Vec<Option<BatchPrice>>,
-    /// What trades, in strictly ascending order of the pairs.
+    /// What trades, in strictly ascending order of the pairs, [`BATCH_PAIRS_MAX`] at most.
     pub trades: Vec<PairTradeWire>,
     /// What pools trade, in strictly ascending order of the pools, [`POOL_TRADES_MAX`] at most.
     pub pools: Vec<PoolTradeWire>,
@@ -114,6 +114,8 @@ wire_struct!(BlockRoots { accounts, offers, state });
 pub enum UnwritableProposal {
     /// More assets than a market has.
     TooManyAssets(usize),
+    /// More pairs trade than a market has.
+    TooManyTrades(usize),
     /// The valuation of this asset is zero.
     ZeroPrice(usize),
     /// The trade at this place names an asset that has no place in `prices`, or one asset twice, or does not come after the one
@@ -135,6 +137,9 @@ impl std::fmt::Display for UnwritableProposal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::TooManyAssets(count) => write!(f, "{count} assets: a batch market has at most {BATCH_ASSETS_MAX}, so split it"),
+            Self::TooManyTrades(count) => {
+                write!(f, "{count} pairs trade: a batch market has at most {BATCH_PAIRS_MAX}, so split it")
+            }
             Self::ZeroPrice(asset) => write!(f, "asset {asset} has the price zero: leave its price out if it does not trade"),
             Self::Pair(at) => {
                 write!(f, "trade {at}: sort trades by pair, each pair once, of two different assets that have a place in prices")
@@ -173,18 +178,21 @@ const TRADE_BYTES_MAX: usize = 3 + 2 * VARINT_BYTES_MAX + 24;
 const POOL_TRADE_BYTES_MIN: usize = 3;
 const POOL_TRADE_BYTES_MAX: usize = 5 + 1 + VARINT_BYTES_MAX;
 
+/// No block of so many pairs and pools has more bytes.
+const fn bytes_max(pairs: usize, pools: usize) -> usize {
+    let prices = BATCH_ASSETS_MAX.div_ceil(8) + 8 * BATCH_ASSETS_MAX;
+    let trades = 3 + pairs * TRADE_BYTES_MAX + 3 + pools * POOL_TRADE_BYTES_MAX;
+    let certificate = 8 + BATCH_ASSETS_MAX * VARINT_BYTES_MAX;
+    2 + 8 + 64 + 1 + 2 + prices + trades + certificate + 96
+}
+
 /// No block has more bytes.
-pub const BLOCK_PROPOSAL_BYTES_MAX: usize = 2
-    + 8
-    + 64
-    + 1
-    + 2
-    + BATCH_ASSETS_MAX.div_ceil(8)
-    + 8 * BATCH_ASSETS_MAX
-    + (3 + pair_count(BATCH_ASSETS_MAX) as usize * TRADE_BYTES_MAX)
-    + (3 + POOL_TRADES_MAX * POOL_TRADE_BYTES_MAX)
-    + (8 + BATCH_ASSETS_MAX * VARINT_BYTES_MAX)
-    + 96;
+pub const BLOCK_PROPOSAL_BYTES_MAX: usize = bytes_max(BATCH_PAIRS_MAX, POOL_TRADES_MAX);
+
+/// No block of a venue's market has more bytes.
+pub const VENUE_BLOCK_PROPOSAL_BYTES_MAX: usize = bytes_max(BATCH_VENUE_PAIRS_MAX, POOLS_MAX);
+
+const _: () = assert!(VENUE_BLOCK_PROPOSAL_BYTES_MAX < (1 << 20) - 2 * walras_types::limits::MESSAGE_BYTES_MAX);
 
 /// Appends a block to `buffer`, or leaves it as it is.
 ///
@@ -257,6 +265,9 @@ fn put_prices(prices: &[Option<BatchPrice>], w: &mut Writer<'_>) -> Result<(), U
 }
 
 fn put_trades(trades: &[PairTradeWire], asset_count: usize, w: &mut Writer<'_>) -> Result<(), UnwritableProposal> {
+    if trades.len() > BATCH_PAIRS_MAX {
+        return Err(UnwritableProposal::TooManyTrades(trades.len()));
+    }
     varint::put(w, trades.len() as u64);
     let mut next = 0;
     for (at, trade) in trades.iter().enumerate() {
@@ -317,7 +328,7 @@ pub fn decode_block_proposal(bytes: &[u8]) -> Result<BlockProposal, DecodeError>
     let is_known = flags & HAS_CERTIFICATE != 0 && flags <= HAS_CERTIFICATE | HAS_ROOTS;
     r.checked(is_known.then_some(()), "flags 1 or 3: every block has a certificate")?;
     let asset_count = usize::from(r.u16()?);
-    r.checked((asset_count <= BATCH_ASSETS_MAX).then_some(()), "at most BATCH_ASSETS_MAX (256) assets")?;
+    r.checked((asset_count <= BATCH_ASSETS_MAX).then_some(()), "at most BATCH_ASSETS_MAX (4096) assets")?;
     let prices = get_prices(r, asset_count)?;
     let trades = get_trades(r, asset_count, bytes.len())?;
     let pools = get_pools(r, bytes.len())?;
@@ -355,7 +366,8 @@ fn amount(r: &mut Reader<'_>) -> Result<Amount, DecodeError> {
 
 fn get_trades(r: &mut Reader<'_>, asset_count: usize, byte_count: usize) -> Result<Vec<PairTradeWire>, DecodeError> {
     let pair_count = pair_count(asset_count);
-    let trade_count = count(r, pair_count, TRADE_BYTES_MIN, byte_count, "no more trades than pairs, and bytes for each")?;
+    let most = pair_count.min(BATCH_PAIRS_MAX as u64);
+    let trade_count = count(r, most, TRADE_BYTES_MIN, byte_count, "no more trades than pairs, and bytes for each")?;
     let mut trades = Vec::with_capacity(trade_count);
     let mut next = 0_u64;
     for _ in 0..trade_count {

@@ -13,7 +13,7 @@ pub const CLOSING_MAX: usize = 32;
 /// One of this many descriptors is for what grows with the venue: the log's segments.
 const GROWTH_SHARE: usize = 8;
 /// Minimum number of client connections, even if that exceeds the limit of open files.
-const CLIENTS_MIN: usize = 16;
+pub const CLIENTS_MIN: usize = 16;
 /// Assumed number of open files at the start, if the system does not report it.
 const OPEN_AT_START: usize = 32;
 

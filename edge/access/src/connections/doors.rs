@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tracing::info;
-use walras_gateway::{Admission, Admitted, ConnectionNumber, Permission, Permissions, Places, SourceId, Standing};
+use walras_gateway::{Admission, Admitted, ConnectionNumber, NoPlace, Permission, Permissions, Places, SourceId, Standing};
+use walras_types::AccountId;
 
 use super::lines::{Kind, Lines};
 
@@ -120,10 +121,13 @@ impl Guest {
         self.doors.inside().admission.touch(now_ns, self.number);
     }
 
-    /// The client has shown a key, which protects its connection unless too many are. Returns whether it is protected.
-    pub fn has_shown(&self, permissions: Permissions) -> bool {
+    /// The client has shown a key of `account`, which protects its connection unless too many are.
+    ///
+    /// # Errors
+    /// It is not protected, and why.
+    pub fn has_shown(&self, permissions: Permissions, account: Option<AccountId>) -> Result<(), NoPlace> {
         let standing = if permissions.allow(Permission::Operator) { Standing::Operator } else { Standing::Participant };
-        self.doors.inside().admission.promote(self.number, standing)
+        self.doors.inside().admission.promote(self.number, standing, account)
     }
 
     /// Writes a log line, unless too many of its kind were written.

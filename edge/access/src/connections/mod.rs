@@ -10,7 +10,7 @@ mod lines;
 use tracing::{info, warn};
 use walras_peer_link::listener::ShortageNews;
 
-pub use budget::{Budget, CLOSING_MAX, prepare_descriptors};
+pub use budget::{Budget, CLIENTS_MIN, CLOSING_MAX, prepare_descriptors};
 pub use doors::{Door, Doors, Guest};
 pub use lines::Kind;
 

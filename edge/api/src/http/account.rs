@@ -1,14 +1,13 @@
 //! What an account may see of itself.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_ports::{OrderCursor, balances};
 use walras_types::{AccountId, InstrumentId, RejectReason};
 
-use super::market::{at_most, query};
+use super::market::{Asked, at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok, visits};
 use crate::json::batches::hex;
@@ -63,7 +62,7 @@ pub(super) fn cursor<C: std::str::FromStr>(text: Option<&str>) -> Result<Option<
     text.map(|text| text.parse().map_err(malformed)).transpose()
 }
 
-pub(super) async fn orders(State(app): State<App>, asked: Result<Query<OrdersOf>, QueryRejection>, signed: Signed) -> Answer {
+pub(super) async fn orders(State(app): State<App>, asked: Asked<OrdersOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let catalog = app.venue.catalog();
     let OrdersOf { instrument, limit, cursor: from } = query(asked)?;

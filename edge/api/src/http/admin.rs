@@ -1,24 +1,23 @@
 //! What the operator may do.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::{Grant, Refusal};
 use walras_engine::Engine;
 use walras_ports::View;
 use walras_sequencer::SignedBy;
-use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits};
+use walras_types::{AccountId, Amount, AssetId, InstrumentId, RejectReason, RiskLimits, TimeNs};
 use walras_wire::{AccountCommand, AccountEvent, AccountStatus, Command, Event, VenueCommand};
 
 use super::account::describe;
-use super::market::query;
+use super::market::{Asked, query};
 use super::shards::check_place;
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok, visits};
 use crate::json::requests::{
     AccountRequest, AccountStatusRequest, AssetRequest, FeesRequest, InstrumentRequest, LimitsRequest, PhaseRequest,
-    TransferRequest, parse,
+    TransferRequest, number, parse,
 };
 use crate::json::{names, outcome, views};
 
@@ -91,7 +90,7 @@ pub(super) struct AccountsFrom {
     limit: Option<u32>,
 }
 
-pub(super) async fn accounts(State(app): State<App>, asked: Result<Query<AccountsFrom>, QueryRejection>, signed: Signed) -> Answer {
+pub(super) async fn accounts(State(app): State<App>, asked: Asked<AccountsFrom>, signed: Signed) -> Answer {
     signed.operator_key()?;
     let AccountsFrom { from, limit } = query(asked)?;
     let limit = limit.unwrap_or(100).min(ACCOUNTS_MAX);
@@ -183,6 +182,7 @@ struct KeyRequest {
     key_id: Option<String>,
     public_key: Option<String>,
     name: Option<String>,
+    expire_time_ns: Option<String>,
 }
 
 pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer {
@@ -195,7 +195,8 @@ pub(super) async fn create_key(State(app): State<App>, signed: Signed) -> Answer
         let status = app.venue.read(move |v| v.engine.account_status(account)).await?;
         status.ok_or(RejectReason::UnknownAccount)?;
     }
-    let grant = Grant { account, permissions: &request.permissions, name: request.name.as_deref() };
+    let expires = request.expire_time_ns.as_deref().map(|text| number("expire_time_ns", text)).transpose()?.map(TimeNs);
+    let grant = Grant { account, permissions: &request.permissions, name: request.name.as_deref(), expires };
     let made = match (&request.public_key, &request.key_id) {
         (Some(public_key), Some(key_id)) => app.access.register(by, key_id, public_key, &grant)?,
         (None, None) => {

@@ -10,8 +10,8 @@ use walras_config::{FEE_SHAPE, WrittenFee};
 use walras_ports::{Catalog, batch_name, fee_in_units};
 use walras_types::{AccountId, AssetId, BatchMarketId, BatchPhase, PublicKey, RejectReason};
 use walras_wire::{
-    AccountCommand, AddBatchAsset, BatchMarketCommand, Command, SetAccountFee, SetAccountKey, SetBatchPhase, SetIssuer,
-    VenueCommand,
+    AccountCommand, AddBatchAsset, BatchMarketCommand, Command, SetAccountFee, SetAccountKey, SetBatchCurrencies, SetBatchPhase,
+    SetIssuer, VenueCommand,
 };
 
 use super::admin::apply;
@@ -80,6 +80,8 @@ pub(super) async fn set_issuer(State(app): State<App>, signed: Signed) -> Answer
 struct BatchRequest {
     name: String,
     assets: Vec<String>,
+    #[serde(default)]
+    currencies: Vec<String>,
     interval_ms: Option<u64>,
     commission: Option<u8>,
     mu: Option<u8>,
@@ -90,8 +92,8 @@ struct BatchRequest {
     account_fee: Option<String>,
 }
 
-/// Creates a market, adds its assets, says what accounts cost and opens it. Where one of these is refused, those before it stand: the market is there, closed, and
-/// declared in the configuration under the same name it is finished.
+/// Creates a market, says how many of its assets are currencies, adds its assets, says what accounts cost and opens it. Where one of these
+/// is refused, those before it stand: the market is there, closed, and declared in the configuration under the same name it is finished.
 pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answer {
     let by = signed.operator()?;
     let asked: BatchRequest = parse(&signed.body)?;
@@ -99,6 +101,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     let section = config::Batch {
         name: asked.name,
         assets: asked.assets,
+        currencies: asked.currencies,
         interval_ms: asked.interval_ms.unwrap_or(usual.interval_ms),
         commission: asked.commission.unwrap_or(usual.commission),
         mu: asked.mu.unwrap_or(usual.mu),
@@ -111,7 +114,7 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     section.symbol().ok_or_else(|| malformed("name: give 1 to 15 characters of A-Z 0-9 / - . _"))?;
     section.check().map_err(malformed)?;
     let catalog = app.venue.catalog_for_commands()?;
-    let named = section.assets.iter().map(|name| asset_named(&catalog, "assets", name));
+    let named = section.all_assets().map(|name| asset_named(&catalog, "assets", name));
     let assets = named.collect::<Result<Vec<_>, Refusal>>()?;
     let fee = section.account_fee().map_or(Ok(None), |written| fee_in_units(written, &catalog))?;
     let next = app.venue.read(|v| v.engine.batch_markets().len()).await?;
@@ -120,6 +123,10 @@ pub(super) async fn create_batch(State(app): State<App>, signed: Signed) -> Answ
     getrandom::fill(&mut domain).expect("the operating system gives random bytes");
     let spec = section.spec(market, domain).ok_or(RejectReason::BatchRulesInvalid)?;
     outcome::operator(&app.venue.command_by(by.clone(), Command::BatchMarket(BatchMarketCommand::Create(spec))).await?, json!({}))?;
+    if let Some(currencies) = section.currency_count() {
+        let set = Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market, currencies }));
+        outcome::operator(&app.venue.command_by(by.further(), set).await?, json!({}))?;
+    }
     for asset in assets {
         outcome::operator(
             &app.venue

@@ -1,7 +1,6 @@
 //! Proofs about batch markets for those who keep no state: blocks in short, prices, trades, transactions, accounts, offers.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +12,7 @@ use walras_types::limits::TRANSACTION_SEQ_END;
 use walras_types::{AccountId, BatchMarketId, BatchPrice, OfferName, RejectReason, TransactionSeq};
 
 use super::batches::{asset, digits, gone, of_path};
-use super::market::query;
+use super::market::{Asked, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::batches::{self, hex};
@@ -46,11 +45,7 @@ pub(super) struct LightBlock {
 }
 
 /// A block in short, with the proof of a price, of a trade, or of both.
-pub(super) async fn block_proof(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    asked: Result<Query<LightBlock>, QueryRejection>,
-) -> Answer {
+pub(super) async fn block_proof(State(app): State<App>, Path(name): Path<String>, asked: Asked<LightBlock>) -> Answer {
     let catalog = app.venue.catalog();
     let market = of_path(&catalog, &name)?;
     let asked = query(asked)?;
@@ -89,7 +84,13 @@ pub(super) async fn block_proof(
     if let Some((sell, buy)) = pair {
         let pair = walras_clearing::Pair { sell: index(sell)?, buy: index(buy)? };
         let statement = header.trade_statement(pair);
-        let statement = statement.ok_or_else(|| Refusal::new(RejectReason::Malformed, "sell, buy: a pair has two assets"))?;
+        let statement = statement.ok_or_else(|| {
+            if pair.sell == pair.buy {
+                Refusal::new(RejectReason::Malformed, "sell, buy: a pair has two assets")
+            } else {
+                Refusal::new(RejectReason::NoSuchPair, "sell, buy: neither is a currency of the market")
+            }
+        })?;
         (body["sell_index"], body["buy_index"]) = (pair.sell.0.into(), pair.buy.0.into());
         body["trade_statement"] = hex(&statement).into();
     }
@@ -106,7 +107,7 @@ pub(super) struct InBlock {
 pub(super) async fn transaction_proof(
     State(app): State<App>,
     Path((name, number)): Path<(String, String)>,
-    asked: Result<Query<InBlock>, QueryRejection>,
+    asked: Asked<InBlock>,
     signed: Signed,
 ) -> Answer {
     let account = signed.reader()?;
@@ -182,11 +183,7 @@ pub(super) struct OfferPlace {
     tie: String,
 }
 
-pub(super) async fn offer_proof(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    asked: Result<Query<OfferPlace>, QueryRejection>,
-) -> Answer {
+pub(super) async fn offer_proof(State(app): State<App>, Path(name): Path<String>, asked: Asked<OfferPlace>) -> Answer {
     let catalog = app.venue.catalog();
     let market = of_path(&catalog, &name)?;
     let asked = query(asked)?;

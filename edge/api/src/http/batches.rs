@@ -1,8 +1,7 @@
 //! Batch markets: what everybody may see, transactions, and an account's own offers.
 
 use axum::body::Body;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ use walras_wire::batch::{SIGNATURE_BYTES, SignedTransaction, TRANSACTION_BYTES_M
 
 use super::account::cursor;
 use super::exposition::{Exposition, Kind};
-use super::market::{at_most, query};
+use super::market::{Asked, Limit, at_most, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok, visits};
 use crate::json::batches::{self, unhex};
@@ -77,6 +76,7 @@ pub(super) async fn metrics(app: &App, text: &mut Exposition) {
         of_last(look, |block| block.set_aside.into())
     });
     all("walras_batch_idle_blocks", "last blocks in a row in which nothing traded of what could", &|look| look.idle_blocks as u64);
+    all("walras_batch_aside_blocks", "last blocks in a row in which some assets were set aside", &|look| look.aside_blocks as u64);
 }
 
 pub(super) async fn list(State(app): State<App>) -> Answer {
@@ -85,17 +85,7 @@ pub(super) async fn list(State(app): State<App>) -> Answer {
     Ok(ok(&json!({"batches": looks.iter().map(|look| batches::batch(&catalog, look)).collect::<Vec<_>>()})))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Blocks {
-    limit: Option<usize>,
-}
-
-pub(super) async fn blocks(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    asked: Result<Query<Blocks>, QueryRejection>,
-) -> Answer {
+pub(super) async fn blocks(State(app): State<App>, Path(name): Path<String>, asked: Asked<Limit>) -> Answer {
     let catalog = app.venue.catalog();
     let market = of_path(&catalog, &name)?;
     let limit = at_most("limit", query(asked)?.limit, 100, BLOCKS_MAX)?;
@@ -134,11 +124,7 @@ pub(super) struct Demand {
     span_ppm: Option<u32>,
 }
 
-pub(super) async fn demand(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    asked: Result<Query<Demand>, QueryRejection>,
-) -> Answer {
+pub(super) async fn demand(State(app): State<App>, Path(name): Path<String>, asked: Asked<Demand>) -> Answer {
     let catalog = app.venue.catalog();
     let market = of_path(&catalog, &name)?;
     let asked = query(asked)?;
@@ -253,7 +239,7 @@ pub(super) struct Offers {
 /// Offers in one answer.
 const OFFERS_MAX: usize = 1_000;
 
-pub(super) async fn offers(State(app): State<App>, asked: Result<Query<Offers>, QueryRejection>, signed: Signed) -> Answer {
+pub(super) async fn offers(State(app): State<App>, asked: Asked<Offers>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let Offers { limit, cursor: from } = query(asked)?;
     let limit = at_most("limit", limit, OFFERS_MAX, OFFERS_MAX)?.max(1);
@@ -264,14 +250,8 @@ pub(super) async fn offers(State(app): State<App>, asked: Result<Query<Offers>, 
     Ok(ok(&json!({"offers": offers, "next": next.map(|next| next.0.to_string())})))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Outcomes {
-    limit: Option<usize>,
-}
-
 /// Of the key's own account.
-pub(super) async fn transactions(State(app): State<App>, asked: Result<Query<Outcomes>, QueryRejection>, signed: Signed) -> Answer {
+pub(super) async fn transactions(State(app): State<App>, asked: Asked<Limit>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let limit = at_most("limit", query(asked)?.limit, OUTCOMES_MAX, OUTCOMES_MAX)?;
     let found = app.venue.read(move |v| transaction_outcomes(v.engine, v.market, account)).await?;

@@ -155,6 +155,7 @@ fn delivery(layer: usize, nodes: &[Option<NodeFigures>]) -> Value {
         "latest_ns": latest,
         "window_ns": latest.zip(earliest).map(|(latest, earliest)| latest - earliest),
         "latest_ns_p99": answering.clone().filter(|said| said.packets > 0).map(|said| said.transit_ns_p99).max(),
+        "late": answering.clone().map(|said| said.late).sum::<u64>(),
     })
 }
 

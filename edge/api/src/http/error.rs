@@ -55,7 +55,9 @@ pub fn status_of(reason: RejectReason) -> StatusCode {
     match reason {
         R::Malformed | R::PriceNotOnTick | R::SizeNotOnLot | R::AmountNotOnUnit => StatusCode::BAD_REQUEST,
         R::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        R::Unauthenticated | R::UnknownKey | R::SignatureInvalid | R::TimestampStale | R::NonceReused => StatusCode::UNAUTHORIZED,
+        R::Unauthenticated | R::UnknownKey | R::KeyExpired | R::SignatureInvalid | R::TimestampStale | R::NonceReused => {
+            StatusCode::UNAUTHORIZED
+        }
         R::Throttled => StatusCode::TOO_MANY_REQUESTS,
         R::Forbidden => StatusCode::FORBIDDEN,
         R::NotFound => StatusCode::NOT_FOUND,

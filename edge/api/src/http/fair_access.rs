@@ -105,6 +105,11 @@ fn released(Released { delay_ns, clock_bound_ns, here, judged }: &Released) -> V
             "outlier_reports": counts.outlier_samples,
             "outliers": counts.outliers.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
             "silent": counts.silent.iter().map(|gateway| gateway.0).collect::<Vec<_>>(),
+            "receivers": {
+                "samples": counts.receivers.samples,
+                "late": counts.receivers.late,
+                "delay_ns": counts.receivers.delay_ns,
+            },
         })),
     })
 }
@@ -136,6 +141,7 @@ fn as_sequencer(intake: &IntakeFigures) -> Value {
         "unfairly_matched": intake.matching.unfair,
         "unfairly_matched_recent_ppm": intake.matching.recent_ppm,
         "worst_gateway": intake.worst.map(|gateway| gateway.0),
+        "merged": intake.merged,
         "held": intake.held,
         "early": intake.early,
         "queueing_p50_ns": intake.queueing_p50_ns,
@@ -160,7 +166,7 @@ fn gateway(figures: &GatewayFigures) -> Value {
 }
 
 /// A gateway's counts: name, meaning, figure.
-fn counts(figures: &GatewayFigures) -> [(&'static str, &'static str, u64); 16] {
+fn counts(figures: &GatewayFigures) -> [(&'static str, &'static str, u64); 18] {
     let GatewayFigures { copies, hold, .. } = figures;
     [
         ("copies", "commands that came by this gateway", copies.copies),
@@ -178,6 +184,16 @@ fn counts(figures: &GatewayFigures) -> [(&'static str, &'static str, u64); 16] {
         ("stale_stamps", "stamps from too long ago, raised", hold.stale_stamps),
         ("stepped_back", "stamps earlier than the gateway's own last", hold.stepped_back),
         ("unstamped", "orders without a stamp that counts", hold.unstamped),
+        (
+            "behind_watermark",
+            "orders that came after a watermark of their gateway had passed their stamps",
+            copies.behind_watermark,
+        ),
+        (
+            "waited_for",
+            "orders held until their delay was over since this gateway's watermark was not past them",
+            copies.waited_for,
+        ),
         (
             "outlier_stamps",
             "stamps that did not count because the gateway's transits differ from the others'",
@@ -242,6 +258,19 @@ fn release_metrics(Released { delay_ns, clock_bound_ns, here, judged }: &Release
             "reports that did not count, because their replica's differ from the others'",
             judged.outlier_samples,
         ),
+        (
+            "walras_release_receiver_samples_total",
+            Kind::Counter,
+            "pieces of market data whose arrival receivers of the relay trees reported",
+            judged.receivers.samples,
+        ),
+        ("walras_release_receiver_late_total", Kind::Counter, "those that came to some receiver too late", judged.receivers.late),
+        (
+            "walras_release_receiver_delay_ns",
+            Kind::Gauge,
+            "how long receivers need market data to be held; 0 while none is heard",
+            judged.receivers.delay_ns.unwrap_or(0),
+        ),
     ];
     text.all(judged);
 }
@@ -283,6 +312,12 @@ fn order_metrics(view: &FairAccessView, text: &mut Exposition) {
             arrivals.raised,
         ),
         ("walras_sequencing_delay_ns", Kind::Gauge, "how long orders are held after their stamps, d_s", intake.delay_ns),
+        (
+            "walras_sequencing_merged_total",
+            Kind::Counter,
+            "orders that left before their delay was over, since every gateway's watermark was past them",
+            intake.merged,
+        ),
         ("walras_sequencing_held", Kind::Gauge, "orders held", intake.held as u64),
         ("walras_sequencing_early", Kind::Gauge, "orders that wait for one before them", intake.early as u64),
         ("walras_sequencing_queueing_p50_ns", Kind::Gauge, "how long orders were held, median", intake.queueing_p50_ns),

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use axum::body::Body;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -18,7 +17,7 @@ use walras_ports::InstrumentScale;
 use walras_types::{RejectReason, TimeNs};
 
 use super::exposition::{Exposition, Kind};
-use super::market::{at_most, of_path, query};
+use super::market::{Asked, at_most, of_path, query};
 use super::{Answer, ApiError, App, ok};
 use crate::json::views;
 
@@ -50,7 +49,7 @@ pub(super) struct Trades {
     cursor: Option<String>,
 }
 
-pub(super) async fn trades(State(app): State<App>, asked: Result<Query<Trades>, QueryRejection>) -> Answer {
+pub(super) async fn trades(State(app): State<App>, asked: Asked<Trades>) -> Answer {
     let Trades { instrument, from, to, limit, cursor } = query(asked)?;
     of(&app)?;
     let catalog = app.venue.catalog();
@@ -86,7 +85,7 @@ pub(super) struct Books {
     at: Option<u64>,
 }
 
-pub(super) async fn books(State(app): State<App>, asked: Result<Query<Books>, QueryRejection>) -> Answer {
+pub(super) async fn books(State(app): State<App>, asked: Asked<Books>) -> Answer {
     let Books { instrument, at } = query(asked)?;
     of(&app)?;
     let catalog = app.venue.catalog();

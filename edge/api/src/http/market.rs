@@ -7,13 +7,14 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use walras_access::Refusal;
-use walras_market_data::{Candle, Interval, PublicTrade};
-use walras_ports::{Catalog, InstrumentScale, Storage, View};
+use walras_market_data::limits::BOOK_ORDERS_MAX;
+use walras_market_data::{Candle, InstrumentFeed, Interval, PublicTrade};
+use walras_ports::{Catalog, InstrumentScale, Storage, View, shown_orders, ticker as ticker_of};
 use walras_types::{RejectReason, Side, TradeId};
 
 use super::exposition::{Exposition, Kind, MEDIA_TYPE};
 use super::{Answer, ApiError, App, ok, visits};
-use crate::json::views;
+use crate::json::{book_orders as orders_of, views};
 
 /// Levels of a side in one answer.
 const DEPTH_MAX: usize = 1_000;
@@ -47,8 +48,11 @@ pub(super) async fn instruments(State(app): State<App>) -> Answer {
     Ok(ok(&json!({"instruments": instruments})))
 }
 
+/// A query string as a handler gets it.
+pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
+
 /// A query string that was read, or says what was wrong with it.
-pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
+pub(super) fn query<T>(query: Asked<T>) -> Result<T, ApiError> {
     match query {
         Ok(Query(query)) => Ok(query),
         Err(e) => Err(Refusal::new(RejectReason::Malformed, e.body_text()).into()),
@@ -72,17 +76,20 @@ pub(super) fn at_most(field: &str, asked: Option<usize>, default: usize, max: us
     }
 }
 
+/// How many of the newest, or of the best.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limit {
+    pub(super) limit: Option<usize>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Depth {
     depth: Option<usize>,
 }
 
-pub(super) async fn book(
-    State(app): State<App>,
-    Path(symbol): Path<String>,
-    asked: Result<Query<Depth>, QueryRejection>,
-) -> Answer {
+pub(super) async fn book(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Depth>) -> Answer {
     let catalog = app.venue.catalog();
     let scale = of_path(&catalog, &symbol)?;
     let depth = at_most("depth", query(asked)?.depth, 50, DEPTH_MAX)?;
@@ -99,6 +106,49 @@ pub(super) async fn book(
     Ok(ok(&views::Depth { scale, log_index, bids: &bids, asks: &asks, indicative }))
 }
 
+pub(super) async fn book_orders(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Limit>) -> Answer {
+    let catalog = app.venue.catalog();
+    let scale = of_path(&catalog, &symbol)?;
+    let limit = at_most("limit", query(asked)?.limit, 100, BOOK_ORDERS_MAX)?;
+    let instrument = scale.spec.instrument;
+    let shown = app.venue.read(move |v| shown_orders(v.engine, instrument, v.engine.last_applied(), limit)).await?;
+    Ok(ok(&orders_of::answer(scale, &shown)))
+}
+
+/// What takes no parameters.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+pub(super) async fn auction(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Nothing>) -> Answer {
+    let catalog = app.venue.catalog();
+    let scale = of_path(&catalog, &symbol)?;
+    let Nothing {} = query(asked)?;
+    let instrument = scale.spec.instrument;
+    let look = move |v: &View<'_>| {
+        let last_uncross = v.market.instrument(instrument).and_then(|feed| feed.ticker().last_uncross);
+        (v.engine.last_applied(), v.engine.instrument(instrument), v.indicatives.now(v.engine, instrument), last_uncross)
+    };
+    let (log_index, view, indicative, last_uncross) = app.venue.read(look).await?;
+    let view = view.ok_or(RejectReason::VenueNotReady)?;
+    Ok(ok(&views::auction(scale, log_index, &view, indicative, last_uncross)))
+}
+
+pub(super) async fn ticker(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Nothing>) -> Answer {
+    let catalog = app.venue.catalog();
+    let scale = of_path(&catalog, &symbol)?;
+    let Nothing {} = query(asked)?;
+    let instrument = scale.spec.instrument;
+    let look = move |v: &View<'_>| {
+        let of = |feed: &InstrumentFeed| ticker_of(feed, v.engine, v.market.time());
+        (v.engine.last_applied(), v.market.instrument(instrument).map(of))
+    };
+    let (log_index, ticker) = app.venue.read(look).await?;
+    let mut body = views::ticker(scale, &ticker.ok_or(RejectReason::VenueNotReady)?);
+    body["log_index"] = log_index.0.to_string().into();
+    Ok(ok(&body))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Trades {
@@ -106,11 +156,7 @@ pub(super) struct Trades {
     before: Option<u64>,
 }
 
-pub(super) async fn trades(
-    State(app): State<App>,
-    Path(symbol): Path<String>,
-    asked: Result<Query<Trades>, QueryRejection>,
-) -> Answer {
+pub(super) async fn trades(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Trades>) -> Answer {
     let catalog = app.venue.catalog();
     let scale = of_path(&catalog, &symbol)?;
     let asked = query(asked)?;
@@ -134,11 +180,7 @@ pub(super) struct Candles {
     limit: Option<usize>,
 }
 
-pub(super) async fn candles(
-    State(app): State<App>,
-    Path(symbol): Path<String>,
-    asked: Result<Query<Candles>, QueryRejection>,
-) -> Answer {
+pub(super) async fn candles(State(app): State<App>, Path(symbol): Path<String>, asked: Asked<Candles>) -> Answer {
     let catalog = app.venue.catalog();
     let scale = of_path(&catalog, &symbol)?;
     let asked = query(asked)?;

@@ -57,8 +57,8 @@ pub use history::day_view;
 pub use openapi::{ASYNC_DOCUMENT as ASYNCAPI_YAML, DOCUMENT as OPENAPI_YAML};
 pub(crate) use orders::{fresh_or_numbered, results, send_one};
 pub(crate) use records::read_reports;
+pub use walras_http_port::{OPERATOR_PLACES, Server, ServerError};
 pub(crate) use walras_http_port::{Place, place_of, stopped};
-pub use walras_http_port::{Server, ServerError};
 
 /// What every request needs.
 #[derive(Clone, Debug)]
@@ -122,6 +122,9 @@ routes! {
     get "/v1/assets" => market::assets;
     get "/v1/instruments" => market::instruments;
     get "/v1/instruments/{instrument}/book" => market::book;
+    get "/v1/instruments/{instrument}/book/orders" => market::book_orders;
+    get "/v1/instruments/{instrument}/auction" => market::auction;
+    get "/v1/instruments/{instrument}/ticker" => market::ticker;
     get "/v1/instruments/{instrument}/trades" => market::trades;
     get "/v1/instruments/{instrument}/candles" => market::candles;
     get "/v1/history/trades" => history::trades;
@@ -194,8 +197,12 @@ routes! {
     get "/openapi.yaml" => openapi::yaml;
     get "/openapi.json" => openapi::json;
     get "/asyncapi.yaml" => openapi::asyncapi;
+    get "/asyncapi.json" => openapi::async_json;
     get "/docs" => openapi::page;
+    get "/docs/websocket" => openapi::socket_page;
     get "/docs/reader.js" => openapi::reader;
+    get "/docs/websocket.js" => openapi::socket_reader;
+    get "/docs/shapes.js" => openapi::shapes;
     get "/docs/style.css" => openapi::style;
     get "/metrics" => market::metrics;
     get "/healthz" => health::live;

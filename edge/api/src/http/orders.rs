@@ -1,7 +1,6 @@
 //! What a participant may do.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde::Deserialize;
@@ -12,7 +11,7 @@ use walras_types::{AccountId, ClientOrderId, Ordinal};
 use walras_wire::{CancelAfter, Command, OrderCommand};
 
 use super::carry::{CameOf, Sent, send, signed_at};
-use super::market::query;
+use super::market::{Asked, query};
 use super::signed::{Signed, Trader};
 use super::{Answer, App, ok, status_of};
 use crate::json::commands::{Many, One};
@@ -48,9 +47,10 @@ async fn one(
     }
 }
 
-type Asked = Result<Query<NumberRequest>, QueryRejection>;
+/// With a session, the command's number.
+type Numbered = Asked<NumberRequest>;
 
-pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
+pub(super) async fn enter(State(app): State<App>, asked: Numbered, signed: Signed) -> Answer {
     let (by, caller) = signed.trader_of_many()?;
     let ordinal = query(asked)?.ordinal()?;
     let request: OrderRequest = parse(&signed.body)?;
@@ -63,7 +63,7 @@ pub(super) async fn enter(State(app): State<App>, asked: Asked, signed: Signed) 
     one(&app, (by, ordinal), (command, Some(subject))).await
 }
 
-pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
+pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, String)>, asked: Numbered, signed: Signed) -> Answer {
     let by = signed.canceller()?;
     let ordinal = query(asked)?.ordinal()?;
     let request = CancelRequest { instrument: of.0, client_order_id: of.1 };
@@ -72,7 +72,7 @@ pub(super) async fn cancel(State(app): State<App>, Path(of): Path<(String, Strin
     one(&app, (by, ordinal), (command, Some(subject))).await
 }
 
-pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, asked: Asked, signed: Signed) -> Answer {
+pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String)>, asked: Numbered, signed: Signed) -> Answer {
     let by = signed.trader()?;
     let ordinal = query(asked)?.ordinal()?;
     let of = CancelRequest { instrument: of.0, client_order_id: of.1 };
@@ -82,11 +82,7 @@ pub(super) async fn amend(State(app): State<App>, Path(of): Path<(String, String
     one(&app, (by, ordinal), (command, Some(subject))).await
 }
 
-pub(super) async fn mass_cancel(
-    State(app): State<App>,
-    asked: Result<Query<MassCancelQuery>, QueryRejection>,
-    signed: Signed,
-) -> Answer {
+pub(super) async fn mass_cancel(State(app): State<App>, asked: Asked<MassCancelQuery>, signed: Signed) -> Answer {
     let by = signed.canceller()?;
     let catalog = app.venue.catalog_for_commands()?;
     let (request, number) = query(asked)?.parts();
@@ -95,7 +91,7 @@ pub(super) async fn mass_cancel(
 }
 
 /// `POST /v1/orders/batch`: each command by itself, in their order, under one signature.
-pub(super) async fn many(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
+pub(super) async fn many(State(app): State<App>, asked: Numbered, signed: Signed) -> Answer {
     let (Trader { account, signed: by }, caller) = signed.trader_of_many()?;
     let number = query(asked)?;
     let all = Many::read(strict::object(&signed.body)?)?.numbered(&number)?;
@@ -126,7 +122,7 @@ async fn switch(app: &App, account: AccountId) -> Answer {
 }
 
 /// `POST /v1/cancel-after`: sets the dead man's switch, or switches it off.
-pub(super) async fn cancel_after(State(app): State<App>, asked: Asked, signed: Signed) -> Answer {
+pub(super) async fn cancel_after(State(app): State<App>, asked: Numbered, signed: Signed) -> Answer {
     let by = signed.canceller()?;
     let (account, ordinal) = (by.account, query(asked)?.ordinal()?);
     let CancelAfterRequest { timeout_ms } = parse(&signed.body)?;

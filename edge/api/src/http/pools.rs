@@ -1,7 +1,6 @@
 //! Pools of batch markets: what everybody may see, an account's own shares, and proofs of both.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::json;
 use walras_batch::PoolView;
@@ -9,7 +8,7 @@ use walras_types::{AccountId, Amount, AssetId, BatchMarketId, OfferName};
 
 use super::batch_proofs::{light, not_provable, sequence};
 use super::batches::of_path;
-use super::market::query;
+use super::market::{Asked, query};
 use super::signed::Signed;
 use super::{Answer, App, ok};
 use crate::json::batches::hex;
@@ -56,11 +55,7 @@ pub(super) struct PoolPlace {
     sequence: String,
 }
 
-pub(super) async fn pool_proof(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    asked: Result<Query<PoolPlace>, QueryRejection>,
-) -> Answer {
+pub(super) async fn pool_proof(State(app): State<App>, Path(name): Path<String>, asked: Asked<PoolPlace>) -> Answer {
     proof(&app, &name, asked, None).await
 }
 
@@ -68,14 +63,14 @@ pub(super) async fn pool_proof(
 pub(super) async fn shares_proof(
     State(app): State<App>,
     Path(name): Path<String>,
-    asked: Result<Query<PoolPlace>, QueryRejection>,
+    asked: Asked<PoolPlace>,
     signed: Signed,
 ) -> Answer {
     let account = signed.reader()?;
     proof(&app, &name, asked, Some(account)).await
 }
 
-async fn proof(app: &App, name: &str, asked: Result<Query<PoolPlace>, QueryRejection>, provider: Option<AccountId>) -> Answer {
+async fn proof(app: &App, name: &str, asked: Asked<PoolPlace>, provider: Option<AccountId>) -> Answer {
     let market = of_path(&app.venue.catalog(), name)?;
     let PoolPlace { account_id, sequence: number } = query(asked)?;
     let pool = OfferName { account: AccountId(account_id), sequence: sequence(&number)? };

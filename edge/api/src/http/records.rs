@@ -3,21 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use walras_access::Refusal;
 use walras_archive::{AccountCursor, AccountQuery, RecordKind};
 use walras_gateway::session::Resend;
 use walras_market_data::{AccountRecord, Recorded};
-use walras_ports::{KnownOrder, OrderKey, RecordFilter, RecordsPage, View, known_order};
+use walras_ports::{KnownOrder, OrderKey, OrderWait, RecordFilter, RecordsPage, View, known_order};
 use walras_types::{AccountId, ClientOrderName, OrderId, RejectReason, TimeNs};
 use walras_wire::order_entry::{ReportEvent, decode_report_event};
 use walras_wire::{Event, OrderEvent};
 
 use super::account::cursor;
-use super::market::{at_most, of_path, query};
+use super::market::{Asked, at_most, of_path, query};
 use super::signed::Signed;
 use super::{Answer, ApiError, App, ok};
 use crate::json::reports::{self, ReadReport, ReadReports};
@@ -66,7 +65,7 @@ impl RecordsOf {
     }
 }
 
-pub(super) async fn fills(State(app): State<App>, asked: Result<Query<RecordsOf>, QueryRejection>, signed: Signed) -> Answer {
+pub(super) async fn fills(State(app): State<App>, asked: Asked<RecordsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Fill)?;
     let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
@@ -78,11 +77,7 @@ pub(super) async fn fills(State(app): State<App>, asked: Result<Query<RecordsOf>
     Ok(ok(&json!({"fills": fills, "next": next.map(|next| next.to_string()), "complete": complete})))
 }
 
-pub(super) async fn closed_orders(
-    State(app): State<App>,
-    asked: Result<Query<RecordsOf>, QueryRejection>,
-    signed: Signed,
-) -> Answer {
+pub(super) async fn closed_orders(State(app): State<App>, asked: Asked<RecordsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let (asked, filter) = query(asked)?.parse(&app, account, RecordKind::Ended)?;
     let RecordsPage { records, next, complete } = app.venue.account_records(asked, filter).await?;
@@ -107,7 +102,7 @@ pub(super) struct OrderBy {
 pub(super) async fn order(
     State(app): State<App>,
     Path((symbol, id)): Path<(String, String)>,
-    asked: Result<Query<OrderBy>, QueryRejection>,
+    asked: Asked<OrderBy>,
     signed: Signed,
 ) -> Answer {
     let account = signed.reader()?;
@@ -121,9 +116,14 @@ pub(super) async fn order(
     let catalog = app.venue.catalog();
     let scale = *of_path(&catalog, &symbol)?;
     let instrument = scale.spec.instrument;
-    match app.venue.read(move |v| known_order(v, account, instrument, by)).await? {
-        Some(KnownOrder::Open(listed)) => return Ok(ok(&views::order_state(&scale, &listed))),
-        Some(KnownOrder::Ended(order)) => return Ok(ok(&views::ended_order(&scale, &order))),
+    let known = app.venue.read(move |v| {
+        let order = known_order(v, account, instrument, by)?;
+        let waits = v.waits.of(account, order.order_id());
+        Some((order, waits))
+    });
+    match known.await? {
+        Some((KnownOrder::Open(listed), waits)) => return Ok(ok(&with_waits(views::order_state(&scale, &listed), waits))),
+        Some((KnownOrder::Ended(order), waits)) => return Ok(ok(&with_waits(views::ended_order(&scale, &order), waits))),
         None => {}
     }
     let (order_id, client_order_id) = match by {
@@ -149,6 +149,13 @@ pub(super) async fn order(
             .to_owned(),
     };
     Err(Refusal::new(RejectReason::NotFound, detail).into())
+}
+
+fn with_waits(mut order: Value, waits: Option<OrderWait>) -> Value {
+    if let Some(waits) = waits {
+        order["waits"] = views::waits(&waits);
+    }
+    order
 }
 
 /// Reads an account's reports after a number, or from now on without one.
@@ -183,7 +190,11 @@ fn reports_after(view: &View<'_>, account: AccountId, after: Option<u64>, max: u
         .filter_map(|report| {
             let event = decode_report_event(report.event).ok()?;
             let name = order_of(&event).and_then(&mut name_of);
-            Some(ReadReport { report_seq: report.report_seq, log_index: report.log_index, time: report.time, event, name })
+            let waits = match &event {
+                ReportEvent::Event(Event::Order(OrderEvent::Accepted(e))) => view.waits.of(account, e.order_id),
+                ReportEvent::Event(_) | ReportEvent::Filled(_) => None,
+            };
+            Some(ReadReport { report_seq: report.report_seq, log_index: report.log_index, time: report.time, event, name, waits })
         })
         .collect();
     Ok(ReadReports { reports, last })
@@ -212,7 +223,7 @@ pub(super) struct ReportsOf {
     limit: Option<usize>,
 }
 
-pub(super) async fn reports(State(app): State<App>, asked: Result<Query<ReportsOf>, QueryRejection>, signed: Signed) -> Answer {
+pub(super) async fn reports(State(app): State<App>, asked: Asked<ReportsOf>, signed: Signed) -> Answer {
     let account = signed.reader()?;
     let ReportsOf { after, limit } = query(asked)?;
     let after = after.map(|text| number("after", &text)).transpose()?;

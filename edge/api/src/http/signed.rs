@@ -69,7 +69,7 @@ impl Signed {
         let fields = self.fields.as_ref().ok_or_else(|| Refusal::new(RejectReason::Unauthenticated, missing))?;
         let request = walras_gateway::Request { method: &self.method, path: &self.path, body: &self.body };
         let caller = self.app.access.authorize_either(&request, fields, permissions, from)?;
-        self.place.has_shown(caller.permissions);
+        self.place.has_shown(&caller);
         Ok(caller)
     }
 

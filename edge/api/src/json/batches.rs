@@ -86,6 +86,7 @@ pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
         "market_id": spec.market.0,
         "name": batch_name(spec),
         "numeraire": names.first(),
+        "currencies": &names[..look.currencies.min(names.len())],
         "assets": names,
         "interval_ms": spec.interval_ns / 1_000_000,
         "commission_exponent": spec.commission.exponent(),
@@ -103,6 +104,7 @@ pub fn batch(catalog: &Catalog, look: &BatchLook) -> Value {
         "closed_block": look.closed_block.map(|block| block.to_string()),
         "standing_offers": look.standing_offers.to_string(),
         "idle_blocks": look.idle_blocks,
+        "aside_blocks": look.aside_blocks,
         "last_block": look.last.as_ref().map(|last| block(catalog, &look.assets, last)),
     })
 }
@@ -254,6 +256,9 @@ pub fn batch_push(catalog: &Catalog, push: &BatchPush) -> Option<Value> {
         "type": "batch",
         "kind": if push.snapshot { "snapshot" } else { "update" },
         "batch": catalog.batch(push.market)?.name,
+        "phase": phase(push.phase),
+        "interval_ms": push.interval_ns / 1_000_000,
+        "assets": scales(catalog, &push.assets).iter().map(|scale| scale.spec.symbol.to_string()).collect::<Vec<_>>(),
         "collected": push.collected,
         "closed_block": push.closed_block.map(|block| block.to_string()),
         "blocks": blocks(catalog, &push.assets, &push.blocks),

@@ -15,7 +15,8 @@ use walras_wire::{
     AccessDelays, AccountCommand, AddBatchAsset, AmendOrder, AssetSpec, BatchCommand, BatchMarketCommand, CancelAfter, CancelOrder,
     Checkpoint, CloseBatch, CloseSession, ClusterRequestNote, CollectFees, Command, InstrumentCommand, InvalidCommand, Link,
     MassCancel, NewOrder, OpenSession, OrderCommand, SessionCommand, SetAccountFee, SetAccountKey, SetAccountStatus,
-    SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer, VenueCommand,
+    SetBatchCurrencies, SetBatchInterval, SetBatchPhase, SetIssuer, SetRiskLimits, SetTradingPhase, StepBlock, Transfer,
+    VenueCommand,
 };
 
 use super::batches::hex;
@@ -210,6 +211,11 @@ fn command(command: &Command) -> Value {
                 ("amount_units", fee.map(|fee| number(fee.amount.get()))),
             ];
             ("set_account_fee", object(fields))
+        }
+        Command::BatchMarket(BatchMarketCommand::SetCurrencies(c)) => {
+            let SetBatchCurrencies { market, currencies } = c;
+            let fields = [("batch_market_id", Some(market.0.into())), ("currencies", Some((*currencies).into()))];
+            ("set_batch_currencies", object(fields))
         }
         Command::Account(AccountCommand::SetKey(c)) => {
             let SetAccountKey { account, key } = c;

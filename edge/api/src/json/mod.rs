@@ -2,6 +2,7 @@
 
 pub mod account_fee;
 pub mod batches;
+pub mod book_orders;
 pub mod brackets;
 pub mod commands;
 pub mod log_entry;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use walras_gateway::ClientOrder;
-use walras_ports::{Catalog, InstrumentScale};
+use walras_ports::{Catalog, InstrumentScale, OrderWait};
 use walras_types::{ClientOrderId, ClientOrderName, InstrumentId, LogIndex, OrderId, SizeLots, TimeNs};
 use walras_wire::order_entry::{Filled, ReportEvent, TradeRole};
 use walras_wire::{AccountEvent, Event, OrderEvent, Rejected, Transferred};
@@ -17,6 +17,8 @@ pub(crate) struct ReadReport {
     pub(crate) event: ReportEvent,
     /// The text that the account calls the order by.
     pub(crate) name: Option<ClientOrderName>,
+    /// Where the order waited that it accepts, where this replica knows.
+    pub(crate) waits: Option<OrderWait>,
 }
 
 /// Reports after a number.
@@ -49,6 +51,9 @@ fn report(catalog: &Catalog, read: &ReadReport) -> Value {
     });
     if let (Value::Object(report), Value::Object(fields)) = (&mut report, fields) {
         report.extend(fields);
+    }
+    if let Some(waits) = &read.waits {
+        report["waits"] = views::waits(waits);
     }
     report
 }

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use walras_engine::{Balance, DepthLevel, InstrumentView, Position, Uncross};
 use walras_gateway::{ClientOrder, Decimal};
 use walras_market_data::{BookLevel, Candle, EndedOrder, Fill, FillRole, OfferChange, OrderEnd, OrderStatus, PublicTrade};
-use walras_ports::{AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedOrder, OrderUpdate, Status, TickerPush};
+use walras_ports::{
+    AccountPart, AccountPush, AssetScale, Catalog, InstrumentScale, ListedOrder, OrderUpdate, OrderWait, Status, TickerPush,
+};
 use walras_types::{
     Allocation, Amount, AssetId, Display, InstrumentId, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason,
     RiskLimits, SizeLots, TimeInForce, TimeNs, Trail,
@@ -91,6 +93,25 @@ pub fn instrument(scale: &InstrumentScale, view: &InstrumentView, last_uncross: 
         "reference_price": scale.price(view.reference_price),
         "last_price": price(scale, view.last_price),
         "last_uncross": last_uncross,
+    })
+}
+
+/// `GET auction`: an instrument's phase, what an uncross would trade now, and how the latest one ended.
+#[must_use]
+pub fn auction(
+    scale: &InstrumentScale,
+    log_index: LogIndex,
+    view: &InstrumentView,
+    now: Option<Uncross>,
+    last_uncross: Option<Uncrossed>,
+) -> Value {
+    json!({
+        "instrument": scale.spec.symbol.as_str(),
+        "log_index": log_index.0.to_string(),
+        "phase": names::phase(view.phase),
+        "reference_price": scale.price(view.reference_price),
+        "indicative": indicative(scale, now),
+        "last_uncross": last_uncross.map(|last| uncross(scale, last.price, last.volume, last.imbalance_lots)),
     })
 }
 
@@ -219,16 +240,23 @@ pub fn candle(scale: &InstrumentScale, candle: &Candle) -> Value {
 /// An instrument at a glance.
 #[must_use]
 pub fn ticker(scale: &InstrumentScale, ticker: &TickerPush) -> Value {
+    let best = |level: Option<BookLevel>| (price(scale, level.map(|l| l.price)), level.map(|l| scale.size(l.shown)));
+    let (best_bid, best_bid_size) = best(ticker.best_bid);
+    let (best_ask, best_ask_size) = best(ticker.best_ask);
     json!({
-        "type": "ticker",
         "instrument": scale.spec.symbol.as_str(),
         "last_price": price(scale, ticker.last),
         "change_ppm": ticker.change_ppm,
+        "open": price(scale, ticker.open),
+        "previous_close": price(scale, ticker.previous_close),
         "high": price(scale, ticker.high),
         "low": price(scale, ticker.low),
-        "best_bid": price(scale, ticker.best_bid),
-        "best_ask": price(scale, ticker.best_ask),
+        "best_bid": best_bid,
+        "best_bid_size": best_bid_size,
+        "best_ask": best_ask,
+        "best_ask_size": best_ask_size,
         "volume": scale.size(ticker.volume),
+        "turnover": scale.value(ticker.tick_lots).minimal().to_string(),
         "phase": names::phase(ticker.phase),
     })
 }
@@ -309,6 +337,20 @@ pub fn order_state(scale: &InstrumentScale, listed: &ListedOrder) -> Value {
     body["cancelled"] = "0".into();
     body["reason"] = Value::Null;
     body
+}
+
+/// Where an order waited on its way in.
+#[must_use]
+pub fn waits(waits: &OrderWait) -> Value {
+    json!({
+        "gateway_ns": waits.gateway_ns,
+        "sequencer_ns": waits.sequencer_ns,
+        "log_ns": waits.log_ns(),
+        "decided_ns": waits.decided_ns,
+        "report_ns": waits.report_ns,
+        "total_ns": waits.total_ns(),
+        "late_ns": waits.late_ns,
+    })
 }
 
 /// An order that has ended.

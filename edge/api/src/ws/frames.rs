@@ -41,9 +41,8 @@ pub(super) fn text(publication: &Publication, catalog: &Catalog, seen: &mut Seen
             status.add_feed_encoded(1);
             messages::push(publication.push(), catalog, after).map(|message| message.to_string().into())
         }
-        Push::Candles { .. } | Push::Ticker(_) | Push::Account(_) | Push::Batch(_) | Push::Demand(..) => {
-            publication.text(encode).cloned()
-        }
+        Push::Candles { .. } | Push::Ticker(_) | Push::Orders(_) => publication.text(encode).cloned(),
+        Push::Account(_) | Push::Batch(_) | Push::Demand(..) => publication.text(encode).cloned(),
     }
 }
 

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use walras_access::Refusal;
 use walras_gateway::AuthFields;
 use walras_market_data::Interval;
-use walras_ports::{Catalog, InstrumentScale, Push, Subscription};
+use walras_ports::{BookPush, Catalog, InstrumentScale, Push, Subscription};
 use walras_types::{RejectReason, TradeId};
 
 use crate::json::batches as views_of_batches;
+use crate::json::book_orders;
 use crate::json::commands::{CommandRequest, Many};
 use crate::json::once::NumberRequest;
 use crate::json::requests::{instrument, number, parse_object};
@@ -94,6 +95,7 @@ impl ChannelBody {
                 Channel::Feed(Subscription::Demand(batch()?, sell, buy))
             }
             "book" => Channel::Feed(Subscription::Book(instrument()?)),
+            "book_orders" => Channel::Feed(Subscription::Orders(instrument()?)),
             "trades" => Channel::Feed(Subscription::Trades(instrument()?)),
             "ticker" => Channel::Feed(Subscription::Ticker(instrument()?)),
             "candles" => {
@@ -103,7 +105,7 @@ impl ChannelBody {
             }
             other => {
                 return Err(malformed(format!(
-                    "channel: {other:?} is none of book, trades, candles, ticker, batch, demand, status, reports"
+                    "channel: {other:?} is none of book, book_orders, trades, candles, ticker, batch, demand, status, reports"
                 )));
             }
         })
@@ -213,6 +215,7 @@ pub(super) fn subscribed(kind: &str, channel: Channel, catalog: &Catalog) -> Val
         Channel::Status => ("status", None, None),
         Channel::Reports(_) => ("reports", None, None),
         Channel::Feed(Subscription::Book(i)) => ("book", symbol(i), None),
+        Channel::Feed(Subscription::Orders(i)) => ("book_orders", symbol(i), None),
         Channel::Feed(Subscription::Trades(i)) => ("trades", symbol(i), None),
         Channel::Feed(Subscription::Ticker(i)) => ("ticker", symbol(i), None),
         Channel::Feed(Subscription::Candles(i, interval)) => ("candles", symbol(i), Some(interval.name())),
@@ -250,6 +253,7 @@ pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Val
                 "log_index": book.log_index.0.to_string(),
                 "bids": views::levels(scale, &book.bids),
                 "asks": views::levels(scale, &book.asks),
+                "checksum": checksum(scale, book),
                 "indicative": views::indicative(scale, book.indicative),
             }))
         }
@@ -266,7 +270,12 @@ pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Val
                 "type": "candles", "instrument": symbol(scale), "interval": interval, "kind": kind(*snapshot), "candles": candles,
             }))
         }
-        Push::Ticker(ticker) => Some(views::ticker(catalog.instrument(ticker.instrument)?, ticker)),
+        Push::Ticker(ticker) => {
+            let mut message = views::ticker(catalog.instrument(ticker.instrument)?, ticker);
+            message["type"] = "ticker".into();
+            Some(message)
+        }
+        Push::Orders(orders) => book_orders::push(catalog, orders),
         Push::Account(account) => Some(views::account_push(catalog, account)),
         Push::Batch(batch) => views_of_batches::batch_push(catalog, batch),
         Push::Demand(market, curve) => {
@@ -276,6 +285,20 @@ pub(super) fn push(push: &Push, catalog: &Catalog, after: TradeId) -> Option<Val
             Some(message)
         }
     }
+}
+
+/// The CRC-32 of the best levels as text: `price:size` of bids and then of asks, best first, a colon between all.
+fn checksum(scale: &InstrumentScale, book: &BookPush) -> u32 {
+    let mut text = String::new();
+    for level in book.best_bids.iter().chain(&book.best_asks) {
+        for number in [scale.price(level.price), scale.size(level.shown)] {
+            if !text.is_empty() {
+                text.push(':');
+            }
+            text.push_str(&number);
+        }
+    }
+    crc32fast::hash(text.as_bytes())
 }
 
 #[cfg(test)]

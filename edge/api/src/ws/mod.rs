@@ -23,6 +23,9 @@ pub const CLOSE_SILENT: u16 = 4009;
 /// Close code of a connection that neither subscribed nor authenticated for too long.
 pub const CLOSE_IDLE: u16 = 4010;
 
+/// Close code of a connection whose key was revoked or has expired.
+pub const CLOSE_REVOKED: u16 = 4011;
+
 /// Close code of every connection when the venue stops.
 pub(crate) const CLOSE_GOING_AWAY: u16 = 1001;
 
@@ -68,7 +71,7 @@ mod tests {
     fn the_document_has_a_row_for_every_close_code() {
         let document = include_str!("../../../../docs/websocket.md");
         let rows: Vec<&str> = document.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
-        for code in [CLOSE_GOING_AWAY, CLOSE_TOO_BIG, CLOSE_TRY_LATER, CLOSE_SLOW, CLOSE_SILENT, CLOSE_IDLE] {
+        for code in [CLOSE_GOING_AWAY, CLOSE_TOO_BIG, CLOSE_TRY_LATER, CLOSE_SLOW, CLOSE_SILENT, CLOSE_IDLE, CLOSE_REVOKED] {
             assert!(rows.contains(&code.to_string().as_str()), "docs/websocket.md does not say what close code {code} means");
         }
     }

@@ -19,7 +19,7 @@ use walras_types::{AccountId, InstrumentId, RejectReason, SessionId};
 
 use super::frames::{self, Seen};
 use super::messages::{self, Ask, Channel};
-use super::{CLOSE_GOING_AWAY, CLOSE_IDLE, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TOO_BIG, CLOSE_TRY_LATER};
+use super::{CLOSE_GOING_AWAY, CLOSE_IDLE, CLOSE_REVOKED, CLOSE_SILENT, CLOSE_SLOW, CLOSE_TOO_BIG, CLOSE_TRY_LATER};
 use crate::http::{App, CameOf, Place, fresh_or_numbered, read_reports, results, send, send_one, stopped};
 use crate::json::commands::{CommandRequest, Many};
 use crate::json::once::NumberRequest;
@@ -28,6 +28,8 @@ use crate::json::{reports, views};
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 /// How often an account's reports are looked for, at least.
 const REPORTS_EVERY: Duration = Duration::from_secs(1);
+/// How often it is checked that the key of an authenticated connection still exists.
+const KEYS_EVERY: Duration = Duration::from_secs(1);
 /// Reports in a message.
 const REPORTS_MAX: usize = 256;
 /// Of what waits for a reader, so much goes into one write before its other messages are looked at again.
@@ -174,6 +176,8 @@ impl Session {
         ping_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut reports_due = interval_at(Instant::now() + REPORTS_EVERY, REPORTS_EVERY);
         reports_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut key_due = interval_at(Instant::now() + KEYS_EVERY, KEYS_EVERY);
+        key_due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let place = Arc::clone(&self.place);
         let (mut taken_away, mut unproven) = (std::pin::pin!(place.taken_away()), std::pin::pin!(place.unproven()));
         loop {
@@ -196,6 +200,7 @@ impl Session {
                 () = std::future::ready(()), if self.reports.is_some_and(|sent| sent.is_behind) => self.send_reports().await,
                 _ = reports_due.tick(), if self.reports.is_some() => self.send_reports().await,
                 _ = status_due.tick(), if self.wants_status => self.send_status().await,
+                _ = key_due.tick(), if self.caller.is_some() => self.check_key(),
                 _ = ping_due.tick() => self.look_after(has_room).await,
                 () = &mut taken_away => Err(End::Displaced),
                 () = &mut unproven => Err(End::Close(CLOSE_IDLE, "this address serves operators: connect to the venue's other one")),
@@ -238,6 +243,12 @@ impl Session {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }
+    }
+
+    /// Ends a session whose key was revoked or has expired. One that only listens sends no request at which its key would be checked.
+    fn check_key(&self) -> Result<(), End> {
+        let end = self.caller.as_ref().and_then(|caller| self.app.access.key_end_of_caller(caller));
+        end.map_or(Ok(()), |end| Err(End::Close(CLOSE_REVOKED, end.farewell())))
     }
 
     /// Notes whether the session is of use to its client.
@@ -303,7 +314,7 @@ impl Session {
             Push::Book(book) => Some(book.instrument),
             Push::Trades { instrument, .. } | Push::Candles { instrument, .. } => Some(*instrument),
             Push::Ticker(ticker) => Some(ticker.instrument),
-            Push::Account(_) | Push::Batch(_) | Push::Demand(..) => None,
+            Push::Account(_) | Push::Batch(_) | Push::Demand(..) | Push::Orders(_) => None,
         };
         let catalog = self.app.venue.catalog();
         let mut nothing = Seen::default();
@@ -458,7 +469,7 @@ impl Session {
         let account = caller.account;
         let may_command =
             caller.permissions.allow(Permission::Trade) && self.app.venue.log_nonce(caller.nonce, self.write_timeout).await?;
-        self.place.has_shown(caller.permissions);
+        self.place.has_shown(&caller);
         if let Some(account) = account.filter(|_| caller.permissions.allow(Permission::Read)) {
             // Not counted among the client's own subscriptions.
             self.app.venue.subscribe(self.connection, Subscription::Account(account))?;

@@ -10,6 +10,7 @@ use walras_types::{AccountId, OrderId, Side};
 use walras_wire::AccountStatus;
 
 use super::answer::{Answer, ok};
+use super::general::filters;
 use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;
@@ -75,7 +76,7 @@ pub(crate) async fn account_of(app: &App, params: &Params, account: AccountId) -
 }
 
 /// The fees of an instrument.
-pub(super) fn commission_of(names: &Names, params: &Params) -> Result<Value, Error> {
+pub(super) fn commission_by(names: &Names, params: &Params) -> Result<Value, Error> {
     let (symbol, scale) = instrument(names, params)?;
     let fees = scale.spec.fees;
     let none = || json!({"maker": rate(0), "taker": rate(0), "buyer": rate(0), "seller": rate(0)});
@@ -90,22 +91,65 @@ pub(super) fn commission_of(names: &Names, params: &Params) -> Result<Value, Err
 
 pub(super) async fn commission(State(app): State<App>, call: Call) -> Answer {
     call.reader()?;
-    let answer = commission_of(&app.names(), &call.params)?;
+    Ok(ok(&commission_of(&app, &call.params)?))
+}
+
+/// The same as the answer to a request of its own.
+pub(crate) fn commission_of(app: &App, params: &Params) -> Result<Value, Error> {
+    let answer = commission_by(&app.names(), params)?;
+    params.finish()?;
+    Ok(answer)
+}
+
+pub(super) async fn own_filters(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    Ok(ok(&own_filters_of(&app, &call.params, signer.account).await?))
+}
+
+/// What an account's orders in an instrument must fit: its own limits count, where it has some.
+pub(crate) async fn own_filters_of(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
+    let names = app.names();
+    let (_, scale) = instrument(&names, params)?;
+    params.finish()?;
+    let id = scale.spec.instrument;
+    let limits = app.venue.read(move |v| v.engine.risk_limits(account, id)).await?.ok_or_else(Error::symbol)?;
+    Ok(json!({"exchangeFilters": [], "symbolFilters": filters(scale, &limits), "assetFilters": []}))
+}
+
+/// The fees of one instrument or of all, as the wallet's part of the dialect lists them.
+pub(super) async fn trade_fees(State(app): State<App>, call: Call) -> Answer {
+    call.reader()?;
+    let names = app.names();
+    let listed = |(symbol, scale): (&str, &InstrumentScale)| {
+        let fees = scale.spec.fees;
+        json!({"symbol": symbol, "makerCommission": rate(fees.maker_ppm), "takerCommission": rate(fees.taker_ppm)})
+    };
+    let all: Vec<_> = if call.params.has("symbol") {
+        let (symbol, scale) = instrument(&names, &call.params)?;
+        vec![listed((symbol.as_str(), scale))]
+    } else {
+        names.all().map(listed).collect()
+    };
     call.params.finish()?;
-    Ok(ok(&answer))
+    Ok(ok(&json!(all)))
 }
 
 pub(super) async fn order_counts(State(app): State<App>, call: Call) -> Answer {
     let signer = call.reader()?;
-    call.params.finish()?;
-    let (limits, (in_ten_seconds, in_day)) = (app.weights().advertised(), app.weights().orders(app.now_ms(), signer.account, 0));
-    Ok(ok(&json!([
+    Ok(ok(&order_counts_of(&app, &call.params, signer.account)?))
+}
+
+/// How many orders an account has placed, and how many it may.
+pub(crate) fn order_counts_of(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
+    params.finish()?;
+    let (limits, (in_ten_seconds, in_day)) = (app.weights().advertised(), app.weights().orders(app.now_ms(), account, 0));
+    Ok(json!([
         {
             "rateLimitType": "ORDERS", "interval": "SECOND", "intervalNum": 10,
             "limit": limits.orders_per_ten_seconds, "count": in_ten_seconds,
         },
         {"rateLimitType": "ORDERS", "interval": "DAY", "intervalNum": 1, "limit": limits.orders_per_day, "count": in_day},
-    ])))
+    ]))
 }
 
 fn own_trade(symbol: &str, scale: &InstrumentScale, fill: &Fill) -> Value {
@@ -140,7 +184,7 @@ pub(crate) async fn trades_of(app: &App, params: &Params, account: AccountId) ->
     let (start_ms, end_ms) = past::span(params)?;
     params.finish()?;
     if from.is_some() && (start_ms.is_some() || end_ms.is_some()) {
-        return Err(Error::new(-1128, "Combination of optional parameters invalid."));
+        return Err(Error::combination());
     }
     let (instrument, order_id) = (Some(scale.spec.instrument), order.map(OrderId));
     let filter = RecordFilter { instrument, order_id, client_order_id: None };

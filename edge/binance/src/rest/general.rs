@@ -7,7 +7,7 @@ use walras_engine::InstrumentView;
 use walras_gateway::Decimal;
 use walras_ports::{InstrumentScale, View};
 use walras_types::limits::{ICEBERG_SLICES_MAX, SIZE_LOTS_MAX, TRAIL_PPM_MAX};
-use walras_types::{PriceTicks, SizeLots, TradingPhase};
+use walras_types::{PriceTicks, RiskLimits, SizeLots, TradingPhase};
 
 use super::answer::{Answer, ok};
 use crate::app::App;
@@ -28,10 +28,9 @@ fn ppm(millionths: i64) -> String {
     Decimal::signed(i128::from(millionths), 6).minimal().to_string()
 }
 
-/// What an order must fit, as the dialect's filters.
-fn filters(scale: &InstrumentScale) -> Value {
+/// What an order must fit under some limits, as the dialect's filters.
+pub(super) fn filters(scale: &InstrumentScale, limits: &RiskLimits) -> Value {
     let spec = &scale.spec;
-    let limits = spec.default_limits;
     let lots_max = SizeLots::new(limits.order_lots_max.get().min(SIZE_LOTS_MAX));
     let (lot, size_max) = (scale.size(SizeLots::new(1)), crate::report::size(scale, lots_max));
     let lot_size = |kind: &str| json!({"filterType": kind, "minQty": lot, "maxQty": size_max, "stepSize": lot});
@@ -89,16 +88,16 @@ fn symbol(name: &str, scale: &InstrumentScale, phase: TradingPhase) -> Value {
         "orderTypes": ORDER_TYPES,
         "icebergAllowed": true,
         "ocoAllowed": true,
-        "otoAllowed": false,
+        "otoAllowed": true,
         "opoAllowed": false,
         "quoteOrderQtyMarketAllowed": true,
         "allowTrailingStop": true,
         "cancelReplaceAllowed": true,
-        "amendAllowed": false,
+        "amendAllowed": true,
         "pegInstructionsAllowed": false,
         "isSpotTradingAllowed": true,
         "isMarginTradingAllowed": false,
-        "filters": filters(scale),
+        "filters": filters(scale, &scale.spec.default_limits),
         "permissions": [],
         "permissionSets": [["SPOT"]],
         "defaultSelfTradePreventionMode": "EXPIRE_TAKER",
@@ -155,7 +154,7 @@ pub(crate) async fn exchange_info_of(app: &App, params: &crate::params::Params) 
 /// The symbols of `symbol` or `symbols`; `None` for all.
 pub(crate) fn wanted(params: &crate::params::Params) -> Result<Option<Vec<String>>, Error> {
     match (params.symbol()?, params.symbols()?) {
-        (Some(_), Some(_)) => Err(Error::new(-1128, "Combination of optional parameters invalid.")),
+        (Some(_), Some(_)) => Err(Error::combination()),
         (Some(symbol), None) => Ok(Some(vec![symbol.to_owned()])),
         (None, symbols) => Ok(symbols),
     }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde_json::{Value, json};
 use walras_engine::DepthLevel;
-use walras_market_data::{Interval, PublicTrade};
+use walras_market_data::PublicTrade;
 use walras_ports::{InstrumentScale, View};
 use walras_types::{InstrumentId, Side, TradeId};
 
@@ -13,12 +13,12 @@ use crate::app::App;
 use crate::call::Call;
 use crate::error::Error;
 use crate::klines::{self, KlineInterval};
-use crate::limits::{DEPTH_MAX, KLINES_MAX, TRADES_MAX};
+use crate::limits::{DEPTH_MAX, KLINES_MAX, TRADES_MAX, WINDOW_SYMBOLS_MAX};
 use crate::orders::instrument;
 use crate::params::Params;
 use crate::report;
 use crate::trades::{aggregate, aggregated, public_trade};
-use crate::windows::{DaySide, day_ticker, window};
+use crate::windows::{self, AVERAGE_MINUTES, Seen, Window};
 
 fn levels(scale: &InstrumentScale, levels: &[DepthLevel]) -> Vec<[String; 2]> {
     levels.iter().map(|level| [scale.price(level.price), scale.size(level.shown)]).collect()
@@ -48,22 +48,32 @@ pub(crate) async fn depth_of(app: &App, params: &Params) -> Result<Value, Error>
 }
 
 pub(super) async fn trades(State(app): State<App>, call: Call) -> Answer {
+    Ok(ok(&trades_of(&app, &call.params).await?))
+}
+
+/// The last trades of an instrument.
+pub(crate) async fn trades_of(app: &App, params: &Params) -> Result<Value, Error> {
     let names = app.names();
-    let (_, scale) = instrument(&names, &call.params)?;
-    let limit = call.params.limit(500, TRADES_MAX)?;
-    call.params.finish()?;
-    let trades = newest(&app, scale.spec.instrument, None, limit).await?;
-    Ok(ok(&trades.iter().map(|trade| public_trade(scale, trade)).collect::<Vec<_>>().into()))
+    let (_, scale) = instrument(&names, params)?;
+    let limit = params.limit(500, TRADES_MAX)?;
+    params.finish()?;
+    let trades = newest(app, scale.spec.instrument, None, limit).await?;
+    Ok(trades.iter().map(|trade| public_trade(scale, trade)).collect::<Vec<_>>().into())
 }
 
 pub(super) async fn historical_trades(State(app): State<App>, call: Call) -> Answer {
+    Ok(ok(&historical_trades_of(&app, &call.params).await?))
+}
+
+/// The same from an id on, if one is given.
+pub(crate) async fn historical_trades_of(app: &App, params: &Params) -> Result<Value, Error> {
     let names = app.names();
-    let (_, scale) = instrument(&names, &call.params)?;
-    let limit = call.params.limit(500, TRADES_MAX)?;
-    let from = call.params.number("fromId")?;
-    call.params.finish()?;
-    let trades = newest(&app, scale.spec.instrument, from, limit).await?;
-    Ok(ok(&trades.iter().map(|trade| public_trade(scale, trade)).collect::<Vec<_>>().into()))
+    let (_, scale) = instrument(&names, params)?;
+    let limit = params.limit(500, TRADES_MAX)?;
+    let from = params.number("fromId")?;
+    params.finish()?;
+    let trades = newest(app, scale.spec.instrument, from, limit).await?;
+    Ok(trades.iter().map(|trade| public_trade(scale, trade)).collect::<Vec<_>>().into())
 }
 
 /// Trades from an id on, or the newest, oldest first.
@@ -83,13 +93,18 @@ async fn newest(app: &App, instrument: InstrumentId, from: Option<u64>, limit: u
 }
 
 pub(super) async fn aggregate_trades(State(app): State<App>, call: Call) -> Answer {
-    let (names, params) = (app.names(), &call.params);
+    Ok(ok(&aggregate_trades_of(&app, &call.params).await?))
+}
+
+/// Trades of an instrument, those of one entry at one price together.
+pub(crate) async fn aggregate_trades_of(app: &App, params: &Params) -> Result<Value, Error> {
+    let names = app.names();
     let (_, scale) = instrument(&names, params)?;
     let limit = params.limit(500, TRADES_MAX)?;
     let (from, start_ms, end_ms) = (params.number("fromId")?, params.number("startTime")?, params.number("endTime")?);
     params.finish()?;
     if from.is_some() && (start_ms.is_some() || end_ms.is_some()) {
-        return Err(Error::new(-1128, "Combination of optional parameters invalid."));
+        return Err(Error::combination());
     }
     let id = scale.spec.instrument;
     let read = app.venue.read(move |v| {
@@ -108,22 +123,21 @@ pub(super) async fn aggregate_trades(State(app): State<App>, call: Call) -> Answ
             }
         }
     });
-    Ok(ok(&read.await?.iter().map(|trade| aggregated(scale, trade)).collect::<Vec<_>>().into()))
+    Ok(read.await?.iter().map(|trade| aggregated(scale, trade)).collect::<Vec<_>>().into())
 }
 
 pub(super) async fn klines(State(app): State<App>, call: Call) -> Answer {
     Ok(ok(&klines_of(&app, &call.params).await?))
 }
 
+/// Candles of an instrument.
 pub(crate) async fn klines_of(app: &App, params: &Params) -> Result<Value, Error> {
     let names = app.names();
     let (_, scale) = instrument(&names, params)?;
     let interval = KlineInterval::from_name(params.required("interval")?).ok_or_else(|| Error::new(-1120, "Invalid interval."))?;
     let limit = params.limit(500, KLINES_MAX)?;
     let (start_ms, end_ms) = (params.number("startTime")?, params.number("endTime")?);
-    if !matches!(params.text("timeZone")?, None | Some("0" | "00:00" | "+00:00" | "+0:00")) {
-        return Err(Error::invalid("timeZone"));
-    }
+    let interval = interval.in_zone(params.zone()?);
     params.finish()?;
     let id = scale.spec.instrument;
     let candles = app.venue.read(move |v| {
@@ -138,25 +152,18 @@ pub(crate) async fn klines_of(app: &App, params: &Params) -> Result<Value, Error
 }
 
 pub(super) async fn average_price(State(app): State<App>, call: Call) -> Answer {
-    const MINUTES: u64 = 5;
+    Ok(ok(&average_price_of(&app, &call.params).await?))
+}
+
+/// The average price of the last minutes.
+pub(crate) async fn average_price_of(app: &App, params: &Params) -> Result<Value, Error> {
     let names = app.names();
-    let (_, scale) = instrument(&names, &call.params)?;
-    call.params.finish()?;
-    let id = scale.spec.instrument;
-    let from_s = app.now_ms() / 1_000 - MINUTES * 60;
-    let read = app.venue.read(move |v| {
-        let feed = v.market.instrument(id)?;
-        let recent = klines::joined(feed.candles().since(Interval::Minute, from_s));
-        Some((recent, feed.tape().last().copied()))
-    });
-    let (recent, last) = read.await?.unwrap_or_default();
-    let average = recent.and_then(|recent| scale.average_price(recent.tick_lots, recent.volume));
-    let price = match (average, last) {
-        (Some(average), _) => average.to_string(),
-        (None, Some(last)) => scale.price(last.price),
-        (None, None) => scale.price(scale.spec.reference_price),
-    };
-    Ok(ok(&json!({"mins": MINUTES, "price": price, "closeTime": last.map_or(0, |last| crate::values::ms(last.time))})))
+    let (_, scale) = instrument(&names, params)?;
+    params.finish()?;
+    let (id, now_ms) = (scale.spec.instrument, app.now_ms());
+    let recent = app.venue.read(move |v| windows::recent(v, id, now_ms)).await?.unwrap_or_default();
+    let (price, last_ms) = windows::average_price(scale, &recent);
+    Ok(json!({"mins": AVERAGE_MINUTES, "price": price, "closeTime": last_ms}))
 }
 
 /// Answers for each symbol: an object where one was asked for, else a list.
@@ -192,32 +199,87 @@ async fn for_symbols<R: Send + 'static>(
     Ok(if is_one { shown.pop().ok_or_else(Error::symbol)? } else { shown.into() })
 }
 
+/// Whether a ticker is asked for without what is made of its other figures.
+fn is_mini(params: &Params) -> Result<bool, Error> {
+    match params.text("type")? {
+        None | Some("FULL") => Ok(false),
+        Some("MINI") => Ok(true),
+        Some(_) => Err(Error::new(-1139, "Invalid ticker type.")),
+    }
+}
+
 pub(super) async fn ticker_day(State(app): State<App>, call: Call) -> Answer {
-    let is_mini = match call.params.text("type")? {
-        None | Some("FULL") => false,
-        Some("MINI") => true,
-        Some(_) => return Err(Error::new(-1139, "Invalid ticker type.")),
-    };
-    let now_ms = app.now_ms();
-    let look = move |v: &View<'_>, id| window(v, id, now_ms);
-    let show = |name: &str, scale: &InstrumentScale, seen: &DaySide| day_ticker(name, scale, seen, is_mini);
-    Ok(ok(&for_symbols(&app, &call.params, look, show).await?))
+    Ok(ok(&ticker_day_of(&app, &call.params).await?))
+}
+
+/// The last 24 hours of instruments.
+pub(crate) async fn ticker_day_of(app: &App, params: &Params) -> Result<Value, Error> {
+    let (is_mini, window) = (is_mini(params)?, Window::last_day(app.now_ms()));
+    let look = move |v: &View<'_>, id| windows::seen(v, id, window);
+    let show = |name: &str, scale: &InstrumentScale, seen: &Seen| windows::day_ticker(name, scale, seen, is_mini);
+    for_symbols(app, params, look, show).await
+}
+
+pub(super) async fn ticker_window(State(app): State<App>, call: Call) -> Answer {
+    Ok(ok(&ticker_window_of(&app, &call.params).await?))
+}
+
+/// A rolling window of instruments.
+pub(crate) async fn ticker_window_of(app: &App, params: &Params) -> Result<Value, Error> {
+    of_window(app, params, Window::rolling(params.window_size()?, app.now_ms())).await
+}
+
+pub(super) async fn ticker_trading_day(State(app): State<App>, call: Call) -> Answer {
+    Ok(ok(&ticker_trading_day_of(&app, &call.params).await?))
+}
+
+/// The present day of instruments, in a time zone.
+pub(crate) async fn ticker_trading_day_of(app: &App, params: &Params) -> Result<Value, Error> {
+    of_window(app, params, Window::trading_day(params.zone()?, app.now_ms())).await
+}
+
+/// A window of some instruments, which must be named.
+async fn of_window(app: &App, params: &Params, window: Window) -> Result<Value, Error> {
+    match (params.has("symbol"), params.symbols()?) {
+        (false, None) => {
+            return Err(Error::new(-1102, "Param 'symbol' or 'symbols' must be sent, but both were empty/null!"));
+        }
+        (_, Some(symbols)) if symbols.len() > WINDOW_SYMBOLS_MAX => {
+            let text = format!("Too many parameters; expected '{WINDOW_SYMBOLS_MAX}' and received '{}'.", symbols.len());
+            return Err(Error::new(-1101, text));
+        }
+        _ => {}
+    }
+    let is_mini = is_mini(params)?;
+    let look = move |v: &View<'_>, id| windows::seen(v, id, window);
+    let show = |name: &str, scale: &InstrumentScale, seen: &Seen| windows::ticker(name, scale, seen, is_mini);
+    for_symbols(app, params, look, show).await
 }
 
 pub(super) async fn ticker_price(State(app): State<App>, call: Call) -> Answer {
+    Ok(ok(&ticker_price_of(&app, &call.params).await?))
+}
+
+/// The last prices of instruments.
+pub(crate) async fn ticker_price_of(app: &App, params: &Params) -> Result<Value, Error> {
     let look = |v: &View<'_>, id| Some(v.market.instrument(id)?.tape().last().map(|last| last.price));
     let show = |name: &str, scale: &InstrumentScale, last: &Option<_>| {
         let price = last.map_or_else(|| report::no_price(scale), |last| scale.price(last));
         json!({"symbol": name, "price": price})
     };
-    Ok(ok(&for_symbols(&app, &call.params, look, show).await?))
+    for_symbols(app, params, look, show).await
 }
 
-pub(super) async fn book_ticker(State(app): State<App>, call: Call) -> Answer {
+pub(super) async fn ticker_book(State(app): State<App>, call: Call) -> Answer {
+    Ok(ok(&ticker_book_of(&app, &call.params).await?))
+}
+
+/// The best levels of instruments.
+pub(crate) async fn ticker_book_of(app: &App, params: &Params) -> Result<Value, Error> {
     let look = |v: &View<'_>, id| Some([Side::Buy, Side::Sell].map(|side| v.engine.best_level(id, side)));
     let show = |name: &str, scale: &InstrumentScale, best: &[Option<DepthLevel>; 2]| {
-        let [bid, ask] = best.map(|level| crate::windows::best(scale, level.as_ref()));
+        let [bid, ask] = best.map(|level| windows::best(scale, level.as_ref()));
         json!({"symbol": name, "bidPrice": bid.0, "bidQty": bid.1, "askPrice": ask.0, "askQty": ask.1})
     };
-    Ok(ok(&for_symbols(&app, &call.params, look, show).await?))
+    for_symbols(app, params, look, show).await
 }

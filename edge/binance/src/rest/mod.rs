@@ -3,7 +3,7 @@
 pub(crate) mod account;
 mod answer;
 pub(crate) mod general;
-mod listen_keys;
+pub(crate) mod listen_keys;
 pub(crate) mod market;
 pub(crate) mod trade;
 
@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use tokio::time::Instant;
 use walras_gateway::Allowance;
 use walras_http_port::place_of;
@@ -23,7 +23,7 @@ use walras_types::RejectReason;
 use crate::app::App;
 use crate::error::{Error, put_number};
 use crate::limits::STAMP_UNIT;
-use crate::{streams, ws_api};
+use crate::{streams, weights, ws_api};
 
 /// The whole facade.
 pub fn router(app: App) -> Router {
@@ -38,12 +38,15 @@ pub fn router(app: App) -> Router {
         .route("/api/v3/klines", get(market::klines))
         .route("/api/v3/uiKlines", get(market::klines))
         .route("/api/v3/avgPrice", get(market::average_price))
+        .route("/api/v3/ticker", get(market::ticker_window))
         .route("/api/v3/ticker/24hr", get(market::ticker_day))
+        .route("/api/v3/ticker/tradingDay", get(market::ticker_trading_day))
         .route("/api/v3/ticker/price", get(market::ticker_price))
-        .route("/api/v3/ticker/bookTicker", get(market::book_ticker))
+        .route("/api/v3/ticker/bookTicker", get(market::ticker_book))
         .route("/api/v3/order", get(trade::query).post(trade::place).delete(trade::cancel))
         .route("/api/v3/order/test", post(trade::test))
         .route("/api/v3/order/cancelReplace", post(trade::cancel_replace))
+        .route("/api/v3/order/amend/keepPriority", put(trade::amend))
         .route("/api/v3/openOrders", get(trade::open_orders).delete(trade::cancel_all))
         .route("/api/v3/allOrders", get(trade::all_orders))
         .route("/api/v3/order/oco", post(trade::place_old_oco))
@@ -52,10 +55,12 @@ pub fn router(app: App) -> Router {
         .route("/api/v3/orderList/otoco", post(trade::place_otoco))
         .route("/api/v3/orderList", get(trade::query_list).delete(trade::cancel_list))
         .route("/api/v3/openOrderList", get(trade::open_lists))
-        .route("/api/v3/allOrderList", get(trade::no_order_lists))
+        .route("/api/v3/allOrderList", get(trade::all_lists))
         .route("/api/v3/myTrades", get(account::trades))
         .route("/api/v3/account", get(account::account))
         .route("/api/v3/account/commission", get(account::commission))
+        .route("/api/v3/myFilters", get(account::own_filters))
+        .route("/sapi/v1/asset/tradeFee", get(account::trade_fees))
         .route("/api/v3/rateLimit/order", get(account::order_counts))
         .route("/api/v3/userDataStream", post(listen_keys::open).put(listen_keys::keep).delete(listen_keys::close))
         .route("/ws", get(streams::raw))
@@ -70,33 +75,26 @@ pub fn router(app: App) -> Router {
 
 /// Weight of a request, as the dialect has it.
 fn weight(method: &Method, path: &str, query: &str) -> u32 {
-    let has = |name: &str| query.split('&').any(|pair| pair.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')));
-    let value = |name: &str| {
+    let text = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(known, _)| *known == name).and_then(|(_, value)| value.parse::<u64>().ok())
+        pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
     };
+    let has = |name: &str| text(name).is_some();
+    let symbols = || weights::symbols(has("symbol"), text("symbols"));
     match (method, path.strip_prefix("/api/v3/").unwrap_or_default()) {
         (_, "exchangeInfo" | "account" | "allOrders" | "account/commission" | "allOrderList") => 20,
-        (_, "depth") => match value("limit").unwrap_or(100) {
-            0..=100 => 5,
-            101..=500 => 25,
-            501..=1_000 => 50,
-            _ => 250,
-        },
+        (_, "depth") => weights::of_depth(text("limit")),
         (_, "trades" | "historicalTrades") => 25,
-        (_, "aggTrades") => 4,
+        (_, "aggTrades" | "order/amend/keepPriority") => 4,
         (_, "klines" | "uiKlines" | "avgPrice" | "userDataStream") => 2,
-        (_, "ticker/24hr") if has("symbol") => 2,
-        (_, "ticker/24hr") if has("symbols") => 40,
-        (_, "ticker/24hr") => 80,
-        (_, "ticker/price" | "ticker/bookTicker") if has("symbol") => 2,
-        (_, "ticker/price" | "ticker/bookTicker") => 4,
+        (_, "ticker/24hr") => weights::of_day(symbols()),
+        (_, "ticker" | "ticker/tradingDay") => weights::of_window(symbols()),
+        (_, "ticker/price" | "ticker/bookTicker") => weights::of_prices(has("symbol")),
         (&Method::GET, "order") => 4,
         (&Method::GET, "openOrders") if has("symbol") => 6,
         (&Method::GET, "openOrders") => 80,
-        (_, "myTrades") if has("orderId") => 5,
-        (_, "myTrades") => 20,
-        (_, "rateLimit/order") => 40,
+        (_, "myTrades") => weights::of_own_trades(has("orderId")),
+        (_, "rateLimit/order" | "myFilters") => 40,
         (_, "openOrderList") => 6,
         _ => 1,
     }
@@ -109,7 +107,7 @@ fn allowance(method: &Method, path: &str) -> Allowance {
 }
 
 /// What shows market data: where that is held, an answer waits as long.
-const PUBLIC: [&str; 8] = ["depth", "trades", "historicalTrades", "aggTrades", "klines", "uiKlines", "avgPrice", "ticker/"];
+const PUBLIC: [&str; 8] = ["depth", "trades", "historicalTrades", "aggTrades", "klines", "uiKlines", "avgPrice", "ticker"];
 
 fn is_public(path: &str) -> bool {
     path.strip_prefix("/api/v3/").is_some_and(|name| PUBLIC.iter().any(|public| name.starts_with(public)))
@@ -180,7 +178,11 @@ mod tests {
         let of = |path: &str, query: &str| weight(&Method::GET, &format!("/api/v3/{path}"), query);
         assert_eq!((of("depth", "symbol=A"), of("depth", "limit=500"), of("depth", "limit=5000")), (5, 25, 250));
         assert_eq!((of("ticker/24hr", "symbol=A"), of("ticker/24hr", ""), of("openOrders", "symbol=A")), (2, 80, 6));
+        let many = |count: usize| format!("symbols=%5B{}%5D", vec!["%22A%22"; count].join("%2C"));
+        assert_eq!((of("ticker/24hr", &many(20)), of("ticker/24hr", &many(21)), of("ticker/24hr", &many(101))), (2, 40, 80));
+        assert_eq!((of("ticker", "symbol=A&windowSize=7d"), of("ticker", &many(3)), of("ticker", &many(51))), (4, 12, 200));
+        assert_eq!((of("ticker/tradingDay", "symbols=[%22A%22,%22B%22]"), of("ticker/price", "")), (8, 4));
         assert_eq!(allowance(&Method::DELETE, "/api/v3/order"), Allowance::Cancels);
-        assert!(is_public("/api/v3/ticker/24hr") && !is_public("/api/v3/account"));
+        assert!(is_public("/api/v3/ticker/24hr") && is_public("/api/v3/ticker") && !is_public("/api/v3/account"));
     }
 }

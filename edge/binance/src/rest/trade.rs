@@ -13,12 +13,14 @@ use walras_sequencer::SignedBy;
 use walras_types::AccountId;
 
 use super::answer::{Answer, ok};
+use crate::amendments::Amendment;
 use crate::app::App;
 use crate::brackets::WantedBracket;
 use crate::call::Call;
 use crate::error::{Error, put_number};
 use crate::order_lists::{self, WantedList};
 use crate::orders::{self, Cancel, Wanted};
+use crate::params::Params;
 use crate::past::{self, Look};
 use crate::report;
 
@@ -40,13 +42,17 @@ pub(super) async fn place(State(app): State<App>, call: Call) -> Answer {
 }
 
 pub(super) async fn test(State(app): State<App>, call: Call) -> Answer {
-    let signer = call.trader()?;
+    call.trader()?;
+    Ok(ok(&test_of(&app, &call.params)?))
+}
+
+/// Reads an order, and does no more with it.
+pub(crate) fn test_of(app: &App, params: &Params) -> Result<Value, Error> {
     let names = app.names();
-    Wanted::read(&names, &call.params)?;
-    let with_rates = call.params.flag("computeCommissionRates")?;
-    call.params.finish()?;
-    let _ = signer;
-    Ok(ok(&if with_rates { super::account::commission_of(&names, &call.params)? } else { json!({}) }))
+    Wanted::read(&names, params)?;
+    let with_rates = params.flag("computeCommissionRates")?;
+    params.finish()?;
+    if with_rates { super::account::commission_by(&names, params) } else { Ok(json!({})) }
 }
 
 pub(super) async fn query(State(app): State<App>, call: Call) -> Answer {
@@ -55,7 +61,7 @@ pub(super) async fn query(State(app): State<App>, call: Call) -> Answer {
 }
 
 /// An order by its id or its name.
-pub(crate) async fn query_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
+pub(crate) async fn query_of(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
     let names = app.names();
     let (symbol, scale) = orders::instrument(&names, params)?;
     let which = orders::which(params, ("orderId", "origClientOrderId"))?;
@@ -77,7 +83,7 @@ pub(super) async fn open_orders(State(app): State<App>, call: Call) -> Answer {
     Ok(ok(&open_orders_of(&app, &call.params, signer.account).await?))
 }
 
-pub(crate) async fn open_orders_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
+pub(crate) async fn open_orders_of(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
     let names = app.names();
     let only = match params.symbol()? {
         Some(symbol) => Some(names.instrument(symbol).ok_or_else(Error::symbol)?.spec.instrument),
@@ -106,7 +112,7 @@ pub(super) async fn all_orders(State(app): State<App>, call: Call) -> Answer {
     Ok(ok(&all_orders_of(&app, &call.params, signer.account).await?))
 }
 
-pub(crate) async fn all_orders_of(app: &App, params: &crate::params::Params, account: AccountId) -> Result<Value, Error> {
+pub(crate) async fn all_orders_of(app: &App, params: &Params, account: AccountId) -> Result<Value, Error> {
     let names = app.names();
     let (symbol, scale) = orders::instrument(&names, params)?;
     let (from, limit) = (params.number("orderId")?, params.limit(500, crate::limits::ORDERS_MAX)?);
@@ -152,12 +158,7 @@ pub(super) async fn cancel_replace(State(app): State<App>, call: Call) -> Answer
     Ok(counted(&app, signer.account, cancel_replace_of(&app, &call.params, signer.account, signer.signed()).await.map(|v| ok(&v))?))
 }
 
-pub(crate) async fn cancel_replace_of(
-    app: &App,
-    params: &crate::params::Params,
-    account: AccountId,
-    signed: SignedBy,
-) -> Result<Value, Error> {
+pub(crate) async fn cancel_replace_of(app: &App, params: &Params, account: AccountId, signed: SignedBy) -> Result<Value, Error> {
     let names = app.names();
     let goes_on = match params.required("cancelReplaceMode")? {
         "STOP_ON_FAILURE" => false,
@@ -204,6 +205,14 @@ pub(crate) async fn cancel_replace_of(
             Err(Error { data: Some(data), ..error })
         }
     }
+}
+
+/// A smaller quantity of an order, which keeps its place.
+pub(super) async fn amend(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.trader()?;
+    let amendment = Amendment::read(&app.names(), &call.params)?;
+    call.params.finish()?;
+    Ok(ok(&amendment.carry_out(&app, signer.account, signer.signed()).await?))
 }
 
 /// An order with an exit.
@@ -264,7 +273,7 @@ pub(super) async fn cancel_list(State(app): State<App>, call: Call) -> Answer {
     Ok(ok(&order_lists::cancel(&app, &call.params, signer.account, signer.signed()).await?))
 }
 
-pub(super) async fn no_order_lists(State(_): State<App>, call: Call) -> Answer {
-    call.reader()?;
-    Ok(ok(&json!([])))
+pub(super) async fn all_lists(State(app): State<App>, call: Call) -> Answer {
+    let signer = call.reader()?;
+    Ok(ok(&order_lists::all_lists(&app, &call.params, signer.account).await?))
 }

@@ -158,7 +158,7 @@ mod tests {
             levels.iter().map(level).collect()
         };
         let (bids, asks) = (levels(bids), levels(asks));
-        BookPush { instrument: InstrumentId(0), snapshot, log_index: LogIndex(index), bids, asks, indicative: None }
+        BookPush { snapshot, ..BookPush::whole(InstrumentId(0), LogIndex(index), bids, asks, None) }
     }
 
     type Diff = (u64, u64, Vec<(i64, u64)>);

@@ -1,7 +1,7 @@
 //! Streams of market data: made once, for all connections that listen. One task reads the venue's feeds, and gives what it makes of them
 //! to the connections' queues. One that does not take it in time is dropped, so that none holds up the others.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +13,19 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::warn;
-use walras_market_data::{Interval, PublicTrade};
-use walras_ports::{ConnectionId, InstrumentScale, Push, Shared, Subscription, View};
+use walras_market_data::PublicTrade;
+use walras_ports::{ConnectionId, Push, Shared, Subscription};
 use walras_types::{InstrumentId, TradeId};
 
 use super::book::Book;
+use super::looks::{self, Look, Span, Wanted};
 use super::names::{Kind, Pace, Stream};
 use crate::app::App;
-use crate::klines::{self, Kline, KlineInterval};
+use crate::klines::KlineInterval;
 use crate::report;
 use crate::trades::{aggregate, aggregated, is_buyer_maker};
 use crate::values::ms;
-use crate::windows::{DaySide, Figures, window};
+use crate::windows::Figures;
 
 /// Requests of connections that wait.
 const ASKS_MAX: usize = 1_024;
@@ -96,22 +97,6 @@ struct Market {
 
 type BestLevels = [Option<(walras_types::PriceTicks, walras_types::SizeLots)>; 2];
 
-/// A look at an instrument each second.
-#[derive(Debug)]
-struct Look {
-    instrument: InstrumentId,
-    /// Candles with whether they are closed, and their last trade.
-    klines: Vec<(KlineInterval, Kline, IsClosed, i64)>,
-    day: Option<DaySide>,
-    average: Option<(Option<walras_market_data::Candle>, Option<PublicTrade>)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IsClosed {
-    Yes,
-    No,
-}
-
 struct Hub {
     app: App,
     connection: ConnectionId,
@@ -122,16 +107,16 @@ struct Hub {
     /// The candle that was sent last of each stream, by its start.
     candles: HashMap<(InstrumentId, KlineInterval), u64>,
     looks: FuturesUnordered<BoxFuture<'static, Option<Vec<Look>>>>,
-    /// The latest day of each instrument that was sent to those who listen to all, by its last trade.
-    told: HashMap<InstrumentId, TradeId>,
+    /// Of each instrument the last trade at which its windows were sent to those who listen to all.
+    shown: HashMap<(InstrumentId, Span), TradeId>,
 }
 
 fn feed(stream: Stream) -> Option<Subscription> {
     match stream {
         Stream::One(instrument, Kind::Trade | Kind::AggTrade) => Some(Subscription::Trades(instrument)),
         Stream::One(instrument, Kind::BookTicker | Kind::Diff(_) | Kind::Partial(..)) => Some(Subscription::Book(instrument)),
-        Stream::One(_, Kind::Kline(_) | Kind::MiniTicker | Kind::Ticker | Kind::AvgPrice) => None,
-        Stream::AllMiniTickers | Stream::AllTickers => None,
+        Stream::One(_, Kind::Kline(_) | Kind::MiniTicker | Kind::Ticker | Kind::Window(_) | Kind::AvgPrice) => None,
+        Stream::AllMiniTickers | Stream::AllTickers | Stream::AllWindows(_) => None,
     }
 }
 
@@ -145,7 +130,7 @@ impl Hub {
             markets: HashMap::new(),
             candles: HashMap::new(),
             looks: FuturesUnordered::new(),
-            told: HashMap::new(),
+            shown: HashMap::new(),
         }
     }
 
@@ -302,7 +287,7 @@ impl Hub {
                 self.book_ticker(book.instrument);
             }
             Push::Trades { instrument, snapshot, trades } => self.on_trades(*instrument, *snapshot, trades),
-            Push::Candles { .. } | Push::Ticker(_) | Push::Account(_) | Push::Batch(_) | Push::Demand(..) => {}
+            Push::Candles { .. } | Push::Ticker(_) | Push::Account(_) | Push::Batch(_) | Push::Demand(..) | Push::Orders(_) => {}
         }
     }
 
@@ -380,168 +365,55 @@ impl Hub {
         }
     }
 
-    /// Looks at what is told each second: candles and the last day. What is seen may be known when market data may.
+    /// Looks at what is sent each second. What is seen may be known when market data may.
     fn look(&mut self) {
         if !self.looks.is_empty() {
             return;
         }
-        let mut wanted: BTreeMap<InstrumentId, (BTreeSet<KlineInterval>, [bool; 2])> = BTreeMap::new();
-        for stream in self.listeners.keys() {
-            if let Stream::One(instrument, kind) = *stream {
-                match kind {
-                    Kind::Kline(interval) => drop(wanted.entry(instrument).or_default().0.insert(interval)),
-                    Kind::MiniTicker | Kind::Ticker => wanted.entry(instrument).or_default().1[0] = true,
-                    Kind::AvgPrice => wanted.entry(instrument).or_default().1[1] = true,
-                    _ => {}
-                }
-            }
+        let sent = |instrument: InstrumentId, interval: KlineInterval| self.candles.get(&(instrument, interval)).copied();
+        let wanted = Wanted::by(self.listeners.keys(), sent);
+        if !wanted.is_empty() {
+            self.looks.push(Box::pin(wanted.look(self.app.clone(), self.app.now_ms())));
         }
-        let all = self.is_wanted(Stream::AllTickers) || self.is_wanted(Stream::AllMiniTickers);
-        if wanted.is_empty() && !all {
-            return;
-        }
-        let now_ms = self.app.now_ms();
-        let asked: Vec<_> = wanted
-            .into_iter()
-            .map(|(instrument, (intervals, rest))| {
-                let sent = |interval| (interval, self.candles.get(&(instrument, interval)).copied());
-                (instrument, intervals.into_iter().map(sent).collect::<Vec<_>>(), rest)
-            })
-            .collect();
-        let app = self.app.clone();
-        let look = async move {
-            let mut looks = Vec::new();
-            for (instrument, intervals, [day, average]) in asked {
-                let seen = app.venue.read(move |v| {
-                    let feed = v.market.instrument(instrument)?;
-                    let klines =
-                        intervals.iter().flat_map(|(interval, sent)| told(feed, *interval, *sent, now_ms / 1_000)).collect();
-                    let from_s = (now_ms / 1_000).saturating_sub(300);
-                    let average = average
-                        .then(|| (klines::joined(feed.candles().since(Interval::Minute, from_s)), feed.tape().last().copied()));
-                    let day = if day { window(v, instrument, now_ms) } else { None };
-                    Some(Look { instrument, klines, day, average })
-                });
-                looks.extend(seen.await.ok()?);
-            }
-            if all {
-                let seen = app.venue.of_instruments(move |v: &View<'_>, id| Some((id, window(v, id, now_ms)?)));
-                let all = seen.await.ok()?.into_iter();
-                looks.extend(all.map(|(instrument, day)| Look { instrument, klines: Vec::new(), day: Some(day), average: None }));
-            }
-            // pause: nobody may know it sooner
-            tokio::time::sleep(app.venue.public_in()).await;
-            Some(looks)
-        };
-        self.looks.push(Box::pin(look));
     }
 
-    fn on_looks(&mut self, looks: Option<Vec<Look>>) {
+    fn on_looks(&mut self, seen: Option<Vec<Look>>) {
         let (names, now_ms) = (self.app.names(), self.app.now_ms());
-        let (mut mini, mut full) = (Vec::new(), Vec::new());
-        for Look { instrument, klines, day, average } in looks.into_iter().flatten() {
+        let mut of_all: BTreeMap<Stream, Vec<Value>> = BTreeMap::new();
+        for Look { instrument, klines, windows, average } in seen.into_iter().flatten() {
             let (Some(symbol), Some(scale)) = (names.name(instrument), names.catalog().instrument(instrument)) else { continue };
-            for (interval, kline, is_closed, last) in klines {
-                self.candles.insert((instrument, interval), kline.start_s);
-                let message = kline_event(symbol, scale, now_ms, (interval, &kline, is_closed, last));
-                self.send(Stream::One(instrument, Kind::Kline(interval)), &message);
+            for due in klines {
+                self.candles.insert((instrument, due.interval), due.kline.start_s);
+                let message = looks::kline(symbol, scale, now_ms, &due);
+                self.send(Stream::One(instrument, Kind::Kline(due.interval)), &message);
             }
-            if let Some(day) = day {
-                let figures = Figures::of(scale, &day);
-                let (as_mini, as_full) = (mini_ticker(symbol, &figures, now_ms), ticker(symbol, scale, &day, &figures, now_ms));
-                self.send(Stream::One(instrument, Kind::MiniTicker), &as_mini);
-                self.send(Stream::One(instrument, Kind::Ticker), &as_full);
-                let last = day.last.map(|last| last.trade_id);
-                if last.is_some() && self.told.get(&instrument).copied() != last {
-                    self.told.extend(last.map(|last| (instrument, last)));
-                    mini.push(as_mini);
-                    full.push(as_full);
+            for (span, seen) in windows {
+                let figures = Figures::of(scale, &seen);
+                let last = seen.last.map(|last| last.trade_id);
+                let is_news = last.is_some() && self.shown.get(&(instrument, span)).copied() != last;
+                self.shown.extend(last.map(|last| ((instrument, span), last)));
+                let full = looks::ticker(symbol, scale, (span, &seen), &figures, now_ms);
+                let messages = match span {
+                    Span::LastDay => {
+                        let mini = looks::mini_ticker(symbol, &figures, now_ms);
+                        vec![(Kind::MiniTicker, Stream::AllMiniTickers, mini), (Kind::Ticker, Stream::AllTickers, full)]
+                    }
+                    Span::Rolling(streamed) => vec![(Kind::Window(streamed), Stream::AllWindows(streamed), full)],
+                };
+                for (kind, all, message) in messages {
+                    self.send(Stream::One(instrument, kind), &message);
+                    if is_news {
+                        of_all.entry(all).or_default().push(message);
+                    }
                 }
             }
-            if let Some((recent, last)) = average {
-                let price = recent.and_then(|recent| scale.average_price(recent.tick_lots, recent.volume));
-                let price = price.map(|price| price.to_string()).or_else(|| last.map(|last| scale.price(last.price)));
-                let message = json!({
-                    "e": "avgPrice", "E": now_ms, "s": symbol, "i": "5m",
-                    "w": price.unwrap_or_else(|| scale.price(scale.spec.reference_price)),
-                    "T": last.map_or(0, |last| ms(last.time)),
-                });
+            if let Some(recent) = average {
+                let message = looks::average_price(symbol, scale, &recent, now_ms);
                 self.send(Stream::One(instrument, Kind::AvgPrice), &message);
             }
         }
-        if !mini.is_empty() {
-            self.send(Stream::AllMiniTickers, &mini.into());
-            self.send(Stream::AllTickers, &full.into());
+        for (stream, messages) in of_all {
+            self.send(stream, &messages.into());
         }
     }
-}
-
-/// The candle of now, and before it the last one that was sent, if that is closed since.
-fn told(
-    feed: &walras_market_data::InstrumentFeed,
-    interval: KlineInterval,
-    sent: Option<u64>,
-    now_s: u64,
-) -> Vec<(KlineInterval, Kline, IsClosed, i64)> {
-    let (Some(now), Some(last)) = (klines::latest(interval, feed.candles(), now_s), feed.tape().last()) else { return Vec::new() };
-    let last = i64::try_from(last.trade_id.0).unwrap_or(i64::MAX);
-    let mut told = Vec::new();
-    if let Some(before) = sent.filter(|sent| *sent < now.start_s) {
-        let candles: Vec<_> = feed.candles().iter(interval.base()).copied().collect();
-        let ended = klines::klines(interval, &candles, (Some(before), now.start_s - 1), 1);
-        let last = last.saturating_sub(i64::try_from(now.candle.trade_count).unwrap_or(i64::MAX));
-        told.extend(ended.into_iter().map(|kline| (interval, kline, IsClosed::Yes, last)));
-    }
-    told.push((interval, now, IsClosed::No, last));
-    told
-}
-
-fn kline_event(
-    symbol: &str,
-    scale: &InstrumentScale,
-    now_ms: u64,
-    (interval, kline, is_closed, last): (KlineInterval, &Kline, IsClosed, i64),
-) -> Value {
-    let candle = &kline.candle;
-    let count = i64::try_from(candle.trade_count).unwrap_or(i64::MAX);
-    let (first, last) = if count == 0 { (-1, -1) } else { (last - count + 1, last) };
-    json!({
-        "e": "kline", "E": now_ms, "s": symbol,
-        "k": {
-            "t": kline.start_s * 1_000,
-            "T": interval.next(kline.start_s) * 1_000 - 1,
-            "s": symbol,
-            "i": interval.name(),
-            "f": first,
-            "L": last,
-            "o": scale.price(candle.open),
-            "c": scale.price(candle.close),
-            "h": scale.price(candle.high),
-            "l": scale.price(candle.low),
-            "v": report::size(scale, candle.volume),
-            "n": candle.trade_count,
-            "x": is_closed == IsClosed::Yes,
-            "q": report::quote(scale, candle.tick_lots),
-            "V": report::size(scale, candle.bought),
-            "Q": report::quote(scale, candle.bought_tick_lots),
-            "B": "0",
-        },
-    })
-}
-
-fn mini_ticker(symbol: &str, figures: &Figures, now_ms: u64) -> Value {
-    json!({
-        "e": "24hrMiniTicker", "E": now_ms, "s": symbol, "c": figures.last, "o": figures.open, "h": figures.high, "l": figures.low,
-        "v": figures.volume, "q": figures.quote_volume,
-    })
-}
-
-fn ticker(symbol: &str, scale: &InstrumentScale, day: &DaySide, figures: &Figures, now_ms: u64) -> Value {
-    let [bid, ask] = [0, 1].map(|side| crate::windows::best(scale, day.best[side].as_ref()));
-    json!({
-        "e": "24hrTicker", "E": now_ms, "s": symbol, "p": figures.change, "P": figures.change_percent, "w": figures.average,
-        "x": figures.before, "c": figures.last, "Q": figures.last_size, "b": bid.0, "B": bid.1, "a": ask.0, "A": ask.1,
-        "o": figures.open, "h": figures.high, "l": figures.low, "v": figures.volume, "q": figures.quote_volume,
-        "O": day.open_s * 1_000, "C": day.close_ms, "F": figures.first_id, "L": figures.last_id, "n": figures.count,
-    })
 }

@@ -3,6 +3,7 @@
 mod book;
 mod hub;
 mod line;
+mod looks;
 mod names;
 mod session;
 mod user;

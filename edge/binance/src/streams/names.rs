@@ -4,6 +4,11 @@ use walras_types::InstrumentId;
 
 use crate::klines::KlineInterval;
 use crate::names::Names;
+use crate::windows::Streamed;
+use crate::zones::Zone;
+
+/// The one time zone besides UTC whose candles have streams.
+const ZONE: &str = "+08:00";
 
 /// How often a stream of a book is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +27,8 @@ pub(crate) enum Kind {
     Kline(KlineInterval),
     MiniTicker,
     Ticker,
+    /// Of a rolling window.
+    Window(Streamed),
     BookTicker,
     AvgPrice,
     Diff(Pace),
@@ -37,14 +44,20 @@ pub(crate) enum Stream {
     AllMiniTickers,
     /// The same in full: `!ticker@arr`.
     AllTickers,
+    /// Of a rolling window: `!ticker_1h@arr`.
+    AllWindows(Streamed),
 }
 
 /// The stream of a name.
 pub(crate) fn stream(name: &str, names: &Names) -> Option<Stream> {
     match name {
-        "!miniTicker@arr" => return Some(Stream::AllMiniTickers),
+        // python-binance says how often.
+        "!miniTicker@arr" | "!miniTicker@arr@1000ms" => return Some(Stream::AllMiniTickers),
         "!ticker@arr" => return Some(Stream::AllTickers),
         _ => {}
+    }
+    if let Some(window) = name.strip_prefix("!ticker_") {
+        return Streamed::from_name(window.strip_suffix("@arr")?).map(Stream::AllWindows);
     }
     let (symbol, kind) = name.split_once('@')?;
     let is_lower = symbol.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
@@ -66,8 +79,12 @@ pub(crate) fn stream(name: &str, names: &Names) -> Option<Stream> {
         ("depth5", pace) => Kind::Partial(5, paced(pace)?),
         ("depth10", pace) => Kind::Partial(10, paced(pace)?),
         ("depth20", pace) => Kind::Partial(20, paced(pace)?),
-        (kind, None) => Kind::Kline(KlineInterval::from_name(kind.strip_prefix("kline_")?)?),
-        (_, Some(_)) => return None,
+        (kind, pace) => match (kind.strip_prefix("ticker_"), kind.strip_prefix("kline_"), pace) {
+            (Some(window), _, None) => Kind::Window(Streamed::from_name(window)?),
+            (_, Some(interval), None) => Kind::Kline(KlineInterval::from_name(interval)?),
+            (_, Some(interval), Some(ZONE)) => Kind::Kline(KlineInterval::from_name(interval)?.in_zone(Zone::parse(ZONE)?)),
+            _ => return None,
+        },
     };
     Some(Stream::One(instrument, of))
 }

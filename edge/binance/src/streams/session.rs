@@ -44,7 +44,9 @@ pub(crate) async fn raw(State(app): State<App>, path: Option<Path<String>>, upgr
 pub(crate) async fn combined(State(app): State<App>, upgrade: Upgrade, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let names = query.split('&').find_map(|pair| pair.strip_prefix("streams=")).unwrap_or_default();
-    let names = names.replace("%2F", "/").replace("%2f", "/").replace("%40", "@").replace("%21", "!");
+    let encodings =
+        [("%2F", "/"), ("%2f", "/"), ("%40", "@"), ("%21", "!"), ("%2B", "+"), ("%2b", "+"), ("%3A", ":"), ("%3a", ":")];
+    let names = encodings.iter().fold(names.to_owned(), |names, (encoded, plain)| names.replace(encoded, plain));
     open(app, upgrade, &request, (Form::Combined, names))
 }
 

@@ -13,7 +13,7 @@ use walras_market_data::{Fill, FillRole, OrderStatus};
 use walras_ports::{
     AccountPart, AccountPush, ConnectionId, InstrumentScale, ListedOrder, OrderUpdate, Push, Subscription, VenueHandle,
 };
-use walras_types::{AccountId, AssetId, OrderId, Side, SizeLots};
+use walras_types::{AccountId, AssetId, OrderId, OrderTerms, Side, SizeLots};
 
 use super::hub::Out;
 use super::user_lists::{Known, Leg, OrderLists};
@@ -167,12 +167,15 @@ impl Teller {
         let traded = own().fold(0_u64, |sum, fill| sum.saturating_add(fill.size.get()));
         let mut order = match self.orders.remove(&view.order_id) {
             Some(mut known) => {
-                let changed = terms.is_some_and(|terms| terms.order_type != known.terms.order_type);
+                let size = SizeLots::new(view.open.get().saturating_add(known.filled.get()).saturating_add(traded));
+                // For another reader terms are read again, with what is open then as their size: that changes no quantity.
+                let is_resized = |terms: &OrderTerms| terms.size != known.terms.size && size != known.size;
+                let changed = terms.as_ref().is_some_and(|terms| terms.order_type != known.terms.order_type || is_resized(terms));
                 known.is_working |= view.price.is_some();
                 known.linked = linked.or(known.linked);
                 if changed && let Some(terms) = terms {
                     known.terms = *terms;
-                    known.size = SizeLots::new(view.open.get().saturating_add(known.filled.get()).saturating_add(traded));
+                    known.size = size;
                     events.push(self.report(symbol, scale, &known, "REPLACED", None, ms(now)));
                 }
                 known

@@ -125,16 +125,26 @@ pub struct FairOptions {
 
 /// Measures a cluster with fair access. `key` is an operator's that all replicas know.
 pub fn measure_fairness(replicas: &[ReplicaAddress], key: &ClientKey, options: FairOptions) -> Result<FairReport, LoadError> {
-    if replicas.len() < 2 {
-        return Err(LoadError::Cluster("a pair of orders needs two replicas: start another one".to_owned()));
-    }
     let gateways: Vec<String> = replicas.iter().map(|replica| replica.orders.clone()).collect();
+    measure_fairness_through(replicas, &gateways, key, options)
+}
+
+/// The same through these gateways, which may be leaf gateways below the replicas: their addresses of order entry.
+pub fn measure_fairness_through(
+    replicas: &[ReplicaAddress],
+    gateways: &[String],
+    key: &ClientKey,
+    options: FairOptions,
+) -> Result<FairReport, LoadError> {
+    if gateways.len() < 2 {
+        return Err(LoadError::Cluster("a pair of orders needs two gateways: start another one".to_owned()));
+    }
     let sessions = u32::try_from(gateways.len()).unwrap_or(u32::MAX);
     let load = |sessions| LoadOptions {
         sessions,
         markets: 1,
         flow: Flow::Generated(1),
-        ways: Ways::Gateways { gateways: gateways.clone(), copies: 1 },
+        ways: Ways::Gateways { gateways: gateways.to_vec(), copies: 1 },
     };
     let clients: Vec<Client> = replicas.iter().map(|replica| Client::new(&replica.url, None)).collect();
     Sequenced::look(&clients)?;
@@ -169,7 +179,9 @@ struct Sent {
 }
 
 impl Prober {
-    fn new(load: ClusterLoad) -> Result<Self, LoadError> {
+    fn new(mut load: ClusterLoad) -> Result<Self, LoadError> {
+        // Connections that were lost before do not count: a gateway may have learnt the keys late.
+        load.tally.reconnects = 0;
         let of_line = |line: usize| {
             load.flow.iter().find_map(|(of, command)| match command {
                 Command::Order(OrderCommand::New(order)) if *of == line => Some(*order),

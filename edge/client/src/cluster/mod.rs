@@ -37,7 +37,7 @@ use crate::entry_stream::EntryTrust;
 use crate::error::LoadError;
 use crate::http::Client;
 use crate::latency::LatencyReport;
-pub use fair::{DIFFERENCES_NS, FairOptions, FairPhase, FairReport, Pairs, measure_fairness};
+pub use fair::{DIFFERENCES_NS, FairOptions, FairPhase, FairReport, Pairs, measure_fairness, measure_fairness_through};
 use line::{Line, Tally};
 pub use market::account_key;
 use market::{is_market, options, rename, settings};

@@ -156,7 +156,8 @@ impl Node {
                     (Probe::Answer { .. }, None) => {}
                 }
                 let mut wanted = Vec::new();
-                self.prober.on_probe(head.from, rx_ns, &probe, &mut wanted);
+                self.prober.on_probe((head.from, head.sender_incarnation), rx_ns, &probe, &mut wanted);
+                self.refused.late += u64::from(wanted.is_empty() && matches!(probe, Probe::Ask { .. }));
                 self.carry(wanted, effects);
             }
             Body::Reports(reports) => self.on_reports(&head, &reports),

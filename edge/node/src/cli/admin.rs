@@ -73,7 +73,13 @@ pub(super) fn run(client: &Client, command: &AdminCommand) -> Result<Output, Cli
         AdminCommand::Keys => {
             let json = client.signed("GET", "/v1/admin/keys", None)?;
             let rows = json["keys"].as_array().map_or(&[][..], Vec::as_slice);
-            let columns = [("key", "key_id"), ("name", "name"), ("account", "account_id"), ("permissions", "permissions")];
+            let columns = [
+                ("key", "key_id"),
+                ("name", "name"),
+                ("account", "account_id"),
+                ("permissions", "permissions"),
+                ("expires", "expire_time_ns"),
+            ];
             Ok(Output { human: table(rows, &columns), json })
         }
         AdminCommand::Revoke { key_id } => {
@@ -171,6 +177,7 @@ fn key(client: &Client, args: &KeyArgs) -> Result<Output, CliError> {
         "key_id": args.key_id,
         "public_key": args.public_key,
         "name": args.name,
+        "expire_time_ns": args.expires.map(|ns| ns.to_string()),
     }));
     let mut json = client.signed("POST", "/v1/admin/keys", Some(&body))?;
     if let (Some(path), Some(token)) = (&args.out, json["key"].as_str()) {

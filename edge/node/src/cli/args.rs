@@ -84,7 +84,7 @@ pub enum Command {
     /// Makes a key of one's own, or replaces a lost operator's key.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Runs a leaf gateway: it takes binary orders, and passes them on to a replica.
+    /// Runs a leaf gateway: it takes orders, binary and by FIX, and passes them on to a replica.
     Gateway(super::gateway::GatewayArgs),
     /// Runs a relay of market data until it is stopped.
     Relay(super::relay::RelayArgs),
@@ -513,6 +513,15 @@ pub enum BatchCommand {
     Issue(IssueArgs),
     /// Destroys units of an asset, as its issuer.
     Burn(IssueArgs),
+    /// Sends several transactions that one block takes together, or not at all. Each is a command line of its own, in quotes.
+    Together {
+        /// Two or more, in their order, such as "offer sell 1 BTC USD --price 30000" "pay 7 12.5 EUR".
+        #[arg(required = true, num_args = 2.., value_name = "TRANSACTION")]
+        transactions: Vec<String>,
+        /// Where they go.
+        #[command(flatten)]
+        into: IntoBatch,
+    },
 }
 
 /// `walras batch proof`.

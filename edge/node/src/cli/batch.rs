@@ -1,24 +1,19 @@
 //! Batch markets from the command line: looking at them, and transactions, which are signed here.
 
-use std::num::NonZero;
-
-use serde_json::{Value, json};
-use walras_api::json::batches::{hex, unhex};
-use walras_batch_signatures::{SigningKey, check_key};
-use walras_client::{Client, ClientError};
+use serde_json::Value;
+use walras_api::json::batches::unhex;
+use walras_batch_signatures::check_key;
+use walras_client::Client;
 use walras_gateway::ClientKey;
-use walras_ports::AssetScale;
 use walras_terminal::table::{fields, table};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CancelOffer, CreateOffer,
-    IssuedAmount, Payment, PublicKey, Symbol, TransactionSeq, TransactionTerms,
+    AccountId, Amount, BatchOperation, BatchPrice, CancelOffer, CreateOffer, IssuedAmount, Payment, PublicKey, TransactionSeq,
 };
-use walras_wire::AssetSpec;
-use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::admin::public_key;
-use super::args::{BatchCommand, IntoBatch, IssueArgs, OfferBuyArgs, OfferCommand, OfferSellArgs, PayArgs};
-use super::{CliError, Output, batch_proof};
+use super::args::{BatchCommand, IssueArgs, OfferBuyArgs, OfferCommand, OfferSellArgs, PayArgs};
+use super::batch_signer::BatchSigner;
+use super::{CliError, Output, batch_proof, together};
 
 pub(super) fn rows<'a>(answer: &'a Value, field: &str) -> &'a [Value] {
     answer[field].as_array().map_or(&[], Vec::as_slice)
@@ -29,6 +24,17 @@ fn fee_text(fee: &Value) -> Value {
     match (fee["amount"].as_str(), fee["asset"].as_str()) {
         (Some(amount), Some(asset)) => format!("{amount} {asset}").into(),
         _ => "none".into(),
+    }
+}
+
+/// So many names are shown of a list for people; JSON has all.
+const NAMES_SHOWN_MAX: usize = 20;
+
+fn some_names(names: &Value) -> Value {
+    let names: Vec<&str> = names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match names.len().checked_sub(NAMES_SHOWN_MAX) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..NAMES_SHOWN_MAX].join(" ")).into(),
+        Some(0) | None => names.join(" ").into(),
     }
 }
 
@@ -52,11 +58,18 @@ pub(super) fn batch(
                 ("collected", "collected"),
                 ("standing", "standing_offers"),
                 ("idle blocks", "idle_blocks"),
+                ("aside blocks", "aside_blocks"),
                 ("account fee", "account_fee"),
+                ("currencies", "currencies"),
                 ("assets", "assets"),
             ];
             let mut shown = rows(&json, "batches").to_vec();
-            shown.iter_mut().for_each(|batch| batch["account_fee"] = fee_text(&batch["account_fee"]));
+            for batch in &mut shown {
+                batch["account_fee"] = fee_text(&batch["account_fee"]);
+                let are_all = batch["currencies"] == batch["assets"];
+                batch["currencies"] = if are_all { "all".into() } else { some_names(&batch["currencies"]) };
+                batch["assets"] = some_names(&batch["assets"]);
+            }
             Ok(Output { human: table(&shown, &columns), json })
         }
         BatchCommand::Blocks { batch, limit } => {
@@ -84,15 +97,36 @@ pub(super) fn batch(
         BatchCommand::Proof { what, trusted, batch } => batch_proof::proof(client, what, trusted.as_deref(), batch),
         BatchCommand::CreateAccount { key: new, into } => {
             let new = given_key(new)?;
-            Desk::open(client, key()?.as_ref(), into)?.send(BatchOperation::CreateAccount(new))
+            BatchSigner::open(client, key()?.as_ref(), into)?.send(BatchOperation::CreateAccount(new))
         }
         BatchCommand::SetKey { key: new, into } => {
             let new = given_key(new)?;
-            Desk::open(client, key()?.as_ref(), into)?.send(BatchOperation::SetKey(new))
+            BatchSigner::open(client, key()?.as_ref(), into)?.send(BatchOperation::SetKey(new))
         }
-        BatchCommand::Issue(args) => issued(client, key()?.as_ref(), args, BatchOperation::Issue),
-        BatchCommand::Burn(args) => issued(client, key()?.as_ref(), args, BatchOperation::Burn),
+        BatchCommand::Issue(args) | BatchCommand::Burn(args) => {
+            let signer = BatchSigner::open(client, key()?.as_ref(), &args.into)?;
+            signer.send(issue_or_burn(&signer, command, args)?)
+        }
+        BatchCommand::Together { transactions, into } => {
+            let key = key()?;
+            together::together(&BatchSigner::open(client, key.as_ref(), into)?, transactions)
+        }
     }
+}
+
+/// What a command of `walras batch` does by a transaction, if it does.
+pub(super) fn operation(signer: &BatchSigner<'_>, command: &BatchCommand) -> Result<Option<BatchOperation>, CliError> {
+    Ok(Some(match command {
+        BatchCommand::CreateAccount { key, .. } => BatchOperation::CreateAccount(given_key(key)?),
+        BatchCommand::SetKey { key, .. } => BatchOperation::SetKey(given_key(key)?),
+        BatchCommand::Issue(args) | BatchCommand::Burn(args) => issue_or_burn(signer, command, args)?,
+        BatchCommand::List
+        | BatchCommand::Blocks { .. }
+        | BatchCommand::Demand { .. }
+        | BatchCommand::Outcome { .. }
+        | BatchCommand::Proof { .. }
+        | BatchCommand::Together { .. } => return Ok(None),
+    }))
 }
 
 /// A public key, or that of a key file.
@@ -131,122 +165,63 @@ fn outcome(client: &Client, sequence: Option<u64>) -> Result<Output, CliError> {
     Ok(Output { human: fields(&json), json })
 }
 
-/// What is needed to sign for an account in a market.
-pub(super) struct Desk<'a> {
-    client: &'a Client,
-    name: String,
-    pub(super) market: BatchMarketId,
-    domain: SigningDomain,
-    account: AccountId,
-    next: TransactionSeq,
-    terms: TransactionTerms,
-    assets: Vec<AssetScale>,
-    key: SigningKey,
-}
-
-impl<'a> Desk<'a> {
-    pub(super) fn open(client: &'a Client, key: Option<&ClientKey>, into: &IntoBatch) -> Result<Self, CliError> {
-        let IntoBatch { batch, blocks } = into;
-        let key = key.ok_or(ClientError::NoKey)?;
-        let seed = key
-            .ed25519_seed()
-            .ok_or_else(|| wrong("transactions are signed with Ed25519: name the file of an ed_ key with --key-file"))?;
-        let batches = client.get("/v1/batches")?;
-        let found =
-            rows(&batches, "batches").iter().find(|one| one["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(batch)));
-        let found = found.ok_or_else(|| wrong(format!("the venue has no batch market {batch:?}: see `walras batch list`")))?;
-        let not_a_venue = || ClientError::NotAVenue { url: client.url().to_owned(), status: 200 };
-        let domain = found["domain"].as_str().and_then(unhex).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-        let terms = match blocks {
-            None => TransactionTerms::NONE,
-            Some(blocks) => {
-                let now = found["collecting_block"].as_str().and_then(|text| text.parse::<NonZero<u64>>().ok());
-                let last = now.map(|now| now.saturating_add(u64::from(blocks.get()) - 1));
-                TransactionTerms { until: Some(last.ok_or_else(not_a_venue)?), is_joined: false }
-            }
-        };
-        let market = found["market_id"].as_u64().and_then(|id| u16::try_from(id).ok());
-        let account = client.signed("GET", "/v1/account", None)?;
-        let id = account["account_id"].as_u64().and_then(|id| u32::try_from(id).ok());
-        let next = account["next_sequence"].as_str().and_then(|text| text.parse().ok());
-        let assets = client.get("/v1/assets")?;
-        let scale = |asset: &Value| {
-            let id = AssetId(u32::try_from(asset["asset_id"].as_u64()?).ok()?);
-            let decimals = u8::try_from(asset["decimals"].as_u64()?).ok()?;
-            AssetScale::new(AssetSpec { asset: id, symbol: Symbol::new(asset["symbol"].as_str()?)?, decimals }).ok()
-        };
-        let assets: Option<Vec<_>> = rows(&assets, "assets").iter().map(scale).collect();
-        Ok(Self {
-            client,
-            name: batch.clone(),
-            market: BatchMarketId(market.ok_or_else(not_a_venue)?),
-            domain: SigningDomain::new(&domain.ok_or_else(not_a_venue)?),
-            account: AccountId(id.ok_or_else(not_a_venue)?),
-            next: TransactionSeq(next.ok_or_else(not_a_venue)?),
-            terms,
-            assets: assets.ok_or_else(not_a_venue)?,
-            key: SigningKey::from_seed(&seed),
-        })
-    }
-
-    pub(super) fn asset(&self, symbol: &str) -> Result<&AssetScale, CliError> {
-        let found = self.assets.iter().find(|asset| asset.spec.symbol.as_str() == symbol);
-        found.ok_or_else(|| wrong(format!("the venue has no asset {symbol:?}")))
-    }
-
-    pub(super) fn send(&self, operation: BatchOperation) -> Result<Output, CliError> {
-        let transaction = BatchTransaction::new(self.account, self.next, operation).with_terms(self.terms);
-        let mut bytes = Vec::new();
-        encode_signed_transaction(&self.key.sign(&self.domain, &transaction), &mut bytes);
-        let path = format!("/v1/batches/{}/transactions", self.name);
-        let answer = self.client.post(&path, &json!({"transactions": [hex(&bytes)]}))?;
-        let json = answer["results"][0].clone();
-        match ClientError::of_body(409, &json) {
-            Some(refused) => Err(refused.into()),
-            None => Ok(Output { human: fields(&json), json }),
-        }
-    }
-}
-
 pub(super) fn offer(client: &Client, key: Option<&ClientKey>, command: &OfferCommand) -> Result<Output, CliError> {
-    match command {
-        OfferCommand::Sell(args) => sell(&Desk::open(client, key, &args.into)?, args),
-        OfferCommand::Buy(args) => buy(&Desk::open(client, key, &args.into)?, args),
-        OfferCommand::Cancel { sequence, into } => {
-            let desk = Desk::open(client, key, into)?;
-            let offers = client.signed_pages("/v1/offers", "offers")?;
-            let digits = sequence.to_string();
-            let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"].as_str() == Some(&digits));
-            let found = found
-                .ok_or_else(|| wrong(format!("no offer of yours with the number {sequence} stands: see `walras offer list`")))?;
-            let number = |field: &str| found[field].as_str().and_then(|text| text.parse::<u64>().ok());
-            let limit = number("limit_bits").and_then(|bits| BatchPrice::from_bits(bits).ok());
-            let (Some(limit), Some(tie)) = (limit, number("tie")) else {
-                return Err(wrong("the venue's answer has no place of the offer"));
-            };
-            let asset = |field: &str| Ok::<_, CliError>(desk.asset(found[field].as_str().unwrap_or_default())?.spec.asset);
-            let (sell, buy) = (asset("sell")?, asset("buy")?);
-            let sequence = TransactionSeq(*sequence);
-            desk.send(BatchOperation::CancelOffer(CancelOffer { market: desk.market, sell, buy, limit, tie, sequence }))
-        }
-        OfferCommand::List => {
-            let json = client.signed_pages("/v1/offers", "offers")?;
-            let columns = [
-                ("batch", "batch"),
-                ("number", "sequence"),
-                ("sell", "sell"),
-                ("amount", "amount"),
-                ("buy", "buy"),
-                ("price", "stated_price"),
-                ("block", "block"),
-            ];
-            Ok(Output { human: table(rows(&json, "offers"), &columns), json })
-        }
+    let into = match command {
+        OfferCommand::Sell(OfferSellArgs { into, .. })
+        | OfferCommand::Buy(OfferBuyArgs { into, .. })
+        | OfferCommand::Cancel { into, .. } => into,
+        OfferCommand::List => return list(client),
+    };
+    let signer = BatchSigner::open(client, key, into)?;
+    match offer_operation(&signer, command)? {
+        Some(operation) => signer.send(operation),
+        None => list(client),
     }
 }
 
-fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
-    let (sell, buy) = (desk.asset(&args.sell)?, desk.asset(&args.buy)?);
+/// What a command of `walras offer` does by a transaction, if it does.
+pub(super) fn offer_operation(signer: &BatchSigner<'_>, command: &OfferCommand) -> Result<Option<BatchOperation>, CliError> {
+    Ok(Some(match command {
+        OfferCommand::Sell(args) => sell(signer, args)?,
+        OfferCommand::Buy(args) => buy(signer, args)?,
+        OfferCommand::Cancel { sequence, .. } => cancel(signer, *sequence)?,
+        OfferCommand::List => return Ok(None),
+    }))
+}
+
+fn list(client: &Client) -> Result<Output, CliError> {
+    let json = client.signed_pages("/v1/offers", "offers")?;
+    let columns = [
+        ("batch", "batch"),
+        ("number", "sequence"),
+        ("sell", "sell"),
+        ("amount", "amount"),
+        ("buy", "buy"),
+        ("price", "stated_price"),
+        ("block", "block"),
+    ];
+    Ok(Output { human: table(rows(&json, "offers"), &columns), json })
+}
+
+fn cancel(signer: &BatchSigner<'_>, sequence: u64) -> Result<BatchOperation, CliError> {
+    let offers = signer.client.signed_pages("/v1/offers", "offers")?;
+    let digits = sequence.to_string();
+    let found = rows(&offers, "offers").iter().find(|offer| offer["sequence"].as_str() == Some(&digits));
+    let found =
+        found.ok_or_else(|| wrong(format!("no offer of yours with the number {sequence} stands: see `walras offer list`")))?;
+    let number = |field: &str| found[field].as_str().and_then(|text| text.parse::<u64>().ok());
+    let limit = number("limit_bits").and_then(|bits| BatchPrice::from_bits(bits).ok());
+    let (Some(limit), Some(tie)) = (limit, number("tie")) else {
+        return Err(wrong("the venue's answer has no place of the offer"));
+    };
+    let asset = |field: &str| Ok::<_, CliError>(signer.asset(found[field].as_str().unwrap_or_default())?.spec.asset);
+    let (sell, buy) = (asset("sell")?, asset("buy")?);
+    let sequence = TransactionSeq(sequence);
+    Ok(BatchOperation::CancelOffer(CancelOffer { market: signer.market, sell, buy, limit, tie, sequence }))
+}
+
+fn sell(signer: &BatchSigner<'_>, args: &OfferSellArgs) -> Result<BatchOperation, CliError> {
+    let (sell, buy) = (signer.asset(&args.sell)?, signer.asset(&args.buy)?);
     let amount = sell.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
     let limit = match &args.price {
         None => BatchPrice::ZERO,
@@ -256,19 +231,14 @@ fn sell(desk: &Desk<'_>, args: &OfferSellArgs) -> Result<Output, CliError> {
             shifted(price, places).and_then(|units| limit_of(&units, amount)).ok_or_else(no_price)?
         }
     };
-    desk.send(BatchOperation::CreateOffer(CreateOffer {
-        market: desk.market,
-        sell: sell.spec.asset,
-        buy: buy.spec.asset,
-        amount,
-        limit,
-    }))
+    let (market, sell, buy) = (signer.market, sell.spec.asset, buy.spec.asset);
+    Ok(BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit }))
 }
 
 /// A sell offer of what the amount costs at most: prices are made of sell offers alone, so nobody can promise who buys that the amount is
 /// exact (`docs/adr/0031-buy-offers-in-a-venue.md`).
-fn buy(desk: &Desk<'_>, args: &OfferBuyArgs) -> Result<Output, CliError> {
-    let (sell, buy) = (desk.asset(&args.sell)?, desk.asset(&args.buy)?);
+fn buy(signer: &BatchSigner<'_>, args: &OfferBuyArgs) -> Result<BatchOperation, CliError> {
+    let (sell, buy) = (signer.asset(&args.sell)?, signer.asset(&args.buy)?);
     let bought = buy.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
     let price = &args.price;
     let places = i32::from(sell.spec.decimals) - i32::from(buy.spec.decimals);
@@ -276,32 +246,26 @@ fn buy(desk: &Desk<'_>, args: &OfferBuyArgs) -> Result<Output, CliError> {
     let units = shifted(price, places).ok_or_else(no_price)?;
     let (amount, limit) = cost_of(&units, bought)
         .ok_or_else(|| wrong(format!("--price {price:?} makes no offer of this amount: give a price above zero, or buy less")))?;
-    desk.send(BatchOperation::CreateOffer(CreateOffer {
-        market: desk.market,
-        sell: sell.spec.asset,
-        buy: buy.spec.asset,
-        amount,
-        limit,
-    }))
+    let (market, sell, buy) = (signer.market, sell.spec.asset, buy.spec.asset);
+    Ok(BatchOperation::CreateOffer(CreateOffer { market, sell, buy, amount, limit }))
 }
 
-fn issued(
-    client: &Client,
-    key: Option<&ClientKey>,
-    args: &IssueArgs,
-    operation: impl FnOnce(IssuedAmount) -> BatchOperation,
-) -> Result<Output, CliError> {
-    let desk = Desk::open(client, key, &args.into)?;
-    let asset = desk.asset(&args.asset)?;
+fn issue_or_burn(signer: &BatchSigner<'_>, command: &BatchCommand, args: &IssueArgs) -> Result<BatchOperation, CliError> {
+    let asset = signer.asset(&args.asset)?;
     let amount = asset.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
-    desk.send(operation(IssuedAmount { asset: asset.spec.asset, amount }))
+    let units = IssuedAmount { asset: asset.spec.asset, amount };
+    Ok(if matches!(command, BatchCommand::Burn(_)) { BatchOperation::Burn(units) } else { BatchOperation::Issue(units) })
 }
 
 pub(super) fn pay(client: &Client, key: Option<&ClientKey>, args: &PayArgs) -> Result<Output, CliError> {
-    let desk = Desk::open(client, key, &args.into)?;
-    let asset = desk.asset(&args.asset)?;
+    let signer = BatchSigner::open(client, key, &args.into)?;
+    signer.send(payment(&signer, args)?)
+}
+
+pub(super) fn payment(signer: &BatchSigner<'_>, args: &PayArgs) -> Result<BatchOperation, CliError> {
+    let asset = signer.asset(&args.asset)?;
     let amount = asset.parse(&args.amount).map_err(|e| wrong(format!("amount: {e}")))?;
-    desk.send(BatchOperation::Payment(Payment { to: AccountId(args.account), asset: asset.spec.asset, amount }))
+    Ok(BatchOperation::Payment(Payment { to: AccountId(args.account), asset: asset.spec.asset, amount }))
 }
 
 /// The limit of an offer that wants this many smallest units for each one of `amount`.

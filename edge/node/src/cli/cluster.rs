@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use walras_client::Client;
-use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY, LocalCluster, LocalError, LocalOptions};
+use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY, LocalCluster, LocalError, LocalOptions, LocalReplica};
 use walras_config::Config;
 use walras_terminal::progress::while_waiting;
 use walras_terminal::table::{fields, table};
@@ -79,7 +79,7 @@ pub struct LocalArgs {
     /// The cluster's folder; what is there goes on.
     #[arg(long, default_value = ".walras/cluster", value_name = "DIR")]
     pub dir: PathBuf,
-    /// First of three ports for each replica; free ones without it.
+    /// First of their ports, five for each replica and gateway and one for each relay; free ones without it. Of a cluster that is made now.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
     /// Acknowledged from memory, instead of disk.
@@ -327,6 +327,7 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
         later: 0,
         gateways: args.gateways,
         relays: args.relays,
+        fix: true,
         settings,
     };
     let runtime =
@@ -339,24 +340,9 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
         (FIRST_GATEWAY..).take(args.gateways.into()).try_for_each(|id| local.start(id))?;
         Ok::<u64, LocalError>(leader)
     })?;
-    let lines: String = local
-        .replicas
-        .iter()
-        .map(|replica| {
-            format!(
-                "replica {}: {}/  orders at {}  files in {}\n",
-                replica.id,
-                replica.url(),
-                replica.orders,
-                replica.dir.display()
-            )
-        })
-        .collect();
-    let gateways: String = local
-        .gateways
-        .iter()
-        .map(|gateway| format!("gateway {}: orders at {}  files in {}\n", gateway.id, gateway.orders, gateway.dir.display()))
-        .collect();
+    let lines: String =
+        local.replicas.iter().map(|replica| format!("replica {}: {}/  {}\n", replica.id, replica.url(), places(replica))).collect();
+    let gateways: String = local.gateways.iter().map(|gateway| format!("gateway {}: {}\n", gateway.id, places(gateway))).collect();
     print(&format!(
         "{lines}{gateways}replica {leader} leads; the operator's key is in {}\nCtrl-C stops all; started again they go on.\n",
         local.operator_key().display()
@@ -364,6 +350,14 @@ fn local(args: &LocalArgs) -> Result<(), CliError> {
     let watched = runtime.block_on(watch(&mut local)).map_err(system("could not wait for signals"));
     while_waiting("stopping the replicas", || local.stop())?;
     watched
+}
+
+/// Where a replica or gateway takes orders and has market data, and where its files are.
+fn places(process: &LocalReplica) -> String {
+    let fix = process.fix.as_ref().map_or(String::new(), |address| format!("  FIX at {address}"));
+    let data = process.fix_market_data.as_ref();
+    let data = data.map_or(String::new(), |address| format!("  market data by FIX at {address}"));
+    format!("orders at {}{fix}{data}  files in {}", process.orders, process.dir.display())
 }
 
 /// Until SIGINT or SIGTERM; tells of replicas that end.
@@ -381,7 +375,7 @@ async fn watch(local: &mut LocalCluster) -> std::io::Result<()> {
                 for (what, replica) in processes {
                     if let Some(status) = replica.has_ended() {
                         let how = status.map_or("was killed by a signal".to_owned(), |status| format!("ended with status {status}"));
-                        eprintln!("{what} {} {how}: see {}", replica.id, replica.dir.join("replica.log").display());
+                        eprintln!("{what} {} {how}: see {}", replica.id, replica.log().display());
                     }
                 }
             }

@@ -41,7 +41,10 @@ pub(super) fn run(args: &GatewayArgs) -> Result<(), CliError> {
     let data = args.data.as_deref().unwrap_or(Path::new(&config.venue.data));
     let id = options.id;
     let gateway = LeafGateway::start(options, data, (&Clock::system(), source), config.throttle.rates())?;
-    print(&format!("gateway {id} takes binary orders at {}\n", gateway.order_entry_address()))?;
+    let fix = gateway.fix_address().map_or(String::new(), |address| format!(", orders by FIX at {address}"));
+    let data = gateway.fix_market_data_address();
+    let data = data.map_or(String::new(), |address| format!(", gives out market data by FIX at {address}"));
+    print(&format!("gateway {id} takes binary orders at {}{fix}{data}\n", gateway.order_entry_address()))?;
     let waited = wait_for_signal();
     gateway.stop();
     waited.map_err(|source| CliError::Io { what: "could not wait for signals".into(), source })

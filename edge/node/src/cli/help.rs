@@ -62,7 +62,8 @@ const EXAMPLES: &[(&str, &str)] = &[
         "Examples:
   walras batch list
   walras batch blocks --limit 5
-  walras batch demand BTC USD",
+  walras batch demand BTC USD
+  walras batch together \"offer cancel 17\" \"offer sell 1 BTC USD --price 31000\"  both, or neither",
     ),
     (
         "admin",

@@ -6,6 +6,7 @@ mod args;
 mod audit;
 mod batch;
 mod batch_proof;
+mod batch_signer;
 mod bench;
 mod clear;
 mod cluster;
@@ -18,11 +19,13 @@ mod log_import;
 mod log_text;
 mod pool;
 mod relay;
+mod relay_plan;
 mod replay;
 mod serve;
 mod session;
 mod strategy;
 mod survivor;
+mod together;
 pub(crate) mod trade;
 
 use std::process::ExitCode;
@@ -176,6 +179,7 @@ impl CliError {
 }
 
 /// What a command prints: JSON, or the same for people.
+#[derive(Debug)]
 struct Output {
     json: Value,
     human: String,

@@ -9,7 +9,8 @@ use walras_types::{
 };
 
 use super::args::{PoolCommand, PoolCreateArgs};
-use super::batch::{Desk, rows, wrong};
+use super::batch::{rows, wrong};
+use super::batch_signer::BatchSigner;
 use super::{CliError, Output};
 
 /// `key` reads the key, which only those need who sign.
@@ -58,30 +59,43 @@ pub(super) fn pool(
             }
             Ok(Output { human: table(&shown, &columns), json })
         }
-        PoolCommand::Create(args) => create(&Desk::open(client, key()?.as_ref(), &args.into)?, args),
-        PoolCommand::Deposit { pool, first, second, into } => {
-            let name = parse_name(pool)?;
-            let found = find(client, &into.batch, name)?;
-            let desk = Desk::open(client, key()?.as_ref(), into)?;
-            let amounts = [amount(&desk, &found["first"], first)?, amount(&desk, &found["second"], second)?];
-            desk.send(BatchOperation::DepositToPool(DepositToPool { market: desk.market, pool: name, amounts }))
-        }
-        PoolCommand::Withdraw { pool, shares, into } => {
-            let name = parse_name(pool)?;
+        PoolCommand::Create(PoolCreateArgs { into, .. })
+        | PoolCommand::Deposit { into, .. }
+        | PoolCommand::Withdraw { into, .. } => {
             let key = key()?;
-            let shares = match shares {
-                Some(shares) => *shares,
-                None => own_shares(client, &into.batch, name)?,
-            };
-            let shares = Amount::new(shares).ok_or_else(|| wrong("no pool has so many shares: see `walras pool shares`"))?;
-            let desk = Desk::open(client, key.as_ref(), into)?;
-            desk.send(BatchOperation::WithdrawFromPool(WithdrawFromPool { market: desk.market, pool: name, shares }))
+            let signer = BatchSigner::open(client, key.as_ref(), into)?;
+            let operation = pool_operation(&signer, command)?;
+            signer.send(operation.ok_or_else(|| wrong("it is no transaction"))?)
         }
     }
 }
 
-fn create(desk: &Desk<'_>, args: &PoolCreateArgs) -> Result<Output, CliError> {
-    let (first, second) = (desk.asset(&args.first)?, desk.asset(&args.second)?);
+/// What a command of `walras pool` does by a transaction, if it does.
+pub(super) fn pool_operation(signer: &BatchSigner<'_>, command: &PoolCommand) -> Result<Option<BatchOperation>, CliError> {
+    let market = signer.market;
+    Ok(Some(match command {
+        PoolCommand::List { .. } | PoolCommand::Shares => return Ok(None),
+        PoolCommand::Create(args) => create(signer, args)?,
+        PoolCommand::Deposit { pool, first, second, .. } => {
+            let name = parse_name(pool)?;
+            let found = find(signer.client, &signer.name, name)?;
+            let amounts = [amount(signer, &found["first"], first)?, amount(signer, &found["second"], second)?];
+            BatchOperation::DepositToPool(DepositToPool { market, pool: name, amounts })
+        }
+        PoolCommand::Withdraw { pool, shares, .. } => {
+            let name = parse_name(pool)?;
+            let shares = match shares {
+                Some(shares) => *shares,
+                None => own_shares(signer.client, &signer.name, name)?,
+            };
+            let shares = Amount::new(shares).ok_or_else(|| wrong("no pool has so many shares: see `walras pool shares`"))?;
+            BatchOperation::WithdrawFromPool(WithdrawFromPool { market, pool: name, shares })
+        }
+    }))
+}
+
+fn create(signer: &BatchSigner<'_>, args: &PoolCreateArgs) -> Result<BatchOperation, CliError> {
+    let (first, second) = (signer.asset(&args.first)?, signer.asset(&args.second)?);
     let rule = match (args.weights.as_deref(), args.amplification) {
         (Some(&[first, second]), _) => PoolRule::Weighted { weights: [first, second] },
         (_, Some(amplification)) => PoolRule::StableSwap { amplification },
@@ -91,8 +105,8 @@ fn create(desk: &Desk<'_>, args: &PoolCreateArgs) -> Result<Output, CliError> {
         return Err(wrong("weights are 1 to 1000, and an amplification is 1 to 1000000"));
     }
     let parse = |scale: &walras_ports::AssetScale, text: &str| scale.parse(text).map_err(|e| wrong(format!("{text}: {e}")));
-    desk.send(BatchOperation::CreatePool(CreatePool {
-        market: desk.market,
+    Ok(BatchOperation::CreatePool(CreatePool {
+        market: signer.market,
         assets: [first.spec.asset, second.spec.asset],
         rule,
         fee_ppm: args.fee_ppm,
@@ -100,8 +114,8 @@ fn create(desk: &Desk<'_>, args: &PoolCreateArgs) -> Result<Output, CliError> {
     }))
 }
 
-fn amount(desk: &Desk<'_>, symbol: &Value, text: &str) -> Result<Amount, CliError> {
-    desk.asset(symbol.as_str().unwrap_or_default())?.parse(text).map_err(|e| wrong(format!("{text}: {e}")))
+fn amount(signer: &BatchSigner<'_>, symbol: &Value, text: &str) -> Result<Amount, CliError> {
+    signer.asset(symbol.as_str().unwrap_or_default())?.parse(text).map_err(|e| wrong(format!("{text}: {e}")))
 }
 
 /// `7:12` for the pool that transaction 12 of account 7 created.

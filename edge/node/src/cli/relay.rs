@@ -13,6 +13,7 @@ use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, Lookout, RelayNode};
 use walras_terminal::table::table;
 
+use super::relay_plan::{PlanArgs, plan};
 use super::{Cli, CliError, Output, print};
 
 /// `walras relay`.
@@ -37,17 +38,23 @@ pub struct RelayArgs {
     /// Address and port to receive at, where that is not the one in the file.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
+    /// Never sleep, but ask the kernel for packets again and again. This takes a whole core, and saves the time in which the kernel
+    /// wakes the relay for a packet.
+    #[arg(long)]
+    pub spin: bool,
 }
 
 /// What is asked of relays.
 #[derive(Debug, Subcommand)]
 pub enum RelayCommand {
-    /// Asks all relays of a tree what came to them, from a machine that has the tree's key.
+    /// Asks all relays of a tree, and leaf gateways below them, what came to them, from a machine that has the tree's key.
     Status {
         /// The tree's file.
         #[arg(long, value_name = "FILE")]
         tree: PathBuf,
     },
+    /// Plans a tree for a number of receivers, and writes its file; docs/relays.md describes it.
+    Plan(PlanArgs),
 }
 
 /// How long relays may take to answer.
@@ -59,8 +66,12 @@ const WAIT: Duration = Duration::from_millis(5);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 pub(super) fn run(cli: &Cli, args: &RelayArgs) -> Result<(), CliError> {
-    if let Some(RelayCommand::Status { tree }) = &args.command {
-        let Output { human, json } = status(&Layout::read_all(tree)?)?;
+    let asked = match &args.command {
+        Some(RelayCommand::Status { tree }) => Some(status(&Layout::read_all(tree)?)?),
+        Some(RelayCommand::Plan(args)) => Some(plan(args)?),
+        None => None,
+    };
+    if let Some(Output { human, json }) = asked {
         return print(&if cli.json { format!("{json}\n") } else { human });
     }
     let (Some(tree), Some(layer), Some(place)) = (&args.tree, args.layer, args.place) else {
@@ -71,22 +82,29 @@ pub(super) fn run(cli: &Cli, args: &RelayArgs) -> Result<(), CliError> {
         let (parallel, trees) = (args.parallel, layouts.len());
         return Err(CliError::Wrong(format!("--parallel {parallel}: the file has {trees} trees, numbered from 0")));
     }
-    relay(&layouts.swap_remove(args.parallel), (layer, place), args.listen).map(|never| match never {})
+    relay(&layouts.swap_remove(args.parallel), (layer, place), args).map(|never| match never {})
 }
 
 /// What each relay says, as a table and as JSON.
 fn status(layouts: &[Layout]) -> Result<Output, CliError> {
     let failed = |source| CliError::Io { what: "could not ask the relays".to_owned(), source };
-    let mut rows = Vec::new();
+    let (mut rows, mut receivers) = (Vec::new(), Vec::new());
     for layout in layouts {
         let relays = layout.layers.len().saturating_sub(1);
-        let layers = layout.layers[..relays].iter().enumerate();
+        let layers = layout.layers.iter().enumerate();
         let places = layers.flat_map(|(layer, nodes)| nodes.iter().enumerate().map(move |(place, at)| (layer, place, *at)));
         let places: Vec<(usize, usize, SocketAddr)> = places.collect();
         let addresses: Vec<SocketAddr> = places.iter().map(|(.., address)| *address).collect();
         let mut lookout = Lookout::open(&addresses, layout.tree_number, layout.key.clone(), random_u64()).map_err(failed)?;
         let said = lookout.ask(ANSWER).map_err(failed)?;
-        rows.extend(places.iter().zip(said).map(|(place, said)| row(layout.tree_number, *place, said)));
+        for (place, said) in places.iter().zip(said) {
+            // Of receivers, leaf gateways alone answer: that another one does not says nothing.
+            if place.0 < relays {
+                rows.push(row(layout.tree_number, *place, said));
+            } else if said.is_some() {
+                receivers.push(row(layout.tree_number, *place, said));
+            }
+        }
     }
     let columns = [
         ("tree", "tree"),
@@ -99,14 +117,15 @@ fn status(layouts: &[Layout]) -> Result<Output, CliError> {
         ("lost", "lost"),
         ("not taken", "not_taken"),
         ("refused", "refused"),
+        ("late", "late"),
         ("transit p50, us", "transit_p50_us"),
         ("p99, us", "transit_p99_us"),
     ];
     // Most venues have one tree.
     let columns = if layouts.len() > 1 { &columns[..] } else { &columns[1..] };
-    let shown: Vec<Value> = rows.iter().map(for_people).collect();
+    let shown: Vec<Value> = rows.iter().chain(&receivers).map(for_people).collect();
     let trees: Vec<Value> = layouts.iter().map(|layout| json!({"tree": layout.tree_number, "hedge": layout.hedge})).collect();
-    Ok(Output { human: table(&shown, columns), json: json!({"trees": trees, "relays": rows}) })
+    Ok(Output { human: table(&shown, columns), json: json!({"trees": trees, "relays": rows, "receivers": receivers}) })
 }
 
 /// A relay, with the fields of `GET /v1/cluster`.
@@ -124,6 +143,7 @@ fn row(tree: u32, (layer, place, address): (usize, usize, SocketAddr), said: Opt
         "lost": figure(|said| said.lost),
         "not_taken": figure(|said| said.not_taken),
         "refused": figure(|said| said.forged + said.malformed + said.others),
+        "late": figure(|said| said.late),
         "transit_ns_p50": figure(|said| said.transit_ns_p50),
         "transit_ns_p99": figure(|said| said.transit_ns_p99),
     })
@@ -142,9 +162,9 @@ fn for_people(row: &Value) -> Value {
     shown.into()
 }
 
-fn relay(layout: &Layout, (layer, place): (usize, u32), listen: Option<SocketAddr>) -> Result<Infallible, CliError> {
+fn relay(layout: &Layout, (layer, place): (usize, u32), args: &RelayArgs) -> Result<Infallible, CliError> {
     let (relay, listed) = layout.relay(layer, place)?;
-    let address = listen.unwrap_or(listed);
+    let address = args.listen.unwrap_or(listed);
     let failed = |what: String| move |source| CliError::Io { what, source };
     let socket = Socket::bind(address, WAIT, Offload::Segments)
         .map_err(failed(format!("could not receive at {address}; give an address of this machine with --listen")))?;
@@ -152,10 +172,11 @@ fn relay(layout: &Layout, (layer, place): (usize, u32), listen: Option<SocketAdd
         Offload::Segments => "the kernel joins and cuts packets",
         Offload::None => "the kernel neither joins nor cuts packets: a newer one makes this relay several times faster",
     };
+    let (socket, waits) = if args.spin { (socket.spinning(WAIT), "; it spins on a core of its own") } else { (socket, "") };
     let bound = socket.address().map_err(failed("could not read the address".to_owned()))?;
     print(&format!("relay {place} of layer {layer} receives at {bound}\n"))?;
     let next = layout.layers[layer + 1].len();
-    eprintln!("walras: relay {place} of layer {layer} receives at {bound} and sends to {next} nodes; {offload}");
+    eprintln!("walras: relay {place} of layer {layer} receives at {bound} and sends to {next} nodes; {offload}{waits}");
     let mut node = RelayNode::new(socket, relay, layout.key.clone(), &layout.nodes(), random_u64());
     let (mut reported_at, mut reported) = (Instant::now(), node.counts());
     loop {

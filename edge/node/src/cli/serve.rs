@@ -95,9 +95,11 @@ pub(super) fn demo(args: &DemoArgs) -> Result<(), CliError> {
     let demo = Demo::start(node.venue(), node.access(), &data, &config.demo)?;
     let url = format!("http://{}", node.address());
     let program = std::env::args().next().unwrap_or_else(|| "walras".to_owned());
+    let fix = node.fix_address().zip(node.fix_market_data_address());
+    let fix = fix.map_or(String::new(), |(orders, market_data)| format!("{}\n", demo.fix_line(orders, market_data)));
     print(&format!(
         "{} replays {} at {} with {} bots, and clears a batch market with {} more.\nOpen {url}/#demo={}\n\
-         Or trade from another terminal: {}\nCtrl-C stops it; started again it goes on.\n",
+         Or trade from another terminal: {}\n{fix}Ctrl-C stops it; started again it goes on.\n",
         config.venue.name,
         demo.source(),
         demo.speed(),

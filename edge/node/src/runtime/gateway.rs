@@ -1,5 +1,6 @@
 //! A leaf gateway: the thread that runs one ([`walras_replica::Leaf`]) on the sockets of order entry and the links with the replicas.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +13,29 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
 use mio::{Events, Poll, Token};
 use tracing::{info, warn};
-use walras_access::connections::log_shortage;
+use walras_access::connections::{Doors, log_shortage};
 use walras_access::{Access, Clock, Rates, Start};
 use walras_clock_sync::Source;
 use walras_config::{EntryTlsOptions, FairClockOptions, GatewayOptions};
 use walras_entry_port::{EntryClock, EntryPort, EntrySockets, PortKind, SharedAccess};
+use walras_fix_market_data::FromFeedSettings;
+use walras_fix_orders::FixSettings;
 use walras_gateway::session::{ServerSettings, VenueKeys};
 use walras_peer_link::{LinkConfig, LinkEvent, Links, Versions};
-use walras_ports::Doorbell;
-use walras_replica::{Leaf, LeafEffect, LeafSettings};
+use walras_ports::{Doorbell, SharedCatalog};
+use walras_replica::{Leaf, LeafEffect, LeafSettings, Listing};
 use walras_sequencer::ForwardSettings;
 use walras_strategies::{EntryAddress, Strategies};
 use walras_wire::WIRE_VERSION;
 
 use super::entry_ports::{self, EntryPorts};
 use super::fair_clock::FairClock;
+use super::fix_market_data::{self, FeedSink, FixMarketData, catalog_of};
 use super::gather::Gather;
-use super::outlet::{MarketDataOutlet, ReleaseClock};
+use super::outlet::{self, MarketDataOutlet, Publications, ReleaseClock};
 use super::recovery::{RecoveryError, spawn};
 use super::replica::{Alarm, KeyShare, Times};
+use crate::places;
 use crate::program::engine_newest;
 
 const DOORBELL: Token = Token(0);
@@ -50,9 +55,11 @@ const NEWS_END: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct LeafGateway {
     order_entry: SocketAddr,
+    fix: Option<SocketAddr>,
     is_over: Arc<AtomicBool>,
     doorbell: Doorbell,
     threads: Vec<JoinHandle<()>>,
+    fix_market_data: Option<FixMarketData>,
     /// Until it is dropped.
     _market_data: Option<MarketDataOutlet>,
     /// Likewise, before the threads end that serve their orders.
@@ -76,18 +83,23 @@ impl LeafGateway {
             cluster_id,
             links,
             order_entry,
+            fix,
+            fix_market_data,
+            publish_every,
             stamps,
+            watermark_ns,
             clock: stamp_clock,
-            doors,
+            places,
             market_data,
             strategies,
             gather,
+            spin_orders,
         } = options;
         std::fs::create_dir_all(data).map_err(|error| refused(&format!("could not make {}: {error}", data.display())))?;
         let now = clock.now();
         let access = Access::open(data, rates, clock.clone(), Start { started: now, log_time: now }).map_err(|e| refused(&e))?;
         let (access, open): (_, SharedAccess) = (Arc::new(access), Arc::new(OnceLock::new()));
-        let poll = Poll::new().map_err(RecoveryError::Thread)?;
+        let (doors, poll) = (Doors::new(places), Poll::new().map_err(RecoveryError::Thread)?);
         let doorbell = Doorbell::new(poll.registry(), DOORBELL).map_err(RecoveryError::Thread)?;
         let alarm = Alarm::new(poll.registry(), ALARM).map_err(RecoveryError::Thread)?;
         let replicas: Vec<_> = links.peers.keys().copied().collect();
@@ -95,9 +107,10 @@ impl LeafGateway {
         let mut config = LinkConfig::new(id, cluster_id, links.listen, links.security, versions);
         (config.peers, config.incarnation, config.seed) = (links.peers, now.0, walras_access::random_u64());
         let links = Links::new(poll.registry(), LINK_TOKENS, config, 0).map_err(|e| refused(&e))?;
-        let (tokens, inside) = ((poll.registry(), ENTRY_TOKENS), (doors, doorbell.clone()));
-        let EntryPorts { sockets, sealing, .. } =
-            entry_ports::open(tokens, (Some(&order_entry), None), data, Arc::clone(&open), inside)?;
+        let (tokens, inside) = ((poll.registry(), ENTRY_TOKENS), (doors.clone(), doorbell.clone()));
+        let EntryPorts { sockets, sealing, shown } =
+            entry_ports::open(tokens, (Some(&order_entry), fix.as_ref()), data, Arc::clone(&open), inside)?;
+        let fix_address = sockets.address(PortKind::Fix);
         let address = sockets.address(PortKind::Binary).unwrap_or(order_entry.listen);
         let release_clock = match (&clock_source, stamp_clock) {
             (Some(source), FairClockOptions::Configured) => ReleaseClock::Venue(source.clone()),
@@ -105,26 +118,49 @@ impl LeafGateway {
         };
         let entry = EntryAddress { address: reachable(address), has_tls: order_entry.tls != EntryTlsOptions::Off };
         let (strategies, inboxes) = Strategies::start(&strategies, entry).map_err(|error| refused(&error))?;
-        let market_data = market_data.map(|options| MarketDataOutlet::start(&options, release_clock, inboxes)).transpose()?;
+        let lists = fix.is_some() || fix_market_data.is_some();
+        let catalog = SharedCatalog::default();
+        let (mut fix_data, mut sink): (_, Option<FeedSink>) = (None, None);
+        if let (Some(options), Some(tree)) = (&fix_market_data, &market_data) {
+            let port = fix_market_data::Port::open(options, shown.as_ref(), data, (Arc::clone(&open), doors.clone()))?;
+            let every_ns = u64::try_from(publish_every.as_nanos()).unwrap_or(u64::MAX);
+            let settings = FromFeedSettings { every_ns, trees: outlet::trees(tree)? };
+            let (thread, given) = port.serve_tree(settings, catalog.clone(), clock.clone())?;
+            (fix_data, sink) = (Some(thread), Some(given));
+        }
+        let market_data = market_data.map(|options| MarketDataOutlet::start(&options, release_clock, inboxes, sink)).transpose()?;
+        let publications = market_data.as_ref().filter(|_| fix_data.is_some()).map(MarketDataOutlet::publications);
+        // Now that the links and the ports are open, what is left is the clients'.
+        doors.set_places(places::bounded(places, 0));
         let (news_in, news) = unbounded();
         let is_over = Arc::new(AtomicBool::new(false));
         // Which replica a gateway prefers differs, so that they do not all stand below one.
         let place = usize::try_from(id.get()).unwrap_or(0) % replicas.len().max(1);
         let preferred = [&replicas[place..], &replicas[..place]].concat();
+        let mut leaf = Leaf::new(LeafSettings {
+            entry: ServerSettings { sealing, ..ServerSettings::default() },
+            entry_keys: Arc::new(VenueKeys::new(&walras_access::random_bytes())),
+            forwards: ForwardSettings { watermark_ns, ..ForwardSettings::default() },
+            replicas: preferred,
+            lists,
+        });
+        if let Some(options) = &fix {
+            leaf.entry_mut().set_fix(FixSettings::of(&options.comp_id));
+        }
+        let listing = Arc::clone(leaf.listing());
         let thread = GatewayThread {
-            leaf: Leaf::new(LeafSettings {
-                entry: ServerSettings { sealing, ..ServerSettings::default() },
-                entry_keys: Arc::new(VenueKeys::new(&walras_access::random_bytes())),
-                forwards: ForwardSettings::default(),
-                replicas: preferred,
-            }),
+            leaf,
             times: Times { host: clock.clone(), fair: stamps.then(|| FairClock::new(stamp_clock, clock_source, clock.clone())) },
             links,
             sockets,
+            doors,
             poll,
             alarm,
             doorbell: doorbell.clone(),
             keys: KeyShare::new(Arc::clone(&open), news_in),
+            listing,
+            catalog,
+            publications,
             is_over: Arc::clone(&is_over),
             begun: Instant::now(),
             now_ns: 0,
@@ -132,10 +168,20 @@ impl LeafGateway {
             link_events: Vec::new(),
             effects: Vec::new(),
             gather: Gather::new(gather),
+            spins: spin_orders,
             answers: 0,
         };
         let threads = vec![spawn("keys", move || learn(&access, &open, &news))?, spawn("gateway", move || thread.run())?];
-        Ok(Self { order_entry: address, is_over, doorbell, threads, _market_data: market_data, strategies })
+        Ok(Self {
+            order_entry: address,
+            fix: fix_address,
+            is_over,
+            doorbell,
+            threads,
+            _market_data: market_data,
+            fix_market_data: fix_data,
+            strategies,
+        })
     }
 
     /// Where it takes orders.
@@ -144,9 +190,24 @@ impl LeafGateway {
         self.order_entry
     }
 
+    /// Where it takes orders by FIX, if it does.
+    #[must_use]
+    pub fn fix_address(&self) -> Option<SocketAddr> {
+        self.fix
+    }
+
+    /// Where market data is read by FIX, if it is.
+    #[must_use]
+    pub fn fix_market_data_address(&self) -> Option<SocketAddr> {
+        self.fix_market_data.as_ref().map(FixMarketData::address)
+    }
+
     /// Ends the threads.
     pub fn stop(self) {
         self.strategies.stop();
+        if let Some(fix_market_data) = self.fix_market_data {
+            fix_market_data.stop();
+        }
         self.is_over.store(true, Ordering::Relaxed);
         self.doorbell.ring();
         for thread in self.threads.into_iter().rev() {
@@ -196,11 +257,17 @@ struct GatewayThread {
     times: Times,
     links: Links,
     sockets: EntrySockets,
+    doors: Doors,
     poll: Poll,
     alarm: Alarm,
     doorbell: Doorbell,
     /// What replicas tell of the venue's keys.
     keys: KeyShare,
+    /// What the venue lists, as it was shown to those who give out market data by FIX.
+    listing: Arc<Listing>,
+    catalog: SharedCatalog,
+    /// Where these hear at which entries the venue publishes.
+    publications: Option<Publications>,
     is_over: Arc<AtomicBool>,
     begun: Instant,
     /// When this round began.
@@ -210,6 +277,8 @@ struct GatewayThread {
     /// Empty.
     effects: Vec<LeafEffect>,
     gather: Gather,
+    /// It does not sleep while it waits.
+    spins: bool,
     /// Messages that came by the links.
     answers: u64,
 }
@@ -224,13 +293,17 @@ impl GatewayThread {
             }
             let before = self.taken();
             let wait = self.wait();
-            if let Err(error) = self.poll.poll(&mut events, Some(wait))
-                && error.kind() != std::io::ErrorKind::Interrupted
+            let result = self.wait_for(&mut events, wait);
+            let has_polled = result.is_ok();
+            if let Err(error) = result
+                && error.kind() != io::ErrorKind::Interrupted
             {
                 warn!("waiting for sockets failed: {error}");
             }
             self.doorbell.heard();
             self.now_ns = self.elapsed_ns();
+            let polled = self.times.at(self.now_ns);
+            let has_all = has_polled && events.iter().count() < events.capacity();
             for event in events.iter().filter(|event| LINK_TOKENS.contains(&event.token().0)) {
                 self.links.on_ready(event, self.now_ns, &mut self.link_events);
             }
@@ -241,9 +314,27 @@ impl GatewayThread {
             for event in events.iter().filter(|event| ENTRY_TOKENS.contains(&event.token().0)) {
                 sockets.on_ready(event, port);
             }
+            if let Some(until_ns) = has_all.then(|| self.sockets.end_round(polled.time_ns)).flatten() {
+                self.leaf.taken_in(polled, until_ns);
+            }
             self.settle();
             let messages = self.taken() - before;
             self.gather.took(self.now_ns, messages);
+        }
+    }
+
+    /// Waits until something comes, as long as it may. A thread that spins asks again and again.
+    fn wait_for(&mut self, events: &mut Events, wait: Duration) -> io::Result<()> {
+        if !self.spins {
+            return self.poll.poll(events, Some(wait));
+        }
+        let begun = Instant::now();
+        loop {
+            self.poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() || begun.elapsed() >= wait {
+                return Ok(());
+            }
+            std::hint::spin_loop();
         }
     }
 
@@ -256,13 +347,18 @@ impl GatewayThread {
     fn settle(&mut self) {
         let at = self.times.at(self.now_ns);
         self.leaf.round(at);
+        // Orders leave before participants are written to, a system call each: the replica has them meanwhile.
+        self.carry_out();
         let now_ns = self.elapsed_ns();
+        self.links.flush(now_ns, &mut self.link_events);
         let Self { leaf, times, sockets, .. } = self;
         sockets.flush(&mut EntryPort { replica: leaf, times, now_ns });
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             self.sockets.on_timer(self.now_ns, self.leaf.entry_mut());
+            self.doors.say_summaries();
         }
+        // What followed from writing.
         self.carry_out();
         if now_ns >= self.links.next_deadline_ns() {
             self.links.on_timer(now_ns, &mut self.link_events);
@@ -280,9 +376,18 @@ impl GatewayThread {
                 LeafEffect::Send { to, bytes } => drop(self.links.send(to, bytes)),
                 LeafEffect::Attached(replica) => info!("orders go to replica {replica}"),
                 LeafEffect::Detached(replica) => info!("orders do not go to replica {replica} any more"),
+                LeafEffect::Published(mark) => {
+                    if let Some(publications) = &self.publications {
+                        publications.announce(mark);
+                    }
+                }
             }
         }
         self.effects = effects;
+        if self.publications.is_some() && !Arc::ptr_eq(self.leaf.listing(), &self.listing) {
+            self.listing = Arc::clone(self.leaf.listing());
+            self.catalog.set(catalog_of(&self.listing));
+        }
     }
 
     fn on_link_events(&mut self) {
@@ -334,7 +439,7 @@ impl GatewayThread {
         let look_ns = self.sockets.look_at_ns().unwrap_or(u64::MAX);
         let next_ns = self.leaf.deadline_ns().min(self.links.next_deadline_ns()).min(look_ns);
         let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(LOOK_EVERY);
-        if !wait.is_zero() && wait < ALARM_BELOW {
+        if !self.spins && !wait.is_zero() && wait < ALARM_BELOW {
             // Without it the poll wakes a millisecond later.
             let _ = self.alarm.set(wait);
         }

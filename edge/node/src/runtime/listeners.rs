@@ -36,6 +36,7 @@ impl Listeners {
         keys.clear();
         for view in engine.batch_markets() {
             catalog.add_batch(view.spec);
+            view.assets.iter().for_each(|asset| catalog.add_batch_asset(view.spec.market, *asset));
             keys.set_domain(view.spec.market, view.spec.domain);
         }
         for account in (0..engine.account_count()).map(AccountId) {
@@ -105,8 +106,13 @@ impl Listeners {
             Event::Account(AccountEvent::Deposited(_) | AccountEvent::Withdrawn(_) | AccountEvent::FeesCollected(_)) => {}
             Event::Venue(VenueEvent::IssuerSet(_) | VenueEvent::AccessDelaysChanged(_) | VenueEvent::EngineVersionSet(_)) => {}
             Event::Instrument(InstrumentEvent::PhaseChanged(_) | InstrumentEvent::Uncrossed(_)) => {}
-            Event::BatchMarket(BatchMarketEvent::AssetAdded(_) | BatchMarketEvent::PhaseChanged(_)) => {}
+            Event::BatchMarket(BatchMarketEvent::AssetAdded(added)) => {
+                self.catalog.add_batch_asset(added.market, added.asset);
+                return true;
+            }
+            Event::BatchMarket(BatchMarketEvent::PhaseChanged(_)) => {}
             Event::BatchMarket(BatchMarketEvent::IntervalChanged(_) | BatchMarketEvent::AccountFeeChanged(_)) => {}
+            Event::BatchMarket(BatchMarketEvent::CurrenciesSet(_)) => {}
             Event::Order(_) | Event::Session(_) | Event::Batch(_) | Event::Shard(_) => {}
         }
         false

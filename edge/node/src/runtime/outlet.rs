@@ -1,6 +1,9 @@
 //! Market data at a leaf gateway: a thread receives the packets of the venue's tree, another one sends each to the participants when its
-//! time has come, and a third one answers those that missed some.
+//! time has come, and a third one answers those that missed some. What is read in the process, by strategies and by FIX, is released
+//! with it. Where the operator has a core to spare, one thread that never sleeps receives
+//! and releases.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,13 +15,17 @@ use walras_access::Clock;
 use walras_clock_sync::Source;
 use walras_config::OutletOptions;
 use walras_fair_access::release::HoldSettings;
+use walras_feed::channel::Trees;
 use walras_feed::outlet::{Outlet, OutletSettings};
 use walras_feed::sender::Packets;
 use walras_relay::packet::TreeKey;
+use walras_relay::relay::Arrival;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{AskRate, Layout, Leaf, OutletNode, RewindNode};
+use walras_replica::PublicationMark;
 use walras_strategies::inbox::{self, Inbox};
 
+use super::fix_market_data::FeedSink;
 use super::recovery::{RecoveryError, spawn};
 
 /// How long a socket waits before its thread looks whether the gateway ends.
@@ -32,6 +39,8 @@ const PACKETS_REMEMBERED: usize = 1 << 12;
 const CHANNELS_MAX: usize = 1 << 12;
 /// Addresses that may ask.
 const SOURCES_MAX: usize = 1 << 12;
+/// Publications that wait for their time: a venue has twenty in a second.
+const MARKS_MAX: usize = 1 << 12;
 
 /// Which time releases follow.
 #[derive(Clone, Debug)]
@@ -54,6 +63,8 @@ impl ReleaseClock {
 /// What the threads share.
 struct Shared {
     outlet: Mutex<Outlet>,
+    /// Publications whose time has not come, in the order in which they were announced.
+    marks: Mutex<VecDeque<PublicationMark>>,
     /// Something came that may be due earlier than all else.
     came: Condvar,
     clock: ReleaseClock,
@@ -64,6 +75,46 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Outlet> {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn marks(&self) -> MutexGuard<'_, VecDeque<PublicationMark>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Publications whose time has come, in order.
+    fn due_marks(&self, now_ns: u64) -> Vec<PublicationMark> {
+        let mut marks = self.marks();
+        let due = marks.iter().take_while(|mark| mark.release_ns <= now_ns).count();
+        marks.drain(..due).collect()
+    }
+
+    /// When the next one is due.
+    fn next_mark_ns(&self) -> Option<u64> {
+        self.marks().front().map(|mark| mark.release_ns)
+    }
+}
+
+/// Where it is said at which entries the venue publishes.
+#[derive(Clone)]
+pub(super) struct Publications(Arc<Shared>);
+
+impl Publications {
+    /// All replicas publish at this entry.
+    pub(super) fn announce(&self, mark: PublicationMark) {
+        // A thread that waits looks at them with the outlet in hand.
+        let outlet = self.0.lock();
+        let mut marks = self.0.marks();
+        if marks.len() < MARKS_MAX {
+            marks.push_back(mark);
+        }
+        drop((marks, outlet));
+        self.0.came.notify_all();
+    }
+}
+
+/// How many parallel trees the venue has.
+pub(super) fn trees(options: &OutletOptions) -> Result<Trees, RecoveryError> {
+    let layouts = Layout::read_all(&options.tree).map_err(|error| RecoveryError::Replica(format!("gateway.tree: {error}")))?;
+    Ok(layouts[0].trees)
 }
 
 /// The running threads.
@@ -80,7 +131,12 @@ impl std::fmt::Debug for MarketDataOutlet {
 
 impl MarketDataOutlet {
     /// Reads both trees' files and starts the threads.
-    pub(super) fn start(options: &OutletOptions, clock: ReleaseClock, inboxes: Vec<Inbox>) -> Result<Self, RecoveryError> {
+    pub(super) fn start(
+        options: &OutletOptions,
+        clock: ReleaseClock,
+        inboxes: Vec<Inbox>,
+        fix: Option<FeedSink>,
+    ) -> Result<Self, RecoveryError> {
         let refused = |key: &str, error: &dyn std::fmt::Display| RecoveryError::Replica(format!("{key}: {error}"));
         let layouts = Layout::read_all(&options.tree).map_err(|error| refused("gateway.tree", &error))?;
         let layout = &layouts[0];
@@ -124,13 +180,15 @@ impl MarketDataOutlet {
                 hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: options.wait_max_ns },
                 rewind_bytes_max: options.kept_bytes,
             })),
+            marks: Mutex::new(VecDeque::new()),
             came: Condvar::new(),
             clock,
             is_over: AtomicBool::new(false),
         });
         info!(
-            "market data comes to {address}, and goes to {} participants and {} strategies when its time has come",
+            "market data comes to {address}, and goes to {} participants{} and {} strategies when its time has come",
             participants.len(),
+            if fix.is_some() { ", readers by FIX" } else { "" },
             inboxes.len()
         );
         let node = OutletNode::new(to, &participants);
@@ -142,13 +200,29 @@ impl MarketDataOutlet {
             let shared = Arc::clone(&shared);
             threads.push(spawn("feed-requests", move || answer_requests(node, &shared))?);
         }
-        for socket in from {
-            let (leaf, receiving) = (Leaf::new(socket, layout.key.clone()), Arc::clone(&shared));
-            threads.push(spawn("feed-in", move || receive(leaf, &receiving))?);
+        let incoming = from.into_iter().zip(&layouts).map(|(socket, layout)| {
+            // A thread that never sleeps asks each socket once, and then the next one.
+            let socket = if options.spin { socket.spinning(Duration::ZERO) } else { socket };
+            Incoming { leaf: Leaf::new(socket, layout.key.clone()).reporting(layout, options.place), is_refusing: false }
+        });
+        let incoming: Vec<Incoming> = incoming.collect();
+        let leaving = Leaving { node, inboxes, fix, packets: Packets::default(), is_failing: false };
+        let theirs = Arc::clone(&shared);
+        if options.spin {
+            threads.push(spawn("feed", move || spin(incoming, leaving, &theirs))?);
+        } else {
+            for of_tree in incoming {
+                let receiving = Arc::clone(&shared);
+                threads.push(spawn("feed-in", move || receive(of_tree, &receiving))?);
+            }
+            threads.push(spawn("feed-out", move || release(leaving, &theirs))?);
         }
-        let releasing = Arc::clone(&shared);
-        threads.push(spawn("feed-out", move || release(node, inboxes, &releasing))?);
         Ok(Self { shared, threads })
+    }
+
+    /// Where it is to be said at which entries the venue publishes.
+    pub(super) fn publications(&self) -> Publications {
+        Publications(Arc::clone(&self.shared))
     }
 }
 
@@ -163,41 +237,110 @@ impl Drop for MarketDataOutlet {
     }
 }
 
-/// Takes packets of the venue's tree, until the gateway ends.
-fn receive(mut leaf: Leaf, shared: &Shared) {
-    let mut is_refusing = false;
-    while !shared.is_over.load(Ordering::Relaxed) {
-        // Without the time it is not known how far ahead they are: they wait in the socket, and beyond its room they are lost.
-        let Some(now_ns) = shared.clock.now_ns() else {
-            std::thread::sleep(Duration::from_millis(1)); // pause: the clock is not good yet
-            continue;
-        };
+/// Where packets of one of the venue's trees come.
+struct Incoming {
+    leaf: Leaf,
+    /// The last packets that came were refused, which was logged.
+    is_refusing: bool,
+}
+
+impl Incoming {
+    /// Takes what comes, as long as the socket may wait. Whether more may come.
+    fn take(&mut self, now_ns: u64, shared: &Shared) -> bool {
         let mut refused = None;
-        let received = leaf.receive(|packet| refused = shared.lock().packet(now_ns, packet).err().or(refused));
-        shared.came.notify_all();
-        if let (Some(why), false) = (refused, is_refusing) {
+        let clock = || shared.clock.now_ns();
+        let received = self.leaf.receive_held(clock, |packet| match shared.lock().packet(now_ns, packet) {
+            Ok(arrival) => arrival == Arrival::First,
+            Err(why) => {
+                refused = Some(why);
+                false
+            }
+        });
+        if let (Some(why), false) = (refused, self.is_refusing) {
             warn!("market data is lost: {why}");
         }
-        is_refusing = refused.is_some();
-        if let Err(error) = received {
-            warn!("market data does not come any more: {error}");
+        match received {
+            Ok(0) => true,
+            Ok(_) => {
+                self.is_refusing = refused.is_some();
+                true
+            }
+            Err(error) => {
+                warn!("market data does not come any more: {error}");
+                false
+            }
+        }
+    }
+}
+
+/// Where what is due goes: to participants, strategies and readers by FIX.
+struct Leaving {
+    node: OutletNode,
+    inboxes: Vec<Inbox>,
+    fix: Option<FeedSink>,
+    /// What was found to be due.
+    packets: Packets,
+    is_failing: bool,
+}
+
+impl Leaving {
+    /// Looks for what is due: packets for [`Self::send`], and publications. While the time is not known, nothing is.
+    fn look(&mut self, outlet: &mut Outlet, now_ns: Option<u64>, shared: &Shared) -> Vec<PublicationMark> {
+        self.packets.clear();
+        let Some(now_ns) = now_ns else { return Vec::new() };
+        outlet.release(now_ns, &mut self.packets);
+        shared.due_marks(now_ns)
+    }
+
+    /// Sends what was found.
+    fn send(&mut self, marks: Vec<PublicationMark>) {
+        let Self { node, inboxes, fix, packets, is_failing } = self;
+        // Those in the process hear of it as the others do: once it may leave. What is published at an entry has left by then.
+        inbox::give(inboxes, packets);
+        if let Some(fix) = fix {
+            fix.give(packets, marks);
+        }
+        if packets.count() == 0 {
+            return;
+        }
+        let sent = node.send(packets);
+        if let (Err(error), false) = (&sent, *is_failing) {
+            warn!("market data could not be sent to participants: {error}");
+        }
+        *is_failing = sent.is_err();
+    }
+}
+
+/// What time it is. Without it, it is not known how far ahead packets are: they wait in the socket, and beyond its room they are lost.
+fn time_for_packets(shared: &Shared) -> Option<u64> {
+    let now_ns = shared.clock.now_ns();
+    if now_ns.is_none() {
+        std::thread::sleep(Duration::from_millis(1)); // pause: the clock is not good yet
+    }
+    now_ns
+}
+
+/// Takes packets of one of the venue's trees, until the gateway ends.
+fn receive(mut incoming: Incoming, shared: &Shared) {
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let Some(now_ns) = time_for_packets(shared) else { continue };
+        let goes_on = incoming.take(now_ns, shared);
+        shared.came.notify_all();
+        if !goes_on {
             return;
         }
     }
 }
 
 /// Sends what is due, until the gateway ends.
-fn release(mut node: OutletNode, mut inboxes: Vec<Inbox>, shared: &Shared) {
-    let (mut packets, mut is_failing) = (Packets::default(), false);
+fn release(mut leaving: Leaving, shared: &Shared) {
     while !shared.is_over.load(Ordering::Relaxed) {
-        packets.clear();
         let mut outlet = shared.lock();
         let now_ns = shared.clock.now_ns();
-        if let Some(now_ns) = now_ns {
-            outlet.release(now_ns, &mut packets);
-        }
-        if packets.count() == 0 {
-            let wait_ns = outlet.wake_ns().zip(now_ns).map(|(wake_ns, now_ns)| wake_ns.saturating_sub(now_ns));
+        let marks = leaving.look(&mut outlet, now_ns, shared);
+        if leaving.packets.count() == 0 && marks.is_empty() {
+            let wake_ns = [outlet.wake_ns(), shared.next_mark_ns()].into_iter().flatten().min();
+            let wait_ns = wake_ns.zip(now_ns).map(|(wake_ns, now_ns)| wake_ns.saturating_sub(now_ns));
             let wait = wait_ns.map_or(WAIT, Duration::from_nanos).min(WAIT);
             match wait.checked_sub(SPIN) {
                 Some(sleep) if !sleep.is_zero() => drop(shared.came.wait_timeout(outlet, sleep)),
@@ -209,13 +352,23 @@ fn release(mut node: OutletNode, mut inboxes: Vec<Inbox>, shared: &Shared) {
             continue;
         }
         drop(outlet);
-        // Those in the process hear of it as the others do: once it may leave.
-        inbox::give(&mut inboxes, &packets);
-        let sent = node.send(&packets);
-        if let (Err(error), false) = (&sent, is_failing) {
-            warn!("market data could not be sent to participants: {error}");
+        leaving.send(marks);
+    }
+}
+
+/// Takes packets of all trees and sends what is due, until the gateway ends, and never sleeps.
+fn spin(mut incoming: Vec<Incoming>, mut leaving: Leaving, shared: &Shared) {
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let Some(now_ns) = time_for_packets(shared) else { continue };
+        incoming.retain_mut(|of_tree| of_tree.take(now_ns, shared));
+        let mut outlet = shared.lock();
+        let marks = leaving.look(&mut outlet, shared.clock.now_ns(), shared);
+        drop(outlet);
+        if leaving.packets.count() > 0 || !marks.is_empty() {
+            leaving.send(marks);
+        } else {
+            std::hint::spin_loop();
         }
-        is_failing = sent.is_err();
     }
 }
 

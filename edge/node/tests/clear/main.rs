@@ -94,6 +94,77 @@ fn a_file_clears_the_same_in_every_format() {
     assert_eq!(timeless(serde_json::from_slice(&piped.stdout).unwrap()), csv);
 }
 
+/// Files of another writer, which has its own encodings and levels: pyarrow 26 wrote the fixture's offers next to columns of
+/// other names, nested ones too, once for each compression. That Hadoop's LZ4 is read is a unit test of `walras-clear`.
+#[test]
+fn parquet_of_every_compression_and_with_other_columns_clears_the_same() {
+    let csv = timeless(json(&[fixture("offers.csv").to_str().unwrap()]));
+    for compression in ["none", "snappy", "gzip", "zstd", "lz4"] {
+        let file = fixture(&format!("pyarrow-{compression}.parquet"));
+        assert_eq!(timeless(json(&[file.to_str().unwrap()])), csv, "{compression}");
+    }
+}
+
+/// Writes offers as CSV.
+fn offers_csv(dir: &Path, rows: &str) -> String {
+    let file = dir.join("own.csv");
+    std::fs::write(&file, format!("sell,buy,amount,limit_price\n{rows}")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// 0.8 and 1.25 are no binary fractions, and each is exactly the inverse of the other.
+#[test]
+fn offers_whose_decimal_limits_meet_exactly_trade_in_full() {
+    let dir = tempfile::tempdir().unwrap();
+    for (rows, sold) in [
+        ("A,B,10000,0.8\nB,A,8000,1.25\n", ["10000", "8000"]),
+        ("A,B,10000,0.8\nB,A,4000,1.25\n", ["5000", "4000"]),
+        // Round a cycle: 0.8 x 0.5 x 2.5 = 1.
+        ("A,B,1000,0.8\nB,C,800,0.5\nC,A,400,2.5\n", ["1000", "800"]),
+    ] {
+        let cleared = json(&[&offers_csv(dir.path(), rows), "--eps", "0", "--decimals", "0"]);
+        let fills = cleared["fills"].as_array().unwrap();
+        assert_eq!(fills.len(), rows.lines().count(), "{rows}: {cleared}");
+        for (fill, sold) in fills.iter().zip(sold) {
+            assert_eq!(fill["sold"], sold, "{rows}: {fill}");
+        }
+    }
+    // A hair apart they do not.
+    let apart = json(&[&offers_csv(dir.path(), "A,B,10000,0.8\nB,A,8000,1.250001\n"), "--eps", "0", "--decimals", "0"]);
+    assert_eq!(apart["fills"], serde_json::json!([]));
+}
+
+/// A market that takes long: after a deadline that has passed less is looked at, and what comes out is a clearing all the same.
+#[test]
+fn a_deadline_ends_the_search_of_a_large_market() {
+    let dir = tempfile::tempdir().unwrap();
+    let assets = 260_u64;
+    let mut rows = String::new();
+    for sell in 0..assets {
+        for by in 1..=60 {
+            // A valuation of (1 + asset), and limits up to 2 % off it on both sides.
+            let (buy, off) = ((sell + by * by) % assets, (sell * 7 + by * 13) % 40);
+            if buy != sell {
+                let limit = (1.0 + sell as f64) / (1.0 + buy as f64) * (0.98 + off as f64 / 1_000.0);
+                rows += &format!("S{sell},S{buy},{},{limit:.9}\n", 1_000_000 / (1 + sell));
+            }
+        }
+    }
+    let file = offers_csv(dir.path(), &rows);
+    let queries = |cleared: &Value| cleared["report"]["queries"].as_u64().unwrap();
+    let whole = json(&[&file]);
+    // No machine is too fast for it.
+    let cut = json(&[&file, "--deadline-ms", "0"]);
+    assert!(queries(&cut) < queries(&whole), "{} of {}", queries(&cut), queries(&whole));
+    assert!(whole["report"]["fills"].as_u64() > Some(1_000), "{}", whole["report"]);
+    assert!(cut["report"]["outcome"] != "cleared" || cut["report"]["fills"].as_u64() < whole["report"]["fills"].as_u64());
+    // The venue never keeps less than nothing of an asset.
+    let kept = cut["prices"].as_array().unwrap().iter().map(|asset| asset["kept"].as_str().unwrap().to_owned());
+    assert!(kept.clone().all(|kept| !kept.starts_with('-')), "{:?}", kept.collect::<Vec<_>>());
+    let (status, said) = fails(&[&file, "--deadline-ms", "soon"]);
+    assert!(status == 2 && said.contains("--deadline-ms"), "{said}");
+}
+
 #[test]
 fn what_fills_sell_and_buy_adds_up_to_what_the_venue_keeps() {
     let dir = tempfile::tempdir().unwrap();

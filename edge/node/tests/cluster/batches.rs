@@ -8,9 +8,10 @@ use walras_client::cluster::{ReplicaAddress, TransactionLoad, measure_transactio
 use walras_client::local_cluster::LocalReplica;
 use walras_client::{Client, ClientError, read_key};
 use walras_types::{
-    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, RejectReason, Rounding,
-    TransactionSeq,
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, BatchPrice, BatchTransaction, CreateOffer, Payment, RejectReason,
+    Rounding, TransactionSeq,
 };
+use walras_wait::until_some;
 use walras_wire::batch::{SigningDomain, encode_signed_transaction};
 
 use super::{Cluster, PATIENCE, until};
@@ -33,9 +34,19 @@ impl Signer {
     fn offer(&mut self, domain: &SigningDomain, (sell, buy): (AssetId, AssetId), units: u64, limit: &str) -> String {
         let limit = BatchPrice::from_decimal(limit, Rounding::Up).unwrap();
         let offer = CreateOffer { market: BatchMarketId(0), sell, buy, amount: Amount::new(units).unwrap(), limit };
+        self.sign(domain, BatchOperation::CreateOffer(offer))
+    }
+
+    /// Pays a unit.
+    fn pay(&mut self, domain: &SigningDomain, to: u32) -> String {
+        let payment = Payment { to: AccountId(to), asset: USD, amount: Amount::new(1).unwrap() };
+        self.sign(domain, BatchOperation::Payment(payment))
+    }
+
+    fn sign(&mut self, domain: &SigningDomain, operation: BatchOperation) -> String {
         let (account, sequence) = (AccountId(self.account), TransactionSeq(self.next));
         self.next += 1;
-        let transaction = BatchTransaction::new(account, sequence, BatchOperation::CreateOffer(offer));
+        let transaction = BatchTransaction::new(account, sequence, operation);
         let mut bytes = Vec::new();
         encode_signed_transaction(&self.key.sign(domain, &transaction), &mut bytes);
         hex(&bytes)
@@ -62,20 +73,26 @@ fn blocks(client: &Client) -> (Value, u64) {
     (blocks, sum)
 }
 
-#[test]
-fn every_batch_is_cleared_though_its_leader_is_killed() {
-    let mut cluster = Cluster::start(0);
+/// A cluster with a batch market, and two accounts whose keys it knows.
+fn with_main() -> (Cluster, SigningDomain, [Signer; 2]) {
+    let cluster = Cluster::start(0);
     cluster.market(2);
     let operator = cluster.operator(1);
     let main = json!({"name": "main", "assets": ["USD", "BTC"], "interval_ms": 5});
     let created = taken("the market", || operator.signed("POST", "/v1/admin/batches", Some(&main)));
     let domain = unhex(created["domain"].as_str().unwrap()).unwrap();
     let domain = SigningDomain::new(&domain.try_into().unwrap());
-    let mut signers = [Signer::new(0), Signer::new(1)];
+    let signers = [Signer::new(0), Signer::new(1)];
     for signer in &signers {
         let body = json!({"account_id": signer.account, "key": hex(&signer.key.public_key().0)});
         taken("a key", || operator.signed("POST", "/v1/admin/account-keys", Some(&body)));
     }
+    (cluster, domain, signers)
+}
+
+#[test]
+fn every_batch_is_cleared_though_its_leader_is_killed() {
+    let (mut cluster, domain, mut signers) = with_main();
     let mut sent = 0;
     for round in 0..3 {
         let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
@@ -109,6 +126,49 @@ fn every_batch_is_cleared_though_its_leader_is_killed() {
     assert_eq!(count, sent);
     let traded: u64 = blocks.as_array().unwrap().iter().map(|block| block["offers_traded"].as_u64().unwrap()).sum();
     assert!(traded >= sent / 2, "{traded} of {sent} offers traded");
+}
+
+/// Sends a transaction to the leader of the moment until it is collected or was before, and waits until it is in a block.
+fn sent_alone(cluster: &Cluster, transaction: &str, sent: u64) {
+    let (collected_before, number_used) = (12, 32);
+    until("the transaction is collected", || {
+        let Some(leader) = cluster.local.leader() else { return false };
+        let body = json!({"transactions": [transaction]});
+        let Ok(answer) = cluster.operator(leader).post("/v1/batches/main/transactions", &body) else { return false };
+        let result = &answer["results"][0];
+        result["sequence"].is_string() || [collected_before, number_used].iter().any(|code| result["error"]["code"] == *code)
+    });
+    until("the transaction is in a block", || cluster.operators().iter().all(|replica| blocks(replica).1 >= sent));
+}
+
+/// Two offers that no way clears. Eight units are worth two and two thirds of the other asset, so they buy two, and these buy only six of
+/// the eight: more than the market's rules allow is left. So nothing trades in any block, and the leader is replaced, although no leader
+/// could find more.
+#[test]
+fn a_leader_that_sets_a_market_aside_in_every_block_hands_over() {
+    /// As in `protocol/sequencer/src/batches.rs`.
+    const IDLE_BLOCKS_MAX: u64 = 8;
+    let (cluster, domain, [mut alice, mut bob]) = with_main();
+    let first = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    sent_alone(&cluster, &alice.offer(&domain, (BTC, USD), 181_477_458, "3"), 1);
+    sent_alone(&cluster, &bob.offer(&domain, (USD, BTC), 8, "0.1"), 2);
+    let hands_over = |id: u64| cluster.said(id).contains("was set aside as a whole in this term: handing over to replica");
+    let mut sent = 2;
+    let by = loop {
+        if let Some(by) = (1..=3).find(|id| hands_over(*id)) {
+            break by;
+        }
+        assert!(sent < 10 * IDLE_BLOCKS_MAX, "nobody hands over: {}", cluster.said(first));
+        sent += 1;
+        sent_alone(&cluster, &alice.pay(&domain, 1), sent);
+    };
+    let next = until_some("another leads", || cluster.other_leader(by));
+    // The market goes on under the next leader, with the same offers, and says since when nothing traded.
+    sent_alone(&cluster, &bob.pay(&domain, 0), sent + 1);
+    let batch = cluster.operator(next).get("/v1/batches").unwrap()["batches"][0].clone();
+    let idle = batch["idle_blocks"].as_u64().unwrap();
+    assert!(idle >= IDLE_BLOCKS_MAX && batch["aside_blocks"] == idle, "{batch}");
+    assert_eq!(batch["standing_offers"], "2");
 }
 
 #[test]

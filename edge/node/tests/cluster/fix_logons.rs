@@ -1,8 +1,7 @@
 //! A signed FIX logon that somebody saw and sends again, to the same replica and to the others, at each of which FIX participants come in.
 
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -11,6 +10,7 @@ use walras_fix::{Body, Version};
 use walras_gateway::ClientKey;
 
 use super::client::{dial, read};
+use super::fix_trading::fix_of;
 use super::{Cluster, PATIENCE, Shape};
 
 /// A signed logon is good for five seconds: what is compared happens in four.
@@ -69,18 +69,9 @@ fn send(address: &str, logon: &[u8]) -> (Answer, TcpStream) {
 
 /// A cluster whose replicas all take FIX sessions, and where.
 fn cluster(replicas: u16, more: Vec<(&'static str, &'static str, toml::Value)>) -> (Cluster, Vec<String>) {
-    let ports: Vec<TcpListener> = (0..replicas).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<String> = ports.iter().map(|port| port.local_addr().unwrap().to_string()).collect();
-    drop(ports);
-    let prepare = |folder: &Path| {
-        for (id, address) in (1..).zip(&addresses) {
-            let path = folder.join(format!("replica-{id}")).join("walras.toml");
-            let text = std::fs::read_to_string(&path).unwrap();
-            std::fs::write(&path, format!("{text}\n[fix]\nlisten = \"{address}\"\n")).unwrap();
-        }
-    };
-    let shape = Shape { replicas, more, ..Shape::default() };
-    (Cluster::of_program(Path::new(env!("CARGO_BIN_EXE_walras")), shape, prepare), addresses)
+    let cluster = Cluster::of(Shape { replicas, fix: true, more, ..Shape::default() });
+    let addresses = cluster.local.replicas.iter().map(fix_of).collect();
+    (cluster, addresses)
 }
 
 fn is_reused(answer: &Answer) -> bool {

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::json;
-use walras_access::now;
+use serde_json::{Value, json};
+use walras_access::{now, random_bytes};
+use walras_client::Client;
 use walras_gateway::ClientKey;
 use walras_gateway::session::{ClientSettings, CopiedClient, Wish};
 use walras_types::AccountId;
+use walras_wire::Command;
 use walras_wire::order_entry::ReportsWanted;
 
 use super::client::{Diary, Flow, Participant, dial, read};
@@ -50,10 +52,20 @@ fn kill(cluster: &mut Cluster, id: u64) {
     replica.wait().unwrap();
 }
 
+/// Where orders of an account waited, as a replica says in the account's latest reports.
+fn waits_at(cluster: &Cluster, id: u64, key: &ClientKey) -> Vec<Value> {
+    let owner = Client::new(&cluster.local.replicas[id as usize - 1].url(), Some(key.clone()));
+    let last: u64 = owner.signed_here("GET", "/v1/reports", None).unwrap()["last"].as_str().unwrap().parse().unwrap();
+    let path = format!("/v1/reports?after={}&limit=256", last.saturating_sub(100));
+    let read = owner.signed_here("GET", &path, None).unwrap();
+    read["reports"].as_array().unwrap().iter().filter_map(|report| report.get("waits").cloned()).collect()
+}
+
 #[test]
 fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_connection() {
     let mut cluster = cluster_with_gateways();
     let accounts = cluster.market(3);
+    let keys: Vec<ClientKey> = accounts.iter().map(|(_, key)| key.clone()).collect();
     // Two by a gateway each; one at whichever replica comes first, a voter.
     let ways = [vec![orders_at(&cluster, 4)], vec![orders_at(&cluster, 5)], vec![orders_at(&cluster, 1), orders_at(&cluster, 2)]];
     let participants: Vec<Participant> = (0xfa1e..)
@@ -74,6 +86,18 @@ fn orders_by_two_gateways_are_sequenced_and_survive_the_leader_without_a_new_con
             let is_told = |name: &&str| stages.iter().any(|stage| stage["stage"] == *name && stage["p999_ns"].as_u64() > Some(0));
             wanted.iter().all(is_told)
         });
+    }
+    // Of each order its owner sees where it waited, at the gateway that took it.
+    for (id, key, elsewhere) in [(4, &keys[0], 5), (5, &keys[1], 4)] {
+        until(&format!("gateway {id} tells where an order waited"), || {
+            let stages = ["gateway_ns", "sequencer_ns", "log_ns", "report_ns"];
+            waits_at(&cluster, id, key).iter().any(|waits| {
+                let sum: Option<u64> = stages.iter().map(|stage| waits[stage].as_u64()).sum();
+                sum.is_some_and(|sum| sum > 0 && Some(sum) == waits["total_ns"].as_u64())
+            })
+        });
+        assert_eq!(waits_at(&cluster, elsewhere, key), Vec::<Value>::new(), "it did not take them");
+        assert_eq!(waits_at(&cluster, leader, key), Vec::<Value>::new(), "nor did the leader");
     }
 
     // Twice another one leads; the gateways' participants notice a pause.
@@ -148,6 +172,17 @@ fn a_later_logon_at_another_gateway_has_the_session() {
 
 /// A participant whose every order goes by several gateways.
 fn copied(account: AccountId, key: &ClientKey, gateways: &[String], seed: u64) -> Participant {
+    let mut flow = Flow::new(account, seed);
+    sharing(key, gateways, Ends::Answered, move || Some(flow.next()))
+}
+
+/// One that shares its session with others, and submits by these gateways what `next` gives. It is asked once the session is open.
+pub(super) fn sharing(
+    key: &ClientKey,
+    gateways: &[String],
+    ends: Ends,
+    next: impl FnMut() -> Option<Command> + Send + 'static,
+) -> Participant {
     let settings = ClientSettings {
         reports: ReportsWanted::After(0),
         retry_delay_ns: 20_000_000,
@@ -156,25 +191,38 @@ fn copied(account: AccountId, key: &ClientKey, gateways: &[String], seed: u64) -
     };
     let client = CopiedClient::new(&settings, gateways, key, now().0).unwrap();
     let streams = gateways.iter().map(|_| None).collect();
-    let mut program = Program { client, streams, flow: Flow::new(account, seed), diary: Diary::default() };
+    let mut program = Program { client, streams, next: Box::new(next), ends, diary: Diary::default() };
     Participant::running(move |answered, stop| program.run(answered, stop))
+}
+
+/// When a participant ends that is asked to stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Once all that it submitted is answered.
+    Answered,
+    /// At once: its gateways are gone.
+    AtOnce,
 }
 
 struct Program {
     client: CopiedClient,
     streams: Vec<Option<TcpStream>>,
-    flow: Flow,
+    next: Box<dyn FnMut() -> Option<Command> + Send>,
+    ends: Ends,
     diary: Diary,
 }
 
 impl Program {
     fn run(&mut self, answered: &AtomicU64, stop: &AtomicBool) -> Diary {
         let mut buffer = vec![0; 64 << 10];
-        while !stop.load(SeqCst) || self.client.unanswered_count() > 0 {
+        while !stop.load(SeqCst) || (self.ends == Ends::Answered && self.client.unanswered_count() > 0) {
             let Self { client, diary, .. } = self;
             client.on_timer(now().0, &mut |event| diary.note(event));
-            while !stop.load(SeqCst) && self.client.is_logged_on() && self.client.unanswered_count() < 8 {
-                let command = self.flow.next();
+            while !stop.load(SeqCst)
+                && self.client.is_logged_on()
+                && self.client.unanswered_count() < 8
+                && let Some(command) = (self.next)()
+            {
                 self.client.submit(now().0, &command).unwrap();
                 self.diary.sent.push(command);
             }
@@ -183,6 +231,9 @@ impl Program {
                 if self.exchange(stream, &mut buffer).is_err() {
                     self.lose(stream);
                 }
+            }
+            if self.streams.iter().all(Option::is_none) {
+                walras_wait::pause(Duration::from_millis(2));
             }
             answered.store(self.diary.answers.len() as u64, SeqCst);
         }
@@ -199,8 +250,7 @@ impl Program {
                 match dial(&address, Duration::from_millis(1)) {
                     Ok(socket) => {
                         self.diary.connections += 1;
-                        let entropy = self.flow.entropy();
-                        self.client.on_connected(stream, now().0, &entropy);
+                        self.client.on_connected(stream, now().0, &random_bytes());
                         self.streams[stream] = Some(socket);
                     }
                     Err(_) => self.client.on_disconnected(stream, now().0),

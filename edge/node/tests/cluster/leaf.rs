@@ -1,6 +1,7 @@
 //! Leaf gateways as processes: participants who know no replica, while the replica above is killed, and another one leads.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -13,11 +14,13 @@ use walras_client::Client;
 use walras_client::local_cluster::{FIRST_GATEWAY, FIRST_RELAY};
 use walras_feed::book::Book;
 use walras_feed::channel::{ChannelId, View};
+use walras_feed::message::Message;
 use walras_feed::reader::MarketReader;
+use walras_gateway::ClientKey;
 use walras_relay::reader::ReaderSettings;
 use walras_relay_link::socket::{Offload, Socket};
 use walras_relay_link::{Layout, Leaf};
-use walras_types::{InstrumentId, Side};
+use walras_types::{AccountId, InstrumentId, Side};
 
 use super::client::{Diary, Participant};
 use super::{Cluster, PATIENCE, Shape, check_told, progress, stop_in_order, until};
@@ -32,7 +35,7 @@ fn above(cluster: &Cluster, gateway: usize) -> Option<u64> {
     replica.trim().parse().ok()
 }
 
-fn wait_above(cluster: &Cluster, gateway: usize, but: &BTreeSet<u64>) -> u64 {
+pub(super) fn wait_above(cluster: &Cluster, gateway: usize, but: &BTreeSet<u64>) -> u64 {
     let mut found = None;
     until("the gateway stands below a replica", || {
         found = above(cluster, gateway).filter(|id| !but.contains(id));
@@ -111,15 +114,21 @@ fn without_fair_access_a_gateway_follows_the_leader() {
 }
 
 /// A participant's end of a gateway's market data, which never asks for what is missing.
-struct Listener {
+pub(super) struct Listener {
     reader: Arc<Mutex<MarketReader>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<u64>>,
 }
 
 impl Listener {
-    fn start(cluster: &Cluster, gateway: usize) -> Self {
-        let own = Layout::read(&cluster.local.gateways[gateway].dir.join("participants.toml")).unwrap();
+    /// Of the gateway in this folder.
+    pub(super) fn start(gateway: &Path) -> Self {
+        Self::hearing(gateway, |_| {})
+    }
+
+    /// The same, and each message goes to `heard`, in order.
+    pub(super) fn hearing(gateway: &Path, mut heard: impl FnMut(&Message) + Send + 'static) -> Self {
+        let own = Layout::read(&gateway.join("participants.toml")).unwrap();
         let socket = Socket::bind(own.layers[0][0], Duration::from_millis(5), Offload::Segments).unwrap();
         let mut leaf = Leaf::new(socket, own.key.clone());
         let settings = ReaderSettings { held_max: 4_096, gap_wait_ns: u64::MAX, retry_ns: u64::MAX, request_max: 1 };
@@ -134,7 +143,7 @@ impl Listener {
                 let take = |packet: &walras_relay::packet::Packet<'_>| {
                     assert!(packet.header().release_ns <= now().0, "nobody sees it before its time");
                     packets += 1;
-                    reader.packet(1, packet, |_, _| {});
+                    reader.packet(1, packet, |_, message| heard(message));
                 };
                 leaf.receive(take).unwrap();
             }
@@ -144,7 +153,7 @@ impl Listener {
     }
 
     /// Price levels as the copy has them, best first: price in ticks, size in lots.
-    fn levels(&self, side: Side) -> Vec<(i64, u64)> {
+    pub(super) fn levels(&self, side: Side) -> Vec<(i64, u64)> {
         let reader = self.reader.lock().unwrap();
         assert_eq!(reader.error(), None);
         let levels = reader.book().and_then(Book::levels).unwrap();
@@ -152,35 +161,60 @@ impl Listener {
     }
 
     /// Packets that came.
-    fn finish(mut self) -> u64 {
+    pub(super) fn finish(mut self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap()
     }
 }
 
 /// The venue's own levels. One tick is 0.25, one lot 0.0001.
-fn levels_of(book: &Value, side: &str) -> Vec<(i64, u64)> {
+pub(super) fn levels_of(book: &Value, side: &str) -> Vec<(i64, u64)> {
     let number = |value: &Value, unit: f64| (value.as_str().unwrap().parse::<f64>().unwrap() / unit).round();
     let level = |level: &Value| (number(&level[0], 0.25) as i64, number(&level[1], 0.0001) as u64);
     book[side].as_array().unwrap().iter().map(level).collect()
 }
 
+/// Keys that are made while a gateway runs reach it a moment after the replicas.
+pub(super) fn wait_for_keys(gateway: &Path, accounts: &[(AccountId, ClientKey)]) {
+    let file = gateway.join("data").join("keys.json");
+    until("a gateway knows the keys", || {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        accounts.iter().all(|(_, key)| key.to_token().as_str().split('.').next().is_some_and(|id| text.contains(id)))
+    });
+}
+
+/// Waits until the leader has more than so many samples of how late market data came to gateways, and returns how many.
+fn hears_receivers(cluster: &Cluster, more_than: u64) -> u64 {
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let venue = Client::new(&cluster.local.replicas[leader as usize - 1].url(), None);
+    let mut samples = 0;
+    until("gateways report up the tree", || {
+        let receivers = venue.get("/v1/fair-access").unwrap()["release"]["judged"]["receivers"].clone();
+        samples = receivers["samples"].as_u64().unwrap_or(0);
+        samples > more_than && receivers["delay_ns"].is_u64()
+    });
+    samples
+}
+
+fn have_the_book(venue: &Client, listeners: &[Listener]) {
+    until("participants have the venue's book", || {
+        let book = venue.get("/v1/instruments/BTC-USD/book?depth=1000").unwrap();
+        let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
+        listeners.iter().all(|listener| Side::BOTH.map(|side| listener.levels(side)) == expected)
+    });
+}
+
 #[test]
 fn participants_of_gateways_see_the_venues_books_at_their_time_whichever_relay_dies() {
-    let more = vec![("fair_access", "release", "2ms".into()), ("feed", "heartbeat_ms", toml::Value::Integer(50))];
+    let more = vec![("fair_access", "release", "5%".into()), ("feed", "heartbeat_ms", toml::Value::Integer(50))];
     let mut cluster = Cluster::of(Shape { gateways: 3, relays: 3, checkpoint_every: 200, more, ..Shape::default() });
     for id in (FIRST_RELAY..).take(3).chain((FIRST_GATEWAY..).take(3)) {
         cluster.local.start(id).unwrap();
     }
-    let listeners = [0, 1, 2].map(|gateway| Listener::start(&cluster, gateway));
+    let listeners = [0, 1, 2].map(|gateway| Listener::start(&cluster.local.gateways[gateway].dir));
     let accounts = cluster.market(2);
-    // Keys that are made while a gateway runs reach it a moment after the replicas.
     for gateway in &cluster.local.gateways {
-        let file = gateway.data().join("keys.json");
-        until("a gateway knows the keys", || {
-            let text = std::fs::read_to_string(&file).unwrap_or_default();
-            accounts.iter().all(|(_, key)| key.to_token().as_str().split('.').next().is_some_and(|id| text.contains(id)))
-        });
+        wait_for_keys(&gateway.dir, &accounts);
     }
     let orders: Vec<String> = cluster.local.gateways.iter().map(|gateway| gateway.orders.clone()).collect();
     let participants: Vec<Participant> = (0xfeed..)
@@ -189,24 +223,55 @@ fn participants_of_gateways_see_the_venues_books_at_their_time_whichever_relay_d
         .map(|((seed, (account, key)), way)| Participant::start(account, key, vec![way], seed))
         .collect();
     progress(&participants, 200);
+    let heard = hears_receivers(&cluster, 0);
     cluster.local.relays[1].signal(Signal::KILL).unwrap();
     cluster.local.relays[1].wait().unwrap();
     progress(&participants, 200);
+    hears_receivers(&cluster, heard);
     let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
     let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
     assert!(diaries.iter().all(|diary| diary.answers.len() >= 400));
     let venue = Client::new(&cluster.local.replicas[leader as usize - 1].url(), None);
-    until("participants have the venue's book", || {
-        let book = venue.get("/v1/instruments/BTC-USD/book?depth=1000").unwrap();
-        let expected = [levels_of(&book, "bids"), levels_of(&book, "asks")];
-        listeners.iter().all(|listener| Side::BOTH.map(|side| listener.levels(side)) == expected)
-    });
+    have_the_book(&venue, &listeners);
     let tree = venue.get("/v1/cluster").unwrap()["tree"].clone();
     assert_eq!(tree["layers"], serde_json::json!([3, 3]));
     assert!(tree["packets"].as_u64() > Some(400), "it is the leader that sends: {tree}");
+    assert!(tree["delivery"][1]["late"].is_u64() && tree["delivery"][0]["late"] == 0, "gateways hold, relays do not: {tree}");
     for listener in listeners {
         assert!(listener.finish() > 400, "it heard of every entry");
     }
+    let end = stop_in_order(&mut cluster, &ALL);
+    check_told(&cluster, &ALL, &diaries, end);
+}
+
+/// A gateway whose threads never sleep: orders are answered once each, and market data comes at its time.
+#[test]
+fn a_gateway_that_spins_serves_its_participant() {
+    let more = vec![
+        ("fair_access", "release", "5%".into()),
+        ("feed", "heartbeat_ms", toml::Value::Integer(50)),
+        ("gateway", "spin_orders", true.into()),
+        ("gateway", "spin_market_data", true.into()),
+    ];
+    let mut cluster = Cluster::of(Shape { gateways: 1, relays: 1, checkpoint_every: 50, more, ..Shape::default() });
+    for id in [FIRST_RELAY, FIRST_GATEWAY] {
+        cluster.local.start(id).unwrap();
+    }
+    let listener = Listener::start(&cluster.local.gateways[0].dir);
+    let mut accounts = cluster.market(1);
+    wait_for_keys(&cluster.local.gateways[0].dir, &accounts);
+    let (account, key) = accounts.remove(0);
+    let participants = vec![Participant::start(account, key, vec![cluster.local.gateways[0].orders.clone()], 0x5b1)];
+    progress(&participants, 200);
+    hears_receivers(&cluster, 0);
+    let leader = cluster.local.wait_for_leader(PATIENCE).unwrap();
+    let diaries: Vec<Diary> = participants.into_iter().map(Participant::finish).collect();
+    let venue = Client::new(&cluster.local.replicas[leader as usize - 1].url(), None);
+    have_the_book(&venue, std::slice::from_ref(&listener));
+    assert!(listener.finish() > 50, "it heard of every entry");
+    let gateway = &mut cluster.local.gateways[0];
+    gateway.signal(Signal::TERM).unwrap();
+    assert_eq!(gateway.wait().unwrap(), Some(0), "its threads end");
     let end = stop_in_order(&mut cluster, &ALL);
     check_told(&cluster, &ALL, &diaries, end);
 }

@@ -5,13 +5,18 @@ mod batches;
 mod client;
 mod damage;
 mod fairness;
+mod fix_leaf;
 mod fix_logons;
+mod fix_trading;
 mod folders;
 mod gateways;
 mod growth;
+mod hedged;
 mod identity;
 mod leaf;
 mod learner;
+#[cfg(target_os = "linux")]
+mod local;
 mod logons;
 mod namespaces;
 mod once;
@@ -41,6 +46,7 @@ use walras_client::local_cluster::{LocalCluster, LocalOptions};
 use walras_client::{Client, read_key};
 use walras_consensus::{Members, ReplicaId};
 use walras_engine::{Engine, Numbered};
+use walras_gateway::ClientKey;
 use walras_log_store::RealDisk;
 use walras_peer_link::PathFaults;
 use walras_replica_log::{Dump, Identity, Opened, Options, ReplicaLog, Stop};
@@ -66,6 +72,8 @@ struct Shape {
     /// Leaf gateways, and relays of market data above them.
     gateways: u16,
     relays: u16,
+    /// Whether all speak FIX.
+    fix: bool,
     segment_bytes: i64,
     /// Entries between states that are compared.
     checkpoint_every: i64,
@@ -75,7 +83,16 @@ struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { replicas: 3, later: 0, gateways: 0, relays: 0, segment_bytes: 8 << 20, checkpoint_every: 2_000, more: Vec::new() }
+        Self {
+            replicas: 3,
+            later: 0,
+            gateways: 0,
+            relays: 0,
+            fix: false,
+            segment_bytes: 8 << 20,
+            checkpoint_every: 2_000,
+            more: Vec::new(),
+        }
     }
 }
 
@@ -101,6 +118,7 @@ impl Shape {
             later: self.later,
             gateways: self.gateways,
             relays: self.relays,
+            fix: self.fix,
             settings,
         }
     }
@@ -140,42 +158,8 @@ impl Cluster {
     }
 
     /// A market and so many funded accounts with keys that all replicas know.
-    fn market(&self, accounts: u32) -> Vec<(AccountId, walras_gateway::ClientKey)> {
-        // Whoever is asked: those who do not lead say who does.
-        let operator = self.operator(1);
-        let post = |path: &str, body: Value| {
-            let mut answer = None;
-            // Between two leaders there is nobody to take it; then it was not carried out and never will be.
-            until(&format!("{path} is taken"), || match operator.signed("POST", path, Some(&body)) {
-                Err(refused) if refused.is(RejectReason::NotLeader) => false,
-                answered => {
-                    answer = Some(answered.unwrap());
-                    true
-                }
-            });
-            answer.unwrap()
-        };
-        post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}));
-        post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}));
-        post(
-            "/v1/admin/instruments",
-            json!({
-                "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "30000",
-                "maker_fee_ppm": 100, "taker_fee_ppm": 300,
-            }),
-        );
-        post("/v1/admin/phases", json!({"instrument": "BTC-USD", "phase": "continuous"}));
-        (0..accounts)
-            .map(|account| {
-                post("/v1/admin/accounts", json!({}));
-                for (asset, amount, transfer) in [("USD", "100000000", "1"), ("BTC", "10000", "2")] {
-                    let deposit = json!({"account_id": account, "asset": asset, "amount": amount, "transfer_id": transfer});
-                    post("/v1/admin/deposits", deposit);
-                }
-                let account = AccountId(account);
-                (account, account_key(&self.operators(), account).unwrap())
-            })
-            .collect()
+    fn market(&self, accounts: u32) -> Vec<(AccountId, ClientKey)> {
+        market(&self.operators(), accounts)
     }
 
     /// Only a replica that leads may say that there is no such name: another one may not have heard of it yet.
@@ -240,6 +224,43 @@ impl Cluster {
         let goal = self.log_index(leader);
         until(&format!("replica {id} is at entry {goal}"), || self.log_index(id) >= goal);
     }
+}
+
+/// A market and so many funded accounts with keys, made by the operator at these replicas, which are all.
+fn market(operators: &[Client], accounts: u32) -> Vec<(AccountId, ClientKey)> {
+    let post = |path: &str, body: Value| {
+        let mut answer = None;
+        // Between two leaders there is nobody to take it; then it was not carried out and never will be.
+        until(&format!("{path} is taken"), || match operators[0].signed("POST", path, Some(&body)) {
+            Err(refused) if refused.is(RejectReason::NotLeader) => false,
+            answered => {
+                answer = Some(answered.unwrap());
+                true
+            }
+        });
+        answer.unwrap()
+    };
+    post("/v1/admin/assets", json!({"symbol": "BTC", "decimals": 8}));
+    post("/v1/admin/assets", json!({"symbol": "USD", "decimals": 6}));
+    post(
+        "/v1/admin/instruments",
+        json!({
+            "symbol": "BTC/USD", "base": "BTC", "quote": "USD", "tick_size": "0.25", "lot_size": "0.0001", "reference_price": "30000",
+            "maker_fee_ppm": 100, "taker_fee_ppm": 300,
+        }),
+    );
+    post("/v1/admin/phases", json!({"instrument": "BTC-USD", "phase": "continuous"}));
+    (0..accounts)
+        .map(|account| {
+            post("/v1/admin/accounts", json!({}));
+            for (asset, amount, transfer) in [("USD", "100000000", "1"), ("BTC", "10000", "2")] {
+                let deposit = json!({"account_id": account, "asset": asset, "amount": amount, "transfer_id": transfer});
+                post("/v1/admin/deposits", deposit);
+            }
+            let account = AccountId(account);
+            (account, account_key(operators, account).unwrap())
+        })
+        .collect()
 }
 
 /// Nothing comes through.

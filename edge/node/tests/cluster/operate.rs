@@ -10,9 +10,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_client::Client;
+use walras_gateway::ClientKey;
 
 use super::client::{Diary, Participant};
-use super::{Cluster, PATIENCE, Shape, check, member, participants, progress, stop_in_order, until};
+use super::fix_leaf::knows_key;
+use super::fix_trading::{Session, is_accepted, log_on_anywhere, reads_bid};
+use super::{Cluster, PATIENCE, Shape, check, market, member, participants, progress, stop_in_order, until};
 
 /// The exit status of what the venue refused, and of what can not reach it.
 const REFUSED: i32 = 1;
@@ -255,33 +258,66 @@ fn check_history(cluster: &Cluster, diaries: &[Diary], end: u64) {
     check(cluster, &[1, 2, 3], diaries, end);
 }
 
+/// What stands behind some words in a line that `walras cluster local` prints.
+fn address_in(line: &str, words: &str) -> String {
+    let (_, rest) = line.split_once(words).unwrap_or_else(|| panic!("{words:?} is not in {line:?}"));
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+/// One account trades by FIX at the replica that takes it, the other one at the gateway. What they bid is read by FIX at all of them.
+fn trade_by_fix(processes: &[String], keys: &[ClientKey], sessions: &mut [Session], round: u64) {
+    let mut orders: Vec<String> = processes.iter().map(|line| address_in(line, "  FIX at ")).collect();
+    let at_gateway = vec![orders.pop().unwrap()];
+    let mut price = String::new();
+    for ((session, addresses), place) in sessions.iter_mut().zip([orders, at_gateway]).zip(0..) {
+        log_on_anywhere(session, &addresses, None);
+        let name = format!("bid-{round}");
+        price = format!("{}.25", 29_000 + round + place);
+        session.order(&name, &price);
+        let report = session.hear_of(&["8"]);
+        assert!(is_accepted(&report, &name), "{report:?}");
+    }
+    for line in processes {
+        reads_bid(&address_in(line, "market data by FIX at "), &keys[0], None, &price);
+    }
+}
+
 #[test]
 fn a_cluster_on_one_machine_starts_stops_and_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("cluster");
     let mut last_index = 0;
+    let (mut keys, mut sessions): (Vec<ClientKey>, Vec<Session>) = (Vec::new(), Vec::new());
     for round in 0..2_u64 {
         let mut child = Command::new(env!("CARGO_BIN_EXE_walras"))
-            .args(["cluster", "local", "--replicas", "3", "--dir"])
+            .args(["cluster", "local", "--replicas", "3", "--gateways", "1", "--relays", "1", "--dir"])
             .arg(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines: Vec<String> = BufReader::new(child.stdout.take().unwrap()).lines().take(4).map(Result::unwrap).collect();
+        let lines: Vec<String> = BufReader::new(child.stdout.take().unwrap()).lines().take(5).map(Result::unwrap).collect();
         let urls: Vec<&str> =
             lines.iter().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("http://"))).collect();
         let urls: Vec<&str> = urls.iter().map(|url| url.trim_end_matches('/')).collect();
         assert_eq!(urls.len(), 3, "{lines:?}");
+        assert!(lines[3].starts_with("gateway 101: ") && lines[4].contains(" leads; "), "{lines:?}");
         let cli = Cli { url: urls[0].to_owned(), key: Some(folder.join("operator.key")) };
         let status = cli.json(&["status"]);
         assert_eq!(ids(&status["replicas"], |row| row["member"] == "voter"), [1, 2, 3]);
-        let operator = Client::new(urls[0], Some(walras_client::read_key(&folder.join("operator.key")).unwrap()));
-        let made = operator.signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
-        assert_eq!(made["account_id"], round, "it went on where it stopped");
+        let key = walras_client::read_key(&folder.join("operator.key")).unwrap();
+        let operators: Vec<Client> = urls.iter().map(|url| Client::new(url, Some(key.clone()))).collect();
+        if round == 0 {
+            keys = market(&operators, 2).into_iter().map(|(_, key)| key).collect();
+            sessions = keys.iter().map(|key| Session::new(key, "WALRAS")).collect();
+        }
+        let made = operators[0].signed("POST", "/v1/admin/accounts", Some(&json!({}))).unwrap();
+        assert_eq!(made["account_id"], 2 + round, "it went on where it stopped");
         let index: u64 = made["log_index"].as_str().unwrap().parse().unwrap();
         assert!(index > last_index);
         last_index = index;
+        keys.iter().for_each(|key| knows_key(&folder.join("gateway-101").join("data"), key));
+        trade_by_fix(&lines[..4], &keys, &mut sessions, round);
 
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         assert!(child.wait().unwrap().success());

@@ -108,9 +108,11 @@ fn nobody_sees_a_trade_before_its_time() {
 
     // An answer to a question waits as well.
     let follower = cluster.operator(leader % 3 + 1);
-    let begun = Instant::now();
-    follower.get("/v1/instruments/BTC-USD/trades").unwrap();
-    assert!(begun.elapsed() >= DELAY, "it was answered after {:?}", begun.elapsed());
+    for of in ["trades", "book", "book/orders", "auction", "ticker", "candles"] {
+        let begun = Instant::now();
+        follower.get(&format!("/v1/instruments/BTC-USD/{of}")).unwrap();
+        assert!(begun.elapsed() >= DELAY, "{of} was answered after {:?}", begun.elapsed());
+    }
     // One's own does not: the order's answer came before anybody saw the trade.
     let held = figure(&cluster, leader, "walras_release_publications_total").unwrap();
     assert!(held > 0, "nothing was held");

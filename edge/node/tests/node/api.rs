@@ -213,13 +213,26 @@ fn public(walk: &mut Walk) {
     assert_eq!(instruments["instruments"][0]["lot_size"], "0.0001");
     let book = walk.get(200, "/v1/instruments/BTC-USD/book?depth=5");
     assert_eq!(book["asks"], json!([["30000.00", "1.5000", 1]]));
+    let orders = walk.get(200, "/v1/instruments/BTC-USD/book/orders?limit=5");
+    let ask = &orders["asks"][0];
+    assert_eq!((&ask[1], &ask[2], &orders["has_more_asks"]), (&json!("30000.00"), &json!("1.5000"), &json!(false)));
+    assert_eq!((&orders["bids"], &orders["log_index"]), (&json!([]), &book["log_index"]));
+    let auction = walk.get(200, "/v1/instruments/BTC-USD/auction");
+    assert_eq!((&auction["phase"], &auction["last_uncross"]), (&json!("continuous"), &Value::Null));
+    let ticker = walk.get(200, "/v1/instruments/BTC-USD/ticker");
+    assert_eq!((&ticker["best_ask"], &ticker["best_ask_size"], &ticker["best_bid_size"]), (&ask[1], &ask[2], &Value::Null));
+    assert_eq!(
+        (&ticker["open"], &ticker["turnover"], &ticker["previous_close"]),
+        (&json!("30000.00"), &json!("15000"), &Value::Null)
+    );
+    walk.get(400, "/v1/instruments/BTC-USD/book/orders?limit=501");
     let trades = walk.get(200, "/v1/instruments/BTC-USD/trades?limit=5");
     assert_eq!((&trades["trades"][0]["price"], &trades["trades"][0]["size"]), (&json!("30000.00"), &json!("0.5000")));
     let before = walk.get(200, "/v1/instruments/BTC-USD/trades?before=1");
     assert_eq!(before["trades"], json!([]));
     let candles = walk.get(200, "/v1/instruments/BTC-USD/candles?interval=1s&limit=5");
     assert_eq!(candles["candles"][0]["volume"], "0.5000");
-    for of in ["book", "trades", "candles"] {
+    for of in ["book", "book/orders", "auction", "ticker", "trades", "candles"] {
         walk.get(404, &format!("/v1/instruments/NO-SUCH/{of}"));
         walk.get(400, &format!("/v1/instruments/BTC-USD/{of}?limit=many"));
         walk.get(400, &format!("/v1/instruments/BTC-USD/{of}?limit=1001"));
@@ -228,9 +241,12 @@ fn public(walk: &mut Walk) {
     walk.get(400, "/v1/ws");
     let yaml = walk.get(200, "/openapi.yaml");
     assert_eq!(yaml.as_str(), Some(walras_api::http::OPENAPI_YAML));
-    for page in ["/docs", "/docs/reader.js", "/docs/style.css", "/asyncapi.yaml"] {
+    for page in ["/docs", "/docs/websocket", "/docs/reader.js", "/docs/websocket.js", "/docs/shapes.js", "/docs/style.css"] {
         walk.get(200, page);
     }
+    assert_eq!(walk.get(200, "/asyncapi.yaml").as_str(), Some(walras_api::http::ASYNCAPI_YAML));
+    let json: Value = serde_json::from_str(walk.get(200, "/asyncapi.json").as_str().unwrap()).unwrap();
+    assert_eq!(json, serde_saphyr::from_str::<Value>(walras_api::http::ASYNCAPI_YAML).unwrap());
     let json: Value = serde_json::from_str(walk.get(200, "/openapi.json").as_str().unwrap()).unwrap();
     assert_eq!(json, walk.document);
     assert!(walk.get(200, "/metrics").as_str().unwrap().contains("walras_trades_total 1\n"));

@@ -31,7 +31,15 @@ fn a_day_opens_and_closes_with_an_auction_over_rest() {
     let phase = |to: &str| market.operator.signed("POST", "/v1/admin/phases", Some(&json!({"instrument": "BTC-USD", "phase": to})));
     let of_market = || alice.get("/v1/instruments").unwrap()["instruments"][0].clone();
     let trades = || alice.get("/v1/instruments/BTC-USD/trades").unwrap()["trades"].as_array().unwrap().clone();
-    let book = || alice.get("/v1/instruments/BTC-USD/book").unwrap();
+    let book = || {
+        let book = alice.get("/v1/instruments/BTC-USD/book").unwrap();
+        let (auction, listed) = (alice.get("/v1/instruments/BTC-USD/auction").unwrap(), of_market());
+        assert_eq!((&auction["indicative"], &auction["log_index"]), (&book["indicative"], &book["log_index"]));
+        for field in ["phase", "reference_price", "last_uncross"] {
+            assert_eq!(auction[field], listed[field], "{field}");
+        }
+        book
+    };
 
     assert_eq!(of_market()["last_uncross"], Value::Null, "there was no auction yet");
     phase("closed").unwrap();

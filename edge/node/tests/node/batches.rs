@@ -1,5 +1,7 @@
 //! Batch markets from outside: from the configuration to a block, what is refused, what readers hear, and what a crash leaves.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 use walras_access::operator_key_file;
 use walras_api::json::batches::hex;
@@ -7,7 +9,10 @@ use walras_batch_signatures::SigningKey;
 use walras_client::Client;
 use walras_config::{Batch, Config};
 use walras_gateway::ClientKey;
-use walras_types::{BatchOperation, PublicKey};
+use walras_types::{
+    AccountId, Amount, AssetId, BatchMarketId, BatchOperation, CreatePool, DropReason, IssuedAmount, OfferName, PoolRule,
+    PublicKey, TransactionSeq, WithdrawFromPool,
+};
 use walras_wait::until_some;
 
 use crate::cli::Cli;
@@ -18,7 +23,7 @@ use crate::support::{Market, Raw, Signer, Socket, Venue, code, config, market, o
 const BTC: u32 = 0;
 const USD: u32 = 1;
 
-fn with_batch() -> Config {
+pub(crate) fn with_batch() -> Config {
     let mut config = config();
     config.batch =
         vec![Batch { name: "main".into(), assets: vec!["USD".into(), "BTC".into()], interval_ms: 5, ..Batch::default() }];
@@ -26,7 +31,7 @@ fn with_batch() -> Config {
 }
 
 /// The declared market, once it is open.
-fn open(client: &Client) -> Value {
+pub(crate) fn open(client: &Client) -> Value {
     until_some("the declared market is open", || {
         let batch = client.get("/v1/batches").unwrap()["batches"][0].clone();
         (batch["phase"] == "open").then_some(batch)
@@ -34,7 +39,7 @@ fn open(client: &Client) -> Value {
 }
 
 /// All blocks, oldest first, once they hold so many transactions.
-fn blocks(client: &Client, transactions: u64) -> Vec<Value> {
+pub(crate) fn blocks(client: &Client, transactions: u64) -> Vec<Value> {
     let found = wait_for_transactions(client, "main", transactions);
     let mut blocks = found.as_array().unwrap().clone();
     blocks.reverse();
@@ -42,7 +47,7 @@ fn blocks(client: &Client, transactions: u64) -> Vec<Value> {
 }
 
 /// The market of a venue that declares one, with keys for both accounts.
-fn signers(market: &Market) -> [Signer; 2] {
+pub(crate) fn signers(market: &Market) -> [Signer; 2] {
     let domain = open(&market.operator)["domain"].as_str().unwrap().to_owned();
     [0, 1].map(|account| {
         let signer = Signer::new(account, &domain);
@@ -52,7 +57,7 @@ fn signers(market: &Market) -> [Signer; 2] {
     })
 }
 
-fn balance(client: &Client, asset: &str) -> (String, String) {
+pub(crate) fn balance(client: &Client, asset: &str) -> (String, String) {
     let account = client.signed("GET", "/v1/account", None).unwrap();
     let found = account["balances"].as_array().unwrap().iter().find(|b| b["asset"] == asset).unwrap();
     let text = |field: &str| found[field].as_str().unwrap().to_owned();
@@ -101,22 +106,27 @@ fn offers_of_both_ways_trade_at_one_price_and_balances_follow() {
     assert_eq!(market.alice.signed("GET", "/v1/account", None).unwrap()["next_sequence"], "2");
 }
 
+/// The file of an API key of account 0 that signs its transactions too.
+fn signing_key(operator: &Client, folder: &Path) -> PathBuf {
+    let asked = json!({"account_id": 0, "permissions": ["read", "trade"], "algorithm": "ed25519"});
+    let made = operator.signed("POST", "/v1/admin/keys", Some(&asked)).unwrap();
+    let signing = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
+    let public = hex(&SigningKey::from_seed(&signing.ed25519_seed().unwrap()).public_key().0);
+    operator.signed("POST", "/v1/admin/account-keys", Some(&json!({"account_id": 0, "key": public}))).unwrap();
+    let key = folder.join("alice.key");
+    std::fs::write(&key, signing.to_token().as_str()).unwrap();
+    key
+}
+
 /// The program of docs/batch-transactions.md signs an offer that the venue takes.
 #[test]
 fn the_program_of_the_document_sells_in_a_batch_market() {
     let venue = Venue::with(&with_batch());
     let market = venue.market();
     open(&market.operator);
-    let asked = json!({"account_id": 0, "permissions": ["read", "trade"], "algorithm": "ed25519"});
-    let made = market.operator.signed("POST", "/v1/admin/keys", Some(&asked)).unwrap();
-    let signing = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
-    let seed = signing.ed25519_seed().unwrap();
-    let public = hex(&SigningKey::from_seed(&seed).public_key().0);
-    market.operator.signed("POST", "/v1/admin/account-keys", Some(&json!({"account_id": 0, "key": public}))).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let key = folder.path().join("alice.key");
-    std::fs::write(&key, signing.to_token().as_str()).unwrap();
-    let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/batch-offer.mjs");
+    let key = signing_key(&market.operator, folder.path());
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/batch-offer.mjs");
     assert!(std::fs::read_to_string(&program).unwrap().lines().count() <= 30, "it is short");
     let mut node = std::process::Command::new("node");
     node.arg(program).arg(venue.url()).arg(key).args(["0", "1", "main", "BTC", "USD", "0.1", "29000"]);
@@ -129,6 +139,28 @@ fn the_program_of_the_document_sells_in_a_batch_market() {
     assert_eq!(answer["results"][0]["sequence"], "1", "{answer}");
     blocks(&market.operator, 1);
     assert_eq!(balance(&market.alice, "BTC"), ("99.9".to_owned(), "0.1".to_owned()));
+}
+
+/// The example in Rust, which is compiled here too.
+#[allow(dead_code, reason = "it has a main function")]
+#[path = "../../../client/examples/batch_offer.rs"]
+mod batch_offer;
+
+#[test]
+fn the_example_in_rust_sells_in_a_batch_market() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    open(&market.operator);
+    let folder = tempfile::tempdir().unwrap();
+    let key = signing_key(&market.operator, folder.path());
+    // 0.1 BTC of eight decimals, at 29,000 USD of six.
+    let args = [&venue.url(), key.to_str().unwrap(), "0", "1", "main", "0", "1", "10000000", "290"].map(str::to_owned);
+    let answer = batch_offer::run(&args).unwrap();
+    check_named(&document(), "BatchResults", &answer);
+    assert_eq!(answer["results"][0]["sequence"], "1", "{answer}");
+    blocks(&market.operator, 1);
+    assert_eq!(balance(&market.alice, "BTC"), ("99.9".to_owned(), "0.1".to_owned()));
+    assert!(batch_offer::run(&args[1..]).is_err());
 }
 
 #[test]
@@ -182,6 +214,49 @@ fn what_is_not_a_transaction_of_its_account_is_refused_with_its_number() {
     assert_eq!(refused(&send(&market.operator, "main", &[alice.pay(2, 1, USD, 5)])[0]), 49);
     let (dollars, _) = balance(&market.bob, "USD");
     assert_eq!(dollars, "1000000.000005", "one payment of all of these");
+}
+
+/// REST refuses what no batch could keep, says what to do about it, and uses up no number.
+#[test]
+fn what_no_batch_keeps_is_refused_with_advice() {
+    let venue = Venue::with(&with_batch());
+    let market = venue.market();
+    let [alice, _] = signers(&market);
+    let (batch, amount) = (BatchMarketId(0), |units| Amount::new(units).unwrap());
+    let sign = |operation| alice.sign(1, operation);
+    let pool = |fee_ppm, units: [u64; 2]| {
+        let (assets, rule, amounts) = ([AssetId(BTC), AssetId(USD)], PoolRule::ConstantProduct, units.map(amount));
+        sign(BatchOperation::CreatePool(CreatePool { market: batch, assets, rule, fee_ppm, amounts }))
+    };
+    let unknown = OfferName { account: AccountId(1), sequence: TransactionSeq(9) };
+    let cases = [
+        (alice.offer(1, BTC, USD, 0, "1"), DropReason::ZeroAmount),
+        (alice.offer(1, BTC, BTC, 5, "1"), DropReason::EqualAssets),
+        (alice.offer(1, BTC, 77, 5, "1"), DropReason::UnknownAsset),
+        (alice.offer(1, BTC, USD, 1 << 62, "4"), DropReason::Unfillable),
+        (alice.pay(1, 1, USD, 0), DropReason::ZeroAmount),
+        (alice.pay(1, 1, 77, 5), DropReason::UnknownAsset),
+        (alice.pay(1, 0, USD, 5), DropReason::PaysItself),
+        (alice.pay(1, 500, USD, 5), DropReason::UnknownRecipient),
+        (sign(BatchOperation::Issue(IssuedAmount { asset: AssetId(USD), amount: amount(5) })), DropReason::NotIssuer),
+        (pool(900_000, [5_000, 5_000]), DropReason::PoolTerms),
+        (pool(3_000, [5_000, 999]), DropReason::PoolTooSmall),
+        (
+            sign(BatchOperation::WithdrawFromPool(WithdrawFromPool { market: batch, pool: unknown, shares: amount(5) })),
+            DropReason::UnknownPool,
+        ),
+    ];
+    let sent: Vec<String> = cases.iter().map(|(text, _)| text.clone()).chain([alice.pay(1, 1, USD, 5)]).collect();
+    let results = send(&market.operator, "main", &sent);
+    for (place, (_, reason)) in cases.iter().enumerate() {
+        let result = &results[place];
+        assert_eq!(refused(result), u64::from(reason.refusal().number()), "{reason:?}: {result}");
+        let detail = result["error"]["detail"].as_str().unwrap();
+        assert_eq!(detail, format!("transactions[{place}]: {}", reason.advice()), "{result}");
+    }
+    assert_eq!(results[cases.len()]["sequence"], "1", "the number is still there for a good one");
+    blocks(&market.operator, 1);
+    assert_eq!(balance(&market.bob, "USD").0, "1000000.000005");
 }
 
 #[test]
@@ -300,7 +375,7 @@ fn prove(issuer: &Cli, operator: &Cli) {
     assert_eq!(absent["proven"], "the block did nothing under that number");
 }
 
-fn micros(text: &str) -> u64 {
+pub(crate) fn micros(text: &str) -> u64 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     format!("{whole}{fraction:0<6}").parse().unwrap()
 }

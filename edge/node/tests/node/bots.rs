@@ -3,14 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use walras_client::{Client, headers, sign};
 use walras_gateway::Request;
 use walras_types::RejectReason as R;
 use walras_wait::until_ok;
+use walras_wire::order_entry::ReportEvent;
+use walras_wire::{Event, OrderEvent};
 
 use crate::history::with_archive;
-use crate::schema::{check_named, document};
+use crate::schema::{check, check_named, document};
 use crate::support::{Market, Raw, Socket, Venue, code, config, limit, restart};
 
 fn named(name: &str, side: &str, size: &str, price: &str) -> Value {
@@ -411,6 +414,7 @@ fn the_programs_of_the_document_place_an_order_and_show_it() {
 }
 
 /// The example in Rust, which is compiled here too.
+#[allow(dead_code, reason = "it has a main function")]
 #[path = "../../../client/examples/order_once.rs"]
 mod order_once;
 
@@ -427,6 +431,55 @@ fn the_example_in_rust_places_an_order_and_shows_it() {
     check_named(&document(), "OrderState", &order);
     assert_eq!((&order["client_order_id"], &order["status"]), (&json!("77"), &json!("resting")));
     assert!(order_once::run(&args[1..]).is_err());
+}
+
+/// The examples in Rust, which are compiled here too.
+#[allow(dead_code, reason = "it has a main function")]
+#[path = "../../../client/examples/order_entry.rs"]
+mod order_entry;
+#[allow(dead_code, reason = "it has a main function")]
+#[path = "../../../client/examples/ws_book.rs"]
+mod ws_book;
+
+#[test]
+fn the_example_of_order_entry_in_rust_enters_an_order() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("bot.key");
+    std::fs::write(&key, market.alice_key.to_token().as_str()).unwrap();
+    let address = venue.node().order_entry_address().unwrap().to_string();
+    let args = [&address, key.to_str().unwrap(), "0", "0", "116000", "5000"].map(str::to_owned);
+    let ReportEvent::Event(Event::Order(OrderEvent::Accepted(accepted))) = order_entry::run(&args).unwrap() else {
+        panic!("its first report says that it was accepted");
+    };
+    let order = state(&market.alice, &accepted.client_order_id.0.to_string());
+    assert_eq!((&order["price"], &order["open"], &order["status"]), (&json!("29000.00"), &json!("0.5000"), &json!("resting")));
+    assert!(order_entry::run(&args[1..]).is_err());
+    let refused = [&address, key.to_str().unwrap(), "0", "9", "116000", "5000"].map(str::to_owned);
+    assert!(order_entry::run(&refused).unwrap_err().to_string().contains("UnknownInstrument"));
+}
+
+#[test]
+fn the_example_of_the_websocket_in_rust_keeps_a_book() {
+    let venue = Venue::start();
+    let market = venue.market();
+    let url = format!("ws://{}", venue.node().address());
+    let mut seen = Vec::new();
+    // The first message is there before anything is entered, so each order has one of its own.
+    ws_book::run(&url, "BTC-USD", |bid, ask| {
+        match seen.len() {
+            0 => drop(market.order(&market.alice, &limit(1, "buy", "1", "29999.75"))),
+            1 => drop(market.order(&market.bob, &limit(2, "sell", "1", "30010"))),
+            2 => drop(market.alice.signed("DELETE", "/v1/orders/BTC-USD/1", None).unwrap()),
+            _ => {}
+        }
+        seen.push(format!("{} {}", bid.as_str().unwrap(), ask.as_str().unwrap()));
+        seen.len() < 4
+    })
+    .unwrap();
+    assert_eq!(seen, ["- -", "29999.75 -", "29999.75 30010.00", "- 30010.00"]);
+    assert!(ws_book::run(&url, "NO-SUCH", |_, _| true).unwrap_err().to_string().contains("UnknownInstrument"));
 }
 
 /// The program of docs/websocket.md keeps a book, also over a restart of the venue.
@@ -459,7 +512,8 @@ fn the_program_of_the_websocket_keeps_a_book() {
     config.http.listen = address.to_string();
     venue.node = Some(restart(walras_log_store::RealDisk, &venue.dir, &config));
     shows("24999.50 30010.00");
-    node.kill().unwrap();
+    // Which `timeout` passes on: a kill would leave the program alone, connecting for good.
+    kill_process(Pid::from_child(&node), Signal::TERM).unwrap();
     node.wait().unwrap();
 }
 
@@ -574,9 +628,13 @@ fn pages_of_listed_origins_may_use_the_api_and_the_description_is_shown() {
     }
     for (path, kind) in [
         ("/docs", "text/html"),
+        ("/docs/websocket", "text/html"),
         ("/docs/reader.js", "text/javascript"),
+        ("/docs/websocket.js", "text/javascript"),
+        ("/docs/shapes.js", "text/javascript"),
         ("/docs/style.css", "text/css"),
         ("/asyncapi.yaml", "application/yaml"),
+        ("/asyncapi.json", "application/json"),
     ] {
         let answer = Raw { method: "GET", path, body: b"", key: None }.send(&venue.url());
         assert!(answer.status == 200 && answer.content_type.starts_with(kind), "{path}: {}", answer.content_type);
@@ -592,8 +650,25 @@ fn the_websockets_description_names_shapes_that_there_are() {
     let mut named = BTreeSet::new();
     for (name, message) in messages {
         let shape = message["payload"]["$ref"].as_str().unwrap().strip_prefix("/openapi.yaml#/components/schemas/").unwrap();
-        assert!(document["components"]["schemas"][shape].is_object(), "{name}");
+        let schema = &document["components"]["schemas"][shape];
+        assert!(schema.is_object(), "{name}");
         named.insert(shape.to_owned());
+        let examples = message["examples"].as_array().unwrap_or_else(|| panic!("{name} has no example"));
+        assert!(!examples.is_empty(), "{name} has no example");
+        for example in examples {
+            check(&document, schema, &example["payload"]).unwrap_or_else(|e| panic!("the example of {name}: {e}"));
+        }
+    }
+    // The channels that it lists are those that a client may name, and the account's.
+    let subscriptions = description["channels"]["socket"]["x-subscriptions"].as_array().unwrap();
+    let listed: BTreeSet<&str> = subscriptions.iter().map(|one| one["channel"].as_str().unwrap()).collect();
+    let channels = document["components"]["schemas"]["WsSubscribe"]["properties"]["channel"]["enum"].as_array().unwrap();
+    let may_name: BTreeSet<&str> = channels.iter().map(|channel| channel.as_str().unwrap()).chain(["account"]).collect();
+    assert_eq!((&listed, subscriptions.len()), (&may_name, listed.len()));
+    for one in subscriptions {
+        let path = one["message"]["$ref"].as_str().unwrap().strip_prefix('#').unwrap();
+        assert!(description.pointer(path).is_some(), "{path}");
+        assert!(one["first"].is_string() && one["then"].is_string() && one["needs"].is_array(), "{one}");
     }
     let mut all = BTreeSet::new();
     for list in ["WsRequest", "WsMessage"] {

@@ -59,6 +59,15 @@ fn small(places: usize) -> Config {
     config
 }
 
+/// A small venue with a port for operators, where the allowance of an address is soon used up.
+fn with_an_operators_port() -> Venue {
+    let mut config = small(4);
+    config.http.operator_listen = "127.0.0.1:0".to_owned();
+    config.throttle.source_burst = 20;
+    config.throttle.source_requests_per_second = 1;
+    Venue::with(&config)
+}
+
 /// Asks on a connection that stays open, and reads until so many answers have come in all.
 fn ask_again(stream: &mut TcpStream, heard: &mut Vec<u8>, answers: usize) {
     stream.write_all(b"GET /v1/time HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
@@ -97,11 +106,7 @@ fn a_crowd_of_idle_sockets_keeps_neither_the_operator_nor_another_address_out() 
 
 #[test]
 fn operators_have_places_of_their_own_where_strangers_do_not_stay() {
-    let mut config = small(4);
-    config.http.operator_listen = "127.0.0.1:0".to_owned();
-    config.throttle.source_burst = 20;
-    config.throttle.source_requests_per_second = 1;
-    let venue = Venue::with(&config);
+    let venue = with_an_operators_port();
     let address = venue.node().operator_address().unwrap();
     let operator = venue.operator().at(&format!("http://{address}"));
     // What strangers of the same address send does not count against an operator here.
@@ -113,6 +118,29 @@ fn operators_have_places_of_their_own_where_strangers_do_not_stay() {
     let mut socket = Socket::connect(&format!("http://{address}"));
     assert_eq!(stranger.read(&mut [0; 16]).unwrap_or(0), 0, "closed after some seconds");
     assert_eq!(socket.next(), Err(Some(4010)));
+}
+
+#[test]
+fn strangers_at_the_operators_port_are_throttled_and_an_operator_is_not() {
+    const REQUESTS: usize = 60;
+    let venue = with_an_operators_port();
+    let address = venue.node().operator_address().unwrap();
+    let mut stranger = connect_from(Ipv4Addr::LOCALHOST, address);
+    stranger.write_all(&b"GET /v1/time HTTP/1.1\r\nHost: a\r\n\r\n".repeat(REQUESTS)).unwrap();
+    let mut heard = String::new();
+    while heard.matches("HTTP/1.1 ").count() < REQUESTS {
+        let mut bytes = [0; 4096];
+        let len = stranger.read(&mut bytes).unwrap();
+        assert!(len > 0, "the venue closed it after {heard:?}");
+        heard += &String::from_utf8_lossy(&bytes[..len]);
+    }
+    let (served, refused) = (heard.matches("HTTP/1.1 200").count(), heard.matches("HTTP/1.1 429").count());
+    assert!(served >= 20 && refused >= 20, "{served} were served, {refused} refused");
+    // The operator has the stranger's address.
+    let operator = venue.operator().at(&format!("http://{address}"));
+    for _ in 0..40 {
+        operator.signed("GET", "/v1/admin/keys", None).unwrap();
+    }
 }
 
 #[test]

@@ -58,6 +58,13 @@ impl Process {
         line.split(' ').map(str::to_owned).collect()
     }
 
+    /// Where it says that FIX is spoken: orders, market data.
+    fn fix(&self) -> (String, String) {
+        let line = self.printed.lines().find_map(|line| line.strip_prefix("Or by FIX: orders at ")).unwrap();
+        let (orders, rest) = line.split_once(", market data at ").unwrap();
+        (orders.to_owned(), rest.split_once(',').unwrap().0.to_owned())
+    }
+
     fn log_index(&self) -> u64 {
         self.client().get("/v1/status").unwrap()["log_index"].as_str().unwrap().parse().unwrap()
     }
@@ -82,6 +89,31 @@ impl Drop for Process {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
+}
+
+/// What a newcomer does by FIX, with the key and the addresses of the demo, and programs of the documentation.
+fn trade_by_fix(demo: &Process, key_file: &Path) {
+    let (line, (orders, market_data)) = (demo.order_line(), demo.fix());
+    let symbol = line.iter().skip_while(|word| *word != "buy").nth(1).unwrap();
+    // Far enough from the market to rest, and near enough to be taken.
+    let price = line.last().unwrap().parse::<u64>().unwrap() * 95 / 100;
+    let document = include_str!("../../../../docs/fix.md");
+    let example = document.split_once("```python\n").unwrap().1.split_once("```").unwrap().0;
+    let mut python = Command::new("timeout");
+    python.args(["60", "python3", "-c", example, &orders]).arg(key_file).args([symbol, &price.to_string()]);
+    let ran = spawn(python.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
+    assert_eq!(lines, ["logged on", "report 0", "report 4"], "{ran:?}");
+    let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fix-book.py");
+    let mut python = Command::new("timeout");
+    python.args(["60", "python3"]).arg(reader).arg(&market_data).arg(key_file).arg(symbol);
+    let mut reader = spawn(python.stdout(Stdio::piped()));
+    let mut lines = BufReader::new(reader.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let has_both = |line: &str| line.split(' ').all(|price| price.parse::<f64>().is_ok());
+    assert!(lines.any(|line| has_both(&line)), "no book with a bid and an offer was read");
+    reader.kill().unwrap();
+    reader.wait().unwrap();
 }
 
 /// The entry that it recovered to, and how many of the log's it replayed for that.
@@ -124,6 +156,11 @@ fn it_prints_where_its_page_is_stops_at_ctrl_c_and_recovers_when_it_is_started_a
     let account = client.signed("GET", "/v1/account", None).unwrap()["account_id"].clone();
     let markets = client.get("/v1/batches").unwrap()["batches"].clone();
     assert_eq!((&markets[0]["name"], &markets[0]["phase"]), (&"main".into(), &"open".into()), "{markets}");
+    let fix_key_file = dir.path().join("venue/fix.key");
+    let fix_key = std::fs::read_to_string(&fix_key_file).unwrap();
+    assert_eq!(fix_key_file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    trade_by_fix(&demo, &fix_key_file);
+    assert_eq!(demo.printed.lines().count(), 5, "it prints little: {}", demo.printed);
     let entries = demo.run_for(500);
     let (code, said) = demo.interrupt();
     assert_eq!(code, Some(0), "{said}");
@@ -131,6 +168,7 @@ fn it_prints_where_its_page_is_stops_at_ctrl_c_and_recovers_when_it_is_started_a
 
     let demo = Process::start(dir.path());
     assert_eq!(demo.key, key, "the page's address goes on working");
+    assert_eq!(std::fs::read_to_string(&fix_key_file).unwrap(), fix_key);
     assert_eq!(demo.client().signed("GET", "/v1/account", None).unwrap()["account_id"], account);
     demo.run_for(100);
     let (code, said) = demo.interrupt();

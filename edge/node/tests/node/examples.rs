@@ -6,20 +6,42 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use walras_client::Client;
+use walras_config::Config;
+use walras_types::{Amount, AssetId, BatchMarketId, BatchOperation, CreatePool, PoolRule};
+use walras_wait::until_some;
 
+use crate::batches::{signers, with_batch};
+use crate::history::with_archive;
 use crate::schema::{check, document};
-use crate::support::{Market, Venue, limit};
+use crate::support::{Market, Raw, Venue, limit, wait_for_transactions};
 
 /// Where the written part of the document begins: it is the last one.
 const BEGIN: &str =
     "  # Written by a test (edge/node/tests/node/examples.rs): WALRAS_WRITE_EXAMPLES=1 writes it again.\n  examples:\n";
 
-/// The answers that have examples, by their operations.
-fn answers(market: &Market) -> Vec<(&'static str, Value)> {
+/// Answers by their operations.
+type Answers = Vec<(&'static str, Value)>;
+
+/// A venue that has all that is asked for: a clock, an archive in this folder, a batch market.
+fn config(folder: &Path) -> Config {
+    let mut config = with_archive(folder);
+    config.batch = with_batch().batch;
+    (config.clock.source, config.clock.declared_bound_us) = ("system".into(), 250);
+    config
+}
+
+fn sent(client: &Client, method: &str, path: &str, body: &Value) -> Value {
+    client.signed(method, path, (!body.is_null()).then_some(body)).unwrap_or_else(|e| panic!("{method} {path}: {e}"))
+}
+
+/// The answers that have examples.
+fn answers(market: &Market) -> Answers {
+    [of_participants(market), of_the_venue(market), of_the_batch_market(market), of_operators(market), of_last_changes(market)]
+        .concat()
+}
+
+fn of_participants(market: &Market) -> Answers {
     let Market { alice, bob, .. } = market;
-    let sent = |client: &Client, method: &str, path: &str, body: &Value| {
-        client.signed(method, path, (!body.is_null()).then_some(body)).unwrap_or_else(|e| panic!("{method} {path}: {e}"))
-    };
     let session = sent(alice, "POST", "/v1/sessions", &json!({"token": "7"}));
     let once = format!("?session={}&session_seq=1", session["session"].as_str().unwrap());
     let placed = sent(alice, "POST", &format!("/v1/orders{once}"), &limit(1, "buy", "1", "29999.75"));
@@ -41,6 +63,9 @@ fn answers(market: &Market) -> Vec<(&'static str, Value)> {
         ("getAssets", public("/v1/assets")),
         ("getInstruments", public("/v1/instruments")),
         ("getInstrumentsInstrumentBook", public("/v1/instruments/BTC-USD/book?depth=2")),
+        ("getInstrumentsInstrumentBookOrders", public("/v1/instruments/BTC-USD/book/orders?limit=2")),
+        ("getInstrumentsInstrumentAuction", public("/v1/instruments/BTC-USD/auction")),
+        ("getInstrumentsInstrumentTicker", public("/v1/instruments/BTC-USD/ticker")),
         ("getInstrumentsInstrumentTrades", public("/v1/instruments/BTC-USD/trades?limit=2")),
         ("getInstrumentsInstrumentCandles", public("/v1/instruments/BTC-USD/candles?interval=1m&limit=2")),
         ("getAccount", private("/v1/account")),
@@ -56,6 +81,85 @@ fn answers(market: &Market) -> Vec<(&'static str, Value)> {
         ("listReports", private("/v1/reports?after=0&limit=3")),
         ("listSessions", private("/v1/sessions")),
         ("openSession", session),
+    ]
+}
+
+fn of_the_venue(Market { alice, .. }: &Market) -> Answers {
+    let public = |path: &str| alice.get(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    // The archive is up to a second behind.
+    let past = |path: &str, list: &str| {
+        let has_some = |answer: &Value| answer[list].as_array().is_some_and(|items| !items.is_empty());
+        until_some(path, || alice.get(path).ok().filter(has_some))
+    };
+    vec![
+        ("getClock", public("/v1/clock")),
+        ("getLatency", public("/v1/latency")),
+        ("getShards", public("/v1/shards")),
+        ("getCluster", public("/v1/cluster")),
+        ("getReadyz", public("/readyz")),
+        ("getHistoryTrades", past("/v1/history/trades?instrument=BTC-USD&limit=2", "trades")),
+        ("getHistoryBooks", past("/v1/history/books?instrument=BTC-USD", "bids")),
+        ("getHistoryDays", past("/v1/history/days", "days")),
+    ]
+}
+
+/// Two offers that trade, one that stands, and then a pool.
+fn of_the_batch_market(market: &Market) -> Answers {
+    let Market { alice, .. } = market;
+    let (btc, usd) = (0, 1);
+    let [seller, buyer] = signers(market);
+    let send = |transactions: &[String]| {
+        let body = json!({"transactions": transactions}).to_string();
+        let path = "/v1/batches/main/transactions";
+        let answer = Raw { method: "POST", path, body: body.as_bytes(), key: None }.send(alice.url());
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    };
+    let collected = send(&[
+        seller.offer(1, btc, usd, 10_000_000, "290"),
+        seller.offer(2, btc, usd, 1_000, "900"),
+        buyer.offer(1, usd, btc, 3_000_000_000, "0.00333"),
+    ]);
+    wait_for_transactions(alice, "main", 3);
+    let public = |path: &str| alice.get(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let private = |path: &str| sent(alice, "GET", path, &Value::Null);
+    let blocks = public("/v1/batches/main/blocks?limit=1");
+    let amounts = [1_000_000_000, 290_000_000_000].map(|units| Amount::new(units).unwrap());
+    let (assets, rule) = ([AssetId(btc), AssetId(usd)], PoolRule::Weighted { weights: [1, 1] });
+    let pool = CreatePool { market: BatchMarketId(0), assets, rule, fee_ppm: 3_000, amounts };
+    send(&[seller.sign(3, BatchOperation::CreatePool(pool))]);
+    wait_for_transactions(alice, "main", 4);
+    let pools = until_some("the pool is there", || {
+        alice.get("/v1/batches/main/pools").ok().filter(|answer| answer["pools"][0].is_object())
+    });
+    vec![
+        ("postBatchesBatchTransactions", collected),
+        ("getBatches", public("/v1/batches")),
+        ("getBatchesBatchBlocks", blocks),
+        ("getBatchesBatchDemand", public("/v1/batches/main/demand?sell=BTC&buy=USD")),
+        ("getBatchesBatchPools", pools),
+        ("getShares", private("/v1/shares")),
+        ("getOffers", private("/v1/offers?limit=1")),
+        ("getTransactions", private("/v1/transactions?limit=2")),
+    ]
+}
+
+fn of_operators(Market { operator, .. }: &Market) -> Answers {
+    let asked = |path: &str| sent(operator, "GET", path, &Value::Null);
+    vec![
+        ("getAdminAccounts", asked("/v1/admin/accounts?limit=2")),
+        ("getAdminAccountsAccountId", asked("/v1/admin/accounts/0")),
+        ("getAdminFees", asked("/v1/admin/fees")),
+        ("getAdminKeys", asked("/v1/admin/keys")),
+    ]
+}
+
+/// Behind what shows the order that they change.
+fn of_last_changes(Market { alice, .. }: &Market) -> Answers {
+    vec![
+        ("amendOrder", sent(alice, "PATCH", "/v1/orders/BTC-USD/1", &json!({"price": "29999.5"}))),
+        ("getCancelAfter", sent(alice, "GET", "/v1/cancel-after", &Value::Null)),
+        ("cancelAll", sent(alice, "DELETE", "/v1/orders", &Value::Null)),
     ]
 }
 
@@ -133,7 +237,8 @@ fn operation<'a>(document: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn examples_of_answers_are_what_a_venue_says() {
-    let venue = Venue::start();
+    let folder = tempfile::tempdir().unwrap();
+    let venue = Venue::with(&config(folder.path()));
     let market = venue.market();
     let answers = answers(&market);
     if std::env::var_os("WALRAS_WRITE_EXAMPLES").is_some() {

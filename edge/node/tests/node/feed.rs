@@ -1,6 +1,6 @@
 //! The binary feed of a running venue on real sockets: a reader has its book from the start, late, and across a restart.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -80,6 +80,43 @@ fn a_reader_has_the_book_from_the_start_late_and_after_a_restart() {
     read_until(&mut leaf, &mut late, &after);
     assert!(late.book().unwrap().market().last_trade.is_some_and(|trade| trade.price.get() == 120_200));
     read_until(&mut leaf, &mut MarketReader::joining(channel, READER), &after);
+}
+
+/// The example in Rust, which is compiled here too.
+#[allow(dead_code, reason = "it has a main function")]
+#[path = "../../../relay-link/examples/feed_book.rs"]
+mod feed_book;
+
+#[test]
+fn the_example_of_the_feed_in_rust_keeps_a_book() {
+    let folder = tempfile::tempdir().unwrap();
+    // Free a moment ago.
+    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let [own, ask] = sockets.map(|socket| socket.local_addr().unwrap());
+    let mut config = config();
+    config.feed.tree = write_tree(folder.path(), own);
+    (config.feed.source, config.feed.requests) = ("127.0.0.1:0".into(), ask.to_string());
+    config.feed.snapshot_rotation_ms = 20;
+    config.feed.heartbeat_ms = 20;
+    let venue = Venue::with(&config);
+    let market = venue.market();
+    let args = [own.to_string(), config.feed.tree.clone(), ask.to_string(), "0".into()];
+    let mut seen = Vec::new();
+    // The book is shown before anything is entered, and each change has one message of its own.
+    feed_book::run(&args, |best| {
+        match seen.len() {
+            0 => drop(market.order(&market.alice, &limit(1, "buy", "1", "30000"))),
+            1 => drop(market.order(&market.bob, &limit(2, "sell", "1", "30100"))),
+            2 => drop(market.alice.signed("DELETE", "/v1/orders/BTC-USD/1", None).unwrap()),
+            _ => {}
+        }
+        seen.push(best);
+        seen.len() < 4
+    })
+    .unwrap();
+    let (bid, ask) = (Some(120_000), Some(120_400));
+    assert_eq!(seen, [[None, None], [bid, None], [bid, ask], [None, ask]]);
+    assert!(feed_book::run(&args[1..], |_| true).is_err());
 }
 
 #[test]

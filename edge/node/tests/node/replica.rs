@@ -66,6 +66,7 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     let dir = tempfile::tempdir().unwrap();
     let mut config = one();
     config.fair_access.sequencing = "300us".to_owned();
+    config.fair_access.watermark_us = 0;
     config.fair_access.release = "100us".to_owned();
     config.fair_access.bound_us = 20;
     config.check().unwrap();
@@ -102,6 +103,30 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
     {
         assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
     }
+    // Its owner sees where each order waited, and nobody else does.
+    let (document, mut held_ns) = (document(), Vec::new());
+    for id in 1..=orders {
+        let order = market.bob.signed("GET", &format!("/v1/orders/BTC-USD/{id}"), None).unwrap();
+        check_named(&document, "OrderState", &order);
+        let of = |stage: &str| order["waits"][stage].as_u64().unwrap_or_else(|| panic!("{stage}: {order}"));
+        held_ns.push(of("sequencer_ns"));
+        assert_eq!((of("gateway_ns"), of("late_ns")), (0, 0), "it counts from when it is held");
+        assert_eq!(of("sequencer_ns") + of("log_ns"), of("decided_ns"));
+        assert_eq!(of("decided_ns") + of("report_ns"), of("total_ns"));
+        let by_id = format!("/v1/orders/BTC-USD/{}?by=order_id", order["order_id"].as_str().unwrap());
+        assert_eq!(market.bob.signed("GET", &by_id, None).unwrap()["waits"], order["waits"]);
+        let refused = market.alice.signed("GET", &by_id, None).unwrap_err();
+        assert!(refused.is(RejectReason::NotFound), "{refused}");
+    }
+    // Of d_s, which counts from an order's stamp, a thread that had to wait for a processor has slept a part.
+    held_ns.sort_unstable();
+    assert!(held_ns[held_ns.len() / 2] >= 290_000, "they were held for d_s: {held_ns:?}");
+    let reports = market.bob.signed("GET", "/v1/reports?after=0&limit=256", None).unwrap();
+    check_named(&document, "Reports", &reports);
+    let accepted = |report: &&Value| report["event"] == "accepted";
+    let all = reports["reports"].as_array().unwrap();
+    assert!(all.iter().all(|report| report.get("waits").is_some() == accepted(&report)), "{reports}");
+    assert_eq!(all.iter().filter(accepted).count() as u64, orders);
     // What is shown is measured: no figure of the view is missing there.
     for (section, prefix) in [("gateway", "walras_gateway"), ("sequencer", "walras_sequencing")] {
         let figures = view[section].as_object().unwrap().iter().filter(|(name, value)| value.is_u64() && *name != "leader");
@@ -114,6 +139,32 @@ fn with_fair_access_orders_over_http_are_held_like_the_others_and_the_figures_sa
             assert!(metrics.lines().any(is_it), "{prefix}_{name}: {metrics}");
         }
     }
+    assert_eq!(node.stop(), None);
+}
+
+/// A replica that is alone waits for its own watermark, which comes with the next round.
+#[test]
+fn with_watermarks_orders_leave_before_their_delay_is_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = one();
+    config.fair_access.sequencing = "20ms".to_owned();
+    config.fair_access.bound_us = 20;
+    config.check().unwrap();
+    let node = Node::start(dir.path(), &config).unwrap();
+    wait_until_it_leads(&node);
+    let market = market(&operator(&format!("http://{}", node.address()), dir.path()));
+    for id in 1..=20 {
+        market.order(&market.bob, &limit(id, "sell", "2", "30000"));
+    }
+    until_ok("orders have left by watermarks", || {
+        let view = market.operator.get("/v1/fair-access").unwrap();
+        if view["sequencer"]["merged"].as_u64() >= Some(10) { Ok(()) } else { Err(view) }
+    });
+    let left_sooner = (1..=20).filter(|id| {
+        let order = market.bob.signed("GET", &format!("/v1/orders/BTC-USD/{id}"), None).unwrap();
+        order["waits"]["sequencer_ns"].as_u64().is_some_and(|held_ns| held_ns < 20_000_000)
+    });
+    assert!(left_sooner.count() >= 10, "their owner sees it too");
     assert_eq!(node.stop(), None);
 }
 

@@ -103,7 +103,7 @@ fn a_leader_whose_clock_jumps_hands_over_and_the_venues_time_never_goes_back() {
     let often = ["requests_per_second", "burst", "source_requests_per_second", "source_burst"];
     let mut settings = vec![("cluster", "clock_error_max_ms", number(500)), ("log", "segment_bytes", number(8 << 20))];
     settings.extend(often.map(|key| ("throttle", key, number(1_000_000))));
-    let options = LocalOptions { replicas: 3, first_port: 0, later: 0, gateways: 0, relays: 0, settings };
+    let options = LocalOptions { replicas: 3, settings, ..LocalOptions::default() };
     let program = Path::new(env!("CARGO_BIN_EXE_walras"));
     let local = LocalCluster::prepare(program, &dir.path().join("cluster"), &options).unwrap();
     let all = (1..=3).map(|id| Replica::start(&local, id)).collect();

@@ -96,12 +96,15 @@ fn at(document: &Value, schema: &Value, value: &Value, path: &str) -> Result<(),
                 }
             }
             "additionalProperties" => {
-                assert_eq!(says, &Value::Bool(false), "{path}: only `false` is known");
                 let known = schema["properties"].as_object();
-                for name in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
-                    if !known.is_some_and(|known| known.contains_key(name)) {
+                for (name, field) in value.as_object().into_iter().flatten() {
+                    if known.is_some_and(|known| known.contains_key(name)) {
+                        continue;
+                    }
+                    if says == &Value::Bool(false) {
                         return wrong(format!("{name} is not documented"));
                     }
+                    at(document, says, field, &format!("{path}.{name}"))?;
                 }
             }
             "oneOf" => {
@@ -157,6 +160,11 @@ fn the_checker_finds_what_is_wrong() {
     assert_eq!(check(&document, &time, &json!({"time_ns": "5"})), Ok(()));
     for wrong in [json!({}), json!({"time_ns": 5}), json!({"time_ns": "5", "more": 1})] {
         assert!(check(&document, &time, &wrong).is_err(), "{wrong}");
+    }
+    let volumes = json!({"type": "object", "additionalProperties": {"type": "string", "format": "decimal"}});
+    assert_eq!(check(&document, &volumes, &json!({"USD": "1.50", "EUR": "2"})), Ok(()));
+    for wrong in [json!({"USD": 1}), json!({"USD": "x"}), json!({"USD": null}), json!([])] {
+        assert!(check(&document, &volumes, &wrong).is_err(), "{wrong}");
     }
     assert!(check(&document, &json!({"maxLength": 3}), &json!("x")).is_err(), "an unknown word is no pass");
 }

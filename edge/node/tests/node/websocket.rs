@@ -1,15 +1,19 @@
 //! The WebSocket: feeds without gaps, private channels that stay private, slow readers dropped, commands in order.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
-use walras_client::sign;
-use walras_gateway::Request;
-use walras_types::RejectReason as R;
+use walras_access::{Clock, now};
+use walras_client::{headers, sign};
+use walras_gateway::{ClientKey, Request};
+use walras_log_store::RealDisk;
+use walras_types::{RejectReason as R, TimeNs};
 
 use crate::schema::{check_named, document};
-use crate::support::{Market, Raw, Socket, Venue, config, limit};
+use crate::support::{Market, Raw, Socket, Venue, code, config, limit, market, operator, restart_by};
 
 fn subscribe(socket: &mut Socket, channel: &str) -> Value {
     socket.ask(&json!({"op": "subscribe", "channel": channel, "instrument": "BTC-USD"}), "subscribed")
@@ -23,6 +27,22 @@ struct Book {
 }
 
 impl Book {
+    /// As docs/websocket.md says it, one bit after the other.
+    fn checksum(&self) -> u32 {
+        let mut texts = Vec::new();
+        for (side, is_bids) in self.sides.iter().zip([true, false]) {
+            let mut levels: Vec<_> =
+                side.iter().map(|(price, (size, _))| (price.replace('.', "").parse::<i64>().unwrap(), price, size)).collect();
+            levels.sort();
+            if is_bids {
+                levels.reverse();
+            }
+            texts.extend(levels.into_iter().take(10).flat_map(|(_, price, size)| [price.as_str(), size.as_str()]));
+        }
+        let bit = |sum: u32, bit: u32| (sum >> 1) ^ (0xEDB8_8320 * ((sum ^ bit) & 1));
+        !texts.join(":").bytes().fold(!0, |sum, byte| (0..8).fold(sum, |sum, i| bit(sum, u32::from(byte) >> i)))
+    }
+
     fn apply(&mut self, message: &Value) {
         let seq: u64 = message["feed_seq"].as_str().unwrap().parse().unwrap();
         assert_eq!(seq, self.seq + 1, "a gap");
@@ -40,6 +60,7 @@ impl Book {
                 }
             }
         }
+        assert_eq!(message["checksum"], self.checksum(), "{message}");
     }
 }
 
@@ -159,6 +180,96 @@ fn a_late_reader_begins_with_the_book_as_the_others_were_sent_it() {
     }
 }
 
+/// A reader's book by order: the venue's numbers of orders, with side, price and size, as they stand.
+#[derive(Debug, Default)]
+struct OrderBook {
+    log_index: Option<String>,
+    orders: Vec<(String, String, String, String)>,
+}
+
+impl OrderBook {
+    fn apply(&mut self, message: &Value) {
+        check_named(&document(), "WsBookOrders", message);
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        if message["kind"] == "snapshot" {
+            *self = Self::default();
+        }
+        assert_eq!(message["previous_log_index"].as_str(), self.log_index.as_deref(), "a gap");
+        self.log_index = Some(text(&message["log_index"]));
+        for order_id in message["removed"].as_array().unwrap() {
+            let before = self.orders.len();
+            self.orders.retain(|order| order.0 != text(order_id));
+            assert_eq!(self.orders.len() + 1, before, "{message}");
+        }
+        for resized in message["resized"].as_array().unwrap() {
+            let order = self.orders.iter_mut().find(|order| order.0 == text(&resized[0])).unwrap();
+            order.3 = text(&resized[1]);
+        }
+        for added in message["added"].as_array().unwrap() {
+            self.orders.push((text(&added[0]), text(&added[1]), text(&added[2]), text(&added[3])));
+        }
+        // What was pushed last stands behind all others of its price.
+        self.orders.sort_by_key(|(_, side, price, _)| {
+            let ticks: i64 = price.replace('.', "").parse().unwrap();
+            if side == "buy" { (0, -ticks) } else { (1, ticks) }
+        });
+    }
+
+    fn side(&self, name: &str) -> Value {
+        let of_side = self.orders.iter().filter(|(_, side, _, _)| side == name);
+        of_side.map(|(order_id, _, price, size)| json!([order_id, price, size])).collect()
+    }
+}
+
+#[test]
+fn a_book_by_order_has_every_displayed_order_in_its_place_and_nobodys_name() {
+    let venue = Venue::start();
+    let market = venue.market();
+    market.order(&market.alice, &limit(1, "buy", "1", "29000"));
+    let mut readers = vec![(Socket::connect(&venue.url()), OrderBook::default())];
+    check_named(&document(), "WsSubscribed", &subscribe(&mut readers[0].0, "book_orders"));
+    for id in 2..=40_u64 {
+        let mut order = limit(id, "buy", "0.5", &(29_000 + id % 5).to_string());
+        match id % 6 {
+            0 => order["display"] = "hidden".into(),
+            1 => {
+                order["display"] = "iceberg".into();
+                order["peak"] = "0.2".into();
+            }
+            _ => {}
+        }
+        market.order(&market.alice, &order);
+        if id % 4 == 0 {
+            // It loses its place, or has traded.
+            drop(market.alice.signed("PATCH", &format!("/v1/orders/BTC-USD/{}", id - 2), Some(&json!({"size": "0.75"}))));
+        }
+        market.order(&market.bob, &limit(id, "sell", "0.25", &(29_012 - id % 10).to_string()));
+        if id % 7 != 0 {
+            continue;
+        }
+        let last = index_of(&market.order(&market.bob, &limit(100 + id, "sell", "0.1", "29500")));
+        let mut late = Socket::connect(&venue.url());
+        subscribe(&mut late, "book_orders");
+        readers.push((late, OrderBook::default()));
+        for (socket, book) in &mut readers {
+            while book.log_index.as_ref().is_none_or(|at| at.parse::<u64>().unwrap() < last) {
+                book.apply(&socket.next_of("book_orders"));
+            }
+        }
+        let answer = market.alice.get("/v1/instruments/BTC-USD/book/orders?limit=500").unwrap();
+        for (_, book) in &readers {
+            assert_eq!((book.side("buy"), book.side("sell")), (answer["bids"].clone(), answer["asks"].clone()));
+        }
+        let levels = market.alice.get("/v1/instruments/BTC-USD/book").unwrap();
+        for side in ["bids", "asks"] {
+            let counts: u64 = levels[side].as_array().unwrap().iter().map(|level| level[2].as_u64().unwrap()).sum();
+            assert_eq!(answer[side].as_array().unwrap().len() as u64, counts, "as many as the levels have");
+        }
+    }
+    let answer = market.alice.get("/v1/instruments/BTC-USD/book/orders?limit=1").unwrap();
+    assert_eq!((answer["bids"].as_array().unwrap().len(), &answer["has_more_bids"]), (1, &json!(true)));
+}
+
 #[test]
 fn trades_candles_and_ticker_tell_the_same_trade() {
     let venue = Venue::start();
@@ -189,6 +300,8 @@ fn trades_candles_and_ticker_tell_the_same_trade() {
     assert_eq!((&trade["trades"][0]["taker_side"], &trade["trades"][0]["size"]), (&json!("buy"), &json!("0.2500")));
     assert_eq!((&candle["candles"][0]["close"], &candle["candles"][0]["volume"]), (&json!("30000.00"), &json!("0.2500")));
     assert_eq!((&ticker["best_ask"], &ticker["best_bid"], &ticker["volume"]), (&json!("30000.00"), &Value::Null, &json!("0.2500")));
+    assert_eq!((&ticker["best_ask_size"], &ticker["open"]), (&json!("0.7500"), &json!("30000.00")));
+    assert_eq!(ticker["turnover"], json!("7500"));
     assert_eq!((&ticker["high"], &ticker["low"], &ticker["change_ppm"]), (&json!("30000.00"), &json!("30000.00"), &json!(0)));
 }
 
@@ -385,7 +498,65 @@ fn a_revoked_key_ends_what_its_connections_may_do() {
     market.operator.signed("DELETE", &format!("/v1/admin/keys/{}", market.alice_key.key_id()), None).unwrap();
     let mut order = limit(1, "buy", "1", "30000");
     order["op"] = "order".into();
-    assert_eq!(socket.ask(&order, "error")["error"]["code"], R::UnknownKey.number());
+    // Until the connection is closed nothing is done for it.
+    socket.send(&order);
+    loop {
+        match socket.next() {
+            Ok(message) if message["type"] == "error" => assert_eq!(message["error"]["code"], R::UnknownKey.number()),
+            Ok(message) => assert_ne!(message["type"], "result", "{message}"),
+            Err(code) => {
+                assert_eq!(code, Some(walras_api::ws::CLOSE_REVOKED));
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn an_expired_key_is_refused_and_its_connections_are_closed() {
+    const SECOND: u64 = 1_000_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let ahead_ns = Arc::new(AtomicU64::new(0));
+    let clock = Clock::new({
+        let ahead_ns = Arc::clone(&ahead_ns);
+        move || TimeNs(now().0 + ahead_ns.load(Relaxed))
+    });
+    let node = restart_by(clock, RealDisk, dir.path(), &config());
+    let url = format!("http://{}", node.address());
+    let operator = operator(&url, dir.path());
+    let market = market(&operator);
+    let end_ns = now().0 + 40 * SECOND;
+    let make = |expires: u64| {
+        let permissions = ["read", "trade"];
+        let body = json!({"account_id": 0, "permissions": permissions, "expire_time_ns": expires.to_string()});
+        operator.signed("POST", "/v1/admin/keys", Some(&body))
+    };
+    assert_eq!(code(make(1)), u64::from(R::Malformed.number()), "that has passed");
+    let made = make(end_ns).unwrap();
+    assert_eq!(made["expire_time_ns"], end_ns.to_string());
+    let key = ClientKey::from_token(made["key"].as_str().unwrap()).unwrap();
+    let (mut listens, mut stays) = (Socket::connect(&url), Socket::connect(&url));
+    listens.authenticate(&key);
+    stays.authenticate(&market.bob_key);
+    let ask = |stamp: u64| {
+        let fields = key.sign(&Request { method: "GET", path: "/v1/account", body: b"" }, stamp, &stamp.to_string());
+        Raw { method: "GET", path: "/v1/account", body: b"", key: None }.send_with(&url, headers(&fields))
+    };
+    assert_eq!(ask(now().0).status, 200);
+    ahead_ns.store(45 * SECOND, Relaxed);
+    let closed = loop {
+        match listens.next() {
+            Ok(_) => {}
+            Err(code) => break code,
+        }
+    };
+    assert_eq!(closed, Some(walras_api::ws::CLOSE_REVOKED));
+    let refused = ask(now().0 + 45 * SECOND);
+    assert_eq!((refused.status, refused.code()), (401, u64::from(R::KeyExpired.number())), "{}", refused.text);
+    assert!(refused.text.contains("ask the operator for another one"), "{}", refused.text);
+    assert_eq!(stays.ask(&json!({"op": "ping"}), "pong")["type"], "pong");
+    drop((listens, stays));
+    node.stop();
 }
 
 fn metric(venue: &Venue, name: &str) -> u64 {

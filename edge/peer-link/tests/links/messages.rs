@@ -136,6 +136,34 @@ fn a_peer_that_does_not_read_costs_a_queue_and_no_more() {
 }
 
 #[test]
+fn a_link_that_is_cut_is_lost_at_both_ends_and_made_again() {
+    // The replica that was called cuts the link, then the one that called.
+    for (cuts, other) in [(0, 1), (1, 0)] {
+        let mut configs = vec![plain(1), plain(2)];
+        for config in &mut configs {
+            (config.limits.queue_bytes_max, config.limits.message_bytes_max) = (8 << 20, 1 << 20);
+        }
+        let mut net = Net::connected(configs);
+        let there = id(other as u64 + 1);
+        // Nothing is flushed, so that all of it is queued.
+        let message = bytes::Bytes::from(vec![7; 1 << 20]);
+        while net.at(cuts).send(there, message.clone()).is_ok() {}
+        assert_eq!(net.at(cuts).send(there, message), Err(SendError::QueueFull(there)));
+        let mut ended = Vec::new();
+        net.at(cuts).cut(there, &mut ended);
+        assert_eq!(ended, [LinkEvent::Lost { id: there, why: LinkError::Overrun }]);
+        assert_eq!(net.at(cuts).send(there, "x"), Err(SendError::NotLinked(there)));
+        net.at(cuts).cut(there, &mut ended);
+        assert_eq!(ended.len(), 1, "it is not linked now");
+        net.wait(other, |e| matches!(e, LinkEvent::Lost { .. }));
+        net.wait(cuts, |e| matches!(e, LinkEvent::Connected { .. }));
+        net.wait(other, |e| matches!(e, LinkEvent::Connected { .. }));
+        net.at(cuts).send(there, "more").unwrap();
+        assert_eq!(net.message(other), (cuts as u64 + 1, b"more".to_vec()), "nothing of before came");
+    }
+}
+
+#[test]
 fn a_message_too_long_is_refused_where_it_is_made() {
     let mut net = three();
     let bytes_max = 8 << 20;

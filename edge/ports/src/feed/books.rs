@@ -88,8 +88,7 @@ impl BookViews {
         let made = snapshot.get_or_insert_with(|| {
             let bids = bids.values().rev().copied().collect();
             let asks = asks.values().copied().collect();
-            let (log_index, indicative) = (*log_index, *indicative);
-            Publication::new(Push::Book(Arc::new(BookPush { instrument, snapshot: true, log_index, bids, asks, indicative })))
+            Publication::new(Push::Book(Arc::new(BookPush::whole(instrument, *log_index, bids, asks, *indicative))))
         });
         Some(Arc::clone(made))
     }
@@ -115,7 +114,7 @@ mod tests {
         let levels = |levels: &[(i64, u64)]| levels.iter().map(|(price, shown)| level(*price, *shown)).collect();
         let (instrument, log_index) = (InstrumentId(3), LogIndex(log_index));
         let (bids, asks) = (levels(bids), levels(asks));
-        Publication::new(Push::Book(Arc::new(BookPush { instrument, snapshot, log_index, bids, asks, indicative: None })))
+        Publication::new(Push::Book(Arc::new(BookPush { snapshot, ..BookPush::whole(instrument, log_index, bids, asks, None) })))
     }
 
     #[test]

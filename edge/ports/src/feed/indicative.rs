@@ -98,97 +98,39 @@ fn is_continuous(engine: &Engine, instrument: InstrumentId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use walras_market_data::MarketData;
-    use walras_types::{
-        AccountId, Allocation, Amount, AssetId, ClientOrderId, Display, FeeSchedule, InstrumentSpec, OrderTerms, OrderType,
-        PostOnly, PriceTicks, RiskLimits, SelfTrade, Side, SizeLots, Symbol, TimeInForce, TimeNs, TransferId,
-    };
-    use walras_wire::{
-        AccountCommand, AssetSpec, CancelOrder, Command, InstrumentCommand, NewOrder, OrderCommand, SetTradingPhase, Transfer,
-        VenueCommand,
-    };
+    use walras_types::Side;
 
     use super::*;
+    use crate::feed::trial::Trial;
 
     const IT: InstrumentId = InstrumentId(0);
 
     struct Venue {
-        engine: Engine,
-        market: MarketData,
+        trial: Trial,
         indicatives: Indicatives,
     }
 
     impl Venue {
-        /// An instrument that collects orders, and an account with plenty.
+        /// An instrument that collects orders.
         fn collecting() -> Self {
-            let mut venue = Self { engine: Engine::new(), market: MarketData::new(), indicatives: Indicatives::default() };
-            for (id, symbol) in [(0, "BTC"), (1, "USD")] {
-                let symbol = Symbol::new(symbol).unwrap();
-                venue.apply(Command::Venue(VenueCommand::CreateAsset(AssetSpec { asset: AssetId(id), symbol, decimals: 2 })));
-            }
-            venue.apply(Command::Account(AccountCommand::Create(AccountId(0))));
-            for id in 0..2 {
-                let (account, amount) = (AccountId(0), Amount::new(1 << 40).unwrap());
-                venue.apply(Command::Account(AccountCommand::Deposit(Transfer {
-                    account,
-                    asset: AssetId(id),
-                    amount,
-                    transfer_id: TransferId(id.into()),
-                })));
-            }
-            venue.apply(Command::Instrument(InstrumentCommand::Create(InstrumentSpec {
-                instrument: IT,
-                symbol: Symbol::new("BTC/USD").unwrap(),
-                base: AssetId(0),
-                quote: AssetId(1),
-                lot_units: 1,
-                tick_value_units: 1,
-                allocation: Allocation::PriceTime,
-                fees: FeeSchedule { maker_ppm: 0, taker_ppm: 0 },
-                collar_ppm: 1_000_000,
-                band_ppm: 1_000_000,
-                reference_price: PriceTicks::new(100).unwrap(),
-                default_limits: RiskLimits::NONE,
-            })));
-            venue.phase(TradingPhase::PreOpen);
-            venue
-        }
-
-        fn apply(&mut self, command: Command) {
-            let (log_index, time, mut events) = (self.engine.last_applied().next(), TimeNs(1), Vec::new());
-            self.engine.apply(log_index, time, &command, &mut events);
-            self.market.on_entry(log_index, time).unwrap();
-            for event in &events {
-                self.market.on_event(log_index, time, event).unwrap();
-            }
+            Self { trial: Trial::collecting(1), indicatives: Indicatives::default() }
         }
 
         fn phase(&mut self, phase: TradingPhase) {
-            self.apply(Command::Instrument(InstrumentCommand::SetPhase(SetTradingPhase { instrument: IT, phase })));
+            self.trial.phase(0, phase);
         }
 
         fn order(&mut self, id: u64, side: Side, price: i64) {
-            let order_type = OrderType::Limit { price: PriceTicks::new(price).unwrap(), post_only: PostOnly::Off };
-            let terms = OrderTerms {
-                side,
-                size: SizeLots::new(1),
-                order_type,
-                time_in_force: TimeInForce::GoodTillCancel,
-                display: Display::Full,
-                min_size: None,
-                self_trade: SelfTrade::Allow,
-            };
-            let (account, client_order_id) = (AccountId(0), ClientOrderId(id));
-            self.apply(Command::Order(OrderCommand::New(NewOrder { account, instrument: IT, client_order_id, terms })));
+            self.trial.order(0, id, side, price);
         }
 
         fn publish(&mut self) -> (Option<u64>, News) {
-            let (indicative, news) = self.indicatives.publish(&self.engine, self.market.instrument(IT).unwrap());
+            let (indicative, news) = self.indicatives.publish(&self.trial.engine, self.trial.market.instrument(IT).unwrap());
             (indicative.map(|uncross| uncross.volume.get()), news)
         }
 
         fn now(&self) -> Option<u64> {
-            self.indicatives.now(&self.engine, IT).map(|uncross| uncross.volume.get())
+            self.indicatives.now(&self.trial.engine, IT).map(|uncross| uncross.volume.get())
         }
     }
 
@@ -214,15 +156,8 @@ mod tests {
         venue.order(1, Side::Buy, 101);
         venue.order(2, Side::Sell, 100);
         assert_eq!(venue.publish(), (Some(1), News::Yes));
-        let cancel = |id| {
-            Command::Order(OrderCommand::Cancel(CancelOrder {
-                account: AccountId(0),
-                instrument: IT,
-                client_order_id: ClientOrderId(id),
-            }))
-        };
-        venue.apply(cancel(2));
-        assert_eq!(venue.indicatives.begin(&venue.engine, IT), None);
+        venue.trial.cancel(0, 2);
+        assert_eq!(venue.indicatives.begin(&venue.trial.engine, IT), None);
         venue.order(3, Side::Sell, 100);
         assert_eq!(venue.publish(), (Some(1), News::Yes), "the same as before, though not to that reader");
         assert_eq!(venue.publish(), (Some(1), News::No));

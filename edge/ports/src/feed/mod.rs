@@ -8,9 +8,12 @@
 mod books;
 mod hold;
 mod indicative;
+mod orders;
 mod outbox;
 mod parts;
 mod publication;
+#[cfg(test)]
+mod trial;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -32,6 +35,8 @@ use hold::{Gate, Lost};
 pub use hold::{HoldStatus, HoldView};
 pub use indicative::Indicatives;
 use indicative::News;
+use orders::OrderBooks;
+pub use orders::{OrdersPush, ShownOrders, shown_orders};
 use outbox::{Item, Outbox};
 use parts::{Rest, account_part, account_snapshot};
 pub use publication::{Publication, Shared};
@@ -79,6 +84,8 @@ pub enum Subscription {
     Batch(BatchMarketId),
     /// Supply and demand of a pair of it: what is sold, and what for.
     Demand(BatchMarketId, AssetId, AssetId),
+    /// An instrument's book by order.
+    Orders(InstrumentId),
 }
 
 /// A book, or its levels that changed.
@@ -94,8 +101,30 @@ pub struct BookPush {
     pub bids: Vec<BookLevel>,
     /// Asks.
     pub asks: Vec<BookLevel>,
+    /// The best bids after it, [`TOP_LEVELS`] at most, for readers to compare with their own.
+    pub best_bids: Vec<BookLevel>,
+    /// The best asks likewise.
+    pub best_asks: Vec<BookLevel>,
     /// What an uncross would trade now; `None` in continuous trading, or when nothing crosses.
     pub indicative: Option<Uncross>,
+}
+
+/// Levels of each side that a book's checksum covers.
+pub const TOP_LEVELS: usize = 10;
+
+impl BookPush {
+    /// A snapshot: all levels, best first.
+    #[must_use]
+    pub fn whole(
+        instrument: InstrumentId,
+        log_index: LogIndex,
+        bids: Vec<BookLevel>,
+        asks: Vec<BookLevel>,
+        indicative: Option<Uncross>,
+    ) -> Self {
+        let [best_bids, best_asks] = [&bids, &asks].map(|levels| levels.iter().take(TOP_LEVELS).copied().collect());
+        Self { instrument, snapshot: true, log_index, bids, asks, best_bids, best_asks, indicative }
+    }
 }
 
 /// An instrument at a glance.
@@ -113,12 +142,16 @@ pub struct TickerPush {
     pub high: Option<PriceTicks>,
     /// Lowest.
     pub low: Option<PriceTicks>,
+    /// Price of the last trade before the UTC day; `None` where there was none.
+    pub previous_close: Option<PriceTicks>,
     /// Best bid.
-    pub best_bid: Option<PriceTicks>,
+    pub best_bid: Option<BookLevel>,
     /// Best ask.
-    pub best_ask: Option<PriceTicks>,
-    /// Traded today.
+    pub best_ask: Option<BookLevel>,
+    /// Traded since the UTC day began.
     pub volume: SizeLots,
+    /// What that was worth: price in ticks times size in lots, summed.
+    pub tick_lots: u128,
     /// Its phase.
     pub phase: TradingPhase,
 }
@@ -156,6 +189,8 @@ pub enum Push {
     Batch(Arc<BatchPush>),
     /// Supply and demand of a pair of a batch market.
     Demand(BatchMarketId, Arc<DemandCurve>),
+    /// A book by order.
+    Orders(Arc<OrdersPush>),
 }
 
 /// What an instrument's readers have been sent.
@@ -194,6 +229,7 @@ pub struct Feed {
     /// By batch market: its revision and last block that were sent.
     sent_batches: Vec<(LogIndex, u64)>,
     indicatives: Indicatives,
+    orders: OrderBooks,
     accounts: AccountWatch,
     /// Books whose snapshots the thread that gives pushes out makes by itself.
     known_books: KnownBooks,
@@ -222,9 +258,22 @@ impl Feed {
         let known_books = KnownBooks::default();
         let gate = Gate::start(held, Outbox::new(status.clone(), known_books.clone()))?;
         let (connections, sent, sent_batches, accounts) = (HashMap::new(), Vec::new(), Vec::new(), AccountWatch::default());
-        let indicatives = Indicatives::default();
+        let (indicatives, orders) = (Indicatives::default(), OrderBooks::default());
         let (unfinished, changes) = (HashMap::new(), Vec::new());
-        Ok(Self { connections, gate, out, sent, sent_batches, indicatives, accounts, known_books, unfinished, changes, status })
+        Ok(Self {
+            connections,
+            gate,
+            out,
+            sent,
+            sent_batches,
+            indicatives,
+            orders,
+            accounts,
+            known_books,
+            unfinished,
+            changes,
+            status,
+        })
     }
 
     /// Of all instruments.
@@ -336,11 +385,16 @@ impl Feed {
     }
 
     fn forget(&mut self, subscription: Subscription) {
-        if let Subscription::Account(account) = subscription {
-            // It may hold very many orders.
-            if let Some(watched) = self.accounts.remove_reader(account) {
-                self.pass(Item::Discard(Box::new(watched)));
+        match subscription {
+            Subscription::Account(account) => {
+                // It may hold very many orders.
+                if let Some(watched) = self.accounts.remove_reader(account) {
+                    self.pass(Item::Discard(Box::new(watched)));
+                }
             }
+            Subscription::Orders(instrument) => self.orders.remove_reader(instrument),
+            Subscription::Book(_) | Subscription::Trades(_) | Subscription::Candles(..) | Subscription::Ticker(_) => {}
+            Subscription::Batch(_) | Subscription::Demand(..) => {}
         }
     }
 
@@ -376,6 +430,13 @@ impl Feed {
                 let snapshot = account_snapshot(account, engine, derived);
                 Some(self.part_of_account(id, account, snapshot))
             }
+            Subscription::Orders(instrument) => derived.market.instrument(instrument).map(|feed| {
+                let push = self.orders.snapshot(engine, feed);
+                if is_new {
+                    self.orders.add_reader(instrument);
+                }
+                Push::Orders(Arc::new(push))
+            }),
             public => snapshot(public, engine, &derived.market, &mut self.indicatives),
         };
         let Some(snapshot) = snapshot else { return };
@@ -420,6 +481,9 @@ impl Feed {
         for index in 0..market.batches().len() {
             self.flush_batch(index, engine, market, &mut updates);
         }
+        self.orders.publish(engine, market, |push| {
+            updates.insert(Subscription::Orders(push.instrument), Publication::new(Push::Orders(Arc::new(push))));
+        });
         if !updates.is_empty() {
             self.give(true, Item::Updates(updates));
         }
@@ -532,7 +596,9 @@ impl Feed {
             BookChanges::Levels if self.changes.is_empty() && news == News::No => return,
             BookChanges::Levels => {
                 let of = |side| self.changes.iter().filter(move |c| c.side == side).map(|c| c.level).collect();
-                BookPush { instrument, snapshot: false, log_index, bids: of(Side::Buy), asks: of(Side::Sell), indicative }
+                let (bids, asks) = (of(Side::Buy), of(Side::Sell));
+                let [best_bids, best_asks] = [Side::Buy, Side::Sell].map(|side| depth(engine, instrument, side, TOP_LEVELS));
+                BookPush { instrument, snapshot: false, log_index, bids, asks, best_bids, best_asks, indicative }
             }
             BookChanges::TooMany => book(feed, engine, indicative),
         };
@@ -551,17 +617,19 @@ fn book_level(level: DepthLevel) -> BookLevel {
 
 fn book(feed: &InstrumentFeed, engine: &Engine, indicative: Option<Uncross>) -> BookPush {
     let instrument = feed.spec().instrument;
-    let levels = |side| {
-        let mut depth = Vec::new();
-        engine.depth(instrument, side, usize::MAX, &mut depth);
-        depth.into_iter().map(book_level).collect()
-    };
-    let (bids, asks) = (levels(Side::Buy), levels(Side::Sell));
-    BookPush { instrument, snapshot: true, log_index: feed.revision(), bids, asks, indicative }
+    let [bids, asks] = [Side::Buy, Side::Sell].map(|side| depth(engine, instrument, side, usize::MAX));
+    BookPush::whole(instrument, feed.revision(), bids, asks, indicative)
+}
+
+fn depth(engine: &Engine, instrument: InstrumentId, side: Side, levels_max: usize) -> Vec<BookLevel> {
+    let mut depth = Vec::new();
+    engine.depth(instrument, side, levels_max, &mut depth);
+    depth.into_iter().map(book_level).collect()
 }
 
 /// An instrument at a glance, at `now`.
-pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush {
+#[must_use]
+pub fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> TickerPush {
     let (instrument, ticker) = (feed.spec().instrument, feed.ticker());
     let day = ticker.day(now);
     TickerPush {
@@ -571,9 +639,11 @@ pub(crate) fn ticker(feed: &InstrumentFeed, engine: &Engine, now: TimeNs) -> Tic
         open: day.map(|day| day.open),
         high: day.map(|day| day.high),
         low: day.map(|day| day.low),
-        best_bid: engine.best_level(instrument, Side::Buy).map(|l| l.price),
-        best_ask: engine.best_level(instrument, Side::Sell).map(|l| l.price),
+        previous_close: feed.previous_close(now),
+        best_bid: engine.best_level(instrument, Side::Buy).map(book_level),
+        best_ask: engine.best_level(instrument, Side::Sell).map(book_level),
         volume: day.map_or(SizeLots::ZERO, |day| day.volume),
+        tick_lots: feed.day_tick_lots(now),
         phase: ticker.phase,
     }
 }
@@ -592,7 +662,8 @@ fn snapshot(subscription: Subscription, engine: &Engine, market: &MarketData, in
             Push::Candles { instrument, interval, snapshot: true, candles: all.skip(skip).copied().collect() }
         }
         Subscription::Ticker(i) => Push::Ticker(ticker(market.instrument(i)?, engine, market.time())),
-        Subscription::Account(_) => return None,
+        // Those of an account and by order are made where their readers are counted.
+        Subscription::Account(_) | Subscription::Orders(_) => return None,
         Subscription::Batch(batch) => Push::Batch(Arc::new(batch_push(engine, market.batch(batch)?, None)?)),
         Subscription::Demand(batch, sell, buy) => {
             Push::Demand(batch, Arc::new(demand_curve(engine, market, batch, (sell, buy), DEMAND_SPAN_PPM)?))

@@ -18,8 +18,19 @@ use crate::structure::Structure;
 pub struct Instance {
     /// Steps are not made shorter than this.
     pub step_min: f64,
-    /// Whether an asset's imbalance is weighed by the inverse of its volume.
-    pub by_volume: bool,
+    /// What weighs an asset's imbalance.
+    pub weights: Weights,
+}
+
+/// What weighs an asset's imbalance in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// Nothing: all assets alike.
+    Alike,
+    /// The inverse of its volume at the present prices, taken again every ten rounds.
+    Volumes,
+    /// The inverse of its volume in a block before: [`Tatonnement::volumes`].
+    VolumesBefore,
 }
 
 /// The papers' price search, on the whole market at once.
@@ -27,6 +38,8 @@ pub struct Instance {
 pub struct Tatonnement {
     /// The instances that take turns.
     pub instances: Vec<Instance>,
+    /// The value of each asset that a block before traded, for [`Weights::VolumesBefore`]; where it is empty all assets are alike.
+    pub volumes: Vec<f64>,
 }
 
 impl Default for Tatonnement {
@@ -34,8 +47,8 @@ impl Default for Tatonnement {
     fn default() -> Self {
         let steps = [-28.0f64, -17.0, -6.0].map(f64::exp2);
         let instances =
-            [true, false].into_iter().flat_map(|by_volume| steps.map(|step_min| Instance { step_min, by_volume })).collect();
-        Self { instances }
+            [Weights::Volumes, Weights::Alike].into_iter().flat_map(|weights| steps.map(|step_min| Instance { step_min, weights }));
+        Self { instances: instances.collect(), volumes: Vec::new() }
     }
 }
 
@@ -71,7 +84,7 @@ impl BlockSolver for Tatonnement {
 impl Tatonnement {
     pub(super) fn solve_from(&self, task: &mut Task<'_, '_>, start: &[f64], queries_max: u64) -> Found {
         let end = task.queries.saturating_add(queries_max);
-        let mut walks: Vec<Walk> = self.instances.iter().map(|&instance| Walk::new(instance, start)).collect();
+        let mut walks: Vec<Walk> = self.instances.iter().map(|&instance| Walk::new(instance, start, &self.volumes)).collect();
         let mut best = task.judge(start);
         while best.outcome == Outcome::Approximate && !walks.is_empty() {
             for walk in &mut walks {
@@ -101,9 +114,10 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(instance: Instance, start: &[f64]) -> Self {
+    fn new(instance: Instance, start: &[f64], volumes: &[f64]) -> Self {
         let n = start.len();
         let (prices, trial) = (start.to_vec(), start.to_vec());
+        let is_known = instance.weights == Weights::VolumesBefore && volumes.len() == n;
         Self {
             instance,
             step: STEP_START,
@@ -111,7 +125,7 @@ impl Walk {
             prices,
             excess: vec![0.0; n],
             heuristic: f64::INFINITY,
-            factors: vec![1.0; n],
+            factors: if is_known { factors(volumes) } else { vec![1.0; n] },
             trial,
         }
     }
@@ -135,7 +149,7 @@ impl Walk {
                     *excess = (bought - sold) / total;
                 }
                 self.step = (self.step * STEP_UP).min(1e6);
-                if self.instance.by_volume && self.rounds.is_multiple_of(ROUNDS_PER_VOLUME) {
+                if self.instance.weights == Weights::Volumes && self.rounds.is_multiple_of(ROUNDS_PER_VOLUME) {
                     self.weigh_volumes(task);
                 }
                 if task.answer.clears(task.accuracy.eps) {
@@ -154,11 +168,8 @@ impl Walk {
 
     /// Factors from the smaller of what is sold and bought of each asset.
     fn weigh_volumes(&mut self, task: &Task<'_, '_>) {
-        let volumes = || task.answer.sold.iter().zip(&task.answer.bought).map(|(&sold, &bought)| sold.min(bought));
-        let max = volumes().fold(0.0, f64::max);
-        for (factor, volume) in self.factors.iter_mut().zip(volumes()) {
-            *factor = if max > 0.0 { (max / volume.max(max / VOLUME_FACTOR_MAX)).min(VOLUME_FACTOR_MAX) } else { 1.0 };
-        }
+        let volumes: Vec<f64> = task.answer.sold.iter().zip(&task.answer.bought).map(|(&sold, &bought)| sold.min(bought)).collect();
+        self.factors = factors(&volumes);
     }
 
     /// The common scale is free; kept near one, no product overflows.
@@ -168,4 +179,13 @@ impl Walk {
             self.prices.iter_mut().for_each(|price| *price = (*price / max).max(1e-200));
         }
     }
+}
+
+/// The inverse of volumes, as shares of the largest.
+fn factors(volumes: &[f64]) -> Vec<f64> {
+    let max = volumes.iter().copied().fold(0.0, f64::max);
+    let factor = |&volume: &f64| {
+        if max > 0.0 { (max / volume.max(max / VOLUME_FACTOR_MAX)).min(VOLUME_FACTOR_MAX) } else { 1.0 }
+    };
+    volumes.iter().map(factor).collect()
 }

@@ -38,17 +38,16 @@ pub(crate) fn is_clearing(market: &FamilyMarket, prices: &[Option<f64>], eps: f6
             Some((offer.sell, offer.buy, sell / buy, offer.limit, sell * offer.amount))
         })
         .collect();
-    let in_money = priced.iter().filter(|(_, _, rate, limit, _)| limit <= rate);
+    let is_in_money = |rate: f64, limit: f64| limit <= rate * (1.0 + TIE);
+    let in_money = priced.iter().filter(|(_, _, rate, limit, _)| is_in_money(*rate, *limit));
     let unit = in_money.map(|(.., value)| value).sum::<f64>().max(f64::MIN_POSITIVE) * f64::from(-VALUE_BITS).exp2();
     let mut pairs: BTreeMap<(usize, usize), Bounds> = BTreeMap::new();
-    for &(sell, buy, rate, limit, value) in &priced {
+    for &(sell, buy, rate, limit, value) in priced.iter().filter(|(_, _, rate, limit, _)| is_in_money(*rate, *limit)) {
         let bounds = pairs.entry((sell, buy)).or_default();
         let units = (value / unit) as i128;
-        if limit <= rate * (1.0 + TIE) {
-            bounds.high += units;
-            let share = ((rate - limit) / (mu * rate)).clamp(0.0, 1.0);
-            bounds.middle += (value * share / unit) as i128;
-        }
+        bounds.high += units;
+        let share = ((rate - limit) / (mu * rate)).clamp(0.0, 1.0);
+        bounds.middle += (value * share / unit) as i128;
         if limit <= rate * (1.0 - mu) * (1.0 - TIE) {
             bounds.low += units;
         }

@@ -28,6 +28,8 @@ pub enum Offload {
 pub struct Socket {
     socket: UdpSocket,
     offload: Offload,
+    /// For how long [`Received::receive`] asks the kernel again and again; `None`: it sleeps while nothing is there.
+    spin: Option<Duration>,
 }
 
 impl Socket {
@@ -43,7 +45,14 @@ impl Socket {
         let is_offloaded = offload == Offload::Segments
             && set(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()
             && set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
-        Ok(Self { socket, offload: if is_offloaded { Offload::Segments } else { Offload::None } })
+        Ok(Self { socket, offload: if is_offloaded { Offload::Segments } else { Offload::None }, spin: None })
+    }
+
+    /// The same socket, which does not sleep: while nothing is there, [`Received::receive`] asks the kernel again and again, once at
+    /// least and for `wait` at most. That takes a whole core, and saves the time in which the kernel wakes a thread.
+    #[must_use]
+    pub fn spinning(self, wait: Duration) -> Self {
+        Self { spin: Some(wait), ..self }
     }
 
     /// Its address.
@@ -91,3 +100,39 @@ fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc:
 struct Control([u8; 32]);
 
 const EMPTY: Control = Control([0; 32]);
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A socket that would sleep for an hour.
+    fn bound() -> Socket {
+        Socket::bind("127.0.0.1:0".parse().unwrap(), Duration::from_secs(3_600), Offload::None).unwrap()
+    }
+
+    #[test]
+    fn a_socket_that_spins_asks_as_long_as_it_may_and_takes_what_comes() {
+        let wait = Duration::from_millis(20);
+        let (sender, spins) = (bound(), bound().spinning(wait));
+        let (mut received, begun) = (Received::by(&spins), Instant::now());
+        assert_eq!(received.receive(&spins).unwrap(), 0);
+        assert!(begun.elapsed() >= wait, "not before its time");
+
+        let spins = spins.spinning(Duration::from_secs(3_600));
+        let mut came = Vec::new();
+        for bytes in [&b"one"[..], b"two"] {
+            sender.send_to(bytes, spins.address().unwrap()).unwrap();
+        }
+        while came.len() < 2 {
+            received.receive(&spins).unwrap();
+            came.extend(received.packets().map(<[u8]>::to_vec));
+        }
+        assert_eq!(came, [b"one".to_vec(), b"two".to_vec()]);
+        assert_eq!(received.source(0), Some(sender.address().unwrap()));
+
+        let once = spins.spinning(Duration::ZERO);
+        assert_eq!(received.receive(&once).unwrap(), 0, "it asks once");
+    }
+}

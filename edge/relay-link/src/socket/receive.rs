@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::time::Instant;
 
 use walras_relay::packet::PACKET_BYTES_MAX;
 
@@ -65,7 +66,8 @@ impl Received {
         self.cut
     }
 
-    /// Waits until something comes, as long as the socket may wait, and receives what is there. How many packets.
+    /// Waits until something comes, as long as the socket may wait, and receives what is there. How many packets. A socket that spins
+    /// does not sleep meanwhile.
     pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         self.packets.clear();
         let mut controls = [EMPTY; SLOTS];
@@ -79,20 +81,26 @@ impl Received {
             (message.msg_iov, message.msg_iovlen) = (&raw mut *part, 1);
             (message.msg_control, message.msg_controllen) = ((&raw mut control.0).cast(), size_of::<Control>());
         }
-        // SAFETY: each header points to one part and one control, which live on this stack, and to its own name; each part to its own
-        // slot of the buffer, which nothing else uses meanwhile.
-        let count = unsafe {
-            libc::recvmmsg(
-                socket.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                SLOTS as u32,
-                libc::MSG_WAITFORONE,
-                std::ptr::null_mut(),
-            )
-        };
-        let Ok(count) = usize::try_from(count) else {
+        // A socket that spins asks until then.
+        let until = socket.spin.map(|wait| Instant::now() + wait);
+        let flags = if until.is_some() { libc::MSG_DONTWAIT } else { libc::MSG_WAITFORONE };
+        let count = loop {
+            // SAFETY: each header points to one part and one control, which live on this stack, and to its own name; each part to its own
+            // slot of the buffer, which nothing else uses meanwhile. A call that receives nothing changes none of them.
+            let count = unsafe {
+                libc::recvmmsg(socket.socket.as_raw_fd(), headers.as_mut_ptr(), SLOTS as u32, flags, std::ptr::null_mut())
+            };
+            if let Ok(count) = usize::try_from(count) {
+                break count;
+            }
             let error = io::Error::last_os_error();
-            return if is_nothing_there(&error) { Ok(0) } else { Err(error) };
+            if !is_nothing_there(&error) {
+                return Err(error);
+            }
+            if until.is_none_or(|until| Instant::now() >= until) {
+                return Ok(0);
+            }
+            std::hint::spin_loop();
         };
         for (slot, header) in headers.iter().take(count).enumerate() {
             let (start, length) = (slot * self.slot_bytes, (header.msg_len as usize).min(self.slot_bytes));

@@ -3,6 +3,8 @@
 //! The chain grows on one state. Where it stops, the state is copied; then blocks go through both copies, proposed on one and validated on
 //! the other, the numbers of threads taking turns: what they come to is the same, and so is the state that they meet.
 
+use std::time::{Duration, Instant};
+
 use anyhow::ensure;
 use walras_batch_venue::Signatures;
 use walras_batch_workload::{Faults, Model};
@@ -10,6 +12,9 @@ use walras_batch_workload::{Faults, Model};
 use crate::blocks::batches::{Batches, Sample};
 use crate::blocks::{memory_available_bytes, nonzero, state_bytes};
 use crate::ruler::grouped;
+
+/// How often a growing chain reports its progress.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// Which paper's chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,9 +156,14 @@ pub fn run(setup: &Setup) -> anyhow::Result<Measured> {
         chain.block(threads_max)?;
     }
     for (&stop, has_block_lens) in setup.open_offers.iter().zip([true, false].into_iter().cycle()) {
-        let until = chain.block_count + setup.growth_blocks_max;
+        let (until, mut reported) = (chain.block_count + setup.growth_blocks_max, Instant::now());
         while chain.batches.proposer.open_offer_count() < stop && chain.block_count < until {
             chain.block(threads_max)?;
+            if reported.elapsed() >= REPORT_EVERY {
+                reported = Instant::now();
+                let open = grouped(chain.batches.proposer.open_offer_count());
+                println!("{:?}: {open} of {} offers stand after {} blocks", setup.paper, grouped(stop), chain.block_count);
+            }
         }
         let open = chain.batches.proposer.open_offer_count();
         println!("{:?}: {} offers stand after {} blocks", setup.paper, grouped(open), chain.block_count);

@@ -43,6 +43,9 @@ pub enum ProberEffect {
 /// Maximum number of an edge's exchanges in flight; a further one drops the oldest.
 const UNDER_WAY_MAX: usize = 64;
 
+/// Incarnations of a node whose requests are kept apart. More are there only if somebody recorded them all and sends them again.
+const INCARNATIONS_MAX: usize = 8;
+
 /// The probing and the answering side of a node. Times are of the host's rawest clock, because steering a clock during the
 /// measurement would bend the lines.
 #[derive(Clone, Debug)]
@@ -52,7 +55,8 @@ pub struct Prober {
     offset_ns: i64,
     window: Option<u64>,
     edges: Vec<Edge>,
-    peers: BTreeMap<NodeId, Peer>,
+    /// The incarnations of each node that asked, the one heard last first.
+    peers: BTreeMap<NodeId, VecDeque<Peer>>,
     exchange_next: u32,
 }
 
@@ -74,9 +78,11 @@ struct Exchange {
     stamps: Option<Stamps>,
 }
 
-/// The state for a node that probes this one.
-#[derive(Clone, Copy, Default, Debug)]
+/// The state for an incarnation of a node that probes this one.
+#[derive(Clone, Copy, Debug)]
 struct Peer {
+    incarnation: u64,
+    /// Its latest exchange.
     exchange: u32,
     ask_rx_ns: [Option<u64>; 2],
     answer_tx_ns: [Option<u64>; 2],
@@ -132,28 +138,39 @@ impl Prober {
                 self.update(sent.to, exchange, |under_way| under_way.ask_tx_ns[half.index()] = Some(tx_ns));
             }
             Probe::Answer { exchange, half, .. } => {
-                if let Some(peer) = self.peers.get_mut(&sent.to).filter(|peer| peer.exchange == exchange) {
+                // The one that was answered was heard last.
+                let peer = self.peers.get_mut(&sent.to).and_then(VecDeque::front_mut);
+                if let Some(peer) = peer.filter(|peer| peer.exchange == exchange) {
                     peer.answer_tx_ns[half.index()] = Some(tx_ns);
                 }
             }
         }
     }
 
-    /// A probe came from a node when the host's clock read `rx_ns`. What does not fit is ignored: a peer can spoil its own edge
-    /// only.
-    pub fn on_probe(&mut self, from: NodeId, rx_ns: u64, probe: &Probe, effects: &mut Vec<ProberEffect>) {
+    /// A probe came from an incarnation of a node when the host's clock read `rx_ns`. What does not fit is ignored: a peer can spoil its
+    /// own edge only, and somebody who heard its probes and sends them again spoils nothing. The first copy of a probe counts, and a
+    /// request of an exchange before the latest is not answered.
+    pub fn on_probe(&mut self, (from, incarnation): (NodeId, u64), rx_ns: u64, probe: &Probe, effects: &mut Vec<ProberEffect>) {
         match *probe {
             Probe::Ask { exchange, half } => {
                 if from == self.config.node || from.index() >= self.config.schedule.node_count().min(NODES_MAX) {
                     return;
                 }
-                let stamps = self.peers.entry(from).or_default().on_ask(exchange, half, rx_ns);
-                effects.push(ProberEffect::Send(SendProbe { to: from, probe: Probe::Answer { exchange, half, stamps } }));
+                let asked = self.peers.entry(from).or_default();
+                let place = asked.iter().position(|peer| peer.incarnation == incarnation);
+                let known = place.and_then(|place| asked.remove(place));
+                let mut peer = known.unwrap_or_else(|| Peer::new(incarnation, exchange));
+                let answer = peer.on_ask(exchange, half, rx_ns);
+                asked.truncate(INCARNATIONS_MAX - 1);
+                asked.push_front(peer);
+                if let Some(Answered { stamps }) = answer {
+                    effects.push(ProberEffect::Send(SendProbe { to: from, probe: Probe::Answer { exchange, half, stamps } }));
+                }
             }
             Probe::Answer { exchange, half, stamps } => {
-                self.update(from, exchange, |under_way| under_way.answer_rx_ns[half.index()] = Some(rx_ns));
+                self.update(from, exchange, |under_way| _ = under_way.answer_rx_ns[half.index()].get_or_insert(rx_ns));
                 if let Some(stamps) = stamps {
-                    self.update(from, stamps.exchange, |under_way| under_way.stamps = Some(stamps));
+                    self.update(from, stamps.exchange, |under_way| _ = under_way.stamps.get_or_insert(stamps));
                 }
             }
         }
@@ -222,17 +239,34 @@ impl Exchange {
     }
 }
 
+/// What a request is answered: the stamps of the last complete exchange before it.
+struct Answered {
+    stamps: Option<Stamps>,
+}
+
 impl Peer {
-    /// The stamps to include in the answer: those of the last complete exchange before this one.
-    fn on_ask(&mut self, exchange: u32, half: Half, rx_ns: u64) -> Option<Stamps> {
+    fn new(incarnation: u64, exchange: u32) -> Self {
+        Self { incarnation, exchange, ask_rx_ns: [None; 2], answer_tx_ns: [None; 2], complete: None }
+    }
+
+    /// The answer to a request; none to one that came before, or that is older.
+    fn on_ask(&mut self, exchange: u32, half: Half, rx_ns: u64) -> Option<Answered> {
+        // Numbers begin again with 0 after the highest one.
+        if exchange.wrapping_sub(self.exchange) > u32::MAX / 2 {
+            return None;
+        }
         if self.exchange != exchange {
             if let (Some(ask_rx_ns), Some(answer_tx_ns)) = (both(self.ask_rx_ns), both(self.answer_tx_ns)) {
                 self.complete = Some(Stamps { exchange: self.exchange, ask_rx_ns, answer_tx_ns });
             }
-            *self = Self { exchange, complete: self.complete, ..Self::default() };
+            *self = Self { complete: self.complete, ..Self::new(self.incarnation, exchange) };
         }
-        self.ask_rx_ns[half.index()] = Some(rx_ns);
-        self.complete
+        let stamp = &mut self.ask_rx_ns[half.index()];
+        if stamp.is_some() {
+            return None;
+        }
+        *stamp = Some(rx_ns);
+        Some(Answered { stamps: self.complete })
     }
 }
 

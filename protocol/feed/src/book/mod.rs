@@ -54,7 +54,7 @@ pub struct MarketState {
     pub defined: Option<InstrumentDefined>,
     /// Its phase.
     pub phase: Option<PhaseChanged>,
-    /// What its auction would trade; `None` before anything was said of it.
+    /// What its auction would trade; `None` where nothing would, and when it is over.
     pub indicated: Option<AuctionIndicated>,
     /// Its last auction since the reader joined.
     pub uncrossed: Option<AuctionUncrossed>,
@@ -161,7 +161,8 @@ impl Book {
             }
             Message::PhaseChanged(m) => self.market.phase = Some(*m),
             Message::Traded(m) => self.market.last_trade = Some(*m),
-            Message::AuctionIndicated(m) => self.market.indicated = Some(*m),
+            // A snapshot does not say that nothing is indicated, so who joins and who was there have the same copy.
+            Message::AuctionIndicated(m) => self.market.indicated = Some(*m).filter(|m| *m != AuctionIndicated::NOTHING),
             Message::AuctionUncrossed(m) => self.market.uncrossed = Some(*m),
             Message::OrderAdded(_)
             | Message::OrderExecuted(_)

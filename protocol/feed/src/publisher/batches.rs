@@ -2,7 +2,7 @@
 
 mod saved;
 
-use walras_types::{AssetId, BatchMarketId, BatchPhase, BatchPrice};
+use walras_types::{AssetId, AssetPlaces, BatchMarketId, BatchPhase, BatchPrice};
 use walras_wire::BatchMarketSpec;
 
 use crate::channel::ChannelId;
@@ -16,6 +16,8 @@ pub(super) struct BatchMarket {
     defined: BatchMarketDefined,
     phase: BatchPhaseChanged,
     assets: Vec<AssetId>,
+    /// Follows from them.
+    places: AssetPlaces,
     /// Sold of each asset in the batch that was closed last.
     sold: Vec<u64>,
     /// The last block, and what came to each asset.
@@ -36,6 +38,7 @@ impl BatchMarket {
             },
             phase: BatchPhaseChanged { phase: BatchPhase::Closed },
             assets: Vec::new(),
+            places: AssetPlaces::default(),
             sold: Vec::new(),
             cleared: None,
             changed_by: head,
@@ -67,6 +70,7 @@ impl BatchMarket {
     pub(super) fn asset_added(&mut self, head: &Head, asset: AssetId) {
         let place = self.assets.len() as u16;
         self.assets.push(asset);
+        self.places.push(asset);
         self.sold.push(0);
         self.say(head, &BatchAssetAdded { place, asset }.into());
     }
@@ -88,9 +92,9 @@ impl BatchMarket {
 
     /// An offer sold so many units.
     pub(super) fn sold(&mut self, asset: AssetId, units: u64) {
-        if let Some(place) = self.assets.iter().position(|known| *known == asset) {
+        if let Some(sold) = self.places.place(asset).and_then(|place| self.sold.get_mut(usize::from(place))) {
             // No more is sold of an asset than there is.
-            self.sold[place] = self.sold[place].saturating_add(units);
+            *sold = sold.saturating_add(units);
         }
     }
 

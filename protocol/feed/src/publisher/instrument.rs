@@ -60,16 +60,6 @@ pub(super) struct Instrument {
     is_listed: bool,
 }
 
-const NO_TOP: TopChanged = TopChanged {
-    bid: None,
-    bid_shown: SizeLots::ZERO,
-    bid_order_count: 0,
-    ask: None,
-    ask_shown: SizeLots::ZERO,
-    ask_order_count: 0,
-};
-const NO_AUCTION: AuctionIndicated = AuctionIndicated { price: None, volume: SizeLots::ZERO, imbalance_lots: 0 };
-
 impl Instrument {
     /// One that was just defined.
     pub(super) fn new(spec: &InstrumentSpec, views: Views, head: Head) -> Self {
@@ -77,8 +67,8 @@ impl Instrument {
         let mut instrument = Self {
             defined: definition(spec),
             phase: PhaseChanged { phase: TradingPhase::Closed, cause: PhaseCause::Operator },
-            indicated: NO_AUCTION,
-            top: NO_TOP,
+            indicated: AuctionIndicated::NOTHING,
+            top: TopChanged::NOTHING,
             changed_by: head,
             standing: IdMap::default(),
             levels: Levels::default(),
@@ -242,7 +232,7 @@ impl Instrument {
 
     /// What its auction would trade now.
     pub(super) fn indicate(&mut self, head: &Head, indicated: Option<AuctionIndicated>) {
-        let indicated = indicated.unwrap_or(NO_AUCTION);
+        let indicated = indicated.unwrap_or(AuctionIndicated::NOTHING);
         if indicated != self.indicated {
             self.indicated = indicated;
             self.announce(head);
@@ -310,7 +300,7 @@ impl Instrument {
         };
         say(self.defined.into());
         say(self.phase.into());
-        if self.indicated != NO_AUCTION {
+        if self.indicated != AuctionIndicated::NOTHING {
             say(self.indicated.into());
         }
         match view {

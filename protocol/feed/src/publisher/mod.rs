@@ -302,7 +302,8 @@ impl Publisher {
             BatchMarketEvent::AssetAdded(e) => self.batch_market(e.market)?.asset_added(&head, e.asset),
             BatchMarketEvent::PhaseChanged(e) => self.batch_market(e.market)?.phase(&head, e.phase),
             BatchMarketEvent::IntervalChanged(e) => self.batch_market(e.market)?.interval(&head, e.interval_ns),
-            BatchMarketEvent::AccountFeeChanged(_) => {}
+            // Its messages say what each asset traded, not each pair.
+            BatchMarketEvent::AccountFeeChanged(_) | BatchMarketEvent::CurrenciesSet(_) => {}
         }
         Ok(())
     }

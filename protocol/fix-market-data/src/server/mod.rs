@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use walras_fix::{Dictionaries, End, Event, Leniency, LogonRequest, Message, Record, Rules, Session, Settings};
-use walras_fix_orders::{Catalog, Listed, Proof, Secrecy, proof_of};
+use walras_fix_orders::{Catalog, Listed, Proof, Secrecy, proof_of, unlisted};
 use walras_gateway::session::LogonRequest as EntryLogon;
 use walras_gateway::{Allowance, Permission, Principal, Refusal};
 use walras_types::{AccountId, BatchMarketId, RejectReason};
@@ -48,6 +48,17 @@ impl MarketDataSettings {
     }
 }
 
+/// A batch market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchListed {
+    /// Which.
+    pub market: BatchMarketId,
+    /// Its name.
+    pub name: String,
+    /// The symbols of its assets. Prices are in units of the first.
+    pub assets: Vec<String>,
+}
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -64,8 +75,9 @@ pub struct Ended {
 pub struct MarketDataServer {
     settings: MarketDataSettings,
     catalog: Arc<Catalog>,
-    /// Batch markets by name.
-    batches: Vec<(BatchMarketId, String)>,
+    batches: Vec<BatchListed>,
+    /// The instruments are known, if there are any. Nobody is let in before.
+    is_listed: bool,
     markets: BTreeMap<MarketKey, Market>,
     /// How many requests read it.
     needs: BTreeMap<Need, usize>,
@@ -90,6 +102,7 @@ impl MarketDataServer {
             settings,
             catalog: Arc::new(Catalog::default()),
             batches: Vec::new(),
+            is_listed: false,
             markets: BTreeMap::new(),
             needs: BTreeMap::new(),
             asks: VecDeque::new(),
@@ -108,9 +121,9 @@ impl MarketDataServer {
         self.clock = (now_ns.max(self.clock.0), day_ns.max(self.clock.1));
     }
 
-    /// The instruments and batch markets are these now.
-    pub fn set_catalog(&mut self, catalog: Arc<Catalog>, batches: Vec<(BatchMarketId, String)>) {
-        (self.catalog, self.batches) = (catalog, batches);
+    /// The instruments and batch markets are these now. Before, logons are refused.
+    pub fn set_catalog(&mut self, catalog: Arc<Catalog>, batches: Vec<BatchListed>) {
+        (self.catalog, self.batches, self.is_listed) = (catalog, batches, true);
         let of_all: Vec<(u64, u64)> = self
             .connections
             .iter()
@@ -204,7 +217,7 @@ impl MarketDataServer {
         if !matches!(connection.stage, Stage::Judged(_)) {
             return;
         }
-        match verdict {
+        match verdict.and_then(|principal| if self.is_listed { Ok(principal) } else { Err(unlisted()) }) {
             Ok(principal) => {
                 connection.account = principal.account();
                 connection.stage = Stage::Open(Box::new(principal));
@@ -274,6 +287,8 @@ impl MarketDataServer {
             Piece::Trades { instrument, .. } => (MarketKey::Instrument(*instrument), Part::Trades),
             Piece::Day(day) => (MarketKey::Instrument(day.instrument), Part::Day),
             Piece::Batch(piece) => (MarketKey::Batch(piece.market), Part::Block),
+            Piece::BatchTerms(market, _) => (MarketKey::Batch(*market), Part::BatchTerms),
+            Piece::Orders(piece) => (MarketKey::Instrument(piece.instrument), Part::Orders),
         };
         let Some(market) = self.markets.get_mut(&key) else { return };
         let news = match piece {
@@ -281,6 +296,8 @@ impl MarketDataServer {
             Piece::Trades { is_snapshot, trades, .. } => market.trades.take(*is_snapshot, trades),
             Piece::Day(day) => market.day.take(*day),
             Piece::Batch(piece) => market.block.take(piece),
+            Piece::BatchTerms(_, terms) => market.block.take_terms(*terms),
+            Piece::Orders(piece) => market.orders.take(piece),
         };
         if news == News::Nothing {
             return;
@@ -454,7 +471,8 @@ fn target_of(listed: &Listed) -> Target {
 
 const fn key_of(need: Need) -> MarketKey {
     match need {
-        Need::Book(instrument) | Need::Trades(instrument) | Need::Day(instrument) => MarketKey::Instrument(instrument),
+        Need::Book(instrument) | Need::Orders(instrument) => MarketKey::Instrument(instrument),
+        Need::Trades(instrument) | Need::Day(instrument) => MarketKey::Instrument(instrument),
         Need::Batch(market) => MarketKey::Batch(market),
     }
 }

@@ -1,17 +1,16 @@
 //! Requests: how they begin and end, and which parts of markets they need.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use walras_fix::{Message, Version};
 
 use super::{MarketDataServer, key_of, target_of};
 use crate::connection::{Asked, MarketKey, Part, Request, Sent, Target};
 use crate::limits::{MARKETS_MAX, REQUEST_ID_BYTES_MAX, REQUESTS_MAX};
-use crate::market::News;
+use crate::market::{Market, News};
 use crate::piece::Need;
-use crate::request::{Lasting, all, lasting, wanted};
-use crate::say::{asked, rejected, security_list};
+use crate::request::{Entries, Lasting, Wanted, all, lasting, wanted};
+use crate::say::{Security, asked, rejected, security_list};
 use crate::tags;
 
 /// What stands for all instruments.
@@ -37,9 +36,7 @@ impl MarketDataServer {
             } else if let Some(target) = self.target(symbol) {
                 targets.insert(target);
             } else {
-                let text = format!(
-                    "Symbol(55) {symbol} is none: SecurityListRequest(x) says which there are; a batch market's are ASSET@MARKET"
-                );
+                let text = format!("Symbol(55) {symbol} is none: SecurityListRequest(x) says which there are");
                 return self.send(id, "Y", &rejected(name, "0", &text));
             }
         }
@@ -52,8 +49,13 @@ impl MarketDataServer {
     pub(super) fn on_status_request(&mut self, id: u64, message: &Message) {
         let (name, symbol) = (message.text(tags::SECURITY_STATUS_REQ_ID), message.text(tags::SYMBOL).unwrap_or_default());
         let Some((name, lasting)) = self.id_and_lasting(id, message, name) else { return };
-        let Some(target) = self.target(symbol).filter(|target| target.asset.is_none()) else {
-            return self.reject(id, message, 2, &format!("Symbol(55) {symbol} is no instrument"));
+        let Some(target) = self.target(symbol) else {
+            return self.reject(
+                id,
+                message,
+                2,
+                &format!("Symbol(55) {symbol} is none: SecurityListRequest(x) says which there are"),
+            );
         };
         self.begin_or_end(id, message, Asked::Status(name, lasting), (BTreeSet::from([target]), false));
     }
@@ -61,7 +63,7 @@ impl MarketDataServer {
     pub(super) fn on_phase_request(&mut self, id: u64, message: &Message) {
         let (name, symbol) = (message.text(tags::TRAD_SES_REQ_ID), message.text(tags::TRADING_SESSION_ID));
         let Some((name, lasting)) = self.id_and_lasting(id, message, name) else { return };
-        let is_numbered = self.connections.get(&id).is_some_and(|connection| connection.version() >= Version::Fix50Sp2);
+        let is_numbered = self.connections.get(&id).is_some_and(|connection| connection.version() >= Version::Fix50Sp1);
         let symbol = symbol.filter(|_| !is_numbered);
         let targets: BTreeSet<Target> = asked(&self.catalog, symbol).into_iter().map(target_of).collect();
         if targets.is_empty() && lasting != Lasting::Ends && symbol.is_some() {
@@ -98,20 +100,29 @@ impl MarketDataServer {
 
     pub(super) fn on_list_request(&mut self, id: u64, message: &Message) {
         let day_ns = self.clock.1;
-        let catalog = Arc::clone(&self.catalog);
-        let Some(connection) = self.connections.get_mut(&id) else { return };
         let name = message.text(tags::SECURITY_REQ_ID).unwrap_or_default();
         let symbol = message.text(tags::SYMBOL);
         let (listed, result) = match (message.get(tags::SECURITY_LIST_REQUEST_TYPE), symbol) {
-            (Some(b"0"), Some(symbol)) => (asked(&catalog, Some(symbol)), "0"),
-            (Some(b"4"), _) => (asked(&catalog, None), "0"),
+            (Some(b"0"), Some(symbol)) => (self.securities(Some(symbol)), "0"),
+            (Some(b"4"), _) => (self.securities(None), "0"),
             // Not supported.
             _ => (Vec::new(), "1"),
         };
         let result = if listed.is_empty() && result == "0" { "2" } else { result };
+        let Some(connection) = self.connections.get_mut(&id) else { return };
         for body in security_list(name, result, &listed, connection.version()) {
             connection.send(day_ns, "y", &body);
         }
+    }
+
+    /// Instruments, then the assets of batch markets: the one of this symbol, or all of them.
+    fn securities(&self, symbol: Option<&str>) -> Vec<Security> {
+        let of_batches = self.batches.iter().flat_map(|batch| {
+            let per = batch.assets.first().map_or("", String::as_str);
+            batch.assets.iter().map(move |asset| Security::of_batch(&batch.name, asset, per))
+        });
+        let all = asked(&self.catalog, symbol).into_iter().map(Security::of).chain(of_batches);
+        all.filter(|security| symbol.is_none_or(|symbol| security.symbol() == symbol)).collect()
     }
 
     fn target(&self, symbol: &str) -> Option<Target> {
@@ -119,8 +130,9 @@ impl MarketDataServer {
             return Some(target_of(listed));
         }
         let (asset, market) = symbol.split_once('@')?;
-        let (key, _) = self.batches.iter().find(|(_, name)| name == market)?;
-        Some(Target { key: MarketKey::Batch(*key), asset: Some((asset.into(), symbol.into())) })
+        let batch = self.batches.iter().find(|batch| batch.name == market)?;
+        batch.assets.iter().find(|listed| *listed == asset)?;
+        Some(Target { key: MarketKey::Batch(batch.market), asset: Some((asset.into(), symbol.into())) })
     }
 
     /// Begins a request: why not, as a reason for Y.
@@ -158,7 +170,7 @@ impl MarketDataServer {
             self.add_target(id, no, target);
         }
         for key in keys {
-            for part in [Part::Book, Part::Trades, Part::Day, Part::Block] {
+            for part in Part::ALL {
                 self.tell(id, no, key, (part, News::Nothing));
             }
         }
@@ -176,7 +188,7 @@ impl MarketDataServer {
         connection.target_count += 1;
         let market = self.markets.entry(key).or_default();
         if let Asked::Data(wanted) = &request.asked {
-            market.book.begin(wanted.depth);
+            begin(market, wanted);
         }
         for need in request.asked.needs(key) {
             let readers = self.needs.entry(need).or_insert(0);
@@ -203,7 +215,7 @@ impl MarketDataServer {
         for target in request.targets.keys() {
             let key = target.key;
             if let (Asked::Data(wanted), Some(market)) = (&request.asked, self.markets.get_mut(&key)) {
-                market.book.end(wanted.depth);
+                end(market, wanted);
             }
             for need in request.asked.needs(key) {
                 let Some(readers) = self.needs.get_mut(&need) else { continue };
@@ -228,9 +240,26 @@ impl MarketDataServer {
         let Some(market) = self.markets.get_mut(&key_of(need)) else { return };
         match need {
             Need::Book(_) => market.book.forget(),
+            Need::Orders(_) => market.orders.forget(),
             Need::Trades(_) => market.trades.forget(),
             Need::Day(_) => market.day.forget(),
             Need::Batch(_) => market.block.forget(),
         }
+    }
+}
+
+/// One more reads bids and offers so.
+fn begin(market: &mut Market, wanted: &Wanted) {
+    match wanted.entries {
+        Entries::Levels => market.book.begin(wanted.depth),
+        Entries::Orders => market.orders.begin(wanted.depth),
+    }
+}
+
+/// One less does.
+fn end(market: &mut Market, wanted: &Wanted) {
+    match wanted.entries {
+        Entries::Levels => market.book.end(wanted.depth),
+        Entries::Orders => market.orders.end(wanted.depth),
     }
 }

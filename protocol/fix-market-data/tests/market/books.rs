@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use walras_random::Random;
 use walras_types::Side;
 
-use crate::world::{Received, Shown, World, symbol};
+use crate::world::{Received, Shown, World, number, symbol};
 
 /// What a client has of one market.
 #[derive(Debug, Default)]
@@ -17,10 +17,6 @@ struct Copy {
     /// The last update's number.
     update: u64,
     wholes: u64,
-}
-
-fn number(text: &str) -> f64 {
-    text.parse().unwrap()
 }
 
 impl Copy {

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the answer")]
 
 mod books;
+mod orders;
 mod requests;
 mod world;

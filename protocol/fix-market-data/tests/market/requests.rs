@@ -2,9 +2,12 @@
 
 use walras_fix_market_data::limits::REQUESTS_MAX;
 use walras_random::Random;
-use walras_types::{Side, TradingPhase};
+use walras_types::{BatchPhase, PriceTicks, Side, TradingPhase};
 
 use crate::world::{Client, Received, World, key, symbol};
+
+/// From one close of the batch market to the next.
+const INTERVAL_NS: u64 = 500_000_000;
 
 fn ready(version: &str) -> (World, Client) {
     let mut world = World::new(2);
@@ -19,6 +22,22 @@ fn one(world: &mut World, client: &mut Client, msg_type: &str, body: &str) -> Re
     let mut heard = world.hear(client);
     assert_eq!(heard.len(), 1, "{msg_type} {body}: {heard:?}");
     heard.remove(0)
+}
+
+#[test]
+fn nobody_is_let_in_before_the_instruments_are_known() {
+    let mut world = World::new(0);
+    let mut early = world.connect(1, "FIX.4.4");
+    let heard = world.hear(&mut early);
+    let text = heard[0].get(58).unwrap_or_default();
+    assert_eq!((heard.len(), heard[0].get(35)), (1, Some("5")), "{heard:?}");
+    assert!(text.contains("VenueNotReady (110)") && text.contains("upgraded first"), "{text}");
+    assert!(world.server.is_over(1));
+    world.list(0);
+    let mut client = world.connect(2, "FIX.4.4");
+    assert_eq!(world.hear(&mut client)[0].get(35), Some("A"));
+    let listed = one(&mut world, &mut client, "x", "320=all|559=4|");
+    assert_eq!((listed.get(35), listed.get(55)), (Some("y"), Some("BTC0/USD")));
 }
 
 #[test]
@@ -39,7 +58,7 @@ fn a_request_that_asks_once_is_answered_once_and_leaves_nothing() {
 #[test]
 fn every_kind_of_entry_is_there_where_its_version_has_it() {
     let (mut world, mut client) = ready("FIX.5.0SP2");
-    let kinds = "267=9|269=0|269=1|269=2|269=4|269=7|269=8|269=A|269=B|269=Q|";
+    let kinds = "267=10|269=0|269=1|269=2|269=4|269=5|269=7|269=8|269=A|269=B|269=Q|";
     let first = one(&mut world, &mut client, "V", &format!("262=a|263=1|264=0|265=1|{kinds}146=1|55=BTC0/USD|"));
     assert!(first.entries().is_empty(), "{first:?}");
     world.order(0, 1, Side::Sell, 100, 5);
@@ -47,6 +66,11 @@ fn every_kind_of_entry_is_there_where_its_version_has_it() {
     world.publish(0, false);
     let kinds: Vec<String> = world.hear(&mut client).iter().flat_map(Received::entries).map(|entry| entry[&269].clone()).collect();
     assert_eq!(kinds, ["1", "2", "4", "7", "8", "B"]);
+    world.previous_close = PriceTicks::new(97);
+    world.publish(0, false);
+    let heard = world.hear(&mut client);
+    let entry = &heard[0].entries()[0];
+    assert_eq!((heard.len(), entry[&279].as_str(), entry[&269].as_str(), entry[&270].as_str()), (1, "0", "5", "48.5"));
     world.phase(0, TradingPhase::ClosingAuction);
     world.order(0, 3, Side::Buy, 110, 7);
     world.publish(0, false);
@@ -59,7 +83,24 @@ fn every_kind_of_entry_is_there_where_its_version_has_it() {
     let (mut world, mut client) = ready("FIX.4.2");
     let rejected = one(&mut world, &mut client, "V", "262=a|263=1|264=0|265=1|267=1|269=6|146=1|55=BTC0/USD|");
     assert_eq!((rejected.get(35), rejected.get(281)), (Some("Y"), Some("8")));
-    assert!(rejected.get(58).unwrap().contains("0, 1, 2, 4, 7, 8"), "{rejected:?}");
+    assert!(rejected.get(58).unwrap().contains("0, 1, 2, 4, 5, 7, 8"), "{rejected:?}");
+}
+
+/// Dictionaries of 5.0 SP2 that are older than AggressorSide(2446) are in use, and engines reject what theirs does not have.
+#[test]
+fn which_side_came_in_is_said_to_those_who_ask_for_more() {
+    for (asked, aggressor) in [("", None), ("5083=Y|", Some("1"))] {
+        let (mut world, mut client) = ready("FIX.5.0SP2");
+        let body = format!("262=a|263=1|264=0|265=1|267=1|269=2|146=1|55=BTC0/USD|{asked}");
+        assert!(one(&mut world, &mut client, "V", &body).entries().is_empty());
+        world.order(0, 1, Side::Sell, 100, 5);
+        world.order(0, 2, Side::Buy, 100, 2);
+        world.publish(0, false);
+        let heard = world.hear(&mut client);
+        let entries: Vec<_> = heard.iter().flat_map(Received::entries).collect();
+        assert_eq!(entries.len(), 1, "{heard:?}");
+        assert_eq!(entries[0].get(&2446).map(String::as_str), aggressor, "{asked}");
+    }
 }
 
 #[test]
@@ -70,7 +111,7 @@ fn what_can_not_be_answered_is_refused_with_its_reason() {
         ("262=x|263=1|264=0|265=1|267=1|269=0|146=1|55=ETH/USD|".to_owned(), "0"),
         (format!("262=x|263=1|264=5001|265=1|{good}"), "5"),
         (format!("262=x|263=1|264=0|{good}"), "6"),
-        (format!("262=x|263=1|264=0|265=1|266=N|{good}"), "7"),
+        (format!("262=x|263=1|264=501|265=1|266=N|{good}"), "5"),
         ("262=x|263=1|264=0|265=1|267=1|269=6|146=1|55=BTC0/USD|".to_owned(), "8"),
         (format!("262=x|263=1|264=0|265=1|547=Y|{good}"), "C"),
         (format!("262={}|263=1|264=0|265=1|{good}", "x".repeat(65)), "1"),
@@ -113,8 +154,10 @@ fn all_markets_include_those_to_come() {
 fn a_batch_markets_prices_come_after_each_block() {
     let (mut world, mut client) = ready("FIX.4.4");
     world.has_batch_market();
-    let refused = one(&mut world, &mut client, "V", "262=b|263=1|264=1|265=1|267=1|269=2|146=1|55=BTC@other|");
-    assert_eq!((refused.get(35), refused.get(281)), (Some("Y"), Some("0")));
+    for none in ["BTC@other", "XYZ@main"] {
+        let refused = one(&mut world, &mut client, "V", &format!("262=b|263=1|264=1|265=1|267=1|269=2|146=1|55={none}|"));
+        assert_eq!((refused.get(35), refused.get(281)), (Some("Y"), Some("0")), "{none}");
+    }
     world.send(&mut client, "V", "262=b|263=1|264=1|265=1|267=1|269=2|146=2|55=BTC@main|55=ETH@main|5083=Y|");
     assert!(world.hear(&mut client).is_empty(), "nothing is known yet");
     world.block(0, &[]);
@@ -128,12 +171,59 @@ fn a_batch_markets_prices_come_after_each_block() {
     let found = [269, 278, 55, 270, 271].map(|tag| entry[&tag].as_str());
     assert_eq!(found, ["2", "1", "BTC@main", "30000.5", "0.25"]);
     world.block(1, &[("BTC", "30000.5", "0.25")]);
+    world.batch_terms(BatchPhase::Open, INTERVAL_NS);
     assert!(world.hear(&mut client).is_empty(), "it is known");
 }
 
 #[test]
+fn a_batch_markets_assets_are_securities_with_its_phase() {
+    for version in ["FIX.4.2", "FIX.4.4", "FIX.5.0SP2"] {
+        let (mut world, mut client) = ready(version);
+        world.has_batch_market();
+        if version != "FIX.4.2" {
+            let list = one(&mut world, &mut client, "x", "320=l|559=4|");
+            assert_eq!((list.get(560), list.get(146)), (Some("0"), Some("5")), "two instruments, three assets: {list:?}");
+            let one_of = one(&mut world, &mut client, "x", "320=l|559=0|55=BTC@main|");
+            assert_eq!((one_of.get(146), one_of.get(55), one_of.get(15)), (Some("1"), Some("BTC@main"), Some("USD")));
+            assert_eq!(one_of.get(58), Some("batch market main: BTC in USD"));
+        }
+        world.send(&mut client, "e", "324=s|55=BTC@main|263=1|");
+        world.batch_terms(BatchPhase::Closed, INTERVAL_NS);
+        assert!(world.hear(&mut client).is_empty(), "its last price is not known");
+        world.block(1, &[("BTC", "30000.5", "0.25")]);
+        let heard = world.hear(&mut client);
+        assert_eq!((heard.len(), heard[0].get(35), heard[0].get(55)), (1, Some("f"), Some("BTC@main")));
+        assert_eq!((heard[0].get(326), heard[0].get(31)), (Some("18"), Some("30000.5")));
+        world.block(2, &[("BTC", "30001", "0.5")]);
+        world.batch_terms(BatchPhase::Closed, INTERVAL_NS);
+        assert!(world.hear(&mut client).is_empty(), "that is no news of the phase");
+        world.batch_terms(BatchPhase::Open, INTERVAL_NS);
+        let heard = world.hear(&mut client);
+        assert_eq!((heard.len(), heard[0].get(326), heard[0].get(31)), (1, Some("17"), Some("30001")));
+        // FIX 4.2 has no Text in f.
+        assert_eq!(heard[0].get(58), (version != "FIX.4.2").then_some("open, interval 500 ms"));
+        world.batch_terms(BatchPhase::Open, 2_500_000);
+        let heard = world.hear(&mut client);
+        let texts: Vec<_> = heard.iter().map(|message| (message.get(326), message.get(58))).collect();
+        let expected = [(Some("17"), Some("open, interval 2.5 ms"))];
+        assert_eq!(texts, expected[usize::from(version == "FIX.4.2")..], "{version}");
+        world.batch_terms(BatchPhase::Closed, 2_500_000);
+        assert_eq!(world.hear(&mut client)[0].get(326), Some("18"), "{version}");
+        // The feeds begin again.
+        world.lose_feeds();
+        world.batch_terms(BatchPhase::Open, INTERVAL_NS);
+        world.block(2, &[("BTC", "30001", "0.5")]);
+        assert_eq!(world.hear(&mut client).len(), 1);
+        world.send(&mut client, "e", "324=s|55=BTC@main|263=2|");
+        assert_eq!(world.needed(), 0);
+        let none = one(&mut world, &mut client, "e", "324=s|55=XYZ@main|263=0|");
+        assert_eq!((none.get(35), none.get(380)), (Some("j"), Some("2")));
+    }
+}
+
+#[test]
 fn securities_and_their_phases_are_told() {
-    for version in ["FIX.4.4", "FIX.5.0SP2"] {
+    for version in ["FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"] {
         let (mut world, mut client) = ready(version);
         let list = one(&mut world, &mut client, "x", "320=l|559=4|");
         assert_eq!((list.get(35), list.get(560), list.get(146)), (Some("y"), Some("0"), Some("2")));
@@ -162,12 +252,13 @@ fn securities_and_their_phases_are_told() {
 fn whatever_is_asked_nothing_is_left_when_the_connections_are_gone() {
     const VALUES: [&str; 16] =
         ["0", "1", "2", "3", "A", "B", "Q", "N", "Y", "", "*", "BTC0/USD", "BTC1/USD", "BTC@main", "-1", "99999999999999999999"];
+    const VERSIONS: [&str; 6] = ["FIX.4.2", "FIX.4.3", "FIX.4.4", "FIX.5.0", "FIX.5.0SP1", "FIX.5.0SP2"];
     const TAGS: [i32; 18] = [262, 263, 264, 265, 266, 267, 269, 269, 146, 55, 55, 320, 559, 324, 335, 336, 547, 5083];
     let mut random = Random::new(3);
     let mut world = World::new(2);
     world.has_batch_market();
     for round in 0..60_u64 {
-        let version = ["FIX.4.2", "FIX.4.4", "FIX.5.0SP2"][usize::try_from(random.below(3)).unwrap()];
+        let version = VERSIONS[usize::try_from(random.below(6)).unwrap()];
         let mut client = world.connect(round, version);
         world.hear(&mut client);
         let mut draw = |from: usize| usize::try_from(random.below(from as u64)).unwrap();

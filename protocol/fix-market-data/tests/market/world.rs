@@ -3,19 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use walras_engine::Engine;
-use walras_fix_market_data::{Auction, BatchPiece, BatchPrice, BookPiece, Day, MarketDataServer, MarketDataSettings, Need, Piece};
+use walras_engine::{DisplayedOrder, Engine};
+use walras_fix::{Dictionaries, Leniency, RejectReason as FixReason, Rules, Version};
+use walras_fix_market_data::{
+    Auction, BatchListed, BatchPiece, BatchPrice, BatchTerms, BookPiece, Day, MarketDataServer, MarketDataSettings, Need,
+    OrdersPiece, Piece,
+};
 use walras_fix_orders::{Catalog, Secrecy};
 use walras_gateway::{Algorithm, ClientKey, Gateway, GatewayConfig, Permission, Permissions, Rate, Refusal, SourceId};
-use walras_market_data::{BookLevel, PublicTrade};
+use walras_market_data::limits::BOOK_ORDERS_MAX;
+use walras_market_data::{BookLevel, PublicOrder, PublicTrade};
 use walras_types::{
-    AccountId, Allocation, Amount, AssetId, BatchMarketId, ClientOrderId, Display, FeeSchedule, InstrumentId, InstrumentSpec,
-    LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits, SelfTrade, Side, SizeLots, Symbol,
-    TimeInForce, TimeNs, TradingPhase, TransferId,
+    AccountId, Allocation, Amendment, Amount, AssetId, BatchMarketId, BatchPhase, ClientOrderId, Display, FeeSchedule,
+    InstrumentId, InstrumentSpec, LogIndex, OrderTerms, OrderType, PostOnly, PriceTicks, RejectReason, RiskLimits, SelfTrade, Side,
+    SizeLots, Symbol, TimeInForce, TimeNs, TradingPhase, TransferId,
 };
 use walras_wire::{
-    AccountCommand, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, NewOrder, OrderCommand, OrderEvent, SetTradingPhase,
-    Transfer, VenueCommand,
+    AccountCommand, AmendOrder, AssetSpec, CancelOrder, Command, Event, InstrumentCommand, NewOrder, OrderCommand, OrderEvent,
+    SetTradingPhase, Transfer, VenueCommand,
 };
 
 /// The begin of 2026.
@@ -23,6 +28,14 @@ pub(crate) const DAY_NS: u64 = 1_767_225_600_000_000_000;
 
 /// What a book shows: price and size, best first.
 pub(crate) type Shown = Vec<(String, String)>;
+
+/// The orders that it shows: number, price and size, as they stand.
+pub(crate) type Queue = Vec<(String, String, String)>;
+
+/// A price as it is written, to be ordered.
+pub(crate) fn number(text: &str) -> f64 {
+    text.parse().unwrap()
+}
 
 /// A received message.
 #[derive(Clone, Debug)]
@@ -64,6 +77,8 @@ pub(crate) struct World {
     /// What was published of each book last.
     published: BTreeMap<InstrumentId, [BTreeMap<i64, BookLevel>; 2]>,
     pub(crate) is_throttled: bool,
+    /// The price of the day before.
+    pub(crate) previous_close: Option<PriceTicks>,
 }
 
 pub(crate) fn symbol(at: u32) -> String {
@@ -93,6 +108,7 @@ impl World {
             trades: BTreeMap::new(),
             published: BTreeMap::new(),
             is_throttled: false,
+            previous_close: None,
         };
         for (asset, name, decimals) in [(0, "BTC", 8), (1, "USD", 6)] {
             let asset = AssetSpec { asset: AssetId(asset), symbol: Symbol::new(name).unwrap(), decimals };
@@ -159,18 +175,30 @@ impl World {
 
     /// An order; one that crosses trades.
     pub(crate) fn order(&mut self, at: u32, id: u64, side: Side, price: i64, size: u64) {
+        self.enter(at, id, side, (price, size, Display::Full));
+    }
+
+    pub(crate) fn enter(&mut self, at: u32, id: u64, side: Side, (price, size, display): (i64, u64, Display)) {
         let terms = OrderTerms {
             side,
             size: SizeLots::new(size),
             order_type: OrderType::Limit { price: PriceTicks::new(price).unwrap(), post_only: PostOnly::Off },
             time_in_force: TimeInForce::GoodTillCancel,
-            display: Display::Full,
+            display,
             min_size: None,
             self_trade: SelfTrade::CancelNewest,
         };
         let (account, instrument) = (AccountId(u32::from(side == Side::Sell)), InstrumentId(at));
         let order = NewOrder { account, instrument, client_order_id: ClientOrderId(id), terms };
         self.apply(&Command::Order(OrderCommand::New(order)));
+    }
+
+    /// Changes the price or the size of an order.
+    pub(crate) fn amend(&mut self, at: u32, id: u64, side: Side, (price, size): (Option<i64>, Option<u64>)) {
+        let (account, instrument) = (AccountId(u32::from(side == Side::Sell)), InstrumentId(at));
+        let (price, size) = (price.and_then(PriceTicks::new), size.map(SizeLots::new));
+        let amendment = Amendment { client_order_id: ClientOrderId(id), price, trigger: None, size };
+        self.apply(&Command::Order(OrderCommand::Amend(AmendOrder { account, instrument, amendment })));
     }
 
     pub(crate) fn cancel(&mut self, at: u32, id: u64, side: Side) {
@@ -190,6 +218,13 @@ impl World {
         depth.iter().map(level).collect()
     }
 
+    fn displayed(&self, instrument: InstrumentId, side: Side) -> Vec<PublicOrder> {
+        let mut displayed = Vec::new();
+        self.engine.displayed_orders(instrument, side, BOOK_ORDERS_MAX, &mut displayed);
+        let public = |DisplayedOrder { order_id, price, shown }: DisplayedOrder| PublicOrder { order_id, side, price, shown };
+        displayed.into_iter().map(public).collect()
+    }
+
     fn day(&self, instrument: InstrumentId) -> Day {
         let trades = self.trades.get(&instrument).map_or(&[][..], Vec::as_slice);
         let prices = || trades.iter().map(|trade| trade.price);
@@ -200,7 +235,8 @@ impl World {
             open: prices().next(),
             high: prices().max(),
             low: prices().min(),
-            volume: SizeLots::new(trades.iter().map(|trade| trade.size.get()).sum()),
+            previous_close: self.previous_close,
+            volume: Some(SizeLots::new(trades.iter().map(|trade| trade.size.get()).sum())),
         }
     }
 
@@ -233,6 +269,11 @@ impl World {
         if self.subscribed.get(&Need::Book(instrument)) == Some(&true) {
             self.server.on_piece(&Piece::Book(book));
         }
+        if self.subscribed.get(&Need::Orders(instrument)) == Some(&true) {
+            let [bids, asks] = Side::BOTH.map(|side| self.displayed(instrument, side));
+            let orders = OrdersPiece { instrument, log_index: self.log_index, bids: &bids, asks: &asks };
+            self.server.on_piece(&Piece::Orders(orders));
+        }
         let trades = self.trades.get(&instrument).cloned().unwrap_or_default();
         if self.subscribed.get(&Need::Trades(instrument)) == Some(&true) {
             let newest_first: Vec<_> = trades.iter().rev().take(100).copied().collect();
@@ -250,7 +291,7 @@ impl World {
     pub(crate) fn feed_new(&mut self) {
         while let Some((need, is_wanted)) = self.server.next_ask() {
             self.subscribed.insert(need, is_wanted);
-            if let (true, Need::Book(instrument) | Need::Trades(instrument) | Need::Day(instrument)) = (is_wanted, need) {
+            if let (true, Some(instrument)) = (is_wanted, instrument_of(need)) {
                 self.publish(instrument.0, true);
             }
         }
@@ -259,7 +300,14 @@ impl World {
     /// There is one batch market, `main`.
     pub(crate) fn has_batch_market(&mut self) {
         let catalog = Catalog::of(self.engine.instruments().map(|view| view.spec), self.engine.assets());
-        self.server.set_catalog(Arc::new(catalog), vec![(BatchMarketId(0), "main".to_owned())]);
+        let assets = ["USD", "BTC", "ETH"].map(str::to_owned).to_vec();
+        let batch = BatchListed { market: BatchMarketId(0), name: "main".to_owned(), assets };
+        self.server.set_catalog(Arc::new(catalog), vec![batch]);
+    }
+
+    /// It was opened or closed, or its interval is another one.
+    pub(crate) fn batch_terms(&mut self, phase: BatchPhase, interval_ns: u64) {
+        self.server.on_piece(&Piece::BatchTerms(BatchMarketId(0), BatchTerms { phase, interval_ns }));
     }
 
     /// Its block was cleared: asset, price and volume.
@@ -274,6 +322,19 @@ impl World {
         self.server.on_piece(&Piece::Batch(piece));
     }
 
+    /// The engine's book by order.
+    pub(crate) fn queues(&self, at: u32, depth: usize) -> [Queue; 2] {
+        let catalog = Catalog::of(self.engine.instruments().map(|view| view.spec), self.engine.assets());
+        let scale = &catalog.get(InstrumentId(at)).unwrap().scale;
+        Side::BOTH.map(|side| {
+            let orders = self.displayed(InstrumentId(at), side).into_iter().take(depth);
+            let text = |order: PublicOrder| {
+                (order.order_id.0.to_string(), scale.price(order.price).to_string(), scale.size(order.shown).to_string())
+            };
+            orders.map(text).collect()
+        })
+    }
+
     pub(crate) fn needed(&self) -> usize {
         self.subscribed.values().filter(|is_wanted| **is_wanted).count()
     }
@@ -282,7 +343,7 @@ impl World {
     pub(crate) fn lose_feeds(&mut self) {
         let needs = self.server.on_feeds_lost();
         for need in needs {
-            if let Need::Book(instrument) | Need::Trades(instrument) | Need::Day(instrument) = need {
+            if let Some(instrument) = instrument_of(need) {
                 self.publish(instrument.0, true);
             }
         }
@@ -307,11 +368,16 @@ impl World {
 
     pub(crate) fn connect(&mut self, id: u64, version: &str) -> Client {
         self.server.connect(id, Secrecy::Private);
-        let (begin, version_field) = match version {
-            "FIX.5.0SP2" => ("FIXT.1.1", "1137=9|"),
+        let (begin, appl_ver_id) = match version {
+            "FIX.5.0" => ("FIXT.1.1", "7"),
+            "FIX.5.0SP1" => ("FIXT.1.1", "8"),
+            "FIX.5.0SP2" => ("FIXT.1.1", "9"),
             version => (version, ""),
         };
-        let mut client = Client { id, begin: begin.to_owned(), seq: 1, expects: 1, unread: Vec::new() };
+        let version_field = if appl_ver_id.is_empty() { String::new() } else { format!("1137={appl_ver_id}|") };
+        let mut client = Client::of(id, 1);
+        client.begin = begin.to_owned();
+        client.version = Version::of_session(begin.as_bytes(), Some(appl_ver_id.as_bytes())).unwrap();
         let token = key().to_token().to_string();
         let (name, secret) = token.split_once('.').unwrap();
         let proof = match version {
@@ -355,9 +421,18 @@ impl World {
     }
 }
 
+fn instrument_of(need: Need) -> Option<InstrumentId> {
+    match need {
+        Need::Book(instrument) | Need::Orders(instrument) | Need::Trades(instrument) | Need::Day(instrument) => Some(instrument),
+        Need::Batch(_) => None,
+    }
+}
+
 pub(crate) struct Client {
     pub(crate) id: u64,
     begin: String,
+    version: Version,
+    dictionaries: Dictionaries,
     seq: u64,
     expects: u64,
     unread: Vec<u8>,
@@ -366,7 +441,8 @@ pub(crate) struct Client {
 impl Client {
     /// One whose next message has this number.
     pub(crate) fn of(id: u64, seq: u64) -> Self {
-        Self { id, begin: "FIX.4.4".to_owned(), seq, expects: 1, unread: Vec::new() }
+        let (begin, version, dictionaries) = ("FIX.4.4".to_owned(), Version::Fix44, Dictionaries::new());
+        Self { id, begin, version, dictionaries, seq, expects: 1, unread: Vec::new() }
     }
 
     pub(crate) fn message(&mut self, now_ns: u64, msg_type: &str, body: &str) -> Vec<u8> {
@@ -375,6 +451,19 @@ impl Client {
         let text = format!("8={}|9={}|{rest}", self.begin, rest.len()).replace('|', "\x01");
         let sum = text.bytes().fold(0_u8, u8::wrapping_add);
         format!("{text}10={sum:03}\x01").into_bytes()
+    }
+
+    /// Engines reject what the dictionary of the version does not have. Users' own fields come to those alone who ask for them.
+    fn check(&self, bytes: &[u8]) {
+        let message = self.dictionaries.read(bytes).unwrap();
+        let user_tags = if message.get(5083).is_some() { Leniency::Allowed } else { Leniency::Rejected };
+        let rules = Rules { user_tags, empty_values: Leniency::Rejected };
+        let mut verdict = self.dictionaries.check(self.version, &message, rules);
+        // Extension packs of 5.0 SP2 made LastUpdateTime(779) required; the dictionaries of engines, which are older, reject it.
+        if verdict.is_err_and(|fault| (fault.reason, fault.tag) == (FixReason::RequiredTagMissing, Some(779))) {
+            verdict = Ok(());
+        }
+        assert_eq!(verdict, Ok(()), "{:?}: {}", self.version, String::from_utf8_lossy(bytes));
     }
 
     /// Messages whose numbers follow each other.
@@ -386,6 +475,7 @@ impl Client {
                 break;
             }
             let text: Vec<u8> = self.unread.drain(..at + 8).collect();
+            self.check(&text);
             let text = String::from_utf8(text).unwrap();
             let fields = text.split_terminator('\x01').map(|field| field.split_once('=').unwrap());
             let message = Received(fields.map(|(tag, value)| (tag.parse().unwrap(), value.to_owned())).collect());

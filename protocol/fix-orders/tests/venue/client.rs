@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use walras_fix::{Dictionaries, Leniency, Rules, Version};
+
 /// A received message.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
@@ -36,6 +38,7 @@ pub(crate) struct Client {
     pub(crate) target: String,
     pub(crate) begin_string: String,
     pub(crate) credentials: String,
+    pub(crate) heart_bt_secs: u64,
     /// Whether its logons say what it expects.
     pub(crate) says_next: bool,
     pub(crate) next_out: u64,
@@ -48,8 +51,12 @@ pub(crate) struct Client {
     pub(crate) is_logged_on: bool,
     /// Application messages, each once, in order.
     pub(crate) received: Vec<Received>,
+    /// Texts of logouts, and of rejects that refuse a logon.
     pub(crate) logouts: Vec<String>,
     now_ns: u64,
+    dictionaries: Dictionaries,
+    /// Of its messages, where its logon says it.
+    appl_ver_id: Option<String>,
 }
 
 impl Client {
@@ -59,6 +66,7 @@ impl Client {
             target: target.to_owned(),
             begin_string: "FIX.4.4".to_owned(),
             credentials: credentials.to_owned(),
+            heart_bt_secs: 30,
             says_next: true,
             next_out: 1,
             next_in: 1,
@@ -70,6 +78,8 @@ impl Client {
             received: Vec::new(),
             logouts: Vec::new(),
             now_ns: 0,
+            dictionaries: Dictionaries::new(),
+            appl_ver_id: None,
         }
     }
 
@@ -115,8 +125,9 @@ impl Client {
         self.output.clear();
         self.early.clear();
         self.is_logged_on = false;
+        self.appl_ver_id = extra.split('|').find_map(|field| field.strip_prefix("1137=")).map(str::to_owned);
         let next = if self.says_next { format!("789={}|", self.next_in) } else { String::new() };
-        let body = format!("98=0|108=30|{}{extra}{next}", self.credentials);
+        let body = format!("98=0|108={}|{}{extra}{next}", self.heart_bt_secs, self.credentials);
         self.push("A", &body);
     }
 
@@ -129,27 +140,36 @@ impl Client {
         self.now_ns = now_ns;
         self.unread.extend_from_slice(bytes);
         while let Some(end) = end_of_message(&self.unread) {
+            self.check(&self.unread[..end]);
             let message = Received::of(&self.unread[..end]);
             self.unread.drain(..end);
             self.on_message(message);
         }
     }
 
+    /// Engines reject what the dictionary of the version does not have.
+    fn check(&self, bytes: &[u8]) {
+        let appl_ver_id = self.appl_ver_id.as_deref().map(str::as_bytes);
+        let version = Version::of_session(self.begin_string.as_bytes(), appl_ver_id).unwrap();
+        let message = self.dictionaries.read(bytes).unwrap();
+        let rules = Rules { user_tags: Leniency::Rejected, empty_values: Leniency::Rejected };
+        let verdict = self.dictionaries.check(version, &message, rules);
+        assert_eq!(verdict, Ok(()), "{version:?}: {}", String::from_utf8_lossy(bytes));
+    }
+
     fn on_message(&mut self, message: Received) {
         let (seq, msg_type) = (message.number(34), message.text(35).to_owned());
         assert_eq!((message.text(49), message.text(56)), (self.target.as_str(), self.name.as_str()));
-        if msg_type == "5" && !self.is_logged_on {
-            self.logouts.push(message.get(58).unwrap_or_default().to_owned());
-            return;
+        if matches!(msg_type.as_str(), "3" | "5") && !self.is_logged_on {
+            return self.on_refused(&message);
         }
         if msg_type == "A" && !self.is_logged_on {
             self.is_logged_on = true;
             if message.get(141) == Some("Y") {
                 self.next_in = 1;
             }
-            match message.get(789).map(|next| next.parse::<u64>().unwrap()) {
-                Some(next) => self.resend(next, self.next_out - 1),
-                None => {}
+            if let Some(next) = message.get(789).map(|next| next.parse::<u64>().unwrap()) {
+                self.resend(next, self.next_out - 1);
             }
             if seq > self.next_in {
                 if !self.says_next {
@@ -178,6 +198,20 @@ impl Client {
             self.take(early);
         }
         self.early.retain(|seq, _| *seq >= self.next_in);
+    }
+
+    /// A logout counts, and is answered with another one. A reject counts if its number is the next one.
+    fn on_refused(&mut self, message: &Received) {
+        self.logouts.push(message.text(58).to_owned());
+        let seq = message.number(34);
+        if message.text(35) == "5" {
+            assert_eq!(seq, self.next_in, "{message:?}");
+            self.push("5", "");
+        } else if seq < self.next_in {
+            assert_eq!(message.get(43), Some("Y"), "MsgSeqNum too low, expecting {}: {message:?}", self.next_in);
+            return;
+        }
+        self.next_in = seq + 1;
     }
 
     fn take(&mut self, message: Received) {
@@ -240,7 +274,7 @@ fn end_of_message(bytes: &[u8]) -> Option<usize> {
 
 /// A time of day within the first day of 2026.
 pub(crate) fn stamp(now_ns: u64) -> String {
-    let ms = (now_ns - crate::world::DAY_NS) / 1_000_000;
+    let ms = (now_ns - super::world::DAY_NS) / 1_000_000;
     let (s, ms) = (ms / 1_000, ms % 1_000);
     format!("20260101-{:02}:{:02}:{:02}.{ms:03}", s / 3_600, s / 60 % 60, s % 60)
 }

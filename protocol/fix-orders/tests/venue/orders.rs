@@ -174,32 +174,53 @@ fn exits_stand_for_what_their_entry_has_filled() {
     assert!(clients[0].last().text(58).contains("LinkInvalid"), "{:?}", clients[0].last());
 }
 
+/// The client checks each message against the dictionary of its version.
 #[test]
 fn other_versions_have_their_own_words() {
-    for (begin_string, extra, kinds) in [("FIX.4.2", "", ["0", "2", "4"]), ("FIXT.1.1", "1137=9|", ["0", "F", "4"])] {
+    let fixt = ["7", "8", "9"].map(|appl_ver_id| ("FIXT.1.1", appl_ver_id));
+    let before = ["FIX.4.2", "FIX.4.3", "FIX.4.4"].map(|begin_string| (begin_string, ""));
+    for (begin_string, appl_ver_id) in before.into_iter().chain(fixt) {
+        let is_42 = begin_string == "FIX.4.2";
         let mut world = World::new();
         let mut clients = vec![Client::new("ALICE", "WALRAS", &password(0)), Client::new("BOB", "WALRAS", &password(1))];
         clients[0].begin_string = begin_string.to_owned();
-        if begin_string == "FIX.4.2" {
+        // NextExpectedMsgSeqNum came with 4.4.
+        clients[0].says_next = !matches!(begin_string, "FIX.4.2" | "FIX.4.3");
+        if is_42 {
             // It has no Username.
             let key = crate::world::key(0);
             let text =
                 format!("walras-v1\nLOGON\n/fix\nFIX.4.2\nALICE\nWALRAS\n1\n{}\n30\nN\n", crate::client::stamp(world.now_ns));
             let raw = format!("{}:{}", key.key_id(), key.sign_bytes(text.as_bytes()));
-            (clients[0].credentials, clients[0].says_next) = (format!("95={}|96={raw}|", raw.len()), false);
+            clients[0].credentials = format!("95={}|96={raw}|", raw.len());
         }
-        world.connect(0, &mut clients[0], 0, extra);
+        let extra = if appl_ver_id.is_empty() { String::new() } else { format!("1137={appl_ver_id}|") };
+        world.connect(0, &mut clients[0], 0, &extra);
         world.connect(1, &mut clients[1], 1, "");
         world.settle(&mut clients);
         assert!(clients[0].is_logged_on, "{begin_string}: {:?}", clients[0].logouts);
         send(&mut world, &mut clients, 1, "D", "11=b|55=BTC/USD|54=2|38=0.001|40=2|44=30000|");
-        let handling = if begin_string == "FIX.4.2" { "21=1|" } else { "" };
+        let handling = if matches!(begin_string, "FIX.4.2" | "FIX.4.3") { "21=1|" } else { "" };
         send(&mut world, &mut clients, 0, "D", &format!("11=1|{handling}55=BTC/USD|54=1|38=0.001|40=2|44=30000|"));
         send(&mut world, &mut clients, 0, "D", &format!("11=2|{handling}55=BTC/USD|54=1|38=0.001|40=2|44=30000|59=1|"));
         send(&mut world, &mut clients, 0, "F", "11=3|41=2|55=BTC/USD|54=1|38=0.001|");
         let found: Vec<&str> = clients[0].executions().map(|message| message.text(150)).collect();
-        assert_eq!(found, [kinds[0], kinds[1], "0", kinds[2]], "{begin_string}: {:?}", clients[0].received);
-        assert!(clients[0].executions().all(|message| message.get(20).is_some() == (begin_string == "FIX.4.2")));
+        let kinds = if is_42 { ["0", "2", "0", "4"] } else { ["0", "F", "0", "4"] };
+        assert_eq!(found, kinds, "{begin_string}: {:?}", clients[0].received);
+        assert!(clients[0].executions().all(|message| message.get(20).is_some() == is_42));
+        // What is refused: a price, a size and an instrument that there are not, and a cancel of nothing.
+        for terms in ["55=BTC/USD|38=0.001|44=30000.1|", "55=BTC/USD|38=0.0001|44=30000|", "55=ETH/USD|38=1|44=1|"] {
+            send(&mut world, &mut clients, 0, "D", &format!("11=x|{handling}54=1|40=2|{terms}"));
+            assert_eq!(fields(clients[0].last(), &[35, 150, 39]), ["8", "8", "8"], "{begin_string}: {terms}");
+        }
+        send(&mut world, &mut clients, 0, "F", "11=4|41=none|55=BTC/USD|54=1|38=0.001|");
+        assert_eq!(fields(clients[0].last(), &[35, 434]), ["9", "1"], "{begin_string}");
+        if !is_42 {
+            send(&mut world, &mut clients, 0, "q", "11=5|530=7|");
+            assert_eq!(fields(clients[0].last(), &[35, 531]), ["r", "7"], "{begin_string}");
+            send(&mut world, &mut clients, 0, "q", "11=6|530=3|");
+            assert_eq!(fields(clients[0].last(), &[35, 531]), ["r", "0"], "{begin_string}");
+        }
     }
 }
 

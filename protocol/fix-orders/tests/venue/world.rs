@@ -286,6 +286,11 @@ impl World {
         }
     }
 
+    /// How long a client's connection has nothing to do.
+    pub(crate) fn pause_ns(&self, client: usize) -> u64 {
+        self.lines[&client].server.deadline_ns().unwrap_or(u64::MAX).saturating_sub(self.now_ns - DAY_NS)
+    }
+
     /// The next of what waits comes into the log.
     pub(crate) fn decide(&mut self) -> bool {
         let Some(asked) = self.pipeline.pop_front() else { return false };

@@ -2,7 +2,7 @@
 
 use super::{End, Event, LogonRequest, Missing, Resending, Session, State};
 use crate::message::Message;
-use crate::validate::{Checks, Rules, check, is_of_session, names_both_ends};
+use crate::validate::{Checks, Rules, check, names_both_ends};
 use crate::{Fault, RejectReason, Version, tags};
 
 /// Which numbers a message may have.
@@ -62,17 +62,18 @@ impl Session {
         open.heart_bt_ns = secs.saturating_mul(1_000_000_000);
         let (expected, next_out) = (open.record.next_in, open.record.next_out);
         if !(secs_min..=secs_max).contains(&secs) {
-            return self.break_off(now_ns, &format!("HeartBtInt(108) must be {secs_min} to {secs_max} seconds"));
+            let text = format!("HeartBtInt(108) must be {secs_min} to {secs_max} seconds");
+            return self.break_off_at_logon(now_ns, logon, &text);
         }
         if logon.resets && logon.seq != 1 {
-            return self.break_off(now_ns, "MsgSeqNum(34) must be 1 with ResetSeqNumFlag(141)=Y");
+            return self.break_off_at_logon(now_ns, logon, "MsgSeqNum(34) must be 1 with ResetSeqNumFlag(141)=Y");
         }
         if logon.seq < expected {
-            return self.break_off(now_ns, &too_low(expected, logon.seq));
+            return self.break_off_at_logon(now_ns, logon, &too_low(expected, logon.seq));
         }
         if let Some(next_expected) = logon.next_expected.filter(|next_expected| *next_expected > next_out) {
             let text = format!("NextExpectedMsgSeqNum(789) is {next_expected}, but the next message here is {next_out}");
-            return self.break_off(now_ns, &text);
+            return self.break_off_at_logon(now_ns, logon, &text);
         }
         let in_order = logon.seq == expected;
         if in_order {
@@ -133,10 +134,7 @@ impl Session {
 
     fn check(&self, message: &Message) -> Result<(), Fault> {
         let State::Open(open) = &self.state else { return Ok(()) };
-        let session = self.dictionaries.of_session(open.version);
-        let body =
-            if is_of_session(message.msg_type()) { session } else { self.dictionaries.of_messages(open.app_version(message)?) };
-        check(Checks { session, body, rules: open.rules }, message)
+        self.dictionaries.check(open.version, message, open.rules)
     }
 
     fn is_timely(&self, now_ns: u64, message: &Message) -> bool {

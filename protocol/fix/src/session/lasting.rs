@@ -12,11 +12,17 @@
 //! A gap fill leads from one kind to the other, and from one passing message to the next. In a row of lasting messages there is none,
 //! but for every Mth. Each passing message costs up to 2 M numbers.
 //!
-//! Numbers 1 and 2 are those of an other end that has nothing but the logon, if that: the first gap fill leads beyond them.
+//! Numbers below [`NUMBERS_FROM`] are those of an other end that has received nothing but a logon, if that, and logouts that refused its
+//! logons before: the first gap fill leads beyond them.
+//!
+//! Engines differ in how they count a logout that refuses a logon: if its number is the next one, whatever its number is, or not at all.
+//! In a session in use one number more would say that a lasting message was received. So there a refusal is a reject with the number 1
+//! and PossDupFlag(43), which no engine counts ([`Session::refuse_lasting`]).
 
 use super::record::{Content, SentMessage};
-use super::{AppMessage, Record, Session, State};
-use crate::encode::Body;
+use super::{AppMessage, End, LogonRequest, Record, Session, State};
+use crate::encode::{Body, Outgoing};
+use crate::tags;
 use crate::validate::Rules;
 
 /// How numbers are given.
@@ -70,8 +76,9 @@ pub struct Unplaced {
 /// Numbers stay below, since many engines keep them in 31 bits.
 const NUMBER_MAX: u64 = (1 << 31) - 1;
 
-/// The first number after the logon of a new session.
-const NEW_FROM: u64 = 3;
+/// Numbers say from here on which lasting message comes next. An other end that expects one below has received none: so many logouts may
+/// refuse its logons before the first one that is accepted.
+pub const NUMBERS_FROM: u64 = 1_024;
 
 /// The lasting message that comes next for an other end that expects this MsgSeqNum, where `last` is the last one that there is. `None`
 /// for one that has received nothing, and for a number that this end never gave.
@@ -80,7 +87,17 @@ pub fn next_lasting(modulus: u64, expected: u64, last: u64) -> Option<u64> {
     let (half, rest) = (modulus / 2, expected % (2 * modulus));
     let (period, residue) = if rest < modulus { (modulus, rest) } else { (half, (rest - modulus) / 2) };
     let next = (last + 1).checked_sub((last + 1 + period - residue % period) % period)?;
-    (expected >= NEW_FROM && next > 0).then_some(next)
+    ((NUMBERS_FROM..=NUMBER_MAX).contains(&expected) && next > 0).then_some(next)
+}
+
+/// The number of a logout that refuses this logon; `None` where the other end may be in a session in use, or would be taken for one after
+/// another logout.
+fn logout_number(logon: &LogonRequest) -> Option<u64> {
+    match logon.next_expected {
+        _ if logon.resets => Some(1),
+        Some(expected) => (expected < NUMBERS_FROM - 1).then_some(expected.max(1)),
+        None => (logon.seq == 1).then_some(1),
+    }
 }
 
 /// The first number from `from` on that is congruent to `to`.
@@ -107,13 +124,13 @@ impl Session {
         let mut unknown = None;
         let (record, is_new) = match start {
             LastingStart::New => (Record::at(next_in, 1), true),
-            LastingStart::Expected(expected) => (Record::at(next_in, lasting.number_of_passing(expected.max(NEW_FROM))), false),
+            LastingStart::Expected(expected) => (Record::at(next_in, lasting.number_of_passing(expected.max(NUMBERS_FROM))), false),
             LastingStart::Record(record) => {
-                let next_out = lasting.number_of_passing(record.next_out.max(NEW_FROM));
+                let next_out = lasting.number_of_passing(record.next_out.max(NUMBERS_FROM));
                 (record.going_on(next_in, next_out), false)
             }
             LastingStart::Unknown(of) => {
-                let next_out = lasting.number_of_passing(of.above.max(NEW_FROM));
+                let next_out = lasting.number_of_passing(of.above.max(NUMBERS_FROM));
                 unknown = Some(of);
                 (Record::at(next_in, next_out), false)
             }
@@ -128,8 +145,48 @@ impl Session {
             let open = self.open();
             open.lasting = Some(lasting);
             let from = open.record.next_out;
-            self.fill_to(now_ns, lasting.number_of(lasting.next, from.max(NEW_FROM)));
+            self.fill_to(now_ns, lasting.number_of(lasting.next, from.max(NUMBERS_FROM)));
         }
+    }
+
+    /// Refuses the logon to a session of lasting messages. The text reaches the other end in a logout where that has received nothing yet,
+    /// and in a reject where the session may be in use: either way the number that it expects next still says what it lacks.
+    pub fn refuse_lasting(&mut self, now_ns: u64, text: &str) {
+        let State::Judged(logon) = &self.state else { return };
+        let logon = logon.clone();
+        self.write_refusal(now_ns, &logon, logout_number(&logon), text);
+        self.finish(End::Refused);
+    }
+
+    /// A logon that was accepted breaks the rules itself.
+    pub(super) fn break_off_at_logon(&mut self, now_ns: u64, logon: &LogonRequest, text: &str) {
+        if self.open().lasting.is_none() {
+            // Its numbers are plain ones, or the session is new and its first number comes next.
+            return self.break_off(now_ns, text);
+        }
+        self.write_refusal(now_ns, logon, logout_number(logon), text);
+        self.finish(End::RulesBroken);
+    }
+
+    /// Writes why a logon is refused: as a logout with this number or, without one, as a reject that the other end does not count.
+    pub(super) fn write_refusal(&mut self, now_ns: u64, logon: &LogonRequest, logout_number: Option<u64>, text: &str) {
+        let mut body = Body::new();
+        if logout_number.is_none() {
+            body.number(tags::REF_SEQ_NUM, logon.seq);
+        }
+        body.text(tags::TEXT, text);
+        let outgoing = Outgoing {
+            version: logon.version,
+            msg_type: if logout_number.is_some() { b"5" } else { b"3" },
+            seq: logout_number.unwrap_or(1),
+            sender: logon.target.as_bytes(),
+            target: logon.comp_id.as_bytes(),
+            time_ns: now_ns,
+            first_sent_ns: logout_number.is_none().then_some(now_ns),
+            extra: &[],
+            body: body.as_bytes(),
+        };
+        outgoing.encode(&mut self.output);
     }
 
     /// Sends a lasting message with its number.
@@ -164,7 +221,7 @@ impl Session {
         let open = self.open();
         let (Some(unknown), Some(lasting)) = (open.unknown.take(), open.lasting) else { return };
         let next = next_lasting(lasting.modulus, from, unknown.last).unwrap_or(unknown.first);
-        let mut seq = from;
+        let mut seq = from.max(NUMBERS_FROM);
         let lacking = unknown.messages.into_iter().filter(|message| message.number >= next);
         let placed: Vec<SentMessage> = lacking
             .map(|Unplaced { number, time_ns, msg_type, body }| {
@@ -211,7 +268,7 @@ mod tests {
         let mut random = walras_random::Random::new(7);
         for _ in 0..2_000 {
             let mut lasting = Lasting { modulus: MODULUS, next: 1 + random.below(100) };
-            let mut next_out = lasting.number_of(lasting.next, NEW_FROM + random.below(500));
+            let mut next_out = lasting.number_of(lasting.next, NUMBERS_FROM + random.below(500));
             for _ in 0..40 {
                 // What is expected after each message, gap fills among them.
                 let mut expected = vec![next_out];
@@ -234,10 +291,10 @@ mod tests {
                 }
             }
         }
-        for expected in [1, 2] {
+        for expected in [1, 2, 9, NUMBERS_FROM - 1, NUMBER_MAX + 1, u64::MAX] {
             assert_eq!(next_lasting(MODULUS, expected, 100), None);
         }
-        assert_eq!(next_lasting(MODULUS, 9, 3), None, "there is no ninth");
+        assert_eq!(next_lasting(MODULUS, NUMBERS_FROM + 9, 3), None, "there is no ninth");
     }
 
     #[test]

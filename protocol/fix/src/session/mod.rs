@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::Version;
 use crate::dictionary::Dictionaries;
 use crate::frame::{Frame, Framer};
 use crate::message::Message;
 use crate::validate::Rules;
-use crate::{Fault, Version, tags};
 
 mod inbound;
 mod lasting;
 mod outbound;
 mod record;
 
-pub use lasting::{Lasting, LastingStart, Unknown, Unplaced, next_lasting};
+pub use lasting::{Lasting, LastingStart, NUMBERS_FROM, Unknown, Unplaced, next_lasting};
 pub use outbound::AppMessage;
 pub use record::Record;
 
@@ -235,7 +235,7 @@ impl Session {
                 return None;
             }
             let message = match self.framer.next(self.settings.message_bytes_max)? {
-                Frame::Whole(range) => Message::split(self.framer.bytes(range), |tag| self.dictionaries.is_data(tag)),
+                Frame::Whole(range) => self.dictionaries.read(self.framer.bytes(range)),
                 Frame::Garbled => None,
                 Frame::TooLong => {
                     self.finish(End::TooLong);
@@ -287,25 +287,15 @@ impl Session {
         Some(logon)
     }
 
-    /// Refuses the logon: with a logout that gives a text, or silently.
+    /// Refuses the logon: with a logout that gives a text, or silently. Of a session of lasting messages see
+    /// [`refuse_lasting`](Self::refuse_lasting).
     pub fn refuse(&mut self, now_ns: u64, text: Option<&str>) {
         let State::Judged(logon) = &self.state else { return };
+        let logon = logon.clone();
         if let Some(text) = text {
-            let mut body = crate::Body::new();
-            body.text(tags::TEXT, text);
-            let outgoing = crate::encode::Outgoing {
-                version: logon.version,
-                msg_type: b"5",
-                // An engine reads no text of a number that it does not expect.
-                seq: logon.next_expected.unwrap_or(1).max(1),
-                sender: logon.target.as_bytes(),
-                target: logon.comp_id.as_bytes(),
-                time_ns: now_ns,
-                first_sent_ns: None,
-                extra: &[],
-                body: body.as_bytes(),
-            };
-            outgoing.encode(&mut self.output);
+            // An engine reads no text of a number that it does not expect.
+            let number = logon.next_expected.unwrap_or(1).max(1);
+            self.write_refusal(now_ns, &logon, Some(number), text);
         }
         self.finish(End::Refused);
     }
@@ -440,11 +430,12 @@ impl Session {
         }
     }
 
-    /// The session's numbers and messages, for its next connection; `None` if it never logged on. It can no longer be used here.
+    /// The session's numbers and messages, for its next connection; `None` if it never logged on, or if the other end has not said yet
+    /// what it lacks. It can no longer be used here.
     pub fn take_record(&mut self) -> Option<Record> {
         self.finish(End::Lost);
         match &mut self.state {
-            State::Open(open) => Some(std::mem::take(&mut open.record)),
+            State::Open(open) => open.unknown.is_none().then(|| std::mem::take(&mut open.record)),
             State::Fresh(_) | State::Judged(_) => None,
         }
     }
@@ -509,14 +500,5 @@ impl Open {
 
     fn is_expected(&self, message: &Message) -> bool {
         message.seq() == Some(self.record.next_in)
-    }
-
-    fn app_version(&self, message: &Message) -> Result<Version, Fault> {
-        match message.get(tags::APPL_VER_ID) {
-            Some(value) if self.version.is_fixt() => {
-                Version::of_appl_ver_id(value).ok_or(Fault::of(crate::RejectReason::ValueIncorrect, tags::APPL_VER_ID))
-            }
-            _ => Ok(self.version),
-        }
     }
 }

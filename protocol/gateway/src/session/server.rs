@@ -15,9 +15,9 @@ use super::reports::Reports;
 use super::seal::{Greeting, LogonHash, Seals, signed_logon};
 use super::stream::{Output, Partial};
 use super::transactions::{FrameOutcome, TransactionFrame};
-use crate::{Allowance, Gateway, Permission, Principal, Refusal, SourceId};
+use crate::{Allowance, Gateway, Permission, Principal, Rate, Refusal, SourceId};
 
-/// Limits of a connection.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerSettings {
     /// Maximum number of unanswered commands, up to [`UNANSWERED_MAX`].
@@ -30,10 +30,17 @@ pub struct ServerSettings {
     pub output_bytes_max: usize,
     /// Whether a client must seal what it sends after its logon.
     pub sealing: Sealing,
+    /// Past reports that the logons of one account are sent, on all connections of a replica and of the gateways below it.
+    pub resends: Rate,
+}
+
+impl ServerSettings {
+    /// Of past reports: all sessions of an account may lack all that are kept at once, and two of them each second.
+    pub const RESENDS: Rate = Rate::new(8_192, 65_536).expect("neither is zero");
 }
 
 impl Default for ServerSettings {
-    /// [`UNANSWERED_MAX`] commands, 15 s idle, 10 s for the logon, 4 MiB of output, sealed input.
+    /// [`UNANSWERED_MAX`] commands, 15 s idle, 10 s for the logon, 4 MiB of output, sealed input, [`Self::RESENDS`].
     fn default() -> Self {
         Self {
             window: UNANSWERED_MAX,
@@ -41,6 +48,7 @@ impl Default for ServerSettings {
             logon_timeout_ns: 10_000_000_000,
             output_bytes_max: 4 << 20,
             sealing: Sealing::Required,
+            resends: Self::RESENDS,
         }
     }
 }
@@ -619,6 +627,15 @@ impl SessionServer {
         open.report_next += 1;
         self.put(&VenueMessage::Report(*report));
         Ok(())
+    }
+
+    /// Number of the last report that was passed to [`SessionServer::report`], or of the one before the first; `None` for a client
+    /// that wants none, and before its session is open.
+    #[must_use]
+    pub fn reports_had(&self) -> Option<u64> {
+        let State::Open(open) = &self.state else { return None };
+        let takes_some = open.client.account.is_some() && open.client.terms.reports != ReportsWanted::None;
+        takes_some.then(|| open.report_next - 1)
     }
 
     /// Another replica leads. Open orders stay, because the client will continue there.

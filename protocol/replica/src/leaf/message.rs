@@ -5,6 +5,7 @@
 //! to the replica   epoch u64 | 1                                               a leaf begins anew
 //!                  session u64 | account | logon time u64 | 0 or 1 u8 | reports wanted | 2     it serves this session
 //!                  session u64 | 3                                             it serves it no more
+//!                  13                                                          it wants the lists of assets and instruments
 //! to the leaf      epoch u64 | 4                                               what comes from here on is of this epoch
 //!                  epoch u64 | replica u64 | 5                                 nothing comes: try that one, 0 for any
 //!                  session u64 | logon time u64 | next u64 | report_seq u64 | reports from u64 | 6     a session begins
@@ -13,18 +14,24 @@
 //!                  account u32 | report_seq u64 | log index u64 | time u64 | event | 9         a report
 //!                  session u64 | 10                                            a cancel on disconnect is in the log
 //!                  account, token | logon time u64 | session u64 | 11          the log has opened a session
+//!                  12                                                          orders come somewhere in the venue
+//!                  asset | 14                                                  an asset of the venue
+//!                  instrument | 15                                             an instrument of the venue
+//!                  16                                                          all that there were when it asked have been named
+//!                  log index u64 | time u64 | release u64 | 17                 market data is published at this entry
 //! ```
 //!
-//! All little-endian; the kind, and then [`LEAF`], stand last.
+//! All little-endian; the kind, and then [`LEAF`], stand last. The term of a leaf's watermarks is its epoch. A program drops messages
+//! that it does not know: so a leaf that asks an earlier program for the lists gets none, and an earlier leaf does not ask.
 
 use bytes::Bytes;
 use walras_consensus::ReplicaId;
 use walras_gateway::session::SessionStart;
 use walras_sequencer::GatewayMessage;
-use walras_types::{AccountId, Answer, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
+use walras_types::{AccountId, Answer, InstrumentSpec, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs};
 use walras_wire::codec::{Reader, Wire, Writer};
 use walras_wire::order_entry::{Report, ReportsWanted};
-use walras_wire::{DecodeError, OpenSession};
+use walras_wire::{AssetSpec, DecodeError, OpenSession};
 
 /// Stands last in these messages, and in no other between replicas.
 pub const LEAF: u8 = 0xF2;
@@ -46,6 +53,8 @@ pub enum LeafMessage {
         /// Which.
         session: SessionId,
     },
+    /// To the replica: the leaf wants the venue's assets and instruments named, all of them and then each new one.
+    List,
     /// To the leaf: the state here has all that was acknowledged before it asked.
     Attached {
         /// As it was asked.
@@ -104,6 +113,27 @@ pub enum LeafMessage {
         /// Of which session.
         session: SessionId,
     },
+    /// To the leaf: orders come somewhere in the venue, so that its watermarks are of use.
+    Busy,
+    /// To the leaf that asked for the lists: an asset.
+    Asset(AssetSpec),
+    /// To the leaf that asked for the lists: an instrument. Its assets were named before.
+    Instrument(Box<InstrumentSpec>),
+    /// To the leaf that asked for the lists: all that there were have been named.
+    Listed,
+    /// To the leaf that asked for the lists: all replicas publish market data at this entry. Nothing comes where it is not held.
+    Published(PublicationMark),
+}
+
+/// An entry of the log at which all replicas publish market data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicationMark {
+    /// The entry, whose changes are published with those before it.
+    pub log_index: LogIndex,
+    /// Its time.
+    pub time: TimeNs,
+    /// When that may be known, as packets of the feed have it.
+    pub release_ns: u64,
 }
 
 /// A session at a leaf.
@@ -161,6 +191,12 @@ const ANSWERED: u8 = 8;
 const REPORTED: u8 = 9;
 const CANCELLED: u8 = 10;
 const OPENED: u8 = 11;
+const BUSY: u8 = 12;
+const LIST: u8 = 13;
+const ASSET: u8 = 14;
+const INSTRUMENT: u8 = 15;
+const LISTED: u8 = 16;
+const PUBLISHED: u8 = 17;
 
 impl LeafMessage {
     /// Reads a message.
@@ -171,7 +207,7 @@ impl LeafMessage {
         if GatewayMessage::is_one(bytes) {
             return GatewayMessage::decode(bytes).map(Self::Gateway);
         }
-        let none = DecodeError::layout(bytes.len(), "a message between a leaf gateway and a replica: its kind, 1 to 11, and 242");
+        let none = DecodeError::layout(bytes.len(), "a message between a leaf gateway and a replica: its kind, 1 to 17, and 242");
         let (&[kind, LEAF], body) = bytes.split_last_chunk::<2>().map(|(body, last)| (last, body)).ok_or(none)? else {
             return Err(none);
         };
@@ -206,6 +242,15 @@ impl LeafMessage {
                 return Ok(Self::Reported { account, report: OwnedReport { report_seq, log_index, time, event } });
             }
             CANCELLED => Self::Cancelled { session: Wire::get(r)? },
+            BUSY => Self::Busy,
+            LIST => Self::List,
+            ASSET => Self::Asset(Wire::get(r)?),
+            INSTRUMENT => Self::Instrument(Box::new(Wire::get(r)?)),
+            LISTED => Self::Listed,
+            PUBLISHED => {
+                let (log_index, time) = (Wire::get(r)?, Wire::get(r)?);
+                Self::Published(PublicationMark { log_index, time, release_ns: r.u64()? })
+            }
             OPENED => Self::Opened { open: Wire::get(r)?, logon_seq: r.u64()?, session: Wire::get(r)? },
             _ => return Err(none),
         };
@@ -268,17 +313,27 @@ impl LeafMessage {
                 time.put(w);
                 ANSWERED
             }
-            Self::Reported { account, report: OwnedReport { report_seq, log_index, time, event } } => {
-                account.put(w);
-                w.u64(*report_seq);
-                log_index.put(w);
-                time.put(w);
-                w.0.extend_from_slice(event);
-                REPORTED
-            }
+            Self::Reported { account, report } => return Self::encode_report(*account, &report.as_report()),
             Self::Cancelled { session } => {
                 session.put(w);
                 CANCELLED
+            }
+            Self::Busy => BUSY,
+            Self::List => LIST,
+            Self::Asset(spec) => {
+                spec.put(w);
+                ASSET
+            }
+            Self::Instrument(spec) => {
+                spec.as_ref().put(w);
+                INSTRUMENT
+            }
+            Self::Listed => LISTED,
+            Self::Published(PublicationMark { log_index, time, release_ns }) => {
+                log_index.put(w);
+                time.put(w);
+                w.u64(*release_ns);
+                PUBLISHED
             }
             Self::Opened { open, logon_seq, session } => {
                 open.put(w);
@@ -291,7 +346,27 @@ impl LeafMessage {
         w.u8(LEAF);
         bytes
     }
+
+    /// The bytes of [`LeafMessage::Reported`], in one piece of memory of their size: a busy replica writes one for each event of an
+    /// account.
+    #[must_use]
+    pub fn encode_report(account: AccountId, report: &Report<'_>) -> Vec<u8> {
+        let Report { report_seq, log_index, time, event } = *report;
+        let mut bytes = Vec::with_capacity(REPORT_BYTES + event.len());
+        let w = &mut Writer(&mut bytes);
+        account.put(w);
+        w.u64(report_seq);
+        log_index.put(w);
+        time.put(w);
+        w.0.extend_from_slice(event);
+        w.u8(REPORTED);
+        w.u8(LEAF);
+        bytes
+    }
 }
+
+/// Bytes of a report's message but for the event.
+const REPORT_BYTES: usize = 4 + 3 * 8 + 2;
 
 fn flag(r: &mut Reader<'_>) -> Result<bool, DecodeError> {
     match r.u8()? {
@@ -328,9 +403,25 @@ fn put_wanted(wanted: ReportsWanted, w: &mut Writer<'_>) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use walras_types::ContentDigest;
+    use walras_types::{AssetId, ContentDigest, FeeSchedule, Symbol};
 
     use super::*;
+    use crate::leaf::tests::spec;
+
+    fn instrument() -> InstrumentSpec {
+        InstrumentSpec { fees: FeeSchedule { maker_ppm: -10, taker_ppm: 100 }, ..spec(3, "BTC/USD", 1) }
+    }
+
+    #[test]
+    fn a_report_takes_memory_of_its_size() {
+        for event in [&b""[..], b"one", &[7; 200]] {
+            let report = Report { report_seq: 1, log_index: LogIndex(2), time: TimeNs(3), event };
+            let bytes = LeafMessage::encode_report(AccountId(4), &report);
+            assert_eq!(bytes.capacity(), bytes.len(), "it never grew");
+            let message = LeafMessage::Reported { account: AccountId(4), report: OwnedReport::from(&report) };
+            assert_eq!(LeafMessage::decode(&bytes.into()), Ok(message));
+        }
+    }
 
     fn each() -> Vec<LeafMessage> {
         let (session, logon_seq, epoch) = (SessionId(7), 8, 9);
@@ -357,6 +448,12 @@ mod tests {
             LeafMessage::Reported { account: AccountId(4), report: OwnedReport::from(&report) },
             LeafMessage::Cancelled { session },
             LeafMessage::Opened { open, logon_seq, session },
+            LeafMessage::Busy,
+            LeafMessage::List,
+            LeafMessage::Asset(AssetSpec { asset: AssetId(1), symbol: Symbol::new("USD").unwrap(), decimals: 6 }),
+            LeafMessage::Instrument(Box::new(instrument())),
+            LeafMessage::Listed,
+            LeafMessage::Published(PublicationMark { log_index: LogIndex(9), time: TimeNs(10), release_ns: 11 }),
         ]
     }
 
@@ -375,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0_u8..13) {
+        fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..80), kind in 0_u8..19) {
             let _ = LeafMessage::decode(&Bytes::from(bytes.clone()));
             let bytes = Bytes::from([&bytes[..], &[kind, LEAF]].concat());
             if let Ok(message) = LeafMessage::decode(&bytes) {

@@ -6,6 +6,8 @@
 //! it serves, and sends what is unanswered again, with its first stamps. Numbers of commands make each take effect once, and numbers
 //! of reports say which are still to come. So participants do not notice.
 //!
+//! Participants speak binary order entry or FIX. FIX writes symbols and decimals: the replica above names the assets and instruments.
+//!
 //! *Deliberately absent*: sockets, keys, clocks (the driver's), balances, books, the log.
 //!
 //! *Invariants*
@@ -13,31 +15,43 @@
 //! - Nothing counts that comes from another replica than the one above, or from before it was asked to be that.
 
 mod backend;
+mod listing;
 mod message;
+#[cfg(test)]
+mod tests;
 mod uplink;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use walras_consensus::{ReplicaId, Term};
+use walras_fair_access::clock::ClockStatus;
+use walras_fair_access::resequence::Stamp;
+use walras_fix_orders::unlisted;
 use walras_gateway::session::{FrameOutcome, ServerSettings, SessionStart, VenueKeys};
 use walras_gateway::{Principal, Refusal};
-use walras_sequencer::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, GatewayTime};
+use walras_sequencer::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, GatewayTime, Promise};
 use walras_types::{AccountId, RejectReason, SessionId};
 use walras_wire::OpenSession;
-use walras_wire::order_entry::ReportsWanted;
+use walras_wire::order_entry::{ByeReason, ReportsWanted};
 
 use crate::StreamId;
 use crate::order_entry::{Charge, EntryProtocol, OrderEntry};
+use crate::resends::TOO_MANY;
 
-pub use message::{LEAF, LeafMessage, LeafSession, OwnedReport};
+pub use listing::Listing;
+pub use message::{LEAF, LeafMessage, LeafSession, OwnedReport, PublicationMark};
 
 use backend::LeafBackend;
+use listing::Listed;
 use uplink::Uplinks;
 
 /// How often sessions are looked for that nobody here has any more.
 const TIDY_NS: u64 = 1_000_000_000;
+
+/// The number of the logon of a session that a replica is to know before its reports are asked for: no client's logon.
+const KNOWN_ONLY: u64 = u64::MAX;
 
 /// What a leaf is set to.
 #[derive(Clone, Debug)]
@@ -50,6 +64,8 @@ pub struct LeafSettings {
     pub forwards: ForwardSettings,
     /// The replicas, the preferred one first.
     pub replicas: Vec<ReplicaId>,
+    /// Whether it needs the venue's assets and instruments: for FIX.
+    pub lists: bool,
 }
 
 /// What a leaf wants to happen.
@@ -66,6 +82,8 @@ pub enum LeafEffect {
     Attached(ReplicaId),
     /// This replica is it no more: for the log of the process.
     Detached(ReplicaId),
+    /// Market data is published at this entry: for those who give it out here.
+    Published(PublicationMark),
 }
 
 /// A leaf gateway. After inputs, say [`round`](Self::round), then carry out what [`take_effects`](Self::take_effects) gives and write
@@ -73,13 +91,17 @@ pub enum LeafEffect {
 pub struct Leaf {
     entry: OrderEntry,
     forwards: Forwards,
+    promise: Promise,
+    /// Orders were passed on since the last round.
+    has_sent: bool,
     uplinks: Uplinks,
     /// Sessions that the replica above is to know.
     sessions: BTreeMap<SessionId, Option<AccountId>>,
     /// Connections whose sessions are open and have not begun here.
     beginning: BTreeMap<SessionId, Vec<StreamId>>,
-    /// Of accounts with reports, the last one that was passed on.
-    reported: BTreeMap<AccountId, u64>,
+    /// Whether the replica above is asked for the lists.
+    lists: bool,
+    listed: Listed,
     tidy_at_ns: u64,
     entry_look_ns: u64,
     effects: Vec<LeafEffect>,
@@ -89,14 +111,17 @@ impl Leaf {
     /// One that is linked with nobody.
     #[must_use]
     pub fn new(settings: LeafSettings) -> Self {
-        let LeafSettings { entry, entry_keys, forwards, replicas } = settings;
+        let LeafSettings { entry, entry_keys, forwards, replicas, lists } = settings;
         Self {
             entry: OrderEntry::new(entry, entry_keys),
             forwards: Forwards::new(forwards),
+            promise: Promise::new(forwards.watermark_ns),
+            has_sent: false,
             uplinks: Uplinks::new(replicas),
             sessions: BTreeMap::new(),
             beginning: BTreeMap::new(),
-            reported: BTreeMap::new(),
+            lists,
+            listed: Listed::default(),
             tidy_at_ns: 0,
             entry_look_ns: 0,
             effects: Vec::new(),
@@ -121,6 +146,12 @@ impl Leaf {
         self.forwards.counts()
     }
 
+    /// The venue's assets and instruments, as far as they are known here: another one whenever there are more.
+    #[must_use]
+    pub fn listing(&self) -> &Arc<Listing> {
+        self.listed.listing()
+    }
+
     /// A link with a replica is up, again perhaps.
     pub fn on_linked(&mut self, at: GatewayTime, replica: ReplicaId) {
         if self.uplinks.target() == Some(replica) {
@@ -140,6 +171,10 @@ impl Leaf {
     /// A message by the link of a replica. What is none counts for nothing.
     pub fn on_message(&mut self, at: GatewayTime, from: ReplicaId, bytes: &Bytes) {
         let Ok(message) = LeafMessage::decode(bytes) else { return };
+        if !matches!(message, LeafMessage::Asset(_) | LeafMessage::Instrument(_) | LeafMessage::Listed) {
+            // What comes now may be about what was named just before.
+            self.follow_listing();
+        }
         match message {
             LeafMessage::Attached { epoch } if self.uplinks.is_asked(from, epoch) => self.attached(at, from, epoch),
             LeafMessage::Detached { epoch, to } if self.uplinks.is_of(from, epoch) => self.detach(at, to),
@@ -153,15 +188,15 @@ impl Leaf {
                 self.forwards.on_applied(ordinal);
                 self.entry.answer(ordinal, answer, time);
             }
-            LeafMessage::Reported { account, report } => {
-                if let Some(last) = self.reported.get_mut(&account) {
-                    *last = report.report_seq.max(*last);
-                }
-                self.entry.report(account, &report.as_report());
-            }
+            LeafMessage::Reported { account, report } => self.entry.report(account, &report.as_report()),
             LeafMessage::Cancelled { session } => self.forwards.cancel_done(session),
+            LeafMessage::Busy => self.promise.on_order(at.now_ns),
+            LeafMessage::Asset(spec) => self.listed.asset(spec),
+            LeafMessage::Instrument(spec) => self.listed.instrument(*spec),
+            LeafMessage::Listed => self.listed.whole(),
+            LeafMessage::Published(mark) => self.effects.push(LeafEffect::Published(mark)),
             LeafMessage::Attached { .. } | LeafMessage::Detached { .. } => {}
-            LeafMessage::Attach { .. } | LeafMessage::Begin(_) | LeafMessage::Leave { .. } => {}
+            LeafMessage::Attach { .. } | LeafMessage::Begin(_) | LeafMessage::Leave { .. } | LeafMessage::List => {}
         }
     }
 
@@ -179,11 +214,11 @@ impl Leaf {
                 self.entry.opening_refused(&open, reason);
             }
             GatewayMessage::Late { ordinal, late_ns } => {
-                self.forwards.on_late();
+                self.forwards.on_late(ordinal, late_ns);
                 self.entry.late(ordinal, late_ns);
             }
             GatewayMessage::Replaced { session, logon_seq } => self.entry.replaced_before(session, logon_seq),
-            GatewayMessage::Opened { .. } | GatewayMessage::Leading { .. } => {}
+            GatewayMessage::Opened { .. } | GatewayMessage::Leading { .. } | GatewayMessage::Watermark { .. } => {}
             GatewayMessage::Order { .. } | GatewayMessage::Behind { .. } | GatewayMessage::Open { .. } => {}
         }
     }
@@ -203,58 +238,68 @@ impl Leaf {
         }
     }
 
-    /// The replica above knows all that was acknowledged: it is told of the sessions here, then of what is unanswered.
+    /// The replica above knows all that was acknowledged. It hears of the sessions here and of what is unanswered, then what reports their
+    /// connections lack: so what came of a command is known here before the reports of its entry, which FIX says by what was asked.
     fn attached(&mut self, at: GatewayTime, replica: ReplicaId, epoch: u64) {
         self.uplinks.attached(at.now_ns);
         self.effects.push(LeafEffect::Attached(replica));
-        let Self { sessions, beginning, reported, entry, .. } = self;
-        let mut begins = Vec::new();
+        let Self { sessions, beginning, entry, forwards, .. } = self;
+        let (mut known, mut begins) = (Vec::new(), Vec::new());
         for (&session, &account) in sessions.iter() {
+            let before = begins.len();
             let waiting = beginning.get(&session).into_iter().flatten();
             begins.extend(waiting.filter_map(|stream| entry.terms(*stream, session)));
-            let after = account.and_then(|account| reported.get(&account));
-            let wanted = after.map_or(ReportsWanted::None, |after| ReportsWanted::After(*after));
+            begins.extend(entry.terms_of(session).map(|terms| {
+                let wanted = entry.reports_had(session).map_or(ReportsWanted::None, ReportsWanted::After);
+                LeafSession { wanted, ..terms }
+            }));
             // Where nobody has it any more, what came of its last commands is still of interest.
-            let gone = LeafSession { session, account, logon_seq: 0, has_copies: true, wanted };
-            let served = entry.terms_of(session);
-            begins.push(served.map_or(gone, |terms| LeafSession { wanted, ..terms }));
+            if forwards.is_unanswered(session) || begins.len() == before {
+                known.push(LeafSession { session, account, logon_seq: KNOWN_ONLY, has_copies: true, wanted: ReportsWanted::None });
+            }
         }
-        for begin in begins {
-            self.send(replica, Some(LeafMessage::Begin(begin)));
+        if self.lists {
+            self.send(replica, Some(LeafMessage::List));
         }
+        known.into_iter().for_each(|session| self.send(replica, Some(LeafMessage::Begin(session))));
         let again = self.forwards.on_leading(at.now_ns, replica, Term(epoch));
         self.pass_on(again);
+        begins.into_iter().for_each(|session| self.send(replica, Some(LeafMessage::Begin(session))));
     }
 
     /// A session begins for a connection that waits for it, or goes on with another replica above.
     fn begun(&mut self, at: GatewayTime, logon_seq: u64, start: SessionStart) {
         let session = start.session;
-        let Some(&account) = self.sessions.get(&session) else { return };
-        let Some(stream) = self.take_beginning(session, logon_seq) else {
-            let Some(account) =
-                account.filter(|account| self.reported.get(account).is_some_and(|last| last + 1 < start.reports_from))
-            else {
-                return;
-            };
-            // The replica does not keep what came meanwhile: whoever logs on again hears from where on there are some.
-            self.entry.fail_account(account);
+        if !self.sessions.contains_key(&session) {
             return;
-        };
-        if let Some(account) = account
-            && self.entry.terms(stream, session).is_some_and(|terms| terms.wanted != ReportsWanted::None)
-        {
-            self.reported.entry(account).or_insert(start.reports_from - 1);
         }
-        self.entry.begin(stream, at.now_ns, start);
+        match self.take_beginning(session, logon_seq) {
+            Some(stream) => {
+                self.entry.begin(stream, at.now_ns, start);
+            }
+            None if logon_seq == KNOWN_ONLY => {}
+            // The replica may not keep all that came meanwhile: who logs on again hears from where on there are some.
+            None => self.entry.lose_reports_before(session, start.reports_from),
+        }
     }
 
     fn not_begun(&mut self, session: SessionId, logon_seq: u64, reason: RejectReason) {
+        let has_too_many = reason == RejectReason::Throttled;
         if let Some(stream) = self.take_beginning(session, logon_seq) {
-            return self.entry.not_opened(stream, reason);
+            return if has_too_many {
+                self.entry.bye(stream, ByeReason::Rejected(reason), TOO_MANY);
+            } else {
+                self.entry.not_opened(stream, reason);
+            };
         }
         if self.sessions.remove(&session).is_some() {
             self.forwards.forget(session);
-            self.entry.closed(session);
+            if has_too_many {
+                // It is open in the log, and its clients say what they lack when they log on again.
+                self.entry.interrupt(session, TOO_MANY);
+            } else {
+                self.entry.closed(session);
+            }
         }
     }
 
@@ -279,7 +324,24 @@ impl Leaf {
     /// To the replica above, if there is one; it is all sent again otherwise.
     fn pass_on(&mut self, messages: impl IntoIterator<Item = GatewayMessage>) {
         let Some(to) = self.uplinks.above() else { return };
+        let before = self.effects.len();
         self.effects.extend(messages.into_iter().map(|message| LeafEffect::Send { to, bytes: message.encode() }));
+        self.has_sent |= self.effects.len() > before;
+    }
+
+    /// All that reached the edge here up to this time, by the venue's clock, has been taken in: what is read from now on counts as having
+    /// come later. The host calls it before [`Leaf::round`].
+    pub fn taken_in(&mut self, at: GatewayTime, until_ns: u64) {
+        self.promise.taken_in(if at.status == ClockStatus::Good { Stamp::Gateway(until_ns) } else { Stamp::OnArrival });
+    }
+
+    /// Tells the replica above up to where it has all orders, behind those that were passed on.
+    fn show_watermark(&mut self, at: GatewayTime) {
+        let has_sent = std::mem::take(&mut self.has_sent);
+        let Some((to, term)) = self.forwards.leading().filter(|(to, _)| self.uplinks.above() == Some(*to)) else { return };
+        if let Some(until) = self.promise.due(at.now_ns, has_sent) {
+            self.send(to, Some(LeafMessage::Gateway(GatewayMessage::Watermark { term, until })));
+        }
     }
 
     /// The replica above is it no more.
@@ -290,8 +352,16 @@ impl Leaf {
         self.forwards.on_term(Term(self.uplinks.detach(at.now_ns, to)));
     }
 
+    /// FIX connections follow what was named.
+    fn follow_listing(&mut self) {
+        if let Some(listing) = self.listed.follow() {
+            self.entry.set_catalog(&listing.catalog);
+        }
+    }
+
     /// What follows from the inputs before, and from time.
     pub fn round(&mut self, at: GatewayTime) {
+        self.follow_listing();
         if self.uplinks.is_stuck(at.now_ns, self.forwards.is_waiting()) {
             self.detach(at, None);
         }
@@ -300,6 +370,7 @@ impl Leaf {
         }
         let again = self.forwards.on_timer(at.now_ns);
         self.pass_on(again);
+        self.show_watermark(at);
         if at.now_ns >= self.entry_look_ns.min(self.entry.fix_look_ns()) {
             self.entry.on_timer(at.now_ns);
             self.entry_look_ns =
@@ -313,7 +384,7 @@ impl Leaf {
 
     /// Lets go of sessions that nobody here has and of which nothing is unanswered.
     fn tidy(&mut self) {
-        let Self { entry, forwards, beginning, sessions, reported, uplinks, effects, .. } = self;
+        let Self { entry, forwards, beginning, sessions, uplinks, effects, .. } = self;
         beginning.retain(|session, streams| {
             streams.retain(|stream| entry.terms(*stream, *session).is_some());
             !streams.is_empty()
@@ -325,8 +396,6 @@ impl Leaf {
             }
             is_served
         });
-        let accounts: BTreeSet<AccountId> = sessions.values().flatten().copied().collect();
-        reported.retain(|account, _| accounts.contains(account));
     }
 
     /// When [`round`](Self::round) has something to do, if nothing comes in before.
@@ -337,7 +406,8 @@ impl Leaf {
         let entry_ns =
             if self.entry.deadline_ns() == u64::MAX { u64::MAX } else { self.entry_look_ns.min(self.entry.fix_look_ns()) };
         let uplink_ns = self.uplinks.deadline_ns(self.forwards.is_waiting());
-        [self.forwards.next_look_ns(), tidy_ns, entry_ns, uplink_ns].into_iter().min().unwrap_or(u64::MAX)
+        let promise_ns = if self.uplinks.above().is_some() { self.promise.next_ns() } else { u64::MAX };
+        [self.forwards.next_look_ns(), tidy_ns, entry_ns, uplink_ns, promise_ns].into_iter().min().unwrap_or(u64::MAX)
     }
 
     /// What is to be done, in this order. `effects` should be empty.
@@ -366,6 +436,8 @@ impl Leaf {
 
     /// The verdict on a logon.
     pub fn on_authenticated(&mut self, at: GatewayTime, stream: StreamId, verdict: Result<Principal, Refusal>) {
+        let is_unlisted = !self.listed.is_whole() && self.entry.is_fix(stream);
+        let verdict = verdict.and_then(|principal| if is_unlisted { Err(unlisted()) } else { Ok(principal) });
         self.with_entry(at, |entry, backend| entry.on_authenticated(stream, verdict, backend));
     }
 
@@ -385,11 +457,15 @@ impl Leaf {
 
     fn with_entry<R>(&mut self, at: GatewayTime, act: impl FnOnce(&mut OrderEntry, &mut LeafBackend<'_>) -> R) -> R {
         let mut messages = Vec::new();
+        let at = self.promise.keep(at);
         let Self { entry, forwards, uplinks, .. } = self;
         let was_waiting = forwards.is_waiting();
         let result = act(entry, &mut LeafBackend { forwards, at, messages: &mut messages });
         if !was_waiting && forwards.is_waiting() {
             uplinks.on_progress(at.now_ns);
+        }
+        if !messages.is_empty() {
+            self.promise.on_stamped(at);
         }
         self.pass_on(messages);
         result

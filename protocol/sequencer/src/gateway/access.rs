@@ -12,7 +12,9 @@ use walras_types::{LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeN
 use walras_wire::order_entry::Role;
 use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, SessionCommand, decode_command, encode_command};
 
-use super::{ForwardCounts, ForwardSettings, Forwards, GatewayMessage, Pack, SessionUse, behind_nonce, logon_nonce};
+use super::{
+    ForwardCounts, ForwardSettings, Forwarded, Forwards, GatewayMessage, Pack, Promise, SessionUse, behind_nonce, logon_nonce,
+};
 use crate::entry::SignedBy;
 use crate::intake::{Arrives, Intake, IntakeFigures, IntakeSettings, Notice, Place, Timed};
 use crate::replicated::{AppliedEntry, NotTaken, ReplicatedSequencer};
@@ -105,11 +107,17 @@ const OPENED_MAX: usize = 4_096;
 /// The leader announces this often that it takes orders: a gateway that missed it sends nothing.
 const BEACON_NS: u64 = 200_000_000;
 
+/// The shortest wait of a leader whose own watermark is the only one that an order still waits for.
+const OWN_WATERMARK_NS: u64 = 10_000;
+
 /// A replica's part in fair access.
 #[derive(Debug)]
 pub struct FairAccess<O> {
     me: ReplicaId,
     forwards: Forwards,
+    promise: Promise,
+    /// A bit for each replica that is linked, as far as they are gateways.
+    linked: u64,
     intake: Intake<O>,
     notices: Vec<Notice<O>>,
     /// From participants here.
@@ -129,6 +137,8 @@ impl<O> FairAccess<O> {
     pub fn new(me: ReplicaId, forwards: ForwardSettings, intake: IntakeSettings) -> Self {
         Self {
             me,
+            promise: Promise::new(forwards.watermark_ns),
+            linked: 0,
             forwards: Forwards::new(forwards),
             intake: Intake::new(intake),
             notices: Vec::new(),
@@ -165,7 +175,20 @@ impl<O> FairAccess<O> {
         }
         let message = self.forwards.order(at.now_ns, at.stamp(), ordinal, content).map_err(NotTaken::Refused)?;
         self.for_leader.extend(message);
+        self.promise.on_stamped(at);
         Ok(())
+    }
+
+    /// All that reached the edge here up to this time has been taken in, and all that leaf gateways below have stamped up to then; or
+    /// neither this replica nor they stamp anything now. It counts with the next [`FairAccess::settle`].
+    pub fn taken_in(&mut self, until: Stamp) {
+        self.promise.taken_in(until);
+    }
+
+    /// What this gateway may promise of its stamps, and has promised.
+    #[must_use]
+    pub fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     /// A participant logs on: [`GatewayHost::opened`] or [`GatewayHost::opening_refused`] say what comes of it.
@@ -208,6 +231,7 @@ impl<O> FairAccess<O> {
         sequencer: &mut ReplicatedSequencer<O>,
         host: &mut impl GatewayHost<O>,
     ) {
+        self.linked |= bit(from);
         for message in GatewayMessage::all_of(bytes) {
             match message {
                 Ok(message) => self.on_decoded(at, from, message, sequencer, host),
@@ -238,6 +262,12 @@ impl<O> FairAccess<O> {
                     self.for_gateways.push((To::One(from), GatewayMessage::NotOpened { open, reason }));
                 }
             }
+            GatewayMessage::Watermark { term, until } => {
+                // What came when this replica did not lead, it has dropped.
+                if sequencer.is_leading() && sequencer.status().term == term {
+                    self.intake.on_watermark(gateway_of(from), until);
+                }
+            }
             GatewayMessage::Leading { term } => {
                 // A term has one leader, and where this replica knows whom, nobody else is.
                 let is_another = sequencer.status().term == term && sequencer.leader().is_some_and(|leader| leader != from);
@@ -260,7 +290,7 @@ impl<O> FairAccess<O> {
             }
             GatewayMessage::NotOpened { .. } => {}
             GatewayMessage::Late { ordinal, late_ns } => {
-                self.forwards.on_late();
+                self.forwards.on_late(ordinal, late_ns);
                 host.late(ordinal, late_ns);
             }
             GatewayMessage::Replaced { session, logon_seq } => host.replaced_before(session, logon_seq),
@@ -316,14 +346,28 @@ impl<O> FairAccess<O> {
             self.for_gateways.push((To::Others, GatewayMessage::Leading { term }));
         }
         let mut for_leader = std::mem::take(&mut self.for_leader);
-        match self.forwards.leader() {
-            Some(leader) if leader == self.me => {
-                for_leader.drain(..).for_each(|message| self.on_decoded(at, self.me, message, sequencer, host));
+        if self.forwards.leading().is_some() {
+            for message in &for_leader {
+                if let GatewayMessage::Order { ordinal, .. } = message {
+                    self.forwards.on_left(*ordinal, at.time_ns);
+                }
             }
-            Some(leader) => {
+        }
+        match self.forwards.leading() {
+            Some((leader, term)) if leader == self.me => {
+                for_leader.drain(..).for_each(|message| self.on_decoded(at, self.me, message, sequencer, host));
+                if let Some(until) = self.promise.now() {
+                    self.on_decoded(at, self.me, GatewayMessage::Watermark { term, until }, sequencer, host);
+                }
+            }
+            Some((leader, term)) => {
                 let mut pack = Pack::default();
                 for_leader.iter().filter_map(|message| pack.push(message)).for_each(|bytes| host.send(leader, bytes));
                 pack.take().into_iter().for_each(|bytes| host.send(leader, bytes));
+                // Behind the orders that it covers, and not in their pack: a program that does not know it would drop the whole pack.
+                if let Some(until) = self.promise.due(at.now_ns, !for_leader.is_empty()) {
+                    host.send(leader, GatewayMessage::Watermark { term, until }.encode());
+                }
             }
             // It waits among what is passed on.
             None => {}
@@ -331,6 +375,8 @@ impl<O> FairAccess<O> {
         reuse(for_leader, &mut self.for_leader);
         if sequencer.is_leading() {
             let time_ns = self.hold_time_ns(at);
+            let awaited = self.awaited(at, sequencer);
+            self.intake.await_gateways(awaited);
             let submit = |ordinal: Option<Ordinal>, signed: &SignedBy, command: &Command, origin| match ordinal {
                 Some(_) => sequencer.submit(at.now, ordinal, command, origin),
                 None if matches!(command, Command::Order(OrderCommand::MassCancel(_))) => {
@@ -344,6 +390,17 @@ impl<O> FairAccess<O> {
         self.send_notices(host);
         self.send_gateways(at, sequencer, host);
         self.begin_sessions(sequencer.engine(), host);
+    }
+
+    /// Orders wait for the watermarks of this replica and of all members that are linked. Without a clock of its own the leader can not say
+    /// what a stamp means, and orders have the time of their arrival.
+    fn awaited(&self, at: GatewayTime, sequencer: &ReplicatedSequencer<O>) -> u64 {
+        if at.status == ClockStatus::Unknown {
+            return 0;
+        }
+        let members = sequencer.members();
+        let others = members.voters.union(&members.learners).fold(0, |bits, id| bits | bit(*id));
+        (others & self.linked) | bit(self.me)
     }
 
     /// To each in order; what follows each other for one leaves as a pack.
@@ -434,8 +491,10 @@ impl<O> FairAccess<O> {
     }
 
     /// A peer is linked, again perhaps: what it should know is sent at once.
-    pub fn on_linked(&mut self) {
+    pub fn on_linked(&mut self, id: ReplicaId) {
         self.next_beacon_ns = 0;
+        self.linked |= bit(id);
+        self.intake.forget_watermark(gateway_of(id));
     }
 
     /// From now on participants here are refused for this reason, because this replica's log cannot be written; or they are not.
@@ -453,15 +512,22 @@ impl<O> FairAccess<O> {
     /// A link is lost.
     pub fn on_link_lost(&mut self, id: ReplicaId) {
         self.forwards.on_link_lost(id);
+        self.linked &= !bit(id);
+        self.intake.forget_watermark(gateway_of(id));
     }
 
-    /// An entry was applied here: what it answers is not passed on any more.
-    pub fn on_applied(&mut self, applied: &AppliedEntry<'_, O>) {
+    /// An entry was applied here: what it answers is not passed on any more. What is known of its command's way, if it was passed on
+    /// here.
+    pub fn on_applied(&mut self, now_ns: u64, applied: &AppliedEntry<'_, O>) -> Option<Forwarded> {
         use walras_engine::Numbered;
         use walras_wire::{Event, OrderCommand, SessionCommand, SessionEvent};
-        if let (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) = (applied.entry.ordinal, applied.numbered) {
-            self.forwards.on_applied(ordinal);
+        if applied.entry.ordinal.is_some() {
+            self.promise.on_order(now_ns);
         }
+        let forwarded = match (applied.entry.ordinal, applied.numbered) {
+            (Some(ordinal), Some(Numbered::Done(_) | Numbered::Repeated(_))) => self.forwards.on_applied(ordinal),
+            _ => None,
+        };
         self.intake.on_applied(applied.entry.ordinal, applied.events);
         let is_refused = matches!(applied.numbered, Some(Numbered::Refused(_)));
         match applied.entry.content.command().filter(|_| !is_refused) {
@@ -479,6 +545,7 @@ impl<O> FairAccess<O> {
                 self.intake.forget(closed.session);
             }
         }
+        forwarded
     }
 
     /// The log has opened a session that [`GatewayHost::opens_at`] named, or refused to: its gateway gets a notice. Without copies,
@@ -505,7 +572,9 @@ impl<O> FairAccess<O> {
         for ordinal in unanswered {
             match engine.session(ordinal.session) {
                 None => self.forwards.forget(ordinal.session),
-                Some(session) if ordinal.session_seq < session.next => self.forwards.on_applied(ordinal),
+                Some(session) if ordinal.session_seq < session.next => {
+                    self.forwards.on_applied(ordinal);
+                }
                 Some(_) => {}
             }
         }
@@ -521,7 +590,14 @@ impl<O> FairAccess<O> {
         let resend_ns = (look_ns < u64::MAX).then(|| look_ns.saturating_sub(at.now_ns));
         let time_ns = at.time_ns.max(self.held_until.0);
         let held_ns = self.intake.next_due_ns().map(|due_ns| due_ns.saturating_sub(time_ns));
-        [resend_ns, held_ns].into_iter().flatten().min()
+        // What waits for this replica's own watermark alone leaves with the next round after its stamp.
+        let own_ns = self.intake.next_but_for(gateway_of(self.me)).filter(|_| self.promise.is_kept());
+        let own_ns = own_ns.map(|due_ns| due_ns.saturating_sub(at.time_ns).max(OWN_WATERMARK_NS));
+        let held_ns = [held_ns, own_ns].into_iter().flatten().min();
+        let is_gateway = self.forwards.leader().is_some_and(|leader| leader != self.me);
+        let promise_ns = is_gateway.then(|| self.promise.next_ns()).filter(|next_ns| *next_ns < u64::MAX);
+        let promise_ns = promise_ns.map(|next_ns| next_ns.saturating_sub(at.now_ns));
+        [resend_ns, held_ns, promise_ns].into_iter().flatten().min()
     }
 
     /// How long the leader holds orders: d_s, where this replica leads; else where it led last.
@@ -568,6 +644,11 @@ fn reuse<T>(mut done: Vec<T>, next: &mut Vec<T>) {
         done.clear();
         *next = done;
     }
+}
+
+/// Its bit among gateways; none beyond those that can be.
+fn bit(replica: ReplicaId) -> u64 {
+    u32::try_from(replica.get()).ok().and_then(|id| 1_u64.checked_shl(id)).unwrap_or(0)
 }
 
 /// A replica's number as a gateway. One beyond those that can be is none.

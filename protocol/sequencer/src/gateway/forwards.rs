@@ -8,25 +8,28 @@ use walras_fair_access::resequence::Stamp;
 use walras_types::{
     AccountId, ContentDigest, KeyTag, NonceFingerprint, NonceUse, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs,
 };
-use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, encode_command};
+use walras_wire::{Command, MassCancel, OpenSession, OrderCommand, decode_command, encode_command};
 
 use super::{GatewayMessage, SessionUse};
 use crate::entry::SignedBy;
+use crate::with_kept_room;
 
 /// Bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardSettings {
-    /// Commands that are unanswered at a time, of all sessions. Beyond it they are refused. (Of one session a connection's window
-    /// bounds them.)
+    /// Commands of all sessions that are unanswered at a time. Beyond it orders are refused, amends of a size beyond a sixteenth
+    /// more, and cancels beyond an eighth more. (A connection's window bounds those of one session.)
     pub unanswered_max: usize,
     /// What is unanswered for so long is sent again.
     pub resend_ns: u64,
+    /// From one watermark to the next, while orders come; 0: none is sent.
+    pub watermark_ns: u64,
 }
 
 impl Default for ForwardSettings {
-    /// 65,536 commands; a second.
+    /// 65,536 commands; a second; a quarter of a millisecond.
     fn default() -> Self {
-        Self { unanswered_max: 1 << 16, resend_ns: 1_000_000_000 }
+        Self { unanswered_max: 1 << 16, resend_ns: 1_000_000_000, watermark_ns: 250_000 }
     }
 }
 
@@ -49,11 +52,24 @@ pub struct ForwardCounts {
     pub late: u64,
 }
 
+/// What is known here of the way of a command that was passed on, once the log has answered it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forwarded {
+    /// When it reached the venue's edge.
+    pub stamp: Stamp,
+    /// When it first left for a leader, by the venue's time here; `None` where the log had it before, by another gateway.
+    pub left_ns: Option<u64>,
+    /// By how much it was late, as the leader said; 0 where it did not.
+    pub late_ns: u64,
+}
+
 #[derive(Clone, Debug)]
 struct Forward {
     stamp: Stamp,
     content: Bytes,
     sent_ns: u64,
+    left_ns: Option<u64>,
+    late_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +206,11 @@ impl Forwards {
         if let Some(reason) = self.refusal.filter(|_| !is_known) {
             return Err(reason);
         }
-        if !is_known && self.unanswered >= self.settings.unanswered_max {
+        // The command is decoded only where there are too many.
+        let is_full = |unanswered: usize, max: usize| {
+            unanswered >= max && decode_command(content).map_or(true, |command| unanswered >= with_kept_room(max, &command))
+        };
+        if !is_known && is_full(self.unanswered, self.settings.unanswered_max) {
             self.counts.overloaded += 1;
             return Err(RejectReason::Overloaded);
         }
@@ -213,7 +233,8 @@ impl Forwards {
                     self.contents = BytesMut::with_capacity(CONTENTS_BYTES.max(content.len()));
                 }
                 self.contents.extend_from_slice(content);
-                place.insert(Forward { stamp, content: self.contents.split().freeze(), sent_ns: now_ns })
+                let content = self.contents.split().freeze();
+                place.insert(Forward { stamp, content, sent_ns: now_ns, left_ns: None, late_ns: 0 })
             }
         };
         forward.sent_ns = now_ns;
@@ -271,18 +292,34 @@ impl Forwards {
         self.cancels.clear();
     }
 
-    /// The log holds the command: it, and those before it, are answered.
-    pub fn on_applied(&mut self, ordinal: Ordinal) {
+    /// A command leaves for the leader at this time, by the venue's clock here: again perhaps.
+    pub fn on_left(&mut self, ordinal: Ordinal, time_ns: u64) {
+        if let Some(forward) = self.forward_mut(ordinal) {
+            forward.left_ns = forward.left_ns.or(Some(time_ns));
+        }
+    }
+
+    /// The log holds the command: it, and those before it, are answered. What is known of its way, if it was passed on here.
+    pub fn on_applied(&mut self, ordinal: Ordinal) -> Option<Forwarded> {
+        let mut answered = None;
         if let btree_map::Entry::Occupied(mut places) = self.sessions.entry(ordinal.session) {
             // One, as a rule: what is split off a tree has all that is left counted.
-            while places.get().first_key_value().is_some_and(|(first, _)| *first <= ordinal.session_seq) {
-                places.get_mut().pop_first();
+            while let Some(first) = places.get_mut().first_entry()
+                && *first.key() <= ordinal.session_seq
+            {
+                let (session_seq, Forward { stamp, left_ns, late_ns, .. }) = first.remove_entry();
+                answered = (session_seq == ordinal.session_seq).then_some(Forwarded { stamp, left_ns, late_ns });
                 self.unanswered -= 1;
             }
             if places.get().is_empty() {
                 places.remove();
             }
         }
+        answered
+    }
+
+    fn forward_mut(&mut self, Ordinal { session, session_seq }: Ordinal) -> Option<&mut Forward> {
+        self.sessions.get_mut(&session)?.get_mut(&session_seq)
     }
 
     /// A session is closed.
@@ -309,8 +346,11 @@ impl Forwards {
     }
 
     /// The leader says that an order was late.
-    pub fn on_late(&mut self) {
+    pub fn on_late(&mut self, ordinal: Ordinal, late_ns: u64) {
         self.counts.late += 1;
+        if let Some(forward) = self.forward_mut(ordinal) {
+            forward.late_ns = late_ns;
+        }
     }
 
     /// A replica takes orders in this term: what is unanswered is for it, unless it has it already.
@@ -390,6 +430,12 @@ impl Forwards {
         self.leader.filter(|leader| !leader.is_away).map(|leader| leader.id)
     }
 
+    /// The same, and in which term.
+    #[must_use]
+    pub fn leading(&self) -> Option<(ReplicaId, Term)> {
+        self.leader.filter(|leader| !leader.is_away).map(|leader| (leader.id, leader.term))
+    }
+
     /// Whether an answer is waited for.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -445,6 +491,9 @@ impl Opening {
 
 #[cfg(test)]
 mod tests {
+    use walras_types::{Amendment, ClientOrderId, InstrumentId, SizeLots};
+    use walras_wire::AmendOrder;
+
     use super::*;
 
     fn id(n: u64) -> ReplicaId {
@@ -501,6 +550,23 @@ mod tests {
     }
 
     #[test]
+    fn of_what_is_answered_it_is_known_when_it_first_left_and_how_late_it_was() {
+        let mut forwards = Forwards::new(ForwardSettings::default());
+        (1..=3).for_each(|n| drop(take(&mut forwards, n, n)));
+        forwards.on_leading(20, id(1), Term(3));
+        for (session_seq, time_ns) in [(1, 25), (2, 26), (2, 90)] {
+            forwards.on_left(place(session_seq), time_ns);
+        }
+        forwards.on_late(place(2), 7);
+        forwards.on_late(place(9), 8);
+        let way = |stamp_ns, left_ns, late_ns| Some(Forwarded { stamp: Stamp::Gateway(stamp_ns), left_ns, late_ns });
+        assert_eq!(forwards.on_applied(place(2)), way(2, Some(26), 7), "the first is answered with it");
+        assert_eq!(forwards.on_applied(place(2)), None, "once");
+        assert_eq!(forwards.on_applied(place(3)), way(3, None, 0), "another gateway was before it");
+        assert_eq!((forwards.on_applied(place(4)), forwards.counts().late), (None, 2));
+    }
+
+    #[test]
     fn a_refusal_takes_back_what_follows_unless_it_is_for_one_that_is_missing() {
         let mut forwards = Forwards::new(ForwardSettings { unanswered_max: 4, ..ForwardSettings::default() });
         forwards.on_leading(0, id(1), Term(1));
@@ -518,6 +584,30 @@ mod tests {
         assert_eq!(forwards.ordinals().collect::<Vec<_>>(), [place(2)]);
         forwards.forget(SessionId(4));
         assert_eq!(forwards.unanswered(), 0);
+    }
+
+    #[test]
+    fn where_orders_are_refused_there_is_room_for_cancels_and_for_amends_of_a_size() {
+        let mut forwards = Forwards::new(ForwardSettings { unanswered_max: 16, ..ForwardSettings::default() });
+        (1..=16).for_each(|n| drop(take(&mut forwards, n, n)));
+        assert_eq!(forwards.order(17, Stamp::Gateway(17), place(17), &[17]), Err(RejectReason::Overloaded));
+        let bytes = |command| {
+            let mut bytes = Vec::new();
+            encode_command(&Command::Order(command), &mut bytes);
+            bytes
+        };
+        let size = Some(SizeLots::new(1));
+        let amendment = Amendment { client_order_id: ClientOrderId(1), price: None, trigger: None, size };
+        let amend = bytes(OrderCommand::Amend(AmendOrder { account: AccountId(7), instrument: InstrumentId(1), amendment }));
+        let cancel = bytes(OrderCommand::MassCancel(MassCancel { account: AccountId(7), instrument: None, side: None }));
+        let overloaded = Err(RejectReason::Overloaded);
+        let mut sent = |session, content: &[u8]| {
+            let ordinal = Ordinal { session: SessionId(session), session_seq: SessionSeq(1) };
+            forwards.order(17, Stamp::Gateway(17), ordinal, content).map(drop)
+        };
+        assert_eq!((sent(5, &amend), sent(6, &amend)), (Ok(()), overloaded), "a sixteenth of sixteen");
+        assert_eq!((sent(6, &cancel), sent(7, &cancel)), (Ok(()), overloaded), "an eighth of sixteen");
+        assert_eq!(forwards.counts().overloaded, 3);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! to the leader    stamp | session u64 | session_seq u64 | command | 2        a session's command
 //!                  stamp | session u64 | command | 3                          one without a number, behind what was sent of the session
 //!                  account, token | logon time u64 | 0 or 1 u8 | 4            a session is to be opened; 1: with copies
+//!                  term u64 | stamp | 12                                      all stamped up to then is sent; 0: nothing is stamped
 //! to a gateway     term u64 | 5                                               this replica takes orders now
 //!                  session u64 | session_seq u64 | reason u16 | 6             not taken
 //!                  account, token | reason u16 | 7                            not opened
@@ -15,6 +16,9 @@
 //!
 //! A stamp is 0 (none that counts), or 1 and nanoseconds u64. All little-endian; the kind stands last, as in the sequencers'
 //! messages.
+//!
+//! A watermark is no part of a pack, and goes to the leader of its term alone. A replica whose program does not know it drops it, and
+//! holds orders until their delay is over.
 
 use bytes::Bytes;
 use walras_consensus::Term;
@@ -53,6 +57,14 @@ pub enum GatewayMessage {
         logon_seq: u64,
         /// What the logon asks of it.
         usage: SessionUse,
+    },
+    /// To the leader: all orders that the gateway has stamped up to this time went before this message by the same link, and none that it
+    /// sends later has an earlier stamp.
+    Watermark {
+        /// The term in which the receiver leads: what was sent to it before may have been dropped.
+        term: Term,
+        /// Up to when; or it stamps nothing, and its orders have the time of their arrival.
+        until: Stamp,
     },
     /// To gateways: this replica takes orders in this term.
     Leading {
@@ -131,6 +143,7 @@ const LATE: u8 = 8;
 const REPLACED: u8 = 9;
 const OPENED: u8 = 10;
 const PACK: u8 = 11;
+const WATERMARK: u8 = 12;
 
 /// A pack is sent when it has so many bytes.
 const PACK_BYTES: usize = 16 << 10;
@@ -174,7 +187,7 @@ impl GatewayMessage {
     /// Whether bytes are such a message, by their kind: else they are the sequencers'.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
-        bytes.last().is_some_and(|kind| (ORDER..=PACK).contains(kind))
+        bytes.last().is_some_and(|kind| (ORDER..=WATERMARK).contains(kind))
     }
 
     /// Reads a message, or each of a [`Pack`]. After an error there is nothing more.
@@ -208,7 +221,7 @@ impl GatewayMessage {
     /// # Errors
     /// For bytes that are none.
     pub fn decode(bytes: &Bytes) -> Result<Self, DecodeError> {
-        let none = DecodeError::layout(bytes.len(), "a message between gateways and leader: its kind, 2 to 10, at the end");
+        let none = DecodeError::layout(bytes.len(), "a message between gateways and leader: its kind, 2 to 10 or 12, at the end");
         let (&kind, body) = bytes.split_last().ok_or(none)?;
         let r = &mut Reader::new(body);
         let message = match kind {
@@ -230,6 +243,7 @@ impl GatewayMessage {
                 };
                 Self::Open { open, logon_seq, usage }
             }
+            WATERMARK => Self::Watermark { term: Term(r.u64()?), until: stamp(r)? },
             LEADING => Self::Leading { term: Term(r.u64()?) },
             REFUSED => Self::Refused { ordinal: ordinal(r)?, reason: Wire::get(r)? },
             NOT_OPENED => Self::NotOpened { open: OpenSession::get(r)?, reason: Wire::get(r)? },
@@ -279,6 +293,11 @@ impl GatewayMessage {
                     SessionUse::AloneOnce => 2,
                 });
                 OPEN
+            }
+            Self::Watermark { term, until } => {
+                w.u64(term.0);
+                put_stamp(*until, w);
+                WATERMARK
             }
             Self::Leading { term } => {
                 w.u64(term.0);
@@ -369,6 +388,8 @@ mod tests {
             GatewayMessage::Open { open, logon_seq: 11, usage: SessionUse::Shared },
             GatewayMessage::Open { open, logon_seq: 12, usage: SessionUse::AloneOnce },
             GatewayMessage::Open { open: OpenSession { account: None, token: 5 }, logon_seq: 11, usage: SessionUse::Alone },
+            GatewayMessage::Watermark { term: Term(6), until: Stamp::Gateway(1 << 60) },
+            GatewayMessage::Watermark { term: Term(6), until: Stamp::OnArrival },
             GatewayMessage::Leading { term: Term(6) },
             GatewayMessage::Refused { ordinal, reason: RejectReason::Overloaded },
             GatewayMessage::NotOpened { open, reason: RejectReason::TooManySessions },
@@ -457,7 +478,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_comes_panics_and_each_message_has_one_encoding(bytes in prop::collection::vec(0_u8..12, 0..60)) {
+        fn nothing_that_comes_panics_and_each_message_has_one_encoding(bytes in prop::collection::vec(0_u8..13, 0..60)) {
             let bytes = Bytes::from(bytes);
             if let Ok(message) = GatewayMessage::decode(&bytes) {
                 prop_assert_eq!(message.encode(), bytes.to_vec());

@@ -9,8 +9,10 @@ mod access;
 mod arrival;
 mod forwards;
 mod message;
+mod promise;
 
 pub use access::{FairAccess, GatewayHost, GatewayTime, RemoteOpening, open_session};
 pub use arrival::{ArrivalCounts, Arrivals, WAITED_NS_MAX};
-pub use forwards::{ForwardCounts, ForwardSettings, Forwards, behind_fingerprint, behind_nonce, logon_nonce};
+pub use forwards::{ForwardCounts, ForwardSettings, Forwarded, Forwards, behind_fingerprint, behind_nonce, logon_nonce};
 pub use message::{GatewayMessage, Pack, SessionUse};
+pub use promise::Promise;

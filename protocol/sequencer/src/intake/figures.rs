@@ -22,6 +22,10 @@ pub struct IntakeCounts {
     pub refused: u64,
     /// Messages that were none, or asked for what no session may.
     pub malformed: u64,
+    /// Came after its watermark had passed their stamps: it broke its promise.
+    pub behind_watermark: u64,
+    /// Orders, of any gateway, that waited until the end of their delay because this one had not shown a watermark past them.
+    pub waited_for: u64,
 }
 
 /// One gateway.
@@ -56,6 +60,8 @@ pub struct IntakeFigures {
     pub worst: Option<GatewayId>,
     /// Orders of which a later one of the same price had matched before they came, next to those that matched.
     pub matching: MatchingCounts,
+    /// Orders that left before the end of their delay because every gateway had shown a watermark past them.
+    pub merged: u64,
     /// In the hold.
     pub held: usize,
     /// Waiting for an order before them.

@@ -1,8 +1,9 @@
-//! Where orders come in, fair access switched on: copies are dropped, the rest wait until d_s after their stamps, and go to the
-//! sequencer in the order of stamps.
+//! Where orders come in, fair access switched on: copies are dropped, the rest wait until every gateway has shown a watermark that is
+//! past their stamps, or d_s is over, and go to the sequencer in the order of stamps.
 //!
 //! ```text
 //! gateways --Arrives--> copies --> line of the session --> hold (t_g + d_s) --> ReplicatedSequencer::submit       at the leader
+//!          --watermarks-----------------------------------> leaves sooner
 //!                         |               | waits for the one before            |
 //!                       dropped         refused after a while                 late: notice to its gateway
 //! ```
@@ -19,6 +20,8 @@
 //! - A session's commands leave in the order of their places, whatever their stamps and however their copies come.
 //! - Of a place one copy goes to the sequencer, unless the sequencer could not take it; then the next copy counts.
 //! - No order leaves before one with an earlier stamp that is held.
+//! - An order leaves before its d_s is over only if every awaited gateway has promised to send nothing with an earlier stamp. So of
+//!   gateways that keep their promise and whose watermarks come within d_s, no order is overtaken.
 //! - Whatever comes is counted once for its gateway. Every buffer is bounded, by gateway or session.
 
 mod figures;
@@ -34,11 +37,13 @@ use walras_fair_access::duplicates::{self, Duplicates};
 use walras_fair_access::matching::MatchingCounts;
 use walras_fair_access::outliers::{Outliers, Standing};
 use walras_fair_access::resequence::{Arrival, Refused, Released, Resequencer, Sequence, Stamp};
+use walras_fair_access::watermarks::Watermarks;
 use walras_types::{Ordinal, RejectReason, SessionId, SessionSeq};
 use walras_wire::{Command, Event};
 
 use crate::entry::SignedBy;
 use crate::replicated::NotTaken;
+use crate::with_kept_room;
 use figures::Queueing;
 pub use figures::{GatewayFigures, IntakeCounts, IntakeFigures};
 use line::{Line, Lined};
@@ -163,6 +168,9 @@ pub struct Intake<O> {
     /// Of those that left since the last call.
     timed: Vec<Timed>,
     matching: Matching,
+    watermarks: Watermarks,
+    /// See [`IntakeFigures::merged`].
+    merged: u64,
 }
 
 impl<O> Intake<O> {
@@ -185,6 +193,8 @@ impl<O> Intake<O> {
             queueing: Queueing::new(),
             timed: Vec::new(),
             matching: Matching::new(&settings),
+            watermarks: Watermarks::new(settings.gateways),
+            merged: 0,
         }
     }
 
@@ -263,7 +273,14 @@ impl<O> Intake<O> {
     /// Into the hold, if it is the session's turn.
     fn line_up(&mut self, now_ns: u64, arrives: &Arrives<'_, O>, ordinal: Ordinal, notices: &mut Vec<Notice<O>>) {
         let Arrives { gateway, command, .. } = *arrives;
-        let (stamp, steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
+        let (stamp, mut steers) = self.stamp_that_counts(now_ns, gateway, arrives.stamp);
+        if let Stamp::Gateway(stamp_ns) = stamp
+            && self.watermarks.is_past(gateway, stamp_ns)
+        {
+            // Others left by what it had promised: a longer delay would not help it.
+            self.counts[gateway.index()].behind_watermark += 1;
+            steers = false;
+        }
         let early_max = self.settings.early_per_session_max;
         let line = self.lines.get_mut(&ordinal.session).expect("it was opened by whoever calls");
         line.used_ns = now_ns;
@@ -296,7 +313,7 @@ impl<O> Intake<O> {
         let ordinal = Ordinal { session, session_seq };
         let order = Held { place: Place::Ordinal(ordinal), generation, command, signed: SignedBy::NOBODY, origin: None, steers };
         let arrival = Arrival { gateway, session, session_seq, stamp, order };
-        match self.hold.push_after(now_ns, arrival, line.stamped_last_ns) {
+        match self.hold.push_beyond(now_ns, arrival, line.stamped_last_ns, beyond(&self.settings, &command)) {
             Ok(stamp_ns) => {
                 line.stamped_last_ns = Some(stamp_ns);
                 line.next = session_seq.next();
@@ -320,7 +337,7 @@ impl<O> Intake<O> {
         let after_ns = line.as_ref().and_then(|line| line.stamped_last_ns);
         let order = Held { place, generation, command, signed, origin, steers };
         let arrival = Arrival { gateway, session, session_seq: SessionSeq(0), stamp, order };
-        match (self.hold.push_after(now_ns, arrival, after_ns), &mut line) {
+        match (self.hold.push_beyond(now_ns, arrival, after_ns, beyond(&self.settings, &command)), &mut line) {
             (Ok(stamp_ns), Some(line)) => line.stamped_last_ns = Some(stamp_ns),
             (Ok(_), None) => {}
             (Err(Refused::Full(order) | Refused::UnknownGateway(order)), _) => {
@@ -357,10 +374,28 @@ impl<O> Intake<O> {
         mut submit: impl FnMut(Option<Ordinal>, &SignedBy, &Command, Option<O>) -> Result<(), (NotTaken, Option<O>)>,
         notices: &mut Vec<Notice<O>>,
     ) {
+        if self.settings.merges {
+            let sent_until_ns = self.sent_until_ns(None);
+            self.hold.set_sent_until_ns(Some(sent_until_ns));
+        }
         while let Some(released) = self.hold.pop_due(now_ns) {
             self.let_go(now_ns, released, &mut submit, notices);
         }
         self.give_up_early(now_ns, notices);
+    }
+
+    /// Up to where all gateways but one have sent all. No stamp of an outlier counts: its orders have the time of their arrival.
+    fn sent_until_ns(&self, but_for: Option<GatewayId>) -> u64 {
+        let stamps_count = |gateway| Some(gateway) != but_for && self.outliers.standing(gateway) != Some(Standing::Outlier);
+        self.watermarks.sent_until_ns(stamps_count)
+    }
+
+    /// When the first order that is held may leave, if this gateway's watermark is past it by then; `None` where nothing is held, or where
+    /// another gateway is waited for as well.
+    #[must_use]
+    pub fn next_but_for(&self, gateway: GatewayId) -> Option<u64> {
+        let stamp_ns = self.hold.first_stamp_ns().filter(|_| self.settings.merges)?;
+        (stamp_ns <= self.sent_until_ns(Some(gateway))).then(|| stamp_ns.saturating_add(1))
     }
 
     fn let_go(
@@ -372,6 +407,14 @@ impl<O> Intake<O> {
     ) {
         let Released { gateway, late_ns, sequence, stamp_ns, arrived_ns, order, .. } = released;
         self.queueing.record(now_ns.saturating_sub(arrived_ns));
+        if self.settings.merges && late_ns == 0 && sequence == Sequence::Kept {
+            if now_ns < stamp_ns.saturating_add(self.hold.delay_ns()) {
+                self.merged += 1;
+            } else {
+                let Self { watermarks, counts, .. } = self;
+                watermarks.behind(stamp_ns).for_each(|gateway| counts[gateway.index()].waited_for += 1);
+            }
+        }
         if order.steers {
             self.delay.on_verdict(now_ns, gateway, Fairness::from(sequence.is_overtaken()));
             self.hold.set_delay_ns(self.delay.delay_ns());
@@ -454,6 +497,22 @@ impl<O> Intake<O> {
         [self.hold.next_due_ns(), early_ns].into_iter().flatten().min()
     }
 
+    /// A gateway says that it has sent all that it has stamped up to this time, or that it stamps nothing. What this lets go leaves with
+    /// the next [`Intake::release`].
+    pub fn on_watermark(&mut self, gateway: GatewayId, until: Stamp) {
+        self.watermarks.show(gateway, until);
+    }
+
+    /// A gateway's link was lost, and with it perhaps orders: what it promised counts no more.
+    pub fn forget_watermark(&mut self, gateway: GatewayId) {
+        self.watermarks.forget(gateway);
+    }
+
+    /// Orders wait for the watermarks of these gateways, a bit for each, until the end of their delay at the most.
+    pub fn await_gateways(&mut self, gateways: u64) {
+        self.watermarks.set_awaited(gateways);
+    }
+
     /// A session is closed.
     pub fn forget(&mut self, session: SessionId) {
         if self.lines.remove(&session).is_some() {
@@ -468,6 +527,7 @@ impl<O> Intake<O> {
             self.duplicates.close(session);
         }
         self.early.clear();
+        self.watermarks.clear();
         self.matching.clear();
     }
 
@@ -521,6 +581,7 @@ impl<O> Intake<O> {
             held: self.hold.len(),
             early: self.lines.values().map(|line| line.early.len()).sum(),
             matching: self.matching.counts(),
+            merged: self.merged,
             queueing_p50_ns,
             queueing_p99_ns,
             queueing_ns_max,
@@ -536,6 +597,12 @@ impl<O> Intake<O> {
         let is_quiet = copies == IntakeCounts::default() && hold.orders == 0;
         (!is_quiet).then_some(GatewayFigures { gateway, copies, hold, standing, outlier_samples, steering })
     }
+}
+
+/// How many more of a gateway may be held for this command to be taken.
+fn beyond(settings: &IntakeSettings, command: &Command) -> u32 {
+    let max = usize::try_from(settings.held_per_gateway_max).unwrap_or(usize::MAX);
+    u32::try_from(with_kept_room(max, command) - max).unwrap_or(u32::MAX)
 }
 
 fn hand_back<O>(origin: Option<O>, reason: RejectReason, notices: &mut Vec<Notice<O>>) {

@@ -17,7 +17,7 @@ pub struct IntakeSettings {
     pub future_max_ns: u64,
     /// How far behind: above any delay that is plausible.
     pub past_max_ns: u64,
-    /// Orders held of one gateway.
+    /// Orders held of one gateway; cancels may be an eighth more, amends of a size half of that.
     pub held_per_gateway_max: u32,
     /// Sessions whose places are remembered. One more forgets the one that was used longest ago.
     pub sessions_max: usize,
@@ -29,6 +29,8 @@ pub struct IntakeSettings {
     pub early_max_ns: u64,
     /// How far a gateway's median transit may lie from the others' before its stamps count no more.
     pub outlier_apart_max_ns: u64,
+    /// Whether an order leaves before its delay is over once every gateway has shown a watermark that is past its stamp.
+    pub merges: bool,
 }
 
 /// Places of a session that are remembered: those that may be unanswered, and as many before them, for copies that come late.
@@ -40,7 +42,7 @@ const SAMPLES_PER_LOOK: u32 = 20;
 
 impl IntakeSettings {
     /// For so many gateways with this delay: stamps up to 1 ms ahead and 100 ms behind, 65,535 orders of a gateway, 4,096 sessions,
-    /// orders that wait 200 ms for one before them, gateways 1 ms apart from the others.
+    /// orders that wait 200 ms for one before them, gateways 1 ms apart from the others, watermarks that count.
     #[must_use]
     pub fn new(gateways: u16, delay: DelaySettings, digest_key: u64) -> Self {
         Self {
@@ -54,6 +56,7 @@ impl IntakeSettings {
             early_per_session_max: SESSION_WINDOW,
             early_max_ns: 200_000_000,
             outlier_apart_max_ns: 1_000_000,
+            merges: true,
         }
     }
 

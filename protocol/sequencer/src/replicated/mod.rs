@@ -34,6 +34,7 @@ use walras_wire::{BatchCommand, Checkpoint, Command, Event, SessionEvent, ShardC
 
 use crate::batches::{BatchDriver, BatchStep, Solved};
 use crate::entry::{Content, Entry, LogGap, SignedBy, decode_entry};
+use crate::with_kept_room;
 use agreement::{Agreement, Differs};
 pub use host::{AppliedEntry, Halt, Host, NotTaken, Unresolved};
 use introductions::Greeting;
@@ -46,7 +47,7 @@ use programs::Programs;
 pub use programs::VersionRefused;
 use proposals::{Collecting, OnTheirWay};
 use release::ReleaseSteering;
-pub use release::{ReleaseCounts, ReleaseRules};
+pub use release::{ReceiverCounts, ReceiverSample, ReleaseCounts, ReleaseRules};
 pub use settings::ReplicatedSettings;
 
 /// How many entries ahead the name of an entry's order is looked for, then the order: as long as memory takes, about.
@@ -193,7 +194,7 @@ impl<O> ReplicatedSequencer<O> {
         origin: Option<O>,
     ) -> Result<(), (NotTaken, Option<O>)> {
         self.begin_log(now);
-        match self.admit(ordinal, command, self.settings.waiting_max) {
+        match self.admit(ordinal, command, with_kept_room(self.settings.waiting_max, command)) {
             Ok(collecting) => {
                 collecting.push(now, ordinal, &SignedBy::NOBODY, command, origin);
                 Ok(())
@@ -368,6 +369,13 @@ impl<O> ReplicatedSequencer<O> {
             && leader != me
         {
             host.send(leader, peer::arrival(cluster_id, me, at, transit_ns));
+        }
+    }
+
+    /// Receivers of the relay trees report how late market data came to them; where this replica does not lead it changes nothing.
+    pub fn on_receivers(&mut self, now_ns: u64, samples: &[ReceiverSample]) {
+        if let Some(release) = &mut self.release {
+            release.on_receivers(now_ns, samples);
         }
     }
 

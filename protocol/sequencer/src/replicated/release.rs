@@ -3,6 +3,11 @@
 //! Every replica publishes at the same entries, and reports to the leader how long after its making a publication was there. The
 //! slowest counts: a publication is unfair when it came to any gateway after its release time. So the leader steers d_h to the
 //! share that the operator named, and has each change logged, since all have to release by the same.
+//!
+//! Receivers of the relay trees, below the replicas, report too: samples, by their trees ([`ReleaseSteering::on_receivers`]). They have a
+//! delay of their own, steered to the same share, and the longer one is in force. Each delay is then judged as if it alone were in force.
+//! So the shorter one does not shrink to nothing while the other one covers for it; and the reports of receivers, which are some tenths of
+//! a second old, do not make their delay swing.
 
 use std::collections::VecDeque;
 
@@ -22,6 +27,9 @@ const UNDER_WAY_MAX: usize = 64;
 const OUTLIER_WINDOW: usize = 31;
 const REPORTS_PER_LOOK: u32 = 4;
 
+/// Receivers that were silent for so long do not hold market data up any more.
+const RECEIVERS_SILENT_NS: u64 = 5_000_000_000;
+
 /// The transit of a report that does not count: no other is below it.
 const NOTHING_NS: i64 = i64::MIN;
 
@@ -39,6 +47,26 @@ pub struct ReleaseRules {
     pub outlier_apart_max_ns: u64,
 }
 
+/// When the last receiver of a relay tree had a piece of market data: one sample of many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverSample {
+    /// From the entry's making to the release time that the piece had.
+    pub held_ns: u64,
+    /// How long after that time it was there; less than 0 where it came in time.
+    pub late_ns: i64,
+}
+
+/// What receivers of relay trees reported to this leader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverCounts {
+    /// Samples.
+    pub samples: u64,
+    /// Those that came to some receiver after their release time.
+    pub late: u64,
+    /// The delay that they need; `None` while none of them is heard.
+    pub delay_ns: Option<u64>,
+}
+
 /// What has come of the publications that this leader saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseCounts {
@@ -54,6 +82,8 @@ pub struct ReleaseCounts {
     pub outliers: Vec<GatewayId>,
     /// The members that nothing waits for: their link is lost, or they reported none of the latest publications. The others judge.
     pub silent: Vec<GatewayId>,
+    /// Of receivers below the replicas.
+    pub receivers: ReceiverCounts,
 }
 
 /// A leader's.
@@ -61,6 +91,12 @@ pub struct ReleaseCounts {
 pub(super) struct ReleaseSteering {
     rules: ReleaseRules,
     control: DelayControl,
+    /// What receivers of the relay trees need, and when they were heard last.
+    receivers: DelayControl,
+    receivers_heard_ns: Option<u64>,
+    /// Verdicts on publications, and on receivers' samples: what was in force counts, whichever delay it was.
+    judged: DelayControl,
+    judged_receivers: DelayControl,
     margins: Margins,
     outliers: Outliers,
     /// Of the publications under way the entry, the number and how long they are held, oldest first.
@@ -91,11 +127,16 @@ impl ReleaseSteering {
                 DelaySettings::Tracking(tracking)
             }
         };
+        let verdicts = || DelayControl::new(DelaySettings::Static { delay_ns: 0 });
         let mut margins = Margins::new(GATEWAYS_MAX, UNDER_WAY_MAX);
         margins.await_only(linked.filter_map(gateway_of));
         Self {
             rules,
             control: DelayControl::new(settings),
+            receivers: DelayControl::new(settings),
+            receivers_heard_ns: None,
+            judged: verdicts(),
+            judged_receivers: verdicts(),
             margins,
             outliers: Outliers::new(OutlierSettings {
                 gateways: GATEWAYS_MAX,
@@ -155,14 +196,37 @@ impl ReleaseSteering {
             return;
         }
         let Some(&(_, _, delay_ns)) = self.made.iter().find(|made| made.1 == judged.publication) else { return };
-        self.control.on_transit(judged.transit_ns_max);
-        self.control.on_verdict((judged.transit_ns_max > i64::try_from(delay_ns).unwrap_or(i64::MAX)).into());
+        let is_late = judged.transit_ns_max > i64::try_from(delay_ns).unwrap_or(i64::MAX);
+        self.judged.on_verdict(is_late.into());
+        if self.receivers_ns().is_some() {
+            steer(&mut self.control, judged.transit_ns_max);
+        } else {
+            self.control.on_transit(judged.transit_ns_max);
+            self.control.on_verdict(is_late.into());
+        }
+    }
+
+    /// Receivers of the relay trees reported; without samples they say that they are there.
+    pub(super) fn on_receivers(&mut self, now_ns: u64, samples: &[ReceiverSample]) {
+        self.receivers_heard_ns = Some(now_ns);
+        for ReceiverSample { held_ns, late_ns } in samples {
+            self.judged_receivers.on_verdict((*late_ns > 0).into());
+            steer(&mut self.receivers, late_ns.saturating_add_unsigned(*held_ns));
+        }
+    }
+
+    /// What receivers need, while any are heard.
+    fn receivers_ns(&self) -> Option<u64> {
+        let heard_ns = self.receivers_heard_ns?;
+        let (samples, _) = self.judged_receivers.totals();
+        let counts = samples > 0 && self.now_ns.saturating_sub(heard_ns) <= RECEIVERS_SILENT_NS;
+        counts.then(|| self.receivers.delay_ns())
     }
 
     /// What is to be in force from now on, if that is worth an entry. The entry also has how long orders wait.
     pub(super) fn wanted(&mut self, now_ns: u64, in_force: AccessDelays, sequencing_ns: u64) -> Option<AccessDelays> {
         self.now_ns = now_ns;
-        let release_ns = self.control.delay_ns();
+        let release_ns = self.control.delay_ns().max(self.receivers_ns().unwrap_or(0));
         if now_ns < self.next_change_ns || release_ns.abs_diff(in_force.release_ns) < self.rules.change_min_ns.max(1) {
             return None;
         }
@@ -171,18 +235,27 @@ impl ReleaseSteering {
     }
 
     pub(super) fn counts(&self, members: impl Iterator<Item = ReplicaId>) -> ReleaseCounts {
-        let (publications, unfair) = self.control.totals();
+        let (publications, unfair) = self.judged.totals();
+        let (samples, late) = self.judged_receivers.totals();
         let gateways = (0..GATEWAYS_MAX).map(GatewayId);
         let is_outlier = |gateway: &GatewayId| self.outliers.standing(*gateway) == Some(Standing::Outlier);
         ReleaseCounts {
             publications,
             unfair,
-            recent_ppm: self.control.recent().0,
+            recent_ppm: self.judged.recent().0,
             outlier_samples: gateways.clone().map(|gateway| self.outliers.outlier_samples(gateway)).sum(),
             outliers: gateways.filter(is_outlier).collect(),
             silent: members.filter_map(gateway_of).filter(|gateway| !self.margins.is_awaited(*gateway)).collect(),
+            receivers: ReceiverCounts { samples, late, delay_ns: self.receivers_ns() },
         }
     }
+}
+
+/// Gives a delay a sample, and the verdict that would have come of it now.
+fn steer(control: &mut DelayControl, transit_ns: i64) {
+    let is_late = transit_ns > i64::try_from(control.delay_ns()).unwrap_or(i64::MAX);
+    control.on_transit(transit_ns);
+    control.on_verdict(is_late.into());
 }
 
 /// The gateway that a replica is; `None` for one with a number that no gateway can have.
@@ -192,7 +265,7 @@ fn gateway_of(replica: ReplicaId) -> Option<GatewayId> {
 
 #[cfg(test)]
 mod tests {
-    use walras_fair_access::delay::{Ppm, Stepped};
+    use walras_fair_access::delay::{Ppm, Stepped, Tracking};
 
     use super::*;
 
@@ -212,6 +285,51 @@ mod tests {
 
     fn rules(delay: DelaySettings, change_min_ns: u64) -> ReleaseRules {
         ReleaseRules { delay, change_min_ns, change_every_ns: 100, outlier_apart_max_ns: 500_000 }
+    }
+
+    /// Replicas have publications after 100 us, receivers below them after 400 us: d_h covers the receivers while they are there, and
+    /// comes back to what replicas need when nothing is heard of them, without a time in which these are late.
+    #[test]
+    fn receivers_raise_the_delay_while_they_are_there() {
+        let bounds = DelayBounds { min_ns: 0, max_ns: 1_000_000, start_ns: 200_000 };
+        let tracking = Tracking { bounds, target: Ppm(50_000), step_ns: 4_000, level_window: 31 };
+        let mut steering = ReleaseSteering::new(rules(DelaySettings::Tracking(tracking), 0), 0, ids(1..=3));
+        let mut in_force = AccessDelays { sequencing_ns: 0, release_ns: 200_000 };
+        let mut publication = 0;
+        let mut run = |steering: &mut ReleaseSteering, count: u64, receivers_ns: Option<i64>| {
+            for _ in 0..count {
+                publication += 1;
+                let (now_ns, held_ns) = (publication * 10_000_000, in_force.release_ns);
+                let jitter_ns = (publication * 7_919 % 100) as i64 * 200;
+                steering.on_made(LogIndex(publication), held_ns);
+                (1..=3).for_each(|gateway| steering.on_arrival(id(gateway), LogIndex(publication), 100_000 + jitter_ns));
+                if let Some(transit_ns) = receivers_ns {
+                    let late_ns = transit_ns + jitter_ns - held_ns as i64;
+                    steering.on_receivers(now_ns, &[ReceiverSample { held_ns, late_ns }]);
+                }
+                in_force = steering.wanted(now_ns, in_force, 0).unwrap_or(in_force);
+            }
+            (in_force.release_ns, steering.counts(ids(1..=3)))
+        };
+        let (alone_ns, counts) = run(&mut steering, 2_000, None);
+        assert!((110_000..130_000).contains(&alone_ns) && counts.receivers == ReceiverCounts::default(), "{alone_ns}: {counts:?}");
+        let (with_ns, counts) = run(&mut steering, 3_000, Some(400_000));
+        let ReceiverCounts { samples, late, delay_ns } = counts.receivers;
+        assert!(
+            (410_000..430_000).contains(&with_ns) && delay_ns.is_some_and(|ns| ns.abs_diff(with_ns) < 5_000),
+            "{with_ns}: {counts:?}"
+        );
+        assert!(samples == 3_000 && (100..300).contains(&late), "{counts:?}");
+        let unfair = counts.unfair;
+        let (after_ns, counts) = run(&mut steering, 2_000, None);
+        assert!(after_ns.abs_diff(alone_ns) < 15_000 && counts.receivers.delay_ns.is_none(), "{after_ns}: {counts:?}");
+        assert!(counts.unfair - unfair < 160, "{counts:?}: 5 % of the 1,500 that were held for replicas alone, and no more");
+        // Receivers that are nearer than the replicas change nothing.
+        let (near_ns, _) = run(&mut steering, 2_000, Some(20_000));
+        assert!(near_ns.abs_diff(alone_ns) < 15_000, "{near_ns}");
+        // Nor does what no allowed delay covers.
+        let (far_ns, _) = run(&mut steering, 500, Some(i64::MAX / 2));
+        assert!(far_ns <= 1_000_000, "{far_ns}");
     }
 
     /// Publications each of which the slowest of three gateways has after 300 us: d_h finds its way there, however it began.

@@ -8,7 +8,7 @@ use super::event::{Event, Phase};
 use super::leaves::LEAVES_FROM;
 use super::machine::{Fortune, place_of, replica_id};
 use super::net::{Direction, End, Flow};
-use super::replica::{Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId};
+use super::replica::{FIX_FROM, Moment, Out, Process, ReplicaTimer, SIGNED_FROM, Stop, StreamId, fair};
 use super::shard_place::{NUMBERS_FROM, Notice};
 use super::strikes::SHORT_RESTART_NS;
 use super::world::World;
@@ -117,6 +117,8 @@ impl World {
                         .line(self.now_ns, || format!("replica {}: its clock is far off, {to} is to lead", replica_id(replica)));
                     self.report.clock_handovers += 1;
                 }
+                Out::Feed(piece) => self.on_feed_piece(replica, &piece),
+                Out::FeedBegins(publisher) => self.on_feed_begins(replica, &publisher),
                 Out::CommandDone(number, disposition) => self.notices.push((replica, Notice::Command(number, disposition))),
             }
         }
@@ -133,7 +135,12 @@ impl World {
             return;
         }
         let Some(bytes) = self.send_of_fork(from, to, bytes) else { return };
-        let passage = self.network.pass(self.now_ns, End::Replica(from), End::Replica(to));
+        let (way_from, way_to) = (End::Replica(from), End::Replica(to));
+        let passage = if fair::is_watermark(&bytes) {
+            self.network.pass_watermark(self.now_ns, way_from, way_to)
+        } else {
+            self.network.pass(self.now_ns, way_from, way_to)
+        };
         let Some(original_ns) = passage.original_ns else { return };
         if let Some(replay_ns) = passage.replay_ns {
             self.schedule.at(replay_ns, Event::Message { from, to, bytes: bytes.clone() });
@@ -171,6 +178,9 @@ impl World {
                 return Ok(());
             }
         };
+        if let (Some(at), Direction::ToClient) = (client.checked_sub(FIX_FROM), direction) {
+            return self.fix_arrives(at, stream, flow);
+        }
         if let Some(done) = self.arrive_at_leaf((stream, direction), (client, replica), &flow) {
             return done;
         }
@@ -180,8 +190,9 @@ impl World {
                 Ok(())
             }),
             (Direction::ToReplica, Flow::End) => {
-                let client = &self.clients[client];
-                let cancels = client.account.filter(|_| client.cancels && client.logged_on == Some(stream) && !self.is_fair);
+                let cancels = self.clients.get(client).and_then(|client| {
+                    client.account.filter(|_| client.cancels && client.logged_on == Some(stream) && !self.is_fair)
+                });
                 self.with_process(replica, |process, at| {
                     process.on_stream_end(at, stream, cancels);
                     Ok(())

@@ -73,6 +73,8 @@ pub(super) enum Event {
         leaf: usize,
         replica: usize,
     },
+    /// Something is due in the relay tree.
+    Overlay,
     /// Something is due at a leaf gateway.
     LeafWakes {
         leaf: usize,
@@ -83,6 +85,8 @@ pub(super) enum Event {
     Restless,
     /// Somebody asks for the rules of the next release.
     AskForNextRules,
+    /// A FIX client looks for something to do.
+    FixWakes(usize),
     /// The program without a connection sends something.
     Request,
     /// The program that signs each order by itself sends something.
@@ -125,6 +129,10 @@ pub(super) enum Wait {
     Requester,
     /// The program that signs each order by itself lacks one.
     Signer,
+    /// A FIX client is not logged on, or lacks something.
+    Fix(usize),
+    /// A reader below the relay tree lacks something.
+    Reader,
     /// A replica does not know which keys there are.
     Keys(usize),
 }

@@ -320,7 +320,9 @@ impl World {
                 | Out::ReadReady(_)
                 | Out::Requested(..)
                 | Out::HandsOver(_)
-                | Out::CommandDone(..) => {}
+                | Out::CommandDone(..)
+                | Out::Feed(_)
+                | Out::FeedBegins(_) => {}
             }
         }
         if let Err(why) = done {

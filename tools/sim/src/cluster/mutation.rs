@@ -34,6 +34,16 @@ mutations! {
     RetryAltered,
     /// A program that sends commands over HTTP gives what is unanswered another number when it sends it again.
     RequestRenumbered,
+    /// A FIX client gives an order of which it heard nothing another number when it sends it again.
+    FixRenumbered,
+    /// A FIX client's numbers are set back by one after a loss: it gives another order the number of one that it sent.
+    FixSetBack,
+    /// By FIX, execution reports that should be sent again are left out.
+    FixSkipsResent,
+    /// By FIX at a leaf gateway, some messages of market data miss their last entry.
+    FixBookLosesEntry,
+    /// By FIX at a leaf gateway, execution reports that should be sent again are left out.
+    LeafFixSkipsResent,
     /// Commit indexes are not written down.
     CommitNotPersisted,
     /// A replica starts without the vote that it wrote down.
@@ -108,6 +118,20 @@ mutations! {
     TiesToTheLeader,
     /// Fair access: an order is stamped by when its bytes were read, however long they lay in the socket.
     StampWhenRead,
+    /// Fair access: a gateway's watermarks run ahead of its orders.
+    WatermarkAhead,
+    /// Fair access: a leaf gateway's watermarks run ahead of its orders.
+    LeafWatermarkAhead,
+    /// Fair access: a replica promises what it has sent itself, whatever the leaf gateways below it have sent.
+    LeavesUnheard,
+    /// A leaf gateway that goes to another replica drops what is unanswered.
+    LeafDropsUnanswered,
+    /// A leaf gateway gives an order another stamp when it sends it again.
+    LeafStampsAgain,
+    /// A leaf gateway gives an order another number when it sends it again.
+    LeafRenumbers,
+    /// A leaf gateway that has gone to another replica loses some reports of that one.
+    LeafLosesReport,
     /// Fair access: the leader counts no order as out of sequence.
     CountNoneLate,
     /// Fair access: a leader passes on without their numbers the orders of clients who send each by two replicas.
@@ -142,6 +166,17 @@ mutations! {
     FeedLosesMessage,
     /// Fair access: the binary feed may be released a millisecond early.
     FeedEarly,
+    /// A relay passes further copies of a packet on as if each were the first.
+    RelayPassesCopies,
+    /// A relay sends no hedges after it got a view without some relays.
+    RelayDropsHedges,
+    /// Relays report that market data comes later to the leaf gateways below them than these say.
+    RelayExaggerates,
+    /// A replica that is asked for messages of the binary feed answers with the ones before them, under the numbers that were asked
+    /// for.
+    RewinderShifts,
+    /// A leaf gateway releases market data a millisecond early.
+    OutletEarly,
     /// Market data does not hear of the last event of an entry that has several.
     LoseLastEvent,
     /// One replica: senders of orders whose outcome is unknown are answered that they were refused.
@@ -163,6 +198,41 @@ impl Mutation {
     /// Whether it is looked for where replicas are upgraded.
     pub(super) fn is_of_upgrade(self) -> bool {
         matches!(self, Self::VersionUnchecked | Self::RulesWithoutEntry)
+    }
+
+    /// Whether it shows to those alone who trade by FIX.
+    pub(super) fn is_of_fix(self) -> bool {
+        matches!(
+            self,
+            Self::FixRenumbered | Self::FixSetBack | Self::FixSkipsResent | Self::LeafFixSkipsResent | Self::FixBookLosesEntry
+        )
+    }
+
+    /// Whether it is looked for where clients trade by leaf gateways.
+    pub(super) fn is_of_leaves(self) -> bool {
+        matches!(
+            self,
+            Self::LeafWatermarkAhead
+                | Self::LeavesUnheard
+                | Self::LeafDropsUnanswered
+                | Self::LeafStampsAgain
+                | Self::LeafRenumbers
+                | Self::LeafLosesReport
+                | Self::LeafFixSkipsResent
+        )
+    }
+
+    /// Whether it is looked for where relays carry the binary feed.
+    pub(super) fn is_of_relays(self) -> bool {
+        matches!(
+            self,
+            Self::RelayPassesCopies
+                | Self::RelayDropsHedges
+                | Self::RelayExaggerates
+                | Self::RewinderShifts
+                | Self::OutletEarly
+                | Self::FixBookLosesEntry
+        )
     }
 
     /// Whether it shows to those alone who sign each order by itself.

@@ -57,6 +57,9 @@ pub(super) struct Network {
     /// How long bytes lie in sockets, where they do.
     late: Option<Choices<'static>>,
     pub(super) late_reads: u64,
+    /// Choices for watermarks, kept apart so that watermarks do not change what else is drawn.
+    of_watermarks: Choices<'static>,
+    pub(super) watermarks: u64,
 }
 
 /// How soon what did not pass is tried again.
@@ -66,9 +69,20 @@ const NOT_UP_NS: u64 = 200_000;
 const LATE_NS_MAX: u64 = 5_000_000;
 
 impl Network {
-    pub(super) fn new(choices: Choices<'static>, late: Option<Choices<'static>>) -> Self {
+    pub(super) fn new(choices: Choices<'static>, late: Option<Choices<'static>>, of_watermarks: Choices<'static>) -> Self {
         let (cut, streams) = (BTreeSet::new(), BTreeMap::new());
-        Self { quality: NetworkQuality::GOOD, cut, choices, streams, next_stream: 1, lost_or_doubled: 0, late, late_reads: 0 }
+        Self {
+            quality: NetworkQuality::GOOD,
+            cut,
+            choices,
+            streams,
+            next_stream: 1,
+            lost_or_doubled: 0,
+            late,
+            late_reads: 0,
+            of_watermarks,
+            watermarks: 0,
+        }
     }
 
     pub(super) fn reaches(&self, from: End, to: End) -> bool {
@@ -93,6 +107,13 @@ impl Network {
         }
         self.lost_or_doubled += u64::from(passage.original_ns.is_none() || passage.replay_ns.is_some());
         passage
+    }
+
+    /// The same for a watermark.
+    pub(super) fn pass_watermark(&mut self, now_ns: u64, from: End, to: End) -> Passage {
+        self.watermarks += 1;
+        let passage = network::pass(&self.quality, now_ns, &mut self.of_watermarks);
+        if self.reaches(from, to) { passage } else { Passage { original_ns: None, replay_ns: None } }
     }
 
     pub(super) fn delay_ns(&mut self) -> u64 {

@@ -26,9 +26,12 @@ pub const PLAIN: Settings = Settings {
     damage: Some(false),
     coarse_stamps: Some(false),
     late_reads: Some(false),
+    merges: Some(false),
     keeps_by_time: Some(false),
     shares_keys: Some(false),
     has_leaves: Some(false),
+    has_fix: Some(false),
+    has_relays: Some(false),
     mutation: None,
 };
 
@@ -83,6 +86,11 @@ fn settings(mutation: Mutation) -> Settings {
             | Mutation::ReleaseAfresh
             | Mutation::LeaderClockUnreported
             | Mutation::FeedEarly
+            | Mutation::WatermarkAhead
+            | Mutation::LeafWatermarkAhead
+            | Mutation::LeavesUnheard
+            | Mutation::OutletEarly
+            | Mutation::RelayExaggerates
     );
     let (is_fair, has_copies) = (Some(is_fair), Some(is_fair));
     let is_alone = matches!(
@@ -99,10 +107,13 @@ fn settings(mutation: Mutation) -> Settings {
     let restless = Some(mutation == Mutation::CommitNotPersisted);
     let coarse_stamps = Some(mutation == Mutation::TiesToTheLeader);
     let late_reads = Some(mutation == Mutation::StampWhenRead);
+    let merges = Some(matches!(mutation, Mutation::WatermarkAhead | Mutation::LeafWatermarkAhead | Mutation::LeavesUnheard));
     let has_mesh = Some(mutation == Mutation::LeaderClockUnreported);
     let keeps_by_time = Some(mutation == Mutation::StaleState);
     let shares_keys = Some(mutation == Mutation::RevokedForgotten);
+    let has_fix = Some(mutation.is_of_fix());
     let planted = Settings {
+        has_fix,
         upgrades: None,
         replicas,
         durability,
@@ -115,8 +126,11 @@ fn settings(mutation: Mutation) -> Settings {
         damage,
         coarse_stamps,
         late_reads,
+        merges,
         keeps_by_time,
         shares_keys,
+        has_leaves: Some(mutation.is_of_leaves()),
+        has_relays: Some(mutation.is_of_relays()),
         mutation: Some(mutation),
         ..PLAIN
     };
@@ -130,6 +144,10 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::SkipSnapshotSync | Mutation::LetGoBeforeSnapshot => (&["recovery"], 1..=40),
         Mutation::ForgetSessions => (&["replay"], 1..=20),
         Mutation::RetryRenumbered => (&["done once"], 1..=5),
+        // Where the first one did not reach the log, the other one is carried out, and the venue may expect a later number.
+        Mutation::FixSetBack => (&["fix", "progress"], 1..=20),
+        Mutation::FixBookLosesEntry => (&["fix book"], 1..=5),
+        Mutation::FixRenumbered | Mutation::FixSkipsResent | Mutation::LeafFixSkipsResent => (&["fix"], 1..=20),
         Mutation::RequestRenumbered => (&["done once"], 1..=20),
         // Where the first one did not reach the log, the other one is carried out instead.
         Mutation::RetryAltered => (&["session", "done once"], 1..=5),
@@ -167,6 +185,11 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::CommitNotPersisted => (&["commit"], 1..=20),
         Mutation::TiesToTheLeader => (&["hold"], 1..=20),
         Mutation::StampWhenRead => (&["arrival"], 1..=5),
+        Mutation::WatermarkAhead | Mutation::LeafWatermarkAhead | Mutation::LeavesUnheard => (&["watermarks"], 1..=5),
+        Mutation::LeafDropsUnanswered | Mutation::LeafStampsAgain => (&["leaves"], 1..=20),
+        // Where the one after it was sent before, the leaf sends something else as that one.
+        Mutation::LeafRenumbers => (&["done once", "leaves", "session"], 1..=20),
+        Mutation::LeafLosesReport => (&["reports"], 1..=20),
         Mutation::OrderByArrival | Mutation::SecondCopyCounts | Mutation::CountNoneLate => (&["hold"], 1..=20),
         Mutation::CopiesUnnumbered => (&["done once"], 1..=5),
         Mutation::ReleaseByOldDelay | Mutation::ReleaseEarly => (&["release"], 1..=5),
@@ -180,6 +203,11 @@ fn found_by(mutation: Mutation) -> (&'static [&'static str], RangeInclusive<u64>
         Mutation::LoseLastEvent => (&["depth"], 1..=5),
         Mutation::FeedRenumbered => (&["feed"], 1..=20),
         Mutation::FeedLosesMessage | Mutation::FeedEarly => (&["feed"], 1..=5),
+        Mutation::RelayPassesCopies => (&["relays"], 1..=5),
+        Mutation::RelayDropsHedges => (&["relays"], 1..=20),
+        Mutation::RelayExaggerates => (&["lateness"], 1..=5),
+        Mutation::RewinderShifts => (&["readers"], 1..=20),
+        Mutation::OutletEarly => (&["release"], 1..=5),
         Mutation::ForgetMembers => (&["durable first", "halt", "log equality", "progress"], 251..=400),
         Mutation::IgnoreFailedSync => (&["durable first", "halt", "log equality", "recovery"], 1..=40),
         Mutation::NeverReopen => (&["progress"], 1..=20),

@@ -44,6 +44,9 @@ pub struct Settings {
     /// Whether, with fair access, bytes lie in sockets for a while before they are read; `None` for what the seed decides, as one
     /// of two does.
     pub late_reads: Option<bool>,
+    /// Whether, with fair access, an order leaves once every gateway has shown a watermark that is past it; `None` for what the
+    /// seed decides, as one of two does where bytes are read at once.
+    pub merges: Option<bool>,
     /// Whether states are also kept as snapshots from time to time, as in production; `None` for what the seed decides, as one of
     /// two does.
     pub keeps_by_time: Option<bool>,
@@ -59,6 +62,11 @@ pub struct Settings {
     /// Whether some clients trade by leaf gateways; `None` for what the seed decides, as one of three does. Not where second processes
     /// are started.
     pub has_leaves: Option<bool>,
+    /// Whether some programs trade by FIX; `None` for what the seed decides, as one of three does.
+    pub has_fix: Option<bool>,
+    /// Whether relays carry the binary feed to readers and leaf gateways; `None` for what the seed decides, as one of four
+    /// does. Not where second processes are started.
+    pub has_relays: Option<bool>,
     /// A planted fault.
     pub mutation: Option<Mutation>,
 }
@@ -132,6 +140,10 @@ report! {
     with_copies,
     /// Of the venues with fair access, such as know the venue's time by a mesh.
     with_mesh,
+    /// Of the venues with fair access, such as merge orders by watermarks.
+    merging,
+    /// Watermarks that replicas sent to leaders.
+    watermarks,
     /// Of the venues with fair access, such as have stamps of milliseconds.
     coarse_stamps,
     /// Pieces of streams that lay in a socket before they were read.
@@ -190,10 +202,52 @@ report! {
     feed_messages,
     /// Venues with leaf gateways.
     with_leaves,
+    /// Venues with programs that trade by FIX.
+    with_fix,
+    /// Logons of these.
+    fix_logons,
+    /// Execution reports that they were sent, each once.
+    fix_reports,
+    /// Their messages that became commands of the log, each once.
+    fix_commands,
+    /// Messages that they were sent again.
+    fix_again,
+    /// Books that a program read by FIX at a leaf gateway.
+    fix_books,
     /// Leaf gateways that were killed.
     leaf_crashes,
     /// Times that a leaf gateway went to a replica after another one, or again.
     leaf_moves,
+    /// Orders that a leaf gateway sent to another replica than before.
+    leaf_orders_moved,
+    /// Watermarks of replicas that were compared with those of the leaf gateways below.
+    leaf_watermarks,
+    /// Venues with a relay tree.
+    with_relays,
+    /// Of the venues with relays, such as have two parallel trees.
+    with_two_trees,
+    /// Samples of how late market data comes to leaf gateways that reached leaders.
+    late_samples,
+    /// Relays that were killed, and started again with nothing.
+    relay_crashes,
+    /// Relays that stood still for a while.
+    relay_stalls,
+    /// False reports of relays about their siblings.
+    relay_lies,
+    /// Views by which a sender went.
+    relay_views,
+    /// Packets that relays passed on.
+    packets_passed,
+    /// Layers whose nodes all passed a packet on, so that its copies were counted.
+    layers_judged,
+    /// Messages that readers below relays handed out.
+    messages_read,
+    /// Requests of these readers for messages that they missed.
+    messages_asked,
+    /// Times that a reader below relays went on from a snapshot.
+    snapshots_read,
+    /// Messages that left leaf gateways.
+    outlet_releases,
     /// Starts that did not succeed.
     failed_starts,
     /// Starts from a snapshot.

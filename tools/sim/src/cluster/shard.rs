@@ -192,6 +192,7 @@ impl World {
                     has_threads: false,
                     has_outliers,
                     has_mesh: false,
+                    merges: false,
                     mutation: None,
                 };
                 Rc::new(RefCell::new(Checks::of_the_set_back(options)))

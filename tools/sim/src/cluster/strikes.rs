@@ -8,7 +8,7 @@ use super::event::{Event, Phase};
 use super::faults::{Fault, Lasting};
 use super::machine::{Fortune, replica_id};
 use super::net::End;
-use super::replica::{Moment, Process, StartError, StartFrom, Started};
+use super::replica::{FIX_FROM, Moment, Process, StartError, StartFrom, Started};
 use super::world::World;
 use crate::common::checks::Violation;
 use crate::common::clock::EPOCH_NS;
@@ -78,6 +78,11 @@ impl World {
                 self.report.damage_survived += u64::from(std::mem::take(&mut machine.is_damaged));
                 machine.clock_was_far = machine.clock.error_ns(self.now_ns) > FAR_NS;
                 machine.process = Some(process);
+                if self.overlay.is_some()
+                    && let Some(process) = &mut self.machines[replica].process
+                {
+                    process.gives_feed();
+                }
                 self.begin_with_keys(replica);
                 self.report.from_snapshot += u64::from(snapshot_index.0 > 0);
                 self.report.torn_tails += u64::from(tail_was_torn);
@@ -124,6 +129,8 @@ impl World {
             reports_kept: self.reports_kept,
             is_fair: self.is_fair,
             has_outliers: self.has_outliers,
+            has_fix: !self.fix.is_empty(),
+            merges: self.merges,
             density: self.density,
             engine_newest: self.machines[replica].engine_newest,
             engine_at_start: Some(self.first_rules).filter(|version| *version > OLDEST),
@@ -342,7 +349,8 @@ impl World {
 
     fn part(&mut self, mask: u64, cuts_out: bool, cuts_in: bool, for_ns: u64) {
         let replicas = (0..self.machines.len()).map(End::Replica);
-        let ends: Vec<End> = replicas.chain((0..self.clients.len()).map(End::Client)).collect();
+        let by_fix = (0..self.fix.len()).map(|at| End::Client(FIX_FROM + at));
+        let ends: Vec<End> = replicas.chain((0..self.clients.len()).map(End::Client)).chain(by_fix).collect();
         let is_inside = |at: usize| mask >> at & 1 == 1;
         for (a, &inside) in ends.iter().enumerate().filter(|(at, _)| is_inside(*at)) {
             for (b, &outside) in ends.iter().enumerate().filter(|(at, _)| !is_inside(*at)) {

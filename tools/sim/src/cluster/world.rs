@@ -16,13 +16,15 @@ use super::checks::{self, Checks};
 use super::client::{Client, Venue};
 use super::event::{Event, Phase, Wait};
 use super::faults;
+use super::fix::trader::{FixTrader, traders};
 use super::frames;
 use super::keys::SharedKeys;
 use super::leaves::Leaves;
 use super::machine::{Fortune, Machine, replica_id};
 use super::mutation::Mutation;
 use super::net::{End, Network};
-use super::replica::{Out, Process, ReplicaTimer, SIGNED_FROM, VENUE_BOUND_NS};
+use super::overlay::Overlay;
+use super::replica::{FIX_FROM, Out, Process, ReplicaTimer, SIGNED_FROM, VENUE_BOUND_NS};
 use super::report::{Report, Settings};
 use super::requester::Requester;
 use super::shard_place::{Notice, OfShards};
@@ -61,6 +63,8 @@ const IN_A_MS_MAX: u64 = 200_000;
 const UNUSED: usize = 6;
 /// Where members change all the time, they do so after this, or ten times as soon.
 const RESTLESS_NS: u64 = 200_000_000;
+/// Whose key a program has that reads market data by FIX.
+const FIX_READER: AccountId = AccountId(1);
 /// Members that a moment ago were others.
 const MEMBERS_KEPT: usize = 3;
 
@@ -86,8 +90,12 @@ pub(crate) struct World {
     pub(super) signer: Option<Signer>,
     /// Keys that replicas share, besides those that all have from the beginning.
     pub(super) shared_keys: Option<SharedKeys>,
+    /// Programs that trade by FIX.
+    pub(super) fix: Vec<FixTrader>,
     /// Leaf gateways, by which some clients trade.
     pub(super) leaves: Option<Leaves>,
+    /// Relays that carry the binary feed, and those who read below them.
+    pub(super) overlay: Option<Overlay>,
     pub(super) network: Network,
     pub(super) faults: Choices<'static>,
     pub(super) transfers: BTreeMap<u64, Transfer>,
@@ -105,6 +113,7 @@ pub(crate) struct World {
     pub(super) is_fair: bool,
     /// Whether gateways whose clocks are apart from the others' lose their stamps.
     pub(super) has_outliers: bool,
+    pub(super) merges: bool,
     has_copies: bool,
     /// Whether every machine knows the venue's time, by the probe mesh.
     pub(super) has_mesh: bool,
@@ -192,6 +201,8 @@ impl World {
         let has_coarse_stamps = is_fair && settings.coarse_stamps.unwrap_or(drawn);
         let drawn = of_sockets.one_in(2) && may_draw;
         let has_late_reads = is_fair && settings.late_reads.unwrap_or(drawn);
+        let drawn = Choices::of_random(random.fork(31)).one_in(2) && may_draw && !has_late_reads;
+        let merges = is_fair && settings.merges.unwrap_or(drawn);
         let unused = if loses_disks || durability == Durability::Memory { UNUSED } else { 0 };
         let mut machines: Vec<Machine> = (0..=replicas + unused)
             .map(|at| {
@@ -213,6 +224,9 @@ impl World {
         let genesis = Members::of_voters((0..replicas).map(replica_id));
         let drawn = Choices::of_random(random.fork(22)).one_in(3) && may_draw && !has_forks;
         let has_leaves = settings.has_leaves.unwrap_or(drawn);
+        let drawn = Choices::of_random(random.fork(23)).one_in(4) && may_draw;
+        let has_relays = settings.has_relays.unwrap_or(drawn) && of_shards.is_none() && !has_forks;
+        let mut overlay = has_relays.then(|| Overlay::new(&random, machines.len(), density.rarer, settings.mutation));
         // Planted faults are looked for without it, but for its own. A second process on a copy of a folder might run another
         // program.
         let mut of_upgrade = Choices::of_random(random.fork(17));
@@ -273,6 +287,7 @@ impl World {
             has_threads,
             has_outliers,
             has_mesh,
+            merges,
             mutation,
         });
         let checks = Rc::new(RefCell::new(checks));
@@ -287,6 +302,29 @@ impl World {
             random.fork(1_001 + u64::from(signed_order::ACCOUNT.0)).fill(&mut entropy);
             Signer::new(ClientKey::generate(Algorithm::HmacSha256, &entropy), &random, repertoire, SIGNED_FROM)
         });
+        // Planted faults are looked for without it, but for its own.
+        let of_fix = random.fork(93);
+        let drawn = Choices::of_random(of_fix.fork(0)).one_in(3) && may_draw || mutation.is_some_and(Mutation::is_of_fix);
+        let has_fix = settings.has_fix.unwrap_or(drawn);
+        let key_of = |account: AccountId| {
+            let mut entropy = [0; ClientKey::ENTROPY_LEN];
+            random.fork(1_001 + u64::from(account.0)).fill(&mut entropy);
+            ClientKey::generate(Algorithm::HmacSha256, &entropy)
+        };
+        let fix = if has_fix { traders(&of_fix.fork(1), &key_of, has_leaves, mutation) } else { Vec::new() };
+        for trader in &fix {
+            checks.borrow_mut().add_fix(trader.account, trader.names());
+        }
+        if let (true, Some(overlay)) = (has_fix, &mut overlay) {
+            let record = keys[1 + FIX_READER.0 as usize].clone();
+            overlay.serve_fix(&of_fix.fork(2), &key_of(FIX_READER), record);
+            checks.borrow_mut().keep_books();
+        }
+        let mut of_lateness = Choices::of_random(random.fork(33));
+        let drawn = of_lateness.one_in(2) && may_draw || mutation == Some(Mutation::RelayExaggerates);
+        if let (true, Some(overlay)) = (is_fair && drawn, &mut overlay) {
+            overlay.report_lateness_by(of_lateness);
+        }
         // With machines that keep their key files, each with one process.
         let drawn = Choices::of_random(random.fork(16)).one_in(2) && may_draw;
         let may_share = replicas > 1 && !loses_disks && durability == Durability::Disk && !has_forks;
@@ -315,8 +353,14 @@ impl World {
             requester,
             signer,
             shared_keys,
-            leaves: has_leaves.then(|| Leaves::new(&random, if has_coarse_stamps { GRAIN_NS } else { 1 })),
-            network: Network::new(Choices::of_random(random.fork(2)), has_late_reads.then_some(of_sockets)),
+            fix,
+            overlay,
+            leaves: has_leaves.then(|| Leaves::new(&random, if has_coarse_stamps { GRAIN_NS } else { 1 }, mutation)),
+            network: Network::new(
+                Choices::of_random(random.fork(2)),
+                has_late_reads.then_some(of_sockets),
+                Choices::of_random(random.fork(32)),
+            ),
             faults,
             transfers: BTreeMap::new(),
             next_transfer: 1,
@@ -329,6 +373,7 @@ impl World {
             has_damage,
             is_fair,
             has_outliers,
+            merges,
             has_copies,
             has_mesh,
             has_forks,
@@ -355,7 +400,10 @@ impl World {
                 alone: u64::from(replicas == 1),
                 threaded: u64::from(has_threads),
                 with_leaves: u64::from(has_leaves),
+                with_fix: u64::from(has_fix),
+                with_relays: u64::from(has_relays),
                 with_mesh: u64::from(has_mesh),
+                merging: u64::from(merges),
                 shares_keys: u64::from(shares_keys),
                 coarse_stamps: u64::from(has_coarse_stamps),
                 restless: u64::from(is_restless),
@@ -396,6 +444,8 @@ impl World {
         }
         self.plan_link_break();
         self.plan_leaves();
+        self.plan_fix();
+        self.plan_overlay();
         if self.has_forks {
             self.plan_fork();
         }
@@ -468,6 +518,9 @@ impl World {
         if self.signer.as_ref().is_some_and(|signer| !signer.is_content()) {
             return Some(Wait::Signer);
         }
+        if let Some(at) = (0..self.fix.len()).find(|at| self.fix_waits_for(*at).is_some()) {
+            return Some(Wait::Fix(at));
+        }
         let unshared = |keys: &SharedKeys| keys.unshared(|at| self.machines[at].process.is_some());
         if let Some(at) = self.shared_keys.as_ref().and_then(unshared) {
             return Some(Wait::Keys(at));
@@ -484,7 +537,10 @@ impl World {
             return Some(Wait::Lagging);
         }
         let has_missed = |client: &Client| client.account.is_some() && !self.has_heard_all(client.number);
-        self.clients.iter().any(has_missed).then_some(Wait::Reports)
+        if self.clients.iter().any(has_missed) {
+            return Some(Wait::Reports);
+        }
+        self.overlay_lacks().map(|_| Wait::Reader)
     }
 
     /// The same in words.
@@ -501,7 +557,11 @@ impl World {
             }
             Some(Wait::Requester) => vec!["a program without a connection waits for an answer".to_owned()],
             Some(Wait::Signer) => vec!["a program that signs each order by itself waits for an answer".to_owned()],
+            Some(Wait::Fix(at)) => {
+                self.fix_waits_for(at).map(|what| format!("FIX client {at} waits for {what}")).into_iter().collect()
+            }
             Some(Wait::Keys(at)) => vec![format!("replica {} does not know which keys there are", replica_id(at))],
+            Some(Wait::Reader) => self.overlay_lacks().into_iter().collect(),
             Some(Wait::Reports) => vec!["a client has not heard all reports".to_owned()],
         }
     }
@@ -560,6 +620,7 @@ impl World {
         self.report.ties = held.ties;
         self.report.unfairly_matched = held.unfairly_matched;
         self.report.late_reads = self.network.late_reads;
+        self.report.watermarks = self.network.watermarks;
         self.report.publications = checks.publication_count();
         let report = &mut self.report;
         [report.amended_triggers, report.pools_refused, report.pools_taken, report.cancels_on_disconnect] = checks.drawn_counts();
@@ -570,6 +631,25 @@ impl World {
         self.report.timed_releases = checks.timed_release_count();
         if let Some(leaves) = &self.leaves {
             (self.report.leaf_crashes, self.report.leaf_moves) = (leaves.crashes, leaves.moves);
+            [self.report.leaf_orders_moved, self.report.leaf_watermarks] = checks.leaf_counts();
+        }
+        [self.report.fix_reports, self.report.fix_commands] = checks.fix_counts();
+        self.report.fix_books = checks.fix_book_count();
+        for trader in &self.fix {
+            let [logons, again] = trader.counts();
+            self.report.fix_logons += logons;
+            self.report.fix_again += again;
+        }
+        if let Some(overlay) = &self.overlay {
+            let (counts, report) = (overlay.counts, &mut self.report);
+            (report.relay_crashes, report.relay_stalls, report.relay_lies) =
+                (counts.relay_crashes, counts.relay_stalls, counts.relay_lies);
+            (report.relay_views, report.messages_asked) = (counts.views, counts.asked);
+            [report.packets_passed, report.layers_judged, report.messages_read, report.snapshots_read, report.outlet_releases] =
+                checks.overlay_counts();
+            report.with_two_trees = u64::from(overlay.has_two_trees());
+            report.late_samples = checks.late_sample_count();
+            report.faults += overlay.faults();
         }
         self.report.late = checks.late_count();
         self.report.requests = self.requester.as_ref().map_or(0, Requester::answered_count);
@@ -595,6 +675,18 @@ impl World {
             Event::Timer { replica, generation, timer } => self.timer(replica, generation, timer),
             Event::Stream(stream, direction) => self.arrive(stream, direction),
             Event::Connect { client, line, replica } => self.connect(client, line, replica),
+            Event::Connected { client, stream, .. } if client >= FIX_FROM => {
+                self.fix_connected(client - FIX_FROM, Some(stream));
+                Ok(())
+            }
+            Event::NotConnected { client, .. } if client >= FIX_FROM => {
+                self.fix_connected(client - FIX_FROM, None);
+                Ok(())
+            }
+            Event::FixWakes(at) => {
+                self.fix_wakes(at);
+                Ok(())
+            }
             Event::Connected { client, line, stream } => {
                 self.network.is_up(stream);
                 self.clients[client].on_connected(self.now_ns, line, stream);
@@ -680,6 +772,7 @@ impl World {
                 self.leaf_wakes(leaf, generation);
                 Ok(())
             }
+            Event::Overlay => self.overlay_wakes(),
             Event::Read => self.ask_to_read(READ_NS * self.density.think_times),
         }
     }
@@ -750,6 +843,9 @@ impl World {
         self.phase = Phase::Healing { since_ns: self.now_ns };
         self.network.quality = NetworkQuality::GOOD;
         self.network.heal();
+        if let Some(overlay) = &mut self.overlay {
+            overlay.heal(self.now_ns);
+        }
         for at in 0..self.machines.len() {
             let machine = &mut self.machines[at];
             machine.disk.device.set_faults(SimFaults::default());
@@ -778,6 +874,11 @@ impl World {
             if self.is_set_up {
                 self.clients[client].ask(self.now_ns, &mut self.checks.borrow_mut());
                 self.client_acts(client);
+            }
+        }
+        for at in 0..self.fix.len() {
+            if self.is_set_up {
+                self.fix_asks(at);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use walras_batch::light::{AccountState, LightBlock, LightError};
 use walras_batch::{Accounts, Batch, BlockHeader, BlockPlace, Certificate, Intake, LightHeader, ProposedClearing, Quality, Roots};
-use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair};
+use walras_clearing::{AssetIndex, OfferId, OfferKey, Pair, Pairs};
 use walras_ledger::Ledger;
 use walras_merkle::{
     AccountProof, Claim, Digest, OFFER_KEY_BYTES, OUTCOME_KEY_BYTES, OfferProof, PAIR_KEY_BYTES, ProofError, StateRoots, TrieProof,
@@ -124,6 +124,7 @@ fn header_of_six() -> BlockHeader {
         rules: [0; 32],
         quality: Quality::default(),
         certificate: [0; 32],
+        pairs: Pairs::all(6).expect("a venue may have so many"),
         prices: vec![None; 6],
         trades: Vec::new(),
         outcomes: [0; 32],

@@ -1,9 +1,11 @@
 //! The market-data feed: its messages, and a reader of any packets.
 
 use walras_feed::channel::{ChannelId, View};
+use walras_feed::control::Control;
 use walras_feed::message::Message;
 use walras_feed::publisher::Publisher;
 use walras_feed::reader::MarketReader;
+use walras_relay::keeping::Keeping;
 use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
 use walras_relay::reader::ReaderSettings;
 use walras_types::InstrumentId;
@@ -28,6 +30,7 @@ pub fn messages(bytes: &[u8]) {
                 decoded.encode(&head, &mut again);
                 assert_eq!(again, message, "one message has one encoding: {decoded:?}");
             }
+            between_nodes(message);
             let _ = writer.push(message);
         }
         let view = View::BOOKS[usize::from((channel & 0x7f) % 3)];
@@ -48,6 +51,24 @@ pub fn messages(bytes: &[u8]) {
                 }
             }
         }
+    }
+}
+
+/// Reads the bytes as a message between nodes of a tree: if it decodes, it encodes to the same bytes.
+fn between_nodes(message: &[u8]) {
+    let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+    if !writer.push(message) {
+        return;
+    }
+    let header = Header { kind: Kind::Data, count: 1, channel: 0, tree: 1, packet: 0, first: 1, sent_ns: 0, release_ns: 0 };
+    writer.finish(&header, &TreeKey::new(KEY), &mut bytes);
+    let packet = Packet::decode(&bytes, &TreeKey::new(KEY)).expect("it was just made");
+    let keeping = Keeping::decode(&packet);
+    assert!(keeping.is_none() || Control::decode(&packet).is_none(), "no message is both");
+    if let Some(keeping) = keeping {
+        let mut again = Vec::new();
+        keeping.encode(1, 0, &TreeKey::new(KEY), &mut again);
+        assert_eq!(again, bytes, "one message has one encoding: {keeping:?}");
     }
 }
 

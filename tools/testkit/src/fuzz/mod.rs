@@ -9,6 +9,7 @@ pub mod books;
 pub mod clearing;
 pub mod engine;
 pub mod feed;
+pub mod fix;
 pub mod gateway;
 pub mod history;
 pub mod log;
@@ -52,4 +53,5 @@ pub const TARGETS: &[Target] = &[
     ("block_validation", batch::validation),
     ("history_expect", history::expect),
     ("history_archive", history::archive),
+    ("fix_orders", fix::orders),
 ];

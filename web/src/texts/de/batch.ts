@@ -34,6 +34,9 @@ export const batch: typeof en = {
     idle: (blocks) =>
       `In ${plural(blocks, { one: "dem letzten Block", other: `den letzten ${grouped(blocks)} Blöcken` })} war nichts ` +
       "abzurechnen: Angebote stehen wie zuvor, fragen Sie den Betreiber",
+    aside: (blocks) =>
+      `In ${plural(blocks, { one: "dem letzten Block", other: `jedem der letzten ${grouped(blocks)} Blöcke` })} waren Assets ` +
+      "ausgenommen: deren Angebote warten, fragen Sie den Betreiber",
     cleared: (count, assetCount) => `${transactions(count)}, ${assets(assetCount)}, ein Satz von Preisen`,
     of: (part, all) => `${part} von ${all}`,
     setAside: (count) => `, ${assets(count)} ausgenommen`,
@@ -52,6 +55,8 @@ export const batch: typeof en = {
   },
   vector: {
     label: "Preise; wählen Sie das Asset, das Sie verkaufen",
+    search: "Assets suchen",
+    some: (shown, all) => `${shown} von ${all} Assets, `,
     note: (numeraire) => `in ${numeraire}; ein Paar handelt zum Verhältnis von zweien`,
     sell: (asset) => `${asset} verkaufen`,
     youSell: "Verkauf",

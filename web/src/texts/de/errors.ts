@@ -228,7 +228,6 @@ export const drops: typeof left = {
 
 export const errors: typeof en = {
   plainNumber: "Schreiben Sie eine einfache Zahl wie 61234,5: Ziffern und höchstens ein Komma.",
-  plainLimit: "Schreiben Sie eine einfache Zahl wie 1,0832: Ziffern und höchstens ein Komma.",
   wholeNumber: "Schreiben Sie hier eine ganze Zahl.",
   digits: (most) => `Höchstens ${most} Stellen nach dem Komma.`,
   bothAboveZero: "Beide müssen über null liegen.",
@@ -242,6 +241,7 @@ export const errors: typeof en = {
   noEd25519:
     "Dieser Browser kann nicht mit Ed25519 signieren: nehmen Sie Chrome 137, Edge 137, Firefox 129, Safari 17 oder neuer, über " +
     "https oder auf diesem Rechner.",
+  notEd25519: "Transaktionen werden mit Ed25519 signiert: nehmen Sie einen Schlüssel, dessen Name mit ed_ beginnt.",
   notConnected:
     "Keine Verbindung zum Handelsplatz: es wurde nichts gesendet. Warten Sie auf die Verbindung und versuchen Sie es noch " +
     "einmal.",

@@ -7,5 +7,7 @@ import { machines } from "./machines.ts";
 import { market } from "./market.ts";
 import { orders } from "./orders.ts";
 import { page } from "./page.ts";
+import { pools } from "./pools.ts";
+import { proofs } from "./proofs.ts";
 
-export const de: Texts = { ...page, ...market, ...orders, ...batch, ...machines, errors, reasons, drops };
+export const de: Texts = { ...page, ...market, ...orders, ...batch, ...machines, ...pools, ...proofs, errors, reasons, drops };

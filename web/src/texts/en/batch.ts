@@ -30,6 +30,9 @@ export const batch = {
     idle: (blocks: number) =>
       `Nothing could be cleared in the last ${grouped(blocks)} ${plural(blocks, { one: "block", other: "blocks" })}: offers ` +
       "stand as before, ask the operator",
+    aside: (blocks: number) =>
+      `Some assets were set aside in each of the last ${grouped(blocks)} ${plural(blocks, { one: "block", other: "blocks" })}: their ` +
+      "offers wait, ask the operator",
     cleared: (transactions: number, assets: number) =>
       `${grouped(transactions)} ${plural(transactions, { one: "transaction", other: "transactions" })}, ${grouped(assets)} ` +
       `${plural(assets, { one: "asset", other: "assets" })}, one set of prices`,
@@ -54,6 +57,8 @@ export const batch = {
   },
   vector: {
     label: "Prices; choose the asset to sell",
+    search: "Search assets",
+    some: (shown: number, all: number) => `${shown} of ${all} assets, `,
     note: (numeraire: string) => `in ${numeraire}; a pair trades at the ratio of two of them`,
     sell: (asset: string) => `Sell ${asset}`,
     youSell: "you sell",

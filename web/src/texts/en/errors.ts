@@ -14,7 +14,6 @@ export const drops: Readonly<Record<number, Reason>> = {};
 
 export const errors = {
   plainNumber: "Write a plain number, such as 61234.5: digits and at most one point.",
-  plainLimit: "Write a plain number, such as 1.0832: digits and at most one point.",
   wholeNumber: "Write a whole number here.",
   digits: (most: number) => `Use at most ${most} digits after the point.`,
   bothAboveZero: "Both must be above zero.",
@@ -26,6 +25,7 @@ export const errors = {
   noEd25519:
     "This browser cannot sign with Ed25519: use Chrome 137, Edge 137, Firefox 129, Safari 17 or anything newer, over https or " +
     "on this machine.",
+  notEd25519: "Transactions are signed with Ed25519: use a key whose id begins with ed_.",
   notConnected: "Not connected to the venue: nothing was sent. Wait for the connection and try again.",
   outcomeUnknown: "The connection broke before the venue answered. It may have taken the request: check the open orders.",
   outcomeUnknownOffer: "The connection broke before the venue answered. It may have taken the transaction: look at your offers.",

@@ -23,6 +23,7 @@ export const batch: typeof en = {
     number: (block) => `№ ${block}`,
     noBlock: "暂无区块",
     idle: (blocks) => `最近 ${grouped(blocks)} 个区块都没能清算：报单照旧，请联系运营方`,
+    aside: (blocks) => `最近 ${grouped(blocks)} 个区块都有资产除外：其报单在等待，请联系运营方`,
     cleared: (transactions, assets) => `${grouped(transactions)} 笔交易，${grouped(assets)} 种资产，一组价格`,
     of: (part, all) => `${part} / ${all}`,
     setAside: (assets) => `，${grouped(assets)} 种资产除外`,
@@ -41,6 +42,8 @@ export const batch: typeof en = {
   },
   vector: {
     label: "价格；选择要卖出的资产",
+    search: "搜索资产",
+    some: (shown, all) => `显示 ${all} 种资产中的 ${shown} 种，`,
     note: (numeraire) => `以 ${numeraire} 计；交易对按两者之比成交`,
     sell: (asset) => `卖出 ${asset}`,
     youSell: "卖出",

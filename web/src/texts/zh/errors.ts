@@ -70,7 +70,6 @@ export const drops: typeof left = {
 
 export const errors: typeof en = {
   plainNumber: "请写普通数字，如 61234.5：数字和至多一个小数点。",
-  plainLimit: "请写普通数字，如 1.0832：数字和至多一个小数点。",
   wholeNumber: "请填写整数。",
   digits: (most) => `小数点后最多 ${most} 位。`,
   bothAboveZero: "两者都必须大于零。",
@@ -80,6 +79,7 @@ export const errors: typeof en = {
   keyCut: "私密部分不完整：请完整复制密钥。",
   keyLength: "Ed25519 密钥的私密部分有 43 个字符：请完整复制密钥。",
   noEd25519: "此浏览器不支持 Ed25519 签名：请使用 Chrome 137、Edge 137、Firefox 129、Safari 17 或更新版本，经 https 或在本机打开。",
+  notEd25519: "交易以 Ed25519 签名：请使用名称以 ed_ 开头的密钥。",
   notConnected: "未连接交易所：没有发送任何内容。请等待连接后重试。",
   outcomeUnknown: "交易所答复之前连接中断。它可能已接受请求：请查看当前委托。",
   outcomeUnknownOffer: "交易所答复之前连接中断。它可能已接受交易：请查看您的报单。",

@@ -1,6 +1,7 @@
 // What one has, asset by asset with its value; and what the trades of each instrument earned.
 
-import { divide, formatUnits, trimZeros } from "../../base/decimal.ts";
+import { divide, formatUnits } from "walras";
+import { trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showUnits, signed } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";

@@ -1,25 +1,27 @@
-// Everything that became of one's orders, and every trade: to look through, to narrow, and to take away as a file.
+// All of one's orders and trades, back to the first: to look through, to filter, and to save as a file.
 
-import type { Fill, OpenOrder } from "../../api/types.ts";
-import { parseUnits, trimZeros } from "../../base/decimal.ts";
+import { type Fill, type Order, type OrderState, parseUnits } from "walras";
+import { trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
 import { csv, download, isoTime } from "../../base/csv.ts";
 import { group, showDayTime, showUnits, zoneName } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";
-import { eventText, type OrderEvent } from "../../state/order-history.ts";
+import { eventText, newestLines, type OrderEvent } from "../../state/order-history.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { roleName, sideText } from "../../texts/names.ts";
-import { Rows, setCells, table } from "../rows.ts";
+import { Older, saveAll } from "../older.ts";
+import type { OpenOrderDetail } from "../order-detail.ts";
+import { Rows, nameButton, setCells, table } from "../rows.ts";
 import { shownView } from "../view-tabs.ts";
 
 const DRAW_EVERY_MS = 250;
-const ROWS_SHOWN = 500;
 
 const words = t.account;
 
 export function tradeHistoryView(venue: Venue): void {
   const numeric = true;
+  const past = venue.account.pastFills;
   const { element, body } = table(words.tradesList, [
     { name: words.time(zoneName()) },
     { name: words.instrument },
@@ -35,11 +37,14 @@ export function tradeHistoryView(venue: Venue): void {
   const side = h("select", { id: "trades-side", "aria-label": words.side, onchange: () => draw() },
     h("option", { value: "" }, words.both), h("option", { value: "buy" }, t.sides.buy), h("option", { value: "sell" }, t.sides.sell));
   const found = h("span.muted", { id: "trades-found" });
-  const save = h("button", { type: "button", id: "trades-save", title: words.exportTitle(words.tradesList), onclick: () => download("walras-trades.csv", tradesCsv(wanted(), venue)) }, words.export);
+  const save = h("button", { type: "button", id: "trades-save", title: words.exportTitle(words.tradesList), onclick: () => saveAll(
+    save, past, () => venue.account.fills.value.length, () => download("walras-trades.csv", tradesCsv(wanted(), venue)),
+    (notice) => venue.say(notice),
+  ) }, words.export);
   byId("trades-tools").append(found, search, h("span.compact", {}, side), save);
   const empty = h("p.empty", {}, words.tradesNone);
-  const more = h("p.empty", { hidden: true });
-  byId("trades-body").append(element, empty, more);
+  const older = new Older("trades-older", past, byId("trades-body"), () => draw());
+  byId("trades-body").append(element, empty, older.element);
   const rows = new Rows<Fill>(body, (fill) => {
     const row = h("tr", { title: `${words.order} ${fill.order_id}, ${fill.trade_id}` }, h("td"), h("td"), h("td", { class: fill.side }), h("td.num"), h("td.num"), h("td.num"), h("td.num"), h("td"));
     const units = venue.units(fill.instrument);
@@ -64,11 +69,10 @@ export function tradeHistoryView(venue: Venue): void {
   const draw = (): void => {
     if (shownView.value !== "account") return;
     const [list, all] = [wanted(), venue.account.fills.value.length];
-    rows.show(list.slice(0, ROWS_SHOWN), (fill) => `${fill.instrument} ${fill.trade_id} ${fill.order_id}`);
+    rows.show(list.slice(0, older.rows), (fill) => `${fill.instrument} ${fill.trade_id} ${fill.order_id}`);
     element.hidden = list.length === 0;
     empty.hidden = all > 0;
-    more.hidden = list.length <= ROWS_SHOWN;
-    setText(more, words.moreTrades(String(ROWS_SHOWN)));
+    older.show(list.length);
     setText(found, all === 0 ? "" : words.tradesFound(group(String(list.length)), group(String(all))));
     save.disabled = list.length === 0;
   };
@@ -90,9 +94,12 @@ interface Line {
   text: string;
   what: string;
   instrument: string;
+  orderId: string | null;
 }
 
-export function orderHistoryView(venue: Venue): void {
+export function orderHistoryView(venue: Venue, openDetail: OpenOrderDetail): void {
+  const { account } = venue;
+  const past = account.pastOrders;
   const { element, body } = table(words.orders, [
     { name: words.time(zoneName()) },
     { name: words.instrument },
@@ -100,42 +107,69 @@ export function orderHistoryView(venue: Venue): void {
     { name: words.what },
   ]);
   element.id = "all-orders-table";
-  const save = h("button", { type: "button", id: "all-orders-save", title: words.exportTitle(words.orders), onclick: () => download("walras-orders.csv", ordersCsv([...venue.account.orders.value.values()], venue.account.history.events.value)) }, words.export);
+  const file = (): string => ordersCsv([...account.orders.value.values()], account.closed.value, account.history.events.value);
+  const save = h("button", { type: "button", id: "all-orders-save", title: words.exportTitle(words.orders), onclick: () => saveAll(
+    save, past, () => account.closed.value.length, () => download("walras-orders.csv", file()), (notice) => venue.say(notice),
+  ) }, words.export);
   byId("all-orders-tools").append(save);
-  const note = h("p.empty");
-  byId("all-orders-body").append(element, note);
-  const rows = new Rows<Line>(body, ({ side }) => h("tr", {}, h("td"), h("td"), h("td", { class: side }), h("td.what")), (row, line) =>
+  const empty = h("p.empty", {}, words.ordersNone);
+  const older = new Older("all-orders-older", past, byId("all-orders-body"), () => draw());
+  byId("all-orders-body").append(element, empty, older.element);
+  const rows = new Rows<Line>(body, ({ side, instrument, orderId }) => {
+    const name = orderId === null ? null : nameButton(t.orderDetail.open, () => openDetail(instrument, orderId));
+    return h("tr", {}, h("td"), h("td"), h("td", { class: side }, name), h("td.what"));
+  }, (row, line) =>
     setCells(row, [line.timeNs === null ? "–" : showDayTime(line.timeNs), line.instrument, line.text, line.what]));
   const draw = (): void => {
     if (shownView.value !== "account") return;
-    const open = [...venue.account.orders.value.values()].reverse().map(openLine);
-    const events = venue.account.history.events.value.map(eventLine);
-    rows.show([...open, ...events], ({ key }) => key);
-    element.hidden = open.length + events.length === 0;
-    setText(note, open.length + events.length === 0 ? words.ordersNone : words.ordersWords);
-    save.disabled = open.length + events.length === 0;
+    const open = [...account.orders.value.values()].reverse().map(openLine);
+    const { lines, known } = newestLines(account.history.events.value, account.closed.value, older.rows);
+    rows.show([...open, ...lines], ({ key }) => key);
+    const count = open.length + lines.length;
+    element.hidden = count === 0;
+    empty.hidden = count > 0;
+    older.show(known);
+    save.disabled = count === 0;
   };
   const soon = atMostEvery(DRAW_EVERY_MS, draw);
-  venue.account.orders.watch(soon);
-  venue.account.history.events.watch(soon);
+  account.orders.watch(soon);
+  account.closed.watch(soon);
+  account.history.events.watch(soon);
   shownView.watch(draw);
   draw();
 }
 
-function openLine(order: OpenOrder): Line {
-  const { instrument, side, price, trigger, open, type, client_order_id: id } = order;
-  return { key: `open ${instrument} ${id}`, timeNs: order.entered_at_ns ?? null, side, instrument, what: words.openNow, text: eventText({ instrument, side, kind: type, size: open, price, trigger }) };
+function openLine(order: Order): Line {
+  const { instrument, side, price, trigger, open, type, client_order_id: id, order_id: orderId } = order;
+  return {
+    key: `open ${instrument} ${id}`, timeNs: order.entered_at_ns ?? null, side, instrument, orderId, what: words.openNow,
+    text: eventText({ instrument, side, kind: type, size: open, price, trigger }),
+  };
 }
 
-function eventLine(event: OrderEvent): Line {
-  return { key: `event ${event.number}`, timeNs: event.timeNs.toString(), side: event.side, instrument: event.instrument, what: event.what, text: eventText(event) };
-}
+const ORDERS_HEAD = [
+  "time_utc", "instrument", "side", "type", "price", "trigger", "size", "state", "order_id", "client_order_id", "filled", "average_price",
+  "fee", "fee_asset", "reason", "entered_utc",
+];
 
-export function ordersCsv(open: OpenOrder[], events: OrderEvent[]): string {
-  const head = ["time_utc", "instrument", "side", "type", "price", "trigger", "size", "state", "order_id", "client_order_id"];
-  return csv(head, [
-    ...open.map((order) => [order.entered_at_ns == null ? "" : isoTime(order.entered_at_ns), order.instrument, order.side, order.type, order.price ?? "", order.trigger ?? "", order.open, "open", order.order_id, order.client_order_id]),
-    ...events.map((event) => [isoTime(event.timeNs.toString()), event.instrument, event.side, event.kind ?? "", event.price ?? "", event.trigger ?? "", event.size, event.what, "", ""]),
+/** Open orders, orders that have ended, and refusals: of those the file has what this page saw since it was opened. */
+export function ordersCsv(open: Order[], closed: OrderState[], events: OrderEvent[]): string {
+  const time = (timeNs: string | null | undefined): string => (timeNs == null ? "" : isoTime(timeNs));
+  const none = ["", "", "", "", ""];
+  return csv(ORDERS_HEAD, [
+    ...open.map((order) => [
+      time(order.entered_at_ns), order.instrument, order.side, order.type, order.price ?? "", order.trigger ?? "", order.open, "open",
+      order.order_id, order.client_order_id, ...none, time(order.entered_at_ns),
+    ]),
+    ...closed.map((order) => [
+      time(order.ended_at_ns), order.instrument, order.side, order.type ?? "", order.price ?? "", order.trigger ?? "",
+      order.original_size ?? "", order.status, order.order_id, order.client_order_id,
+      order.filled ?? "", order.average_price ?? "", order.fee ?? "", order.fee_asset,
+      order.reason ?? "", time(order.entered_at_ns),
+    ]),
+    ...events.filter(({ isRefusal }) => isRefusal).map((event) => [
+      isoTime(event.timeNs.toString()), event.instrument, event.side, event.kind ?? "", event.price ?? "", event.trigger ?? "",
+      event.size, "refused", "", "", "", "", "", "", event.what, "",
+    ]),
   ]);
 }
-

@@ -1,7 +1,7 @@
 // The latest blocks: each one batch, cleared at one set of prices.
 
-import type { BatchBlock } from "../../api/batch-types.ts";
-import { venueTimeNs } from "../../api/rest.ts";
+import type { BatchBlock } from "walras";
+import { client } from "../../api/client.ts";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showAge, showTime } from "../../base/format.ts";
 import { atMostEvery } from "../../base/signal.ts";
@@ -56,7 +56,7 @@ export function blocksView(venue: Venue): void {
 /** By the venue's log, whose clock need not be this computer's. */
 function ageOf(venue: Venue, block: BatchBlock): string {
   const status = venue.status.value?.time_ns;
-  const now = venueTimeNs();
+  const now = client.venueTimeNs();
   // A replayed day has a time of its own: then the log's clock is the only one to measure by.
   const logNow = status !== undefined && now - BigInt(status) > 60_000_000_000n ? BigInt(status) : now;
   return showAge(Number((logNow - BigInt(block.time_ns)) / 1_000_000n));

@@ -1,8 +1,8 @@
-// Demand and supply of the chosen pair around the price at which the last block cleared. The two need not cross exactly there: in a batch of
-// many assets what one pair lacks may come by way of others, and the words above the curves say how much did.
+// Demand and supply of the chosen pair around the price at which the last block cleared. The two need not cross exactly there: in a
+// batch of many assets what one pair lacks may come by way of others, and the words above the curves say how much did.
 
 import uPlot from "uplot";
-import type { Demand, DemandPoint } from "../../api/batch-types.ts";
+import type { BatchDemand, BatchPoint } from "walras";
 import { quotient } from "../../base/decimal.ts";
 import { byId, h } from "../../base/dom.ts";
 import { group } from "../../base/format.ts";
@@ -31,7 +31,7 @@ export function curvesView(venue: Venue): void {
     if (market) market.choose({ sell: market.pair.value.buy });
   } }, "⇄");
   byId("curves-tools").append(h("div.pair", {}, h("label.compact", {}, said.of, sell), swap, h("label.compact", {}, said.in, buy)));
-  const demandNow = (): Demand | null => desk.market.value?.demand.value ?? null;
+  const demandNow = (): BatchDemand | null => desk.market.value?.demand.value ?? null;
   const plot = new HostedPlot(host, (colours) => ({ options: options(colours, demandNow), data: curvesOf(demandNow()) }));
 
   const draw = oncePerFrame(() => {
@@ -56,13 +56,13 @@ export function curvesView(venue: Venue): void {
   });
 }
 
-function curvesOf(demand: Demand | null): uPlot.AlignedData {
+function curvesOf(demand: BatchDemand | null): uPlot.AlignedData {
   const points = demand?.points ?? [];
   return [points.map(({ price }) => Number(price)), points.map((point) => Number(point.demand)), points.map((point) => Number(point.supply))];
 }
 
 /** For pixels: demand and supply at a price, on the lines between the points. */
-function at(points: DemandPoint[], price: number): { demand: number; supply: number } | null {
+function at(points: BatchPoint[], price: number): { demand: number; supply: number } | null {
   const after = points.findIndex((point) => Number(point.price) >= price);
   const [left, right] = [points[Math.max(0, after - 1)], points[after]];
   if (!left || !right) return null;
@@ -72,7 +72,7 @@ function at(points: DemandPoint[], price: number): { demand: number; supply: num
   return { demand: between(left.demand, right.demand), supply: between(left.supply, right.supply) };
 }
 
-function wordsOf(demand: Demand | null, pair: Pair): Node[] {
+function wordsOf(demand: BatchDemand | null, pair: Pair): Node[] {
   if (!demand) return [document.createTextNode(said.coming(pair.sell, pair.buy))];
   if (demand.price === null) return [document.createTextNode(said.noPrice(pair.sell, pair.buy))];
   const here = at(demand.points, Number(demand.price));
@@ -103,7 +103,7 @@ function wordsOf(demand: Demand | null, pair: Pair): Node[] {
   ];
 }
 
-function options(colours: Palette, demandNow: () => Demand | null): PlotOptions {
+function options(colours: Palette, demandNow: () => BatchDemand | null): PlotOptions {
   const price = (tick: number): string => group(String(Number(tick.toPrecision(7))));
   const linear = (uPlot.paths.linear as uPlot.Series.LinearPathBuilderFactory)();
   const style = {
@@ -115,7 +115,7 @@ function options(colours: Palette, demandNow: () => Demand | null): PlotOptions 
 }
 
 /** The price, the point on it where the curves meet, the names of the curves, and the limit that is being typed. */
-function drawMarks(plot: uPlot, demand: Demand | null, colours: Palette): void {
+function drawMarks(plot: uPlot, demand: BatchDemand | null, colours: Palette): void {
   if (!demand || demand.points.length < 2) return;
   const { ctx, bbox } = plot;
   const scale = devicePixelRatio;

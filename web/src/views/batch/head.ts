@@ -3,7 +3,7 @@
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showShort, signed } from "../../base/format.ts";
 import { atMostEvery, oncePerFrame } from "../../base/signal.ts";
-import { type BatchMarket, type Stage, stageOf } from "../../state/batch-market.ts";
+import { type BatchMarket, type Stage, pairCount, stageOf } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { palette } from "../theme.ts";
@@ -52,15 +52,15 @@ export function batchHeadView(venue: Venue): void {
     const market = desk.market.value;
     if (!market) return;
     const { last } = market;
-    const { numeraire, assets, standing_offers, idle_blocks } = market.info.value;
+    const { numeraire, standing_offers } = market.info.value;
     if (select.options.length !== desk.list.value.length) select.replaceChildren(...desk.list.value.map(({ name }) => h("option", { value: name }, name)));
     select.value = market.name;
     select.disabled = desk.list.value.length < 2;
     setText(block, last ? words.number(group(last.block)) : words.noBlock);
-    setText(under, idle_blocks > 2 ? words.idle(idle_blocks) : last ? words.cleared(last.transactions, assets.length) : "");
-    setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire}` : "–");
+    setText(under, lastWords(market));
+    setText(facts.turnover, last ? `${showShort(last.turnover, 0).replace("≈", "")} ${numeraire ?? ""}` : "–");
     setText(facts.offers, last ? group(String(last.offers_traded)) : "–");
-    setText(facts.pairs, last ? words.of(group(String(last.pairs_traded)), group(String(assets.length * (assets.length - 1)))) : "–");
+    setText(facts.pairs, last ? words.of(group(String(last.pairs_traded)), group(String(pairCount(market.info.value)))) : "–");
     setText(facts.gap, last ? `${group(String(last.gap_ppb))} ppb` : "–");
     setText(
       facts.unserved,
@@ -104,6 +104,17 @@ export function batchHeadView(venue: Venue): void {
     market?.info.watch(draw);
     draw();
   });
+}
+
+/** So many blocks in a row are no chance. */
+const ROW_LEAST = 3;
+
+/** What there is to say of the last blocks: in a venue where all is well, of the last one. */
+function lastWords({ last, info: { value: { assets, idle_blocks, aside_blocks } } }: BatchMarket): string {
+  if (idle_blocks >= ROW_LEAST) return words.idle(idle_blocks);
+  // Older venues do not say.
+  if ((aside_blocks ?? 0) >= ROW_LEAST) return words.aside(aside_blocks);
+  return last ? words.cleared(last.transactions, assets.length) : "";
 }
 
 function stageWords(stage: Stage, intervalMs: number): string {

@@ -1,6 +1,7 @@
 // The ticket for an offer: says what it will do before it is signed, signs it here, and says what the venue answered and what came of it.
 
-import { formatUnits, trimZeros } from "../../base/decimal.ts";
+import { formatUnits } from "walras";
+import { trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showChange, showUnits, typed, ungroup } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
@@ -220,7 +221,8 @@ function submitWords({ sell, buy }: Pair, { amount }: CheckedOffer, { sellDecima
   return said.submit(`${much}${sell}`, buy);
 }
 
-function drawHint(hint: HTMLElement, signer: Signer, openKey: () => void, again: () => void): void {
+/** Says what stands in the way of signing, with what to do about it. */
+export function drawHint(hint: HTMLElement, signer: Signer, openKey: () => void, again: () => void): void {
   const kind = `${signer.state} ${"why" in signer ? signer.why : ""}`;
   if (hint.dataset["kind"] === kind) return;
   hint.dataset["kind"] = kind;

@@ -1,6 +1,6 @@
 // One's own offers in the batch, with cancel, and what they traded.
 
-import type { OfferFill } from "../../api/batch-types.ts";
+import type { OfferFill } from "walras";
 import { changePpm, quotient, trimZeros } from "../../base/decimal.ts";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showChange, showTime, typed } from "../../base/format.ts";
@@ -11,6 +11,7 @@ import { type OwnOffer, fillKey } from "../../state/own-offers.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { Rows, keepFocus, setCells, table } from "../rows.ts";
+import { drawProof, markOf, markTitle } from "./proof-words.ts";
 
 const said = t.offers;
 const FILLS_SHOWN = 100;
@@ -28,7 +29,8 @@ export function offersView(venue: Venue): void {
   const empty = h("p.empty", {}, said.none);
   const cancelAll = h("button", { type: "button", id: "cancel-offers", onclick: () => void cancelOffers(venue) }, said.cancelAll);
   byId("offers-tools").append(cancelAll);
-  byId("offers-body").append(element, empty);
+  const proof = h("p.empty.small", { id: "proof-words" });
+  byId("offers-body").append(element, empty, proof);
   const rows = new Rows<OwnOffer>(body, (offer) => h("tr", { title: said.rowTitle(offer.sequence) },
     h("td.sell"), h("td.num"), h("td.num"), h("td"), h("td.act", {}, h("button", {
       type: "button", "aria-label": said.cancelLabel(typed(offer.amount), offer.sell, offer.buy),
@@ -38,8 +40,9 @@ export function offersView(venue: Venue): void {
     setCells(row, [
       `▼ ${group(trimZeros(offer.amount))} ${offer.sell}`,
       /[1-9]/.test(offer.stated_price) ? `${group(trimZeros(offer.stated_price))} ${offer.buy}` : said.any(offer.buy),
-      market ? away(market, offer) : "", stateWords(offer),
+      market ? away(market, offer) : "", `${stateWords(offer)}${markOf(desk.proofs.ofOffer(offer))}`,
     ]);
+    row.title = `${said.rowTitle(offer.sequence)}${markTitle(desk.proofs.ofOffer(offer))}`;
     const button = row.querySelector("button");
     // Not `disabled` while its cancel is on the way: that would drop the keyboard's focus.
     if (button) button.hidden = offer.state === "collected";
@@ -51,10 +54,12 @@ export function offersView(venue: Venue): void {
     keepFocus(body, cancelAll, () => rows.show(offers, ({ key }) => key));
     element.hidden = offers.length === 0;
     empty.hidden = offers.length > 0;
+    drawProof(proof, desk.proofs);
     cancelAll.disabled = !offers.some(({ state }) => state === "standing");
     setText(byId("offers-title"), said.title(offers.length));
   });
   desk.offers.changed.watch(draw);
+  desk.proofs.changed.watch(draw);
   desk.market.watch((market) => {
     market?.blocks.watch(draw);
     draw();

@@ -4,9 +4,10 @@ import { byId, h, setText, svg } from "../../base/dom.ts";
 import { significant } from "../../base/decimal.ts";
 import { group, showShort, showSmallChange, typed } from "../../base/format.ts";
 import { oncePerFrame } from "../../base/signal.ts";
-import type { BatchMarket } from "../../state/batch-market.ts";
+import { ASSETS_SHOWN_MAX, type BatchMarket, shownAssets } from "../../state/batch-market.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
+import { markOf, markTitle } from "./proof-words.ts";
 
 const said = t.vector;
 
@@ -36,11 +37,24 @@ export function vectorView(venue: Venue): void {
   host.setAttribute("role", "radiogroup");
   host.setAttribute("aria-label", said.label);
   const note = h("span.muted", { id: "vector-note" });
-  byId("vector-tools").append(note);
+  const search = h("input", { type: "search", id: "vector-search", placeholder: said.search, "aria-label": said.search, autocomplete: "off" });
+  search.hidden = true;
+  search.addEventListener("input", () => {
+    if (desk.market.value) rebuild(desk.market.value);
+  });
+  byId("vector-tools").append(search, note);
   let components = new Map<string, Component>();
 
+  const holds = (asset: string): boolean => {
+    const balance = venue.account.balances.value.get(asset);
+    return balance !== undefined && /[1-9]/.test(balance.available + balance.reserved);
+  };
   const rebuild = (market: BatchMarket): void => {
-    components = new Map(market.info.value.assets.map((asset) => [asset, component(asset, () => market.choose({ sell: asset }))]));
+    const { assets } = market.info.value;
+    search.hidden = assets.length <= ASSETS_SHOWN_MAX;
+    const { sell, buy } = market.pair.value;
+    const shown = shownAssets(assets, search.value, [sell, buy, ...assets.filter(holds)]);
+    components = new Map(shown.map((asset) => [asset, component(asset, () => market.choose({ sell: asset }))]));
     host.replaceChildren(...[...components.values()].map(({ element }) => element));
     arrange();
     draw();
@@ -50,7 +64,10 @@ export function vectorView(venue: Venue): void {
     if (!market) return;
     const { numeraire } = market.info.value;
     const { sell, buy } = market.pair.value;
-    setText(note, said.note(numeraire));
+    const all = market.info.value.assets.length;
+    setText(note, `${components.size < all ? said.some(components.size, all) : ""}${said.note(numeraire ?? "")}`);
+    // What is chosen elsewhere is shown here too.
+    if (search.value === "" && !(components.has(sell) && components.has(buy))) return rebuild(market);
     for (const [asset, parts] of components) {
       const role = asset === sell ? "sell" : asset === buy ? "buy" : "";
       parts.element.dataset["role"] = role;
@@ -70,9 +87,13 @@ export function vectorView(venue: Venue): void {
       const volume = market.last?.volumes[asset];
       setText(parts.volume, volume === undefined ? "" : said.sold(showShort(volume, 2).replace("≈", "")));
       const balance = venue.account.balances.value.get(asset);
-      const holds = balance !== undefined && /[1-9]/.test(balance.available + balance.reserved);
-      parts.held.hidden = !holds;
-      if (balance && holds) setText(parts.held, said.yours(showShort(balance.available, 2).replace("≈", "")));
+      const isHeld = holds(asset);
+      parts.held.hidden = !isHeld;
+      if (balance && isHeld) {
+        const mark = desk.proofs.ofBalance(asset);
+        setText(parts.held, `${said.yours(showShort(balance.available, 2).replace("≈", ""))}${markOf(mark)}`);
+        parts.held.title = markTitle(mark).trim();
+      }
     }
   });
 
@@ -87,8 +108,10 @@ export function vectorView(venue: Venue): void {
   };
   new ResizeObserver(arrange).observe(host);
   venue.account.balances.watch(draw);
+  desk.proofs.changed.watch(draw);
   desk.market.watch((market) => {
     if (!market) return;
+    search.value = "";
     market.blocks.watch(draw);
     market.pair.watch(draw);
     rebuild(market);

@@ -1,6 +1,6 @@
 // The head of the fair-access view: which replica this is, how long orders and market data wait, and what comes of it.
 
-import type { ClockStatus } from "../../api/fair-types.ts";
+import type { StampClock } from "walras";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showSpan } from "../../base/format.ts";
 import { type FairLook, lateWords, withTarget } from "../../state/fair-access.ts";
@@ -8,7 +8,7 @@ import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { shownView } from "../view-tabs.ts";
 
-export const CLOCK_WORDS: Record<ClockStatus, string> = t.fair.clocks;
+export const CLOCK_WORDS: Record<StampClock["status"], string> = t.fair.clocks;
 const said = t.fair;
 
 export function fairHeadView(venue: Venue): void {

@@ -1,13 +1,13 @@
 // Where the time goes: how long each stage takes, from the median to one of a thousand, on one scale for all.
 
-import type { StageName, StageTimes } from "../../api/fair-types.ts";
+import type { StageTimes } from "walras";
 import { byId, h, setText, svg } from "../../base/dom.ts";
 import { group, showSpan, signed } from "../../base/format.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { Rows, table } from "../rows.ts";
 
-const STAGES: Record<StageName, { name: string; words: string }> = t.fair.stages;
+const STAGES: Record<StageTimes["stage"], { name: string; words: string }> = t.fair.stages;
 
 /** The scale, in powers of ten of a nanosecond: what is shorter or longer stands at its end. */
 const [LEAST, MOST] = [3, 8];

@@ -1,6 +1,6 @@
 // Where orders wait, stage by stage in proportion; and who passes orders on: replicas, whose stamps are judged, and leaf gateways below them.
 
-import type { StageName } from "../../api/fair-types.ts";
+import type { StageTimes } from "walras";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showShare, showSpan } from "../../base/format.ts";
 import { sharePpm } from "../../state/fair-access.ts";
@@ -11,7 +11,7 @@ import { Rows, setCells, table } from "../rows.ts";
 import { shownView } from "../view-tabs.ts";
 
 const words = t.network;
-const WAYS = Object.entries(words.ways) as [StageName, string][];
+const WAYS = Object.entries(words.ways) as [StageTimes["stage"], string][];
 
 interface Wait {
   stage: string;

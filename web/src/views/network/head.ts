@@ -1,8 +1,10 @@
 // The head of the network view: who leads, the window in which market data has to arrive, and what is lost or unfair all the same.
 
+import type { RelayTree } from "walras";
 import { byId, h, setText } from "../../base/dom.ts";
 import { group, showSpan } from "../../base/format.ts";
 import { lateWords, withTarget } from "../../state/fair-access.ts";
+import { treesOf } from "../../state/network.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { shownView } from "../view-tabs.ts";
@@ -24,6 +26,7 @@ export function networkHeadView(venue: Venue): void {
     unfair: dd("unfair"),
     matching: dd("matching"),
     late: dd("late"),
+    receivers: dd("receivers-late"),
   };
   const fact = (name: string, value: HTMLElement, title: string): HTMLElement => h("div", { title }, h("dt", {}, name), value);
   const trouble = h("p.sell", { id: "network-trouble", role: "status", hidden: true });
@@ -42,6 +45,7 @@ export function networkHeadView(venue: Venue): void {
       fact(words.unfair, facts.unfair, words.unfairTitle),
       fact(words.matching, facts.matching, words.matchingTitle),
       fact(words.lateData, facts.late, words.lateDataTitle),
+      fact(words.latePackets, facts.receivers, words.latePacketsTitle),
     ),
     trouble,
   );
@@ -50,7 +54,11 @@ export function networkHeadView(venue: Venue): void {
     setText(trouble, desk.trouble.value === null ? "" : words.trouble(desk.trouble.value));
     const look = desk.look.value;
     if (!look || shownView.value !== "network") return;
-    const { cluster: { leader, replicas, gateways = [], tree = null }, fair } = look;
+    const { cluster, fair } = look;
+    const { leader, replicas, gateways = [] } = cluster;
+    // Of all relay trees together: each carries some of the markets.
+    const trees = treesOf(cluster);
+    const total = (of: (tree: RelayTree) => number): string => (trees.length === 0 ? "–" : group(String(trees.reduce((sum, tree) => sum + of(tree), 0))));
     setText(who, leader === null ? words.nobody : words.leading(String(leader)));
     setText(window, fair?.release ? showSpan(fair.release.delay_ns) : words.windowOff);
     window.classList.toggle("quiet", !fair?.release);
@@ -61,15 +69,21 @@ export function networkHeadView(venue: Venue): void {
     facts.replicas.classList.toggle("sell", linked < replicas.length);
     setText(facts.gateways, of(linkedLeaves, gateways.length));
     facts.gateways.classList.toggle("sell", linkedLeaves < gateways.length);
-    setText(facts.copies, tree === null ? "–" : String(tree.hedge + 1));
-    setText(facts.packets, tree === null ? "–" : group(String(tree.packets)));
-    setText(facts.lost, tree === null ? "–" : group(String(tree.asked)));
-    const deliveredNs = tree?.delivery?.at(-1)?.window_ns;
-    setText(facts.delivered, deliveredNs == null ? "–" : showSpan(deliveredNs));
+    setText(facts.copies, trees[0] ? String(trees[0].hedge + 1) : "–");
+    setText(facts.packets, total(({ packets }) => packets));
+    setText(facts.lost, total(({ asked }) => asked));
+    const lastLayers = trees.flatMap(({ delivery }) => delivery?.slice(-1) ?? []);
+    const windows = lastLayers.flatMap(({ window_ns: windowNs }) => windowNs ?? []);
+    setText(facts.delivered, windows.length === 0 ? "–" : showSpan(Math.max(...windows)));
     setText(facts.unfair, fair?.sequencer ? withTarget(fair.sequencer.unfair_recent_ppm, fair.sequencer.target_ppm) : "–");
     const matching = fair?.sequencer?.unfairly_matched_recent_ppm;
     setText(facts.matching, matching === undefined ? "–" : withTarget(matching, null));
     setText(facts.late, fair?.release ? lateWords(fair.release, null).share : "–");
+    const latePackets = lastLayers.reduce((sum, { late }) => sum + late, 0);
+    setText(facts.receivers, lastLayers.length === 0 ? "–" : group(String(latePackets)));
+    facts.receivers.classList.toggle("sell", latePackets > 0);
+    const reports = fair?.release?.judged?.receivers;
+    facts.receivers.title = reports === undefined ? "" : words.lateSamples(group(String(reports.late)), group(String(reports.samples)));
     document.title = `${words.title} · Walras`;
   };
   desk.look.watch(draw);

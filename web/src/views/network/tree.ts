@@ -1,8 +1,9 @@
 // The picture: leaf gateways, replicas, relays, receivers, in the order in which an order and what comes of it pass them.
 
+import type { RelayTree } from "walras";
 import { byId, h, setText, svg } from "../../base/dom.ts";
 import { group, showSpan } from "../../base/format.ts";
-import { type Node, pictureOf } from "../../state/network.ts";
+import { type Node, pictureOf, silentRelays, treesOf } from "../../state/network.ts";
 import type { Venue } from "../../state/venue.ts";
 import { t } from "../../texts/index.ts";
 import { shownView } from "../view-tabs.ts";
@@ -22,17 +23,27 @@ const words = t.network;
 export function treeView(venue: Venue): void {
   const host = byId("tree-host");
   const note = h("span");
-  byId("tree-words").append(note);
+  const choice = h("select", { id: "tree-choice", "aria-label": words.treeChoice });
+  const chooser = h("label.compact", { title: words.treeChoiceTitle, hidden: true }, choice);
+  byId("tree-words").append(note, chooser);
+  choice.addEventListener("change", () => {
+    venue.network.shownTree.value = choice.selectedIndex;
+  });
   let size = "";
   let drawn = "";
   const draw = (): void => {
     const look = venue.network.look.value;
     const { clientWidth: width, clientHeight: height } = host;
     if (shownView.value !== "network" || !look || width === 0) return;
-    const { tree = null, gateways = [] } = look.cluster;
+    const { gateways = [] } = look.cluster;
+    const trees = treesOf(look.cluster);
+    const shown = trees[venue.network.shownTree.value] ? venue.network.shownTree.value : 0;
+    const tree = trees[shown] ?? null;
+    chooser.hidden = trees.length < 2;
+    showChoice(choice, trees, shown);
     const copies = tree === null ? 0 : tree.hedge + 1;
     setText(note, tree === null ? words.noTree : copies === 1 ? words.onePath : words.paths(String(copies)));
-    const picture = pictureOf(look.cluster);
+    const picture = pictureOf(look.cluster, tree);
     const state = JSON.stringify([picture, width, height]);
     if (state === drawn) return;
     drawn = state;
@@ -79,7 +90,19 @@ export function treeView(venue: Venue): void {
     draw();
   }).observe(host);
   venue.network.look.watch(draw);
+  venue.network.shownTree.watch(draw);
   shownView.watch(draw);
+}
+
+/** The trees by their numbers. One with relays that do not answer says so, also while another one is drawn. */
+function showChoice(choice: HTMLSelectElement, trees: RelayTree[], shown: number): void {
+  trees.forEach((tree, at) => {
+    if (!choice.options[at]) choice.append(h("option", { value: String(at) }));
+    const [option, silent] = [choice.options[at], silentRelays(tree)];
+    if (option) setText(option, silent === 0 ? words.treeOf(String(tree.tree)) : words.treeSilent(String(tree.tree), String(silent)));
+  });
+  while (choice.options.length > trees.length) choice.remove(choice.options.length - 1);
+  if (choice.selectedIndex !== shown) choice.selectedIndex = shown;
 }
 
 function headOf(column: Node[], left: number, index: number): string {
@@ -90,7 +113,7 @@ function headOf(column: Node[], left: number, index: number): string {
   return left === 2 && index <= 2 ? words.relaysOne : words.relays(String(index - 1));
 }
 
-/** What is up is filled, what is not is a ring with a stroke through it: told by shape first. */
+/** What is up is filled, what is not is a ring with a stroke through it: shape says it before colour. */
 function nodeParts(node: Node, { x, y }: Place, isWide: boolean): SVGElement[] {
   const r = node.kind === "replica" ? (node.leads ? 11 : 8) : node.kind === "relay" ? 6 : 4;
   const classes = `node ${node.kind}${node.isUp ? "" : " down"}${node.leads ? " leads" : ""}`;

@@ -306,7 +306,7 @@ fn read_hash(hex: &str) -> [u8; 32] {
 }
 
 /// Kinds of commands. One more does not compile in [`kind`]; then this number grows, and `commands` has to have it.
-const KINDS: usize = 42;
+const KINDS: usize = 43;
 
 fn kind(command: &Command) -> usize {
     match command {
@@ -352,6 +352,7 @@ fn kind(command: &Command) -> usize {
         Command::Invalid(_) => 35,
         Command::Venue(VenueCommand::NoteClusterRequest(_)) => 36,
         Command::Venue(VenueCommand::SetEngineVersion(_)) => 37,
+        Command::BatchMarket(BatchMarketCommand::SetCurrencies(_)) => 42,
     }
 }
 

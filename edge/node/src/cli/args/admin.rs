@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use walras_archive::Day;
 
 /// `walras admin`.
 #[derive(Debug, Subcommand)]
@@ -219,6 +220,9 @@ pub struct KeyArgs {
     /// What to call it in lists, such as the name of its holder: 1 to 64 characters.
     #[arg(long)]
     pub name: Option<String>,
+    /// When it expires: after a time, such as 90d, 12h or 30m, or when a day of UTC begins, such as 2027-01-31. Never without it.
+    #[arg(long, value_name = "WHEN", value_parser = expiry)]
+    pub expires: Option<u64>,
     /// How it signs, where the venue makes it.
     #[arg(long, value_parser = ["ed25519", "hmac-sha256"], conflicts_with = "public_key")]
     pub algorithm: Option<String>,
@@ -231,4 +235,37 @@ pub struct KeyArgs {
     /// Writes the key into this file instead of printing it.
     #[arg(long, value_name = "FILE", conflicts_with = "public_key")]
     pub out: Option<PathBuf>,
+}
+
+/// When a key expires, nanoseconds since the Unix epoch.
+fn expiry(text: &str) -> Result<u64, String> {
+    expiry_from(walras_access::now().0, text)
+}
+
+fn expiry_from(now_ns: u64, text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+    if let Some(day) = Day::parse(text) {
+        return Ok(day.start().0);
+    }
+    let (count, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let seconds = UNITS.iter().find(|(name, _)| *name == unit).and_then(|(_, of)| count.parse::<u64>().ok()?.checked_mul(*of));
+    let ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000)?.checked_add(now_ns));
+    ns.ok_or_else(|| "give a time from now, such as 90d, 12h, 30m or 10s, or a day of UTC, such as 2027-01-31".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_expires_after_a_time_or_when_a_day_begins() {
+        const NOW: u64 = 1_767_225_600_000_000_000;
+        let after = |text: &str| expiry_from(NOW, text).unwrap() - NOW;
+        let second = 1_000_000_000;
+        assert_eq!(["90d", "12h", "30m", "10s"].map(after), [90 * 86_400, 12 * 3_600, 30 * 60, 10].map(|count| count * second));
+        assert_eq!(expiry_from(NOW, "2026-01-01"), Ok(NOW));
+        for wrong in ["", "d", "12", "1.5h", "-1d", "5y", "2027-02-30", "99999999999999999999d", "999999999999d"] {
+            assert!(expiry_from(NOW, wrong).unwrap_err().contains("such as 90d"), "{wrong}");
+        }
+    }
 }

@@ -7,8 +7,10 @@ use tracing::{error, warn};
 use walras_config as config;
 use walras_engine::{BatchMarketView, Engine};
 use walras_ports::{Catalog, fee_in_units};
-use walras_types::{BatchMarketId, BatchPhase, Symbol};
-use walras_wire::{AddBatchAsset, BatchMarketCommand, BatchMarketSpec, Command, SetAccountFee, SetBatchInterval, SetBatchPhase};
+use walras_types::{BatchMarketId, BatchPhase, RejectReason, Symbol};
+use walras_wire::{
+    AddBatchAsset, BatchMarketCommand, BatchMarketSpec, Command, SetAccountFee, SetBatchCurrencies, SetBatchInterval, SetBatchPhase,
+};
 
 /// How often the state is compared with the configuration, and how long a step may be on its way.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -110,7 +112,7 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
     let Some(symbol) = section.symbol() else { return Step::None };
     let mut missing = Vec::new();
     let mut assets = Vec::new();
-    for name in &section.assets {
+    for name in section.all_assets() {
         match catalog.asset_by_symbol(name) {
             Some(known) => assets.push(known.spec.asset),
             None => missing.push(name.clone()),
@@ -147,6 +149,16 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
         if !assets.starts_with(known) {
             return Step::Differs("it has other assets; give the new one another name".to_owned());
         }
+        // Before the assets, as it says how many there may be.
+        match section.currency_count() {
+            same if same == view.currencies => {}
+            None => return Step::Differs("it has currencies; give the new one another name".to_owned()),
+            Some(currencies) => {
+                let set = Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market, currencies }));
+                let is_known = engine.version() >= set.since();
+                return if is_known { Step::Ask(set) } else { Step::Differs(RejectReason::NeedsLaterVersion.advice().to_owned()) };
+            }
+        }
         if let Some(&asset) = assets.get(known.len()) {
             return Step::Ask(Command::BatchMarket(BatchMarketCommand::AddAsset(AddBatchAsset { market, asset })));
         }
@@ -158,7 +170,7 @@ fn step(section: &config::Batch, engine: &Engine, catalog: &Catalog) -> Step {
             interval_ns: wanted.interval_ns,
         })));
     }
-    if view.assets == assets && *view.spec == wanted {
+    if view.assets == assets && view.currencies == section.currency_count() && *view.spec == wanted {
         Step::None
     } else {
         Step::Differs(
@@ -178,6 +190,53 @@ mod tests {
     use walras_wire::{AssetSpec, VenueCommand};
 
     use super::*;
+
+    #[test]
+    fn currencies_are_set_before_the_assets_and_only_from_their_version_on() {
+        let section = config::Batch {
+            name: "main".into(),
+            currencies: vec!["USD".into(), "EUR".into()],
+            assets: (0..200).map(|stock| format!("S{stock}")).collect(),
+            ..config::Batch::default()
+        };
+        assert_eq!(section.check(), Ok(()));
+        let is_create = |command: &Command| matches!(command, Command::BatchMarket(BatchMarketCommand::Create(_)));
+        let (mut engine, mut catalog, mut events, mut index) = (Engine::new(), Catalog::default(), Vec::new(), 0);
+        let mut apply = |engine: &mut Engine, command: &Command| {
+            index += 1;
+            events.clear();
+            engine.apply(LogIndex(index), TimeNs(index), command, &mut events);
+            assert!(!matches!(events[0], walras_wire::Event::Rejected(_)), "{command:?}: {events:?}");
+        };
+        for (id, name) in (0..).zip(section.all_assets()) {
+            let spec = AssetSpec { asset: AssetId(id), symbol: Symbol::new(name).unwrap(), decimals: 6 };
+            apply(&mut engine, &Command::Venue(VenueCommand::CreateAsset(spec)));
+            catalog.add_asset(spec);
+        }
+        let (mut declared, mut now, mut steps) = (Declared::new(std::slice::from_ref(&section)), Instant::now(), Vec::new());
+        let create = declared.step(now, &engine, &catalog).filter(is_create).expect("all its assets exist");
+        apply(&mut engine, &create);
+        now += LOOK_EVERY;
+        assert_eq!(declared.step(now, &engine, &catalog), None, "the version in force has no currencies");
+        assert!(declared.told[0].as_ref().is_some_and(|told| told.contains("finish the upgrade")), "{:?}", declared.told);
+        apply(&mut engine, &Command::Venue(VenueCommand::SetEngineVersion(walras_engine::versions::NEWEST)));
+        now += LOOK_EVERY;
+        while let Some(command) = declared.step(now, &engine, &catalog) {
+            now += LOOK_EVERY;
+            steps.push(command);
+            apply(&mut engine, &command);
+        }
+        assert_eq!(steps.len(), 1 + 202 + 1, "currencies, assets, open");
+        let first =
+            Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market: BatchMarketId(0), currencies: 2 }));
+        assert_eq!(steps[0], first);
+        let view = engine.batch_markets().next().unwrap();
+        assert_eq!((view.phase, view.assets.len(), view.currencies), (BatchPhase::Open, 202, Some(2)));
+        let fewer = config::Batch { currencies: vec!["USD".into()], ..section };
+        let mut fewer = Declared::new(&[fewer]);
+        assert_eq!(fewer.step(now + LOOK_EVERY, &engine, &catalog), None, "only a warning");
+        assert!(fewer.told[0].is_some());
+    }
 
     #[test]
     fn a_declared_market_is_made_step_by_step_and_only_once() {

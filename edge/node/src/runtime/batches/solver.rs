@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tracing::{error, info, warn};
 use walras_batch_solver::{Budget, ClosedBatch, Deadline, KeptIndex};
+use walras_clearing::AssetIndex;
 use walras_ports::Doorbell;
 use walras_sequencer::{SolveJob, Solved};
 use walras_types::{BatchMarketId, BatchPrice};
@@ -23,6 +24,9 @@ const SEARCH_MAX: Duration = Duration::from_secs(2);
 /// The first attempt starts from the last block's prices, the second from none; from this one on nothing trades, so that payments and
 /// cancels of the batch are not kept waiting by offers that can not be priced.
 const NOTHING_FROM_ATTEMPT: u32 = 3;
+
+/// An asset that is set aside in so many blocks in a row is logged as an error, and again each time that the number doubles.
+const ASIDE_BLOCKS_ALARM: u64 = 8;
 
 /// Jobs that wait, of different markets.
 const JOBS_MAX: usize = walras_types::limits::BATCH_MARKETS_MAX;
@@ -100,7 +104,7 @@ fn next(shared: &Shared) -> Option<SolveJob> {
 fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &Doorbell) {
     let mut last_prices: HashMap<BatchMarketId, Vec<Option<BatchPrice>>> = HashMap::new();
     let mut kept: HashMap<BatchMarketId, KeptIndex> = HashMap::new();
-    let mut last_set_aside: HashMap<BatchMarketId, usize> = HashMap::new();
+    let mut aside: HashMap<BatchMarketId, Aside> = HashMap::new();
     while let Some(job) = next(shared) {
         let begun = Instant::now();
         let attempt = attempts.begin(job.market, job.place.number, job.attempt);
@@ -114,7 +118,8 @@ fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &D
                 info!("block {block} of batch market {market} took {took:?} to price");
             }
             last_prices.insert(market, proposal.prices.clone());
-            let set_aside = batch(&job).set_aside(proposal);
+            let assets = batch(&job).assets_set_aside(proposal);
+            let set_aside = assets.len();
             if set_aside > 0 && proposal.trades.is_empty() {
                 error!(
                     "block {block} of batch market {market} trades nothing: all {set_aside} assets that could trade are set \
@@ -122,7 +127,16 @@ fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &D
                      such blocks in a row another replica leads, if there is one; report the offers (`walras log dump`)"
                 );
             }
-            if last_set_aside.insert(market, set_aside).unwrap_or(0) != set_aside {
+            let aside = aside.entry(market).or_default();
+            let set_aside_before = aside.blocks.len();
+            for (asset, blocks) in aside.follow(block, &assets) {
+                error!(
+                    "asset {asset} of batch market {market} (counted from 0, as its section or `walras batch list` names them) was set \
+                     aside in the last {blocks} blocks, so its offers wait; report the offers (`walras log dump`), or close the market \
+                     until they are cancelled"
+                );
+            }
+            if set_aside_before != set_aside {
                 warn!(
                     "in block {block} of batch market {market} {set_aside} assets are set aside, for which no clearing was found \
                      that its rules accept"
@@ -135,6 +149,27 @@ fn run(shared: &Shared, done: &Sender<Solved>, attempts: &Attempts, doorbell: &D
             return;
         }
         doorbell.ring();
+    }
+}
+
+/// The assets of a market that are set aside.
+#[derive(Debug, Default)]
+struct Aside {
+    /// In how many blocks in a row, the last one included.
+    blocks: HashMap<AssetIndex, u64>,
+    /// The last block.
+    last: u64,
+}
+
+impl Aside {
+    /// Takes the assets set aside in a block; another proposal for the same block does not count again. Returns the assets whose number
+    /// of blocks is to be logged as an error, in their order.
+    fn follow(&mut self, block: u64, assets: &[AssetIndex]) -> Vec<(AssetIndex, u64)> {
+        let more = u64::from(block != self.last);
+        self.last = block;
+        self.blocks = assets.iter().map(|asset| (*asset, self.blocks.get(asset).map_or(1, |blocks| blocks + more))).collect();
+        let is_alarm = |blocks: u64| more > 0 && blocks >= ASIDE_BLOCKS_ALARM && blocks.is_power_of_two();
+        assets.iter().map(|asset| (*asset, self.blocks[asset])).filter(|(_, blocks)| is_alarm(*blocks)).collect()
     }
 }
 
@@ -159,7 +194,7 @@ fn solve(job: &SolveJob, kept: &mut KeptIndex, last_prices: Option<&[Option<Batc
 #[cfg(test)]
 mod tests {
     use walras_batch::BlockPlace;
-    use walras_clearing::{AssetIndex, BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Rules};
+    use walras_clearing::{BatchMarket, Edition, LowerBounds, Offer, OfferId, Pair, Rules};
     use walras_types::{Amount, Commission, Mu, QualityMax, Rounding};
 
     use super::*;
@@ -205,6 +240,21 @@ mod tests {
             assert_eq!(found.certificate.unserved_ppb == 1_000_000_000, !trades, "attempt {attempt}");
             assert_eq!(Arc::strong_count(&offers), 1, "the market is let go");
         }
+    }
+
+    #[test]
+    fn an_asset_that_is_set_aside_for_ever_is_an_error_at_the_eighth_block_and_each_time_that_they_double() {
+        let (mut aside, mut errors) = (Aside::default(), Vec::new());
+        for block in 1..=33 {
+            // The second is set aside now and then alone.
+            let assets = if block % 3 == 0 { vec![AssetIndex(1)] } else { vec![AssetIndex(1), AssetIndex(2)] };
+            errors.extend(aside.follow(block, &assets).into_iter().map(|(asset, blocks)| (block, asset, blocks)));
+            assert!(aside.follow(block, &assets).is_empty(), "it is proposed again");
+        }
+        assert_eq!(errors, [8, 16, 32].map(|blocks| (blocks, AssetIndex(1), blocks)));
+        assert!(aside.follow(34, &[]).is_empty());
+        assert!(aside.follow(35, &[AssetIndex(1)]).is_empty());
+        assert_eq!(aside.blocks[&AssetIndex(1)], 1, "it traded in between");
     }
 
     /// As if the process had ended while each of three attempts was made, one start after the other.

@@ -17,11 +17,13 @@ use walras_feed::sender::{Packets, SenderSettings};
 use walras_feed::station::Station;
 use walras_ports::{NodeFigures, TreeView};
 use walras_relay::keeper::KeeperSettings;
+use walras_relay::lateness::Pieces;
 use walras_relay::live::Live;
 use walras_relay::rewinder::Answer;
 use walras_relay_link::socket::{Offload, Socket};
-use walras_relay_link::{AskRate, KeeperNode, Layout, Lookout, RewindNode, SenderNode};
+use walras_relay_link::{AskRate, Heard, KeeperNode, Layout, Lookout, RewindNode, SenderNode};
 use walras_replica::{FeedPart, FeedPiece, FeedRun};
+use walras_sequencer::ReceiverSample;
 
 use crate::runtime::recovery::{RecoveryError, spawn};
 
@@ -43,9 +45,20 @@ enum Job {
     Begin(Box<Publisher>),
     /// Packets go by this view from now on.
     Use(Live),
-    /// What an entry says of the markets of its tree, and when it may be released.
-    Piece { part: FeedPart, release_ns: u64, runs: Vec<FeedRun> },
+    /// What an entry says of the markets of its tree, and the numbers and times that go with it.
+    Piece { part: FeedPart, times: PieceTimes, runs: Vec<FeedRun> },
 }
+
+/// The first number of the leader's packets, when a piece may be released, and how long that is after its entry.
+#[derive(Clone, Copy)]
+struct PieceTimes {
+    first_number: u64,
+    release_ns: u64,
+    held_ns: u64,
+}
+
+/// Reports of receivers that wait for the replica's thread.
+const HEARD_MAX: usize = 256;
 
 /// The replica thread's end.
 pub(super) struct FeedSender {
@@ -54,6 +67,8 @@ pub(super) struct FeedSender {
     trees: Trees,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
+    /// What receivers of all trees reported.
+    heard: Receiver<Vec<Heard>>,
 }
 
 /// A tree, from here.
@@ -76,8 +91,12 @@ struct Counts {
     asked_too_often: AtomicU64,
     /// Whether packets are sent here, and not by another replica.
     is_sending: AtomicBool,
+    /// The first number of this leader's packets and views: greater than those of earlier senders.
+    first_number: AtomicU64,
     /// By which view, and who is out of it.
     live: Mutex<(u16, Vec<u32>)>,
+    /// What was sent lately, about which receivers report.
+    pieces: Mutex<Pieces>,
     /// What the nodes said last.
     nodes: Mutex<Arc<Vec<Vec<Option<NodeFigures>>>>>,
 }
@@ -90,13 +109,14 @@ impl FeedSender {
             let failed = |error| RecoveryError::Replica(format!("{key}: could not use {address}: {error}"));
             Socket::bind(address, WAIT, offload).map_err(failed)
         };
-        let (first_number, is_over) = (now_ns().max(1), Arc::new(AtomicBool::new(false)));
+        let is_over = Arc::new(AtomicBool::new(false));
         let first = &layouts[0];
         let settings = SenderSettings {
             tree: first.tree_number,
             trees: first.trees,
             epoch: 0,
-            first_number,
+            // A leader takes numbers by its term, which are greater.
+            first_number: 1,
             key: first.key.clone(),
             rewind_bytes_max: options.kept_bytes,
             heartbeat_ns: nanoseconds(options.heartbeat),
@@ -105,6 +125,7 @@ impl FeedSender {
         };
         let requests = options.requests.map(|address| bind("feed.requests", address, Offload::None)).transpose()?;
         let (mut branches, mut stations, mut threads) = (Vec::new(), Vec::new(), Vec::new());
+        let (says, heard) = bounded(HEARD_MAX);
         for layout in &layouts {
             // With a port of its own where the operator names none: two sockets cannot have the same.
             let source = if layout.index == 0 { options.source } else { SocketAddr::new(options.source.ip(), 0) };
@@ -127,8 +148,8 @@ impl FeedSender {
                 Err(error) => warn!("relays are not asked for their figures: {error}"),
             }
             let (uses, is_ended, counted) = (queue.clone(), Arc::clone(&is_over), Arc::clone(&counts));
-            let (from, kept) = (SocketAddr::new(options.source.ip(), 0), layout.clone());
-            threads.push(spawn("feed-keeper", move || keep(&kept, from, &uses, &is_ended, &counted))?);
+            let (from, kept, says) = (SocketAddr::new(options.source.ip(), 0), layout.clone(), says.clone());
+            threads.push(spawn("feed-keeper", move || keep(&kept, from, (&uses, &says), &is_ended, &counted))?);
             let (sends, counted) = (Arc::clone(&station), Arc::clone(&counts));
             threads.push(spawn("feed", move || send(&jobs, &sends, node, &counted))?);
             stations.push(station);
@@ -146,12 +167,20 @@ impl FeedSender {
             let (is_over, counts, trees) = (Arc::clone(&is_over), Arc::clone(&branches[0].counts), first.trees);
             threads.push(spawn("feed-requests", move || answer_requests(node, (trees, &stations), &is_over, &counts))?);
         }
-        Ok(Self { branches, trees: first.trees, is_over, threads })
+        Ok(Self { branches, trees: first.trees, is_over, threads, heard })
     }
 
     /// The trees, and what was sent so far.
     pub(super) fn views(&self) -> Vec<TreeView> {
         self.branches.iter().map(Branch::view).collect()
+    }
+
+    /// How late market data came to receivers, as far as they reported it since the last call; `None` where none did.
+    pub(super) fn heard(&self) -> Option<Vec<ReceiverSample>> {
+        let sample = |Heard { held_ns, late_ns }| ReceiverSample { held_ns, late_ns };
+        let mut reports = self.heard.try_iter().peekable();
+        reports.peek()?;
+        Some(reports.flatten().map(sample).collect())
     }
 
     /// Later entries follow this state.
@@ -171,8 +200,9 @@ impl FeedSender {
     /// Takes an entry. Whether [`FeedSender::begin_again`] is to follow: entries were lost, and there is room again.
     pub(super) fn take(&mut self, piece: FeedPiece) -> bool {
         let release_ns = piece.release.map_or(0, |release| release.venue_ns().unwrap_or(release.log_ns));
+        let times = PieceTimes { first_number: piece.first_number(), release_ns, held_ns: piece.held_ns };
         if let [branch] = &mut self.branches[..] {
-            return branch.take(piece.part, release_ns, piece.runs);
+            return branch.take(piece.part, times, piece.runs);
         }
         let mut of_trees: Vec<Vec<FeedRun>> = self.branches.iter().map(|_| Vec::new()).collect();
         for run in piece.runs {
@@ -182,7 +212,7 @@ impl FeedSender {
         for (branch, runs) in self.branches.iter_mut().zip(of_trees) {
             // An entry without messages for a tree tells it only what to do.
             if !runs.is_empty() || branch.part != Some(piece.part) {
-                is_to_follow |= branch.take(piece.part, release_ns, runs);
+                is_to_follow |= branch.take(piece.part, times, runs);
             }
         }
         is_to_follow
@@ -211,9 +241,9 @@ impl Branch {
         self.is_behind = queue.try_send(Job::Begin(Box::new(publisher.clone()))).is_err();
     }
 
-    fn take(&mut self, part: FeedPart, release_ns: u64, runs: Vec<FeedRun>) -> bool {
+    fn take(&mut self, part: FeedPart, times: PieceTimes, runs: Vec<FeedRun>) -> bool {
         let Some(queue) = &self.queue else { return false };
-        match queue.try_send(Job::Piece { part, release_ns, runs }) {
+        match queue.try_send(Job::Piece { part, times, runs }) {
             Ok(()) => {
                 self.part = Some(part);
                 self.is_behind
@@ -251,10 +281,11 @@ fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
 
 /// Makes packets of what comes, and sends them, until the venue ends.
 fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, counts: &Counts) {
-    let (mut packets, mut is_failing) = (Packets::default(), false);
+    // Heartbeats and snapshots are due by the elapsed time, which never goes back.
+    let (begun, mut packets, mut is_failing) = (Instant::now(), Packets::default(), false);
     loop {
         let wake_ns = lock(station).wake_ns();
-        let wait_ns = wake_ns.map_or(u64::MAX, |wake_ns| wake_ns.saturating_sub(now_ns()));
+        let wait_ns = wake_ns.map_or(u64::MAX, |wake_ns| wake_ns.saturating_sub(nanoseconds(begun.elapsed())));
         let first = match jobs.recv_timeout(Duration::from_nanos(wait_ns).min(Duration::from_secs(3_600))) {
             Ok(job) => Some(job),
             Err(RecvTimeoutError::Timeout) => None,
@@ -273,14 +304,18 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
                     guard.set_epoch(live.epoch());
                     node.set_live(live);
                 }
-                Job::Piece { part, release_ns, runs } => {
-                    counts.is_sending.store(part == FeedPart::Sends, Ordering::Relaxed);
-                    take(&mut guard, (part, release_ns), &runs, &mut packets);
+                Job::Piece { part, times: PieceTimes { first_number, release_ns, held_ns }, runs } => {
+                    counts.first_number.store(first_number, Ordering::Relaxed);
+                    counts.is_sending.store(part == FeedPart::Sends, Ordering::Release);
+                    if part == FeedPart::Sends && !runs.is_empty() {
+                        counts.pieces.lock().unwrap_or_else(PoisonError::into_inner).passed(release_ns, held_ns);
+                    }
+                    take(&mut guard, (part, first_number, release_ns), &runs, &mut packets);
                 }
                 Job::Begin(publisher) => guard.begin(&publisher),
             }
         }
-        guard.on_timer(now_ns(), &mut packets);
+        guard.on_timer((nanoseconds(begun.elapsed()), now_ns()), &mut packets);
         drop(guard);
         let sent = sent.and(node.send(&packets));
         counts.packets.fetch_add(packets.count() as u64, Ordering::Relaxed);
@@ -292,22 +327,26 @@ fn send(jobs: &Receiver<Job>, station: &Mutex<Station>, mut node: SenderNode, co
     }
 }
 
-fn take(station: &mut Station, (part, release_ns): (FeedPart, u64), runs: &[FeedRun], packets: &mut Packets) {
-    station.set_part(part, now_ns());
+fn take(station: &mut Station, (part, first_number, release_ns): (FeedPart, u64, u64), runs: &[FeedRun], packets: &mut Packets) {
+    station.set_part(part, first_number);
+    station.not_before(release_ns);
     for run in runs {
         station.publish(run.as_run(), part, (now_ns(), release_ns), packets);
     }
 }
 
 /// Takes relays out of the tree and in again, while this replica sends, until the venue ends.
-fn keep(layout: &Layout, from: SocketAddr, uses: &Sender<Job>, is_over: &AtomicBool, counts: &Counts) {
+fn keep(layout: &Layout, from: SocketAddr, to: (&Sender<Job>, &Sender<Vec<Heard>>), is_over: &AtomicBool, counts: &Counts) {
     while !is_over.load(Ordering::Relaxed) {
-        if !counts.is_sending.load(Ordering::Relaxed) {
+        if !counts.is_sending.load(Ordering::Acquire) {
             std::thread::sleep(WAIT); // pause: another replica sends
             continue;
         }
-        let ends = || is_over.load(Ordering::Relaxed) || !counts.is_sending.load(Ordering::Relaxed);
-        if let Err(error) = keep_while_sending(layout, from, uses, &ends, counts) {
+        // In a later term another replica may have sent in between: its views have greater versions.
+        let version = counts.first_number.load(Ordering::Relaxed);
+        let is_another_term = || counts.first_number.load(Ordering::Relaxed) != version;
+        let ends = || is_over.load(Ordering::Relaxed) || !counts.is_sending.load(Ordering::Relaxed) || is_another_term();
+        if let Err(error) = keep_while_sending(layout, from, to, (version, &ends), counts) {
             warn!("relays of tree {} that fail stay in it: {error}", layout.tree_number);
             std::thread::sleep(WAIT); // pause: the system may have what it lacks by then
         }
@@ -317,16 +356,20 @@ fn keep(layout: &Layout, from: SocketAddr, uses: &Sender<Job>, is_over: &AtomicB
 fn keep_while_sending(
     layout: &Layout,
     from: SocketAddr,
-    uses: &Sender<Job>,
-    ends: &impl Fn() -> bool,
+    (uses, says): (&Sender<Job>, &Sender<Vec<Heard>>),
+    (version, ends): (u64, &impl Fn() -> bool),
     counts: &Counts,
 ) -> std::io::Result<()> {
     let of = (&layout.tree, layout.tree_number, layout.key.clone());
-    let mut node = KeeperNode::open(from, of, &layout.nodes(), KeeperSettings::default())?;
+    let mut node = KeeperNode::open(from, of, &layout.nodes(), KeeperSettings::default(), version)?;
     // Another replica's view may be the last that relays know.
     let mut next = Some(node.live().clone());
     while !ends() {
-        next = node.step()?.or(next);
+        next = node.step(&counts.pieces)?.or(next);
+        if let Some(heard) = node.heard() {
+            // Where the replica's thread is busy for long, the next report will do.
+            let _ = says.try_send(heard);
+        }
         let Some(live) = next.take() else { continue };
         let (epoch, out) = (live.epoch(), live.out().iter().copied().collect::<Vec<_>>());
         match uses.try_send(Job::Use(live)) {
@@ -376,6 +419,7 @@ fn figures(said: RelayFigures) -> NodeFigures {
         refused: said.forged + said.malformed + said.others,
         transit_ns_p50: said.transit_ns_p50,
         transit_ns_p99: said.transit_ns_p99,
+        late: said.late,
     }
 }
 

@@ -40,7 +40,7 @@ use walras_access::connections::log_shortage;
 use walras_consensus::{Members, ReplicaId, Role, SnapshotMeta, Ticket};
 use walras_entry_port::{EntryClock, EntryPort, EntrySockets};
 use walras_log_store::Disk;
-use walras_peer_link::{LinkError, LinkEvent, SnapshotId};
+use walras_peer_link::{LinkError, LinkEvent, SendError, SnapshotId};
 use walras_ports::{
     Asker, ClusterRequest, ClusterStatus, Doorbell, Inbound, Progress, Queues, ReleaseSource, Request, RoundOfVisits, Status,
     Storage, View,
@@ -181,7 +181,9 @@ impl<D: Disk> ReplicaThread<D> {
         self.carry_out()?;
         loop {
             let wait = self.until_due().min(self.until_deadline());
-            if let Err(e) = self.poll.poll(&mut events, Some(wait))
+            let result = self.poll.poll(&mut events, Some(wait));
+            let has_polled = result.is_ok();
+            if let Err(e) = result
                 && e.kind() != std::io::ErrorKind::Interrupted
             {
                 warn!("waiting for sockets failed: {e}");
@@ -189,6 +191,7 @@ impl<D: Disk> ReplicaThread<D> {
             self.is_stirred |= !events.is_empty();
             self.doorbell.heard();
             self.now_ns = self.elapsed_ns();
+            let polled = if has_polled { self.polled(&events) } else { None };
             self.replica.observe().0.traces.begin_round();
             self.hear_log()?;
             self.carry_out()?;
@@ -214,6 +217,7 @@ impl<D: Disk> ReplicaThread<D> {
             }
             self.take_batches();
             let at = self.at();
+            self.take_in(at, polled);
             let Self { replica, release_source, .. } = self;
             replica.round(at, || release_source.leader_time())?;
             self.carry_out()?;
@@ -227,6 +231,21 @@ impl<D: Disk> ReplicaThread<D> {
                 // round.
                 std::thread::yield_now(); // pause: for the processes that share its processor
             }
+        }
+    }
+
+    /// The venue's time, up to which the poll has reported all that came; `None` where orders are not stamped, or not all is reported.
+    fn polled(&mut self, events: &Events) -> Option<u64> {
+        let is_all = events.iter().count() < events.capacity();
+        (self.replica.fair().is_some() && is_all).then(|| self.at().time_ns)
+    }
+
+    /// Everything was read that came until then.
+    fn take_in(&mut self, at: GatewayTime, polled_ns: Option<u64>) {
+        let Some(polled_ns) = polled_ns else { return };
+        let until_ns = self.sockets.as_mut().map_or(Some(polled_ns), |sockets| sockets.end_round(polled_ns));
+        if let Some(until_ns) = until_ns {
+            self.replica.taken_in(at, until_ns);
         }
     }
 
@@ -335,8 +354,7 @@ impl<D: Disk> ReplicaThread<D> {
 
     fn carry_out_one(&mut self, effect: Effect) -> Result<(), Halt> {
         match effect {
-            // The consensus sends again what is lost.
-            Effect::Send { to, bytes } => drop(self.links.send(to, bytes)),
+            Effect::Send { to, bytes } => self.send(to, bytes),
             Effect::Persist(write) => self.log.take(LogJob::Write(write)),
             Effect::LetGo(meta) => self.log.take(LogJob::LetGo(meta)),
             Effect::Snapshot { meta, state } => {
@@ -390,6 +408,14 @@ impl<D: Disk> ReplicaThread<D> {
             ),
         }
         Ok(())
+    }
+
+    /// The consensus sends again what is lost. Reports for a gateway are lost with its link alone: where one does not fit, the link ends, and
+    /// the gateway asks for what it lacks.
+    fn send(&mut self, to: ReplicaId, bytes: Vec<u8>) {
+        if matches!(self.links.send(to, bytes), Err(SendError::QueueFull(_))) && self.replica.is_leaf(to) {
+            self.links.cut(to, &mut self.link_events);
+        }
     }
 
     /// Gives an entry to the binary feed, and its state where the feed lost one before.
@@ -698,12 +724,12 @@ impl<D: Disk> ReplicaThread<D> {
     fn take_requests(&mut self) -> Result<(), Halt> {
         let mut visits = RoundOfVisits::default();
         while let Some(request) = visits.take(&self.queues.requests) {
-            let (Feeds { feed, .. }, engine, derived, reports) = self.replica.observe_all();
+            let (Feeds { feed, .. }, engine, derived, reports, waits) = self.replica.observe_all();
             match request {
                 Request::Stop => return self.begin_to_stop(),
                 Request::Read(question) => {
                     let Derived { market, fills, histories, ended, .. } = derived;
-                    question(&View { engine, market, fills, histories, ended, reports, indicatives: feed.indicatives() });
+                    question(&View { engine, market, fills, histories, ended, reports, waits, indicatives: feed.indicatives() });
                 }
                 Request::Connect { connection, queue } => feed.connect(connection, queue),
                 Request::Subscribe { connection, subscription } => {
@@ -792,6 +818,9 @@ impl<D: Disk> ReplicaThread<D> {
         if std::mem::replace(leaf_changes, replica.leaf_changes()) != replica.leaf_changes() {
             cluster.set_below(&replica.leaves_below());
         }
+        if let Some(samples) = feed_sender.as_ref().and_then(FeedSender::heard) {
+            replica.on_receivers(*now_ns, &samples);
+        }
         let sequencer = replica.sequencer();
         cluster.set_progress(&sequencer.status(), sequencer.waiting());
         cluster.set_engine_version(sequencer.engine().version());
@@ -828,6 +857,9 @@ impl<D: Disk> ReplicaThread<D> {
         if let Some(sockets) = sockets {
             sockets.flush(&mut EntryPort { replica, times, now_ns });
             replica.observe().0.traces.answered();
+        }
+        if replica.has_unreported() {
+            replica.reported(times.at(now_ns));
         }
         self.on_link_events()
     }

@@ -106,6 +106,13 @@ impl PeerLinks {
         self.get(to)?.send(to, bytes)
     }
 
+    /// Ends the link to a peer that lacks a message; it is made again.
+    pub(super) fn cut(&mut self, peer: ReplicaId, events: &mut Vec<LinkEvent>) {
+        if let Some(Open { links, .. }) = &mut self.links {
+            links.cut(peer, events);
+        }
+    }
+
     pub(super) fn send_snapshot(
         &mut self,
         to: ReplicaId,

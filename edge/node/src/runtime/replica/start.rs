@@ -308,7 +308,10 @@ impl ReplicaVenue {
             ..ReplicatedSettings::new(consensus)
         };
         let digest_key = walras_access::random_u64();
-        let fair = fair_access.map(|options| (ForwardSettings::default(), IntakeSettings { digest_key, ..options.intake }));
+        let fair = fair_access.map(|options| {
+            let forwards = ForwardSettings { watermark_ns: options.watermark_ns, ..ForwardSettings::default() };
+            (forwards, IntakeSettings { digest_key, ..options.intake })
+        });
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let publish = release.map(|_| PublishSettings {
             every_ns: nanoseconds(flush_every),

@@ -1,6 +1,6 @@
 //! A batch market of a saved publisher.
 
-use walras_types::AssetId;
+use walras_types::{AssetId, AssetPlaces};
 use walras_wire::DecodeError;
 use walras_wire::codec::{Reader, Wire, Writer};
 
@@ -49,6 +49,7 @@ impl BatchMarket {
             assets.push(AssetId::get(r)?);
             sold.push(r.u64()?);
         }
+        let places = r.checked(AssetPlaces::of(&assets).ok(), "assets of a venue, each once")?;
         let is_cleared = r.u8()?;
         let cleared = match is_cleared {
             0 => None,
@@ -61,7 +62,7 @@ impl BatchMarket {
             }
             _ => return Err(r.expected("0 (no block yet) or 1")),
         };
-        Ok(Self { defined, phase, assets, sold, cleared, changed_by, outbox, is_listed: false })
+        Ok(Self { defined, phase, assets, places, sold, cleared, changed_by, outbox, is_listed: false })
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Instrument, Standing};
 use crate::book::Levels;
 use crate::channel::{ChannelId, View};
 use crate::id_map::IdMap;
-use crate::message::Message;
+use crate::message::{Message, TopChanged};
 use crate::publisher::Views;
 use crate::publisher::outbox::Outbox;
 use crate::publisher::saved::{get_head, get_message, put_head, put_message};
@@ -62,7 +62,7 @@ impl Instrument {
             defined,
             phase,
             indicated,
-            top: super::NO_TOP,
+            top: TopChanged::NOTHING,
             changed_by,
             standing,
             levels,

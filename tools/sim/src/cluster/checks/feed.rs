@@ -35,6 +35,11 @@ impl Feed {
         self.channels.values().map(|read| read.messages.len() as u64).sum()
     }
 
+    /// The messages of a channel, from the first one on.
+    pub(super) fn messages(&self, channel: ChannelId) -> &[Box<[u8]>] {
+        self.channels.get(&channel).map_or(&[], |read| &read.messages)
+    }
+
     /// A replica publishes what an entry did; `engine`, where it is known, has its state after the entry. `known_from_ns` is what the log says of when it
     /// may be known, if that alone says it.
     pub(super) fn on_piece(
@@ -122,6 +127,7 @@ fn compare(channel: ChannelId, book: &Book, engine: &Engine) -> Result<(), Strin
 
 #[cfg(test)]
 mod tests {
+    use walras_consensus::Term;
     use walras_fair_access::publications::ReleaseTime;
     use walras_feed::message::{Head, LevelChanged, Place};
     use walras_replica::{FeedPart, FeedRun};
@@ -136,7 +142,9 @@ mod tests {
         let bytes = [&(message.len() as u16).to_le_bytes()[..], &message].concat();
         FeedPiece {
             log_index: LogIndex(first),
+            term: Term(1),
             release: Some(ReleaseTime { log_ns: release_ns, ahead_ns: None }),
+            held_ns: 0,
             part: FeedPart::Sends,
             runs: vec![FeedRun { channel, first, bytes }],
         }

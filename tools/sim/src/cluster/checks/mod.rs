@@ -8,6 +8,8 @@
 //! | `sessions.rs` | a session's commands are done once each, in the order in which its client asked; nothing is in the log that nobody asked for |
 //! | `answers.rs` | an answer says what the log says, in the order of the session, and is the same however often it is given |
 //! | `linear.rs` | what is asked after an answer was had comes after it in the log, and a read sees all that was answered before it |
+//! | `fix.rs` | a message of a FIX client is done once, under its number; each execution report reaches it once, in the order of ExecID, and says what the log says; each of its orders has one outcome |
+//! | `fix_books.rs` | after each message a program that reads a book by FIX at a leaf gateway has the engine's book of the entry that it names |
 //! | `signed.rs` | an order that its sender signed, without a number, is in the log no oftener than it was sent, and not after it was refused |
 //! | `reports.rs` | each account gets the execution reports of a replay of the log, without a gap but for those that are no longer kept, which it learns are missing |
 //! | `limits.rs` | no order or offer trades at a worse price than its owner asked, or for more |
@@ -21,6 +23,11 @@
 //! | `disconnects.rs` | a client that wants its orders cancelled with its connection has them cancelled before it is back (without fair access, where the leader goes on leading) |
 //! | `hold.rs` | with fair access, no order leaves before one with an earlier stamp that is there, and those that do so since the other came too late are counted (where nobody's stamps are discarded) |
 //! | `feed.rs` | every replica gives the binary feed's messages the same numbers and bytes, a reader of them has the engine's books, and none is released early |
+//! | `watermarks.rs` | with fair access, no gateway sends an order from before its watermark, unless its clock was set back, and no replica promises more than the leaf gateways below it |
+//! | `leaves.rs` | what a leaf gateway has sent of an order goes to each replica above it, with the same number and stamp, until it is answered |
+//! | `readers.rs` | readers below the relay tree get each message once and in order, and have the venue's books after each packet |
+//! | `relays.rs` | no relay passes a packet on twice, and each node is sent as many copies as hedging asks for |
+//! | `lateness.rs` | leaders hear of no longer delay of market data than a receiver saw, unless a relay lies, and the delay in the log stays within its bounds |
 //! | `releases.rs` | with fair access, market data is published at the same entries and released at the same instant at all replicas, by nobody before it |
 //! | `instants.rs` | with fair access and the venue's time known, nobody releases market data before t_M + d_h by the true time, however wrong the leader's clock is |
 //! | `funds.rs` | after every entry each account has what the events gave it, nobody less than nothing, and of each asset there is what came in |
@@ -36,16 +43,23 @@ mod auctions;
 mod disconnects;
 mod durable;
 mod feed;
+mod fix;
+mod fix_books;
 mod funds;
 mod history;
 mod hold;
 mod instants;
+mod lateness;
 mod leaders;
+mod leaves;
 mod limits;
 mod linear;
 mod links;
+mod overlay;
 mod priority;
 mod progress;
+mod readers;
+mod relays;
 mod releases;
 mod reports;
 mod sessions;
@@ -56,20 +70,27 @@ mod switches;
 mod threads;
 mod transactions;
 mod versions;
+mod watermarks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use walras_consensus::{ReplicaId, RoleChange, Slot, SlotEntry};
 use walras_engine::{Engine, Numbered};
 use walras_fair_access::resequence::Stamp;
 use walras_feed::publisher::PublishError;
 use walras_gateway::session::{ClientError, ClientEvent};
-use walras_replica::{FeedPiece, Origin};
-use walras_sequencer::{AppliedEntry, Entry, GatewayTime};
+use walras_replica::{FeedPiece, LeafMessage, Origin};
+use walras_sequencer::{AppliedEntry, Entry, GatewayMessage, GatewayTime};
 use walras_testkit::Readers;
-use walras_types::{AccountId, BatchTransaction, LogIndex, Ordinal, RejectReason, SessionId, TimeNs, TransactionSeq};
-use walras_wire::{Command, Event, OrderEvent};
+use walras_types::{
+    AccountId, BatchTransaction, InstrumentId, LogIndex, Ordinal, RejectReason, SessionId, SessionSeq, TimeNs, TransactionSeq,
+};
+use walras_wire::{Command, Event, OrderEvent, VenueCommand};
 
+use crate::cluster::fix::asked::FixAsked;
+use crate::cluster::fix::book::{FixBook, Wish};
+use crate::cluster::fix::message::Received;
 use crate::cluster::mutation::Mutation;
 use crate::cluster::signed_order::is_signed;
 use crate::common::checks::depth::Market;
@@ -80,12 +101,15 @@ pub(crate) use durable::check as check_durable;
 pub(crate) use hold::{HoldCounts, Stamped};
 pub(crate) use instants::Proposal;
 pub(crate) use progress::check as check_progress;
+pub(crate) use readers::Reading;
+pub(crate) use relays::View;
 
 /// Everything that is checked.
 pub(crate) struct Checks {
     violation: Option<Violation>,
     history: history::History,
     sessions: sessions::Sessions,
+    fix: fix::FixSessions,
     signed: signed::Signed,
     answers: answers::Answers,
     linear: linear::Linear,
@@ -108,6 +132,16 @@ pub(crate) struct Checks {
     holds: Option<hold::Holds>,
     releases: releases::Releases,
     feed: feed::Feed,
+    /// Readers below the relay tree.
+    readers_below: readers::Readers,
+    relays: relays::Relays,
+    lateness: lateness::Pieces,
+    /// Messages that left leaf gateways.
+    outlet_releases: u64,
+    /// Whether market data waits for a release time.
+    holds_feed: bool,
+    /// With a mesh: entries that a replica published without knowing how far the leader's clock was off.
+    leader_clock_unknown: BTreeSet<LogIndex>,
     /// A replica whose state nobody looks at: one that has to find out by itself that it is another one.
     unwatched: Option<ReplicaId>,
     /// Replicas were set back to an older state: what they do is no part of the history.
@@ -120,6 +154,11 @@ pub(crate) struct Checks {
     mutation: Option<Mutation>,
     /// Whether every machine knows the venue's time.
     has_mesh: bool,
+    /// What gateways promise of their stamps, if they promise anything.
+    watermarks: Option<watermarks::Promises>,
+    leaves: leaves::Leaves,
+    /// Where a program reads a book by FIX.
+    fix_books: Option<fix_books::FixBooks>,
 }
 
 /// What is checked besides, and how.
@@ -135,16 +174,19 @@ pub(crate) struct Options {
     pub(crate) has_outliers: bool,
     /// Whether every machine knows the venue's time.
     pub(crate) has_mesh: bool,
+    /// Whether gateways promise anything of their stamps.
+    pub(crate) merges: bool,
     pub(crate) mutation: Option<Mutation>,
 }
 
 impl Checks {
     pub(crate) fn new(options: Options) -> Self {
-        let Options { clients, unwatched, reports_kept, has_threads, has_outliers, has_mesh, mutation } = options;
+        let Options { clients, unwatched, reports_kept, has_threads, has_outliers, has_mesh, merges, mutation } = options;
         Self {
             violation: None,
             history: history::History::new(has_threads.then(|| threads::Threads::new(mutation)), mutation),
             sessions: sessions::Sessions::new(clients),
+            fix: fix::FixSessions::new(reports_kept),
             signed: signed::Signed::default(),
             answers: answers::Answers::new(clients),
             linear: linear::Linear::new(clients),
@@ -165,6 +207,12 @@ impl Checks {
             holds: (!has_outliers).then(hold::Holds::default),
             releases: releases::Releases::default(),
             feed: feed::Feed::default(),
+            readers_below: readers::Readers::default(),
+            relays: relays::Relays::default(),
+            lateness: lateness::Pieces::default(),
+            outlet_releases: 0,
+            holds_feed: false,
+            leader_clock_unknown: BTreeSet::new(),
             unwatched,
             is_set_back: false,
             readers: BTreeMap::new(),
@@ -172,6 +220,9 @@ impl Checks {
             instants: instants::Instants::default(),
             mutation,
             has_mesh,
+            watermarks: merges.then(watermarks::Promises::default),
+            leaves: leaves::Leaves::default(),
+            fix_books: None,
         }
     }
 
@@ -296,6 +347,9 @@ impl Checks {
     /// A replica goes on from a state.
     pub(crate) fn on_start(&mut self, replica: ReplicaId, engine: &Engine, market: Market<'_>) {
         self.disconnects.on_start(replica);
+        if let Some(watermarks) = &mut self.watermarks {
+            watermarks.on_start(replica);
+        }
         if let Some(holds) = &mut self.holds {
             holds.on_start(replica);
         }
@@ -320,12 +374,17 @@ impl Checks {
         let checked = is_new.and_then(|is_new| {
             if is_new {
                 let replayed = self.history.replay().get(applied.entry.log_index).expect("it was replayed just now");
+                let is_fix = self.fix.is_of_one(replayed);
                 match replayed.entry.content.command().filter(|command| is_signed(command)) {
                     Some(_) if replayed.entry.ordinal.is_none() => self.signed.on_entry(replayed)?,
+                    _ if is_fix => self.fix.on_entry(replayed)?,
                     _ => self.sessions.on_entry(replayed)?,
                 }
                 self.reports.on_entry(replayed);
                 self.releases.on_entry(replayed);
+                if let Some(Command::Venue(VenueCommand::SetAccessDelays(delays))) = replayed.entry.content.command() {
+                    lateness::Pieces::on_delay(delays.release_ns)?;
+                }
                 if self.has_mesh {
                     self.instants.on_entry(replayed);
                 }
@@ -343,6 +402,9 @@ impl Checks {
                 self.transactions.on_entry(replayed)?;
                 self.switches.on_entry(replayed, misread.as_ref(), self.history.replay().engine())?;
                 self.disconnects.on_entry(replayed)?;
+                if let Some(books) = &mut self.fix_books {
+                    books.on_entry(applied.entry.log_index, self.history.replay().engine());
+                }
                 self.funds.on_entry(replayed, self.history.replay().engine())?;
             }
             if let (Some(holds), Some(ordinal), Some(Numbered::Done(_))) =
@@ -383,7 +445,9 @@ impl Checks {
     /// An order reaches the leader.
     pub(crate) fn on_order(&mut self, replica: ReplicaId, at: GatewayTime, ordinal: Ordinal, stamped: Stamped) {
         if let Some(holds) = &mut self.holds {
-            holds.on_arrival(replica, at, ordinal, stamped, self.sessions.next_of(ordinal.session));
+            let of_fix = self.fix.next_of(ordinal.session).map(SessionSeq);
+            let next = of_fix.unwrap_or_else(|| self.sessions.next_of(ordinal.session));
+            holds.on_arrival(replica, at, ordinal, stamped, next);
         }
     }
 
@@ -411,6 +475,83 @@ impl Checks {
         if let Some(holds) = &mut self.holds {
             holds.on_taken_back(replica, ordinal);
         }
+    }
+
+    /// A replica sends something to the leader, or a leaf gateway to the replica above.
+    pub(crate) fn on_sent_to_leader(&mut self, replica: ReplicaId, message: &GatewayMessage) {
+        let checked = self.watermarks.as_mut().map_or(Ok(()), |watermarks| watermarks.on_sent(replica, message));
+        self.note(checked);
+    }
+
+    /// Something happens at a replica.
+    pub(crate) fn on_input(&mut self, replica: ReplicaId) {
+        if let Some(watermarks) = &mut self.watermarks {
+            watermarks.on_input(replica);
+        }
+    }
+
+    /// A replica sends something to a leaf gateway.
+    pub(crate) fn on_sent_to_leaf(&mut self, replica: ReplicaId, leaf: ReplicaId, bytes: &Bytes) {
+        if let (Some(watermarks), Ok(message)) = (&mut self.watermarks, LeafMessage::decode(bytes)) {
+            watermarks.on_sent_to_leaf(replica, leaf, &message);
+        }
+    }
+
+    /// Something of a leaf gateway arrives at a replica.
+    pub(crate) fn on_leaf_message(&mut self, replica: ReplicaId, leaf: ReplicaId, bytes: &Bytes) {
+        if let (Some(watermarks), Ok(message)) = (&mut self.watermarks, LeafMessage::decode(bytes)) {
+            watermarks.on_leaf_message(replica, leaf, &message);
+        }
+    }
+
+    /// The link of a replica with a leaf gateway is lost.
+    pub(crate) fn on_leaf_lost(&mut self, replica: ReplicaId, leaf: ReplicaId) {
+        if let Some(watermarks) = &mut self.watermarks {
+            watermarks.on_leaf_lost(replica, leaf);
+        }
+    }
+
+    /// A leaf gateway starts.
+    pub(crate) fn on_leaf_start(&mut self, leaf: ReplicaId) {
+        self.leaves.on_start(leaf);
+        if let Some(watermarks) = &mut self.watermarks {
+            watermarks.on_start(leaf);
+        }
+    }
+
+    /// A replica is the one above a leaf gateway from now on.
+    pub(crate) fn on_leaf_attached(&mut self, leaf: ReplicaId, to: ReplicaId) {
+        self.leaves.on_attached(leaf, to);
+    }
+
+    /// No replica is above a leaf gateway.
+    pub(crate) fn on_leaf_detached(&mut self, leaf: ReplicaId) {
+        self.leaves.on_detached(leaf);
+    }
+
+    /// A leaf gateway sends something to a replica.
+    pub(crate) fn on_leaf_sent(&mut self, leaf: ReplicaId, now_ns: u64, bytes: &Bytes) {
+        let Ok(LeafMessage::Gateway(message)) = LeafMessage::decode(bytes) else { return };
+        let checked = self.leaves.on_sent(leaf, now_ns, &message);
+        self.note(checked);
+        self.on_sent_to_leader(leaf, &message);
+    }
+
+    /// A leaf gateway has done what it had to for now.
+    pub(crate) fn on_leaf_settled(&mut self, leaf: ReplicaId, now_ns: u64) {
+        let checked = self.leaves.on_settled(leaf, now_ns);
+        self.note(checked);
+    }
+
+    /// A message of a replica arrives at a leaf gateway.
+    pub(crate) fn on_leaf_received(&mut self, leaf: ReplicaId, from: ReplicaId, message: &LeafMessage) {
+        self.leaves.on_received(leaf, from, message);
+    }
+
+    /// Orders that a leaf gateway sent to another replica than before, and watermarks of replicas that were compared with those of
+    /// leaves.
+    pub(crate) fn leaf_counts(&self) -> [u64; 2] {
+        [self.leaves.moved_count(), self.watermarks.as_ref().map_or(0, watermarks::Promises::judged_count)]
     }
 
     /// A leader has let go of what was due: entries after `before`, up to `after`.
@@ -470,6 +611,10 @@ impl Checks {
             let known_from_ns = self.releases.known_from_ns(piece.log_index).filter(|_| !self.has_mesh);
             let checked = self.feed.on_piece(replica, piece, Some(engine), known_from_ns);
             self.note(checked);
+            self.holds_feed |= piece.release.is_some();
+            if self.has_mesh && piece.release.is_some_and(|release| release.ahead_ns.is_none()) {
+                self.leader_clock_unknown.insert(piece.log_index);
+            }
         }
     }
 
@@ -519,6 +664,67 @@ impl Checks {
     pub(crate) fn on_asked(&mut self, client: usize, command: &Command) {
         self.sessions.on_asked(client, command);
         self.linear.on_asked(client);
+    }
+
+    /// There is a FIX client of this account and these names of both ends.
+    pub(crate) fn add_fix(&mut self, account: AccountId, (own, venue): (&str, &str)) {
+        self.fix.add(account, own, venue);
+    }
+
+    /// A FIX client sends something under a number for the first time.
+    pub(crate) fn on_fix_asked(&mut self, client: usize, seq: u64, asked: FixAsked) {
+        self.fix.on_asked(client, seq, asked);
+    }
+
+    /// A FIX client takes a message.
+    pub(crate) fn on_fix_message(&mut self, client: usize, account: AccountId, message: &Received) {
+        let Self { fix, reports, history, .. } = self;
+        let checked = fix.on_message(client, message, reports.of_account(account), history.replay().engine());
+        self.note(checked);
+    }
+
+    /// What a FIX client still waits for.
+    pub(crate) fn fix_waits_for(&self, client: usize, account: AccountId) -> Option<String> {
+        self.fix.waits_for(client, self.reports.of_account(account), self.reports.first_kept(account))
+    }
+
+    /// Whether a session is a FIX client's.
+    pub(crate) fn is_of_fix(&self, session: SessionId) -> bool {
+        self.fix.next_of(session).is_some()
+    }
+
+    /// Execution reports that FIX clients were sent, and messages of theirs that are done.
+    pub(crate) fn fix_counts(&self) -> [u64; 2] {
+        self.fix.counts()
+    }
+
+    /// A program reads a book by FIX.
+    pub(crate) fn keep_books(&mut self) {
+        self.fix_books = Some(fix_books::FixBooks::default());
+    }
+
+    /// It has this after a message, at this time by the gateway's clock and by the true time.
+    pub(crate) fn on_fix_book(&mut self, instrument: InstrumentId, wish: Wish, copy: &FixBook, clock_ns: u64, true_ns: u64) {
+        let Self { fix_books, history, .. } = self;
+        let read = fix_books.as_mut().map(|books| books.on_read(instrument, wish, copy, history.replay().engine()));
+        self.note(read.unwrap_or(Ok(())));
+        self.on_outlet_released(0, LogIndex(copy.update), clock_ns, true_ns);
+    }
+
+    /// It cannot follow what it is sent.
+    pub(crate) fn on_fix_book_broken(&mut self, why: &str) {
+        self.note(Err(Violation::new(fix_books::CHECK, format!("a program that reads a book by FIX gets {why}"))));
+    }
+
+    /// Whether it has the book as it is now.
+    pub(crate) fn is_last_book(&self, instrument: InstrumentId, wish: Wish, copy: &FixBook) -> bool {
+        let engine = self.history.replay().engine();
+        self.fix_books.as_ref().is_none_or(|books| books.is_last(instrument, wish, copy, engine))
+    }
+
+    /// Books that were read by FIX.
+    pub(crate) fn fix_book_count(&self) -> u64 {
+        self.fix_books.as_ref().map_or(0, fix_books::FixBooks::read_count)
     }
 
     /// A client sends a transaction in a frame for the first time.

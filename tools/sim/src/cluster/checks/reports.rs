@@ -9,10 +9,11 @@ use crate::cluster::replica::report_settings;
 use crate::common::checks::replay::Replayed;
 use crate::common::checks::{Checked, Violation};
 
-struct Expected {
-    log_index: LogIndex,
+/// A report as it has to be.
+pub(super) struct Expected {
+    pub(super) log_index: LogIndex,
     time: TimeNs,
-    event: ReportEvent,
+    pub(super) event: ReportEvent,
 }
 
 /// What accounts should hear, and how far each client has heard.
@@ -31,6 +32,16 @@ impl ExecutionReports {
     pub(super) fn new(clients: usize, kept: u32) -> Self {
         let (reports, expected) = (Reports::new(report_settings(kept)), Vec::new());
         Self { reports, expected, kept: kept.into(), missing: 0, heard: vec![(None, 0); clients] }
+    }
+
+    /// The reports of an account, in order.
+    pub(super) fn of_account(&self, account: AccountId) -> &[Expected] {
+        self.expected.get(account.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The earliest of an account's reports that replicas keep.
+    pub(super) fn first_kept(&self, account: AccountId) -> u64 {
+        self.reports.first_kept(account)
     }
 
     pub(super) fn count(&self) -> u64 {

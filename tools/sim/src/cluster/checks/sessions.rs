@@ -59,7 +59,8 @@ impl Sessions {
                     BatchMarketCommand::Create(_)
                     | BatchMarketCommand::AddAsset(_)
                     | BatchMarketCommand::SetPhase(_)
-                    | BatchMarketCommand::SetAccountFee(_),
+                    | BatchMarketCommand::SetAccountFee(_)
+                    | BatchMarketCommand::SetCurrencies(_),
                 )
                 | Command::Account(AccountCommand::SetKey(_))
                 | Command::Batch(_) => Ok(()),

@@ -1,7 +1,7 @@
 //! A replica: the product's state machines, and in place of its threads, sockets and links a few timers and queues.
 
 mod batches;
-mod fair;
+pub(super) mod fair;
 mod feed;
 mod moment;
 mod process;
@@ -14,8 +14,11 @@ mod wrong;
 
 pub(crate) use moment::{Moment, VENUE_BOUND_NS};
 pub(crate) use process::{Disposition, Out, Process, ReplicaTimer, Stop};
-pub(crate) use start::{StartError, StartFrom, Started, holds, report_settings};
+pub(crate) use start::{StartError, StartFrom, Started, fix_settings, holds, report_settings};
 pub(crate) use streams::Streams;
+
+use walras_fix_orders::Secrecy;
+use walras_replica::EntryProtocol;
 
 use crate::common::clock::EPOCH_NS;
 
@@ -29,6 +32,14 @@ pub(crate) const REQUESTS_FROM: u64 = 1 << 48;
 
 /// The same for requests of the program that signs each order by itself.
 pub(crate) const SIGNED_FROM: u64 = 1 << 49;
+
+/// Connections of FIX clients are those of clients from this number on.
+pub(crate) const FIX_FROM: usize = 2_000;
+
+/// What a client speaks.
+pub(crate) fn protocol_of(client: usize) -> EntryProtocol {
+    if client >= FIX_FROM { EntryProtocol::Fix(Secrecy::Private) } else { EntryProtocol::Binary }
+}
 
 /// Replicas' ids are below it.
 const GATEWAYS: u16 = 16;

@@ -8,11 +8,12 @@ use walras_consensus::{
     Durability, MemberChange, Members, ReadToken, ReplicaId, Role, RoleChange, Slot, SlotEntry, SnapshotMeta, Term, Ticket,
 };
 use walras_engine::{BatchMarketView, Engine};
+use walras_feed::publisher::Publisher;
 use walras_gateway::{AuthFields, Gateway, KeyId, KeyRecord, Permission, Request, SourceId};
 use walras_market_data::MarketData;
-use walras_replica::{Effect, EntryProtocol, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
+use walras_replica::{Effect, FeedPiece, NoOutcome, Number, Replica, ReplicaDisk, WaiterAnswer, WaiterId};
 use walras_replica_log::{Attempt, Incoming, IncomingId, Note, SnapshotInfo, SnapshotReader, Snapshots, Trouble};
-use walras_sequencer::{Arrivals, BlockJob, GatewayMessage, GatewayTime, Halt, SignedBy, SolveJob, WAITED_NS_MAX};
+use walras_sequencer::{Arrivals, BlockJob, GatewayMessage, GatewayTime, Halt, ReceiverSample, SignedBy, SolveJob, WAITED_NS_MAX};
 use walras_testkit::Readers;
 use walras_types::{AccountId, Answer, EngineVersion, LogIndex, RejectReason};
 use walras_wire::order_entry::ByeReason;
@@ -22,7 +23,8 @@ use super::moment::Moment;
 use super::storage::{LogJob, Storage};
 use super::streams::Streams;
 use super::watch::{Taken, Watch};
-use super::{REQUESTS_FROM, SIGNED_FROM, StreamId, batches, fair};
+use super::{REQUESTS_FROM, SIGNED_FROM, StreamId, batches, fair, protocol_of};
+use crate::cluster::fix::planted::without_resent_reports;
 use crate::cluster::frames;
 use crate::cluster::mutation::Mutation;
 use crate::cluster::signed_order::{METHOD, PATH, Signed};
@@ -85,6 +87,10 @@ pub(crate) enum Out {
     Requested(u64, WaiterAnswer),
     /// A leader whose clock is far off most others' hands over.
     HandsOver(ReplicaId),
+    /// An entry of the binary feed.
+    Feed(Box<FeedPiece>),
+    /// Later entries of the binary feed follow this state.
+    FeedBegins(Box<Publisher>),
 }
 
 /// What came of a command that somebody of one of several shards has submitted.
@@ -151,7 +157,11 @@ pub(crate) struct Process {
     disk_recovered_count: u64,
     me: ReplicaId,
     density: Density,
+    /// Whether orders are merged by watermarks.
+    merges: bool,
     mutation: Option<Mutation>,
+    /// With relays of the binary feed: how many states of others were taken over when its feed began last.
+    feed_begun: Option<u64>,
     now: GatewayTime,
     effects: Vec<Effect>,
     out: Vec<Out>,
@@ -181,6 +191,7 @@ impl Process {
         replica: Replica<Watch, Disk>,
         (storage, [gateway, signed_gateway]): (Storage, [Gateway; 2]),
         density: Density,
+        merges: bool,
         mutation: Option<Mutation>,
     ) -> Self {
         Self {
@@ -201,7 +212,9 @@ impl Process {
             disk_recovered_count: 0,
             me,
             density,
+            merges,
             mutation,
+            feed_begun: None,
             now: at.time(),
             effects: Vec::new(),
             out: Vec::new(),
@@ -214,10 +227,30 @@ impl Process {
         self.settle(at)
     }
 
+    /// From now on it gives out what it publishes in the binary feed.
+    pub(crate) fn gives_feed(&mut self) {
+        let (watch, _, derived) = self.replica.observe();
+        self.feed_begun = Some(watch.installed_count);
+        self.out.extend(derived.feed.clone().map(|publisher| Out::FeedBegins(Box::new(publisher))));
+    }
+
+    /// If it went on from another replica's state, its feed does, too.
+    fn follow_state(&mut self) {
+        let (watch, _, derived) = self.replica.observe();
+        if self.feed_begun.is_some_and(|begun| begun != watch.installed_count) {
+            self.feed_begun = Some(watch.installed_count);
+            self.out.extend(derived.feed.clone().map(|publisher| Out::FeedBegins(Box::new(publisher))));
+        }
+    }
+
     /// Before anything happens.
     pub(crate) fn at(&mut self, at: Moment) {
         self.now = at.time();
-        self.replica.observe().0.at = at;
+        let watch = self.replica.observe().0;
+        watch.at = at;
+        if self.merges {
+            watch.checks.borrow_mut().on_input(self.me);
+        }
     }
 
     pub(crate) fn on_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
@@ -230,8 +263,11 @@ impl Process {
         heard.map_or(Ok(()), |bytes| Ok(self.replica.on_message(at.time(), from, bytes)?))
     }
 
-    /// A message of a leaf gateway: no checker looks for it on links between replicas.
+    /// A message of a leaf gateway.
     pub(crate) fn on_leaf_message(&mut self, at: Moment, from: ReplicaId, bytes: Bytes) -> Done {
+        if self.merges {
+            self.replica.probe().checks.borrow_mut().on_leaf_message(self.me, from, &bytes);
+        }
         Ok(self.replica.on_message(at.time(), from, bytes)?)
     }
 
@@ -245,7 +281,13 @@ impl Process {
     }
 
     pub(crate) fn on_link_lost(&mut self, at: Moment, peer: ReplicaId) -> Done {
+        self.replica.probe().checks.borrow_mut().on_leaf_lost(self.me, peer);
         Ok(self.replica.on_link_lost(at.time(), peer)?)
+    }
+
+    /// Receivers of the relay tree say how late market data came to them.
+    pub(crate) fn on_receivers(&mut self, at: Moment, samples: &[ReceiverSample]) {
+        self.replica.on_receivers(at.time().now_ns, samples);
     }
 
     pub(crate) fn on_timer(&mut self, at: Moment, timer: ReplicaTimer) -> Done {
@@ -311,7 +353,7 @@ impl Process {
 
     pub(crate) fn accept(&mut self, stream: StreamId, client: usize) {
         let id = self.streams.accept(stream, client);
-        self.replica.on_connected(self.now, id, EntryProtocol::Binary);
+        self.replica.on_connected(self.now, id, protocol_of(client));
     }
 
     /// Bytes of a client are read that have lain in the socket for so long.
@@ -338,7 +380,11 @@ impl Process {
         }
         let stamped_ns = now.time_ns.saturating_sub(waited_ns) / at.grain_ns * at.grain_ns;
         let last_ns = self.arrived_last_ns.entry(stream).or_default();
-        self.replica.observe().0.arrived_ns = stamped_ns.max(*last_ns).max(now.time_ns.saturating_sub(WAITED_NS_MAX));
+        let arrived_ns = stamped_ns.max(*last_ns).max(now.time_ns.saturating_sub(WAITED_NS_MAX));
+        // If the clock was set back, what comes counts as later than what was promised.
+        let came = GatewayTime { time_ns: arrived_ns, ..now };
+        let arrived_ns = self.replica.fair().map_or(arrived_ns, |fair| fair.promise().keep(came).time_ns);
+        self.replica.observe().0.arrived_ns = arrived_ns;
         let waited_ns = (self.mutation != Some(Mutation::StampWhenRead)).then(|| now.time_ns - stamped_ns);
         self.arrivals.at(now, waited_ns, last_ns)
     }
@@ -546,6 +592,9 @@ impl Process {
             self.replica.submit(at.time(), command, SignedBy::NOBODY, None);
         }
         let mutation = self.mutation;
+        if self.merges {
+            self.replica.taken_in(at.time(), fair::taken_in_ns(at));
+        }
         self.replica.round(at.time(), || at.leader_time(mutation))?;
         self.carry_out(at)?;
         self.write(at)?;
@@ -556,7 +605,9 @@ impl Process {
         }
         self.flush(at);
         // What was written to nobody any more may have ended a session.
-        self.carry_out(at)
+        self.carry_out(at)?;
+        self.follow_state();
+        Ok(())
     }
 
     /// Does what the replica wants to happen, as far as it is done here.
@@ -577,7 +628,11 @@ impl Process {
 
     fn carry_out_one(&mut self, at: Moment, effect: Effect) -> Done {
         match effect {
-            Effect::Send { to, bytes } => self.out.push(Out::Send { to, bytes }),
+            Effect::Send { to, bytes } => {
+                let checks = &self.replica.probe().checks;
+                let bytes = if self.merges { fair::sent(bytes, (self.me, to), at, checks, self.mutation) } else { bytes };
+                self.out.push(Out::Send { to, bytes });
+            }
             Effect::Persist(mut write) => {
                 let vote = write.hard_state.vote.map(|vote| (write.hard_state.term, vote));
                 if vote != self.vote && vote.is_some_and(|(_, vote)| vote != self.me) {
@@ -637,12 +692,14 @@ impl Process {
             },
             Effect::Role(change) => self.out.push(Out::Role(change)),
             Effect::Members(members) => self.out.push(Out::Members(members)),
+            // By FIX, replicas may turn one message into different commands: a replace depends on what has traded by then.
             Effect::CopiesDiffer { gateway, ordinal } => {
-                unreachable!("clients send the same again, and {ordinal:?} came by {gateway} with something else")
+                let is_of_fix = self.replica.probe().checks.borrow().is_of_fix(ordinal.session);
+                assert!(is_of_fix, "clients send the same again, and {ordinal:?} came by {gateway} with something else");
             }
             Effect::HandsOver { to, .. } => self.out.push(Out::HandsOver(to)),
-            // Checkers see every entry's, also those that are replayed at a start.
-            Effect::Publish(_) | Effect::Leading(_) => {}
+            Effect::Publish(piece) => self.out.extend(self.feed_begun.map(|_| Out::Feed(Box::new(piece)))),
+            Effect::Leading(_) => {}
         }
         Ok(())
     }
@@ -652,8 +709,11 @@ impl Process {
         let Self { replica, streams, out, .. } = self;
         while let Some(id) = replica.next_dirty(at.time()) {
             let entry = replica.entry_mut();
-            let (bytes, ends) = (entry.output(id).to_vec(), entry.is_over(id));
+            let (mut bytes, ends) = (entry.output(id).to_vec(), entry.is_over(id));
             entry.consume(id, bytes.len());
+            if self.mutation == Some(Mutation::FixSkipsResent) && bytes.starts_with(b"8=FIX") {
+                bytes = without_resent_reports(&bytes);
+            }
             let stream = StreamId(id.serial);
             if ends {
                 entry.remove(id);
@@ -665,6 +725,7 @@ impl Process {
         }
         // Why a connection ended is of no interest here.
         while replica.entry_mut().next_end().is_some() {}
+        replica.reported(at.time());
     }
 
     fn write(&mut self, at: Moment) -> Done {

@@ -11,6 +11,7 @@ use walras_consensus::{Body, Durability, Members, Recovered, ReplicaId, Settings
 use walras_engine::Engine;
 use walras_engine::versions::{NEWEST, REHEARSAL};
 use walras_feed::publisher::Views;
+use walras_fix_orders::FixSettings;
 use walras_gateway::session::{ReportSettings, Reports, ServerSettings, VenueKeys};
 use walras_gateway::{Gateway, GatewayConfig, KeyRecord, Rate};
 use walras_log_store::sim_disk::SimDisk;
@@ -55,8 +56,12 @@ pub(crate) struct StartFrom<'a> {
     pub(crate) reports_kept: u32,
     /// Whether orders are stamped at every replica, and sequenced by that.
     pub(crate) is_fair: bool,
-    /// Whether then stamps of replicas whose clocks are apart from the others' are discarded.
+    /// Whether, with fair access, stamps of replicas whose clocks are apart from the others' are discarded.
     pub(crate) has_outliers: bool,
+    /// Whether clients may speak FIX.
+    pub(crate) has_fix: bool,
+    /// Whether, with fair access, orders are merged by watermarks.
+    pub(crate) merges: bool,
     /// Whether a leader whose clock is far off hands over.
     pub(crate) compares_clocks: bool,
     /// How dense work is.
@@ -158,6 +163,16 @@ fn log_options() -> Options {
     Options { log, retained_slots: RETAINED_SLOTS }
 }
 
+thread_local! {
+    /// Its dictionaries are read once in each thread.
+    static FIX: FixSettings = FixSettings::of("WALRAS");
+}
+
+/// How order entry by FIX is set.
+pub(crate) fn fix_settings() -> FixSettings {
+    FIX.with(Clone::clone)
+}
+
 fn settings(from: &StartFrom<'_>) -> ReplicatedSettings {
     let common = Settings::new(CLUSTER_ID, from.me);
     let consensus = Settings {
@@ -199,6 +214,7 @@ fn server_settings(mutation: Option<Mutation>) -> ServerSettings {
         logon_timeout_ns: 1_500_000_000,
         output_bytes_max: 1 << 16,
         sealing,
+        ..ServerSettings::default()
     }
 }
 
@@ -285,7 +301,7 @@ impl Process {
         let settings = ReplicaSettings {
             entry: server_settings(from.mutation),
             entry_keys: Arc::new(entry_keys(from)),
-            fair: from.is_fair.then(|| fair::settings(from.seed, from.has_outliers)),
+            fair: from.is_fair.then(|| fair::settings(from.seed, from.has_outliers, from.merges)),
             publish: from
                 .is_fair
                 .then_some(PublishSettings { every_ns: releases::PUBLISH_EVERY_NS, delay_ns_max: releases::DELAY_NS_MAX }),
@@ -299,9 +315,12 @@ impl Process {
             sequencing,
         };
         let mut replica = Replica::start(from.at.time(), settings, recovered, state, from.seed, (watch, disk))?;
+        if from.has_fix {
+            replica.entry_mut().set_fix(fix_settings());
+        }
         replica.go_live();
         let gateways = [gateway(from), signed_gateway(from)];
-        let mut process = Self::new((from.named, from.at), replica, (storage, gateways), from.density, from.mutation);
+        let mut process = Self::new((from.named, from.at), replica, (storage, gateways), from.density, from.merges, from.mutation);
         process.last_signed = last_signed;
         let (snapshot_index, tail_was_torn) = (meta.log_index, report.store.torn_tail.is_some());
         Ok(Started { process, snapshot_index, tail_slots, tail_was_torn })

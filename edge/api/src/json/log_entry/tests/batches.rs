@@ -74,6 +74,7 @@ pub(super) fn commands() -> Vec<Command> {
             market: MARKET,
             fee: Some(AccountFee { asset, amount: Amount::MAX }),
         })),
+        Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies { market: MARKET, currencies: 10 })),
         Command::Account(AccountCommand::SetKey(SetAccountKey { account, key })),
         Command::Venue(VenueCommand::SetIssuer(SetIssuer { asset, account })),
         Command::Batch(BatchCommand::Close(CloseBatch { market: MARKET, block: 12 })),
@@ -121,6 +122,10 @@ pub(super) fn read_command(kind: &str, f: &mut Fields) -> Option<Command> {
             let fee = fee.map(|amount| AccountFee { asset: asset(f, "asset_id"), amount });
             Command::BatchMarket(BatchMarketCommand::SetAccountFee(SetAccountFee { market, fee }))
         }
+        "set_batch_currencies" => Command::BatchMarket(BatchMarketCommand::SetCurrencies(SetBatchCurrencies {
+            market: market(f),
+            currencies: u16::try_from(f.small("currencies")).unwrap(),
+        })),
         "set_account_key" => Command::Account(AccountCommand::SetKey(SetAccountKey {
             account: f.account(),
             key: PublicKey(read_hash(&f.text("key"))),

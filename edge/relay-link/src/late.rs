@@ -1,0 +1,169 @@
+//! Where a receiver reports how late market data comes: to the relay above it, or to another one while that is silent.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use walras_feed::channel::ChannelId;
+use walras_relay::deadline::ReportSettings;
+use walras_relay::keeping::Keeping;
+use walras_relay::lateness::Lateness;
+use walras_relay::packet::{Header, Kind};
+
+use crate::layout::Layout;
+
+/// A relay that was silent for so long gets no reports.
+const SILENT_NS: u64 = 1_000_000_000;
+
+/// The release time of a packet that is held until then; `None` for heartbeats, and for snapshots, which may be known when they are sent.
+pub(crate) fn held_until(header: &Header) -> Option<u64> {
+    let is_news = || ChannelId::new(header.channel).is_some_and(|channel| !channel.is_of_snapshots());
+    (header.kind == Kind::Data && header.release_ns > 0 && is_news()).then_some(header.release_ns)
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct LateReports {
+    tree: u32,
+    /// This receiver's number in the tree.
+    node: u32,
+    /// The relays, and when a packet of each came: the one of this receiver's block first, then the others of its layer, then those above.
+    relays: Vec<(SocketAddr, u64)>,
+    /// By address.
+    places: HashMap<SocketAddr, usize>,
+    /// Where the sender asks, while no relay is in, and when it did.
+    sender: Option<(SocketAddr, u64)>,
+    lateness: Lateness,
+    next_ns: u64,
+}
+
+impl LateReports {
+    /// Of the receiver at a place of the last layer.
+    pub(crate) fn of(layout: &Layout, place: u32) -> Self {
+        let (layers, last) = (&layout.layers, layout.layers.len() - 1);
+        let mut relays = Vec::new();
+        if let Some(above) = last.checked_sub(1).map(|above| &layers[above]) {
+            let own = layout.tree.block_of(last, place) as usize % above.len();
+            relays.extend(above[own..].iter().chain(&above[..own]).copied());
+            relays.extend(layers[..last - 1].iter().rev().flatten().copied());
+        }
+        Self {
+            tree: layout.tree_number,
+            node: layout.tree.relays() + place,
+            places: (0..).zip(&relays).map(|(at, address)| (*address, at)).collect(),
+            relays: relays.into_iter().map(|address| (address, 0)).collect(),
+            sender: None,
+            lateness: Lateness::default(),
+            next_ns: 0,
+        }
+    }
+
+    /// A packet of the tree came.
+    pub(crate) fn from(&mut self, now_ns: u64, source: SocketAddr) {
+        if let Some(place) = self.places.get(&source) {
+            self.relays[*place].1 = now_ns;
+        }
+    }
+
+    /// The sender says that it is there.
+    pub(crate) fn asked(&mut self, now_ns: u64, by: SocketAddr) {
+        self.sender = Some((by, now_ns));
+    }
+
+    /// The first copy of a packet came, by the clock by which it is released.
+    pub(crate) fn first(&mut self, venue_ns: u64, header: &Header) {
+        if let Some(release_ns) = held_until(header) {
+            self.lateness.packet(venue_ns, release_ns);
+        }
+    }
+
+    /// Packets that came after their release time.
+    pub(crate) const fn late(&self) -> u64 {
+        self.lateness.late()
+    }
+
+    /// A report that is due, and to whom.
+    pub(crate) fn due(&mut self, now_ns: u64, venue_ns: Option<u64>) -> Option<(Keeping, u32, SocketAddr)> {
+        let venue_ns = venue_ns.filter(|_| now_ns >= self.next_ns)?;
+        self.next_ns = now_ns.saturating_add(ReportSettings::ROBUST.interval_ns);
+        let is_heard = |at_ns: u64| now_ns.saturating_sub(at_ns) <= SILENT_NS;
+        let relay = self.relays.iter().find(|(_, at_ns)| is_heard(*at_ns)).map(|(relay, _)| *relay);
+        let sender = || self.sender.filter(|(_, at_ns)| now_ns.saturating_sub(*at_ns) <= 3 * SILENT_NS).map(|(sender, _)| sender);
+        // Taken even if there is no one to report to: the next report is about what comes from now on.
+        let samples = self.lateness.report(venue_ns);
+        Some((Keeping::Late { node: self.node, samples }, self.tree, relay.or_else(sender)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use walras_feed::channel::{Trees, View};
+    use walras_relay::packet::TreeKey;
+    use walras_relay::tree::Tree;
+    use walras_types::InstrumentId;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
+
+    fn address(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    /// Two relays, above three more, above six receivers.
+    fn reports(place: u32) -> LateReports {
+        let layers: Vec<Vec<SocketAddr>> = vec![
+            (0..2).map(|at| address(10 + at)).collect(),
+            (0..3).map(|at| address(20 + at)).collect(),
+            (0..6).map(|at| address(30 + at)).collect(),
+        ];
+        let tree = Tree::of_layers(vec![2, 3, 6]).unwrap();
+        let (key, trees) = (TreeKey::new([1; 32]), Trees::ONE);
+        LateReports::of(&Layout { tree_number: 7, hedge: 1, tree, layers, key, trees, index: 0 }, place)
+    }
+
+    fn to(reports: &mut LateReports, now_ns: u64) -> Option<u16> {
+        reports.due(now_ns, Some(now_ns)).map(|(keeping, tree, to)| {
+            assert!(matches!(keeping, Keeping::Late { node: 8, .. }) && tree == 7, "{keeping:?}");
+            to.port()
+        })
+    }
+
+    #[test]
+    fn reports_go_to_the_own_relay_and_to_another_one_while_that_is_silent() {
+        let mut reports = reports(3);
+        assert_eq!(to(&mut reports, BEGIN_NS), None, "nobody is there");
+        let at = |ms: u64| BEGIN_NS + ms * MS;
+        for port in [10, 20, 22, 99] {
+            reports.from(at(100), address(port));
+        }
+        assert_eq!(to(&mut reports, at(100)), Some(22), "the next of its layer after its own, 21");
+        reports.from(at(110), address(21));
+        assert_eq!((to(&mut reports, at(199)), to(&mut reports, at(200))), (None, Some(21)), "one in an interval");
+        reports.from(at(1_500), address(10));
+        assert_eq!(to(&mut reports, at(1_500)), Some(10), "all others were silent for a second");
+        reports.asked(at(4_000), address(5));
+        assert_eq!((to(&mut reports, at(4_100)), to(&mut reports, at(9_000))), (Some(5), None));
+        reports.from(at(9_100), address(20));
+        assert_eq!(reports.due(at(9_200), None), None, "what time it is is not known");
+        assert_eq!(to(&mut reports, at(9_300)), Some(20));
+    }
+
+    #[test]
+    fn what_came_late_is_counted_and_reported() {
+        let mut reports = reports(3);
+        let header = |channel, kind, release_ns| {
+            let (packet, sent_ns) = (1, release_ns - 300);
+            Header { kind, count: 1, channel, tree: 7, packet, first: 1, sent_ns, release_ns }
+        };
+        let (news, snapshots) = (ChannelId::instrument(View::Orders, InstrumentId(3)), ChannelId::snapshots(View::Orders));
+        reports.first(BEGIN_NS + 5, &header(news.get(), Kind::Data, BEGIN_NS));
+        reports.first(BEGIN_NS, &header(news.get(), Kind::Data, BEGIN_NS + 400 * MS));
+        reports.first(BEGIN_NS + 5, &header(news.get(), Kind::Heartbeat, BEGIN_NS));
+        reports.first(BEGIN_NS + 5, &header(snapshots.get(), Kind::Data, BEGIN_NS));
+        reports.from(BEGIN_NS + 60 * MS, address(21));
+        let (keeping, ..) = reports.due(BEGIN_NS + 60 * MS, Some(BEGIN_NS + 60 * MS)).unwrap();
+        let Keeping::Late { samples, .. } = keeping else { panic!("{keeping:?}") };
+        assert_eq!((samples.len(), samples[0].packet, samples[0].delay_ns, reports.late()), (1, BEGIN_NS, 5, 1));
+    }
+}

@@ -1,0 +1,399 @@
+//! One sender, two levels of relays and eight readers on real sockets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use walras_feed::book::{Book, Content};
+use walras_feed::channel::{ChannelId, Trees, View};
+use walras_feed::control::{Control, RelayFigures};
+use walras_feed::publisher::{Publisher, Views};
+use walras_feed::reader::MarketReader;
+use walras_feed::sender::{Packets, Sender, SenderSettings};
+use walras_relay::keeper::KeeperSettings;
+use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::reader::ReaderSettings;
+use walras_relay::relay::{Relay, RelaySettings};
+use walras_relay::tree::Tree;
+use walras_relay_link::socket::{Offload, Socket};
+use walras_relay_link::{AskRate, KeeperNode, Leaf, Lookout, NodeCounts, RelayNode, RewindNode, SenderNode};
+use walras_types::{
+    AccountId, Allocation, AssetId, ClientOrderId, FeeSchedule, InstrumentId, InstrumentSpec, LogIndex, OrderId, PriceTicks,
+    RiskLimits, Side, SizeLots, Symbol, TimeNs,
+};
+use walras_wire::{Event, InstrumentEvent, OrderAccepted, OrderEvent, Resting};
+
+const TREE: u32 = 7;
+const INSTRUMENT: InstrumentId = InstrumentId(0);
+const WAIT: Duration = Duration::from_millis(5);
+/// What does not come on loopback in so long does not come at all.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A gap is one only where something is lost: other threads may be slow.
+const READER: ReaderSettings =
+    ReaderSettings { held_max: 4_096, gap_wait_ns: 10_000_000_000, retry_ns: 10_000_000_000, request_max: 500 };
+
+fn key() -> TreeKey {
+    TreeKey::new([6; 32])
+}
+
+fn socket(offload: Offload) -> Socket {
+    Socket::bind("127.0.0.1:0".parse().unwrap(), WAIT, offload).unwrap()
+}
+
+/// A publisher with one instrument, and its sender.
+struct Venue {
+    publisher: Publisher,
+    sender: Sender,
+    packets: Packets,
+    entry: u64,
+    orders: u64,
+}
+
+impl Venue {
+    fn new() -> Self {
+        let settings = SenderSettings {
+            tree: TREE,
+            trees: Trees::ONE,
+            epoch: 0,
+            first_number: 1,
+            key: key(),
+            rewind_bytes_max: 1 << 20,
+            heartbeat_ns: 1_000_000_000,
+            snapshot_bytes_per_s: 1_000_000,
+            rotation_ns_min: 0,
+        };
+        let (publisher, sender) = (Publisher::new(Views::of(&[View::Orders])), Sender::new(settings));
+        let mut venue = Self { publisher, sender, packets: Packets::default(), entry: 0, orders: 0 };
+        venue.entry(&Event::Instrument(InstrumentEvent::Created(InstrumentSpec {
+            instrument: INSTRUMENT,
+            symbol: Symbol::new("BTC/USD").unwrap(),
+            base: AssetId(0),
+            quote: AssetId(1),
+            lot_units: 1,
+            tick_value_units: 1,
+            allocation: Allocation::PriceTime,
+            fees: FeeSchedule { maker_ppm: 0, taker_ppm: 0 },
+            collar_ppm: 1_000_000,
+            band_ppm: 1_000_000,
+            reference_price: PriceTicks::new(100).unwrap(),
+            default_limits: RiskLimits::NONE,
+        })));
+        venue
+    }
+
+    fn entry(&mut self, event: &Event) {
+        self.entry += 1;
+        self.publisher.begin(LogIndex(self.entry), TimeNs(self.entry)).unwrap();
+        self.publisher.on_event(event).unwrap();
+        self.publisher.end();
+    }
+
+    /// So many orders, each in a packet of its own; the packets are in `self.packets`.
+    fn orders(&mut self, count: u64) {
+        self.packets.clear();
+        for _ in 0..count {
+            self.orders += 1;
+            let size = SizeLots::new(1);
+            self.entry(&Event::Order(OrderEvent::Accepted(OrderAccepted {
+                instrument: INSTRUMENT,
+                account: AccountId(0),
+                client_order_id: ClientOrderId(self.orders),
+                order_id: OrderId(self.orders),
+                side: Side::Buy,
+                size,
+                price: PriceTicks::new(1 + self.orders as i64 % 50),
+                resting: Resting { open: size, shown: size },
+            })));
+            self.sender.publish(&mut self.publisher, self.entry, 0, &mut self.packets);
+        }
+    }
+}
+
+fn channel() -> ChannelId {
+    ChannelId::instrument(View::Orders, INSTRUMENT)
+}
+
+/// A relay in a thread of its own, which ends when it is stopped.
+struct RunningRelay {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<NodeCounts>,
+}
+
+impl RunningRelay {
+    fn start(mut node: RelayNode, address: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                node.step().unwrap();
+            }
+            assert_eq!(node.lost(), 0);
+            node.counts()
+        });
+        Self { address, stop, thread }
+    }
+
+    /// It is gone with its socket.
+    fn kill(self) -> NodeCounts {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+struct World {
+    venue: Venue,
+    node: SenderNode,
+    keeper: KeeperNode,
+    relays: Vec<Vec<RunningRelay>>,
+    leaves: Vec<(Leaf, MarketReader)>,
+}
+
+impl World {
+    fn new(hedge: u32, offload: Offload) -> Self {
+        let tree = Tree::new(3, 3, 9).unwrap();
+        let layers = tree.layers().to_vec();
+        let sockets: Vec<Vec<Socket>> = layers.iter().map(|count| (0..*count).map(|_| socket(offload)).collect()).collect();
+        let address = |socket: &Socket| socket.address().unwrap();
+        let addresses: Vec<Vec<SocketAddr>> = sockets.iter().map(|layer| layer.iter().map(address).collect()).collect();
+        let nodes: Vec<SocketAddr> = addresses.iter().flatten().copied().collect();
+        let node = SenderNode::new(socket(offload), &tree, hedge, &nodes);
+        let settings = KeeperSettings { return_ns: 50_000_000, ..KeeperSettings::default() };
+        let from = "127.0.0.1:0".parse().unwrap();
+        let keeper = KeeperNode::open(from, (&tree, TREE, key()), &nodes, settings, 1).unwrap();
+        let (mut relays, mut leaves) = (Vec::new(), Vec::new());
+        for (layer, sockets) in sockets.into_iter().enumerate() {
+            if layer + 1 == layers.len() {
+                let reader = || MarketReader::from_the_start(channel(), READER);
+                leaves = sockets.into_iter().map(|socket| (Leaf::new(socket, key()), reader())).collect();
+                break;
+            }
+            let of_layer = (0..).zip(sockets).map(|(place, socket)| {
+                let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 1 << 12, channels_max: 8 };
+                let address = socket.address().unwrap();
+                let relay = Relay::new(tree.clone(), settings);
+                RunningRelay::start(RelayNode::new(socket, relay, key(), &nodes, 5), address)
+            });
+            relays.push(of_layer.collect());
+        }
+        Self { venue: Venue::new(), node, keeper, relays, leaves }
+    }
+
+    /// Keeps the tree until packets go by a view in which so many relays are out.
+    fn keep_until(&mut self, out: usize) {
+        let (began, pieces) = (Instant::now(), std::sync::Mutex::default());
+        while self.keeper.live().epoch() == 0 || self.keeper.live().out().len() != out {
+            if let Some(live) = self.keeper.step(&pieces).unwrap() {
+                self.venue.sender.set_epoch(live.epoch());
+                self.node.set_live(live);
+            }
+            assert!(began.elapsed() < PATIENCE, "{:?} are out, not {out}", self.keeper.live().out());
+        }
+    }
+
+    /// Sends so many orders, and waits until all leaves have read them.
+    fn send(&mut self, orders: u64) {
+        self.venue.orders(orders);
+        self.node.send(&self.venue.packets).unwrap();
+        let (next, began) = (self.venue.publisher.next(channel()).unwrap(), Instant::now());
+        for (leaf, reader) in &mut self.leaves {
+            while reader.next() < next {
+                leaf.receive(|packet| reader.packet(0, packet, |_, _| {})).unwrap();
+                assert!(began.elapsed() < PATIENCE, "{} of {next}: {reader:?}", reader.next());
+            }
+        }
+    }
+
+    fn assert_all_read_without_asking(&self) {
+        for (leaf, reader) in &self.leaves {
+            let book = reader.book().unwrap();
+            let Content::Orders(orders) = book.content() else { panic!("{book:?}") };
+            assert_eq!(orders.order_count() as u64, self.venue.orders);
+            assert_eq!((reader.counts().asked, leaf.counts().forged, leaf.counts().malformed), (0, 0, 0));
+        }
+    }
+
+    fn stop(self) -> Vec<Vec<NodeCounts>> {
+        self.relays.into_iter().map(|layer| layer.into_iter().map(RunningRelay::kill).collect()).collect()
+    }
+}
+
+#[test]
+fn everybody_reads_everything_over_two_levels_of_relays() {
+    for (hedge, offload) in [(0, Offload::Segments), (1, Offload::Segments), (1, Offload::None)] {
+        let mut world = World::new(hedge, offload);
+        for _ in 0..20 {
+            world.send(15);
+        }
+        world.assert_all_read_without_asking();
+        for (layer, relays) in world.relays.iter().enumerate() {
+            let addresses: Vec<SocketAddr> = relays.iter().map(|relay| relay.address).collect();
+            let mut stranger = Lookout::open(&addresses, TREE, TreeKey::new([1; 32]), 7).unwrap();
+            assert!(stranger.ask(WAIT).unwrap().iter().all(Option::is_none), "without its key");
+            for said in ask_until(&addresses) {
+                assert_eq!((said.first, said.lost, said.others), (world.venue.orders, 0, 0), "layer {layer}: {said:?}");
+                assert!(said.transit_ns_p50 > 0 && said.transit_ns_p50 <= said.transit_ns_p99, "{said:?}");
+                assert!(layer == 1 && hedge == 1 || said.hedged == 0, "who has one parent has no hedge: {said:?}");
+            }
+        }
+        let leaf = world.leaves[0].0.address().unwrap();
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(move || ask_until(&[leaf])[0]);
+            while !asking.is_finished() {
+                world.leaves[0].0.receive(|_| {}).unwrap();
+            }
+            let said = asking.join().unwrap();
+            assert!(said.first >= world.venue.orders && said.transit_ns_p50 > 0, "{said:?}");
+        });
+        // The definition travels in the packet of the first order.
+        let packets = world.venue.orders;
+        let counts = world.stop();
+        for (layer, counts) in counts.iter().enumerate() {
+            let (first, copies) = counts.iter().fold((0, 0), |(first, copies), of| (first + of.first, copies + of.copies));
+            if hedge == 0 {
+                // Each packet takes one way only, so the relays of a layer share them, or get all.
+                assert_eq!((first, copies), (packets * counts.len() as u64, 0), "layer {layer}: {counts:?}");
+            } else {
+                assert!(first == packets * counts.len() as u64, "layer {layer}: {counts:?}");
+                assert!(layer == 0 || copies > 0, "layer {layer}: {counts:?}");
+            }
+        }
+    }
+}
+
+/// What nodes say, which are asked again until the machine has time for their threads.
+fn ask_until(nodes: &[SocketAddr]) -> Vec<RelayFigures> {
+    let (mut lookout, began) = (Lookout::open(nodes, TREE, key(), 1).unwrap(), Instant::now());
+    loop {
+        if let Some(figures) = lookout.ask(WAIT * 40).unwrap().into_iter().collect() {
+            return figures;
+        }
+        assert!(began.elapsed() < PATIENCE, "one of {nodes:?} does not answer");
+    }
+}
+
+/// With one further copy, a relay of each level may be gone: no reader has a gap.
+#[test]
+fn relays_that_are_killed_leave_no_gap() {
+    let mut world = World::new(1, Offload::Segments);
+    for _ in 0..5 {
+        world.send(15);
+    }
+    for layer in 0..2 {
+        let place = layer;
+        let counts = world.relays[layer].remove(place).kill();
+        assert!(counts.first > 0);
+        for _ in 0..10 {
+            world.send(15);
+        }
+    }
+    // What the relay that is gone would have sent to the second layer came by its hedges, and nothing was lost.
+    let said = ask_until(&world.relays[1].iter().map(|relay| relay.address).collect::<Vec<_>>());
+    assert!(said.iter().all(|said| said.hedged > 0 && said.lost == 0), "{said:?}");
+    world.assert_all_read_without_asking();
+    world.stop();
+}
+
+/// Relays are killed one after the other, while data flows, until one is left in each layer. Two neighbours that are gone at once
+/// would cost readers a gap; here each is out before the next one dies.
+#[test]
+fn the_tree_is_rebuilt_without_relays_that_are_gone() {
+    let mut world = World::new(1, Offload::Segments);
+    world.keep_until(0);
+    let mut out = 0;
+    for layer in 0..2 {
+        while world.relays[layer].len() > 1 {
+            world.send(15);
+            world.relays[layer].remove(0).kill();
+            world.send(15);
+            out += 1;
+            world.keep_until(out);
+        }
+    }
+    world.send(15);
+    assert_eq!(out, 2 + 8);
+    world.assert_all_read_without_asking();
+    // The last ones go: the sender reaches the receivers by itself.
+    for layer in &mut world.relays {
+        layer.remove(0).kill();
+    }
+    world.keep_until(out + 2);
+    world.send(15);
+    world.assert_all_read_without_asking();
+}
+
+#[test]
+fn what_is_forged_cut_or_too_long_is_counted_and_dropped_and_others_are_served() {
+    let mut world = World::new(1, Offload::Segments);
+    let (relay, leaf) = (world.relays[0][0].address, world.leaves[0].0.address().unwrap());
+    let attacker = socket(Offload::None);
+    world.venue.orders(1);
+    let sound = world.venue.packets.bytes(0).to_vec();
+    world.node.send(&world.venue.packets).unwrap();
+    let mut forged = sound.clone();
+    forged[50] ^= 1;
+    for _ in 0..300 {
+        for to in [relay, leaf] {
+            attacker.send_to(&forged, to).unwrap();
+            attacker.send_to(&sound[..40], to).unwrap();
+            attacker.send_to(&[0; 3_000], to).unwrap();
+            attacker.send_to(&[], to).unwrap();
+        }
+        world.send(1);
+    }
+    // Sent once more by somebody else, a sound packet is a copy.
+    attacker.send_to(&sound, relay).unwrap();
+    world.send(1);
+    let counts = world.leaves[0].0.counts();
+
+    assert!(counts.forged > 200 && counts.malformed > 200, "{counts:?}");
+    for (_, reader) in &world.leaves {
+        assert_eq!((reader.counts().asked, reader.error()), (0, None));
+    }
+    let counts = world.stop()[0][0];
+    assert!(counts.forged > 200 && counts.malformed > 200, "{counts:?}");
+}
+
+#[test]
+fn a_reader_that_missed_packets_asks_and_one_that_asks_too_often_waits() {
+    let mut venue = Venue::new();
+    let rate = AskRate { per_s: 10, burst: 5, sources_max: 4 };
+    let mut rewinder = RewindNode::new(socket(Offload::None), key(), TREE, rate);
+    let mut leaf = Leaf::new(socket(Offload::Segments), key());
+    let settings = ReaderSettings { gap_wait_ns: 0, retry_ns: 1, request_max: 500, ..READER };
+    let mut reader = MarketReader::from_the_start(channel(), settings);
+    venue.orders(40);
+    // Only the last packet arrives.
+    let last = venue.packets.bytes(venue.packets.count() - 1);
+    reader.packet(1, &Packet::decode(last, &key()).unwrap(), |_, _| {});
+    let (next, began) = (venue.publisher.next(channel()).unwrap(), Instant::now());
+    let mut now_ns = 10;
+    while reader.next() < next {
+        now_ns += 1_000;
+        if let Some(request) = reader.request(now_ns) {
+            leaf.ask(&request, TREE, now_ns, rewinder.address().unwrap()).unwrap();
+            assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
+        }
+        leaf.receive(|packet| reader.packet(now_ns, packet, |_, _| {})).unwrap();
+        assert!(began.elapsed() < PATIENCE, "{reader:?}");
+    }
+    assert!(reader.book().is_some_and(Book::is_whole));
+    // What was never said has no answer, and what somebody else sealed is no request.
+    let other = Leaf::new(socket(Offload::None), TreeKey::new([1; 32]));
+    let request = walras_relay::reader::Request { channel: channel().get(), first: 1, count: 1 };
+    other.ask(&request, TREE, now_ns, rewinder.address().unwrap()).unwrap();
+    assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
+    for _ in 0..10 {
+        leaf.ask(&request, TREE, now_ns, rewinder.address().unwrap()).unwrap();
+        assert!(rewinder.step(|| now_ns, |request, answer| venue.sender.answer(request, answer)).unwrap());
+    }
+    let counts = rewinder.counts();
+    assert!(counts.refused == 1 && counts.answered <= 5 && counts.too_often >= 6, "{counts:?}");
+    // Of messages that are gone it says from which number on it has some.
+    let gone = Control::GoneBefore { channel: 1, number: 2 };
+    let mut bytes = Vec::new();
+    gone.encode(TREE, 1, &key(), &mut bytes);
+    assert_eq!(Control::decode(&Packet::decode(&bytes, &key()).unwrap()), Some(gone));
+}

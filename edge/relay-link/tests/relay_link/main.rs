@@ -1,0 +1,6 @@
+//! Relay trees on real sockets of the loopback interface.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod late;
+mod loopback;
+mod parallel;

@@ -1,0 +1,129 @@
+//! The data path allocates at the start, and nothing per packet: at a relay, and at a reader that misses nothing. What the thread of the
+//! test allocates is counted: those of the test runner allocate when they like. A program of its own, because it has another allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use walras_relay::live::{Views, join, split};
+use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
+use walras_relay::reader::{Reader, ReaderSettings};
+use walras_relay::relay::{Arrival, Relay, RelaySettings};
+use walras_relay::tree::Tree;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps `alloc`'s contract, which is the system's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps `dealloc`'s contract, and `pointer` came from the system's allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const TREE: u32 = 3;
+const EPOCH: u16 = 1;
+const HEDGE: u32 = 1;
+const CHANNELS: u32 = 4;
+
+/// Allocations while something is done, of this thread.
+fn allocations_of(act: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    act();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+fn key() -> TreeKey {
+    TreeKey::new([7; 32])
+}
+
+/// Packets of several channels, one after the other, each of three messages.
+fn packets(first: u64, count: u64) -> Vec<Vec<u8>> {
+    let mut writer = PacketWriter::default();
+    let packet = |at: u64| {
+        let (channel, number) = (1 + (at % u64::from(CHANNELS)) as u32, first + at / u64::from(CHANNELS));
+        (0..3_u64).for_each(|message| assert!(writer.push(&[message as u8; 40])));
+        let tree = join(TREE, EPOCH);
+        let header =
+            Header { kind: Kind::Data, count: 3, channel, tree, packet: number, first: 3 * number - 2, sent_ns: 9, release_ns: 0 };
+        let mut bytes = Vec::new();
+        writer.finish(&header, &key(), &mut bytes);
+        bytes
+    };
+    (0..count).map(packet).collect()
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations_of(|| drop(std::hint::black_box(Box::new(5)))), 1);
+}
+
+/// As a relay does with what it received: first copies go on to their children by the view that they name, further ones and forged ones
+/// end.
+#[test]
+fn a_relay_allocates_nothing_per_packet() {
+    let tree = Tree::of_layers(vec![10, 100]).expect("layers that grow");
+    let settings =
+        RelaySettings { layer: 0, place: 3, tree: TREE, hedge: HEDGE, packets_remembered: 1 << 12, channels_max: 1 << 10 };
+    let (mut relay, mut views, key) = (Relay::new(tree.clone(), settings), Views::new(&tree), key());
+    let me = relay.number();
+    assert!(views.take(1, EPOCH, &[5].into()), "a view without one of them");
+    let (mut children, mut passed_on, mut copies, mut forged) = (Vec::with_capacity(64), 0_u64, 0_u64, 0_u64);
+    let mut take = |bytes: &[u8]| {
+        let Ok(packet) = Packet::decode(bytes, &key) else {
+            forged += 1;
+            return;
+        };
+        let header = packet.header();
+        let (tree, epoch) = split(header.tree);
+        match relay.arrives(&Header { tree, ..*header }) {
+            Arrival::First => {
+                let live = views.of(epoch);
+                std::hint::black_box(live.own_parent(me, header.packet, HEDGE));
+                live.children(Some(me), header.packet, HEDGE, &mut children);
+                passed_on += children.drain(..).count() as u64;
+            }
+            Arrival::Copy | Arrival::TooOld => copies += 1,
+            Arrival::NotOurs => panic!("all are of this tree"),
+        }
+    };
+    // Each channel's memory comes with its first packet.
+    packets(1, CHANNELS.into()).iter().for_each(|bytes| take(bytes));
+    let mut made = packets(2, 8_000);
+    made[77][60] ^= 1;
+    let allocated = allocations_of(|| {
+        for bytes in &made {
+            take(bytes);
+            take(bytes);
+        }
+    });
+    assert_eq!(allocated, 0, "for {} packets", 2 * made.len());
+    assert!(passed_on >= 20 * 7_999 && (copies, forged) == (7_999, 2), "{passed_on}, {copies}, {forged}");
+}
+
+#[test]
+fn a_reader_that_misses_nothing_allocates_nothing_per_packet() {
+    let settings = ReaderSettings { held_max: 1_024, gap_wait_ns: 10, retry_ns: 10, request_max: 100 };
+    let (mut reader, key, mut read) = (Reader::new(1, 1, settings), key(), 0_u64);
+    let made = packets(1, 8_000);
+    let allocated = allocations_of(|| {
+        for (now_ns, bytes) in (0..).zip(&made) {
+            let Ok(packet) = Packet::decode(bytes, &key) else { continue };
+            reader.packet(now_ns, &packet, |message| read += message.bytes.len() as u64);
+            assert_eq!(reader.request(now_ns), None);
+        }
+    });
+    assert_eq!((allocated, read), (0, 2_000 * 3 * 40));
+}

@@ -1,0 +1,298 @@
+//! A tree under load, each of whose relays may die, stand still, lie or be cut off from others. The sender, the relays and the readers
+//! are those of the product; the links delay, and lose where a relay is gone.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use walras_random::Random;
+use walras_relay::keeper::{Keeper, KeeperEffect, KeeperSettings};
+use walras_relay::keeping::Keeping;
+use walras_relay::live::{Live, Views, join, split};
+use walras_relay::packet::{Header, Kind, Packet, PacketWriter, TreeKey};
+use walras_relay::reader::{Reader, ReaderSettings};
+use walras_relay::relay::{Arrival, Relay, RelaySettings};
+use walras_relay::tree::Tree;
+use walras_relay::watch::{Watch, WatchEffect, WatchSettings};
+
+const CHANNEL: u32 = 2;
+const TREE: u32 = 1;
+const MS: u64 = 1_000_000;
+/// It does not ask within the run: what is missing stays missing.
+const READER: ReaderSettings = ReaderSettings { held_max: 1 << 12, gap_wait_ns: u64::MAX, retry_ns: u64::MAX, request_max: 1 };
+
+/// Datagrams that wait at a relay that stands still, as many as its socket has room for. Further ones are lost.
+const WAITING_MAX: usize = 256;
+
+/// Who something goes to: the sender, or a node by its number.
+type To = Option<u32>;
+
+/// Wrong on purpose, to show that the check can fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Planted {
+    Nothing,
+    /// The sender goes by a view before the relays know it, and those take none.
+    UsesViewsThatNobodyKnows,
+    /// Relays do not watch, and the sender judges nobody.
+    KeepsNobodyOut,
+}
+
+pub(crate) struct RelayNode {
+    relay: Relay,
+    views: Views,
+    watch: Watch,
+}
+
+pub(crate) struct World {
+    pub(crate) tree: Tree,
+    hedge: u32,
+    planted: Planted,
+    now_ns: u64,
+    pub(crate) draw: Random,
+    key: TreeKey,
+    keeper: Keeper,
+    /// By which the sender sends.
+    pub(crate) live: Live,
+    relays: BTreeMap<u32, RelayNode>,
+    pub(crate) dead: BTreeSet<u32>,
+    /// Relays that stand still, and what waits in their sockets.
+    stalled: BTreeMap<u32, VecDeque<(To, Vec<u8>)>>,
+    /// Relays that report all others as silent all the time.
+    pub(crate) liars: BTreeSet<u32>,
+    /// Relays that were out of any view that was used.
+    pub(crate) ever_out: BTreeSet<u32>,
+    /// Pairs of relays that do not hear each other.
+    pub(crate) cut: BTreeSet<(u32, u32)>,
+    pub(crate) readers: Vec<Reader>,
+    read: Vec<u64>,
+    under_way: BTreeMap<(u64, u64), (To, To, Vec<u8>)>,
+    sent: u64,
+    packets: u64,
+    pub(crate) views_used: u64,
+}
+
+impl World {
+    pub(crate) fn new(tree: &Tree, hedge: u32, planted: Planted, seed: u64) -> Self {
+        let relays = (0..tree.relays()).map(|node| (node, relay_node(tree, hedge, node, seed))).collect();
+        let receivers = *tree.layers().last().expect("a tree has layers") as usize;
+        Self {
+            hedge,
+            planted,
+            now_ns: 0,
+            draw: Random::new(seed),
+            key: TreeKey::new([9; 32]),
+            keeper: Keeper::new(tree, KeeperSettings::default(), 0, seed + 1),
+            live: Live::all(tree),
+            relays,
+            dead: BTreeSet::new(),
+            stalled: BTreeMap::new(),
+            liars: BTreeSet::new(),
+            ever_out: BTreeSet::new(),
+            cut: BTreeSet::new(),
+            readers: (0..receivers).map(|_| Reader::new(CHANNEL, 1, READER)).collect(),
+            read: vec![0; receivers],
+            under_way: BTreeMap::new(),
+            sent: 0,
+            packets: 0,
+            views_used: 0,
+            tree: tree.clone(),
+        }
+    }
+
+    /// A relay that starts again, with nothing in memory.
+    pub(crate) fn start(&mut self, node: u32) {
+        self.dead.remove(&node);
+        self.relays.insert(node, relay_node(&self.tree, self.hedge, node, self.now_ns));
+    }
+
+    /// A relay stands still: what comes waits in its socket.
+    pub(crate) fn stall(&mut self, node: u32) {
+        self.stalled.insert(node, VecDeque::new());
+    }
+
+    /// Whether a relay knows the view by which packets go.
+    pub(crate) fn knows_view(&self, node: u32) -> bool {
+        self.relays[&node].views.of(self.live.epoch()) == &self.live
+    }
+
+    /// It goes on with what it knew, first with what waited.
+    pub(crate) fn go_on(&mut self, node: u32) {
+        for (from, bytes) in self.stalled.remove(&node).expect("it stood still") {
+            self.arrives(from, Some(node), &bytes);
+        }
+    }
+
+    fn send(&mut self, from: To, to: To, bytes: &[u8]) {
+        let is_cut = from.zip(to).is_some_and(|(a, b)| self.cut.contains(&(a.min(b), a.max(b))));
+        // A heavy tail.
+        let late_ns = if self.draw.below(100) == 0 { 3 * MS } else { 200_000 };
+        let at_ns = self.now_ns + 30_000 + self.draw.below(late_ns);
+        self.sent += 1;
+        if !is_cut {
+            self.under_way.insert((at_ns, self.sent), (from, to, bytes.to_vec()));
+        }
+    }
+
+    fn say(&mut self, from: To, to: To, keeping: &Keeping) {
+        let mut bytes = Vec::new();
+        keeping.encode(TREE, self.now_ns, &self.key, &mut bytes);
+        self.send(from, to, &bytes);
+    }
+
+    /// The sender sends one message.
+    fn publish(&mut self) {
+        self.packets += 1;
+        let (mut writer, mut bytes, packet) = (PacketWriter::default(), Vec::new(), self.packets);
+        assert!(writer.push(&packet.to_le_bytes()));
+        let tree = join(TREE, self.live.epoch());
+        let header = Header {
+            kind: Kind::Data,
+            count: 1,
+            channel: CHANNEL,
+            tree,
+            packet,
+            first: packet,
+            sent_ns: self.now_ns,
+            release_ns: 0,
+        };
+        writer.finish(&header, &self.key, &mut bytes);
+        let mut children = Vec::new();
+        self.live.children(None, packet, self.hedge, &mut children);
+        children.into_iter().for_each(|node| self.send(None, Some(node), &bytes));
+    }
+
+    fn arrives(&mut self, from: To, to: To, bytes: &[u8]) {
+        if let Some(waiting) = to.and_then(|node| self.stalled.get_mut(&node)) {
+            if waiting.len() < WAITING_MAX {
+                waiting.push_back((from, bytes.to_vec()));
+            }
+            return;
+        }
+        let key = self.key.clone();
+        let packet = Packet::decode(bytes, &key).expect("packets of the simulation are whole");
+        match to {
+            None => self.at_sender(&packet),
+            Some(node) if self.dead.contains(&node) => {}
+            Some(node) if node >= self.tree.relays() => {
+                let at = (node - self.tree.relays()) as usize;
+                let read = &mut self.read[at];
+                self.readers[at].packet(self.now_ns, &packet, |_| *read += 1);
+            }
+            Some(node) => self.at_relay(node, from, &packet, bytes),
+        }
+    }
+
+    fn at_sender(&mut self, packet: &Packet<'_>) {
+        let mut effects = Vec::new();
+        match Keeping::decode(packet).expect("a message of its own") {
+            Keeping::Pong { question } => self.keeper.on_pong(self.now_ns, question),
+            Keeping::Taken { node, version } => self.keeper.on_taken(node, version),
+            Keeping::Silent { node, .. } => self.keeper.on_silent(self.now_ns, node, &mut effects),
+            other => panic!("{other:?} is not for the sender"),
+        }
+        self.carry_out(effects);
+    }
+
+    fn at_relay(&mut self, node: u32, from: To, packet: &Packet<'_>, bytes: &[u8]) {
+        let now_ns = self.now_ns;
+        let RelayNode { relay, views, watch } = self.relays.get_mut(&node).expect("a relay of the tree");
+        let header = packet.header();
+        let (number, epoch) = split(header.tree);
+        match Keeping::decode(packet) {
+            None => {
+                let mut children = Vec::new();
+                if relay.arrives(&Header { tree: number, ..*header }) == Arrival::First {
+                    views.of(epoch).children(Some(node), header.packet, self.hedge, &mut children);
+                }
+                children.into_iter().for_each(|child| self.send(Some(node), Some(child), bytes));
+            }
+            Some(Keeping::Ping { question }) => self.say(Some(node), from, &Keeping::Pong { question }),
+            Some(Keeping::Pong { question }) => watch.on_pong(now_ns, question),
+            Some(Keeping::View { version, epoch, out }) => {
+                if self.planted != Planted::UsesViewsThatNobodyKnows && views.take(version, epoch, &out) {
+                    watch.set_view(now_ns, views.newest());
+                    self.say(Some(node), None, &Keeping::Taken { node, version });
+                }
+            }
+            Some(other) => panic!("{other:?} is not for a relay"),
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<KeeperEffect>) {
+        for effect in effects {
+            match effect {
+                KeeperEffect::Ping { node, question } => self.say(None, Some(node), &Keeping::Ping { question }),
+                KeeperEffect::View { node, version, epoch, out } => {
+                    self.say(None, Some(node), &Keeping::View { version, epoch, out });
+                    if self.planted == Planted::UsesViewsThatNobodyKnows {
+                        self.keeper.on_taken(node, version);
+                    }
+                }
+                KeeperEffect::Use(live) => {
+                    self.ever_out.extend(live.out());
+                    (self.live, self.views_used) = (live, self.views_used + 1);
+                }
+            }
+        }
+    }
+
+    /// A millisecond, in which a message is sent.
+    fn millisecond(&mut self) {
+        self.publish();
+        let until_ns = self.now_ns + MS;
+        while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= until_ns) {
+            self.now_ns = first.key().0;
+            let (from, to, bytes) = first.remove();
+            self.arrives(from, to, &bytes);
+        }
+        self.now_ns = until_ns;
+        if self.planted == Planted::KeepsNobodyOut {
+            return;
+        }
+        let mut effects = Vec::new();
+        self.keeper.on_timer(self.now_ns, &mut effects);
+        self.carry_out(effects);
+        for node in 0..self.tree.relays() {
+            if self.dead.contains(&node) || self.stalled.contains_key(&node) {
+                continue;
+            }
+            if self.liars.contains(&node) {
+                for sibling in (0..self.tree.relays()).filter(|sibling| *sibling != node) {
+                    self.say(Some(node), None, &Keeping::Silent { node: sibling, version: 0 });
+                }
+            }
+            let mut effects = Vec::new();
+            self.relays.get_mut(&node).expect("a relay of the tree").watch.on_timer(self.now_ns, &mut effects);
+            for effect in effects {
+                match effect {
+                    WatchEffect::Ping { node: sibling, question } => {
+                        self.say(Some(node), Some(sibling), &Keeping::Ping { question });
+                    }
+                    WatchEffect::Report { node: sibling } => {
+                        self.say(Some(node), None, &Keeping::Silent { node: sibling, version: 0 });
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn run_ms(&mut self, ms: u64) {
+        (0..ms).for_each(|_| self.millisecond());
+    }
+
+    /// Messages that were sent long enough ago and that some reader does not have.
+    pub(crate) fn missing(&mut self) -> u64 {
+        self.run_ms(10);
+        let sent = self.packets - 10;
+        self.readers.iter().map(|reader| (sent + 1).saturating_sub(reader.next())).max().expect("there are readers")
+    }
+}
+
+fn relay_node(tree: &Tree, hedge: u32, node: u32, seed: u64) -> RelayNode {
+    let (mut layer, mut place) = (0, node);
+    while place >= tree.layers()[layer] {
+        place -= tree.layers()[layer];
+        layer += 1;
+    }
+    let settings = RelaySettings { layer, place, tree: TREE, hedge, packets_remembered: 4_096, channels_max: 4 };
+    let (relay, views) = (Relay::new(tree.clone(), settings), Views::new(tree));
+    RelayNode { relay, views, watch: Watch::new(node, WatchSettings::default(), seed ^ u64::from(node) << 40) }
+}

@@ -1,0 +1,190 @@
+//! The ports of the relay tree and of a leaf gateway: where they are, what attackers send there, and a well-behaved reader.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use walras_client::local_cluster::LocalCluster;
+use walras_feed::control::Control;
+use walras_relay::deadline::Maximum;
+use walras_relay::keeping::Keeping;
+use walras_relay::packet::{Header, Kind, PACKET_BYTES_MAX, PacketWriter, TreeKey};
+use walras_relay::reader::Request;
+use walras_relay_link::socket::{Offload, Socket};
+use walras_relay_link::{Layout, Leaf};
+
+use crate::limits::PATIENCE;
+use crate::ports::fix_of;
+use crate::wire::noise;
+
+/// A relay, and the first leaf gateway.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    /// Where the relay receives.
+    pub relay: String,
+    /// Where the leaf receives market data.
+    pub leaf: String,
+    /// Where the leaf's participants ask for what they missed.
+    pub leaf_requests: String,
+    /// Where readers of the venue's tree ask.
+    pub venue_requests: String,
+    /// Where the leaf takes binary orders.
+    pub leaf_orders: String,
+    /// Where it takes orders by FIX.
+    pub leaf_fix: String,
+    /// Where it gives market data by FIX.
+    pub leaf_fix_data: String,
+    /// The venue's tree, whose key outsiders do not have.
+    pub venue: Layout,
+    /// The tree of the leaf's participants.
+    pub own: Layout,
+}
+
+/// Adds ports where readers ask for missed messages to the configurations of a cluster that does not run yet.
+pub(crate) fn open_requests(local: &LocalCluster) -> anyhow::Result<(String, String)> {
+    let [of_leaf, of_venue] = [free()?, free()?];
+    let leaf = local.gateways.first().context("a leaf gateway")?;
+    set(&leaf.dir, "gateway", &of_leaf)?;
+    // The leader answers. Each replica has a port of its own, and the first one usually leads at the beginning.
+    for (at, replica) in local.replicas.iter().enumerate() {
+        set(&replica.dir, "feed", &if at == 0 { of_venue.clone() } else { free()? })?;
+    }
+    Ok((of_leaf, of_venue))
+}
+
+fn free() -> anyhow::Result<String> {
+    Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.to_string())
+}
+
+fn set(dir: &Path, section: &str, address: &str) -> anyhow::Result<()> {
+    let path = dir.join("walras.toml");
+    let mut table: toml::Table = std::fs::read_to_string(&path)?.parse()?;
+    let section = table.get_mut(section).and_then(toml::Value::as_table_mut).with_context(|| format!("a section [{section}]"))?;
+    section.insert("requests".to_owned(), address.into());
+    std::fs::write(&path, table.to_string())?;
+    Ok(())
+}
+
+/// The ports of a running cluster.
+pub(crate) fn ports(local: &LocalCluster, (leaf_requests, venue_requests): (String, String)) -> anyhow::Result<Ports> {
+    let leaf = local.gateways.first().context("a leaf gateway")?;
+    let (venue, own) = (Layout::read(&local.tree())?, Layout::read(&leaf.dir.join("participants.toml"))?);
+    let at = |layer: usize| venue.layers.get(layer).and_then(|nodes| nodes.first()).map(ToString::to_string);
+    let (relay, receives) = (at(0).context("a relay")?, at(1).context("a receiver")?);
+    let table: toml::Table = std::fs::read_to_string(leaf.dir.join("walras.toml"))?.parse()?;
+    let (leaf_fix, leaf_fix_data) = fix_of(&table).context("a leaf gateway with the ports of FIX")?;
+    let leaf_orders = leaf.orders.clone();
+    Ok(Ports { relay, leaf: receives, leaf_requests, venue_requests, leaf_orders, leaf_fix, leaf_fix_data, venue, own })
+}
+
+/// Datagrams of an attacker without the tree's key: noise, sound packets with another key's seal, and bytes that begin like a
+/// packet.
+pub(crate) fn forged(ports: &Ports) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = (3..11_u64).map(|seed| noise(1 << seed, seed)).collect();
+    let key = TreeKey::new([0x5e; 32]);
+    for number in 1..8 {
+        all.push(packet(&ports.venue, 0x0100_0000, number, &key));
+    }
+    let mut said = Vec::new();
+    Keeping::Ping { question: 1 }.encode(ports.venue.tree_number, 1, &key, &mut said);
+    all.push(std::mem::take(&mut said));
+    let samples = vec![Maximum { packet: 1, delay_ns: i64::MAX }; 64];
+    Keeping::Late { node: 1, samples }.encode(ports.venue.tree_number, 1, &key, &mut said);
+    all.push(said);
+    all.push([&[1, 0][..], &noise(PACKET_BYTES_MAX, 12)].concat());
+    all
+}
+
+/// A packet with the tree's key, as an attacker may overhear it: cut at every length, made longer, and with one bit turned.
+pub(crate) fn cut(ports: &Ports) -> Vec<Vec<u8>> {
+    broken(&packet(&ports.venue, 0x0100_0000, u64::MAX, &ports.venue.key))
+}
+
+/// The same of a request for messages.
+pub(crate) fn cut_asks(layout: &Layout) -> Vec<Vec<u8>> {
+    asks(layout).first().map(|whole| broken(whole)).unwrap_or_default()
+}
+
+fn broken(whole: &[u8]) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = (0..whole.len()).map(|length| whole[..length].to_vec()).collect();
+    all.push([whole, &[0; 40]].concat());
+    for bit in 0..whole.len() * 8 {
+        let mut turned = whole.to_vec();
+        turned[bit / 8] ^= 1 << (bit % 8);
+        all.push(turned);
+    }
+    all
+}
+
+/// Requests for messages: of channels that exist and do not, from the beginning, from the end, and for more than an answer may
+/// hold.
+pub(crate) fn asks(layout: &Layout) -> Vec<Vec<u8>> {
+    let requests = [(0x0100_0000, 1, 1), (0x0100_0000, 1, u16::MAX), (0x0100_0000, u64::MAX, 9), (7, 1, 1), (u32::MAX, 0, 0)];
+    let ask = |(channel, first, count)| {
+        let mut bytes = Vec::new();
+        Control::Ask(Request { channel, first, count }).encode(layout.tree_number, 1, &layout.key, &mut bytes);
+        bytes
+    };
+    requests.into_iter().map(ask).collect()
+}
+
+fn packet(layout: &Layout, channel: u32, number: u64, key: &TreeKey) -> Vec<u8> {
+    let (mut writer, mut bytes) = (PacketWriter::default(), Vec::new());
+    // A packet has room for it.
+    let _ = writer.push(&noise(200, number));
+    let (kind, tree) = (Kind::Data, layout.tree_number);
+    let header = Header { kind, count: 1, channel, tree, packet: number, first: number, sent_ns: 1, release_ns: 1 };
+    writer.finish(&header, key, &mut bytes);
+    bytes
+}
+
+/// A participant of the leaf, who gets market data and asks for a message again.
+pub(crate) struct Reader {
+    leaf: Leaf,
+    requests: SocketAddr,
+    tree: u32,
+    /// The latest message: channel and number.
+    latest: Option<(u32, u64)>,
+}
+
+impl Reader {
+    pub(crate) fn new(ports: &Ports) -> anyhow::Result<Self> {
+        let address = ports.own.layers.first().and_then(|nodes| nodes.first()).context("a participant's address")?;
+        let socket = Socket::bind(*address, Duration::from_millis(1), Offload::Segments).context("a participant's socket")?;
+        let (leaf, requests) = (Leaf::new(socket, ports.own.key.clone()), ports.leaf_requests.parse()?);
+        Ok(Self { leaf, requests, tree: ports.own.tree_number, latest: None })
+    }
+
+    /// Takes what came, and asks for the latest message again; returns once it has it.
+    pub(crate) fn ask(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        // First it reads what has come since the last request: the latest message is asked for.
+        let mut calls = 0;
+        while calls < 8 || self.latest.is_none() {
+            let came = self.leaf.receive(|packet| note(&mut self.latest, packet.header()))?;
+            calls = if came == 0 { 8 } else { calls + 1 };
+            ensure!(begun.elapsed() < PATIENCE, "no market data comes");
+        }
+        let (channel, first) = self.latest.context("a message")?;
+        self.leaf.ask(&Request { channel, first, count: 1 }, self.tree, walras_access::now().0, self.requests)?;
+        let mut is_here = false;
+        while !is_here {
+            let latest = &mut self.latest;
+            self.leaf.receive(|packet| {
+                let header = packet.header();
+                is_here |=
+                    header.kind == Kind::Again && header.channel == channel && header.first <= first && first < header.next();
+                note(latest, header);
+            })?;
+            ensure!(begun.elapsed() < PATIENCE, "message {first} was asked for and did not come");
+        }
+        Ok(())
+    }
+}
+
+fn note(latest: &mut Option<(u32, u64)>, header: &Header) {
+    if header.kind == Kind::Data && header.count > 0 && header.channel != 0 {
+        *latest = Some((header.channel, header.next() - 1));
+    }
+}

@@ -1,0 +1,546 @@
+//! The overlay tree below the venue, or two parallel ones (in the seeds that decide so), over which the markets are spread. Replicas
+//! publish, the leader sends, relays pass on with spraying and hedges, siblings watch each other, and the leader's keeper gives all
+//! relays views without those that are gone. Receivers read, ask replicas for what they miss, and go on from snapshots. Leaf gateways
+//! hold packets until they may be known, and their participants read below them. Datagrams are lost, doubled, late and overtaken.
+//! Relays die, stand still and go on with what they knew, begin again with nothing, are cut off, and lie about their siblings. Under
+//! fair access leaf gateways also report how late market data comes to them (in the seeds that decide so), and a relay lies about
+//! that. The state machines are the product's (`walras-relay`, `walras-feed`); this module stands for their drivers in
+//! `edge/relay-link` and `edge/node`.
+//!
+//! It listens to the replicas and sends them nothing but those reports, so without them the rest of the venue does the same with it as
+//! without it. Only the run is longer: it lasts until all readers have everything.
+//!
+//! *Deliberately absent*: the seal's strength (a relay that holds the key can alter what it passes on); how often one source may ask
+//! (`edge/relay-link`); reports of receivers to the sender itself, where no relay is there.
+
+mod board;
+mod lateness;
+mod links;
+mod reader;
+mod relay;
+mod sender;
+mod shape;
+mod world;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use walras_feed::channel::{ChannelId, Trees};
+use walras_feed::control::Control;
+use walras_feed::sender::Packets;
+use walras_relay::keeper::KeeperEffect;
+use walras_relay::keeping::Keeping;
+use walras_relay::live::split;
+use walras_relay::packet::{Packet, TreeKey};
+use walras_relay::reader::Request;
+use walras_relay::rewinder::Answer;
+use walras_replica::FeedPiece;
+use walras_sequencer::ReceiverSample;
+use walras_testkit::{Choices, Random};
+
+use self::board::Board;
+use self::links::{Address, Datagram, Links, Quality};
+use self::reader::{OutletEnd, Reads};
+use self::relay::{RelayActs, RelayPlace, RelayProcess};
+use self::sender::SenderEnd;
+use self::shape::{DIRECT, OUTLETS, Shape, TREE};
+use super::checks::Checks;
+use super::mutation::Mutation;
+use super::replica::Moment;
+use crate::common::clock::EPOCH_NS;
+
+/// How often timers are looked at: a socket's thread waits no longer.
+const TICK_NS: u64 = 1_000_000;
+/// Participants of each leaf gateway.
+const PARTICIPANTS: usize = 2;
+/// The longest time between two faults, in a storm.
+const FAULT_NS_MAX: u64 = 600_000_000;
+/// The longest time that a relay is without a process, or stands still.
+const DOWN_NS_MAX: u64 = 2_500_000_000;
+/// The longest time that a path is cut.
+const CUT_NS_MAX: u64 = 1_000_000_000;
+
+/// What the tree knows of a replica's machine.
+#[derive(Clone, Copy)]
+pub(super) struct Host {
+    /// Of its process.
+    pub(super) generation: u64,
+    pub(super) at: Moment,
+    /// Nothing happens in the process before.
+    pub(super) paused_until_ns: u64,
+}
+
+/// What the tree needs when something happens in it: the replicas' machines, `None` without a process, and the checkers.
+pub(super) struct Around<'a> {
+    pub(super) now_ns: u64,
+    pub(super) hosts: &'a [Option<Host>],
+    pub(super) checks: &'a mut Checks,
+}
+
+/// What happened in the tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OverlayCounts {
+    pub(super) relay_crashes: u64,
+    pub(super) relay_stalls: u64,
+    pub(super) relay_lies: u64,
+    pub(super) views: u64,
+    pub(super) asked: u64,
+    pub(super) restarted_readers: u64,
+}
+
+/// Reports of how late market data comes.
+struct LateReports {
+    /// Of how they travel, and when the relay lies: kept apart, so that reports do not change what else is drawn.
+    choices: Choices<'static>,
+    /// The place of the relay that lies, if one does.
+    liar: Option<usize>,
+    /// What came to the senders at these replicas.
+    heard: Vec<(usize, Vec<ReceiverSample>)>,
+}
+
+/// A receiver of the tree.
+enum Receiver {
+    Direct(Reads),
+    Outlet(Box<OutletEnd>, Vec<Reads>),
+}
+
+pub(super) struct Overlay {
+    shape: Shape,
+    choices: Choices<'static>,
+    links: Links,
+    senders: Vec<Option<SenderEnd>>,
+    relays: Vec<RelayPlace>,
+    receivers: Vec<Receiver>,
+    /// Market data by FIX at the first leaf gateway.
+    board: Option<Box<Board>>,
+    /// Where receivers report how late market data comes.
+    reports: Option<LateReports>,
+    rewind_bytes_max: usize,
+    mutation: Option<Mutation>,
+    /// By how many times faults are rarer than in a storm.
+    rarer: u64,
+    tick_ns: u64,
+    /// `None` once faults have stopped.
+    fault_ns: Option<u64>,
+    /// The next number of a socket, a life of a relay, or a program that reads.
+    next_number: u64,
+    /// Empty.
+    packets: Packets,
+    pub(super) counts: OverlayCounts,
+    /// When [`super::event::Event::Overlay`] is planned next.
+    pub(super) wake_ns: Option<u64>,
+}
+
+impl Overlay {
+    pub(super) fn new(random: &Random, machines: usize, rarer: u64, mutation: Option<Mutation>) -> Self {
+        // Planted faults are looked for with one tree.
+        let has_two = Choices::of_random(random.fork(34)).one_in(3) && mutation.is_none();
+        let trees = Trees::new(if has_two { 2 } else { 1 }).expect("they are few");
+        let mut choices = Choices::of_random(random.fork(24));
+        let mut shape = Shape::draw(&mut choices, trees);
+        if mutation == Some(Mutation::RelayDropsHedges) {
+            shape.hedge = 1;
+        }
+        let mut next_number = 1;
+        let mut number = || {
+            next_number += 1;
+            next_number
+        };
+        let relays = shape.relays().filter_map(|relay| shape.relay(relay)).map(|me| RelayPlace {
+            process: Some(RelayProcess::new(&shape, me, number(), mutation)),
+            starts_ns: 0,
+            stalled: None,
+            is_lying: false,
+        });
+        let relays = relays.collect();
+        let mut reads = |c: &mut Choices<'_>| {
+            let reads = Reads::from_the_start(c, number(), trees);
+            if c.one_in(3) { Reads::joining(&reads.channels(), number(), trees) } else { reads }
+        };
+        let mut receivers: Vec<Receiver> = (0..DIRECT).map(|_| Receiver::Direct(reads(&mut choices))).collect();
+        for at in 0..OUTLETS as usize {
+            let participants = (0..PARTICIPANTS).map(|_| reads(&mut choices)).collect();
+            receivers.push(Receiver::Outlet(Box::new(OutletEnd::new(&mut choices, &shape, at, mutation)), participants));
+        }
+        let rewind_bytes_max = choices.pick(&[3_000, 30_000, 1_000_000]);
+        let fault_ns = Some(choices.within(1, FAULT_NS_MAX) * rarer);
+        Self {
+            shape,
+            choices,
+            links: Links::new(),
+            senders: (0..machines).map(|_| None).collect(),
+            relays,
+            receivers,
+            board: None,
+            reports: None,
+            rewind_bytes_max,
+            mutation,
+            rarer,
+            tick_ns: TICK_NS,
+            fault_ns,
+            next_number,
+            packets: Packets::default(),
+            counts: OverlayCounts::default(),
+            wake_ns: None,
+        }
+    }
+
+    /// Whether the markets are spread over two trees.
+    pub(super) fn has_two_trees(&self) -> bool {
+        self.shape.trees != Trees::ONE
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// When something happens next.
+    pub(super) fn next_ns(&self) -> u64 {
+        self.links.next_ns().map_or(self.tick_ns, |next_ns| next_ns.min(self.tick_ns))
+    }
+
+    /// Datagrams lost and doubled, and faults of relays.
+    pub(super) fn faults(&self) -> u64 {
+        self.links.lost_or_doubled + self.counts.relay_crashes + self.counts.relay_stalls
+    }
+
+    /// A replica's process begins with a state, or goes on from one.
+    pub(super) fn on_begin(&mut self, replica: usize, host: Host, publisher: &walras_feed::publisher::Publisher) {
+        self.sender_of(replica, host).begin(publisher);
+    }
+
+    /// A replica publishes an entry.
+    pub(super) fn on_piece(&mut self, around: &mut Around<'_>, replica: usize, piece: &FeedPiece) {
+        let Some(host) = around.hosts[replica] else { return };
+        let (socket, mut packets) = (self.number(), std::mem::take(&mut self.packets));
+        self.sender_of(replica, host);
+        let Self { senders, shape, .. } = self;
+        if let Some(sender) = &mut senders[replica] {
+            sender.on_piece(shape, host.at, piece, socket, &mut packets);
+        }
+        self.send_packets(around, replica, packets);
+    }
+
+    fn sender_of(&mut self, replica: usize, host: Host) -> &mut SenderEnd {
+        let Self { senders, shape, rewind_bytes_max, .. } = self;
+        let sender = &mut senders[replica];
+        if sender.as_ref().is_none_or(|sender| sender.generation != host.generation) {
+            *sender = None;
+        }
+        sender.get_or_insert_with(|| SenderEnd::new(shape, host.generation, *rewind_bytes_max))
+    }
+
+    /// Does what is due.
+    pub(super) fn run(&mut self, around: &mut Around<'_>) {
+        // The sender of a process ended with it.
+        for (sender, host) in self.senders.iter_mut().zip(around.hosts) {
+            if sender.as_ref().is_some_and(|sender| host.is_none_or(|host| host.generation != sender.generation)) {
+                *sender = None;
+            }
+        }
+        while let Some(datagram) = self.links.arrived(around.now_ns) {
+            self.arrives(around, &datagram);
+        }
+        if around.now_ns >= self.tick_ns {
+            self.tick_ns = around.now_ns + TICK_NS;
+            self.tick(around);
+        }
+    }
+
+    fn send(&mut self, now_ns: u64, from: Address, to: Address, bytes: &Rc<[u8]>) {
+        let datagram = Datagram { from, to, bytes: Rc::clone(bytes) };
+        self.links.send(&mut self.choices, now_ns, datagram);
+    }
+
+    fn say(&mut self, now_ns: u64, from: Address, to: Address, keeping: &Keeping) {
+        let mut bytes = Vec::new();
+        let relay = |address: Address| if let Address::Node(number) = address { self.shape.relay(number) } else { None };
+        let tree = relay(from).or(relay(to)).map_or(0, |(tree, _)| tree);
+        keeping.encode(TREE + tree, EPOCH_NS + now_ns, &self.shape.key, &mut bytes);
+        let datagram = Datagram { from, to, bytes: bytes.into() };
+        let choices = match (keeping, &mut self.reports) {
+            (Keeping::Late { .. }, Some(reports)) => &mut reports.choices,
+            _ => &mut self.choices,
+        };
+        self.links.send(choices, now_ns, datagram);
+    }
+
+    /// Packets of the leader go to the nodes that its view says.
+    fn send_packets(&mut self, around: &mut Around<'_>, replica: usize, mut packets: Packets) {
+        let mut datagrams = Vec::new();
+        if let Some(sender) = &self.senders[replica] {
+            for (header, bytes) in packets.iter() {
+                let (mut children, bytes): (Vec<u32>, Rc<[u8]>) = (Vec::new(), bytes.into());
+                let tree = split(header.tree).0 - TREE;
+                let branch = &sender.branches[tree as usize];
+                branch.live.children(None, header.packet, self.shape.hedge, &mut children);
+                around.checks.on_packet_sent(header, &branch.view, self.shape.hedge);
+                datagrams.extend(children.into_iter().map(|child| (self.shape.number(tree, child), Rc::clone(&bytes))));
+            }
+        }
+        for (child, bytes) in datagrams {
+            self.send(around.now_ns, Address::Requests(replica), Address::Node(child), &bytes);
+        }
+        packets.clear();
+        self.packets = packets;
+    }
+
+    fn keep(&mut self, now_ns: u64, (replica, tree): (usize, usize), effects: Vec<KeeperEffect>) {
+        for effect in effects {
+            let Some(sender) = &mut self.senders[replica] else { return };
+            let branch = &mut sender.branches[tree];
+            let Some((socket, _)) = branch.keeper else { return };
+            let (node, keeping) = match effect {
+                KeeperEffect::Ping { node, question } => (node, Keeping::Ping { question }),
+                KeeperEffect::View { node, version, epoch, out } => (node, Keeping::View { version, epoch, out }),
+                KeeperEffect::Use(live) => {
+                    self.counts.views += 1;
+                    branch.use_view(&self.shape, live);
+                    continue;
+                }
+            };
+            let node = self.shape.number(tree as u32, node);
+            self.say(now_ns, Address::Keeper(replica, socket), Address::Node(node), &keeping);
+        }
+    }
+
+    fn arrives(&mut self, around: &mut Around<'_>, datagram: &Datagram) {
+        match datagram.to {
+            Address::Keeper(replica, _) | Address::Requests(replica) => self.arrives_at_replica(around, replica, datagram),
+            Address::Node(node) if self.shape.relay(node).is_some() => self.arrives_at_relay(around, node, datagram),
+            Address::Node(node) => {
+                let at = (node - self.shape.tree.relays()) as usize;
+                let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.key) else { return };
+                match &mut self.receivers[at] {
+                    Receiver::Direct(reads) => reads.on_packet(around.now_ns, &packet, around.checks),
+                    Receiver::Outlet(outlet, _) => {
+                        if let Address::Node(relay) = datagram.from
+                            && let Some((tree, relay)) = self.shape.relay(relay)
+                        {
+                            outlet.reporters[tree as usize].heard(around.now_ns, relay);
+                        }
+                        outlet.on_packet(around.now_ns, &packet, around.checks);
+                        self.release(around, at);
+                    }
+                }
+            }
+            Address::LeafRequests(node) => self.ask_outlet(around, node, datagram),
+            Address::Participant(node, number) => {
+                let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.own_key) else { return };
+                if let Receiver::Outlet(_, participants) = &mut self.receivers[node as usize] {
+                    participants[number].on_packet(around.now_ns, &packet, around.checks);
+                }
+            }
+        }
+    }
+
+    fn arrives_at_replica(&mut self, around: &mut Around<'_>, replica: usize, datagram: &Datagram) {
+        let Some(host) = around.hosts[replica] else { return };
+        if host.paused_until_ns > around.now_ns {
+            self.links.at(host.paused_until_ns, datagram.clone());
+            return;
+        }
+        let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.key) else { return };
+        let Some(sender) = &mut self.senders[replica] else { return };
+        if let (Address::Keeper(_, socket), Some(keeping)) = (datagram.to, Keeping::decode(&packet)) {
+            let mut effects = Vec::new();
+            if let Some(tree) = sender.kept_by(socket) {
+                sender.branches[tree].on_keeping(host.at, keeping, &mut effects);
+                self.keep(around.now_ns, (replica, tree), effects);
+            }
+        } else if let Some(Control::Ask(request)) = Control::decode(&packet) {
+            let Some(channel) = ChannelId::new(request.channel) else { return };
+            let station = &sender.branches[self.shape.trees.of(channel) as usize].station;
+            let mut answer = Vec::new();
+            let answered = if self.mutation == Some(Mutation::RewinderShifts) && request.first > 1 {
+                let answered = station.answer(&Request { first: request.first - 1, ..request }, &mut answer);
+                answer = answer.iter().map(|bytes| world::shifted(bytes, &self.shape.key)).collect();
+                answered
+            } else {
+                station.answer(&request, &mut answer)
+            };
+            answer.extend(gone(&answered, request.channel, (TREE, &self.shape.key), host.at.clock_ns));
+            for bytes in answer {
+                self.send(around.now_ns, Address::Requests(replica), datagram.from, &bytes.into());
+            }
+        }
+    }
+
+    fn arrives_at_relay(&mut self, around: &mut Around<'_>, node: u32, datagram: &Datagram) {
+        let Some(relay) = self.shape.relay(node) else { return };
+        let place = &mut self.relays[self.shape.at(relay)];
+        if place.process.is_none() || place.waits(datagram) {
+            return;
+        }
+        let Some(process) = &mut place.process else { return };
+        let Ok(packet) = Packet::decode(&datagram.bytes, &self.shape.key) else { return };
+        let RelayActs { says, passes } = process.on_packet(around.now_ns, datagram.from, &packet);
+        let life = process.life;
+        if let Some((children, out)) = passes {
+            let (tree, relay) = relay;
+            around.checks.on_packet_passed(packet.header(), (relay, life), &out, &children);
+            for child in children {
+                let child = self.shape.number(tree, child);
+                self.send(around.now_ns, Address::Node(node), Address::Node(child), &datagram.bytes);
+            }
+        }
+        says.iter().for_each(|(to, keeping)| self.say(around.now_ns, Address::Node(node), *to, keeping));
+    }
+
+    /// A participant asks its leaf gateway.
+    fn ask_outlet(&mut self, around: &mut Around<'_>, node: u32, datagram: &Datagram) {
+        let Receiver::Outlet(outlet, _) = &mut self.receivers[node as usize] else { return };
+        let asked = Packet::decode(&datagram.bytes, &self.shape.own_key).ok().and_then(|packet| Control::decode(&packet));
+        let Some(Control::Ask(request)) = asked else { return };
+        for bytes in outlet.answer(around.now_ns, &request, &self.shape, around.checks) {
+            self.send(around.now_ns, datagram.to, datagram.from, &bytes.into());
+        }
+    }
+
+    /// A leaf gateway gives its participants what is due.
+    fn release(&mut self, around: &mut Around<'_>, at: usize) {
+        let Receiver::Outlet(outlet, participants) = &mut self.receivers[at] else { return };
+        let count = participants.len();
+        for bytes in outlet.release(around.now_ns, &self.shape, around.checks) {
+            if let Some(board) = self.board.as_mut().filter(|_| at == DIRECT as usize) {
+                board.on_packet(around.now_ns, &bytes);
+            }
+            let bytes = bytes.into();
+            for number in 0..count {
+                self.send(around.now_ns, Address::LeafRequests(at as u32), Address::Participant(at as u32, number), &bytes);
+            }
+        }
+    }
+
+    /// Timers, and faults.
+    fn tick(&mut self, around: &mut Around<'_>) {
+        let now_ns = around.now_ns;
+        for replica in 0..self.senders.len() {
+            let Some(host) = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns) else { continue };
+            for tree in 0..self.shape.trees.count() as usize {
+                let Some(sender) = &mut self.senders[replica] else { continue };
+                let (mut packets, mut effects) = (std::mem::take(&mut self.packets), Vec::new());
+                sender.branches[tree].on_timer(host.at, &mut packets, &mut effects);
+                self.send_packets(around, replica, packets);
+                self.keep(now_ns, (replica, tree), effects);
+            }
+        }
+        for node in self.shape.relays().collect::<Vec<_>>() {
+            self.relay_wakes(around, node);
+        }
+        for at in 0..self.receivers.len() {
+            self.release(around, at);
+            self.ask(now_ns, at, around.hosts.len());
+        }
+        self.report_lateness(around);
+        if let (Some(board), Receiver::Outlet(outlet, _)) = (&mut self.board, &self.receivers[DIRECT as usize]) {
+            board.tick(now_ns, outlet.clock_ns(now_ns), around.checks);
+        }
+        if self.fault_ns.is_some_and(|fault_ns| fault_ns <= now_ns) {
+            self.fault_ns = Some(now_ns + self.choices.within(1, FAULT_NS_MAX) * self.rarer);
+            self.strike(around);
+        }
+    }
+
+    /// Leaf gateways, and relays above them, report how late market data comes; what reaches a sender is for its replica.
+    fn report_lateness(&mut self, around: &mut Around<'_>) {
+        let Some(reports) = &mut self.reports else { return };
+        let now_ns = around.now_ns;
+        let liar = reports.liar.filter(|_| reports.choices.one_in(2));
+        let mut says: Vec<(Address, Address, Keeping)> = Vec::new();
+        for (at, receiver) in (self.shape.tree.relays()..).zip(&mut self.receivers) {
+            if let Receiver::Outlet(outlet, _) = receiver {
+                let clock_ns = outlet.clock_ns(now_ns);
+                for (tree, reporter) in (0..).zip(&mut outlet.reporters) {
+                    let due = reporter.due(now_ns, clock_ns);
+                    let to = |relay| Address::Node(self.shape.number(tree, relay));
+                    says.extend(due.map(|(relay, late)| (Address::Node(at), to(relay), late)));
+                }
+            }
+        }
+        for (at, (number, place)) in self.shape.relays().zip(&mut self.relays).enumerate() {
+            if let Some(process) = place.process.as_mut().filter(|_| place.stalled.is_none()) {
+                let late = process.reports(&self.shape, now_ns, liar == Some(at));
+                says.extend(late.map(|(to, late)| (Address::Node(number), to, late)));
+            }
+        }
+        for (replica, sender) in self.senders.iter_mut().enumerate() {
+            let host = around.hosts[replica].filter(|host| host.paused_until_ns <= now_ns);
+            let (Some(host), Some(sender)) = (host, sender) else { continue };
+            if let Some(heard) = sender.hears(host.at) {
+                let lies = reports.liar.is_some();
+                heard.iter().for_each(|(release_ns, sample)| around.checks.on_late_heard(*release_ns, sample.late_ns, lies));
+                reports.heard.push((replica, heard.into_values().collect()));
+            }
+        }
+        says.into_iter().for_each(|(from, to, late)| self.say(now_ns, from, to, &late));
+    }
+
+    fn relay_wakes(&mut self, around: &mut Around<'_>, node: u32) {
+        let now_ns = around.now_ns;
+        let life = self.number();
+        let Some(relay) = self.shape.relay(node) else { return };
+        let at = self.shape.at(relay);
+        let place = &mut self.relays[at];
+        if place.process.is_none() {
+            if place.starts_ns <= now_ns {
+                place.process = Some(RelayProcess::new(&self.shape, relay, life, self.mutation));
+            }
+            return;
+        }
+        if place.stalled.as_ref().is_some_and(|(until_ns, _)| *until_ns > now_ns) {
+            return;
+        }
+        // First what waited in its socket.
+        for datagram in place.stalled.take().map_or_else(VecDeque::new, |(_, waiting)| waiting) {
+            self.arrives_at_relay(around, node, &datagram);
+        }
+        let count = u64::from(self.shape.tree.relays());
+        let place = &mut self.relays[at];
+        let lies = (place.is_lying && self.choices.one_in(5)).then(|| self.choices.below(count) as u32);
+        self.counts.relay_lies += u64::from(lies.is_some());
+        let Some(process) = &mut place.process else { return };
+        let RelayActs { says, .. } = process.on_timer(&self.shape, now_ns, lies);
+        says.iter().for_each(|(to, keeping)| self.say(now_ns, Address::Node(node), *to, keeping));
+    }
+
+    /// Readers ask for what they miss: those of the tree any replica, participants their gateway.
+    fn ask(&mut self, now_ns: u64, at: usize, replicas: usize) {
+        let node = self.shape.tree.relays() + at as u32;
+        let mut requests = Vec::new();
+        match &mut self.receivers[at] {
+            Receiver::Direct(reads) => {
+                for request in reads.requests(now_ns) {
+                    let replica = self.choices.below(replicas as u64) as usize;
+                    requests.push((Address::Node(node), Address::Requests(replica), request));
+                }
+            }
+            Receiver::Outlet(_, participants) => {
+                for (number, reads) in participants.iter_mut().enumerate() {
+                    let from = Address::Participant(at as u32, number);
+                    let to = Address::LeafRequests(at as u32);
+                    requests.extend(reads.requests(now_ns).into_iter().map(|request| (from, to, request)));
+                }
+            }
+        }
+        for (from, to, request) in requests {
+            self.counts.asked += 1;
+            let (tree, key) = match to {
+                Address::LeafRequests(_) => (shape::OWN_TREE, &self.shape.own_key),
+                _ => (TREE, &self.shape.key),
+            };
+            let mut bytes = Vec::new();
+            Control::Ask(request).encode(tree, EPOCH_NS + now_ns, key, &mut bytes);
+            self.send(now_ns, from, to, &bytes.into());
+        }
+    }
+}
+
+/// The answer to a reader whose messages are no longer kept.
+fn gone(answer: &Answer, channel: u32, (tree, key): (u32, &TreeKey), clock_ns: u64) -> Option<Vec<u8>> {
+    let Answer::GoneBefore(number) = *answer else { return None };
+    let mut bytes = Vec::new();
+    Control::GoneBefore { channel, number }.encode(tree, clock_ns, key, &mut bytes);
+    Some(bytes)
+}

@@ -1,0 +1,155 @@
+//! Readers: receivers of the tree, and the participants of leaf gateways. A leaf gateway holds packets until they may be known.
+
+use walras_fair_access::release::HoldSettings;
+use walras_feed::channel::{ChannelId, Trees};
+use walras_feed::control::Control;
+use walras_feed::message::Message;
+use walras_feed::outlet::{Outlet, OutletSettings};
+use walras_feed::reader::MarketReader;
+use walras_feed::sender::Packets;
+use walras_relay::live::split;
+use walras_relay::packet::Packet;
+use walras_relay::reader::{ReaderSettings, Request};
+use walras_relay::relay::Arrival;
+use walras_testkit::Choices;
+use walras_types::LogIndex;
+
+use super::lateness::{Reporter, held_until};
+use super::shape::{self, DIRECT, OWN_TREE, Shape, TREE};
+use crate::cluster::checks::{Checks, Reading};
+use crate::cluster::mutation::Mutation;
+use crate::common::clock::EPOCH_NS;
+
+const READER: ReaderSettings = ReaderSettings { held_max: 200, gap_wait_ns: 3_000_000, retry_ns: 10_000_000, request_max: 100 };
+/// The clock of a leaf gateway is off by less than this.
+const ERROR_NS: u64 = 50_000;
+/// Packets that a leaf gateway may hold.
+const HELD_MAX: usize = 2_000;
+
+/// One program that reads some channels.
+pub(super) struct Reads {
+    /// Its number among all programs that ever read.
+    number: u64,
+    pub(super) readers: Vec<MarketReader>,
+}
+
+impl Reads {
+    /// One that begins with the log.
+    pub(super) fn from_the_start(c: &mut Choices<'_>, number: u64, trees: Trees) -> Self {
+        let readers =
+            shape::channels(c).into_iter().map(|channel| MarketReader::from_the_start(channel, READER).of_trees(trees)).collect();
+        Self { number, readers }
+    }
+
+    /// One that begins late, or again with nothing.
+    pub(super) fn joining(channels: &[ChannelId], number: u64, trees: Trees) -> Self {
+        Self { number, readers: channels.iter().map(|channel| MarketReader::joining(*channel, READER).of_trees(trees)).collect() }
+    }
+
+    pub(super) fn channels(&self) -> Vec<ChannelId> {
+        self.readers.iter().map(MarketReader::channel).collect()
+    }
+
+    pub(super) fn on_packet(&mut self, now_ns: u64, packet: &Packet<'_>, checks: &mut Checks) {
+        if let Some(Control::GoneBefore { channel, number }) = Control::decode(packet) {
+            self.readers.iter_mut().for_each(|reader| reader.gone_before(channel, number));
+            return;
+        }
+        for reader in &mut self.readers {
+            let (was_waiting, mut seen) = (reader.book().is_none(), Vec::new());
+            reader.packet(now_ns, packet, |head, message| seen.push((*head, *message)));
+            let number = self.number;
+            checks.on_reading(&Reading { number, reader, was_waiting, seen: &seen, held_max: READER.held_max });
+        }
+    }
+
+    /// What it asks for now.
+    pub(super) fn requests(&mut self, now_ns: u64) -> Vec<Request> {
+        self.readers.iter_mut().filter_map(|reader| reader.request(now_ns)).collect()
+    }
+
+    /// The first reader that lacks something.
+    pub(super) fn lacks(&self, checks: &Checks) -> Option<&MarketReader> {
+        self.readers.iter().find(|reader| !checks.has_read_all(reader))
+    }
+}
+
+/// A leaf gateway.
+pub(super) struct OutletEnd {
+    /// From 0.
+    at: usize,
+    outlet: Outlet,
+    error_ns: i64,
+    mutation: Option<Mutation>,
+    packets: Packets,
+    /// How late packets come by each tree.
+    pub(super) reporters: Vec<Reporter>,
+}
+
+impl OutletEnd {
+    pub(super) fn new(c: &mut Choices<'_>, shape: &Shape, at: usize, mutation: Option<Mutation>) -> Self {
+        let outlet = Outlet::new(OutletSettings {
+            tree: TREE,
+            trees: shape.trees,
+            own_tree: OWN_TREE,
+            key: shape.own_key.clone(),
+            packets_remembered: 1 << 12,
+            channels_max: 64,
+            hold: HoldSettings { held_max: HELD_MAX, wait_max_ns: 2_000_000_000 },
+            rewind_bytes_max: c.pick(&[2_000, 100_000]),
+        });
+        let error_ns = c.below(2 * ERROR_NS).cast_signed() - ERROR_NS.cast_signed();
+        let reporters = (0..shape.trees.count()).map(|_| Reporter::new(shape, DIRECT + at as u32)).collect();
+        Self { at, outlet, error_ns, mutation, packets: Packets::default(), reporters }
+    }
+
+    pub(super) fn clock_ns(&self, now_ns: u64) -> u64 {
+        (EPOCH_NS + now_ns).saturating_add_signed(self.error_ns)
+    }
+
+    /// A packet of the venue's tree arrives.
+    pub(super) fn on_packet(&mut self, now_ns: u64, packet: &Packet<'_>, checks: &mut Checks) {
+        let clock_ns = self.clock_ns(now_ns);
+        // A packet that is refused is lost, and the participants have a gap.
+        if self.outlet.packet(clock_ns, packet) == Ok(Arrival::First) {
+            let (tree, _) = split(packet.header().tree);
+            let reporter = self.reporters.get_mut(tree.wrapping_sub(TREE) as usize);
+            reporter.into_iter().for_each(|reporter| reporter.first(clock_ns, packet.header()));
+            if let Some(release_ns) = held_until(packet.header()) {
+                checks.on_piece_arrived(release_ns, clock_ns.cast_signed() - release_ns.cast_signed());
+            }
+        }
+        checks.on_outlet_holds(self.at, self.outlet.held_count(), HELD_MAX);
+    }
+
+    /// Packets whose time has come, for all participants.
+    pub(super) fn release(&mut self, now_ns: u64, shape: &Shape, checks: &mut Checks) -> Vec<Vec<u8>> {
+        let clock_ns = self.clock_ns(now_ns);
+        let early_ns = if self.mutation == Some(Mutation::OutletEarly) { 1_000_000 } else { 0 };
+        self.packets.clear();
+        self.outlet.release(clock_ns + early_ns, &mut self.packets);
+        let packets: Vec<Vec<u8>> = self.packets.iter().map(|(_, bytes)| bytes.to_vec()).collect();
+        packets.iter().for_each(|bytes| self.leaves(now_ns, bytes, shape, checks));
+        packets
+    }
+
+    /// Packets for a participant that missed some.
+    pub(super) fn answer(&mut self, now_ns: u64, request: &Request, shape: &Shape, checks: &mut Checks) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        let answer = self.outlet.answer(request, &mut packets);
+        packets.iter().for_each(|bytes| self.leaves(now_ns, bytes, shape, checks));
+        packets.extend(super::gone(&answer, request.channel, (OWN_TREE, &shape.own_key), self.clock_ns(now_ns)));
+        packets
+    }
+
+    /// A packet leaves the gateway.
+    fn leaves(&self, now_ns: u64, bytes: &[u8], shape: &Shape, checks: &mut Checks) {
+        let Ok(packet) = Packet::decode(bytes, &shape.own_key) else { return };
+        for (_, message) in packet.messages() {
+            if let Ok((head, _)) = Message::decode(message) {
+                let log_index = LogIndex(head.log_index);
+                checks.on_outlet_released(self.at, log_index, self.clock_ns(now_ns), EPOCH_NS + now_ns);
+            }
+        }
+    }
+}
