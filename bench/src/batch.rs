@@ -13,7 +13,7 @@ use anyhow::{Context, ensure};
 use walras_batch::{BlockPlace, Certificate, ProposedClearing, assess};
 use walras_batch_solver::{Cleared, ClosedBatch, Deadline, KeptIndex, Settings, Solver, clear, clear_with};
 use walras_batch_venue::rules;
-use walras_clearing::{AssetIndex, BatchMarket, Fill, Offer, OfferKey, Pair, PairClearing, Rules, SellChange, Stands, verify};
+use walras_clearing::{AssetIndex, BatchMarket, Fill, Offer, OfferKey, Pair, PairClearing, Rules, SellChange, verify};
 use walras_price_solver::demand::DemandIndex;
 use walras_price_solver::families::{self, Family, FamilyMarket};
 use walras_price_solver::random::Random;

@@ -461,8 +461,10 @@ impl Leaf {
         let Self { entry, forwards, uplinks, .. } = self;
         let was_waiting = forwards.is_waiting();
         let result = act(entry, &mut LeafBackend { forwards, at, messages: &mut messages });
-        if !was_waiting && forwards.is_waiting() {
-            uplinks.on_progress(at.now_ns);
+        match (was_waiting, forwards.is_waiting()) {
+            (false, true) => uplinks.on_waiting(at.now_ns),
+            (true, false) => uplinks.on_given_up(at.now_ns),
+            (false, false) | (true, true) => {}
         }
         if !messages.is_empty() {
             self.promise.on_stamped(at);

@@ -17,6 +17,8 @@ struct Uplink {
     to: ReplicaId,
     /// Since when it is asked; once it is the one above, when something came of what was sent last.
     since_ns: u64,
+    /// Where nothing is unanswered: for how long was it waited in vain until those who asked gave up.
+    waited_ns: u64,
     is_attached: bool,
 }
 
@@ -69,14 +71,29 @@ impl Uplinks {
 
     pub(super) fn attached(&mut self, now_ns: u64) {
         if let Some(uplink) = &mut self.uplink {
-            (uplink.is_attached, uplink.since_ns) = (true, now_ns);
+            (uplink.is_attached, uplink.since_ns, uplink.waited_ns) = (true, now_ns, 0);
         }
     }
 
-    /// Something came of what was sent, or the first of what is unanswered is sent now.
+    /// Something came of what was sent.
     pub(super) fn on_progress(&mut self, now_ns: u64) {
         if let Some(uplink) = self.uplink.as_mut().filter(|uplink| uplink.is_attached) {
-            uplink.since_ns = now_ns;
+            (uplink.since_ns, uplink.waited_ns) = (now_ns, 0);
+        }
+    }
+
+    /// The first of what is unanswered is sent now. What others waited for in vain before counts: they may have less patience than
+    /// it takes to go elsewhere.
+    pub(super) fn on_waiting(&mut self, now_ns: u64) {
+        if let Some(uplink) = self.uplink.as_mut().filter(|uplink| uplink.is_attached) {
+            uplink.since_ns = now_ns.saturating_sub(uplink.waited_ns);
+        }
+    }
+
+    /// Nobody waits any more, though no answer came.
+    pub(super) fn on_given_up(&mut self, now_ns: u64) {
+        if let Some(uplink) = self.uplink.as_mut().filter(|uplink| uplink.is_attached) {
+            uplink.waited_ns = now_ns.saturating_sub(uplink.since_ns);
         }
     }
 
@@ -102,7 +119,7 @@ impl Uplinks {
         }
         let to = self.next_linked()?;
         self.epoch += 1;
-        self.uplink = Some(Uplink { to, since_ns: now_ns, is_attached: false });
+        self.uplink = Some(Uplink { to, since_ns: now_ns, waited_ns: 0, is_attached: false });
         Some((to, self.epoch))
     }
 
@@ -175,5 +192,20 @@ mod tests {
         assert!(!uplinks.is_stuck(u64::MAX - 1, false), "nobody waits");
         uplinks.on_progress(7);
         assert!(!uplinks.is_stuck(6 + STUCK_NS, true) && uplinks.is_stuck(7 + STUCK_NS, true));
+    }
+
+    #[test]
+    fn time_waited_in_vain_adds_up_until_something_comes() {
+        let mut uplinks = Uplinks::new(vec![id(1), id(2)]);
+        [1, 2].into_iter().for_each(|n| uplinks.on_linked(id(n)));
+        uplinks.ask(0);
+        uplinks.attached(0);
+        uplinks.on_waiting(100);
+        uplinks.on_given_up(130);
+        uplinks.on_waiting(1_000);
+        assert!(!uplinks.is_stuck(969 + STUCK_NS, true) && uplinks.is_stuck(970 + STUCK_NS, true), "30 of before");
+        uplinks.on_progress(1_005);
+        uplinks.on_waiting(2_000);
+        assert!(!uplinks.is_stuck(1_999 + STUCK_NS, true) && uplinks.is_stuck(2_000 + STUCK_NS, true));
     }
 }

@@ -22,11 +22,12 @@ impl World {
         let every_ns = REQUEST_NS * self.density.think_times;
         let after_ns = requester.choices.within(every_ns / 2, every_ns + every_ns / 2);
         self.schedule.at(self.now_ns + after_ns, Event::Request);
-        let replica = requester.choices.below(self.machines.len() as u64) as usize;
+        let drawn = requester.choices.below(self.machines.len() as u64);
+        let replica = self.asked(drawn);
         let is_there = self.machines[replica].process.is_some() && self.machines[replica].paused_until_ns <= self.now_ns;
-        if !is_there || !self.is_set_up || self.clients_rest {
+        let Some(requester) = self.requester.as_mut().filter(|_| is_there && self.is_set_up && !self.clients_rest) else {
             return Ok(());
-        }
+        };
         let request = requester.next_request;
         requester.next_request += 1;
         let Some(session) = requester.session else {
@@ -62,6 +63,18 @@ impl World {
             process.submit_numbered(at, number, &command, request);
             Ok(())
         })
+    }
+
+    /// The machine that a program without a connection asks: any at first, for it does not know which are there. Once faults have
+    /// stopped, one where a replica runs, since most machines of a venue whose members change have none.
+    pub(super) fn asked(&self, drawn: u64) -> usize {
+        let is_running = |at: &usize| self.machines[*at].process.is_some();
+        let running: Vec<usize> = match self.phase {
+            Phase::Safety => Vec::new(),
+            Phase::Healing { .. } => (0..self.machines.len()).filter(is_running).collect(),
+        };
+        let place = drawn as usize;
+        if running.is_empty() { place } else { running[place % running.len()] }
     }
 
     /// A request is answered.

@@ -30,7 +30,8 @@ impl World {
         let every_ns = SIGN_NS * self.density.think_times;
         let after_ns = signer.choices.within(every_ns / 2, every_ns + every_ns / 2);
         self.schedule.at(self.now_ns + after_ns, Event::Sign);
-        let replica = signer.choices.below(self.machines.len() as u64) as usize;
+        let drawn = signer.choices.below(self.machines.len() as u64);
+        let replica = self.asked(drawn);
         if !self.is_set_up || self.clients_rest || !self.is_listening(replica) {
             return Ok(());
         }

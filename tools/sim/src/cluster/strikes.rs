@@ -87,7 +87,10 @@ impl World {
                 self.report.from_snapshot += u64::from(snapshot_index.0 > 0);
                 self.report.torn_tails += u64::from(tail_was_torn);
                 self.report.long_tails += u64::from(tail_slots >= LONG_TAIL_SLOTS);
-                self.with_process(replica, |process, at| process.begin(at))?;
+                self.begins = Some(replica);
+                let begun = self.with_process(replica, |process, at| process.begin(at));
+                self.begins = None;
+                begun?;
                 self.link_up(replica)
             }
             Err(error) if error.is_transient() => {

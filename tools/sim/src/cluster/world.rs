@@ -82,6 +82,8 @@ pub(crate) struct World {
     pub(super) genesis: Members,
     /// As replicas handed them out that had applied everything, latest last.
     pub(super) members: Vec<Members>,
+    /// The replica that goes through its log now, because its process has just started.
+    pub(super) begins: Option<usize>,
     pub(super) clients: Vec<Client>,
     pub(super) keys: Vec<KeyRecord>,
     /// A program without a connection.
@@ -347,6 +349,7 @@ impl World {
             phase: Phase::Safety,
             machines,
             members: vec![genesis.clone()],
+            begins: None,
             genesis,
             clients,
             keys,
@@ -828,8 +831,9 @@ impl World {
 
     pub(super) fn note_members(&mut self, replica: usize, members: Members) {
         let process = self.machines[replica].process.as_ref();
-        // Those who lag behind report members of long ago.
-        let is_latest = process.is_none_or(|process| process.engine().last_applied().0 == self.checks.borrow().entry_count());
+        // Those who lag behind, or begin, report members of long ago.
+        let is_latest = self.begins != Some(replica)
+            && process.is_none_or(|process| process.engine().last_applied().0 == self.checks.borrow().entry_count());
         if is_latest && self.members.last() != Some(&members) {
             self.members.push(members);
             let spent = self.members.len().saturating_sub(MEMBERS_KEPT);

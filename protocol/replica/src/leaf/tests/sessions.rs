@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use walras_gateway::Rate;
 use walras_gateway::session::ServerSettings;
 use walras_random::Random;
+use walras_sequencer::GatewayMessage;
 
 use super::client::{Client, Received};
 use super::world::{LEAF, MS, World, asset, deposit, listing, opens};
@@ -137,6 +138,27 @@ fn a_logon_whose_reports_do_not_come_ends_in_time() {
     let mut other = Client::new("OTHER", "WALRAS", "");
     log_on(&mut world, LEAF, &mut other, false);
     assert!(other.is_logged_on, "{:?}", other.logouts);
+}
+
+/// A replica that is no member any more hears of no leader, so it answers no logon. Clients give up sooner than the leaf does.
+#[test]
+fn a_replica_that_answers_no_logon_is_left_though_clients_give_up_soon() {
+    let mut world = World::new();
+    let before = world.above();
+    world.loses = |message| matches!(message, LeafMessage::Gateway(GatewayMessage::Open { .. }));
+    for _ in 0..4 {
+        let mut client = desk();
+        let line = world.connect(LEAF, &mut client, 0, false);
+        world.exchange(line, &mut client);
+        assert!(!client.is_logged_on);
+        world.pass(900 * MS);
+        world.hang_up(line);
+    }
+    assert_ne!(world.above(), before);
+    world.loses = |_| false;
+    let mut client = desk();
+    log_on(&mut world, LEAF, &mut client, false);
+    assert!(client.is_logged_on, "{:?}", client.logouts);
 }
 
 /// What came of a change and of a cancel is known only at the replica that dies. The next one says what they came to, not just what happened

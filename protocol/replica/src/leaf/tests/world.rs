@@ -415,6 +415,14 @@ impl World {
         self.act(of);
     }
 
+    /// A client of the leaf gives its connection up.
+    pub(super) fn hang_up(&mut self, serial: u64) {
+        let line = self.lines.get_mut(&serial).unwrap();
+        line.is_over = true;
+        let (stream, now) = (line.id, at(self.now_ns));
+        self.leaf.on_disconnected(now, stream);
+    }
+
     /// A client gets what was written to it.
     pub(super) fn give(&mut self, serial: u64, client: &mut Client) {
         let line = self.lines.get_mut(&serial).unwrap();
