@@ -90,7 +90,7 @@ impl Outlet {
     /// A packet arrives, by a tree or as the answer of a replica. Then call [`Outlet::release`].
     ///
     /// # Errors
-    /// It is not held, and never released: readers have a gap.
+    /// It is not held: readers have a gap, unless a replica sends it again.
     pub fn packet(&mut self, now_ns: u64, packet: &Packet<'_>) -> Result<Arrival, Refused> {
         let header = *packet.header();
         if header.packet == 0 {
@@ -101,8 +101,9 @@ impl Outlet {
         let is_by_ours = number.wrapping_sub(self.settings.tree) < self.settings.trees.count();
         let tree = if is_by_ours { self.settings.tree } else { number };
         let arrival = self.seen.packet(&Header { tree, ..header }, &mut self.children);
-        let has_left = || self.recalls.as_ref().is_some_and(|recalls| recalls.has_back(&header));
-        if arrival == Arrival::First && !has_left() {
+        // A packet that is so late that all of its messages came back before has nothing new.
+        let is_new = arrival == Arrival::First && self.recalls.as_ref().is_none_or(|recalls| !recalls.has_back(&header));
+        if is_new {
             let messages = packet.messages().map(|(_, bytes)| bytes.into()).collect();
             self.hold.push(now_ns, header.release_ns, Held { header, messages, missed_by: None })?;
             if let Some(recalls) = &mut self.recalls {
@@ -122,13 +123,18 @@ impl Outlet {
             }
             return Ok(());
         }
-        for Recalled { first, end, missed_by } in recalls.came_back(now_ns, &header) {
+        let mut is_held = Ok(());
+        for recalled in recalls.came_back(now_ns, &header) {
+            let Recalled { first, end, missed_by } = recalled;
             let missing = packet.messages().filter(|(number, _)| (first..end).contains(number));
             let messages = missing.map(|(_, bytes)| bytes.into()).collect();
             let held = Held { header: Header { first, ..header }, messages, missed_by: Some(missed_by) };
-            hold.push(now_ns, header.release_ns, held)?;
+            if let Err(refused) = hold.push(now_ns, header.release_ns, held) {
+                recalls.not_held(now_ns, header.channel, recalled);
+                is_held = Err(refused);
+            }
         }
-        Ok(())
+        is_held
     }
 
     /// What to ask a replica for now, if anything: the number of the replica, from 0, and the messages. Its answer is for
@@ -468,6 +474,36 @@ mod tests {
         assert_eq!((outlet.request(10_000), answered(&mut outlet, 10_000, 4, 2)), (None, Err(Answer::GoneBefore(8))));
     }
 
+    /// Fifteen times as much comes at once as there is room for. What is not held comes back from a replica as room gets free.
+    #[test]
+    fn of_a_burst_what_has_no_room_comes_back() {
+        let room = 10;
+        let hold = HoldSettings { held_max: room, wait_max_ns: 1_000 };
+        let recall = RecallSettings { run_messages_max: 200, burst: 1_000, ..RECALL };
+        let mut outlet = Outlet::new(OutletSettings { packets_remembered: 256, hold, ..settings(Some(recall)) });
+        let burst = 15 * room as u64;
+        let held = (1..=burst).filter(|number| take(&mut outlet, 10, &packet(*number, 100 + number)).is_ok()).count();
+        assert_eq!((held, outlet.counts().refused_full), (room, burst - room as u64));
+        let mut now_ns = 100 + burst;
+        let mut left = released(&mut outlet, now_ns);
+        assert_eq!(left, (1..=10).collect::<Vec<_>>());
+        take(&mut outlet, now_ns, &packet(burst + 1, now_ns)).unwrap();
+        while left.len() as u64 <= burst && now_ns < 10_000 {
+            now_ns += 10;
+            while let Some((_, Request { first, count, .. })) = outlet.request(now_ns) {
+                // An answer has more packets than there is room for.
+                for number in (first..first + u64::from(count)).take(16) {
+                    let _ = take(&mut outlet, now_ns, &again(number..number + 1, 100 + number));
+                }
+                assert!(outlet.held_count() <= room);
+            }
+            left.extend(released(&mut outlet, now_ns));
+        }
+        left.sort_unstable();
+        assert_eq!(left, (1..=burst + 1).collect::<Vec<_>>(), "each once");
+        assert_eq!((outlet.recall_counts().back, outlet.recall_counts().given_up), (burst - room as u64, 0));
+    }
+
     proptest! {
         /// Next to a set of missing numbers: what is lost comes back at any time, or late by itself.
         #[test]
@@ -475,7 +511,8 @@ mod tests {
             arrivals in prop::collection::vec((1_u64..30, 0_u64..60, 0_u64..400, any::<bool>()), 1..200),
         ) {
             let (mut outlet, mut now_ns, mut left) = (Outlet::new(settings(Some(RECALL))), 0, Vec::new());
-            let (mut times, mut came, mut missing, mut known) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new(), None::<u64>);
+            let (mut came, mut missing) = (BTreeSet::<u64>::new(), BTreeSet::<u64>::new());
+            let (mut times, mut known) = (BTreeMap::new(), None::<u64>);
             let mut taken = Vec::new();
             for (number, later_ns, ahead_ns, is_answer) in arrivals {
                 now_ns += later_ns;

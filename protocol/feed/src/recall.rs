@@ -165,6 +165,23 @@ impl Recalls {
         recalled
     }
 
+    /// There was no room for messages that came back: they are missing again, and are asked for later.
+    pub fn not_held(&mut self, now_ns: u64, channel: u32, recalled: Recalled) {
+        let Recalled { first, end, missed_by } = recalled;
+        self.counts.back -= end - first;
+        self.back.retain(|back| *back != (channel, first, end));
+        let longest = u64::from(self.settings.run_messages_max);
+        let before = self.runs.range_mut((channel, 0)..(channel, first)).next_back();
+        match before {
+            // Several packets of an answer had no room, one after the other.
+            Some(((_, from), run)) if run.end == first && run.missed_by == missed_by && end - from <= longest => run.end = end,
+            _ => {
+                let ask_at_ns = now_ns.saturating_add(self.settings.retry_ns);
+                self.begin((channel, first), end, missed_by, ask_at_ns);
+            }
+        }
+    }
+
     /// Whether all messages of a packet came back before the packet itself came, as far as that is remembered.
     #[must_use]
     pub fn has_back(&self, header: &Header) -> bool {
